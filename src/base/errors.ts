@@ -1,0 +1,63 @@
+/**
+ * The root of every error Skein throws on purpose.
+ *
+ * One subclass per public module, each with fixed codes and typed facts; the sentence is built from the
+ * facts, so a program decides by `code` and reads `facts`, and only people read `message`. Codes are API.
+ * Bugs inside Skein are assertions (see assert.ts), never one of these.
+ */
+
+/** For each code of a module: how the facts become the sentence. */
+export type Sentences<Codes extends object> = {
+  readonly [Code in keyof Codes]: (facts: Codes[Code]) => string
+}
+
+/**
+ * An error with a code that is API and facts that are data.
+ *
+ * `Codes` maps each code to the type of its facts. A subclass passes its table of sentences, so no
+ * message is ever written at the place that throws.
+ */
+export abstract class SkeinError<Codes extends object, Code extends keyof Codes = keyof Codes> extends Error {
+  /** Which failure this is; compare this, never `message`. */
+  readonly code: Code
+  /** What the failure is about: names, limits and values, frozen. */
+  readonly facts: Readonly<Codes[Code]>
+
+  /**
+   * @param sentences How each code's facts become the message.
+   * @param code The failure.
+   * @param facts What it is about.
+   * @param options `cause`: the error that led to this one.
+   */
+  constructor(sentences: Sentences<Codes>, code: Code, facts: Codes[Code], options?: ErrorOptions) {
+    super(sentences[code](facts), options)
+    this.code = code
+    this.facts = Object.freeze({ ...facts })
+  }
+
+  override get name(): string {
+    return this.constructor.name
+  }
+}
+
+/** A received value as it is shown in a message: short, on one line, never the whole of a large thing. */
+export function shown(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
+    case 'bigint':
+      return `${value}n`
+    case 'function':
+      return value.name === '' ? 'an anonymous function' : `function ${value.name}`
+    case 'object':
+      if (value === null) return 'null'
+      return Array.isArray(value) ? `an array of ${value.length}` : `an object of ${classOf(value)}`
+    default:
+      return String(value)
+  }
+}
+
+function classOf(value: object): string {
+  const made: unknown = (value as { constructor?: unknown }).constructor
+  return typeof made === 'function' && made.name !== '' ? made.name : 'no class'
+}

@@ -1,0 +1,7 @@
+/**
+ * What every other module may rely on: errors and assertions.
+ *
+ * Imports nothing, knows no other part of Skein, and holds no state.
+ */
+export { AssertionFailure, assert } from './assert.ts'
+export { SkeinError, shown, type Sentences } from './errors.ts'
