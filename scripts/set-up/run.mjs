@@ -1,0 +1,56 @@
+/**
+ * Other programs, started by the scripts: quiet while they succeed, shown whole when they fail.
+ *
+ * No shell is involved, so nothing needs quoting. A program that is missing is an answer here, not an error:
+ * the caller knows what to tell the person to install.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { ROOT } from './place.mjs'
+import { Stop } from './stop.mjs'
+
+/**
+ * @typedef {object} Ended
+ * @property {number} code Exit code; 127 when the program is missing, 128 when a signal ended it.
+ * @property {string} output What it printed, both streams; '' when it was shown live.
+ */
+
+/**
+ * Start a program in the checkout and wait for its end.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {{show?: boolean, env?: NodeJS.ProcessEnv, cwd?: string}} [options] `show`: straight to the terminal.
+ * @returns {Promise<Ended>}
+ */
+export function run(program, args, { show = false, env = process.env, cwd = ROOT } = {}) {
+  return new Promise((resolve) => {
+    const stdio = show ? 'inherit' : ['ignore', 'pipe', 'pipe']
+    const child = spawn(program, args, { cwd, env, stdio })
+    const chunks = []
+    child.stdout?.on('data', (chunk) => chunks.push(chunk))
+    child.stderr?.on('data', (chunk) => chunks.push(chunk))
+    child.on('error', (error) => resolve({ code: 127, output: String(error.message) }))
+    child.on('close', (code) => resolve({ code: code ?? 128, output: Buffer.concat(chunks).toString() }))
+  })
+}
+
+/**
+ * Like {@link run}, but a failure stops the script.
+ * @param {string} what What was being done, for the sentence.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {Parameters<typeof run>[2]} [options]
+ * @throws {Stop} With everything the program printed.
+ */
+export async function must(what, program, args, options) {
+  const { code, output } = await run(program, args, options)
+  if (code !== 0) throw new Stop(`${output}\n${what} failed: \`${program} ${args.join(' ')}\` ended with ${code}.`)
+  return output
+}
+
+/** npm as program and leading arguments: the npm that runs us if one does, else the one on the PATH. */
+export function npm() {
+  const own = process.env.npm_execpath ?? ''
+  if (/npm-cli\.js$/.test(own) && existsSync(own)) return { program: process.execPath, args: [own] }
+  return { program: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] }
+}

@@ -1,0 +1,54 @@
+/**
+ * Why the native core did not load.
+ *
+ * Each sentence names what was looked for, so that a person who reads only the last line of a log knows what to
+ * install.
+ */
+import { SkeinError, type Sentences } from '../base/index.ts'
+
+/** Where this process runs, in the words of npm. */
+export interface Host {
+  /** `process.platform`. */
+  readonly platform: string
+  /** `process.arch`. */
+  readonly arch: string
+  /** The C library on Linux; '' elsewhere. */
+  readonly libc: 'glibc' | 'musl' | ''
+}
+
+/** The codes of {@link NativeError} and what each is about. */
+export interface NativeCodes {
+  /** No core for this platform was installed; `package` would have it. */
+  NATIVE_PLATFORM_MISSING: Host & { readonly package: string }
+  /** A core was found at `path` and the system refused to load it; see `cause`. */
+  NATIVE_LOAD_FAILED: { readonly path: string; readonly reason: string }
+  /** The core at `path` belongs to another version of Skein. */
+  NATIVE_VERSION_MISMATCH: { readonly path: string; readonly expected: string; readonly found: string }
+}
+
+const SENTENCES: Sentences<NativeCodes> = {
+  NATIVE_PLATFORM_MISSING: (facts) =>
+    `skein has no native core for ${placeOf(facts)}: the package ${facts.package} is not installed. ` +
+    'Install without --omit=optional, on the platform that runs the program; ' +
+    'or compile a checkout and name its .node file in SKEIN_NATIVE_PATH.',
+  NATIVE_LOAD_FAILED: (facts) => `skein could not load its native core ${facts.path}: ${facts.reason}`,
+  NATIVE_VERSION_MISMATCH: (facts) =>
+    `skein ${facts.expected} found a native core of version ${facts.found} at ${facts.path}: ` +
+    'remove node_modules and install again, so that both come from one release.',
+}
+
+function placeOf(host: Host): string {
+  return [host.platform, host.arch, host.libc].filter((part) => part !== '').join(' ')
+}
+
+/** The native core could not be loaded; `code` says why. */
+export class NativeError<Code extends keyof NativeCodes = keyof NativeCodes> extends SkeinError<NativeCodes, Code> {
+  /**
+   * @param code Why.
+   * @param facts What was looked for and found.
+   * @param options `cause`: what the system said.
+   */
+  constructor(code: Code, facts: NativeCodes[Code], options?: ErrorOptions) {
+    super(SENTENCES, code, facts, options)
+  }
+}

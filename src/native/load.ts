@@ -1,0 +1,118 @@
+/**
+ * Finds and loads the one .node file of this process.
+ *
+ * In order: the file that SKEIN_NATIVE_PATH names; dist/native of the checkout, where `npm run build` puts it; the
+ * package of this platform (`skein-linux-x64-gnu`, ...), where an install puts it. The first that exists is the
+ * one that is used: a broken one is an error, never a reason to try the next, because then two processes of one
+ * program could run on different cores. Nothing is compiled or downloaded here.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { type Host, NativeError } from './errors.ts'
+
+/** What loading depends on; tests replace it. */
+export interface Surroundings {
+  readonly host: Host
+  /** The version of the JavaScript side. */
+  readonly version: string
+  /** SKEIN_NATIVE_PATH; '' when not set. */
+  readonly override: string
+  /** Folder of the checkout's own core. */
+  readonly folder: string
+  exists(path: string): boolean
+  /** Path of a file inside an installed package; `undefined` when it is not installed. */
+  resolve(request: string): string | undefined
+  load(path: string): unknown
+}
+
+/**
+ * Load the core of this process.
+ * @throws {NativeError} `NATIVE_PLATFORM_MISSING`, `NATIVE_LOAD_FAILED` or `NATIVE_VERSION_MISMATCH`.
+ */
+export function loadBinding(surroundings: Surroundings = hereAndNow()): unknown {
+  const path = findCore(surroundings)
+  const binding = loadFrom(path, surroundings)
+  const found = versionOf(binding)
+  if (found !== surroundings.version) {
+    throw new NativeError('NATIVE_VERSION_MISMATCH', { path, expected: surroundings.version, found })
+  }
+  return binding
+}
+
+/** The platform in one word, as it stands in names of files and packages: `linux-x64-gnu`, `darwin-arm64`. */
+export function tripleOf(host: Host): string {
+  const ending = { linux: host.libc === 'musl' ? '-musl' : '-gnu', win32: '-msvc' }[host.platform] ?? ''
+  return `${host.platform}-${host.arch}${ending}`
+}
+
+/**
+ * The platform of this process.
+ *
+ * Which C library it runs on is read from the list of what is mapped into it, a third of a millisecond, where
+ * `process.report` takes three to eight; the report answers when there is no such list.
+ */
+export function currentHost(): Host {
+  const { platform, arch } = process
+  return { platform, arch, libc: platform === 'linux' ? currentLibc() : '' }
+}
+
+function currentLibc(): 'glibc' | 'musl' {
+  try {
+    const mapped = readFileSync('/proc/self/maps', 'latin1')
+    if (/\/ld-musl-|\/libc\.musl-/.test(mapped)) return 'musl'
+    if (/\/libc[.-][^/]*so/.test(mapped)) return 'glibc'
+  } catch {
+    // no /proc here: ask the slow way
+  }
+  const report = process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } }
+  return report.header.glibcVersionRuntime === undefined ? 'musl' : 'glibc'
+}
+
+function findCore(surroundings: Surroundings): string {
+  if (surroundings.override !== '') return surroundings.override
+  const triple = tripleOf(surroundings.host)
+  const file = `skein.${triple}.node`
+  const own = surroundings.folder + file
+  if (surroundings.exists(own)) return own
+  const installed = surroundings.resolve(`skein-${triple}/${file}`)
+  if (installed !== undefined) return installed
+  throw new NativeError('NATIVE_PLATFORM_MISSING', { ...surroundings.host, package: `skein-${triple}` })
+}
+
+function loadFrom(path: string, surroundings: Surroundings): unknown {
+  try {
+    return surroundings.load(path)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new NativeError('NATIVE_LOAD_FAILED', { path, reason }, { cause })
+  }
+}
+
+/** The core says its version through a function `version`; one that has none is of no version. */
+function versionOf(binding: unknown): string {
+  const version = (binding as { version?: unknown } | null | undefined)?.version
+  return typeof version === 'function' ? String((version as () => unknown)()) : 'unknown'
+}
+
+function hereAndNow(): Surroundings {
+  const require = createRequire(import.meta.url)
+  const manifest = require('../../package.json') as { version: string }
+  return {
+    host: currentHost(),
+    version: manifest.version,
+    override: process.env['SKEIN_NATIVE_PATH'] ?? '',
+    folder: fileURLToPath(new URL('./', import.meta.url)),
+    exists: existsSync,
+    resolve: (request) => resolveOrNot(require, request),
+    load: (path) => require(path) as unknown,
+  }
+}
+
+function resolveOrNot(require: NodeJS.Require, request: string): string | undefined {
+  try {
+    return require.resolve(request)
+  } catch {
+    return undefined
+  }
+}
