@@ -1,8 +1,8 @@
 /**
  * `npm start`: set up, then show what Skein is for.
  *
- * What is shown is examples/service/start: a TypeScript function mapped over thousands of real files, once with
- * one worker and once with all cores. Arguments after `--` go to it.
+ * What is shown is examples/service/start: a TypeScript function mapped over thousands of real files, once
+ * with one worker and once with all cores. Arguments after `--` go to it.
  */
 import { onSupportedNode } from './set-up/node-version.mjs'
 

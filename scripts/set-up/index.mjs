@@ -2,8 +2,8 @@
  * Everything between a fresh clone and a program that runs: tools checked, packages installed, core and
  * TypeScript compiled.
  *
- * Each step says whether it is current, by content; only those that are not do work, under a lock, so two may be
- * started at once. A second run costs the hashes alone.
+ * Each step says whether it is current, by content; only those that are not do work, under a lock, so two may
+ * be started at once. A second run costs the hashes alone.
  */
 import { join } from 'node:path'
 import { installStep } from './install.mjs'

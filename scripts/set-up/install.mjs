@@ -1,9 +1,9 @@
 /**
  * The packages of the lock file, installed when they are not.
  *
- * npm writes down what it installed (node_modules/.package-lock.json). The install is current when that record has
- * every package of package-lock.json at the locked version; optional ones of other platforms may be absent. So
- * `npm install <package>` by hand needs no second install here, and a changed lock file does.
+ * npm writes down what it installed (node_modules/.package-lock.json). The install is current when that
+ * record has every package of package-lock.json at the locked version; optional ones of other platforms may
+ * be absent. So `npm install <package>` by hand needs no second install here, and a changed lock file does.
  */
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -41,7 +41,9 @@ export const installStep = {
 }
 
 function record() {
-  return existsSync(inRoot('node_modules', '.package-lock.json')) ? readJson('node_modules/.package-lock.json') : undefined
+  return existsSync(inRoot('node_modules', '.package-lock.json'))
+    ? readJson('node_modules/.package-lock.json')
+    : undefined
 }
 
 function readJson(path) {

@@ -1,10 +1,10 @@
 /**
  * One set-up at a time per checkout: `npm start` and `npm test` may be typed in two terminals at once.
  *
- * The lock is a file holding a process id and when that process began (ids are used again), linked into place in
- * one step, so two cannot both make it. A lock whose
- * process has gone is taken over by renaming it away: only one rename of it can succeed, and what was renamed is
- * looked at again, because between reading and renaming another process may have taken over first.
+ * The lock is a file holding a process id and when that process began (ids are used again), linked into place
+ * in one step, so two cannot both make it. A lock whose process has gone is taken over by renaming it away:
+ * only one rename of it can succeed, and what was renamed is looked at again, because between reading and
+ * renaming another process may have taken over first.
  */
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -35,7 +35,7 @@ export async function locked(path, work, { say = console.error, waitMsMax = 30 *
 }
 
 async function acquire(path, say, deadline) {
-  for (let told = false; !tryMake(path); ) {
+  for (let told = false; !tryMake(path);) {
     const holder = holderOf(path)
     if (holder === undefined) continue // released between the two looks
     if (!isAlive(holder)) {
@@ -43,14 +43,17 @@ async function acquire(path, say, deadline) {
       continue
     }
     const pid = Number.parseInt(holder, 10)
-    if (Date.now() > deadline) throw new Stop(`Process ${pid} has held ${path} for too long: end it and try again.`)
+    if (Date.now() > deadline)
+      throw new Stop(`Process ${pid} has held ${path} for too long: end it and try again.`)
     if (!told) say(`set-up: waiting for process ${pid}, which is setting up the same checkout`)
     told = true
     await sleep(POLL_MS)
   }
 }
 
-/** The file appears with its content in one step: written beside, then linked, which fails when one exists. */
+/**
+ * The file appears with its content in one step: written beside, then linked, which fails when one exists.
+ */
 function tryMake(path) {
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, identity(process.pid))

@@ -1,8 +1,8 @@
 /**
  * The Rust core, compiled to dist/native/skein.<platform>.node.
  *
- * The napi command builds into target/ and the file is then renamed into place: a process that has the old one
- * loaded keeps it, where writing into the file would pull the memory from under it.
+ * The napi command builds into target/ and the file is then renamed into place: a process that has the old
+ * one loaded keeps it, where writing into the file would pull the memory from under it.
  */
 import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -54,7 +54,9 @@ async function compile() {
     await must('Compiling the native core', process.execPath, [napi, 'build', ...flags])
   } catch (error) {
     if (!/linker `.*` not found/.test(error.message)) throw error
-    throw new Stop('Rust found no C linker: install gcc or clang (Debian: `apt-get install gcc`, macOS: `xcode-select --install`).')
+    throw new Stop(
+      'Rust found no C linker: install gcc or clang (Debian: `apt-get install gcc`).',
+    )
   }
 }
 

@@ -18,7 +18,13 @@ export function nodeComplaint(version) {
   const [major, minor] = parts
   const fits = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major >= 24
   if (fits) return ''
-  return 'Skein needs Node.js ' + NODE_RANGE + ' and this is ' + version + ': install Node 24 from https://nodejs.org.'
+  return (
+    'Skein needs Node.js ' +
+    NODE_RANGE +
+    ' and this is ' +
+    version +
+    ': install Node 24 from https://nodejs.org.'
+  )
 }
 
 /**

@@ -19,7 +19,8 @@ import { Stop } from './stop.mjs'
  * Start a program in the checkout and wait for its end.
  * @param {string} program
  * @param {string[]} args
- * @param {{show?: boolean, env?: NodeJS.ProcessEnv, cwd?: string}} [options] `show`: straight to the terminal.
+ * @param {{show?: boolean, env?: NodeJS.ProcessEnv, cwd?: string}} [options] `show`: straight to the
+ *   terminal.
  * @returns {Promise<Ended>}
  */
 export function run(program, args, { show = false, env = process.env, cwd = ROOT } = {}) {
@@ -44,13 +45,14 @@ export function run(program, args, { show = false, env = process.env, cwd = ROOT
  */
 export async function must(what, program, args, options) {
   const { code, output } = await run(program, args, options)
-  if (code !== 0) throw new Stop(`${output}\n${what} failed: \`${program} ${args.join(' ')}\` ended with ${code}.`)
+  if (code !== 0)
+    throw new Stop(`${output}\n${what} failed: \`${program} ${args.join(' ')}\` ended with ${code}.`)
   return output
 }
 
 /** npm as program and leading arguments: the npm that runs us if one does, else the one on the PATH. */
 export function npm() {
   const own = process.env.npm_execpath ?? ''
-  if (/npm-cli\.js$/.test(own) && existsSync(own)) return { program: process.execPath, args: [own] }
+  if (own.endsWith('npm-cli.js') && existsSync(own)) return { program: process.execPath, args: [own] }
   return { program: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] }
 }

@@ -1,9 +1,9 @@
 /**
  * Has this already been done? Answered by content, never by times of files.
  *
- * A stamp holds the hash of everything a step reads and the hash of everything it wrote. A step is current when
- * both still agree, so a switched branch, a deleted dist or a hand-made build are all noticed, and a fresh
- * checkout of the same content is not.
+ * A stamp holds the hash of everything a step reads and the hash of everything it wrote. A step is current
+ * when both still agree, so a switched branch, a deleted dist or a hand-made build are all noticed, and a
+ * fresh checkout of the same content is not.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,9 @@ export function filesBelow(path, wanted = () => true) {
   if (stat === undefined) return []
   if (stat.isFile()) return wanted(path) ? [path] : []
   const names = readdirSync(path).sort()
-  return names.flatMap((name) => (name === 'node_modules' || name === 'target' ? [] : filesBelow(join(path, name), wanted)))
+  return names.flatMap((name) =>
+    name === 'node_modules' || name === 'target' ? [] : filesBelow(join(path, name), wanted),
+  )
 }
 
 /**

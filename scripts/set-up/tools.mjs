@@ -2,7 +2,8 @@
  * The tools set-up cannot install by itself: npm and a Rust toolchain.
  *
  * Each missing or too old one is a single sentence that says what to install. Node is checked earlier, see
- * node-version.mjs. rustfmt and clippy belong to `npm run check`: they are added through rustup when it is there.
+ * node-version.mjs. rustfmt and clippy belong to `npm run check`: they are added through rustup when it is
+ * there.
  */
 import { npm, run } from './run.mjs'
 import { Stop } from './stop.mjs'
@@ -30,13 +31,16 @@ export function atLeast(version, least) {
  */
 export async function cargoVersion(start = run) {
   const { code, output } = await start('cargo', ['--version'])
-  if (code === 127) throw new Stop(`Skein compiles its core with Rust and there is no cargo: ${INSTALL_RUST}.`)
+  if (code === 127)
+    throw new Stop(`Skein compiles its core with Rust and there is no cargo: ${INSTALL_RUST}.`)
   const version = /^cargo (\d+\.\d+\.\d+)/m.exec(output)?.[1]
   if (code !== 0 || version === undefined) {
     throw new Stop(`${output.trim()}\ncargo does not start: ${INSTALL_RUST}.`)
   }
   if (!atLeast(version, CARGO_MIN)) {
-    throw new Stop(`Skein needs Rust ${CARGO_MIN} and cargo is ${version}: run \`rustup update\` or ${INSTALL_RUST}.`)
+    throw new Stop(
+      `Skein needs Rust ${CARGO_MIN} and cargo is ${version}: run \`rustup update\` or ${INSTALL_RUST}.`,
+    )
   }
   return version
 }
@@ -49,7 +53,10 @@ export async function cargoVersion(start = run) {
 export async function checkNpm(start = run) {
   const { program, args } = npm()
   const { code } = await start(program, [...args, '--version'])
-  if (code !== 0) throw new Stop('Skein installs its packages with npm and there is none: it comes with https://nodejs.org.')
+  if (code !== 0)
+    throw new Stop(
+      'Skein installs its packages with npm and there is none: it comes with https://nodejs.org.',
+    )
 }
 
 /**
@@ -63,5 +70,7 @@ export async function needComponent(component, start = run) {
   if ((await start('cargo', probe)).code === 0) return
   await start('rustup', ['component', 'add', component])
   if ((await start('cargo', probe)).code === 0) return
-  throw new Stop(`\`npm run check\` needs ${component}: run \`rustup component add ${component}\` or install your system's package of it.`)
+  throw new Stop(
+    `\`npm run check\` needs ${component}: run \`rustup component add ${component}\` or install its package.`,
+  )
 }

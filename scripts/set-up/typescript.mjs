@@ -15,7 +15,12 @@ const EMITTED = /\.(js|js\.map|d\.ts)$/
 /** The step; made anew for each run because it reads the sources when made. */
 export function typescriptStep() {
   const sources = filesBelow(inRoot('src'), (path) => path.endsWith('.ts'))
-  const inputs = hashOf([...sources, inRoot('tsconfig.json'), inRoot('package.json'), inRoot('package-lock.json')])
+  const inputs = hashOf([
+    ...sources,
+    inRoot('tsconfig.json'),
+    inRoot('package.json'),
+    inRoot('package-lock.json'),
+  ])
   return {
     name: 'TypeScript',
     isCurrent: () => isCurrent(STAMP, inputs, outputs),

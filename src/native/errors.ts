@@ -1,8 +1,8 @@
 /**
  * Why the native core did not load.
  *
- * Each sentence names what was looked for, so that a person who reads only the last line of a log knows what to
- * install.
+ * Each sentence names what was looked for, so that a person who reads only the last line of a log knows what
+ * to install.
  */
 import { SkeinError, type Sentences } from '../base/index.ts'
 
@@ -42,7 +42,10 @@ function placeOf(host: Host): string {
 }
 
 /** The native core could not be loaded; `code` says why. */
-export class NativeError<Code extends keyof NativeCodes = keyof NativeCodes> extends SkeinError<NativeCodes, Code> {
+export class NativeError<Code extends keyof NativeCodes = keyof NativeCodes> extends SkeinError<
+  NativeCodes,
+  Code
+> {
   /**
    * @param code Why.
    * @param facts What was looked for and found.

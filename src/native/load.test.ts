@@ -71,7 +71,11 @@ test('the named file goes before the checkout, the checkout before the package',
 test('a file that is there and broken is an error with the cause, not a reason to try the next', () => {
   const broken = new Error('invalid ELF header')
   const files = { [OWN]: broken, [INSTALLED]: core() }
-  const error = refuses({ files, packages: PACKAGES }, 'NATIVE_LOAD_FAILED', /linux-x64-gnu\.node: invalid ELF/)
+  const error = refuses(
+    { files, packages: PACKAGES },
+    'NATIVE_LOAD_FAILED',
+    /linux-x64-gnu\.node: invalid ELF/,
+  )
   assert.equal(error.cause, broken)
   refuses({ files, override: '/gone.node' }, 'NATIVE_LOAD_FAILED', /\/gone\.node/)
 })

@@ -1,10 +1,10 @@
 /**
  * Finds and loads the one .node file of this process.
  *
- * In order: the file that SKEIN_NATIVE_PATH names; dist/native of the checkout, where `npm run build` puts it; the
- * package of this platform (`skein-linux-x64-gnu`, ...), where an install puts it. The first that exists is the
- * one that is used: a broken one is an error, never a reason to try the next, because then two processes of one
- * program could run on different cores. Nothing is compiled or downloaded here.
+ * In order: the file that SKEIN_NATIVE_PATH names; dist/native of the checkout, where `npm run build` puts
+ * it; the package of this platform (`skein-linux-x64-gnu`, ...), where an install puts it. The first that
+ * exists is the one that is used: a broken one is an error, never a reason to try the next, because then two
+ * processes of one program could run on different cores. Nothing is compiled or downloaded here.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

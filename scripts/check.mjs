@@ -1,0 +1,14 @@
+/**
+ * `npm run check`: everything that can be said of the code without running it.
+ *
+ *   npm run check                 all of it
+ *   npm run check -- types tidy   only these: types, lint, rustfmt, clippy, tidy
+ */
+import { onSupportedNode } from './set-up/node-version.mjs'
+
+onSupportedNode(async function () {
+  const { setUp } = await import('./set-up/index.mjs')
+  const { runChecks } = await import('./check/main.mjs')
+  await setUp()
+  return runChecks(process.argv.slice(2))
+})

@@ -1,0 +1,133 @@
+/**
+ * Loaded before every test file (`--import`): the file fails when it leaves anything behind.
+ *
+ * What counts: handles that keep the process alive, threads, child processes, open files and sockets, and
+ * files in the temporary folder. Each is compared with what was there before the first line of the test file
+ * ran, in the same process. A file whose tests have ended gets GRACE_MS to fall silent and a thread REAP_MS
+ * to go.
+ *
+ * Deliberately absent: memory. Stress tests measure it themselves, because only they know how much is too
+ * much.
+ */
+import { after } from 'node:test'
+import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { isMainThread } from 'node:worker_threads'
+
+const GRACE_MS = 5_000
+const REAP_MS = 3_000
+const POLL_MS = 20
+
+/** Left in the temporary folder by Node and npm themselves. */
+const TMP_IGNORED = /^node-compile-cache$|^node-jiti$/
+
+/**
+ * Threads that the core starts once per process and keeps for its life, by name. Empty: it has none.
+ * @type {string[]}
+ */
+const THREADS_KEPT = []
+
+// Workers and child processes inherit `--import`; only the process of a test file watches itself.
+if (isMainThread && /\.test\.m?js$/.test(process.argv[1] ?? '')) await watch()
+
+async function watch() {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-test-'))
+  process.env.TMPDIR = folder
+  await stat('/') // starts libuv's threads, which stay for good and would count as leaked
+  const before = { threads: threads().length, files: openFiles() }
+  after(() => endWithin(GRACE_MS))
+  process.on('exit', () => {
+    const leaks = [
+      ...threadLeaks(before.threads),
+      ...childLeaks(),
+      ...openLeaks(before.files),
+      ...tmpLeaks(folder),
+    ]
+    rmSync(folder, { recursive: true, force: true })
+    if (leaks.length > 0) fail(leaks)
+  })
+}
+
+/** The tests are over: a process that something keeps alive is ended, and says what kept it. */
+function endWithin(graceMs) {
+  setTimeout(() => {
+    const kinds = process.getActiveResourcesInfo()
+    const what = kinds.length > 0 ? kinds.join(', ') : 'a worker thread or a native handle'
+    fail([`still alive ${graceMs / 1000} s after the last test, kept by: ${what}`])
+    process.exit(1)
+  }, graceMs).unref()
+}
+
+function fail(leaks) {
+  for (const leak of leaks) process.stderr.write(`leak: ${basename(process.argv[1])}: ${leak}\n`)
+  process.exitCode = 1
+}
+
+function threads() {
+  return list('/proc/self/task')
+    .map((id) => ({ id, name: read(`/proc/self/task/${id}/comm`).trim() }))
+    .filter(({ name }) => name !== '' && !THREADS_KEPT.includes(name))
+}
+
+/** A thread that has been told to end may need a moment; one that was not told is still there after it. */
+function threadLeaks(countBefore) {
+  const deadline = Date.now() + REAP_MS
+  while (threads().length > countBefore && Date.now() < deadline) sleepSync(POLL_MS)
+  const left = threads()
+  if (left.length <= countBefore) return []
+  return [`${left.length - countBefore} threads more than before: ${left.map(({ name }) => name).join(', ')}`]
+}
+
+function childLeaks() {
+  const ids = threads().flatMap(({ id }) => read(`/proc/self/task/${id}/children`).split(' ').filter(Boolean))
+  return ids.map((id) => `child process ${id}: ${read(`/proc/${id}/cmdline`).replaceAll('\0', ' ').trim()}`)
+}
+
+/** Files and sockets by what they point at; pipes, eventfds and epolls belong to Node's own loops. */
+function openFiles() {
+  const targets = list('/proc/self/fd').map((fd) => readlink(`/proc/self/fd/${fd}`))
+  return targets.filter((target) => /^(\/|socket:)/.test(target) && !/^\/(dev|proc|sys)\//.test(target))
+}
+
+function openLeaks(before) {
+  const left = [...openFiles()]
+  for (const target of before) if (left.includes(target)) left.splice(left.indexOf(target), 1)
+  return left.map((target) => `left open: ${target}`)
+}
+
+function tmpLeaks(folder) {
+  return list(folder)
+    .filter((name) => !TMP_IGNORED.test(name))
+    .map((name) => `left in the temporary folder: ${name}`)
+}
+
+/** Where the system has no such list (no /proc), that kind of leak is not seen. */
+function list(folder) {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function read(path) {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+function readlink(path) {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
+
+function sleepSync(ms) {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}

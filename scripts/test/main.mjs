@@ -1,0 +1,100 @@
+/**
+ * The steps of `npm test` and their summary.
+ *
+ * A step is a name and a function that resolves to an exit code and shows its own output. Words on the
+ * command line that name steps choose among them; the other words choose among the test files.
+ */
+import { fileURLToPath } from 'node:url'
+import { runChecks } from '../check/main.mjs'
+import { ROOT, run, Stop } from '../set-up/index.mjs'
+import { coreOf, testFiles } from './files.mjs'
+import { otherNodes } from './nodes.mjs'
+import { loomModels, rustTests } from './rust.mjs'
+
+const LEAKS = fileURLToPath(new URL('./leaks.mjs', import.meta.url))
+/** A test file that takes longer hangs. */
+const FILE_MS_MAX = 10 * 60_000
+
+/**
+ * Run the chosen steps, all of them when none is named.
+ * @param {string[]} words
+ * @returns {Promise<number>} 0 when every step passed.
+ */
+export async function runTests(words) {
+  const steps = allSteps()
+  const named = steps.filter(({ name }) => words.includes(name))
+  const filters = words.filter((word) => !steps.some(({ name }) => name === word))
+  const chosen =
+    named.length > 0 ? named : filters.length > 0 ? steps.filter(({ name }) => name === 'suite') : steps
+  const results = []
+  for (const { name, title, work } of chosen) results.push(await timed(name, title, () => work(filters)))
+  return summarize(results)
+}
+
+function allSteps() {
+  return [
+    { name: 'check', title: 'types, lints, formats, tidy', work: () => runChecks([]) },
+    { name: 'rust', title: 'cargo test', work: rustTests },
+    { name: 'loom', title: 'loom models', work: loomModels },
+    { name: 'suite', title: `the suite on Node ${process.versions.node}`, work: (words) => suite(words) },
+    { name: 'nodes', title: "the suite's core on Node 22, 24 and 26", work: onOtherNodes },
+  ]
+}
+
+async function timed(name, title, work) {
+  console.log(`\n━━ ${name}: ${title}`)
+  const startedMs = performance.now()
+  const code = await work().catch((error) => {
+    console.error(error instanceof Stop ? error.message : error)
+    return 1
+  })
+  return { name, code, seconds: (performance.now() - startedMs) / 1000 }
+}
+
+/**
+ * Run test files with Node's runner and the leak check.
+ * @param {string[]} words
+ * @param {string} node Path of the Node.
+ * @param {(paths: string[]) => string[]} select
+ */
+async function suite(words, node = process.execPath, select = (paths) => paths) {
+  const files = select(testFiles(words))
+  if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
+  const flags = ['--import', LEAKS, '--test', '--test-reporter=spec', `--test-timeout=${FILE_MS_MAX}`]
+  const { code } = await run(node, [...flags, ...files], { show: true, cwd: ROOT, env: cleanEnv() })
+  return code
+}
+
+/** npm's own variables would reach programs that tests start, and make them behave as if npm ran them. */
+function cleanEnv() {
+  const entries = Object.entries(process.env).filter(
+    ([name]) => !/^npm_(package|lifecycle|command)/.test(name),
+  )
+  return Object.fromEntries(entries)
+}
+
+async function onOtherNodes(words) {
+  const nodes = await otherNodes()
+  if (nodes.length === 0) {
+    console.log(`skipped: npm has no Node packages for ${process.platform} ${process.arch}`)
+    return 0
+  }
+  let failed = 0
+  for (const { major, path } of nodes) {
+    console.log(`\n── Node ${major}`)
+    if ((await suite(words, path, coreOf)) !== 0) failed += 1
+  }
+  return failed === 0 ? 0 : 1
+}
+
+function summarize(results) {
+  console.log('\n━━ npm test')
+  for (const { name, code, seconds } of results) {
+    console.log(`${code === 0 ? 'pass' : 'FAIL'}  ${name.padEnd(6)} ${seconds.toFixed(0).padStart(5)} s`)
+  }
+  const failed = results.filter(({ code }) => code !== 0)
+  console.log(
+    failed.length === 0 ? 'everything passed' : `failed: ${failed.map(({ name }) => name).join(', ')}`,
+  )
+  return failed.length === 0 ? 0 : 1
+}

@@ -1,0 +1,42 @@
+/**
+ * The Rust tests: every crate that has any, one by one, and the loom models.
+ *
+ * One by one because a workspace-wide run would compile each crate with the union of all features. Crates
+ * that have loom models say so in their manifest: `[package.metadata.skein] loom = ["--lib", "loom_"]` are
+ * the arguments that select them. Models are compiled with `--cfg loom`, in a target folder of their own.
+ */
+import { inRoot, must, run } from '../set-up/index.mjs'
+
+/**
+ * The workspace's crates.
+ * @returns {Promise<{name: string, targets: {kind: string[], test: boolean}[], metadata: any}[]>}
+ */
+export async function crates() {
+  const args = ['metadata', '--no-deps', '--format-version', '1', '--locked']
+  return JSON.parse(await must('Reading the crates', 'cargo', args)).packages
+}
+
+/** Run the tests of every crate; 0 when all pass. */
+export async function rustTests() {
+  let failed = 0
+  for (const { name, targets } of await crates()) {
+    if (!targets.some((target) => target.test && !target.kind.includes('custom-build'))) continue
+    const { code } = await run('cargo', ['test', '--locked', '-p', name], { show: true })
+    if (code !== 0) failed += 1
+  }
+  return failed === 0 ? 0 : 1
+}
+
+/** Run the loom models of every crate that has them; 0 when all pass. */
+export async function loomModels() {
+  let failed = 0
+  for (const { name, metadata } of await crates()) {
+    const selection = metadata?.skein?.loom
+    if (selection === undefined) continue
+    const env = { ...process.env, RUSTFLAGS: '--cfg loom', CARGO_TARGET_DIR: inRoot('target', 'loom') }
+    const args = ['test', '--locked', '--release', '-p', name, ...selection]
+    const { code } = await run('cargo', args, { show: true, env })
+    if (code !== 0) failed += 1
+  }
+  return failed === 0 ? 0 : 1
+}

@@ -1,0 +1,107 @@
+/**
+ * What the documents say of the repository, compared with it: folders, versions, measured numbers.
+ *
+ * A number in the README's section of numbers stands before a mark such as `<!-- record:
+ * 2026-11-21-execute-node24.json#rows.0.p50 -->`, which names a file of bench/records and a key in it. The
+ * number must be that value, rounded as it is written.
+ */
+
+/**
+ * The folder list of docs/ARCHITECTURE.md against the folders there are.
+ * @param {{sources: import('../source.mjs').Source[], byPath: Map<string, any>}} tree
+ */
+export function folderList(tree) {
+  const path = 'docs/ARCHITECTURE.md'
+  const text = tree.byPath.get(path)?.text
+  if (text === undefined) return [{ path, line: 1, subject: path, message: 'does not exist' }]
+  const listed = listedFolders(text)
+  const real = realFolders(tree)
+  const at = (line, folder, message) => ({ path, line, subject: folder, message: `${folder} ${message}` })
+  const gone = [...listed].filter(([folder]) => !real.has(folder))
+  const missing = [...real].filter((folder) => !listed.has(folder))
+  return [
+    ...gone.map(([folder, line]) => at(line, folder, 'is in the code map and not on the disk')),
+    ...missing.map((folder) => at(1, folder, 'is on the disk and not in the code map')),
+  ]
+}
+
+/** Folders of the block under "Code map": one per line, those inside another one indented by two spaces. */
+function listedFolders(text) {
+  const found = new Map()
+  const lines = text.split('\n')
+  const start = lines.findIndex((line) => /^#+ .*code map/i.test(line))
+  const open = lines.findIndex((line, index) => index > start && line.startsWith('```'))
+  const close = lines.findIndex((line, index) => index > open && line.startsWith('```'))
+  let parent = ''
+  for (let index = open + 1; start !== -1 && index < close; index += 1) {
+    const match = /^(\s*)([\w.-]+(?:\/[\w.-]+)*\/)/.exec(lines[index])
+    if (match === null) continue
+    if (match[1] === '') parent = match[2]
+    found.set(match[1] === '' ? match[2] : parent + match[2], index + 1)
+  }
+  return found
+}
+
+/** Folders of the first level, and of the second inside those that are maps of modules. */
+function realFolders(tree) {
+  const found = new Set()
+  for (const { path } of tree.sources) {
+    const parts = path.split('/')
+    if (parts.length > 1) found.add(`${parts[0]}/`)
+    if (parts.length > 2 && /^(src|crates|test|docs)$/.test(parts[0])) found.add(`${parts[0]}/${parts[1]}/`)
+  }
+  return found
+}
+
+/** One version in package.json and Cargo.toml. @param {{byPath: Map<string, any>}} tree */
+export function versions(tree) {
+  const manifest = JSON.parse(tree.byPath.get('package.json')?.text ?? '{}').version
+  const cargo = /\[workspace\.package\][^[]*?\nversion = "([^"]+)"/.exec(
+    tree.byPath.get('Cargo.toml')?.text ?? '',
+  )?.[1]
+  if (manifest === cargo) return []
+  const message = `says version ${cargo} and package.json ${manifest}`
+  return [{ path: 'Cargo.toml', line: 1, subject: 'version', message }]
+}
+
+const MARK = /<!-- record: ([^#\s]+)#(\S+) -->/g
+
+/** Numbers of the README against the records they come from. @param {{byPath: Map<string, any>}} tree */
+export function recordedNumbers(tree) {
+  const path = 'README.md'
+  const text = tree.byPath.get(path)?.text
+  if (text === undefined) return [{ path, line: 1, subject: path, message: 'does not exist' }]
+  let inNumbers = false
+  return text.split('\n').flatMap((line, index) => {
+    if (line.startsWith('## ')) inNumbers = /number/i.test(line)
+    const at = (subject, message) => ({ path, line: index + 1, subject, message })
+    const wrong = [...line.matchAll(MARK)].flatMap((mark) =>
+      markFindings(tree, line, mark).map((words) => at(mark[1], words)),
+    )
+    return inNumbers
+      ? [...wrong, ...unmarked(line).map((cell) => at(cell, `${cell} names no record`))]
+      : wrong
+  })
+}
+
+/** Cells of a table's row that show a number and name no record. The first cell says what was measured. */
+function unmarked(line) {
+  if (!line.startsWith('|') || /^\|[\s:|-]+\|$/.test(line)) return []
+  const cells = line.slice(1).split('|').slice(1)
+  return cells
+    .filter((cell) => /\d/.test(cell.replace(MARK, '')) && !cell.includes('<!-- record:'))
+    .map((cell) => cell.trim())
+}
+
+function markFindings(tree, line, mark) {
+  const [, file, key] = mark
+  const record = tree.byPath.get(`bench/records/${file}`)
+  if (record === undefined) return [`bench/records/${file} does not exist`]
+  const value = key.split('.').reduce((inside, part) => inside?.[part], JSON.parse(record.text))
+  if (typeof value !== 'number') return [`bench/records/${file} has no number at ${key}`]
+  const shown = /(-?[\d,]*\.?\d+)[^\d|]*$/.exec(line.slice(0, mark.index))?.[1]?.replaceAll(',', '')
+  if (shown === undefined) return [`no number stands before the mark of ${key}`]
+  const decimals = shown.split('.')[1]?.length ?? 0
+  const unit = 10 ** -decimals
+  return Math.abs(Number(shown) - value) <= unit / 2 + 1e-9 ? [] : [`says ${shown}, the record says ${value}`]
+}

@@ -1,0 +1,46 @@
+/**
+ * Every file opens with why it exists, and no line is too long to read beside another.
+ *
+ * Whether the comment says anything true is for people; that it is there, and longer than a restated name, is
+ * here.
+ */
+import { rustOf, scriptsOf } from '../source.mjs'
+import { HEADER_LINES_MIN, LINE_CHARS_MAX } from '../table.mjs'
+
+/** @param {{sources: import('../source.mjs').Source[]}} tree */
+export function headers(tree) {
+  const short = [...scriptsOf(tree), ...rustOf(tree)].filter(
+    ({ text }) => headerLines(text) < HEADER_LINES_MIN,
+  )
+  return short.map(({ path }) => ({
+    path,
+    line: 1,
+    subject: 'header',
+    message: `opens without a comment of ${HEADER_LINES_MIN} lines that says why the file exists`,
+  }))
+}
+
+/** Lines with words in the comment a file opens with. @param {string} text */
+export function headerLines(text) {
+  const body = text.replace(/^#!.*\n/, '').trimStart()
+  const block = /^\/\*([\s\S]*?)\*\//.exec(body)?.[1]
+  const lines = block === undefined ? leading(body.split('\n'), /^\s*\/\//) : block.split('\n')
+  return lines.filter((line) => /\w/.test(line.replace(/@\w+/, ''))).length
+}
+
+function leading(lines, pattern) {
+  const end = lines.findIndex((line) => !pattern.test(line))
+  return end === -1 ? lines : lines.slice(0, end)
+}
+
+/** @param {{sources: import('../source.mjs').Source[]}} tree */
+export function lineLengths(tree) {
+  return [...scriptsOf(tree), ...rustOf(tree)].flatMap(({ path, text }) =>
+    text.split('\n').flatMap((content, index) => {
+      const length = [...content].length
+      if (length <= LINE_CHARS_MAX) return []
+      const message = `${length} characters; at most ${LINE_CHARS_MAX}`
+      return [{ path, line: index + 1, subject: content.trim().slice(0, 30), message }]
+    }),
+  )
+}
