@@ -1,0 +1,143 @@
+/**
+ * The words after `skein run`, checked and completed.
+ *
+ * What leaves here is a frozen record without optional fields, so nothing further inside asks again. Every
+ * wrong argument is a `CLI_USAGE` error that names it and what was received.
+ */
+import { availableParallelism } from 'node:os'
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { CliError, oneLine } from './errors.ts'
+
+/** How the inputs become items. */
+export type ItemKind = 'paths' | 'lines' | 'ndjson'
+
+/** One `skein run`, as asked for. */
+export interface RunOptions {
+  /** A path, a URL or a package, as written before `#`. */
+  readonly module: string
+  /** The export, `'default'` when none was written. */
+  readonly exportName: string
+  /** Whether the export was written; without it the only exported function will do. */
+  readonly exportNamed: boolean
+  /** Paths, globs and `-`, as written; never empty. */
+  readonly inputs: readonly string[]
+  /** Globs whose files are left out. */
+  readonly ignored: readonly string[]
+  readonly items: ItemKind
+  readonly workers: number
+  /** 0: no limit. */
+  readonly timeoutMs: number
+  readonly lineCharsMax: number
+  readonly ordered: boolean
+  readonly numbered: boolean
+  readonly failFast: boolean
+  readonly stacks: boolean
+  readonly progress: boolean
+}
+
+/** Help was asked for; not an error. */
+export const HELP = 'help'
+
+const WORKERS_MAX = 1024
+const TIMEOUT_MS_MAX = 2 ** 31 - 1
+const LINE_CHARS_MAX = 2 ** 28
+const LINE_CHARS_DEFAULT = 2 ** 24
+
+const flags = {
+  lines: { type: 'boolean' },
+  ndjson: { type: 'boolean' },
+  ignore: { type: 'string', multiple: true },
+  workers: { type: 'string', short: 'w' },
+  timeout: { type: 'string', short: 't' },
+  'line-max': { type: 'string' },
+  unordered: { type: 'boolean', short: 'u' },
+  numbered: { type: 'boolean', short: 'n' },
+  'fail-fast': { type: 'boolean' },
+  stacks: { type: 'boolean' },
+  'no-progress': { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const satisfies ParseArgsConfig['options']
+
+/**
+ * Read the arguments of `skein run`.
+ * @param words What stands behind `run`.
+ * @param stdinIsTerminal Whether a person would have to type the items when no input is named.
+ * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
+ */
+export function readArguments(words: readonly string[], stdinIsTerminal: boolean): RunOptions | typeof HELP {
+  const { values, positionals } = parsed(words)
+  if (values.help === true) return HELP
+  const [target, ...named] = positionals
+  if (target === undefined || target === '') throw usage('name the module whose function to run')
+  if (values.lines === true && values.ndjson === true) throw usage('--lines and --ndjson exclude each other')
+  if (named.length === 0 && stdinIsTerminal) throw usage('name files or globs, or - to read standard input')
+  const inputs = named.length === 0 ? ['-'] : named
+  if (inputs.indexOf('-') !== inputs.lastIndexOf('-')) throw usage('standard input (-) can be read only once')
+  const { module, exportName } = splitTarget(target)
+  return Object.freeze({
+    module,
+    exportName: exportName ?? 'default',
+    exportNamed: exportName !== undefined,
+    inputs: Object.freeze(inputs),
+    ignored: Object.freeze(values.ignore ?? []),
+    items: itemKind(values, inputs),
+    workers: wholeNumber('--workers', values.workers, availableParallelism(), WORKERS_MAX),
+    timeoutMs: duration('--timeout', values.timeout),
+    lineCharsMax: wholeNumber('--line-max', values['line-max'], LINE_CHARS_DEFAULT, LINE_CHARS_MAX),
+    ordered: values.unordered !== true,
+    numbered: values.numbered === true,
+    failFast: values['fail-fast'] === true,
+    stacks: values.stacks === true,
+    progress: values['no-progress'] !== true,
+  })
+}
+
+/** `module#export` in its two parts: the last `#` divides, and either side may be absent. */
+function splitTarget(target: string): { module: string; exportName: string | undefined } {
+  const at = target.lastIndexOf('#')
+  // A leading '#' is a package's own import (package.json "imports"), not an export's name.
+  if (at <= 0) return { module: target, exportName: undefined }
+  const exportName = target.slice(at + 1)
+  if (exportName === '') throw usage(`an export's name is missing behind # in ${target}`)
+  return { module: target.slice(0, at), exportName }
+}
+
+function itemKind(values: { lines?: boolean; ndjson?: boolean }, inputs: readonly string[]): ItemKind {
+  if (values.ndjson === true) return 'ndjson'
+  if (values.lines === true) return 'lines'
+  if (!inputs.includes('-')) return 'paths'
+  if (inputs.length > 1) throw usage('with - among files say what an item is: --lines or --ndjson')
+  return 'lines'
+}
+
+function parsed(words: readonly string[]) {
+  try {
+    return parseArgs({ args: [...words], options: flags, allowPositionals: true, strict: true })
+  } catch (thrown) {
+    // Node explains at length how to pass odd positionals; its first sentence names the argument.
+    const message = thrown instanceof Error ? thrown.message : String(thrown)
+    throw usage(oneLine((message.split(/\. |\n/)[0] as string).replace(/\.$/, '')))
+  }
+}
+
+function wholeNumber(flag: string, text: string | undefined, otherwise: number, max: number): number {
+  if (text === undefined) return otherwise
+  const value = /^\d+$/.test(text) ? Number(text) : NaN
+  if (value >= 1 && value <= max) return value
+  throw usage(`${flag} takes a whole number from 1 to ${max}, not "${text}"`)
+}
+
+function duration(flag: string, text: string | undefined): number {
+  if (text === undefined) return 0
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text)
+  const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? 'ms'] as number
+  const ms = match === null ? NaN : Math.round(Number(match[1]) * unitMs)
+  if (!(ms >= 1 && ms <= TIMEOUT_MS_MAX)) {
+    throw usage(`${flag} takes a time such as 250 (milliseconds), 250ms, 2s, 1.5m or 1h, not "${text}"`)
+  }
+  return ms
+}
+
+function usage(problem: string): CliError {
+  return new CliError('CLI_USAGE', { problem })
+}

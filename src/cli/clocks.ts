@@ -1,0 +1,41 @@
+/**
+ * Since when each call in flight has been running, in memory all threads see.
+ *
+ * `--timeout` limits the user's function, not the wait for a free worker, and only the worker knows when the
+ * function starts. So each call in flight has a clock: its worker starts and stops it, and the main thread,
+ * which gave out the number of the clock, reads it from time to time. A clock is one 32-bit word:
+ * milliseconds modulo 2^31, never 0 while it runs.
+ */
+
+const MS_BITS = 0x7fffffff
+
+/** The clocks of a run, seen by one thread. */
+export class Clocks {
+  readonly #words: Int32Array
+
+  /** @param memory {@link clockBytes} shared bytes, all zero: nothing runs. */
+  constructor(memory: SharedArrayBuffer) {
+    this.#words = new Int32Array(memory)
+  }
+
+  /** The call that holds `clock` starts now. */
+  start(clock: number, nowMs: number = Date.now()): void {
+    Atomics.store(this.#words, clock, Math.floor(nowMs % (MS_BITS + 1)) || 1)
+  }
+
+  /** The call that holds `clock` no longer runs. */
+  stop(clock: number): void {
+    Atomics.store(this.#words, clock, 0)
+  }
+
+  /** How long `clock` has been running; 0 when it is not. */
+  runningMs(clock: number, nowMs: number = Date.now()): number {
+    const startMs = Atomics.load(this.#words, clock)
+    return startMs === 0 ? 0 : (Math.floor(nowMs % (MS_BITS + 1)) - startMs) & MS_BITS
+  }
+}
+
+/** Bytes of memory `clockCount` clocks need. */
+export function clockBytes(clockCount: number): number {
+  return clockCount * Int32Array.BYTES_PER_ELEMENT
+}

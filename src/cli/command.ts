@@ -1,0 +1,64 @@
+/**
+ * From the words of a command line to an exit code: finds the command and prints errors as one line each.
+ *
+ * Only errors of Skein are sentences for users; anything else is a bug and keeps its stack.
+ */
+import { readFileSync } from 'node:fs'
+import { SkeinError } from '../base/index.ts'
+import { HELP, readArguments } from './arguments.ts'
+import { CliError, ExitCode, oneLine } from './errors.ts'
+import { GENERAL_HELP, RUN_HELP } from './help.ts'
+import { run, type Surroundings } from './run.ts'
+
+/**
+ * Run one command.
+ * @param words The arguments, without the program's own name.
+ * @param around The process, or what stands for it.
+ * @returns The exit code; see {@link ExitCode}.
+ */
+export async function command(words: readonly string[], around: Surroundings): Promise<number> {
+  try {
+    return await dispatched(words, around)
+  } catch (thrown) {
+    const isKnown = thrown instanceof SkeinError
+    const text = isKnown ? oneLine(thrown.message) : `this is a bug in Skein: ${stackOf(thrown)}`
+    around.stderr.write(`skein: ${text}\n`)
+    return isKnown ? ExitCode.unusable : ExitCode.bug
+  }
+}
+
+async function dispatched(words: readonly string[], around: Surroundings): Promise<number> {
+  const [name, ...rest] = words
+  switch (name) {
+    case 'run': {
+      const options = readArguments(rest, (around.stdin as { isTTY?: boolean }).isTTY === true)
+      return options === HELP ? print(around, RUN_HELP) : run(options, around)
+    }
+    case 'help':
+    case '--help':
+    case '-h':
+      return print(around, rest[0] === 'run' ? RUN_HELP : GENERAL_HELP)
+    case '--version':
+    case '-v':
+      return print(around, `${version()}\n`)
+    case undefined:
+      around.stderr.write(GENERAL_HELP)
+      return ExitCode.unusable
+    default:
+      throw new CliError('CLI_USAGE', { problem: `there is no command "${name}"; there is: run` })
+  }
+}
+
+function print(around: Surroundings, text: string): number {
+  around.stdout.write(text)
+  return ExitCode.fine
+}
+
+function version(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
+}
+
+function stackOf(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+}

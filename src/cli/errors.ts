@@ -1,0 +1,121 @@
+/**
+ * What the command line tells its user when something is not as it should be.
+ *
+ * Each sentence is one line and starts with the thing it is about, because it is printed behind `skein: `
+ * with no stack. Codes of failed items also stand in their records, so scripts can tell them apart.
+ */
+import { SkeinError, type Sentences } from '../base/index.ts'
+
+/** The facts of every {@link CliError} code. */
+export interface CliCodes {
+  /** The arguments are wrong. */
+  CLI_USAGE: { readonly problem: string }
+  /** No file and no package has the name of the module. */
+  CLI_MODULE_MISSING: { readonly module: string }
+  /** The module exists and did not load. */
+  CLI_MODULE_FAILED: { readonly module: string; readonly reason: string }
+  /** The module has no such export; `exported` are the functions it has. */
+  CLI_EXPORT_MISSING: { readonly module: string; readonly name: string; readonly exported: readonly string[] }
+  /** The export is something else than a function; `received` says what. */
+  CLI_EXPORT_NOT_FUNCTION: { readonly module: string; readonly name: string; readonly received: string }
+  /** A file, or standard input, cannot be read. */
+  CLI_INPUT_UNREADABLE: { readonly input: string; readonly reason: string }
+  /** A pattern matches no file. */
+  CLI_INPUT_NONE: { readonly pattern: string }
+  /** A line is longer than `--line-max`; the line is skipped. */
+  CLI_LINE_TOO_LONG: { readonly lineCharsMax: number }
+  /** With `--ndjson`: a line that is not JSON. */
+  CLI_LINE_NOT_JSON: { readonly reason: string }
+  /** The function returned something JSON cannot write: a BigInt, a cycle. */
+  CLI_RESULT_NOT_JSON: { readonly reason: string }
+  /** The function ran longer on one item than `--timeout` allows. */
+  CLI_ITEM_TIMEOUT: { readonly timeoutMs: number }
+  /** Results cannot be written. */
+  CLI_OUTPUT_FAILED: { readonly reason: string }
+}
+
+const sentences: Sentences<CliCodes> = {
+  CLI_USAGE: (facts) => `${facts.problem} (skein run --help shows how)`,
+  CLI_MODULE_MISSING: (facts) =>
+    `${facts.module}: no such module, neither a file here nor an installed package`,
+  CLI_MODULE_FAILED: (facts) => `${facts.module}: did not load: ${facts.reason}`,
+  CLI_EXPORT_MISSING: (facts) =>
+    `${facts.module}: has no ${exportShown(facts.name)}; ${functionsShown(facts)}`,
+  CLI_EXPORT_NOT_FUNCTION: (facts) =>
+    `${facts.module}: ${exportShown(facts.name)} is not a function but ${facts.received}`,
+  CLI_INPUT_UNREADABLE: (facts) => `${facts.input}: cannot be read: ${facts.reason}`,
+  CLI_INPUT_NONE: (facts) => `${facts.pattern}: matches no file`,
+  CLI_LINE_TOO_LONG: (facts) => `the line is longer than ${facts.lineCharsMax} characters (--line-max)`,
+  CLI_LINE_NOT_JSON: (facts) => `the line is not JSON: ${facts.reason}`,
+  CLI_RESULT_NOT_JSON: (facts) => `the result cannot be written as JSON: ${facts.reason}`,
+  CLI_ITEM_TIMEOUT: (facts) => `ran longer than ${facts.timeoutMs} ms (--timeout)`,
+  CLI_OUTPUT_FAILED: (facts) => `standard output: cannot be written: ${facts.reason}`,
+}
+
+/** An error of the command line, printed as one line. */
+export class CliError<Code extends keyof CliCodes = keyof CliCodes> extends SkeinError<CliCodes, Code> {
+  /**
+   * @param code Which failure it is.
+   * @param facts What it is about.
+   * @param options `cause`: the error that led to this one.
+   */
+  constructor(code: Code, facts: CliCodes[Code], options?: ErrorOptions) {
+    super(sentences, code, facts, options)
+  }
+}
+
+/** The exit codes of `skein`, as `skein run --help` lists them. */
+export const ExitCode = Object.freeze({
+  /** Every item has a result. Also when the reader of the results left (a closed pipe). */
+  fine: 0,
+  /** Some items failed; their records say why. With `--fail-fast`: one did. */
+  itemsFailed: 1,
+  /** Wrong arguments, a module or export that cannot be used, results that cannot be written. */
+  unusable: 2,
+  /** A bug in Skein. */
+  bug: 70,
+  /** Stopped by SIGINT (128 + 2). */
+  interrupted: 130,
+  /** Stopped by SIGTERM (128 + 15). */
+  terminated: 143,
+})
+
+/**
+ * Any thrown thing as the reason part of a one-line message: what a person needs of it, without its stack.
+ * Errors of the file system become the words people know ("no such file or directory").
+ */
+export function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return oneLine(String(thrown))
+  const known = systemReasons.get((thrown as NodeJS.ErrnoException).code ?? '')
+  if (known !== undefined) return known
+  return oneLine(thrown.name === 'Error' ? thrown.message : `${thrown.name}: ${thrown.message}`)
+}
+
+/** `text` on one line, at most 300 characters of it. */
+export function oneLine(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > 300 ? `${line.slice(0, 297)}...` : line
+}
+
+const systemReasons: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'no such file or directory'],
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'not permitted'],
+  ['EISDIR', 'it is a directory'],
+  ['ENOTDIR', 'a part of its path is not a directory'],
+  ['ELOOP', 'too many symbolic links'],
+  ['EMFILE', 'too many open files'],
+  ['ENOSPC', 'no space left on the device'],
+  ['EIO', 'input/output error'],
+])
+
+function exportShown(name: string): string {
+  return name === 'default' ? 'default export' : `export "${name}"`
+}
+
+function functionsShown(facts: { readonly exported: readonly string[]; readonly module: string }): string {
+  if (facts.exported.length === 0) return 'it exports no function at all'
+  const shownMax = 8
+  const names = facts.exported.slice(0, shownMax).map((name) => `${facts.module}#${name}`)
+  return `use ${names.join(' or ')}${facts.exported.length > shownMax ? ' or another' : ''}`
+}

@@ -1,0 +1,64 @@
+/**
+ * What `skein --help` and `skein run --help` print: the manual that is always at hand.
+ */
+
+/** For `skein --help`. */
+export const GENERAL_HELP = `skein: TypeScript on every core
+
+Usage: skein <command> [arguments]
+
+Commands:
+  run <module>[#export] [inputs]   call a function for every file, line or value, on all cores
+
+  skein run --help                 how, with examples
+  skein --version                  the version
+`
+
+/** For `skein run --help`. */
+export const RUN_HELP = `skein run: call a function for every file, line or value, on all cores
+
+Usage: skein run <module>[#export] [options] [paths, globs or -]
+
+  module    a file (score.ts, ./lib/score.js), an installed package or a node: module;
+            TypeScript runs as it is
+  export    the function (a.b reaches inside); without it the default export, or the only function
+  inputs    what the function is called with, one item for each call:
+              paths, globs     the path of each file, as a string ('src/**/*.ts' in quotes); a
+                               directory stands for every file below it, without hidden ones
+              -                each line of standard input, as a string; also when no input is given
+              --lines a.txt    each line of these files (LF or CRLF, without it)
+              --ndjson -       each line parsed as JSON; blank lines do not count
+
+The function may be async. Each result is printed as one line of JSON, in the order of the inputs;
+undefined is printed as null. An item that fails becomes a line in its place, and the rest goes on:
+  {"item":7,"error":{"name":"TypeError","message":"..."}}
+Items count from 1. What the function prints itself goes to standard error.
+
+Options:
+  -w, --workers <n>      threads, one for each core unless said otherwise
+  -t, --timeout <time>   longest time for one item: 250ms, 2s, 1m; a bare number is milliseconds
+  -u, --unordered        print results as they come; a slow item holds up no other
+  -n, --numbered         print {"item":7,"value":...}, so that results name their items
+      --fail-fast        stop at the first item that fails
+      --stacks           add the stack to errors
+      --lines, --ndjson  what an item is, see above
+      --ignore <glob>    leave these files out; may be given several times
+      --line-max <n>     longest line in characters, 16777216 unless said otherwise
+      --no-progress      no progress line; there is one only when standard error is a terminal
+  -h, --help             this text
+
+Memory stays constant however long the input is: reading waits for the workers, and for whoever
+reads the results. Ctrl-C finishes the items that run and says where to go on; twice stops at once.
+
+Exit codes:
+    0  every item has a result (also when the reader left early: | head)
+    1  some items failed, or an input could not be read
+    2  wrong arguments, no such module or function, results that cannot be written
+  130  interrupted (SIGINT);  143  terminated (SIGTERM)
+
+Examples:
+  skein run score.ts 'src/**/*.ts' > scores.ndjson
+  git ls-files '*.js' | skein run score.ts#score -
+  zcat events.gz | skein run clean.ts --ndjson --unordered - | gzip > clean.gz
+  seq 5 | skein run node:crypto#randomUUID
+`

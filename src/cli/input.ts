@@ -1,0 +1,203 @@
+/**
+ * Where the items come from: the paths that the arguments name, or the lines of files and of standard input.
+ *
+ * A source is read in batches and only as fast as it is asked, so an endless one takes constant memory. Names
+ * of files are the exception: they are expanded and sorted before the first runs, which is what makes the
+ * order of the results and the remaining time known.
+ */
+import { accessSync, constants, createReadStream, fstatSync, statSync, type Stats } from 'node:fs'
+import { isAbsolute } from 'node:path'
+import type { Readable } from 'node:stream'
+import { glob, isDynamicPattern } from 'tinyglobby'
+import type { ItemKind } from './arguments.ts'
+import { CliError, reasonOf } from './errors.ts'
+import { LineCutter, type Item } from './lines.ts'
+
+/** A file that is missing, or an input that broke: it goes to the terminal as one line. */
+export type Complain = (error: CliError) => void
+
+/** Items to come. */
+export interface Source {
+  /** Batch after batch; ends early, without an error, when `signal` is aborted. */
+  batches(signal: AbortSignal): AsyncIterable<readonly Item[]>
+  /** How many items there will be; `undefined` when only reading them tells. */
+  readonly total: number | undefined
+  /** How much has been read, from 0 to 1; `undefined` when nobody can know. */
+  fraction(): number | undefined
+}
+
+/** What a source is made from. */
+export interface SourcePlan {
+  readonly inputs: readonly string[]
+  readonly ignored: readonly string[]
+  readonly items: ItemKind
+  readonly lineCharsMax: number
+  readonly stdin: Readable & { readonly fd?: number }
+  readonly complain: Complain
+}
+
+/**
+ * Find the inputs and make their source.
+ * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
+ */
+export async function openSource(plan: SourcePlan): Promise<Source> {
+  const paths = await expand(plan.inputs, plan.ignored)
+  return plan.items === 'paths' ? new PathSource(paths, plan.complain) : new LineSource(paths, plan)
+}
+
+/**
+ * The files that `inputs` name, each once, in the order of the arguments and sorted inside each pattern.
+ * A name that is no pattern stays as it is, whether the file exists or not: reading it tells.
+ * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
+ */
+export async function expand(inputs: readonly string[], ignored: readonly string[]): Promise<string[]> {
+  const paths = new Set<string>()
+  for (const input of inputs) {
+    const kind = input === '-' ? 'file' : kindOf(input)
+    if (kind === 'file' || (kind === 'missing' && !isDynamicPattern(input))) {
+      paths.add(input)
+      continue
+    }
+    const pattern = kind === 'directory' ? `${escaped(input).replace(/\/+$/, '')}/**` : input
+    const found = await glob(pattern, {
+      ignore: ignored,
+      absolute: isAbsolute(input),
+      onlyFiles: true,
+      expandDirectories: false,
+      followSymbolicLinks: false,
+    })
+    const files = found.filter((path) => kindOf(path) === 'file').sort()
+    if (files.length === 0) throw new CliError('CLI_INPUT_NONE', { pattern: input })
+    for (const path of files) paths.add(path)
+  }
+  return [...paths]
+}
+
+/** A directory's own name in a pattern: brackets in it are only brackets. */
+function escaped(path: string): string {
+  return path.replace(/[\\()[\]{}!*?@+|]/g, '\\$&')
+}
+
+function kindOf(path: string): 'file' | 'directory' | 'missing' {
+  const stats = statsOf(path)
+  if (stats === undefined) return 'missing'
+  return stats.isDirectory() ? 'directory' : 'file'
+}
+
+/** What is at `path`; `undefined` when nothing is, or nothing that may be looked at. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined // No permission, a loop of links: reading it will tell.
+  }
+}
+
+/** Items are the paths themselves; one that cannot be read is an error in its place. */
+class PathSource implements Source {
+  readonly #paths: readonly string[]
+  readonly #complain: Complain
+
+  constructor(paths: readonly string[], complain: Complain) {
+    this.#paths = paths
+    this.#complain = complain
+  }
+
+  get total(): number {
+    return this.#paths.length
+  }
+
+  fraction(): undefined {
+    return undefined
+  }
+
+  async *batches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {
+    const batchMax = 64
+    for (let start = 0; start < this.#paths.length && !signal.aborted; start += batchMax) {
+      yield this.#paths.slice(start, start + batchMax).map((path) => this.#checked(path))
+    }
+  }
+
+  #checked(path: string): Item {
+    try {
+      accessSync(path, constants.R_OK)
+      return path
+    } catch (thrown) {
+      const error = new CliError('CLI_INPUT_UNREADABLE', { input: path, reason: reasonOf(thrown) })
+      this.#complain(error)
+      return error
+    }
+  }
+}
+
+/** Items are the lines of all inputs, one input after the other. */
+class LineSource implements Source {
+  readonly #paths: readonly string[]
+  readonly #plan: SourcePlan
+  readonly #bytesTotal: number | undefined
+  #bytesRead = 0
+  readonly total = undefined
+
+  constructor(paths: readonly string[], plan: SourcePlan) {
+    this.#paths = paths
+    this.#plan = plan
+    this.#bytesTotal = bytesOf(paths, plan.stdin)
+  }
+
+  fraction(): number | undefined {
+    if (this.#bytesTotal === undefined || this.#bytesTotal === 0) return undefined
+    return Math.min(1, this.#bytesRead / this.#bytesTotal)
+  }
+
+  async *batches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {
+    for (const path of this.#paths) {
+      if (signal.aborted) return
+      const cutter = new LineCutter({
+        lineCharsMax: this.#plan.lineCharsMax,
+        blankLines: this.#plan.items === 'lines',
+      })
+      try {
+        for await (const text of this.#texts(path, signal)) yield cutter.push(text)
+        if (!signal.aborted) yield cutter.end()
+      } catch (thrown) {
+        if (signal.aborted) return
+        const input = path === '-' ? 'standard input' : path
+        this.#plan.complain(new CliError('CLI_INPUT_UNREADABLE', { input, reason: reasonOf(thrown) }))
+      }
+    }
+  }
+
+  async *#texts(path: string, signal: AbortSignal): AsyncGenerator<string> {
+    const stream = path === '-' ? this.#plan.stdin : createReadStream(path)
+    const stop = (): void => void stream.destroy()
+    signal.addEventListener('abort', stop)
+    stream.setEncoding('utf8')
+    try {
+      for await (const text of stream as AsyncIterable<string>) {
+        this.#bytesRead += Buffer.byteLength(text)
+        yield text
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+}
+
+/** The size of all inputs together; `undefined` as soon as one is no plain file. */
+function bytesOf(paths: readonly string[], stdin: { readonly fd?: number }): number | undefined {
+  let total = 0
+  for (const path of paths) {
+    const stats = path === '-' ? stdinStats(stdin) : statsOf(path)
+    if (stats?.isFile() !== true) return undefined
+    total += stats.size
+  }
+  return total
+}
+
+function stdinStats(stdin: { readonly fd?: number }): Stats | undefined {
+  try {
+    return stdin.fd === undefined ? undefined : fstatSync(stdin.fd)
+  } catch {
+    return undefined // A closed standard input: reading it will tell.
+  }
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env node
+/**
+ * The `skein` program: hands the process to the command and ends it with the command's exit code.
+ *
+ * It ends by `process.exit`, after both output streams took everything: a user's module may have left a timer
+ * or a socket open, and a finished job should not wait for it.
+ */
+import { command } from './command.ts'
+import type { OpenZone } from './mapper.ts'
+import type { StopSignal } from './run.ts'
+
+const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
+
+/**
+ * Loaded on demand: help and wrong arguments need no workers, and a missing native core is told as one line.
+ */
+const openZone: OpenZone = async (settings) => {
+  const { zone } = await import('../zone/index.ts')
+  return zone.create('skein run', settings)
+}
+
+// A terminal that is gone must not turn a message into a crash.
+process.stderr.on('error', () => {})
+process.stdout.on('error', () => {})
+
+const code = await command(process.argv.slice(2), {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  folder: process.cwd(),
+  openZone,
+  onSignal(listener) {
+    for (const signal of signals) process.on(signal, listener)
+    return () => {
+      for (const signal of signals) process.off(signal, listener)
+    }
+  },
+  exit: (now) => process.exit(now),
+})
+for (const stream of [process.stdout, process.stderr]) await new Promise((done) => stream.write('', done))
+process.exit(code)

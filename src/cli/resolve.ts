@@ -1,0 +1,86 @@
+/**
+ * Which module the user means: a file from here, a URL, or an installed package.
+ *
+ * Only looks; nothing is loaded in the main thread, which stays free for moving items.
+ */
+import { statSync } from 'node:fs'
+import { createRequire, isBuiltin } from 'node:module'
+import { join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { CliError } from './errors.ts'
+
+/**
+ * The URL that `import()` takes in any thread.
+ * @param module As written: `score.ts`, `./score.ts`, `/a/score.ts`, `file:///a/score.ts`, `node:path`,
+ * `lodash`.
+ * @param folder What relative names start from.
+ * @throws {CliError} `CLI_MODULE_MISSING` when there is no such file and no such package.
+ */
+export function resolveModule(module: string, folder: string): string {
+  if (module.startsWith('data:') || module.startsWith('node:')) return module
+  const path = module.startsWith('file:') ? pathOfUrl(module) : resolve(folder, module)
+  if (isFile(path)) return pathToFileURL(path).href
+  // A path is a path: only a bare name is looked for among the packages.
+  if (!/^(\.{0,2}\/|file:)/.test(module)) {
+    const found = isBuiltin(module) ? `node:${module}` : packageUrl(module, folder)
+    if (found !== undefined) return found
+  }
+  throw new CliError('CLI_MODULE_MISSING', { module })
+}
+
+function packageUrl(name: string, folder: string): string | undefined {
+  const require = createRequire(join(folder, 'skein-run.js'))
+  try {
+    return pathToFileURL(require.resolve(name)).href
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ERR_PACKAGE_PATH_NOT_EXPORTED') return undefined
+    return importOnlyUrl(name, require)
+  }
+}
+
+/** A package whose "exports" know only `import`: Node resolves it for us when asked with that condition. */
+function importOnlyUrl(name: string, require: NodeJS.Require): string | undefined {
+  const packageName = name.split('/', name.startsWith('@') ? 2 : 1).join('/')
+  for (const modules of require.resolve.paths(name) ?? []) {
+    const folder = join(modules, packageName)
+    if (!isFile(join(folder, 'package.json'))) continue
+    const manifest = require(join(folder, 'package.json')) as { readonly exports?: unknown }
+    const target = importTarget(manifest.exports, `.${name.slice(packageName.length)}`)
+    if (target !== undefined && isFile(join(folder, target))) return pathToFileURL(join(folder, target)).href
+  }
+  return undefined
+}
+
+/** The file that "exports" gives for `subpath` on import; patterns are left to `import()` inside programs. */
+function importTarget(exports: unknown, subpath: string): string | undefined {
+  if (typeof exports === 'string') return subpath === '.' ? exports : undefined
+  if (typeof exports !== 'object' || exports === null) return undefined
+  if (Array.isArray(exports)) return importTarget(exports[0], subpath)
+  const entries = exports as Readonly<Record<string, unknown>>
+  if (Object.keys(entries).some((key) => key.startsWith('.'))) {
+    const entry = entries[subpath]
+    return entry === undefined ? undefined : importTarget(entry, '.')
+  }
+  for (const condition of Object.keys(entries)) {
+    if (!['node', 'import', 'module-sync', 'default'].includes(condition)) continue
+    const target = importTarget(entries[condition], '.')
+    if (target !== undefined) return target
+  }
+  return undefined
+}
+
+function pathOfUrl(url: string): string {
+  try {
+    return fileURLToPath(url)
+  } catch {
+    throw new CliError('CLI_MODULE_MISSING', { module: url })
+  }
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
