@@ -1,0 +1,246 @@
+//! Memory that several threads refer to: SharedArrayBuffers, and ArrayBuffers on the move.
+//!
+//! napi has no way to carry a backing store from one isolate to another, V8 has: `GetBackingStore` and `New`.
+//! They are looked up by name; where they are missing, such values are refused. A `std::shared_ptr` is only
+//! ever stored as the two words it consists of and is never copied or dropped here, because its control block is
+//! the C++ library's business: another reference comes from V8 (`GetBackingStore` of a wrapper made from the
+//! stored one), and one is given back to V8 by making a wrapper that the collector drops.
+
+use std::{
+    collections::HashMap,
+    ffi::{CStr, c_void},
+    sync::{Arc, LazyLock, Mutex},
+};
+
+use napi_sys as sys;
+
+use crate::{
+    js::{Env, Outcome, Thrown, Value},
+    registry::{self, lock},
+};
+
+/// A `std::shared_ptr<v8::BackingStore>`: pointer and control block. The third word makes the C ABI return it
+/// through memory, as the C++ ABI does.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct StoreRef {
+    pointer: *mut c_void,
+    control: *mut c_void,
+    unused: *mut c_void,
+}
+
+// SAFETY: backing stores and their reference counts are made for several threads.
+unsafe impl Send for StoreRef {}
+
+type GetStore = unsafe extern "C" fn(*mut c_void) -> StoreRef;
+type MakeBuffer = unsafe extern "C" fn(*mut c_void, *mut StoreRef) -> *mut c_void;
+type CurrentIsolate = unsafe extern "C" fn() -> *mut c_void;
+
+struct V8 {
+    isolate: CurrentIsolate,
+    get_shared: GetStore,
+    make_shared: MakeBuffer,
+    get_plain: GetStore,
+    make_plain: MakeBuffer,
+}
+
+fn symbol(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a look-up by name in the running program.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// The five functions, if this Node exports them under the names of its C++ library.
+static V8: LazyLock<Option<V8>> = LazyLock::new(|| {
+    let either = |first: &CStr, second: &CStr| symbol(first).or_else(|| symbol(second));
+    let isolate = symbol(c"_ZN2v87Isolate10GetCurrentEv")?;
+    let get_shared = symbol(c"_ZN2v817SharedArrayBuffer15GetBackingStoreEv")?;
+    let get_plain = symbol(c"_ZN2v811ArrayBuffer15GetBackingStoreEv")?;
+    let make_shared = either(
+        c"_ZN2v817SharedArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE",
+        c"_ZN2v817SharedArrayBuffer3NewEPNS_7IsolateENSt3__110shared_ptrINS_12BackingStoreEEE",
+    )?;
+    let make_plain = either(
+        c"_ZN2v811ArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE",
+        c"_ZN2v811ArrayBuffer3NewEPNS_7IsolateENSt3__110shared_ptrINS_12BackingStoreEEE",
+    )?;
+    // SAFETY: the mangled names fix the parameters; a shared_ptr parameter is passed by address and a shared_ptr
+    // result through memory in the Itanium C++ ABI, which the types above say.
+    unsafe {
+        Some(V8 {
+            isolate: std::mem::transmute::<*mut c_void, CurrentIsolate>(isolate),
+            get_shared: std::mem::transmute::<*mut c_void, GetStore>(get_shared),
+            make_shared: std::mem::transmute::<*mut c_void, MakeBuffer>(make_shared),
+            get_plain: std::mem::transmute::<*mut c_void, GetStore>(get_plain),
+            make_plain: std::mem::transmute::<*mut c_void, MakeBuffer>(make_plain),
+        })
+    }
+});
+
+struct Held {
+    store: StoreRef,
+    shared: bool,
+    references: u32,
+}
+
+#[derive(Default)]
+struct Table {
+    held: HashMap<u32, Held>,
+    /// Numbers of shared memory by the address of its backing store.
+    shared: HashMap<usize, u32>,
+    /// References to give back to V8, which only a thread with an isolate can.
+    retired: Vec<(StoreRef, bool)>,
+}
+
+static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+
+fn v8() -> Outcome<&'static V8> {
+    V8.as_ref().ok_or_else(|| {
+        Thrown("BUFFER_UNSUPPORTED", "this Node does not export what sharing and moving buffers needs".into())
+    })
+}
+
+impl Table {
+    fn release(&mut self, id: u32) {
+        let Some(held) = self.held.get_mut(&id) else { return };
+        held.references -= 1;
+        if held.references == 0 {
+            let Some(held) = self.held.remove(&id) else { return };
+            if held.shared {
+                self.shared.remove(&(held.store.pointer as usize));
+            }
+            if !held.store.pointer.is_null() {
+                self.retired.push((held.store, held.shared));
+            }
+        }
+    }
+
+    /// Give retired references back to V8.
+    ///
+    /// # Safety
+    ///
+    /// On a thread inside a call from JavaScript.
+    unsafe fn retire(&mut self, v8: &V8) {
+        for (mut store, shared) in self.retired.drain(..) {
+            // SAFETY: the wrapper takes over the stored reference (it is moved from) and nobody keeps the wrapper.
+            unsafe { (if shared { v8.make_shared } else { v8.make_plain })((v8.isolate)(), &raw mut store) };
+        }
+    }
+}
+
+/// The number of a SharedArrayBuffer's memory, with one reference more.
+///
+/// # Safety
+///
+/// `value` is a SharedArrayBuffer of the call in progress.
+pub unsafe fn share(value: Value) -> Outcome<u32> {
+    let v8 = v8()?;
+    let mut table = lock(&TABLE);
+    // SAFETY: inside a call; a napi value is V8's handle, whose address is the object's `this`.
+    let store = unsafe {
+        table.retire(v8);
+        (v8.get_shared)(value.cast())
+    };
+    let address = store.pointer as usize;
+    if let Some(&id) = table.shared.get(&address) {
+        table.retired.push((store, true));
+        if let Some(held) = table.held.get_mut(&id) {
+            held.references += 1;
+        }
+        return Ok(id);
+    }
+    let id = registry::next_id();
+    table.shared.insert(address, id);
+    table.held.insert(id, Held { store, shared: true, references: 1 });
+    Ok(id)
+}
+
+/// Detach `value`, an ArrayBuffer, and keep its memory under a number, with one reference.
+///
+/// # Safety
+///
+/// `value` is an ArrayBuffer of the call in progress.
+pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
+    let v8 = v8()?;
+    let mut table = lock(&TABLE);
+    // SAFETY: as in share. The reference is taken before the buffer lets go of its memory.
+    unsafe {
+        table.retire(v8);
+        let store = (v8.get_plain)(value.cast());
+        if sys::napi_detach_arraybuffer(env.0, value) != sys::Status::napi_ok {
+            table.retired.push((store, false));
+            return Err(Thrown("BUFFER_NOT_DETACHABLE", "this ArrayBuffer cannot be moved".into()));
+        }
+        let id = registry::next_id();
+        table.held.insert(id, Held { store, shared: false, references: 1 });
+        Ok(id)
+    }
+}
+
+/// A buffer of this thread over the memory with that number: a SharedArrayBuffer any number of times, a moved
+/// ArrayBuffer once.
+///
+/// # Safety
+///
+/// Inside a call from JavaScript.
+pub unsafe fn take(id: u32) -> Outcome<Value> {
+    let v8 = v8()?;
+    let mut table = lock(&TABLE);
+    let gone = || Thrown("BUFFER_GONE", format!("buffer {id} is gone: a moved buffer arrives only once"));
+    let held = table.held.get_mut(&id).ok_or_else(gone)?;
+    if held.store.pointer.is_null() {
+        return Err(gone());
+    }
+    // SAFETY: inside a call. `make_*` moves the reference out of the table into the wrapper; for shared memory
+    // another one is taken from the wrapper at once, so the table always owns one.
+    unsafe {
+        if held.shared {
+            let value = (v8.make_shared)((v8.isolate)(), &raw mut held.store);
+            // A V8 that copied instead has left the table its reference.
+            if held.store.pointer.is_null() {
+                held.store = (v8.get_shared)(value);
+            }
+            return Ok(value.cast());
+        }
+        let value = (v8.make_plain)((v8.isolate)(), &raw mut held.store);
+        held.store.pointer = std::ptr::null_mut();
+        Ok(value.cast())
+    }
+}
+
+/// Drop one reference.
+pub fn release(id: u32) {
+    lock(&TABLE).release(id);
+}
+
+/// Buffers held: shared and moved ones that have not been taken or released. For leak checks.
+pub fn count() -> usize {
+    lock(&TABLE).held.len()
+}
+
+/// References that live as long as some bytes do; dropping it drops them. A copy holds its own.
+pub struct Attached(Arc<References>);
+
+struct References(Vec<u32>);
+
+impl Attached {
+    /// Take over one reference of each of `ids`.
+    pub fn new(ids: Vec<u32>) -> Self {
+        Self(Arc::new(References(ids)))
+    }
+}
+
+impl Clone for Attached {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for References {
+    fn drop(&mut self) {
+        let mut table = lock(&TABLE);
+        for &id in &self.0 {
+            table.release(id);
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The functions that JavaScript calls for every task: submit, step, drain, complete.
+//!
+//! They take small integers and touch the scratch memory registered at `open`; none makes a JavaScript object.
+//! Records in the inbound scratch are little-endian 32-bit words, laid out as the constants here and in
+//! `src/native/layout.ts` say.
+
+use std::ffi::c_void;
+
+use napi_sys as sys;
+use skein_port::{Broadcast, Failure, Next, Refusal, Status, Task};
+
+use crate::{
+    js::{Arguments, Env, Outcome, Value, wrong},
+    thread::Thread,
+};
+
+/// Bytes before the data of a step, and before the first record of a drain.
+pub const HEADER_BYTES: usize = 64;
+/// Bytes before the data of a drained record.
+const RECORD_BYTES: usize = 16;
+
+/// `step` found nothing.
+const NOTHING: i32 = 0;
+/// `step` found a task.
+const TASK: i32 = 1;
+/// `step` found a broadcast.
+const BROADCAST: i32 = 2;
+/// `step` found that the zone lets the worker go.
+const LEAVE: i32 = 3;
+
+/// A refusal as JavaScript sees it.
+pub fn refusal(refusal: Refusal) -> i32 {
+    match refusal {
+        Refusal::Full => -1,
+        Refusal::BytesFull => -2,
+        Refusal::TooLarge => -3,
+        Refusal::Closed => -4,
+        Refusal::BroadcastsFull => -5,
+    }
+}
+
+/// A status from JavaScript.
+pub fn status(number: u32) -> Status {
+    match number {
+        0 => Status::Done,
+        1 => Status::Failed,
+        2 => Status::Died,
+        3 => Status::Closed,
+        _ => Status::Orphaned,
+    }
+}
+
+fn put_words(memory: &mut [u8], words: &[u32]) {
+    for (slot, word) in memory.chunks_exact_mut(4).zip(words) {
+        slot.copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+/// The thread that a function was made for.
+///
+/// # Safety
+///
+/// `data` is the data of a function made by `lib.rs` after `open`; no other reference to the thread is alive.
+#[inline]
+pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
+    // SAFETY: `data` points to the cell made for this environment; what it holds lives as long as that.
+    unsafe { (*data.cast::<*mut Thread>()).as_mut() }.ok_or_else(|| wrong("called before open"))
+}
+
+/// submit(zone, function, length, call): send the first `length` bytes of the out scratch as call number `call`.
+/// Returns 0, or why not, below 0.
+pub unsafe extern "C" fn submit(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: napi calls this with its environment and info, on the thread of the function's data.
+    let outcome = unsafe {
+        let arguments = Arguments::<4>::read(env, info);
+        thread(arguments.data).and_then(|thread| {
+            let (zone, function) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+            let (length, call) = (env.u32(arguments[2])?, env.u32(arguments[3])?);
+            let bytes = thread.out.read(length as usize).ok_or_else(|| wrong("length beyond the scratch"))?;
+            send(thread, zone, function, call, bytes)
+        })
+    };
+    match outcome {
+        Ok(number) => env.int(number),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+/// submitLarge(zone, function, bytes, call): the same with bytes of their own.
+pub unsafe extern "C" fn submit_large(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit; the bytes are read before JavaScript runs again.
+    let outcome = unsafe {
+        let arguments = Arguments::<4>::read(env, info);
+        thread(arguments.data).and_then(|thread| {
+            let (zone, function) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+            let (data, length) = env.bytes(arguments[2])?;
+            let bytes = if length == 0 { &[][..] } else { std::slice::from_raw_parts(data, length) };
+            send(thread, zone, function, env.u32(arguments[3])?, bytes)
+        })
+    };
+    match outcome {
+        Ok(number) => env.int(number),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Outcome<i32> {
+    let attachments = thread.attachments.take();
+    let zone = thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
+    let task = thread.desk.task(call);
+    // SAFETY: `call` is free, says JavaScript, so its task is idle at home, which is this thread.
+    unsafe {
+        task.body(|body| {
+            body.function = function;
+            body.attachments = attachments.map(|attached| Box::new(attached) as _);
+            body.bytes.set(bytes);
+        });
+    }
+    match zone.submit(task, bytes.len()) {
+        Ok(()) => {
+            let spin = zone.limits().spin;
+            thread.set_spin(spin);
+            thread.sent();
+            Ok(0)
+        }
+        Err(why) => {
+            // SAFETY: refused, so still held.
+            unsafe { task.body(|body| (body.attachments, _) = (None, body.bytes.shrink(0))) };
+            Ok(refusal(why))
+        }
+    }
+}
+
+/// step(token, status, length): end the running task `token` (unless it is 0xffffffff) with the first `length`
+/// bytes of the out scratch, then take the next thing to do. Returns its kind; the inbound scratch tells the rest.
+pub unsafe extern "C" fn step(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit.
+    let outcome = unsafe {
+        let arguments = Arguments::<3>::read(env, info);
+        thread(arguments.data).and_then(|thread| {
+            let token = env.u32(arguments[0])?;
+            if token != u32::MAX {
+                end(thread, token, env.u32(arguments[1])?, env.u32(arguments[2])? as usize)?;
+            }
+            next(thread)
+        })
+    };
+    match outcome {
+        Ok(kind) => env.int(kind),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+/// complete(token, status, length): end a running task without taking another.
+pub unsafe extern "C" fn complete(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit.
+    let outcome = unsafe {
+        let arguments = Arguments::<3>::read(env, info);
+        thread(arguments.data).and_then(|thread| {
+            end(thread, env.u32(arguments[0])?, env.u32(arguments[1])?, env.u32(arguments[2])? as usize)
+        })
+    };
+    match outcome {
+        Ok(()) => env.undefined(),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+/// completeLarge(token, status, bytes): the same with bytes of their own.
+pub unsafe extern "C" fn complete_large(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit_large.
+    let outcome = unsafe {
+        let arguments = Arguments::<3>::read(env, info);
+        thread(arguments.data).and_then(|thread| {
+            let (token, status) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+            let (data, length) = env.bytes(arguments[2])?;
+            let bytes = if length == 0 { &[][..] } else { std::slice::from_raw_parts(data, length) };
+            finish(thread, token, status, bytes)
+        })
+    };
+    match outcome {
+        Ok(()) => env.undefined(),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+fn end(thread: &mut Thread, token: u32, status: u32, length: usize) -> Outcome<()> {
+    // SAFETY: JavaScript waits for this call.
+    let bytes = unsafe { thread.out.read(length) }.ok_or_else(|| wrong("length beyond the scratch"))?;
+    finish(thread, token, status, bytes)
+}
+
+fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8]) -> Outcome<()> {
+    let attachments = thread.attachments.take();
+    let worker = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
+    worker.complete(token, |body| {
+        body.status = status(number);
+        body.attachments = attachments.map(|attached| Box::new(attached) as _);
+        body.bytes.set(bytes);
+    });
+    Ok(())
+}
+
+fn next(thread: &mut Thread) -> Outcome<i32> {
+    let mut taken = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.take();
+    // Nothing else to do here: look for some microseconds before going back through the loop.
+    if matches!(taken, Next::Nothing) && thread.desk.in_flight() == 0 && thread.is_free() && thread.look() {
+        taken = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.take();
+    }
+    // SAFETY: JavaScript waits for this call and keeps no view that it reads across one.
+    let memory = unsafe { thread.inbound.write() };
+    Ok(match taken {
+        Next::Nothing => NOTHING,
+        Next::Leave => {
+            thread.retire();
+            LEAVE
+        }
+        Next::Task { task, token, serial } => {
+            thread.note_activity();
+            // SAFETY: this worker holds the task.
+            unsafe { task.body(|body| put_work(memory, body.function, body.bytes.as_slice(), token, serial)) };
+            TASK
+        }
+        Next::Broadcast(broadcast) => {
+            thread.note_activity();
+            put_work(memory, broadcast.function, &broadcast.bytes, u32::MAX, 0);
+            thread.current = Some(broadcast);
+            BROADCAST
+        }
+    })
+}
+
+fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: u32) {
+    let fits = bytes.len() <= memory.len() - HEADER_BYTES;
+    put_words(memory, &[function, bytes.len() as u32, token, serial, u32::from(!fits)]);
+    if fits {
+        memory[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// taskBytes(token): the arguments of a running task, or of the broadcast (0xffffffff), in memory of their own.
+pub unsafe extern "C" fn task_bytes(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit; the task is held by this worker while it runs.
+    let outcome = unsafe {
+        let arguments = Arguments::<1>::read(env, info);
+        thread(arguments.data).and_then(|thread| match env.u32(arguments[0])? {
+            u32::MAX => {
+                env.copy(thread.current.as_ref().map_or(&[][..], |broadcast: &std::sync::Arc<Broadcast>| &broadcast.bytes))
+            }
+            token => match thread.worker.as_ref().and_then(|worker| worker.running(token)) {
+                Some(task) => task.body(|body| env.copy(body.bytes.as_slice())),
+                None => Err(wrong("no such task")),
+            },
+        })
+    };
+    match outcome {
+        Ok(value) => value,
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+/// broadcastDone(status, bytes): the broadcast that `step` gave has run.
+pub unsafe extern "C" fn broadcast_done(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit_large.
+    let outcome = unsafe {
+        let arguments = Arguments::<2>::read(env, info);
+        thread(arguments.data).and_then(|thread| {
+            let number = env.u32(arguments[0])?;
+            let (data, length) = env.bytes(arguments[1])?;
+            let bytes = if length == 0 { &[][..] } else { std::slice::from_raw_parts(data, length) };
+            thread.current = None;
+            let failure = (number != 0).then(|| Failure { status: status(number), bytes: bytes.into() });
+            thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.broadcast_done(failure);
+            Ok(())
+        })
+    };
+    match outcome {
+        Ok(()) => env.undefined(),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+/// Flag of a drain: there is mail.
+const FLAG_MAIL: u32 = 1;
+/// Flag of a drain: say `drained` when the results have been read.
+const FLAG_ATTACHMENTS: u32 = 2;
+
+/// drain(): write as many results as fit into the inbound scratch, and flags into its first word. Returns how
+/// many.
+pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit.
+    let outcome = unsafe { thread(Arguments::<0>::read(env, info).data).map(drain_into) };
+    match outcome {
+        Ok(count) => env.int(count),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+fn drain_into(thread: &mut Thread) -> i32 {
+    // SAFETY: as in next.
+    let memory = unsafe { thread.inbound.write() };
+    let (mut count, mut at) = (0, HEADER_BYTES);
+    while at + RECORD_BYTES <= memory.len() {
+        let Some(task) = thread.desk.next_arrival() else { break };
+        // SAFETY: the task has come home to this thread.
+        let (number, bytes) = unsafe { task.body(|body| (body.status as u32, body.bytes.as_slice().len())) };
+        let fits = bytes <= memory.len() - HEADER_BYTES - RECORD_BYTES;
+        if fits && at + RECORD_BYTES + bytes > memory.len() {
+            thread.desk.put_back(task);
+            break;
+        }
+        put_words(&mut memory[at..], &[task.call(), number, bytes as u32, u32::from(!fits)]);
+        at += RECORD_BYTES;
+        if fits {
+            // SAFETY: as above.
+            unsafe { task.body(|body| memory[at..at + bytes].copy_from_slice(body.bytes.as_slice())) };
+            at += bytes.next_multiple_of(8);
+        } else {
+            // SAFETY: as above.
+            let large = unsafe { task.body(|body| body.bytes.take()) };
+            thread.large.push((task.call(), large));
+        }
+        put_away(thread, task);
+        count += 1;
+    }
+    let mail = if thread.desk.port().has_mail() { FLAG_MAIL } else { 0 };
+    let attachments = if thread.read_soon.is_empty() { 0 } else { FLAG_ATTACHMENTS };
+    put_words(memory, &[mail | attachments]);
+    count
+}
+
+/// A result has been copied out. What it refers to must outlive its reading, which follows at once: it is let
+/// go at the next drain.
+fn put_away(thread: &mut Thread, task: &'static Task) {
+    // SAFETY: the task is at home.
+    if let Some(attachments) = unsafe { task.body(|body| body.attachments.take()) } {
+        thread.read_soon.push(attachments);
+    }
+    thread.put_away(task);
+}
+
+/// drained(): the results of the last drain have been read.
+pub unsafe extern "C" fn drained(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit.
+    let outcome = unsafe { thread(Arguments::<0>::read(env, info).data).map(|thread| thread.read_soon.clear()) };
+    match outcome {
+        Ok(()) => env.undefined(),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+/// largeResult(call): the bytes of a drained result that did not fit.
+pub unsafe extern "C" fn large_result(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit.
+    let outcome = unsafe {
+        let arguments = Arguments::<1>::read(env, info);
+        thread(arguments.data).and_then(|thread| {
+            let call = env.u32(arguments[0])?;
+            let index = thread.large.iter().position(|(other, _)| *other == call);
+            let (_, bytes) = thread.large.swap_remove(index.ok_or_else(|| wrong("no such result"))?);
+            env.copy(&bytes)
+        })
+    };
+    match outcome {
+        Ok(value) => value,
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+/// mail(): write the oldest piece of mail into the inbound scratch. Returns whether there was one.
+pub unsafe extern "C" fn mail(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit.
+    let outcome = unsafe {
+        thread(Arguments::<0>::read(env, info).data).map(|thread| match thread.desk.next_mail() {
+            None => 0,
+            Some(mail) => {
+                put_words(thread.inbound.write(), &[mail.kind, mail.subject, mail.facts[0], mail.facts[1]]);
+                1
+            }
+        })
+    };
+    match outcome {
+        Ok(found) => env.int(found),
+        Err(thrown) => env.throw(&thrown),
+    }
+}

@@ -1,0 +1,87 @@
+//! Other copies of this library in the process.
+//!
+//! Two copies of the package would mean two sets of tables that know nothing of each other. Each copy exports
+//! `skein_native_version`; the one loaded later finds the earlier one among the loaded objects, and JavaScript
+//! then uses that one if the versions agree and refuses to go on if they do not.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// A version text that the library of any copy can be asked for.
+static VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => unreachable!(),
+};
+
+/// This copy's version; found by name by other copies.
+#[unsafe(no_mangle)]
+pub extern "C" fn skein_native_version() -> *const c_char {
+    VERSION.as_ptr()
+}
+
+/// Another copy: where it was loaded from and its version.
+pub struct Other {
+    /// Path of its library.
+    pub path: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The first other copy that was loaded, if there is one.
+#[cfg(target_os = "linux")]
+pub fn other() -> Option<Other> {
+    let mut paths: Vec<String> = Vec::new();
+    // SAFETY: the callback only reads what it is given and appends to `paths`, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut paths).cast()) };
+    let own = own_path();
+    paths.into_iter().filter(|path| Some(path) != own.as_ref()).find_map(ask)
+}
+
+/// Elsewhere copies are not looked for.
+#[cfg(not(target_os = "linux"))]
+pub fn other() -> Option<Other> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, paths: *mut c_void) -> c_int {
+    // SAFETY: given by dl_iterate_phdr for the time of this call; `paths` is what `other` passed.
+    let (name, paths) = unsafe { ((*info).dlpi_name, &mut *paths.cast::<Vec<String>>()) };
+    if !name.is_null() {
+        // SAFETY: a C string, checked for null.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        if name.ends_with(".node") {
+            paths.push(name.into_owned());
+        }
+    }
+    0
+}
+
+#[cfg(target_os = "linux")]
+fn own_path() -> Option<String> {
+    // SAFETY: a zeroed Dl_info is valid; the address is in this library.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let found = libc::dladdr((skein_native_version as *const ()).cast(), &raw mut info);
+        (found != 0 && !info.dli_fname.is_null()).then(|| CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn ask(path: String) -> Option<Other> {
+    let name = std::ffi::CString::new(path.as_str()).ok()?;
+    // SAFETY: RTLD_NOLOAD only looks among the loaded objects; the symbol, if it exists, has the type that this
+    // file gives it.
+    unsafe {
+        let library = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if library.is_null() {
+            return None;
+        }
+        let found = libc::dlsym(library, c"skein_native_version".as_ptr());
+        let version = (!found.is_null()).then(|| {
+            let version = std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(found);
+            CStr::from_ptr(version()).to_string_lossy().into_owned()
+        });
+        libc::dlclose(library);
+        version.map(|version| Other { path, version })
+    }
+}

@@ -1,0 +1,190 @@
+//! Thin, checked conversions between napi values and Rust's. Errors become JavaScript exceptions whose `code`
+//! is the text before the first colon of the message; `src/native` turns them into classes.
+
+use std::{
+    ffi::{CString, c_void},
+    ptr,
+};
+
+use napi_sys as sys;
+
+/// An exception to throw: code and message.
+#[derive(Debug)]
+pub struct Thrown(pub &'static str, pub String);
+
+/// What a native function returns.
+pub type Outcome<T> = Result<T, Thrown>;
+
+/// The message of calls that get values of the wrong type: a bug of the TypeScript side.
+pub fn wrong(what: &str) -> Thrown {
+    Thrown("NATIVE_ARGUMENT", format!("native call: {what}"))
+}
+
+/// One environment; copied freely, valid during a call from JavaScript.
+#[derive(Clone, Copy)]
+pub struct Env(pub sys::napi_env);
+
+/// A value of the current handle scope.
+pub type Value = sys::napi_value;
+
+impl Env {
+    /// A number that is an unsigned integer.
+    pub fn u32(self, value: Value) -> Outcome<u32> {
+        let mut number = 0;
+        // SAFETY: napi checks the value's type and reports it.
+        match unsafe { sys::napi_get_value_uint32(self.0, value, &raw mut number) } {
+            sys::Status::napi_ok => Ok(number),
+            _ => Err(wrong("expected an unsigned integer")),
+        }
+    }
+
+    /// Any number.
+    pub fn f64(self, value: Value) -> Outcome<f64> {
+        let mut number = 0.0;
+        // SAFETY: as above.
+        match unsafe { sys::napi_get_value_double(self.0, value, &raw mut number) } {
+            sys::Status::napi_ok => Ok(number),
+            _ => Err(wrong("expected a number")),
+        }
+    }
+
+    /// A boolean.
+    pub fn bool(self, value: Value) -> Outcome<bool> {
+        let mut truth = false;
+        // SAFETY: as above.
+        match unsafe { sys::napi_get_value_bool(self.0, value, &raw mut truth) } {
+            sys::Status::napi_ok => Ok(truth),
+            _ => Err(wrong("expected a boolean")),
+        }
+    }
+
+    /// A string. Lone surrogates are kept apart, since the text is UTF-16 here.
+    pub fn string(self, value: Value) -> Outcome<Box<[u16]>> {
+        let mut length = 0;
+        // SAFETY: with no buffer napi only measures.
+        let status = unsafe { sys::napi_get_value_string_utf16(self.0, value, ptr::null_mut(), 0, &raw mut length) };
+        if status != sys::Status::napi_ok {
+            return Err(wrong("expected a string"));
+        }
+        let mut text = vec![0_u16; length + 1];
+        // SAFETY: the buffer has room for the text and napi's closing zero.
+        unsafe {
+            sys::napi_get_value_string_utf16(self.0, value, text.as_mut_ptr().cast(), length + 1, &raw mut length);
+        }
+        text.truncate(length);
+        Ok(text.into_boxed_slice())
+    }
+
+    /// The memory of a Uint8Array.
+    pub fn bytes(self, value: Value) -> Outcome<(*mut u8, usize)> {
+        let (mut kind, mut length, mut data) = (0, 0, ptr::null_mut());
+        // SAFETY: napi checks the type; out pointers that are null are not written.
+        let status = unsafe {
+            sys::napi_get_typedarray_info(
+                self.0,
+                value,
+                &raw mut kind,
+                &raw mut length,
+                &raw mut data,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        if status == sys::Status::napi_ok && kind == sys::TypedarrayType::uint8_array {
+            Ok((data.cast(), length))
+        } else {
+            Err(wrong("expected a Uint8Array"))
+        }
+    }
+
+    /// A small integer as a value.
+    #[inline]
+    pub fn int(self, number: i32) -> Value {
+        let mut value = ptr::null_mut();
+        // SAFETY: a valid environment and out pointer.
+        unsafe { sys::napi_create_int32(self.0, number, &raw mut value) };
+        value
+    }
+
+    /// A number as a value.
+    pub fn number(self, number: f64) -> Value {
+        let mut value = ptr::null_mut();
+        // SAFETY: as above.
+        unsafe { sys::napi_create_double(self.0, number, &raw mut value) };
+        value
+    }
+
+    /// `undefined`.
+    pub fn undefined(self) -> Value {
+        let mut value = ptr::null_mut();
+        // SAFETY: as above.
+        unsafe { sys::napi_get_undefined(self.0, &raw mut value) };
+        value
+    }
+
+    /// A string as a value.
+    pub fn text(self, text: &[u16]) -> Value {
+        let mut value = ptr::null_mut();
+        // SAFETY: pointer and length of one slice.
+        unsafe { sys::napi_create_string_utf16(self.0, text.as_ptr().cast(), text.len() as isize, &raw mut value) };
+        value
+    }
+
+    /// A new Uint8Array with a copy of `bytes`.
+    pub fn copy(self, bytes: &[u8]) -> Outcome<Value> {
+        let (mut buffer, mut data, mut value) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        // SAFETY: out pointers are valid; `data` is written only on success, then has room for the bytes.
+        unsafe {
+            if sys::napi_create_arraybuffer(self.0, bytes.len(), &raw mut data, &raw mut buffer) != sys::Status::napi_ok {
+                return Err(Thrown("NATIVE_MEMORY", format!("no memory for {} bytes", bytes.len())));
+            }
+            if !bytes.is_empty() {
+                ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
+            }
+            let kind = sys::TypedarrayType::uint8_array;
+            sys::napi_create_typedarray(self.0, kind, bytes.len(), buffer, 0, &raw mut value);
+        }
+        Ok(value)
+    }
+
+    /// Throw.
+    pub fn throw(self, thrown: &Thrown) -> Value {
+        let code = CString::new(thrown.0).unwrap_or_default();
+        let message = CString::new(thrown.1.replace('\0', " ")).unwrap_or_default();
+        // SAFETY: both are C strings that live through the call.
+        unsafe { sys::napi_throw_error(self.0, code.as_ptr(), message.as_ptr()) };
+        ptr::null_mut()
+    }
+}
+
+/// The arguments of one call, at most `N`, and the data of its function.
+pub struct Arguments<const N: usize> {
+    values: [Value; N],
+    /// What the function was made with.
+    pub data: *mut c_void,
+}
+
+impl<const N: usize> Arguments<N> {
+    /// Read them.
+    ///
+    /// # Safety
+    ///
+    /// `env` and `info` come from the call in progress.
+    #[inline]
+    pub unsafe fn read(env: Env, info: sys::napi_callback_info) -> Self {
+        let (mut count, mut values, mut data) = (N, [ptr::null_mut(); N], ptr::null_mut());
+        // SAFETY: `values` has room for `count`; missing ones become undefined.
+        unsafe {
+            sys::napi_get_cb_info(env.0, info, &raw mut count, values.as_mut_ptr(), ptr::null_mut(), &raw mut data);
+        }
+        Self { values, data }
+    }
+}
+
+impl<const N: usize> std::ops::Index<usize> for Arguments<N> {
+    type Output = Value;
+
+    fn index(&self, index: usize) -> &Value {
+        &self.values[index]
+    }
+}

@@ -1,0 +1,181 @@
+//! The binding: what JavaScript sees of the native core. Conversions and nothing else.
+//!
+//! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a pointer to
+//! the cell in which `open` puts that thread's state; the others work on the process-wide tables. Written on
+//! napi's C interface itself, since a call must cost nothing but its crossing.
+
+mod buffers;
+mod calls;
+mod instances;
+mod js;
+mod registry;
+mod signals;
+mod tables;
+mod thread;
+mod uv;
+mod zones;
+
+use std::{
+    ffi::{CString, c_void},
+    ptr,
+    sync::Once,
+};
+
+use napi_sys as sys;
+
+use crate::{
+    js::{Arguments, Env, Outcome, Value, wrong},
+    thread::{Scratch, Thread},
+};
+
+type Function = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> Value;
+
+/// Every exported function by its JavaScript name.
+const FUNCTIONS: &[(&str, Function)] = &[
+    ("open", open),
+    ("version", version),
+    ("otherInstance", other_instance),
+    ("submit", calls::submit),
+    ("submitLarge", calls::submit_large),
+    ("step", calls::step),
+    ("complete", calls::complete),
+    ("completeLarge", calls::complete_large),
+    ("taskBytes", calls::task_bytes),
+    ("broadcastDone", calls::broadcast_done),
+    ("drain", calls::drain),
+    ("drained", calls::drained),
+    ("largeResult", calls::large_result),
+    ("mail", calls::mail),
+    ("zoneMake", zones::zone_make),
+    ("zoneOpen", zones::zone_open),
+    ("zoneNumber", zones::zone_number),
+    ("zoneSettings", zones::zone_settings),
+    ("zoneId", zones::zone_id),
+    ("zoneIds", zones::zone_ids),
+    ("zoneDrop", zones::zone_drop),
+    ("zoneCounts", zones::zone_counts),
+    ("zoneClose", zones::zone_close),
+    ("zoneRefuse", zones::zone_refuse),
+    ("zoneForget", zones::zone_forget),
+    ("zoneFail", zones::zone_fail),
+    ("withdraw", zones::withdraw),
+    ("isRunning", zones::is_running),
+    ("broadcast", zones::broadcast),
+    ("broadcastSync", zones::broadcast_sync),
+    ("broadcastWait", zones::broadcast_wait),
+    ("attach", zones::attach),
+    ("workerGone", zones::worker_gone),
+    ("workerAdd", zones::worker_add),
+    ("kick", zones::kick),
+    ("attachBuffers", zones::attach_buffers),
+    ("signalListen", signal_listen),
+    ("intern", tables::intern),
+    ("interned", tables::interned),
+    ("bufferShare", tables::buffer_share),
+    ("bufferMove", tables::buffer_move),
+    ("bufferTake", tables::buffer_take),
+    ("bufferRelease", tables::buffer_release),
+    ("bufferCount", tables::buffer_count),
+    ("signalMake", tables::signal_make),
+    ("signalFire", tables::signal_fire),
+    ("signalReason", tables::signal_reason),
+    ("signalForget", tables::signal_forget),
+];
+
+/// Node calls this once for each environment that loads the library.
+///
+/// # Safety
+///
+/// Called by Node with the environment and exports of the loading thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: Value) -> Value {
+    static SYMBOLS: Once = Once::new();
+    // SAFETY: looks napi's functions up in the running program, before any of them is called. What it returns
+    // would close the program's own handle when dropped.
+    SYMBOLS.call_once(|| std::mem::forget(unsafe { sys::setup() }));
+    // One cell per environment: where `open` puts the thread. Freed with the environment's instance data.
+    let cell: *mut *mut Thread = Box::into_raw(Box::new(ptr::null_mut()));
+    // SAFETY: valid environment; the finalizer frees what is passed here, after the last call.
+    unsafe { sys::napi_set_instance_data(env, cell.cast(), Some(free_cell), ptr::null_mut()) };
+    for &(name, function) in FUNCTIONS {
+        let Ok(text) = CString::new(name) else { continue };
+        let mut value = ptr::null_mut();
+        // SAFETY: the text lives through both calls; the cell lives as long as the environment.
+        unsafe {
+            let length = name.len() as isize;
+            sys::napi_create_function(env, text.as_ptr(), length, Some(function), cell.cast(), &raw mut value);
+            sys::napi_set_named_property(env, exports, text.as_ptr(), value);
+        }
+    }
+    exports
+}
+
+unsafe extern "C" fn free_cell(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
+    // SAFETY: made by Box::into_raw in napi_register_module_v1 and freed only here.
+    drop(unsafe { Box::from_raw(data.cast::<*mut Thread>()) });
+}
+
+/// open(drain, out, inbound, main): give this thread a port. Returns its number, 0 when it has one already.
+unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: napi calls this with its environment and info.
+    let arguments = unsafe { Arguments::<4>::read(env, info) };
+    let cell = arguments.data.cast::<*mut Thread>();
+    let outcome: Outcome<i32> = (|| {
+        // SAFETY: the cell lives as long as the environment; only this thread uses it.
+        if !unsafe { *cell }.is_null() {
+            return Ok(0);
+        }
+        let out = Scratch::new(env.bytes(arguments[1])?);
+        let inbound = Scratch::new(env.bytes(arguments[2])?);
+        if out.len() < calls::HEADER_BYTES * 2 || inbound.len() < calls::HEADER_BYTES * 2 {
+            return Err(wrong("scratch too small"));
+        }
+        // SAFETY: the thread's environment; src/native keeps both scratches for the thread's life.
+        unsafe {
+            *cell = Thread::open(env, arguments[0], out, inbound, env.bool(arguments[3])?, cell);
+            Ok((**cell).desk.port().number() as i32)
+        }
+    })();
+    match outcome {
+        Ok(number) => env.int(number),
+        Err(thrown) => env.throw(&thrown),
+    }
+}
+
+/// version(): this library's version.
+unsafe extern "C" fn version(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    let text: Vec<u16> = env!("CARGO_PKG_VERSION").encode_utf16().collect();
+    Env(env).text(&text)
+}
+
+/// otherInstance(): "version path" of another copy of this library in the process, or undefined.
+unsafe extern "C" fn other_instance(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    match instances::other() {
+        Some(other) => {
+            let text: Vec<u16> = format!("{} {}", other.version, other.path).encode_utf16().collect();
+            env.text(&text)
+        }
+        None => env.undefined(),
+    }
+}
+
+/// signalListen(number): get mail when the signal fires. Returns its reason if it has.
+unsafe extern "C" fn signal_listen(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: napi calls this with its environment and info, on the thread of the function's data.
+    let outcome = unsafe {
+        let arguments = Arguments::<1>::read(env, info);
+        calls::thread(arguments.data).and_then(|thread| {
+            match signals::listen(env.u32(arguments[0])?, thread.desk.port()) {
+                Some(reason) => env.copy(&reason),
+                None => Ok(env.undefined()),
+            }
+        })
+    };
+    match outcome {
+        Ok(value) => value,
+        Err(thrown) => env.throw(&thrown),
+    }
+}

@@ -1,0 +1,207 @@
+//! The process-wide tables: ports, zones, interned texts. One of each for all threads.
+//!
+//! Cold paths only: a thread looks a thing up here once and then holds it. Locks are held for the look-up and
+//! never while foreign code runs.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use skein_port::{Desk, Limits, Machine, Mail, Port, Zone};
+
+/// A text as JavaScript has it.
+pub type Text = Box<[u16]>;
+
+/// Mail: start the worker of zone `subject` in slot `facts[0]`.
+pub const MAIL_SPAWN: u32 = 1;
+/// Mail: the caller of the task with token `subject` and serial `facts[0]` has given up.
+pub const MAIL_ABORT: u32 = 2;
+/// Mail: replace the worker of zone `subject` in slot `facts[0]` if it still runs serial `facts[1]`.
+pub const MAIL_KILL: u32 = 3;
+/// Mail: the signal with number `subject` was aborted.
+pub const MAIL_SIGNAL: u32 = 4;
+
+/// A zone as the process knows it.
+pub struct Entry {
+    /// The zone.
+    pub zone: Arc<Zone>,
+    /// Its name.
+    pub id: Text,
+    /// Its settings as its maker wrote them.
+    pub settings: Text,
+    /// The thread that starts and watches its workers.
+    pub owner: &'static Port,
+}
+
+#[derive(Default)]
+struct Tables {
+    zones: HashMap<u32, Arc<Entry>>,
+    zone_numbers: HashMap<Text, u32>,
+    zone_last: u32,
+    main: Option<&'static Port>,
+    ports: Vec<&'static Port>,
+    desks: Vec<Desk>,
+    desks_made: u32,
+}
+
+static TABLES: LazyLock<Mutex<Tables>> = LazyLock::new(Mutex::default);
+static MACHINE: LazyLock<Machine> = LazyLock::new(|| {
+    Machine::new(std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32))
+});
+
+/// Lock `mutex`; poison is ignored, since no lock here is held over code that can fail half-way.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// This process's cores and how many of its ports are awake.
+pub fn machine() -> &'static Machine {
+    &MACHINE
+}
+
+/// A desk that nobody uses: one whose tasks have all come home, or a new one.
+pub fn take_desk() -> Desk {
+    let mut tables = lock(&TABLES);
+    if let Some(index) = tables.desks.iter_mut().position(Desk::is_idle) {
+        return tables.desks.swap_remove(index);
+    }
+    tables.desks_made += 1;
+    Desk::new(tables.desks_made, machine())
+}
+
+/// Keep a closed desk for a later thread.
+pub fn give_desk(desk: Desk) {
+    lock(&TABLES).desks.push(desk);
+}
+
+/// A thread has opened its port. The main thread's owns the zones made from then on; without one, the first.
+pub fn port_opened(port: &'static Port, main: bool) {
+    let mut tables = lock(&TABLES);
+    tables.ports.push(port);
+    if main {
+        tables.main = Some(port);
+    }
+}
+
+/// A thread has ended: the zones it owned have lost their workers.
+pub fn port_closed(port: &'static Port) {
+    let owned: Vec<_> = {
+        let mut tables = lock(&TABLES);
+        tables.ports.retain(|&other| !std::ptr::eq(other, port));
+        tables.main = tables.main.filter(|&main| !std::ptr::eq(main, port));
+        let numbers: Vec<u32> = tables
+            .zones
+            .iter()
+            .filter(|(_, entry)| std::ptr::eq(entry.owner, port))
+            .map(|(&number, _)| number)
+            .collect();
+        numbers.into_iter().filter_map(|number| tables.remove(number)).collect()
+    };
+    for entry in owned {
+        entry.zone.orphan();
+    }
+    crate::signals::port_closed(port);
+}
+
+impl Tables {
+    fn remove(&mut self, number: u32) -> Option<Arc<Entry>> {
+        let entry = self.zones.remove(&number)?;
+        self.zone_numbers.remove(&entry.id);
+        Some(entry)
+    }
+}
+
+/// Make a zone with `workers` workers to be started by its owner. `None` when the name is taken.
+pub fn make_zone(id: Text, settings: Text, limits: Limits, workers: u32) -> Option<Arc<Entry>> {
+    let entry = {
+        let mut tables = lock(&TABLES);
+        if tables.zone_numbers.contains_key(&id) {
+            return None;
+        }
+        let owner = tables.main.or_else(|| tables.ports.first().copied())?;
+        tables.zone_last += 1;
+        let number = tables.zone_last;
+        let entry = Arc::new(Entry { zone: Arc::new(Zone::new(number, limits)), id: id.clone(), settings, owner });
+        tables.zones.insert(number, Arc::clone(&entry));
+        tables.zone_numbers.insert(id, number);
+        entry
+    };
+    for _ in 0..workers {
+        start_worker(&entry);
+    }
+    Some(entry)
+}
+
+/// Ask the owner of a zone for one more worker; false when the zone is closing.
+pub fn start_worker(entry: &Entry) -> bool {
+    let Some(slot) = entry.zone.add_slot() else { return false };
+    entry.owner.send(Mail { kind: MAIL_SPAWN, subject: entry.zone.number(), facts: [slot, 0] })
+}
+
+/// The zone with that name.
+pub fn find_zone(id: &[u16]) -> Option<Arc<Entry>> {
+    let tables = lock(&TABLES);
+    tables.zone_numbers.get(id).and_then(|number| tables.zones.get(number)).cloned()
+}
+
+/// The zone with that number.
+pub fn zone(number: u32) -> Option<Arc<Entry>> {
+    lock(&TABLES).zones.get(&number).cloned()
+}
+
+/// The names of all zones.
+pub fn zone_ids() -> Vec<Text> {
+    lock(&TABLES).zone_numbers.keys().cloned().collect()
+}
+
+/// Forget a zone that has closed.
+pub fn forget_zone(number: u32) {
+    lock(&TABLES).remove(number);
+}
+
+/// Tables of interned texts, and how many entries and bytes each may hold.
+const TEXT_TABLES: usize = 4;
+const TEXT_ENTRIES_MAX: usize = 1 << 16;
+const TEXT_UNITS_MAX: usize = 1 << 25;
+
+#[derive(Default)]
+struct Texts {
+    numbers: HashMap<Arc<[u16]>, u32>,
+    texts: Vec<Arc<[u16]>>,
+    units: usize,
+}
+
+static TEXTS: LazyLock<[Mutex<Texts>; TEXT_TABLES]> = LazyLock::new(Default::default);
+static NEXT_ID: AtomicU32 = AtomicU32::new(1);
+
+/// The number of `text` in `table`, from 1; 0 when the table is full. `None`: no such table.
+pub fn intern(table: usize, text: &[u16]) -> Option<u32> {
+    let mut texts = lock(TEXTS.get(table)?);
+    if let Some(&number) = texts.numbers.get(text) {
+        return Some(number);
+    }
+    if texts.texts.len() >= TEXT_ENTRIES_MAX || texts.units + text.len() > TEXT_UNITS_MAX {
+        return Some(0);
+    }
+    let text: Arc<[u16]> = text.into();
+    let number = texts.texts.len() as u32 + 1;
+    texts.units += text.len();
+    texts.texts.push(Arc::clone(&text));
+    texts.numbers.insert(text, number);
+    Some(number)
+}
+
+/// The text with that number.
+pub fn interned(table: usize, number: u32) -> Option<Arc<[u16]>> {
+    let texts = lock(TEXTS.get(table)?);
+    texts.texts.get((number as usize).checked_sub(1)?).cloned()
+}
+
+/// A number that no other call gets.
+pub fn next_id() -> u32 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}

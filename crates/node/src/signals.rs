@@ -1,0 +1,70 @@
+//! Abort signals that cross threads: who listens to which, and which have fired.
+//!
+//! A signal is a number; its reason is a frame of the transport. A thread that receives a signal subscribes; the
+//! thread that owns it fires it once, and every subscriber gets one piece of mail. Subscribing after that tells
+//! so at once: both happen under one lock, so no abort is missed.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex},
+};
+
+use skein_port::{Mail, Port};
+
+use crate::registry::{self, MAIL_SIGNAL, lock};
+
+#[derive(Default)]
+struct Signal {
+    reason: Option<Arc<[u8]>>,
+    listeners: Vec<&'static Port>,
+}
+
+static SIGNALS: LazyLock<Mutex<HashMap<u32, Signal>>> = LazyLock::new(Mutex::default);
+
+/// A new signal.
+pub fn make() -> u32 {
+    let id = registry::next_id();
+    lock(&SIGNALS).insert(id, Signal::default());
+    id
+}
+
+/// Send `port` mail when the signal fires. Returns the reason if it has, `None` if it has not; an unknown
+/// (forgotten) signal never fires.
+pub fn listen(id: u32, port: &'static Port) -> Option<Arc<[u8]>> {
+    let mut signals = lock(&SIGNALS);
+    let signal = signals.get_mut(&id)?;
+    if signal.reason.is_none() && !signal.listeners.iter().any(|&other| std::ptr::eq(other, port)) {
+        signal.listeners.push(port);
+    }
+    signal.reason.clone()
+}
+
+/// Why the signal was aborted, if it was.
+pub fn reason(id: u32) -> Option<Arc<[u8]>> {
+    lock(&SIGNALS).get(&id)?.reason.clone()
+}
+
+/// Abort. Later calls do nothing.
+pub fn fire(id: u32, reason: &[u8]) {
+    let listeners = {
+        let mut signals = lock(&SIGNALS);
+        let Some(signal) = signals.get_mut(&id).filter(|signal| signal.reason.is_none()) else { return };
+        signal.reason = Some(reason.into());
+        std::mem::take(&mut signal.listeners)
+    };
+    for port in listeners {
+        port.send(Mail { kind: MAIL_SIGNAL, subject: id, facts: [0, 0] });
+    }
+}
+
+/// Forget a signal whose owner no longer has it.
+pub fn forget(id: u32) {
+    lock(&SIGNALS).remove(&id);
+}
+
+/// Forget a thread.
+pub fn port_closed(port: &'static Port) {
+    for signal in lock(&SIGNALS).values_mut() {
+        signal.listeners.retain(|&other| !std::ptr::eq(other, port));
+    }
+}

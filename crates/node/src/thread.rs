@@ -1,0 +1,368 @@
+//! One thread's end of the core: its desk, its scratch memory, its handles in the event loop.
+//!
+//! The loop's prepare step is where things happen: whatever has arrived is given to JavaScript in one call; if
+//! nothing has and it pays, the thread looks for some microseconds more; then it declares itself asleep and the
+//! loop waits. A `Thread` is reached by raw pointer from napi and libuv, on its own thread only, and JavaScript
+//! that it calls may call back into it: so no reference to it lives across a call into JavaScript.
+
+use std::{
+    any::Any,
+    ffi::c_void,
+    ptr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use napi_sys as sys;
+use skein_port::{Broadcast, Desk, Spin, Worker, Zone};
+
+use crate::{
+    js::{Env, Value},
+    registry,
+    uv::{self, Handles},
+};
+
+/// Calls into JavaScript from one prepare step; then timers and I/O get their turn.
+const ROUNDS_MAX: u32 = 256;
+/// And the longest time for them.
+const TURN_MAX: Duration = Duration::from_micros(500);
+
+/// A buffer that JavaScript keeps alive and never resizes, registered once.
+#[derive(Clone, Copy)]
+pub struct Scratch {
+    data: *mut u8,
+    len: usize,
+}
+
+impl Scratch {
+    /// `data` and `len` of a Uint8Array that lives as long as the thread.
+    pub const fn new((data, len): (*mut u8, usize)) -> Self {
+        Self { data, len }
+    }
+
+    /// Its size in bytes.
+    pub const fn len(self) -> usize {
+        self.len
+    }
+
+    /// The first `length` bytes; `None` when there are fewer.
+    ///
+    /// # Safety
+    ///
+    /// The thread's JavaScript does not run while the slice is in use.
+    pub unsafe fn read<'a>(self, length: usize) -> Option<&'a [u8]> {
+        // SAFETY: within the registered memory, which is never written but by this thread.
+        (length <= self.len).then(|| unsafe { std::slice::from_raw_parts(self.data, length) })
+    }
+
+    /// All of it, to write to.
+    ///
+    /// # Safety
+    ///
+    /// As for `read`, and no other slice of it is in use.
+    pub unsafe fn write<'a>(self) -> &'a mut [u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
+    }
+}
+
+/// See the module's text.
+pub struct Thread {
+    cell: *mut *mut Thread,
+    env: sys::napi_env,
+    drain: sys::napi_ref,
+    context: sys::napi_async_context,
+    handles: Handles,
+    /// The thread's desk.
+    pub desk: Desk,
+    /// What JavaScript writes and the core reads.
+    pub out: Scratch,
+    /// What the core writes and JavaScript reads.
+    pub inbound: Scratch,
+    /// The zones that this thread has opened, by its own numbers.
+    pub zones: Vec<Option<Arc<Zone>>>,
+    /// Present in a worker of a zone.
+    pub worker: Option<Worker>,
+    /// Broadcasts that this thread waits for, blocking.
+    pub broadcasts: Vec<Option<Arc<Broadcast>>>,
+    /// Results that did not fit into the scratch, until JavaScript fetches them.
+    pub large: Vec<(u32, Vec<u8>)>,
+    /// The broadcast that this worker is running.
+    pub current: Option<Arc<Broadcast>>,
+    /// What the results of the last drain refer to, until they have been read.
+    pub read_soon: Vec<Box<dyn Any + Send>>,
+    /// What the next bytes to leave refer to.
+    pub attachments: Option<crate::buffers::Attached>,
+    spin: Spin,
+    /// Something was done since the thread last slept: only then does it look before it sleeps again.
+    active: bool,
+    asleep: bool,
+    idling: bool,
+    leaving: bool,
+}
+
+impl Thread {
+    /// Open a port for the thread of `env`.
+    ///
+    /// # Safety
+    ///
+    /// `env` is this thread's; `drain` is a function of it; the scratches live as long as the environment. `cell` is
+    /// where calls find the thread: it is emptied when the thread is gone.
+    pub unsafe fn open(env: Env, drain: Value, out: Scratch, inbound: Scratch, main: bool, cell: *mut *mut Self) -> *mut Self {
+        let (mut uv_loop, mut reference, mut context) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let (mut name, label) = (ptr::null_mut(), c"skein");
+        // SAFETY: valid environment, values and out pointers.
+        unsafe {
+            sys::napi_get_uv_event_loop(env.0, &raw mut uv_loop);
+            sys::napi_create_reference(env.0, drain, 1, &raw mut reference);
+            sys::napi_create_string_utf8(env.0, label.as_ptr(), 5, &raw mut name);
+            sys::napi_async_init(env.0, ptr::null_mut(), name, &raw mut context);
+        }
+        let memory = Box::into_raw(Box::<Self>::new_uninit());
+        let thread = memory.cast::<Self>();
+        // SAFETY: the loop is this thread's; `thread` lives until the handles are closed, in `close`.
+        let handles = unsafe { Handles::open(uv_loop.cast(), thread.cast(), before_wait, after_wait) };
+        let mut desk = registry::take_desk();
+        desk.open(Box::new(uv::Waker(handles.wake)));
+        registry::port_opened(desk.port(), main);
+        // SAFETY: `memory` is fresh and of the right type; nothing reads it before this write.
+        unsafe {
+            thread.write(Self {
+                cell,
+                env: env.0,
+                drain: reference,
+                context,
+                handles,
+                desk,
+                out,
+                inbound,
+                zones: Vec::new(),
+                worker: None,
+                broadcasts: Vec::new(),
+                large: Vec::new(),
+                current: None,
+                read_soon: Vec::new(),
+                attachments: None,
+                spin: Spin::new(Duration::ZERO),
+                active: false,
+                asleep: false,
+                idling: false,
+                leaving: false,
+            });
+            sys::napi_add_env_cleanup_hook(env.0, Some(close), thread.cast());
+        }
+        thread
+    }
+
+    /// Longest look for an arrival before sleep; zero turns it off.
+    pub const fn set_spin(&mut self, limit: Duration) {
+        self.spin.set_limit(limit);
+    }
+
+    /// A call has left: the loop must live until it comes back.
+    #[inline]
+    pub fn sent(&mut self) {
+        self.active = true;
+        if self.desk.sent() && self.worker.is_none() {
+            self.handles.keep_alive(true);
+        }
+    }
+
+    /// A call has ended.
+    #[inline]
+    pub fn put_away(&mut self, task: &'static skein_port::Task) {
+        self.active = true;
+        if self.desk.put_away(task) && self.worker.is_none() {
+            self.handles.keep_alive(false);
+        }
+    }
+
+    /// Become a worker: the loop lives until the zone lets it go.
+    pub fn become_worker(&mut self, worker: Worker) {
+        self.spin.set_limit(worker.zone().limits().spin);
+        self.worker = Some(worker);
+        self.handles.keep_alive(true);
+    }
+
+    /// The zone has let this worker go: its loop may end.
+    pub fn retire(&mut self) {
+        self.leaving = true;
+        self.handles.keep_alive(false);
+    }
+
+    /// Whether nothing runs on this worker.
+    pub fn is_free(&self) -> bool {
+        self.worker.as_ref().is_some_and(|worker| worker.running_count() == 0) && self.current.is_none()
+    }
+
+    /// A task was taken.
+    #[inline]
+    pub const fn note_activity(&mut self) {
+        self.active = true;
+    }
+
+    /// Whether JavaScript has something to do.
+    #[inline]
+    fn has_work(&self) -> bool {
+        self.desk.has_arrivals() || (!self.leaving && self.worker.as_ref().is_some_and(Worker::has_work))
+    }
+
+    /// Look for work without sleeping, if that has been paying and a core is free.
+    pub fn look(&mut self) -> bool {
+        if !self.active || !registry::machine().has_room_to_spin() {
+            return false;
+        }
+        if let Some(worker) = self.worker.as_mut() {
+            worker.begin_search();
+        }
+        let (desk, worker, leaving) = (&self.desk, self.worker.as_ref(), self.leaving);
+        let found =
+            self.spin.wait(|| desk.has_arrivals() || (!leaving && worker.is_some_and(Worker::has_work)));
+        if let Some(worker) = self.worker.as_mut() {
+            worker.end_search();
+        }
+        found
+    }
+
+    /// Declare the thread asleep; false when something has come.
+    fn try_sleep(&mut self) -> bool {
+        let leaving = self.leaving;
+        if self.worker.as_mut().is_some_and(|worker| !leaving && !worker.try_sleep()) {
+            return false;
+        }
+        if !self.desk.try_sleep() {
+            if let Some(worker) = self.worker.as_mut() {
+                worker.wake_up();
+            }
+            return false;
+        }
+        self.asleep = true;
+        true
+    }
+
+    fn wake_up(&mut self) {
+        if self.asleep {
+            self.asleep = false;
+            if let Some(worker) = self.worker.as_mut() {
+                worker.wake_up();
+            }
+            self.desk.wake_up();
+        }
+    }
+
+    /// One step before the loop waits; tells what to do next.
+    fn before_wait(&mut self, rounds: u32, begun: Instant) -> Step {
+        if self.has_work() {
+            let over = rounds >= ROUNDS_MAX || (rounds > 0 && begun.elapsed() > TURN_MAX);
+            return if over { Step::ComeBack } else { Step::Call };
+        }
+        if self.look() {
+            return Step::Again;
+        }
+        self.active = false;
+        if self.try_sleep() { Step::Wait } else { Step::Again }
+    }
+}
+
+/// What the prepare step does next.
+enum Step {
+    /// Give what has arrived to JavaScript.
+    Call,
+    /// Look again.
+    Again,
+    /// Let the loop have a turn without waiting.
+    ComeBack,
+    /// Let the loop wait.
+    Wait,
+}
+
+unsafe extern "C" fn before_wait(handle: *mut c_void) {
+    // SAFETY: libuv calls this on the thread itself while its handles are open.
+    let thread = unsafe { uv::data_of(handle) }.cast::<Thread>();
+    let begun = Instant::now();
+    let mut rounds = 0;
+    loop {
+        // SAFETY: the reference ends with this statement, before JavaScript is called.
+        let step = unsafe { (*thread).before_wait(rounds, begun) };
+        let come_back = match step {
+            Step::Call => {
+                rounds += 1;
+                // SAFETY: no reference to the thread is alive.
+                if unsafe { call_drain(thread) } {
+                    continue;
+                }
+                false
+            }
+            Step::Again => {
+                rounds += 1;
+                if rounds < ROUNDS_MAX * 4 {
+                    continue;
+                }
+                true
+            }
+            Step::ComeBack => true,
+            Step::Wait => false,
+        };
+        // SAFETY: as above.
+        let thread = unsafe { &mut *thread };
+        if come_back != thread.idling {
+            thread.idling = come_back;
+            thread.handles.do_not_wait(come_back);
+        }
+        return;
+    }
+}
+
+unsafe extern "C" fn after_wait(handle: *mut c_void) {
+    // SAFETY: as in before_wait; the reference ends with the statement.
+    unsafe { (*uv::data_of(handle).cast::<Thread>()).wake_up() };
+}
+
+/// Call JavaScript's drain function. Returns false when the environment can no longer run JavaScript.
+///
+/// # Safety
+///
+/// `thread` is this thread's and no reference to it is alive.
+unsafe fn call_drain(thread: *mut Thread) -> bool {
+    // SAFETY: the fields are copied out; none changes during the thread's life.
+    let (env, drain, context) = unsafe { ((*thread).env, (*thread).drain, (*thread).context) };
+    let mut scope = ptr::null_mut();
+    let mut function = ptr::null_mut();
+    let mut global = ptr::null_mut();
+    // SAFETY: valid environment; values live in the scope opened here.
+    unsafe {
+        if sys::napi_open_handle_scope(env, &raw mut scope) != sys::Status::napi_ok {
+            return false;
+        }
+        sys::napi_get_reference_value(env, drain, &raw mut function);
+        sys::napi_get_global(env, &raw mut global);
+        let status =
+            sys::napi_make_callback(env, context, global, function, 0, ptr::null(), ptr::null_mut());
+        let mut runs = status == sys::Status::napi_ok;
+        if status == sys::Status::napi_pending_exception {
+            let mut error = ptr::null_mut();
+            if sys::napi_get_and_clear_last_exception(env, &raw mut error) == sys::Status::napi_ok {
+                runs = sys::napi_fatal_exception(env, error) == sys::Status::napi_ok;
+            }
+        }
+        sys::napi_close_handle_scope(env, scope);
+        runs
+    }
+}
+
+/// The environment ends: pass on what waits, close the handles, put the desk away.
+unsafe extern "C" fn close(data: *mut c_void) {
+    // SAFETY: made by `open`; Node calls each hook once, and no callback comes after the handles are closed.
+    let mut thread = unsafe { Box::from_raw(data.cast::<Thread>()) };
+    // SAFETY: hooks run before instance data is freed; a call that comes after this one finds no thread.
+    unsafe { thread.cell.write(ptr::null_mut()) };
+    thread.wake_up();
+    thread.desk.close();
+    if let Some(worker) = thread.worker.take() {
+        worker.leave();
+    }
+    thread.handles.close();
+    registry::port_closed(thread.desk.port());
+    let Thread { desk, .. } = *thread;
+    registry::give_desk(desk);
+}

@@ -1,0 +1,154 @@
+//! The few functions of libuv that a port needs to live in a thread's event loop.
+//!
+//! They resolve from the Node executable. Handles are allocated by the size that libuv reports, so no layout is
+//! assumed; each is closed from the environment's clean-up hook and freed in its close callback.
+
+use std::{
+    alloc::Layout,
+    ffi::{c_int, c_void},
+    ptr::NonNull,
+};
+
+/// A handle of any kind.
+pub type Handle = NonNull<c_void>;
+/// Callback of async, prepare, check and idle handles.
+pub type Callback = unsafe extern "C" fn(*mut c_void);
+
+const ASYNC: c_int = 1;
+const CHECK: c_int = 2;
+const IDLE: c_int = 6;
+const PREPARE: c_int = 9;
+
+unsafe extern "C" {
+    fn uv_handle_size(kind: c_int) -> usize;
+    fn uv_handle_set_data(handle: *mut c_void, data: *mut c_void);
+    fn uv_handle_get_data(handle: *const c_void) -> *mut c_void;
+    fn uv_handle_get_type(handle: *const c_void) -> c_int;
+    fn uv_async_init(uv_loop: *mut c_void, handle: *mut c_void, callback: Callback) -> c_int;
+    fn uv_async_send(handle: *mut c_void) -> c_int;
+    fn uv_prepare_init(uv_loop: *mut c_void, handle: *mut c_void) -> c_int;
+    fn uv_prepare_start(handle: *mut c_void, callback: Callback) -> c_int;
+    fn uv_check_init(uv_loop: *mut c_void, handle: *mut c_void) -> c_int;
+    fn uv_check_start(handle: *mut c_void, callback: Callback) -> c_int;
+    fn uv_idle_init(uv_loop: *mut c_void, handle: *mut c_void) -> c_int;
+    fn uv_idle_start(handle: *mut c_void, callback: Callback) -> c_int;
+    fn uv_idle_stop(handle: *mut c_void) -> c_int;
+    fn uv_ref(handle: *mut c_void);
+    fn uv_unref(handle: *mut c_void);
+    fn uv_close(handle: *mut c_void, callback: Callback);
+}
+
+fn layout(kind: c_int) -> Layout {
+    // SAFETY: a pure function of libuv.
+    let size = unsafe { uv_handle_size(kind) };
+    Layout::from_size_align(size, 16).expect("libuv's handles are small")
+}
+
+fn allocate(kind: c_int, data: *mut c_void) -> Handle {
+    // SAFETY: the size is not zero, and the memory is zeroed before libuv initialises it.
+    let handle = unsafe { std::alloc::alloc_zeroed(layout(kind)) };
+    let handle = NonNull::new(handle.cast::<c_void>()).expect("out of memory");
+    // SAFETY: setting the data field of a handle is allowed before its initialisation.
+    unsafe { uv_handle_set_data(handle.as_ptr(), data) };
+    handle
+}
+
+unsafe extern "C" fn free(handle: *mut c_void) {
+    // SAFETY: called by libuv once, after the handle was closed; allocated by `allocate` with the same layout.
+    unsafe { std::alloc::dealloc(handle.cast(), layout(uv_handle_get_type(handle))) };
+}
+
+/// The handles of one thread's port.
+pub struct Handles {
+    /// Wakes the loop from any thread.
+    pub wake: Handle,
+    prepare: Handle,
+    check: Handle,
+    idle: Handle,
+}
+
+unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+impl Handles {
+    /// Open them on `uv_loop`; none keeps the loop alive yet. `data` goes to the callbacks, which run before
+    /// (`prepare`) and after (`check`) the loop looks for events.
+    ///
+    /// # Safety
+    ///
+    /// `uv_loop` is this thread's loop; `data` is valid until `close`.
+    pub unsafe fn open(uv_loop: *mut c_void, data: *mut c_void, prepare: Callback, check: Callback) -> Self {
+        let handles = Self {
+            wake: allocate(ASYNC, data),
+            prepare: allocate(PREPARE, data),
+            check: allocate(CHECK, data),
+            idle: allocate(IDLE, data),
+        };
+        // SAFETY: fresh handles on the loop of this thread.
+        unsafe {
+            uv_async_init(uv_loop, handles.wake.as_ptr(), nothing);
+            uv_prepare_init(uv_loop, handles.prepare.as_ptr());
+            uv_prepare_start(handles.prepare.as_ptr(), prepare);
+            uv_check_init(uv_loop, handles.check.as_ptr());
+            uv_check_start(handles.check.as_ptr(), check);
+            uv_idle_init(uv_loop, handles.idle.as_ptr());
+            for handle in handles.all() {
+                uv_unref(handle.as_ptr());
+            }
+        }
+        handles
+    }
+
+    const fn all(&self) -> [Handle; 4] {
+        [self.wake, self.prepare, self.check, self.idle]
+    }
+
+    /// Let the loop live, or end, as far as this port is concerned.
+    pub fn keep_alive(&self, alive: bool) {
+        // SAFETY: an open handle of this thread.
+        unsafe { if alive { uv_ref(self.wake.as_ptr()) } else { uv_unref(self.wake.as_ptr()) } }
+    }
+
+    /// Make the loop's next look for events not wait, or wait again.
+    pub fn do_not_wait(&self, active: bool) {
+        // SAFETY: an open handle of this thread. An active idle handle makes the poll time-out zero.
+        unsafe {
+            if active {
+                uv_idle_start(self.idle.as_ptr(), nothing);
+            } else {
+                uv_idle_stop(self.idle.as_ptr());
+            }
+        }
+    }
+
+    /// Close all; libuv calls `free` for each.
+    pub fn close(&self) {
+        for handle in self.all() {
+            // SAFETY: open handles of this thread, closed once: `close` is called from the clean-up hook only.
+            unsafe { uv_close(handle.as_ptr(), free) };
+        }
+    }
+}
+
+/// The data that the handle was opened with.
+///
+/// # Safety
+///
+/// `handle` comes from libuv and was opened by [`Handles::open`].
+pub unsafe fn data_of(handle: *mut c_void) -> *mut c_void {
+    // SAFETY: passed on to the caller.
+    unsafe { uv_handle_get_data(handle) }
+}
+
+/// Wakes a loop; see [`skein_port::Wake`].
+pub struct Waker(pub Handle);
+
+// SAFETY: uv_async_send may be called from any thread; the port drops the waker, under its lock, before the
+// handle is closed.
+unsafe impl Send for Waker {}
+
+impl skein_port::Wake for Waker {
+    fn wake(&self) {
+        // SAFETY: as above: the handle is open as long as the waker exists.
+        unsafe { uv_async_send(self.0.as_ptr()) };
+    }
+}

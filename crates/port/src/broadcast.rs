@@ -1,0 +1,122 @@
+//! A broadcast: one call that every worker of a zone runs, now or when it joins.
+//!
+//! The zone keeps its broadcasts in order for replacements to replay. The ones who were members when it was
+//! made answer, exactly once each; the last answer settles it. A member that dies has answered well: its
+//! replacement replays the broadcast before it takes a task.
+
+use std::any::Any;
+
+use crate::{
+    sync::{AtomicBool, Mutex, Ordering, lock},
+    task::{Status, Task},
+};
+
+/// What a failing worker said.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Failed, or why it could not run.
+    pub status: Status,
+    /// The error.
+    pub bytes: Box<[u8]>,
+}
+
+struct Answers {
+    missing: usize,
+    failure: Option<Failure>,
+    task: Option<&'static Task>,
+}
+
+/// A call to every worker and its answers.
+pub struct Broadcast {
+    /// Number of the function to call.
+    pub function: u32,
+    /// Its arguments.
+    pub bytes: Box<[u8]>,
+    /// What must live as long as the arguments.
+    pub attachments: Option<Box<dyn Any + Send + Sync>>,
+    answers: Mutex<Answers>,
+    settled: AtomicBool,
+}
+
+impl Broadcast {
+    pub(crate) fn new(
+        function: u32,
+        bytes: Box<[u8]>,
+        attachments: Option<Box<dyn Any + Send + Sync>>,
+        members: usize,
+        task: Option<&'static Task>,
+    ) -> Self {
+        Self {
+            function,
+            bytes,
+            attachments,
+            answers: Mutex::new(Answers { missing: members, failure: None, task }),
+            settled: AtomicBool::new(false),
+        }
+    }
+
+    /// One member's answer. The last one brings the caller's task home.
+    pub(crate) fn answer(&self, failure: Option<Failure>) {
+        let home = {
+            let mut answers = lock(&self.answers);
+            debug_assert!(answers.missing > 0, "every member answers once");
+            answers.missing -= 1;
+            if answers.failure.is_none() {
+                answers.failure = failure;
+            }
+            if answers.missing > 0 {
+                return;
+            }
+            answers.task.take().map(|task| (task, answers.failure.clone()))
+        };
+        self.finish(home);
+    }
+
+    /// Settle it without further answers, since none will come.
+    pub(crate) fn abandon(&self, status: Status) {
+        let home = {
+            let mut answers = lock(&self.answers);
+            if answers.missing == 0 {
+                return;
+            }
+            answers.missing = 0;
+            let failure = answers.failure.take().unwrap_or(Failure { status, bytes: Box::default() });
+            answers.failure = Some(failure.clone());
+            answers.task.take().map(|task| (task, Some(failure)))
+        };
+        self.finish(home);
+    }
+
+    /// Settle a broadcast that nobody has to answer.
+    pub(crate) fn settle_if_unanswered(&self) {
+        let home = {
+            let mut answers = lock(&self.answers);
+            if answers.missing > 0 {
+                return;
+            }
+            answers.task.take().map(|task| (task, None))
+        };
+        self.finish(home);
+    }
+
+    fn finish(&self, home: Option<(&'static Task, Option<Failure>)>) {
+        // Release: pairs with the Acquire in outcome.
+        self.settled.store(true, Ordering::Release);
+        let Some((task, failure)) = home else { return };
+        // SAFETY: the submitter handed the task to this broadcast, and it was taken out just once.
+        unsafe {
+            task.body(|body| {
+                body.status = failure.as_ref().map_or(Status::Done, |failure| failure.status);
+                body.bytes.set(failure.as_ref().map_or(&[], |failure| &failure.bytes));
+            });
+        }
+        task.home.deliver(task);
+    }
+
+    /// The outcome once settled: nothing, or the first failure. For callers that block.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Option<Failure>> {
+        // Acquire: pairs with the Release in finish.
+        self.settled.load(Ordering::Acquire).then(|| lock(&self.answers).failure.clone())
+    }
+}

@@ -1,0 +1,20 @@
+//! Mailboxes, task queues and wake-ups between the threads of a process.
+//!
+//! The part of the native core that knows nothing of JavaScript: a [`Desk`] submits tasks to a [`Zone`], a
+//! [`Worker`] takes and completes them, and each comes home to the desk's [`Port`] exactly once. README.md in
+//! this folder states the protocol, its states and the races it excludes; loom explores it, Miri runs it.
+
+mod broadcast;
+mod bytes;
+mod port;
+mod spin;
+mod sync;
+mod task;
+mod zone;
+
+pub use broadcast::{Broadcast, Failure};
+pub use bytes::Bytes;
+pub use port::{Desk, Machine, Mail, Port, Wake};
+pub use spin::Spin;
+pub use task::{Body, Status, Task};
+pub use zone::{Counts, Limits, Next, Refusal, Slot, Withdrawal, Worker, Zone};

@@ -1,0 +1,45 @@
+//! The primitives of this crate: the standard library's, or loom's when a model is explored.
+//!
+//! Everything else in the crate names them through here, so the code that loom explores is the code that
+//! ships. `Cell` has loom's shape (`with_mut`): a closure marks how long a raw pointer is in use.
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    cell::UnsafeCell as Cell,
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+};
+
+#[cfg(not(loom))]
+mod cell {
+    /// `std::cell::UnsafeCell` with loom's interface.
+    #[derive(Debug)]
+    pub(crate) struct Cell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> Cell<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        #[inline(always)]
+        pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+            write(self.0.get())
+        }
+    }
+}
+#[cfg(not(loom))]
+pub(crate) use cell::Cell;
+
+/// Lock `mutex`. No code in this crate runs foreign code under a lock, so a poisoned one can only follow a
+/// failed assertion of ours; going on with the data is then better than taking the process down.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

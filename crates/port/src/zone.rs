@@ -1,0 +1,737 @@
+//! A zone: a queue of tasks and the workers that take from it.
+//!
+//! Submitting is lock-free: a push on the injector, and a wake-up if a worker sleeps and none is looking.
+//! Taking is under the zone's lock, first in first out; broadcasts go before tasks. A task is with exactly one
+//! holder at any time (see task.rs), so it runs at most once and comes home exactly once, whatever dies.
+//! README.md states the protocol and the races it excludes. Deliberately absent: JavaScript, timers, stealing.
+
+use std::{any::Any, sync::Arc, time::Duration};
+
+use crate::{
+    broadcast::{Broadcast, Failure},
+    port::{Mail, Port},
+    sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock},
+    task::{Body, Queue, Stack, Stage, Status, Task},
+};
+
+/// What a zone accepts at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Tasks accepted and not started.
+    pub tasks_max: usize,
+    /// Bytes of one task's arguments.
+    pub task_bytes_max: usize,
+    /// Bytes of all tasks that are accepted and not started.
+    pub queue_bytes_max: usize,
+    /// Broadcasts kept for replay.
+    pub broadcasts_max: usize,
+    /// Tasks that one worker has begun and not finished.
+    pub tasks_per_worker_max: usize,
+    /// Longest time that a worker or a caller of this zone looks for the next arrival before it sleeps.
+    pub spin: Duration,
+}
+
+/// Why a zone did not accept a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// `tasks_max` are waiting.
+    Full,
+    /// `queue_bytes_max` would be exceeded.
+    BytesFull,
+    /// The call alone has more than `task_bytes_max`.
+    TooLarge,
+    /// The zone is closing.
+    Closed,
+    /// `broadcasts_max` are kept.
+    BroadcastsFull,
+}
+
+/// What became of a call whose caller no longer wants it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Withdrawal {
+    /// It had not started and is the caller's again.
+    Withdrawn,
+    /// It runs there; its worker was told.
+    Told {
+        /// The worker's slot.
+        slot: u32,
+        /// The task's number among all that the zone has started.
+        serial: u32,
+    },
+    /// It has ended and is on its way home.
+    Ended,
+}
+
+/// Counts since the zone was made.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Tasks accepted and not started.
+    pub waiting: u64,
+    /// Their bytes.
+    pub waiting_bytes: u64,
+    /// Tasks taken by workers and not ended.
+    pub running: u64,
+    /// Tasks ended by workers, well or not.
+    pub ended: u64,
+    /// Tasks lost with their workers.
+    pub died: u64,
+    /// Wake-ups of workers.
+    pub wake_ups: u64,
+    /// Workers now.
+    pub workers: u64,
+    /// Workers asleep now.
+    pub asleep: u64,
+}
+
+struct Inner {
+    queue: Queue,
+    sleepers: Vec<(u32, &'static Port)>,
+    slots: Vec<Option<Arc<Slot>>>,
+    broadcasts: Vec<Arc<Broadcast>>,
+    serial: u32,
+    closers: Vec<&'static Task>,
+}
+
+/// A worker's place in its zone, from the decision to start it until it is gone.
+pub struct Slot {
+    number: u32,
+    /// Broadcasts made before this worker was a member: it replays them and does not answer.
+    joined: u32,
+    /// Broadcasts run so far.
+    applied: AtomicU32,
+    searching: AtomicBool,
+    /// Tasks in `running`; changed with it, read without its lock.
+    busy: AtomicUsize,
+    ended: AtomicU64,
+    port: Mutex<Option<&'static Port>>,
+    running: Mutex<Vec<Option<Running>>>,
+}
+
+/// A task that a worker holds.
+#[derive(Clone, Copy)]
+struct Running {
+    task: &'static Task,
+    serial: u32,
+}
+
+/// See the module's text.
+pub struct Zone {
+    number: u32,
+    limits: Limits,
+    injector: Stack,
+    waiting: AtomicUsize,
+    waiting_bytes: AtomicUsize,
+    sleeping: AtomicU32,
+    searching: AtomicU32,
+    broadcast_count: AtomicU32,
+    closing: AtomicBool,
+    finished: AtomicBool,
+    wake_ups: AtomicU64,
+    ended_before: AtomicU64,
+    died: AtomicU64,
+    inner: Mutex<Inner>,
+}
+
+impl Zone {
+    /// A zone without workers.
+    #[must_use]
+    pub fn new(number: u32, limits: Limits) -> Self {
+        Self {
+            number,
+            limits,
+            injector: Stack::new(),
+            waiting: AtomicUsize::new(0),
+            waiting_bytes: AtomicUsize::new(0),
+            sleeping: AtomicU32::new(0),
+            searching: AtomicU32::new(0),
+            broadcast_count: AtomicU32::new(0),
+            closing: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
+            wake_ups: AtomicU64::new(0),
+            ended_before: AtomicU64::new(0),
+            died: AtomicU64::new(0),
+            inner: Mutex::new(Inner {
+                queue: Queue::default(),
+                sleepers: Vec::new(),
+                slots: Vec::new(),
+                broadcasts: Vec::new(),
+                serial: 0,
+                closers: Vec::new(),
+            }),
+        }
+    }
+
+    /// The zone's number in the process.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// What the zone accepts.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether the zone refuses new calls.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Accept the idle `task`, whose body the caller has filled with `bytes` bytes of arguments. On success
+    /// the caller no longer holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`]: nothing was queued and the caller still holds the task.
+    #[inline]
+    pub fn submit(&self, task: &'static Task, bytes: usize) -> Result<(), Refusal> {
+        if self.is_closing() {
+            return Err(Refusal::Closed);
+        }
+        if bytes > self.limits.task_bytes_max {
+            return Err(Refusal::TooLarge);
+        }
+        // Relaxed: a count; the push below publishes the task.
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limits.tasks_max {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(Refusal::Full);
+        }
+        if bytes > 0 && self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limits.queue_bytes_max {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(Refusal::BytesFull);
+        }
+        // SAFETY: the caller holds the task and no zone has it, so nobody else can look at its place.
+        unsafe { task.place(|place| place.stage = Stage::Accepted) };
+        self.injector.push(task);
+        // SeqCst: after the push, see finish.
+        if self.finished.load(Ordering::SeqCst) {
+            self.refuse_waiting(Status::Closed, &[]);
+            return Ok(());
+        }
+        self.wake_one();
+        Ok(())
+    }
+
+    /// Wake a sleeping worker unless one is looking for work already.
+    #[inline]
+    fn wake_one(&self) {
+        // SeqCst: after the push; pairs with the sleeper's registration and the searcher's last look.
+        if self.searching.load(Ordering::SeqCst) > 0 || self.sleeping.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let sleeper = {
+            let mut inner = lock(&self.inner);
+            let sleeper = inner.sleepers.pop();
+            self.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+            sleeper
+        };
+        if let Some((_, port)) = sleeper {
+            self.wake_ups.fetch_add(1, Ordering::Relaxed);
+            port.rouse();
+        }
+    }
+
+    /// Wake every sleeping worker. The lock is held.
+    fn wake_all(&self, inner: &mut Inner) {
+        for (_, port) in inner.sleepers.drain(..) {
+            self.wake_ups.fetch_add(1, Ordering::Relaxed);
+            port.rouse();
+        }
+        self.sleeping.store(0, Ordering::SeqCst);
+    }
+
+    /// Move what was submitted into the queue. The lock is held.
+    fn absorb(&self, inner: &mut Inner) {
+        for task in self.injector.take_all() {
+            inner.queue.push(task);
+        }
+    }
+
+    /// One task fewer is waiting. This thread holds `task`.
+    fn stopped_waiting(&self, task: &'static Task) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: this thread holds the task: it has just taken it out of the queue.
+        let bytes = unsafe { task.body(|body| body.bytes.len()) };
+        if bytes > 0 {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The caller of `task`, which it submitted here and has not seen come home, no longer wants the result.
+    /// A running one's worker gets mail of `kind` with the task's token and serial number.
+    pub fn withdraw(&self, task: &'static Task, kind: u32) -> Withdrawal {
+        let mut inner = lock(&self.inner);
+        self.absorb(&mut inner);
+        // SAFETY: the zone's lock is held.
+        match unsafe { task.place(|place| place.stage) } {
+            Stage::Queued => {
+                inner.queue.remove(task);
+                drop(inner);
+                self.stopped_waiting(task);
+                Withdrawal::Withdrawn
+            }
+            Stage::Running { slot, serial } => {
+                let slot = inner.slots.get(slot as usize).cloned().flatten();
+                drop(inner);
+                let Some(slot) = slot else { return Withdrawal::Ended };
+                let token = lock(&slot.running).iter().position(|it| it.is_some_and(|it| it.serial == serial));
+                let (Some(token), Some(port)) = (token, *lock(&slot.port)) else { return Withdrawal::Ended };
+                port.send(Mail { kind, subject: token as u32, facts: [serial, slot.number] });
+                Withdrawal::Told { slot: slot.number, serial }
+            }
+            Stage::Accepted => Withdrawal::Ended,
+        }
+    }
+
+    /// Whether the task started under `serial` still runs in `slot`.
+    pub fn is_running(&self, slot: u32, serial: u32) -> bool {
+        let found = lock(&self.inner).slots.get(slot as usize).cloned().flatten();
+        found.is_some_and(|slot| lock(&slot.running).iter().flatten().any(|running| running.serial == serial))
+    }
+
+    /// Make a call to every worker, those to come included. `task`, if given, comes home when all members of
+    /// this moment have run it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`]: nothing was made and the caller still holds the task.
+    pub fn broadcast(
+        &self,
+        function: u32,
+        bytes: &[u8],
+        attachments: Option<Box<dyn Any + Send + Sync>>,
+        task: Option<&'static Task>,
+    ) -> Result<Arc<Broadcast>, Refusal> {
+        if bytes.len() > self.limits.task_bytes_max {
+            return Err(Refusal::TooLarge);
+        }
+        let broadcast = {
+            let mut inner = lock(&self.inner);
+            if self.is_closing() {
+                return Err(Refusal::Closed);
+            }
+            if inner.broadcasts.len() >= self.limits.broadcasts_max {
+                return Err(Refusal::BroadcastsFull);
+            }
+            let members = inner.slots.iter().flatten().count();
+            let broadcast = Arc::new(Broadcast::new(function, bytes.into(), attachments, members, task));
+            inner.broadcasts.push(Arc::clone(&broadcast));
+            self.broadcast_count.store(inner.broadcasts.len() as u32, Ordering::SeqCst);
+            self.wake_all(&mut inner);
+            broadcast
+        };
+        broadcast.settle_if_unanswered();
+        Ok(broadcast)
+    }
+
+    /// Make room for one more worker; `None` when the zone is closing.
+    pub fn add_slot(&self) -> Option<u32> {
+        let mut inner = lock(&self.inner);
+        if self.is_closing() {
+            return None;
+        }
+        let free = inner.slots.iter().position(Option::is_none);
+        let number = free.unwrap_or(inner.slots.len()) as u32;
+        let slot = Arc::new(Slot {
+            number,
+            joined: inner.broadcasts.len() as u32,
+            applied: AtomicU32::new(0),
+            searching: AtomicBool::new(false),
+            busy: AtomicUsize::new(0),
+            ended: AtomicU64::new(0),
+            port: Mutex::new(None),
+            running: Mutex::new(Vec::new()),
+        });
+        match free {
+            Some(index) => inner.slots[index] = Some(slot),
+            None => inner.slots.push(Some(slot)),
+        }
+        Some(number)
+    }
+
+    /// Take up the worker's end of a slot in the thread of `port`; `None` when there is no such slot.
+    #[must_use]
+    pub fn attach(self: &Arc<Self>, slot: u32, port: &'static Port) -> Option<Worker> {
+        let slot = lock(&self.inner).slots.get(slot as usize).cloned().flatten()?;
+        *lock(&slot.port) = Some(port);
+        Some(Worker { zone: Arc::clone(self), slot, port, broadcasting: false })
+    }
+
+    /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how many
+    /// did.
+    pub fn slot_gone(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
+        let (slot, missed) = {
+            let mut inner = lock(&self.inner);
+            let Some(slot) = inner.slots.get_mut(slot as usize).and_then(Option::take) else { return 0 };
+            self.unregister(&mut inner, &slot);
+            let from = slot.joined.max(slot.applied.load(Ordering::SeqCst)) as usize;
+            (slot, inner.broadcasts.get(from..).map_or_else(Vec::new, <[_]>::to_vec))
+        };
+        for broadcast in missed {
+            broadcast.answer(None);
+        }
+        self.ended_before.fetch_add(slot.ended.load(Ordering::Relaxed), Ordering::Relaxed);
+        let lost: Vec<_> = lock(&slot.running).drain(..).flatten().collect();
+        self.died.fetch_add(lost.len() as u64, Ordering::Relaxed);
+        for &Running { task, .. } in &lost {
+            // SAFETY: the worker that held it has ended, and taking it out of `running` passed it on.
+            unsafe { settle(task, status, bytes) };
+        }
+        let last = lock(&self.inner).slots.iter().flatten().next().is_none();
+        if last && self.is_closing() {
+            self.finish(Status::Closed, &[]);
+        } else {
+            self.wake_one();
+        }
+        lost.len()
+    }
+
+    /// Forget a worker's sleep and search. The lock is held.
+    fn unregister(&self, inner: &mut Inner, slot: &Slot) {
+        inner.sleepers.retain(|&(number, _)| number != slot.number);
+        self.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+        if slot.searching.swap(false, Ordering::SeqCst) {
+            self.searching.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Refuse new calls; workers finish what is accepted and then are told to leave. `task`, if given, comes
+    /// home when the last one has left. Returns false, and keeps no task, when that has already happened.
+    #[must_use]
+    pub fn close(&self, task: Option<&'static Task>) -> bool {
+        let empty = {
+            let mut inner = lock(&self.inner);
+            if self.finished.load(Ordering::SeqCst) {
+                return false;
+            }
+            self.closing.store(true, Ordering::SeqCst);
+            inner.closers.extend(task);
+            self.wake_all(&mut inner);
+            inner.slots.iter().flatten().next().is_none()
+        };
+        if empty {
+            self.finish(Status::Closed, &[]);
+        }
+        true
+    }
+
+    /// End everything that is not running: waiting tasks come home with `status` and `bytes`, those
+    /// submitted from now on as closed.
+    pub fn finish(&self, status: Status, bytes: &[u8]) {
+        let closers = {
+            let mut inner = lock(&self.inner);
+            self.closing.store(true, Ordering::SeqCst);
+            self.finished.store(true, Ordering::SeqCst);
+            std::mem::take(&mut inner.closers)
+        };
+        self.refuse_waiting(status, bytes);
+        let broadcasts = {
+            let mut inner = lock(&self.inner);
+            self.broadcast_count.store(0, Ordering::SeqCst);
+            std::mem::take(&mut inner.broadcasts)
+        };
+        for broadcast in broadcasts {
+            broadcast.abandon(status);
+        }
+        for task in closers {
+            // SAFETY: its submitter handed it to `close`, and it was taken out of the list just once.
+            unsafe { settle(task, Status::Done, &[]) };
+        }
+    }
+
+    /// Send every waiting task home with `status` and `bytes`.
+    pub fn refuse_waiting(&self, status: Status, bytes: &[u8]) {
+        loop {
+            let task = {
+                let mut inner = lock(&self.inner);
+                self.absorb(&mut inner);
+                inner.queue.pop()
+            };
+            let Some(task) = task else { return };
+            self.stopped_waiting(task);
+            // SAFETY: popping made this thread the holder.
+            unsafe { settle(task, status, bytes) };
+        }
+    }
+
+    /// The thread that keeps the workers has ended, and they with it: everything comes home.
+    pub fn orphan(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        self.finish(Status::Orphaned, &[]);
+        let slots = lock(&self.inner).slots.len() as u32;
+        for slot in 0..slots {
+            self.slot_gone(slot, Status::Orphaned, &[]);
+        }
+    }
+
+    /// The counts of this moment.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        // A worker locks its running tasks before the zone, so the zone's lock is given back first.
+        let (slots, asleep) = {
+            let inner = lock(&self.inner);
+            (inner.slots.iter().flatten().cloned().collect::<Vec<_>>(), inner.sleepers.len() as u64)
+        };
+        let ended: u64 = slots.iter().map(|slot| slot.ended.load(Ordering::Relaxed)).sum();
+        Counts {
+            waiting: self.waiting.load(Ordering::Relaxed) as u64,
+            waiting_bytes: self.waiting_bytes.load(Ordering::Relaxed) as u64,
+            running: slots.iter().map(|slot| slot.busy.load(Ordering::Relaxed) as u64).sum(),
+            ended: ended + self.ended_before.load(Ordering::Relaxed),
+            died: self.died.load(Ordering::Relaxed),
+            wake_ups: self.wake_ups.load(Ordering::Relaxed),
+            workers: slots.len() as u64,
+            asleep,
+        }
+    }
+}
+
+/// Send `task` home.
+///
+/// # Safety
+///
+/// The caller holds it.
+unsafe fn settle(task: &'static Task, status: Status, bytes: &[u8]) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        task.body(|body| {
+            body.status = status;
+            body.attachments = None;
+            body.bytes.set(bytes);
+        });
+    }
+    task.home.deliver(task);
+}
+
+/// What a worker does next.
+pub enum Next {
+    /// Nothing is there for it.
+    Nothing,
+    /// Run this broadcast, then say so with `broadcast_done`.
+    Broadcast(Arc<Broadcast>),
+    /// Run this task, then `complete` the token.
+    Task {
+        /// The task, held by this worker.
+        task: &'static Task,
+        /// Its number among the worker's running tasks.
+        token: u32,
+        /// Its number among all that the zone has started.
+        serial: u32,
+    },
+    /// Leave: the zone is closing and nothing is left to do.
+    Leave,
+}
+
+/// The worker's end of its slot: only its thread uses it.
+pub struct Worker {
+    zone: Arc<Zone>,
+    slot: Arc<Slot>,
+    port: &'static Port,
+    /// A broadcast was given out and is not done: nothing else begins.
+    broadcasting: bool,
+}
+
+impl Worker {
+    /// The zone.
+    #[must_use]
+    pub const fn zone(&self) -> &Arc<Zone> {
+        &self.zone
+    }
+
+    /// What to do next. Broadcasts come first and wait for the running tasks to end.
+    pub fn take(&mut self) -> Next {
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        let applied = self.slot.applied.load(Ordering::Relaxed);
+        if self.broadcasting {
+            return Next::Nothing;
+        }
+        if applied < zone.broadcast_count.load(Ordering::SeqCst) {
+            return if busy > 0 { Next::Nothing } else { self.next_broadcast(applied) };
+        }
+        if busy >= zone.limits.tasks_per_worker_max {
+            return Next::Nothing;
+        }
+        // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack itself.
+        if zone.waiting.load(Ordering::Relaxed) == 0 {
+            let leave = busy == 0 && zone.is_closing();
+            return if leave && lock_and_see(zone).is_empty() { Next::Leave } else { Next::Nothing };
+        }
+        // Held until the task is in it: withdraw and slot_gone look for it here.
+        let mut running = lock(&self.slot.running);
+        let token = running.iter().position(Option::is_none).unwrap_or(running.len());
+        let (task, serial, more) = {
+            let mut inner = lock(&zone.inner);
+            if inner.queue.is_empty() {
+                zone.absorb(&mut inner);
+            }
+            let Some(task) = inner.queue.pop() else { return Next::Nothing };
+            inner.serial = inner.serial.wrapping_add(1);
+            let serial = inner.serial;
+            // SAFETY: the zone's lock is held.
+            unsafe { task.place(|place| place.stage = Stage::Running { slot: self.slot.number, serial }) };
+            (task, serial, !inner.sleepers.is_empty() && (!inner.queue.is_empty() || !zone.injector.is_empty()))
+        };
+        match running.get_mut(token) {
+            Some(free) => *free = Some(Running { task, serial }),
+            None => running.push(Some(Running { task, serial })),
+        }
+        self.slot.busy.store(busy + 1, Ordering::Relaxed);
+        drop(running);
+        zone.stopped_waiting(task);
+        if more {
+            self.end_search();
+            self.zone.wake_one();
+        }
+        Next::Task { task, token: token as u32, serial }
+    }
+
+    fn next_broadcast(&mut self, applied: u32) -> Next {
+        let broadcast = lock(&self.zone.inner).broadcasts.get(applied as usize).cloned();
+        self.broadcasting = broadcast.is_some();
+        broadcast.map_or(Next::Nothing, Next::Broadcast)
+    }
+
+    /// The broadcast that `take` gave has run.
+    pub fn broadcast_done(&mut self, failure: Option<Failure>) {
+        self.broadcasting = false;
+        let applied = self.slot.applied.load(Ordering::Relaxed);
+        let broadcast = {
+            let inner = lock(&self.zone.inner);
+            // SeqCst under the lock: slot_gone reads it there, so each answers or is answered for once.
+            self.slot.applied.store(applied + 1, Ordering::SeqCst);
+            inner.broadcasts.get(applied as usize).cloned()
+        };
+        if let Some(broadcast) = broadcast.filter(|_| applied >= self.slot.joined) {
+            broadcast.answer(failure);
+        }
+    }
+
+    /// The running task with this token has ended: `fill` writes its result, then it goes home. Returns false
+    /// when there is no such task.
+    #[inline]
+    pub fn complete(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
+        let Some(Running { task, .. }) = lock(&self.slot.running).get_mut(token as usize).and_then(Option::take)
+        else {
+            return false;
+        };
+        self.slot.busy.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: this worker held it as running; taking it out of `running` makes this the only place to end it.
+        unsafe { task.body(fill) };
+        // Relaxed: a count.
+        self.slot.ended.fetch_add(1, Ordering::Relaxed);
+        task.home.deliver(task);
+        true
+    }
+
+    /// The running task with this token, held by this worker.
+    #[must_use]
+    pub fn running(&self, token: u32) -> Option<&'static Task> {
+        lock(&self.slot.running).get(token as usize).copied().flatten().map(|running| running.task)
+    }
+
+    /// Tasks begun and not ended.
+    #[must_use]
+    pub fn running_count(&self) -> usize {
+        // Relaxed: only this thread changes it.
+        self.slot.busy.load(Ordering::Relaxed)
+    }
+
+    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is registered
+    /// as searching or asleep.
+    #[inline]
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        if self.broadcasting {
+            return false;
+        }
+        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
+            return busy == 0;
+        }
+        busy < zone.limits.tasks_per_worker_max
+            && (zone.waiting.load(Ordering::Relaxed) > 0 || (busy == 0 && zone.is_closing()))
+    }
+
+    /// Begin to look for work without sleeping: submitters need not wake anybody meanwhile.
+    pub fn begin_search(&mut self) {
+        if !self.slot.searching.swap(true, Ordering::SeqCst) {
+            self.zone.searching.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Stop looking. Before it sleeps the worker must look once more, which `try_sleep` does.
+    pub fn end_search(&mut self) {
+        if self.slot.searching.load(Ordering::Relaxed) && self.slot.searching.swap(false, Ordering::SeqCst) {
+            self.zone.searching.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Register as asleep, if it could take a task; returns false, and it must not sleep, when there is work.
+    /// The port is put to sleep separately, after this.
+    #[must_use]
+    pub fn try_sleep(&mut self) -> bool {
+        self.end_search();
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        let mut inner = lock(&zone.inner);
+        if self.broadcasting {
+            return true;
+        }
+        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
+            return busy > 0;
+        }
+        if busy >= zone.limits.tasks_per_worker_max {
+            return true;
+        }
+        inner.sleepers.push((self.slot.number, self.port));
+        zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+        // SeqCst: the second look comes after the registration, the submitter's look after its push.
+        if inner.queue.is_empty() && zone.injector.is_empty() && !(zone.is_closing() && busy == 0) {
+            return true;
+        }
+        zone.unregister(&mut inner, &self.slot);
+        false
+    }
+
+    /// Unregister after sleep, whatever ended it.
+    pub fn wake_up(&mut self) {
+        let zone = &*self.zone;
+        let mut inner = lock(&zone.inner);
+        zone.unregister(&mut inner, &self.slot);
+    }
+
+    /// The thread is ending. Its running tasks stay with the slot until `slot_gone`; whatever waits is passed
+    /// on to another worker.
+    pub fn leave(self) {
+        *lock(&self.slot.port) = None;
+        {
+            let mut inner = lock(&self.zone.inner);
+            self.zone.unregister(&mut inner, &self.slot);
+        }
+        if self.zone.waiting.load(Ordering::SeqCst) > 0 {
+            self.zone.wake_one();
+        }
+    }
+}
+
+/// The zone's queue with all that was submitted in it.
+fn lock_and_see(zone: &Zone) -> impl std::ops::Deref<Target = Queue> + '_ {
+    let mut inner = lock(&zone.inner);
+    zone.absorb(&mut inner);
+    Seen(inner)
+}
+
+struct Seen<'a>(crate::sync::MutexGuard<'a, Inner>);
+
+impl std::ops::Deref for Seen<'_> {
+    type Target = Queue;
+
+    fn deref(&self) -> &Queue {
+        &self.0.queue
+    }
+}

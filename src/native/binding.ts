@@ -1,0 +1,76 @@
+/**
+ * The functions of the native core as crates/node exports them.
+ *
+ * Those above the first gap run for every task: small integers in, a small integer out, everything else through
+ * the two scratch buffers given to `open` (see layout.ts). The docs of each stand beside its Rust code.
+ */
+
+/** See the module's text; refusals are the negative numbers in layout.ts. */
+export interface Binding {
+  submit(zone: number, fn: number, length: number, call: number): number
+  step(token: number, status: number, length: number): number
+  complete(token: number, status: number, length: number): void
+  drain(): number
+  drained(): void
+
+  version(): string
+  /** "version path" of another copy of the library in this process. */
+  otherInstance(): string | undefined
+  /** Give this thread a port; its number, 0 when it has one. */
+  open(drain: () => void, out: Uint8Array, inbound: Uint8Array, main: boolean): number
+  submitLarge(zone: number, fn: number, bytes: Uint8Array, call: number): number
+  completeLarge(token: number, status: number, bytes: Uint8Array): void
+  taskBytes(token: number): Uint8Array
+  largeResult(call: number): Uint8Array
+  broadcastDone(status: number, bytes: Uint8Array): void
+  /** 1 when a piece of mail was written into the inbound scratch. */
+  mail(): number
+  attachBuffers(ids: Uint8Array): void
+
+  zoneMake(
+    id: string,
+    settings: string,
+    workers: number,
+    tasksMax: number,
+    taskBytesMax: number,
+    queueBytesMax: number,
+    broadcastsMax: number,
+    tasksPerWorkerMax: number,
+    spinUs: number,
+  ): number
+  zoneOpen(id: string): number
+  zoneNumber(handle: number): number
+  zoneSettings(number: number): string | undefined
+  zoneId(number: number): string | undefined
+  zoneIds(): string
+  zoneDrop(handle: number): void
+  zoneCounts(handle: number, counts: Uint8Array): void
+  zoneClose(handle: number, call: number): number
+  zoneRefuse(handle: number): void
+  zoneForget(number: number): void
+  zoneFail(number: number, reason: Uint8Array): void
+  /** 0: had not started and is over; 1: its worker was told; 2: has ended. */
+  withdraw(handle: number, call: number, kill: boolean): number
+  isRunning(number: number, slot: number, serial: number): number
+  broadcast(handle: number, fn: number, bytes: Uint8Array, call: number): number
+  broadcastSync(handle: number, fn: number, bytes: Uint8Array): number
+  /** -1: not yet; 0: all have run it; bytes: the first error. */
+  broadcastWait(number: number, sliceUs: number): number | Uint8Array
+  attach(number: number, slot: number): number
+  workerGone(number: number, slot: number, status: number, reason: Uint8Array): number
+  workerAdd(number: number): number
+  kick(number: number, kind: number): void
+
+  intern(table: number, text: string): number
+  interned(table: number, number: number): string | undefined
+  bufferShare(buffer: SharedArrayBuffer): number
+  bufferMove(buffer: ArrayBuffer): number
+  bufferTake(number: number): ArrayBuffer | SharedArrayBuffer
+  bufferRelease(number: number): void
+  bufferCount(): number
+  signalMake(): number
+  signalFire(number: number, reason: Uint8Array): void
+  signalListen(number: number): Uint8Array | undefined
+  signalReason(number: number): Uint8Array | undefined
+  signalForget(number: number): void
+}

@@ -1,0 +1,39 @@
+/**
+ * The native core of this process, loaded once.
+ *
+ * The only folder that sees the .node file. When another copy of the package has loaded its core before, that
+ * one is used, so that all copies share one set of tables; a copy of another version is refused.
+ */
+import { createRequire } from 'node:module'
+import { types } from 'node:util'
+import type { Binding } from './binding.ts'
+import { NativeError } from './errors.ts'
+import { loadBinding } from './load.ts'
+
+export type { Binding } from './binding.ts'
+export { NativeError, type NativeCodes } from './errors.ts'
+export { Flag, HEADER_BYTES, Mail, NO_TOKEN, RECORD_BYTES, Refused, Status, Step, Table } from './layout.ts'
+
+/** The core. Loading this module loads it, or throws a {@link NativeError}. */
+export const native: Binding = theOne(loadBinding() as Binding)
+
+function theOne(own: Binding): Binding {
+  const other = own.otherInstance()
+  const chosen = other === undefined ? own : shared(own, other)
+  const { bufferShare } = chosen
+  // The core trusts the class that it is told, and napi has no test for it in every supported Node.
+  chosen.bufferShare = (buffer) => {
+    if (!types.isSharedArrayBuffer(buffer)) throw new TypeError('bufferShare: expected a SharedArrayBuffer')
+    return bufferShare(buffer)
+  }
+  return chosen
+}
+
+function shared(own: Binding, other: string): Binding {
+  const space = other.indexOf(' ')
+  const [version, path] = [other.slice(0, space), other.slice(space + 1)]
+  if (version !== own.version()) {
+    throw new NativeError('NATIVE_VERSION_MISMATCH', { path, expected: own.version(), found: version })
+  }
+  return createRequire(import.meta.url)(path) as Binding
+}

@@ -1,0 +1,31 @@
+/**
+ * The numbers that this side and crates/node agree on: records in the scratch buffers, kinds, statuses.
+ *
+ * The same constants stand in crates/node/src/calls.rs and registry.rs and crates/port/src/task.rs.
+ */
+
+/** Bytes before the data of a step, and before the first record of a drain. */
+export const HEADER_BYTES = 64
+/** Bytes before the data of a drained record: call, status, length, large. */
+export const RECORD_BYTES = 16
+
+/** Tables of interned texts. */
+export const Table = { shapes: 0, functions: 1, classes: 2, signals: 3 } as const
+
+/** What `step` found. Its words: function, length, token, serial, large. */
+export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3 } as const
+
+/** How a call ended. */
+export const Status = { done: 0, failed: 1, died: 2, closed: 3, orphaned: 4 } as const
+
+/** Why a call was refused. */
+export const Refused = { full: -1, bytesFull: -2, tooLarge: -3, closed: -4, broadcastsFull: -5 } as const
+
+/** Mail: kind, subject and two facts. */
+export const Mail = { spawn: 1, abort: 2, kill: 3, signal: 4, closeNow: 5 } as const
+
+/** Flags of a drain. */
+export const Flag = { mail: 1, attachments: 2 } as const
+
+/** "No task" as a token, and the token of a broadcast. */
+export const NO_TOKEN = 0xffff_ffff
