@@ -1,0 +1,350 @@
+/**
+ * Functions travel by number: the sender numbers the source once per process, each thread compiles it once.
+ *
+ * A number stands for one text (source, place, what it is given), so it means the same in every thread and is
+ * never given twice. Refusing happens here, in the thread that sends, before anything is sent. What is
+ * deliberately absent: captured values. They would be copies, and a copy of a variable is a different variable.
+ */
+import { isAbsolute } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { types } from 'node:util'
+import { shown } from '../base/index.ts'
+import { readFunctionText, type FreeName, type FunctionText } from './captures.ts'
+import { checkCode, codeKey, compileKey, functionKey, moduleKey, type Given } from './compile.ts'
+import { FunctionError, type Captured, type FunctionPlace } from './function-errors.ts'
+import { originOf, type Binding, type Origin } from './origin.ts'
+import { importedFrom, isStrict } from './surroundings.ts'
+
+/** The process-wide numbering of function texts. */
+export interface FunctionTable {
+  /** The number of a text, from 1; 0 when the table is full. */
+  intern(key: string): number
+  /** The text of a number; `undefined` when no thread numbered it. */
+  interned(number: number): string | undefined
+  /**
+   * Where `fn` was written, as one number that no other function text in this thread has: script and position.
+   * Below 0 when unknown. Absent where the native core is: then functions are told apart by their text.
+   */
+  placeOf?(fn: Function): number
+}
+
+/** Places and texts remembered per thread; more than a program has unless it makes code endlessly. */
+const SOURCES_MAX = 50_000
+/** Of fresh function objects with a known text, every so manieth is remembered by identity. */
+const REMEMBER_EACH = 8
+
+let table: FunctionTable = memoryTable()
+let placeOf: FunctionTable['placeOf']
+
+let numberOf = new WeakMap<Function, number>()
+const numberOfPlace = new Map<number, number>()
+const numberOfText = new Map<string, number>()
+let functionsOf: (Function | undefined)[] = []
+
+// A function that was recognised by identity is one that its program keeps, so this holds nothing alive for long.
+let lastFunction: Function | undefined
+let lastNumber = 0
+let rememberIn = REMEMBER_EACH
+
+/** Use `next` for numbering from now on; forgets what this thread numbered before. @internal */
+export function setFunctionTable(next: FunctionTable): void {
+  table = next
+  placeOf = next.placeOf?.bind(next)
+  numberOfPlace.clear()
+  numberOfText.clear()
+  absolute.clear()
+  relative.clear()
+  functionsOf = []
+  numberOf = new WeakMap()
+  lastFunction = undefined
+}
+
+/**
+ * The process-wide number of a function, for {@link functionByNumber} in any thread.
+ * @throws {FunctionError} that says why it cannot travel, with the variables it captures and where.
+ */
+export function functionNumber(fn: Function): number {
+  if (fn === lastFunction) return lastNumber
+  const known = numberOf.get(fn)
+  if (known === undefined) return freshNumber(fn)
+  lastFunction = fn
+  lastNumber = known
+  return known
+}
+
+/**
+ * The function of a number, compiled in this thread when it is first asked for. An export of a module is a
+ * promise until its module has been imported, and the function itself from then on.
+ * @throws {FunctionError} `FUNCTION_UNKNOWN`; `FUNCTION_SYNTAX` or `FUNCTION_CODE` when this thread's engine
+ * refuses the text. A promise rejects with `FUNCTION_MODULE`, `FUNCTION_EXPORT_MISSING`, `FUNCTION_EXPORT_KIND`.
+ */
+export function functionByNumber(number: number): Function | Promise<Function> {
+  return functionsOf[number] ?? firstFunction(number)
+}
+
+/**
+ * The number of an export of a module. `name` may be `default` and may name a member of an export (`api.score`),
+ * which is then called on its owner. A module is an absolute URL or path; relative and bare names need `from`,
+ * the URL or path of the file they are written in, and are resolved as an `import()` there.
+ * @throws {FunctionError} `FUNCTION_MODULE_NAME`, `FUNCTION_TABLE_FULL`.
+ */
+export function moduleFunctionNumber(module: string | URL, name: string, from?: string): number {
+  const names = from === undefined ? absolute : childOf(relative, from)
+  const numbers = childOf(names, typeof module === 'string' ? module : module.href)
+  let number = numbers.get(name)
+  if (number === undefined) {
+    number = numbered(keyOfExport(String(module), name, from), `${module}#${name}`)
+    numbers.set(name, number)
+  }
+  return number
+}
+
+/**
+ * The number of a piece of code, run as a script: what it declares at its top stays in the thread that runs it.
+ * `file` names it in stack traces and is what its `import()` and `require` are relative to.
+ * @throws {FunctionError} `FUNCTION_CODE` when it does not parse; `FUNCTION_TABLE_FULL`.
+ */
+export function codeNumber(code: string, file: string): number {
+  const key = codeKey(code, file)
+  let number = numberOfText.get(key)
+  if (number === undefined) {
+    checkCode(code, file)
+    number = numbered(key, file === '' ? 'code' : `code of ${file}`)
+    remember(numberOfText, key, number)
+  }
+  return number
+}
+
+/**
+ * The file of the code that called `above`, as its stack shows it; '' when it has none. For resolving the names
+ * of modules where they were written. Costs about a microsecond.
+ */
+export function callerFile(above: Function): string {
+  const { prepareStackTrace, stackTraceLimit } = Error
+  const holder: { stack?: NodeJS.CallSite[] } = {}
+  try {
+    Error.stackTraceLimit = 1
+    Error.prepareStackTrace = (_error, sites) => sites
+    Error.captureStackTrace(holder, above)
+    return holder.stack?.[0]?.getFileName() ?? ''
+  } finally {
+    Object.assign(Error, { stackTraceLimit, prepareStackTrace })
+  }
+}
+
+const absolute = new Map<string, Map<string, number>>()
+const relative = new Map<string, Map<string, Map<string, number>>>()
+
+function childOf<Value>(parent: Map<string, Map<string, Value>>, key: string): Map<string, Value> {
+  let child = parent.get(key)
+  if (child === undefined) parent.set(key, child = new Map())
+  return child
+}
+
+function keyOfExport(module: string, name: string, from: string | undefined): string {
+  if (isAbsolute(module)) return moduleKey(pathToFileURL(module).href, name, undefined)
+  if (URL.canParse(module)) return moduleKey(module, name, undefined)
+  if (from === undefined) {
+    const reason = 'is not an absolute path or URL, and the file it is relative to is not known'
+    throw new FunctionError('FUNCTION_MODULE_NAME', { module, reason })
+  }
+  const base = isAbsolute(from) ? pathToFileURL(from).href : from
+  if (!/^\.{1,2}\//.test(module)) return moduleKey(module, name, base)
+  if (URL.canParse(module, base)) return moduleKey(new URL(module, base).href, name, undefined)
+  throw new FunctionError('FUNCTION_MODULE_NAME', { module, reason: `cannot be relative to ${shown(from)}` })
+}
+
+function firstFunction(number: number): Function | Promise<Function> {
+  const key = table.interned(number)
+  if (key === undefined) throw new FunctionError('FUNCTION_UNKNOWN', { number })
+  const made = compileKey(key)
+  if (typeof made === 'function') functionsOf[number] = made
+  else made.then((fn) => { functionsOf[number] = fn }, () => {}) // Whoever asked gets the error; the next may retry.
+  return made
+}
+
+/** A function object not seen before: by its place, else by its text, else by reading it. */
+function freshNumber(fn: Function): number {
+  if (placeOf !== undefined) {
+    const place = placeOf(fn)
+    const known = place < 0 ? undefined : numberOfPlace.get(place)
+    if (known !== undefined) return known
+    const { number, shared } = read(fn, textOf(fn))
+    if (place >= 0 && shared) remember(numberOfPlace, place, number)
+    else numberOf.set(fn, number)
+    return number
+  }
+  const text = textOf(fn)
+  const known = numberOfText.get(text)
+  if (known !== undefined) {
+    if (--rememberIn === 0) {
+      rememberIn = REMEMBER_EACH
+      numberOf.set(fn, known)
+    }
+    return known
+  }
+  const { number, placeless } = read(fn, text)
+  if (placeless) remember(numberOfText, text, number)
+  numberOf.set(fn, number)
+  return number
+}
+
+const toString = Function.prototype.toString
+
+function textOf(fn: Function): string {
+  return toString.call(fn)
+}
+
+function remember<Key>(numbers: Map<Key, number>, key: Key, number: number): void {
+  if (numbers.size >= SOURCES_MAX) numbers.clear()
+  numbers.set(key, number)
+}
+
+function numbered(key: string, what: string): number {
+  const number = table.intern(key)
+  if (number === 0) throw new FunctionError('FUNCTION_TABLE_FULL', { what })
+  return number
+}
+
+interface Read {
+  readonly number: number
+  /** Every function made at this place has this number. */
+  readonly shared: boolean
+  /** Every function with this text has this number: it takes nothing at all from around it. */
+  readonly placeless: boolean
+}
+
+function read(fn: Function, text: string): Read {
+  refuseTextless(fn, text)
+  const parsed = parsedText(fn, text)
+  const origin = originOf(fn, parsed.free.map((each) => each.name))
+  const start = startOf(parsed.code, parsed.located, origin)
+  const place: FunctionPlace = placeAt(fn, origin, start, 0, text)
+  refuseTied(parsed, place)
+  const bindings = origin?.bindings ?? new Map<string, Binding>()
+  const captured = parsed.free.filter((each) => bindings.get(each.name)?.holds === 'other')
+  if (captured.length > 0) {
+    const facts = captured.map((each) => capturedAt(each, fn, text, origin, start))
+    throw new FunctionError('FUNCTION_CAPTURES', { ...place, captured: facts })
+  }
+  const given = givenTo(parsed, bindings)
+  refusePlaceless(parsed, given, origin, place)
+  const key = functionKey({
+    code: parsed.code,
+    form: parsed.form,
+    file: origin?.file ?? '',
+    line: start.line,
+    column: start.column,
+    strict: isStrict(fn, text, parsed.plain, origin),
+    name: fn.name,
+    self: parsed.free.find((each) => bindings.get(each.name)?.holds === 'self')?.name,
+    usesImport: parsed.usesImport,
+    given,
+    metaName: parsed.metaName,
+  })
+  return {
+    number: numbered(key, place.name === '' ? 'an anonymous function' : place.name),
+    shared: [...bindings.values()].every((each) => each.once),
+    placeless: parsed.free.length === 0 && !parsed.usesImport && parsed.metaName === undefined,
+  }
+}
+
+/** @throws {FunctionError} for what has no text that could be compiled elsewhere. */
+function refuseTextless(fn: Function, text: string): void {
+  const place = { name: fn.name, file: '', line: 0, column: 0 }
+  if (types.isProxy(fn)) throw new FunctionError('FUNCTION_NATIVE', place)
+  if (/\{\s*\[native code\]\s*\}$/.test(text)) {
+    throw new FunctionError(fn.name.startsWith('bound ') ? 'FUNCTION_BOUND' : 'FUNCTION_NATIVE', place)
+  }
+}
+
+function parsedText(fn: Function, text: string): FunctionText {
+  const place = (): FunctionPlace => placeAt(fn, originOf(fn, []), { line: 0, column: 0 }, 0, '')
+  if (/^class\b/.test(text)) throw new FunctionError('FUNCTION_CLASS', place())
+  try {
+    return readFunctionText(text)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : shown(error)
+    throw new FunctionError('FUNCTION_SYNTAX', { ...place(), reason }, { cause: error })
+  }
+}
+
+/** @throws {FunctionError} when the text is tied to an object or a class around it. */
+function refuseTied(parsed: FunctionText, place: FunctionPlace): void {
+  if (parsed.usesSuper) throw new FunctionError('FUNCTION_SUPER', place)
+  if (parsed.privateNames.length > 0) {
+    throw new FunctionError('FUNCTION_PRIVATE', { ...place, names: parsed.privateNames })
+  }
+  if (parsed.outerWord !== undefined) {
+    throw new FunctionError('FUNCTION_OUTER_THIS', { ...place, word: parsed.outerWord })
+  }
+}
+
+/** @throws {FunctionError} when the text depends on its file and the file cannot be known. */
+function refusePlaceless(
+  parsed: FunctionText, given: readonly Given[], origin: Origin | undefined, place: FunctionPlace,
+): void {
+  if (origin !== undefined) return
+  const word = parsed.usesImport ? 'import()' : given.find((each) => each !== '__name')
+  if (word !== undefined) throw new FunctionError('FUNCTION_ORIGIN', { ...place, word })
+}
+
+const GIVEN: ReadonlySet<string> = new Set<Given>(['require', '__filename', '__dirname', '__name'])
+
+function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, Binding>): Given[] {
+  const given = parsed.free.map((each) => each.name).filter((name) => GIVEN.has(name) && isGiven(name, bindings))
+  if (parsed.metaName !== undefined) given.push('import.meta')
+  return given as Given[]
+}
+
+/** Node's own names are given; `__name` only where a compiler put it beside the function. */
+function isGiven(name: string, bindings: ReadonlyMap<string, Binding>): boolean {
+  const holds = bindings.get(name)?.holds
+  return holds === 'node' || holds === 'helper' || (holds === undefined && name !== '__name')
+}
+
+interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** Where the text begins, from where the engine says the function is. */
+function startOf(text: string, located: number, origin: Origin | undefined): Position {
+  if (origin === undefined) return { line: 0, column: 0 }
+  const lines = text.slice(0, located).split('\n')
+  if (lines.length === 1) return { line: origin.line, column: Math.max(0, origin.column - located) }
+  return { line: origin.line - lines.length + 1, column: 0 }
+}
+
+/** The place of `offset` in a text that begins at `start`; from 1, 0 where unknown. */
+function placeAt(
+  fn: Function, origin: Origin | undefined, start: Position, offset: number, text: string,
+): FunctionPlace {
+  if (origin === undefined) return { name: fn.name, file: '', line: 0, column: 0 }
+  const lines = text.slice(0, offset).split('\n')
+  const column = (lines.length === 1 ? start.column : 0) + (lines.at(-1) as string).length
+  return { name: fn.name, file: origin.file, line: start.line + lines.length, column: column + 1 }
+}
+
+function capturedAt(
+  free: FreeName, fn: Function, text: string, origin: Origin | undefined, start: Position,
+): Captured {
+  const { line, column } = placeAt(fn, origin, start, free.offset, text)
+  const from = importedFrom(origin?.file ?? '', free.name)
+  return from === undefined ? { name: free.name, line, column } : { name: free.name, line, column, from }
+}
+
+/** A table for one thread: tests, and threads without the native core. */
+function memoryTable(): FunctionTable {
+  const keys: string[] = ['']
+  const numbers = new Map<string, number>()
+  return {
+    intern(key) {
+      const known = numbers.get(key)
+      if (known !== undefined) return known
+      numbers.set(key, keys.length)
+      return keys.push(key) - 1
+    },
+    interned: (number) => (number > 0 ? keys[number] : undefined),
+  }
+}

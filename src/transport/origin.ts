@@ -1,0 +1,222 @@
+/**
+ * Where a function was written and which variables around it are real: asked of the engine's own inspector.
+ *
+ * The inspector session lives for one question and is closed before the answer is used, so no debugger stays
+ * active. A question costs about a millisecond; finding the file of a script that is nowhere on the calling
+ * stack costs more, once per script. Without an inspector (a build or a permission that lacks it) the answer is
+ * `undefined` and functions that depend on their place are refused.
+ */
+import { fileURLToPath } from 'node:url'
+import { dirname } from 'node:path'
+import type { Session } from 'node:inspector'
+
+/** How a name that a function takes from outside is bound there. */
+export interface Binding {
+  /** `self` holds the function itself, `global` what the global of that name holds, `node` Node's own value. */
+  readonly holds: 'self' | 'global' | 'node' | 'helper' | 'other'
+  /** It exists once per script, so every function made at the same place sees the same variable. */
+  readonly once: boolean
+}
+
+/** The place of a function and the variables it sees. */
+export interface Origin {
+  readonly scriptId: number
+  /** URL or path of the script; '' for code made by eval or `new Function`. */
+  readonly file: string
+  /** Position the engine reports, from 0. */
+  readonly line: number
+  readonly column: number
+  readonly isModule: boolean
+  /** Those of the names asked for that are variables of the code around the function. */
+  readonly bindings: ReadonlyMap<string, Binding>
+}
+
+/** Scripts whose files are remembered per thread; more than any program loads unless it makes code endlessly. */
+const FILES_MAX = 10_000
+/** How deep a stack is searched for the script of a function. */
+const FRAMES_MAX = 200
+
+const fileOfScript = new Map<number, string>()
+const INSPECTED = Symbol.for('skein.inspected')
+
+type Inspector = typeof import('node:inspector')
+
+/**
+ * Ask the engine for the place of `fn` and for those of `names` that are bound around it.
+ * `undefined` when this process has no inspector, or `fn` has no place (native functions).
+ */
+export function originOf(fn: Function, names: readonly string[]): Origin | undefined {
+  return withSession((ask) => {
+    const shown = inspect(ask, fn)
+    if (shown === undefined) return undefined
+    const scopes = shown.scopes === undefined ? [] : scopesOf(ask, shown.scopes)
+    const file = fileOf(ask, shown.scriptId)
+    const bindings = bindingsOf(ask, shown.objectId, scopes, names, file)
+    const isModule = scopes.some((scope) => scope.kind === 'Module')
+    return { scriptId: shown.scriptId, file, line: shown.line, column: shown.column, isModule, bindings }
+  })
+}
+
+/** The source text of a script as the engine keeps it, or '' without an inspector. */
+export function sourceOfScript(scriptId: number): string {
+  const source = withSession((ask) => {
+    ask('Debugger.enable')
+    return ask('Debugger.getScriptSource', { scriptId: String(scriptId) }).scriptSource as string
+  })
+  return source ?? ''
+}
+
+interface Remote {
+  readonly objectId?: string
+  readonly description?: string
+  readonly value?: unknown
+}
+
+type Ask = (method: string, parameters?: object) => Readonly<Record<string, unknown>>
+
+function withSession<Answer>(question: (ask: Ask) => Answer): Answer | undefined {
+  const inspector = process.getBuiltinModule('node:inspector') as Inspector | undefined
+  if (inspector === undefined) return undefined
+  let session: Session
+  try {
+    session = new inspector.Session()
+    session.connect()
+  } catch {
+    return undefined // The permission model forbids it.
+  }
+  try {
+    return question((method, parameters) => posted(session, method, parameters))
+  } finally {
+    session.disconnect()
+  }
+}
+
+/** Sessions of the own thread answer before `post` returns. */
+function posted(session: Session, method: string, parameters: object = {}): Readonly<Record<string, unknown>> {
+  let failure: Error | null = null
+  let answer: object | undefined
+  const scripts: object[] = []
+  const listen = (message: { params: object }): void => void scripts.push(message.params)
+  session.on('Debugger.scriptParsed', listen)
+  const post = session.post.bind(session) as (
+    method: string, parameters: object, done: (error: Error | null, answer?: object) => void) => void
+  post(method, parameters, (error, value) => {
+    failure = error
+    answer = value
+  })
+  session.off('Debugger.scriptParsed', listen)
+  if (failure !== null) throw failure
+  if (method === 'Debugger.enable') return { scripts }
+  return answer as Readonly<Record<string, unknown>>
+}
+
+interface Inspected {
+  readonly objectId: string
+  readonly scriptId: number
+  readonly line: number
+  readonly column: number
+  readonly scopes: string | undefined
+}
+
+function inspect(ask: Ask, fn: Function): Inspected | undefined {
+  const shared = globalThis as { [INSPECTED]?: Function }
+  shared[INSPECTED] = fn
+  const expression = "globalThis[Symbol.for('skein.inspected')]"
+  const { objectId } = ask('Runtime.evaluate', { expression }).result as Remote
+  delete shared[INSPECTED]
+  const own = ask('Runtime.getProperties', { objectId, ownProperties: true })
+  const internal = own.internalProperties as { name: string; value: Remote }[]
+  const location = internal.find((each) => each.name === '[[FunctionLocation]]')?.value.value as
+    { scriptId: string; lineNumber: number; columnNumber: number } | undefined
+  if (location === undefined) return undefined
+  const scopes = internal.find((each) => each.name === '[[Scopes]]')?.value.objectId
+  const { scriptId, lineNumber, columnNumber } = location
+  return { objectId: objectId as string, scriptId: Number(scriptId), line: lineNumber, column: columnNumber, scopes }
+}
+
+interface ScopeShown {
+  /** `Module`, `Closure`, `Block`, `Script`, ... as the engine names it. */
+  readonly kind: string
+  readonly objectId: string
+}
+
+/** The scopes around a function, innermost first, without the global one. */
+function scopesOf(ask: Ask, listId: string): ScopeShown[] {
+  const list = ask('Runtime.getProperties', { objectId: listId, ownProperties: true }).result as { value?: Remote }[]
+  const scopes: ScopeShown[] = []
+  for (const { value } of list) {
+    const kind = value?.description?.split(' ', 1)[0]
+    if (value?.objectId === undefined || kind === undefined || kind === 'Global') continue
+    scopes.push({ kind, objectId: value.objectId })
+  }
+  return scopes
+}
+
+function bindingsOf(
+  ask: Ask, functionId: string, scopes: readonly ScopeShown[], names: readonly string[], file: string,
+): ReadonlyMap<string, Binding> {
+  const found = new Map<string, Binding>()
+  const path = file.startsWith('file:') ? fileURLToPath(file) : file
+  const given = [{ objectId: functionId }, { value: path }, { value: dirname(path) }]
+  const outermost = scopes.findLast((scope) => scope.kind === 'Closure')
+  for (const scope of scopes) {
+    const open = names.filter((name) => !found.has(name))
+    if (open.length === 0) break
+    const once = scope.kind === 'Module' || scope.kind === 'Script' || scope === outermost
+    const held = ask('Runtime.callFunctionOn', {
+      functionDeclaration: PROBE, objectId: scope.objectId, arguments: [{ value: open }, ...given], returnByValue: true,
+    }).result as { value: (Binding['holds'] | null)[] }
+    for (const [index, holds] of held.value.entries()) if (holds !== null) found.set(open[index], { holds, once })
+  }
+  return found
+}
+
+/** Runs with a scope, as the inspector shows it, as `this`; a variable not yet initialised throws when read. */
+const PROBE = `function (names, fn, path, folder) {
+  return names.map((name) => {
+    if (!Object.prototype.hasOwnProperty.call(this.object, name)) return null
+    let value
+    try { value = this.object[name] } catch { return 'other' }
+    if (value === fn) return 'self'
+    switch (name) {
+      case 'require':
+        return typeof value === 'function' && typeof value.resolve === 'function' && 'cache' in value ? 'node' : 'other'
+      case '__filename': return value === path ? 'node' : 'other'
+      case '__dirname': return value === folder ? 'node' : 'other'
+      case '__name': return typeof value === 'function' ? 'helper' : 'other'
+    }
+    const known = Object.prototype.hasOwnProperty.call(globalThis, name) && value !== undefined
+    return known && globalThis[name] === value ? 'global' : 'other'
+  })
+}`
+
+/** The file of a script: from the stack of this call where it can be, else from the list of all scripts. */
+function fileOf(ask: Ask, scriptId: number): string {
+  const known = fileOfScript.get(scriptId)
+  if (known !== undefined) return known
+  if (fileOfScript.size >= FILES_MAX) fileOfScript.clear()
+  learnFromStack()
+  if (!fileOfScript.has(scriptId)) learnFromEngine(ask)
+  const file = fileOfScript.get(scriptId) ?? ''
+  fileOfScript.set(scriptId, file)
+  return file
+}
+
+interface Frame {
+  readonly scriptId?: string
+  readonly scriptName?: string
+}
+
+function learnFromStack(): void {
+  const util = process.getBuiltinModule('node:util') as { getCallSites?: (frames: number) => Frame[] }
+  for (const { scriptId, scriptName } of util.getCallSites?.(FRAMES_MAX) ?? []) {
+    if (scriptId && scriptName) fileOfScript.set(Number(scriptId), scriptName)
+  }
+}
+
+/** Enabling the debugger makes the engine tell every script it knows. */
+function learnFromEngine(ask: Ask): void {
+  const scripts = ask('Debugger.enable').scripts as readonly { scriptId: string; url: string }[]
+  for (const { scriptId, url } of scripts) fileOfScript.set(Number(scriptId), url)
+  ask('Debugger.disable')
+}
