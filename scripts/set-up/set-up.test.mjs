@@ -1,0 +1,230 @@
+/**
+ * The set-up's own promises: one sentence per missing tool, nothing done twice, one at a time.
+ *
+ * Tools are played by a function that answers like them; the sentences a person sees are checked by starting
+ * the real scripts with an empty PATH. The last test times a second run.
+ */
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { isInstalled } from './install.mjs'
+import { locked } from './lock.mjs'
+import { NODE_RANGE, nodeComplaint } from './node-version.mjs'
+import { inRoot, ROOT } from './place.mjs'
+import { filesBelow, hashOf } from './stamps.mjs'
+import { atLeast, CARGO_MIN, cargoVersion, needComponent } from './tools.mjs'
+
+/** A temporary folder for the length of one test. */
+function withFolder(work) {
+  return async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'skein-set-up-'))
+    try {
+      await work(folder)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+test('Node: inside the range nothing, outside it one sentence with what to install', () => {
+  for (const version of [
+    '20.19.0',
+    '20.20.2',
+    '22.12.0',
+    '22.23.3',
+    '24.0.0',
+    '25.1.0',
+    '26.10.0',
+    '30.0.0',
+  ]) {
+    assert.equal(nodeComplaint(version), '', version)
+  }
+  for (const version of ['12.22.12', '18.20.8', '20.18.3', '21.7.3', '22.11.0', '23.11.0']) {
+    assert.match(nodeComplaint(version), new RegExp(`is ${version}: install Node 24 from https://nodejs.org`))
+  }
+  assert.equal(NODE_RANGE, JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).engines.node)
+})
+
+test('versions compare by number', () => {
+  const cases = [
+    ['1.88.0', '1.88.0', true],
+    ['1.100.0', '1.88.0', true],
+    ['1.87.9', '1.88.0', false],
+    ['2.0.0', '1.88.0', true],
+    ['1.88.1-nightly', '1.88.0', true],
+  ]
+  for (const [version, least, expected] of cases) assert.equal(atLeast(version, least), expected, version)
+})
+
+/** A machine on which commands answer as given; others are missing. */
+const machine = (answers) => async (program, args) =>
+  answers[[program, ...args].join(' ')] ?? { code: 127, output: '' }
+
+test('cargo: missing, broken and too old are one sentence each', async () => {
+  const cargo = (output, code = 0) => machine({ 'cargo --version': { code, output } })
+  assert.equal(await cargoVersion(cargo('cargo 1.95.0 (f2d3 2026-03-21)\n')), '1.95.0')
+  await assert.rejects(
+    cargoVersion(machine({})),
+    /there is no cargo: install Rust from https:\/\/rustup.rs\.$/,
+  )
+  await assert.rejects(cargoVersion(cargo('cargo 1.63.0 (debian)')), /needs Rust .* cargo is 1\.63\.0: run/)
+  await assert.rejects(
+    cargoVersion(cargo('error: no default toolchain', 1)),
+    /no default toolchain\ncargo does not/,
+  )
+})
+
+test('a component that is missing is added by rustup, or named', async () => {
+  const there = { 'cargo clippy --version': { code: 0, output: '' } }
+  await needComponent('clippy', machine(there))
+  const asked = []
+  const adding = async (program, args) => {
+    asked.push([program, ...args].join(' '))
+    return { code: program === 'rustup' || asked.length > 2 ? 0 : 1, output: '' }
+  }
+  await needComponent('rustfmt', adding)
+  assert.deepEqual(asked, ['cargo fmt --version', 'rustup component add rustfmt', 'cargo fmt --version'])
+  await assert.rejects(
+    needComponent('clippy', machine({})),
+    /needs clippy: run `rustup component add clippy`/,
+  )
+})
+
+test('the oldest cargo allowed is new enough for every locked crate', () => {
+  const args = ['metadata', '--format-version', '1', '--locked']
+  const { stdout } = spawnSync('cargo', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 1e8 })
+  const newer = JSON.parse(stdout).packages.filter(
+    ({ rust_version: least }) => least && !atLeast(CARGO_MIN, least),
+  )
+  assert.deepEqual(
+    newer.map(({ name, rust_version: least }) => `${name} needs ${least}`),
+    [],
+  )
+})
+
+/** Run a script where PATH has node and nothing else. */
+function withoutTools(script) {
+  return withFolder((folder) => {
+    mkdirSync(join(folder, 'bin'))
+    symlinkSync(process.execPath, join(folder, 'bin', 'node'))
+    const env = { PATH: join(folder, 'bin'), HOME: folder, TMPDIR: folder }
+    const { status, stdout, stderr } = spawnSync('node', [inRoot('scripts', script)], {
+      env,
+      encoding: 'utf8',
+    })
+    assert.equal(status, 1)
+    assert.equal(stdout, '')
+    assert.match(stderr, /^Skein compiles its core with Rust and there is no cargo: [^\n]+\n$/)
+  })
+}
+for (const script of ['start.mjs', 'test.mjs', 'check.mjs', 'setup.mjs']) {
+  test(`${script} without cargo says one sentence and exits with 1`, withoutTools(script))
+}
+
+test('an install is current when npm recorded each locked package', () => {
+  const a = { version: '1.0.0', integrity: 'x' }
+  const cases = [
+    [{ '': {}, 'node_modules/a': a }, { 'node_modules/a': a }, true],
+    [{ 'node_modules/a': a }, undefined, false],
+    [{ 'node_modules/a': a }, {}, false],
+    [{ 'node_modules/a': a }, { 'node_modules/a': { ...a, version: '1.0.1' } }, false],
+    [{ 'node_modules/a': a }, { 'node_modules/a': { ...a, integrity: 'y' } }, false],
+    [{ 'node_modules/a': { ...a, optional: true } }, {}, true],
+    [{ 'node_modules/a': { ...a, optional: true } }, { 'node_modules/a': { ...a, version: '0.9.0' } }, false],
+    [{ examples: {}, 'node_modules/e': { link: true } }, {}, true],
+  ]
+  for (const [lock, record, expected] of cases) {
+    const recorded = record && { packages: record }
+    assert.equal(isInstalled({ packages: lock }, recorded), expected, JSON.stringify([lock, record]))
+  }
+})
+
+test(
+  'a hash changes with content, name and order of nothing else',
+  withFolder((folder) => {
+    const write = (name, text) => writeFileSync(join(folder, name), text)
+    const now = () => hashOf(filesBelow(folder), ['fact'])
+    write('a', 'one')
+    write('b', 'two')
+    const first = now()
+    write('a', 'one')
+    assert.equal(now(), first)
+    write('a', 'two')
+    assert.notEqual(now(), first)
+    write('a', 'one')
+    write('c', '')
+    assert.notEqual(now(), first)
+    rmSync(join(folder, 'c'))
+    assert.equal(now(), first)
+    assert.notEqual(hashOf(filesBelow(folder), ['other fact']), first)
+  }),
+)
+
+test(
+  'many processes at once hold the lock one at a time, also when a dead one left it behind',
+  withFolder(async (folder) => {
+    const lock = join(folder, 'lock')
+    writeFileSync(lock, '4194303 1') // no such process
+    const program = `
+      import { existsSync, rmSync, writeFileSync } from 'node:fs'
+      import { locked } from ${JSON.stringify(new URL('./lock.mjs', import.meta.url).href)}
+      const [lock, inside] = process.argv.slice(1)
+      await locked(lock, async () => {
+        writeFileSync(inside, '', { flag: 'wx' })
+        await new Promise((resolve) => setTimeout(resolve, 30))
+        rmSync(inside)
+      }, { say() {} })`
+    const args = ['--input-type=module', '-e', program, lock, join(folder, 'inside')]
+    const one = () =>
+      new Promise((resolve) => {
+        const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+        let stderr = ''
+        child.stderr.on('data', (chunk) => (stderr += chunk))
+        child.on('close', (code) => resolve(`${code} ${stderr}`))
+      })
+    const ends = await Promise.all([one(), one(), one(), one(), one(), one()])
+    assert.deepEqual(
+      ends,
+      Array.from({ length: 6 }, () => '0 '),
+    )
+    assert.deepEqual(filesBelow(folder), [])
+  }),
+)
+
+test(
+  "a living process's lock is waited for, then complained about by its number",
+  withFolder(async (folder) => {
+    const lock = join(folder, 'lock')
+    const said = []
+    const options = { say: (line) => said.push(line), waitMsMax: 50 }
+    await locked(lock, async () => {
+      await assert.rejects(
+        locked(lock, async () => {}, options),
+        new RegExp(`Process ${process.pid} has held`),
+      )
+    })
+    assert.equal(said.length, 1)
+    assert.deepEqual(filesBelow(folder), [])
+  }),
+)
+
+test(
+  "a lock whose process number now belongs to another process is nobody's",
+  withFolder(async (folder) => {
+    const lock = join(folder, 'lock')
+    writeFileSync(lock, `${process.pid} 1`) // this process began at another tick
+    assert.equal(await locked(lock, async () => 'held', { waitMsMax: 0 }), 'held')
+  }),
+)
+
+test('a second set-up says nothing and takes less than two seconds', () => {
+  const setUp = () => spawnSync(process.execPath, [inRoot('scripts', 'setup.mjs')], { encoding: 'utf8' })
+  assert.equal(setUp().status, 0)
+  const startedMs = performance.now()
+  const { status, stdout, stderr } = setUp()
+  assert.ok(performance.now() - startedMs < 2000)
+  assert.deepEqual([status, stdout, stderr], [0, '', ''])
+})

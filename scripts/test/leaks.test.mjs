@@ -1,0 +1,78 @@
+/**
+ * The leak check on planted leaks: each kind fails its file and is named, and a clean file passes.
+ *
+ * Every case is a test file of its own, run by Node's runner as `npm test` runs them.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const LEAKS = fileURLToPath(new URL('./leaks.mjs', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'skein-leaks-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const HEAD = `
+import { after, test } from 'node:test'
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import net from 'node:net'
+import os from 'node:os'
+import { Worker } from 'node:worker_threads'
+const online = (worker) => new Promise((resolve) => worker.once('online', () => resolve(worker)))
+const forever = 'setInterval(() => {}, 1000)'
+`
+
+/** Run a test file with this body; `words` must be in its leak lines, none means it must pass. */
+function check(name, body, words) {
+  test(name, () => {
+    const file = join(folder, `${name.replaceAll(/\W+/g, '-')}.test.mjs`)
+    writeFileSync(file, `${HEAD}test('t', async () => {\n${body}\n})\n`)
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const args = ['--import', LEAKS, '--test', '--test-reporter=spec', file]
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+    const leaks = (stdout + stderr).split('\n').filter((line) => line.includes('leak: '))
+    if (words === undefined) assert.deepEqual([status, leaks], [0, []], stdout + stderr)
+    else {
+      assert.equal(status, 1, stdout + stderr)
+      assert.ok(
+        leaks.some((line) => words.test(line)),
+        leaks.join('\n'),
+      )
+    }
+  })
+}
+
+check('a clean file', "await fs.promises.readFile('/etc/hostname')")
+check('a worker that is ended', 'await (await online(new Worker(forever, { eval: true }))).terminate()')
+check(
+  'a worker that a hook ends',
+  'const w = await online(new Worker(forever, { eval: true })); after(() => w.terminate())',
+)
+check('a file that is closed', "fs.closeSync(fs.openSync('/etc/passwd'))")
+check('a timer', 'setInterval(() => {}, 1000)', /still alive 5 s .* Timeout/)
+check(
+  'a worker that holds the process',
+  'await online(new Worker(forever, { eval: true }))',
+  /still alive 5 s/,
+)
+check(
+  'a worker that does not hold it',
+  '(await online(new Worker(forever, { eval: true }))).unref()',
+  /1 threads more/,
+)
+check(
+  'a server',
+  'net.createServer().listen(0).unref(); await new Promise((r) => setTimeout(r, 50))',
+  /left open: socket/,
+)
+check('a file left open', "fs.openSync('/etc/passwd')", /left open: \/etc\/passwd/)
+check('a temporary file', "fs.mkdtempSync(os.tmpdir() + '/skein-x-')", /temporary folder: skein-x-/)
+check(
+  'a child',
+  "spawn('sleep', ['4'], { stdio: 'ignore', detached: true }).unref()",
+  /child process \d+: sleep 4/,
+)
