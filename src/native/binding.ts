@@ -63,6 +63,8 @@ export interface Binding {
 
   intern(table: number, text: string): number
   interned(table: number, number: number): string | undefined
+  /** Script and position of a function as one number, -1 when unknown. */
+  functionPlace(fn: Function): number
   bufferShare(buffer: SharedArrayBuffer): number
   bufferMove(buffer: ArrayBuffer): number
   bufferTake(number: number): ArrayBuffer | SharedArrayBuffer

@@ -8,6 +8,7 @@ mod buffers;
 mod calls;
 mod instances;
 mod js;
+mod places;
 mod registry;
 mod signals;
 mod tables;
@@ -71,6 +72,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("signalListen", signal_listen),
     ("intern", tables::intern),
     ("interned", tables::interned),
+    ("functionPlace", places::function_place),
     ("bufferShare", tables::buffer_share),
     ("bufferMove", tables::buffer_move),
     ("bufferTake", tables::buffer_take),
