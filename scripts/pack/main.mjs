@@ -1,0 +1,107 @@
+/**
+ * Tarballs for users: the package `skein` without a compiled core, and one package per platform with it.
+ *
+ * What is packed is staged in folders of its own, because the published manifest differs from the checkout's:
+ * it names the platform packages as optional dependencies. In the checkout it must not, since a lock file
+ * cannot hold a package that has never been published. Platforms are those whose core lies in dist/native.
+ *
+ * (A plain `npm pack` in the checkout works too: its tarball carries the core of this platform inside.)
+ */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.mjs'
+
+const STAGE = join(MEMORY, 'stage')
+/** Fields of the manifest that only a checkout needs. */
+const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'napi', 'files']
+const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md']
+/** Compiled, and not for users: tests, their source maps and types, and compiled cores. */
+const NOT_PUBLISHED = /\.test\.(js|d\.ts|js\.map)$|\.node$/
+
+/**
+ * Pack everything into a folder.
+ * @param {string} folder Made when missing.
+ * @returns {Promise<string[]>} Paths of the tarballs, the package's first.
+ */
+export async function pack(folder) {
+  rmSync(STAGE, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  const triples = readdirSync(NATIVE).flatMap((name) => /^skein\.(.+)\.node$/.exec(name)?.[1] ?? [])
+  const platforms = triples.map((triple) => platformManifest(triple, manifest))
+  const stages = [stagePackage(manifest, platforms), ...platforms.map(stagePlatform)]
+  const paths = []
+  for (const stage of stages) paths.push(await packStage(stage, folder))
+  return paths
+}
+
+/**
+ * The manifest of a platform's package: npm installs it only where its core runs.
+ * @param {string} triple Such as `linux-x64-gnu`.
+ * @param {{version: string, license: string, engines: object}} manifest The package's own.
+ */
+export function platformManifest(triple, { version, license, engines }) {
+  const [platform, arch, abi] = triple.split('-')
+  const libc = { gnu: ['glibc'], musl: ['musl'] }[abi]
+  const file = `skein.${triple}.node`
+  return {
+    name: `skein-${triple}`,
+    version,
+    description: `The native core of skein for ${triple}; installed by skein itself`,
+    license,
+    engines,
+    os: [platform],
+    cpu: [arch],
+    ...(libc === undefined ? {} : { libc }),
+    main: file,
+    files: [file],
+  }
+}
+
+/**
+ * The package's manifest as it is published.
+ * @param {Record<string, any>} manifest The checkout's.
+ * @param {{name: string, version: string}[]} platforms
+ */
+export function publishedManifest(manifest, platforms) {
+  const kept = Object.entries(manifest).filter(([field]) => !CHECKOUT_ONLY.includes(field))
+  const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }) => [name, version]))
+  return { ...Object.fromEntries(kept), optionalDependencies }
+}
+
+function stagePackage(manifest, platforms) {
+  const stage = join(STAGE, manifest.name)
+  const dist = inRoot('dist')
+  for (const path of filesBelow(dist, (path) => !NOT_PUBLISHED.test(path))) {
+    copy(path, join(stage, 'dist', relative(dist, path)))
+  }
+  for (const name of DOCUMENTS) copy(inRoot(name), join(stage, name))
+  writeJson(join(stage, 'package.json'), publishedManifest(manifest, platforms))
+  return stage
+}
+
+function stagePlatform(manifest) {
+  const stage = join(STAGE, manifest.name)
+  copy(join(NATIVE, manifest.main), join(stage, manifest.main))
+  copy(inRoot('LICENSE'), join(stage, 'LICENSE'))
+  writeJson(join(stage, 'package.json'), manifest)
+  return stage
+}
+
+function copy(from, to) {
+  mkdirSync(dirname(to), { recursive: true })
+  copyFileSync(from, to)
+}
+
+function writeJson(path, value) {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`)
+}
+
+async function packStage(stage, folder) {
+  const { program, args } = npm()
+  const flags = ['pack', '--json', '--pack-destination', folder]
+  await must(`Packing ${basename(stage)}`, program, [...args, ...flags], { cwd: stage })
+  const { name, version } = JSON.parse(readFileSync(join(stage, 'package.json'), 'utf8'))
+  return join(folder, `${name}-${version}.tgz`)
+}

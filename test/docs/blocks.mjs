@@ -1,0 +1,41 @@
+/**
+ * Code blocks of a Markdown document, taken apart.
+ *
+ * Only fences at the start of a line count. The block's name is the document and the line it begins on, so a
+ * failing test points at it.
+ */
+
+/**
+ * @param {string} path The document, for names.
+ * @param {string} text
+ * @returns {{name: string, language: string, text: string, output: string | undefined}[]} `output`: what a
+ *   `text output` block right behind this one says.
+ */
+export function blocksIn(path, text) {
+  const found = []
+  const lines = text.split('\n')
+  for (let index = 0; index < lines.length; index += 1) {
+    const info = /^```(\S.*)?$/.exec(lines[index])?.[1]
+    if (info === undefined) continue
+    const end = lines.indexOf('```', index + 1)
+    const content = `${lines.slice(index + 1, end).join('\n')}\n`
+    const name = `${path.replaceAll(/\W+/g, '-')}-${index + 1}`
+    if (info === 'text output') found.at(-1).output = content
+    else found.push({ name, language: info.split(' ')[0], text: content, output: undefined })
+    index = end
+  }
+  return found
+}
+
+/**
+ * What to do with a line of shell in the documentation.
+ * @param {string} line
+ * @returns {{kind: 'script' | 'install' | 'run' | 'unknown', word: string}} `word`: the npm script.
+ */
+export function shellKind(line) {
+  const script = /^npm (?:run )?(start|test|[\w:-]+)/.exec(line)?.[1] ?? ''
+  if (/^(git clone|cd|npm (install|i|ci|init)|npx degit)\b/.test(line)) return { kind: 'install', word: '' }
+  if (/^npm (start|test|run)\b/.test(line)) return { kind: 'script', word: script }
+  if (/\bskein\b/.test(line)) return { kind: 'run', word: '' }
+  return { kind: 'unknown', word: '' }
+}

@@ -1,0 +1,85 @@
+/**
+ * Every code block of the documentation is run.
+ *
+ * `ts` blocks are compiled together by the strict settings of the checkout and run one by one as programs
+ * that import `skein`; a `text output` block right behind one is exactly what it prints. `sh` blocks are run
+ * too, but for lines that install or that are npm scripts: those must exist in package.json. A block in
+ * another language is prose.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { after, test } from 'node:test'
+import { filesBelow, inRoot, MEMORY, ROOT, tsc } from '../../scripts/set-up/index.mjs'
+import { blocksIn, shellKind } from './blocks.mjs'
+
+const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'docs']
+const PROGRAM_MS_MAX = 60_000
+
+mkdirSync(MEMORY, { recursive: true })
+/** Inside the checkout, so that `skein` is found as the package's own name. */
+const folder = mkdtempSync(join(MEMORY, 'blocks-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const paths = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => path.endsWith('.md')))
+const blocks = paths.flatMap((path) => blocksIn(path.slice(ROOT.length), readFileSync(path, 'utf8')))
+const programs = blocks.filter(({ language }) => language === 'ts')
+const commands = blocks.filter(({ language }) => language === 'sh')
+
+test('there are programs and commands to run', () => {
+  assert.ok(programs.length >= 2, `${programs.length} programs`)
+  assert.ok(commands.length >= 2, `${commands.length} commands`)
+})
+
+test('the programs of the documentation have right types', () => {
+  for (const { name, text } of programs) writeFileSync(join(folder, `${name}.ts`), text)
+  const options = { extends: '../../tsconfig.json', include: ['*.ts'] }
+  const compilerOptions = { rootDir: '.', outDir: '.', declaration: false, noUnusedLocals: false }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, compilerOptions }))
+  const { status, stdout } = node([tsc(), '-p', folder, '--pretty', 'false'])
+  assert.equal(status, 0, stdout)
+})
+
+for (const { name, output } of programs) {
+  test(`${name} runs`, () => {
+    const { status, stdout, stderr } = node([join(folder, `${name}.js`)])
+    assert.equal(status, 0, stderr)
+    if (output !== undefined) assert.equal(stdout, output)
+  })
+}
+
+for (const { name, text } of commands) {
+  test(`${name} works as typed`, () => {
+    const scripts = JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).scripts
+    for (const line of text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'))) {
+      const { kind, word } = shellKind(line)
+      if (kind === 'script') assert.ok(word in scripts, `${line}: package.json has no script ${word}`)
+      if (kind === 'run') typed(line)
+      assert.notEqual(kind, 'unknown', `${line}: is this run, an npm script, or an install?`)
+    }
+  })
+}
+
+/** Run a line of shell where `npx skein` and `skein` are this checkout's. */
+function typed(line) {
+  const bin = join(folder, 'bin')
+  const main = JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).bin.skein
+  shim(join(bin, 'skein'), `exec "${process.execPath}" "${inRoot(main)}" "$@"`)
+  shim(join(bin, 'npx'), 'exec "$@"')
+  const env = { ...process.env, PATH: [bin, process.env.PATH].join(delimiter) }
+  const options = { cwd: ROOT, env, encoding: 'utf8', timeout: PROGRAM_MS_MAX }
+  const { status, stdout, stderr } = spawnSync('sh', ['-euc', line], options)
+  assert.equal(status, 0, `${line}\n${stdout}${stderr}`)
+}
+
+function shim(path, command) {
+  if (existsSync(path)) return
+  mkdirSync(join(path, '..'), { recursive: true })
+  writeFileSync(path, `#!/bin/sh\n${command}\n`)
+  chmodSync(path, 0o755)
+}
+
+function node(args) {
+  return spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8', timeout: PROGRAM_MS_MAX })
+}
