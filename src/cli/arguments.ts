@@ -25,6 +25,8 @@ export interface RunOptions {
   readonly ignored: readonly string[]
   readonly items: ItemKind
   readonly workers: number
+  /** Items that one worker may have begun and not ended; more than 1 lets asynchronous calls overlap. */
+  readonly concurrency: number
   /** 0: no limit. */
   readonly timeoutMs: number
   readonly lineCharsMax: number
@@ -39,6 +41,7 @@ export interface RunOptions {
 export const HELP = 'help'
 
 const WORKERS_MAX = 1024
+const CONCURRENCY_MAX = 65_536
 const TIMEOUT_MS_MAX = 2 ** 31 - 1
 const LINE_CHARS_MAX = 2 ** 28
 const LINE_CHARS_DEFAULT = 2 ** 24
@@ -48,6 +51,7 @@ const flags = {
   ndjson: { type: 'boolean' },
   ignore: { type: 'string', multiple: true },
   workers: { type: 'string', short: 'w' },
+  concurrency: { type: 'string', short: 'c' },
   timeout: { type: 'string', short: 't' },
   'line-max': { type: 'string' },
   unordered: { type: 'boolean', short: 'u' },
@@ -82,6 +86,7 @@ export function readArguments(words: readonly string[], stdinIsTerminal: boolean
     ignored: Object.freeze(values.ignore ?? []),
     items: itemKind(values, inputs),
     workers: wholeNumber('--workers', values.workers, availableParallelism(), WORKERS_MAX),
+    concurrency: wholeNumber('--concurrency', values.concurrency, 1, CONCURRENCY_MAX),
     timeoutMs: duration('--timeout', values.timeout),
     lineCharsMax: wholeNumber('--line-max', values['line-max'], LINE_CHARS_DEFAULT, LINE_CHARS_MAX),
     ordered: values.unordered !== true,

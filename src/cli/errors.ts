@@ -116,6 +116,8 @@ function exportShown(name: string): string {
 function functionsShown(facts: { readonly exported: readonly string[]; readonly module: string }): string {
   if (facts.exported.length === 0) return 'it exports no function at all'
   const shownMax = 8
-  const names = facts.exported.slice(0, shownMax).map((name) => `${facts.module}#${name}`)
+  const names = facts.exported
+    .slice(0, shownMax)
+    .map((name) => (name === 'default' ? facts.module : `${facts.module}#${name}`))
   return `use ${names.join(' or ')}${facts.exported.length > shownMax ? ' or another' : ''}`
 }

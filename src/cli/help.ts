@@ -36,6 +36,8 @@ Items count from 1. What the function prints itself goes to standard error.
 
 Options:
   -w, --workers <n>      threads, one for each core unless said otherwise
+  -c, --concurrency <n>  items each thread works on at once, 1 unless said otherwise; more is for
+                         async functions that wait (for a network, a disk)
   -t, --timeout <time>   longest time for one item: 250ms, 2s, 1m; a bare number is milliseconds
   -u, --unordered        print results as they come; a slow item holds up no other
   -n, --numbered         print {"item":7,"value":...}, so that results name their items
@@ -60,5 +62,5 @@ Examples:
   skein run score.ts 'src/**/*.ts' > scores.ndjson
   git ls-files '*.js' | skein run score.ts#score -
   zcat events.gz | skein run clean.ts --ndjson --unordered - | gzip > clean.gz
-  seq 5 | skein run node:crypto#randomUUID
+  seq 5 | skein run node:path#basename
 `

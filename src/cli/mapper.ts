@@ -27,10 +27,14 @@ export interface ItemZone {
 /** What a zone for items must allow. */
 export interface ItemZoneSettings {
   readonly workers: number
+  /** Tasks that one worker may have begun and not ended. */
+  readonly tasksPerWorkerMax: number
   /** Most tasks given to it at once. */
   readonly tasksMax: number
   /** Most bytes one item's text can take. */
   readonly taskBytesMax: number
+  /** How long a cancelled task may go on: not at all, since items know nothing of being cancelled. */
+  readonly graceMs: number
 }
 
 /** Opens a zone; `skein run` passes the real thing. */
@@ -65,7 +69,7 @@ export class Mapper {
     style: RecordStyle,
     openZone: OpenZone,
   ): Promise<Mapper> {
-    const runningMax = TASKS_PER_WORKER * options.workers
+    const runningMax = Math.max(TASKS_PER_WORKER, 2 * options.concurrency) * options.workers
     const gate = new SharedArrayBuffer(GATE_BYTES)
     const clocks = options.timeoutMs === 0 ? undefined : new SharedArrayBuffer(clockBytes(runningMax))
     const { module, exportName, exportNamed, items } = options
@@ -73,9 +77,11 @@ export class Mapper {
     setEnvironmentData(JOB_KEY, job as unknown as Serializable)
     const zone = await openZone({
       workers: options.workers,
+      tasksPerWorkerMax: options.concurrency,
       tasksMax: runningMax + 1,
       // A UTF-16 unit takes at most three bytes; the rest of a task is a few numbers.
       taskBytesMax: Math.max(2 ** 26, 3 * options.lineCharsMax + 1024),
+      graceMs: 0,
     })
     return new Mapper(zone, job, runningMax, options.timeoutMs)
   }

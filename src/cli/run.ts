@@ -177,7 +177,8 @@ class Run {
       const of = failedCount === 0 ? '' : ` (${counted(failedCount)} failed)`
       this.#tell(`interrupted: ${done}${of}, the next would be item ${nextItem}`)
     } else if (failedCount > 0) {
-      this.#tell(this.#options.failFast ? `${failed}, stopped there` : failed)
+      const which = this.#options.ordered ? `item ${counted(writtenCount)}, which` : 'the first item that'
+      this.#tell(this.#options.failFast ? `stopped at ${which} failed` : failed)
     } else if (this.#progress !== undefined) {
       const seconds = (performance.now() - this.#startMs) / 1000
       const rate = Math.round(writtenCount / seconds)

@@ -1,0 +1,352 @@
+/**
+ * Score a source file: how much is in it, how tangled it is, how hard it will be to change.
+ *
+ * Four plain steps: read, parse, measure, grade. The last three are pure and cost processor time, which is
+ * what makes the whole worth running on every core:
+ *
+ *   npx skein run examples/service/pipeline.ts#score 'src/**' > scores.ndjson
+ *
+ * A file that is no JavaScript is a result too (`parsed: false`, with the place), never a failure: only a
+ * file that cannot be read throws.
+ */
+import { readFileSync } from 'node:fs'
+import { parse, type Node, type Options, type Token } from 'acorn'
+
+/** A function of the file, or the code outside all functions. */
+export interface FunctionScore {
+  /** Its name, or how it is bound; `(anonymous)` when neither says. */
+  readonly name: string
+  readonly line: number
+  /** Lines of its own: those of functions inside it count there. */
+  readonly lines: number
+  /** Ways through it: 1, and 1 more for each branch, loop, case, `&&`, `||` and `??`. */
+  readonly cyclomatic: number
+  /** Deepest nesting of branches, loops and `try`. */
+  readonly nesting: number
+}
+
+/** What can be said of a file that parses. */
+export interface FileScore {
+  readonly path: string
+  readonly parsed: true
+  readonly lines: number
+  /** Lines with code on them. */
+  readonly codeLines: number
+  /** Share of the file's lines that hold a comment, 0 to 1. */
+  readonly commentRatio: number
+  readonly functions: number
+  /** Mean cyclomatic complexity of the functions. */
+  readonly cyclomaticMean: number
+  readonly nestingMax: number
+  /** The function with the most ways through it. */
+  readonly mostTangled: FunctionScore
+  /** The function with the most lines. */
+  readonly longest: FunctionScore
+  /** Halstead's volume: bits needed to write down the file's operators and operands. */
+  readonly volume: number
+  /** The maintainability index, from 0 (nobody dares) to 100 (a pleasure). */
+  readonly maintainability: number
+  readonly grade: 'A' | 'B' | 'C' | 'D'
+}
+
+/** A file that is not JavaScript, and where that shows. */
+export interface ParseProblem {
+  readonly path: string
+  readonly parsed: false
+  readonly problem: string
+  readonly line: number
+  readonly column: number
+}
+
+export type Score = FileScore | ParseProblem
+
+/**
+ * Read, parse and score one file.
+ * @throws {Error} of the file system, when the file cannot be read.
+ */
+export function score(path: string): Score {
+  return scoreText(path, readFileSync(path, 'utf8'))
+}
+
+/** Score the text of a file; `path` is for its ending and for the result. */
+export function scoreText(path: string, text: string): Score {
+  const source = parseSource(path, text)
+  if ('problem' in source) return source
+  return { path, parsed: true, ...graded(measured(source)) }
+}
+
+/** A parsed text, with what the parser saw besides the tree. */
+interface Source {
+  readonly tree: Node
+  readonly lines: number
+  readonly codeLines: number
+  readonly commentLines: number
+  readonly tokens: TokenCounts
+}
+
+interface TokenCounts {
+  readonly operatorKinds: number
+  readonly operators: number
+  readonly operandKinds: number
+  readonly operands: number
+}
+
+function parseSource(path: string, text: string): Source | ParseProblem {
+  const kinds = path.endsWith('.mjs') || /^\s*(?:import|export)\b/m.test(text) ? modulesFirst : scriptsFirst
+  let problem: unknown
+  for (const sourceType of kinds) {
+    try {
+      return parseAs(sourceType, text)
+    } catch (thrown) {
+      problem ??= thrown
+    }
+  }
+  if (!(problem instanceof SyntaxError)) throw problem
+  const { line, column } = (problem as SyntaxError & { loc: { line: number; column: number } }).loc
+  return { path, parsed: false, problem: problem.message.replace(/ \(\d+:\d+\)$/, ''), line, column }
+}
+
+type SourceType = NonNullable<Options['sourceType']>
+const modulesFirst: readonly SourceType[] = ['module', 'script']
+const scriptsFirst: readonly SourceType[] = ['script', 'module']
+
+function parseAs(sourceType: SourceType, text: string): Source {
+  const tokens = new TokenCounter()
+  const comments = new LineSet()
+  const tree = parse(text, {
+    ecmaVersion: 'latest',
+    sourceType,
+    locations: true,
+    allowHashBang: true,
+    // A CommonJS file is the body of a function.
+    allowReturnOutsideFunction: sourceType === 'script',
+    onToken: (token) => tokens.add(token),
+    onComment: (_isBlock, _text, _start, _end, from, to) => comments.add(from?.line ?? 1, to?.line ?? 1),
+  })
+  const lines = text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
+  return { tree, lines, codeLines: tokens.lines.count, commentLines: comments.count, tokens: tokens.counts() }
+}
+
+/** Lines that come in ascending order, each counted once. */
+class LineSet {
+  #last = 0
+  count = 0
+
+  add(from: number, to: number): void {
+    const first = Math.max(from, this.#last + 1)
+    if (to < first) return
+    this.count += to - first + 1
+    this.#last = to
+  }
+}
+
+/** Counts tokens as Halstead does: what acts (operators, keywords, brackets) and what is acted on. */
+class TokenCounter {
+  readonly lines = new LineSet()
+  readonly #operators = new Set<string>()
+  readonly #operands = new Set<string>()
+  #operatorCount = 0
+  #operandCount = 0
+
+  add(token: Token): void {
+    const { label } = token.type
+    if (label === 'eof') return
+    this.lines.add(token.loc?.start.line ?? 1, token.loc?.end.line ?? 1)
+    if (operandLabels.has(label)) {
+      this.#operandCount++
+      this.#operands.add(`${label} ${String(token.value)}`)
+    } else {
+      this.#operatorCount++
+      this.#operators.add(token.value === undefined ? label : `${label} ${String(token.value)}`)
+    }
+  }
+
+  counts(): TokenCounts {
+    return {
+      operatorKinds: this.#operators.size,
+      operators: this.#operatorCount,
+      operandKinds: this.#operands.size,
+      operands: this.#operandCount,
+    }
+  }
+}
+
+const operandLabels: ReadonlySet<string> = new Set([
+  ...['name', 'privateId', 'num', 'string', 'template', 'regexp'],
+  ...['true', 'false', 'null', 'this', 'super'],
+])
+
+interface Measures extends Omit<FileScore, 'path' | 'parsed' | 'maintainability' | 'grade'> {}
+
+function measured(source: Source): Measures {
+  const { tokens, lines } = source
+  const all = functionsOf(source.tree, lines)
+  // Code outside all functions counts as one, but is not listed among them.
+  const real = all.slice(1)
+  const counted = real.length === 0 ? all : real
+  const kinds = Math.max(2, tokens.operatorKinds + tokens.operandKinds)
+  return {
+    lines,
+    codeLines: source.codeLines,
+    commentRatio: lines === 0 ? 0 : rounded(source.commentLines / lines, 3),
+    functions: real.length,
+    cyclomaticMean: rounded(counted.reduce((sum, one) => sum + one.cyclomatic, 0) / counted.length, 2),
+    nestingMax: all.reduce((most, one) => Math.max(most, one.nesting), 0),
+    mostTangled: greatest(counted, (one) => one.cyclomatic),
+    longest: greatest(counted, (one) => one.lines),
+    volume: Math.round((tokens.operators + tokens.operands) * Math.log2(kinds)),
+  }
+}
+
+function graded(measures: Measures): Omit<FileScore, 'path' | 'parsed'> {
+  // The index of Oman and Hagemeister, on the mean function, scaled to 0..100 as Visual Studio does.
+  const share = Math.max(1, measures.functions)
+  const volume = Math.max(1, measures.volume / share)
+  const lines = Math.max(1, measures.codeLines / share)
+  const raw = 171 - 5.2 * Math.log(volume) - 0.23 * measures.cyclomaticMean - 16.2 * Math.log(lines)
+  const maintainability = rounded(Math.min(100, Math.max(0, (raw * 100) / 171)), 1)
+  return { ...measures, maintainability, grade: gradeOf(maintainability, measures.mostTangled.cyclomatic) }
+}
+
+function gradeOf(maintainability: number, cyclomaticMax: number): FileScore['grade'] {
+  if (maintainability >= 60 && cyclomaticMax <= 10) return 'A'
+  if (maintainability >= 45 && cyclomaticMax <= 20) return 'B'
+  return maintainability >= 25 && cyclomaticMax <= 50 ? 'C' : 'D'
+}
+
+/** A function while the tree is walked. */
+interface OpenFunction {
+  readonly name: string
+  readonly line: number
+  lines: number
+  cyclomatic: number
+  nesting: number
+}
+
+/** One node still to visit, and what surrounds it. */
+interface Visit {
+  readonly node: Node
+  readonly within: OpenFunction
+  readonly depth: number
+  readonly boundName: string | undefined
+}
+
+/** All functions of the tree in the order of the text; first the code outside of them. */
+function functionsOf(tree: Node, lines: number): OpenFunction[] {
+  const outside: OpenFunction = { name: '(file)', line: 1, lines, cyclomatic: 1, nesting: 0 }
+  const found: OpenFunction[] = []
+  // A stack of our own: bundles nest deeper than a thread's stack allows.
+  const stack: Visit[] = [{ node: tree, within: outside, depth: 0, boundName: undefined }]
+  for (let visit = stack.pop(); visit !== undefined; visit = stack.pop()) {
+    const { node } = visit
+    let { within, depth } = visit
+    if (functionTypes.has(node.type)) {
+      within = opened(node, visit.boundName)
+      depth = 0
+      found.push(within)
+      // It keeps the line on which it begins in the function around it, as people count.
+      visit.within.lines = Math.max(1, visit.within.lines - within.lines + 1)
+    } else {
+      within.cyclomatic += branchesOf(node)
+      if (nestingTypes.has(node.type) && !isElseIf(visit)) within.nesting = Math.max(within.nesting, ++depth)
+    }
+    pushChildren(stack, node, within, depth)
+  }
+  return [outside, ...found.sort((one, other) => one.line - other.line)]
+}
+
+const functionTypes: ReadonlySet<string> = new Set([
+  'FunctionDeclaration',
+  'FunctionExpression',
+  'ArrowFunctionExpression',
+])
+
+const nestingTypes: ReadonlySet<string> = new Set([
+  ...['IfStatement', 'SwitchStatement', 'TryStatement'],
+  ...['ForStatement', 'ForInStatement', 'ForOfStatement', 'WhileStatement', 'DoWhileStatement'],
+])
+
+const branchTypes: ReadonlySet<string> = new Set([
+  ...['IfStatement', 'ConditionalExpression', 'CatchClause'],
+  ...['ForStatement', 'ForInStatement', 'ForOfStatement', 'WhileStatement', 'DoWhileStatement'],
+])
+
+/** The fields of every kind of node that are read here. */
+interface AnyNode extends Node {
+  readonly test?: Node | null
+  readonly operator?: string
+  readonly id?: { readonly name?: string } | null
+  readonly key?: { readonly name?: string; readonly value?: unknown }
+  readonly left?: { readonly name?: string; readonly property?: { readonly name?: string } }
+}
+
+function branchesOf(node: AnyNode): number {
+  if (branchTypes.has(node.type)) return 1
+  if (node.type === 'LogicalExpression') return 1
+  // A default is no decision; `a ||= b` is one.
+  if (node.type === 'SwitchCase') return node.test === null ? 0 : 1
+  if (node.type === 'AssignmentExpression') return /^(?:&&|\|\||\?\?)=$/.test(node.operator ?? '') ? 1 : 0
+  return 0
+}
+
+/** `else if` reads as one more branch of the same `if`, not as a nested one. */
+function isElseIf({ node, boundName }: Visit): boolean {
+  return node.type === 'IfStatement' && boundName === ELSE_IF
+}
+
+const ELSE_IF = '(else)'
+
+function opened(node: AnyNode, boundName: string | undefined): OpenFunction {
+  const line = node.loc?.start.line ?? 1
+  const lines = (node.loc?.end.line ?? line) - line + 1
+  return { name: node.id?.name ?? boundName ?? '(anonymous)', line, lines, cyclomatic: 1, nesting: 0 }
+}
+
+function pushChildren(stack: Visit[], node: Node, within: OpenFunction, depth: number): void {
+  const boundName = nameGiven(node)
+  const fields = node as unknown as Readonly<Record<string, unknown>>
+  for (const field in fields) {
+    const child = fields[field]
+    if (typeof child !== 'object' || child === null || field === 'loc') continue
+    if (Array.isArray(child)) {
+      for (const one of child as unknown[]) {
+        if (isNode(one)) stack.push({ node: one, within, depth, boundName })
+      }
+    } else if (isNode(child)) {
+      const isElse = field === 'alternate' && node.type === 'IfStatement'
+      stack.push({ node: child, within, depth, boundName: isElse ? ELSE_IF : boundName })
+    }
+  }
+}
+
+/** The name that a node gives to a function right below it. */
+function nameGiven(node: AnyNode): string | undefined {
+  switch (node.type) {
+    case 'VariableDeclarator':
+      return node.id?.name
+    case 'MethodDefinition':
+    case 'PropertyDefinition':
+    case 'Property':
+      return node.key?.name ?? (node.key?.value === undefined ? undefined : String(node.key.value))
+    case 'AssignmentExpression':
+      return node.left?.name ?? node.left?.property?.name
+    default:
+      return undefined
+  }
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
+}
+
+function greatest(all: readonly OpenFunction[], by: (one: OpenFunction) => number): FunctionScore {
+  const first = all[0] as OpenFunction
+  const most = all.reduce((best, one) => (by(one) > by(best) ? one : best), first)
+  const { name, line, lines, cyclomatic, nesting } = most
+  return { name, line, lines, cyclomatic, nesting }
+}
+
+function rounded(value: number, digits: number): number {
+  const scale = 10 ** digits
+  return Math.round(value * scale) / scale
+}

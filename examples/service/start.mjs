@@ -1,0 +1,123 @@
+/**
+ * What `npm start` shows: one TypeScript function over thousands of real source files, on one core and on
+ * all.
+ *
+ * Three times the same work: a plain loop in this thread, then the command `skein run` with one worker, then
+ * with a worker for each core. The commands' times are of whole processes, start-up included. All three must
+ * give the same scores, or this ends with an error: a fast wrong answer is worth nothing.
+ *
+ *   node examples/service/start.mjs [--files 4000] [--workers <one for each core>]
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
+import { availableParallelism, cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { installTypeScript } from 'skein/zone'
+import { glob } from 'tinyglobby'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const { values } = parseArgs({ options: { files: { type: 'string' }, workers: { type: 'string' } } })
+const filesMax = Number(values.files ?? 4000)
+const workers = Number(values.workers ?? availableParallelism())
+
+process.chdir(root)
+const paths = await sourceFiles()
+const megabytes = paths.reduce((sum, path) => sum + statSync(path).size, 0) / 1e6
+print(`\nscore() of examples/service/pipeline.ts over ${counted(paths.length)} JavaScript files`)
+print(`(${megabytes.toFixed(1)} MB in node_modules), Node ${process.versions.node}, ${coresShown()}:\n`)
+
+const plain = await timed(plainLoop)
+report('plain loop, main thread', plain.seconds)
+const one = await timed(() => skeinRun(1))
+report('skein run --workers 1', one.seconds)
+const all = workers === 1 ? one : await timed(() => skeinRun(workers))
+if (workers > 1) report(`skein run --workers ${workers}`, all.seconds, one.seconds / all.seconds)
+
+compare(plain.value, one.value, 'one worker')
+compare(plain.value, all.value, `${workers} workers`)
+print(`\nThe same ${counted(paths.length)} scores each time. ${highlights(all.value)}`)
+print('Try it on your own files:  npx skein run examples/service/pipeline.ts#score <paths or globs>\n')
+
+/** The files, in an order that is the same everywhere. */
+async function sourceFiles() {
+  const patterns = ['node_modules/**/*.js', 'node_modules/**/*.mjs', 'node_modules/**/*.cjs']
+  const found = await glob(patterns, { cwd: root, followSymbolicLinks: false, expandDirectories: false })
+  const files = found.filter((path) => statSync(path).isFile())
+  assert(files.length > 0, 'no file in node_modules: run npm ci first')
+  return files.sort().slice(0, filesMax)
+}
+
+/** What anybody would write first. */
+async function plainLoop() {
+  installTypeScript()
+  const { score } = await import('./pipeline.ts')
+  return paths.map((path) => score(path))
+}
+
+/** The command, as a user types it; the paths go in by its standard input. */
+function skeinRun(workerCount) {
+  const command = [fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))]
+  const words = ['run', 'examples/service/pipeline.ts#score', '--workers', String(workerCount), '-']
+  const child = spawn(process.execPath, [...command, ...words], { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.on('error', () => {}) // A child that ends early says why on standard error.
+  child.stdin.end(paths.join('\n'))
+  const pieces = []
+  child.stdout.on('data', (piece) => pieces.push(piece))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => {
+      if (code !== 0) return reject(new Error(`skein ${words.join(' ')} ended with ${code}`))
+      const lines = Buffer.concat(pieces).toString('utf8').trimEnd().split('\n')
+      resolve(lines.map((line) => JSON.parse(line)))
+    })
+  })
+}
+
+async function timed(work) {
+  const startMs = performance.now()
+  const value = await work()
+  return { value, seconds: (performance.now() - startMs) / 1000 }
+}
+
+function report(what, seconds, speedUp) {
+  const rate = `${counted(Math.round(paths.length / seconds))} files/s`
+  const times = speedUp === undefined ? '' : `   ${speedUp.toFixed(2)} × one worker`
+  print(`  ${what.padEnd(26)}${`${seconds.toFixed(2)} s`.padStart(9)}${rate.padStart(16)}${times}`)
+}
+
+/** @throws {assert.AssertionError} naming the first file whose score differs. */
+function compare(expected, received, who) {
+  assert.equal(received.length, expected.length, `${who}: as many results as files`)
+  for (const [index, score] of expected.entries()) {
+    // Through JSON as the command's were, which turns nothing but undefined into something else.
+    const viaJson = JSON.parse(JSON.stringify(score))
+    assert.deepEqual(received[index], viaJson, `${who}: the score of ${paths[index]}`)
+  }
+}
+
+function highlights(scores) {
+  const parsed = scores.filter((score) => score.parsed)
+  const share = Math.round((parsed.filter((score) => score.grade === 'A').length * 100) / parsed.length)
+  const worst = parsed.reduce((most, score) =>
+    score.mostTangled.cyclomatic > most.mostTangled.cyclomatic ? score : most,
+  )
+  const { name, line, cyclomatic } = worst.mostTangled
+  const place = `${worst.path.replace('node_modules/', '')}:${line}`
+  const ways = `${counted(cyclomatic)} ways through it`
+  return `${share}% earn an A;\nthe most tangled function is ${name} in ${place}: ${ways}.`
+}
+
+function coresShown() {
+  const model = cpus()[0]?.model.trim() ?? 'unknown processor'
+  return `${availableParallelism()} ${availableParallelism() === 1 ? 'core' : 'cores'} (${model})`
+}
+
+function counted(count) {
+  return count.toLocaleString('en-US')
+}
+
+function print(line) {
+  process.stdout.write(`${line}\n`)
+}
