@@ -1,0 +1,200 @@
+/**
+ * Classes and handles that may travel: who registered under which name, and how an object is saved and loaded.
+ *
+ * One registry per thread; a cid means the same class in every thread because every thread registers it by
+ * running the same module. The default keeps own enumerable fields and the prototype. Fields named #so are
+ * invisible to that default, so a class that has them must say how it is saved: silence would lose data.
+ */
+import { parse, type Node } from 'acorn'
+import { TransportError } from './errors.ts'
+import { shown } from '../base/index.ts'
+
+/** A constructor, of whatever arguments. */
+export type Class<Instance = object> = abstract new (...args: never[]) => Instance
+
+/** How a class travels. */
+export interface ClassOptions<Instance extends object = object, Saved = unknown> {
+  /** The name of the class in frames: any text, the same in every thread and release. */
+  readonly cid: string
+  /** Version of what is saved, 0 to 4294967295; 0 unless given. `load` learns which one it reads. */
+  readonly version?: number
+  /** What to keep of an object: any value that can travel. Default: its own enumerable fields. */
+  readonly save?: (object: Instance) => Saved
+  /** The object again. Default: an object of the class with those fields, its constructor not run. */
+  readonly load?: (saved: Saved, version: number) => Instance
+}
+
+/** A class as the codec sees it: complete, no optionals. */
+export interface ClassEntry {
+  readonly cid: string
+  readonly version: number
+  readonly prototype: object
+  readonly constructor: Class
+  readonly save: ((object: object) => unknown) | undefined
+  readonly load: ((saved: unknown, version: number) => object) | undefined
+  /** The number in process-wide frames, 0 until it is first needed. */
+  number: number
+}
+
+/** How a kind of handle travels: the same thing on the other side, not a copy. */
+export interface HandleOptions<Handle extends object = object, Saved = unknown> {
+  /** The name of the kind in frames. */
+  readonly tag: string
+  /** Which objects are handles of this kind: a class, or a test. */
+  readonly is: Class<Handle> | ((value: object) => boolean)
+  /** What names the thing: any value that can travel. Runs once per frame. */
+  readonly save: (handle: Handle) => Saved
+  /** The thing that is so named, in the thread that reads. */
+  readonly load: (saved: Saved) => Handle
+  /** False (the default): the frame must stay in this process. */
+  readonly isSelfContained?: boolean
+}
+
+/** A kind of handle as the codec sees it. */
+export interface HandleEntry {
+  readonly tag: string
+  readonly is: (value: object) => boolean
+  readonly save: (handle: object) => unknown
+  readonly load: (saved: unknown) => object
+  readonly isSelfContained: boolean
+}
+
+const classesByPrototype = new Map<object, ClassEntry>()
+const classesByCid = new Map<string, ClassEntry>()
+const handlesByTag = new Map<string, HandleEntry>()
+const handlesByPrototype = new Map<object, HandleEntry>()
+const handlesByTest: HandleEntry[] = []
+
+/**
+ * Let objects of `constructor` travel under the name `options.cid`. Registering the same class under the same
+ * cid again replaces the options.
+ * @throws {TransportError} `TRANSPORT_REGISTRATION` when the cid belongs to another class, the class to another
+ * cid, or the class has private fields and no `save`; `TRANSPORT_ARGUMENT` for a wrong argument.
+ */
+export function register<Instance extends object, Saved = unknown>(
+  constructor: Class<Instance>,
+  options: ClassOptions<Instance, Saved>,
+): void {
+  const entry = checkedEntry(constructor, options as unknown as ClassOptions)
+  const named = classesByCid.get(entry.cid)
+  if (named !== undefined && named.prototype !== entry.prototype) refuse(entry.cid, 'the cid belongs to another class')
+  const known = classesByPrototype.get(entry.prototype)
+  if (known !== undefined && known.cid !== entry.cid) refuse(entry.cid, `the class is registered as '${known.cid}'`)
+  classesByCid.set(entry.cid, entry)
+  classesByPrototype.set(entry.prototype, entry)
+}
+
+/**
+ * Decorator form of {@link register}, for decorators of the language and of TypeScript alike:
+ * `@transportable('orders.Order') class Order {}`.
+ * @throws {TransportError} as {@link register}.
+ */
+export function transportable(cid: string, options: Omit<ClassOptions, 'cid'> = {}) {
+  return <Constructor extends Class>(constructor: Constructor, _context?: unknown): void => {
+    register(constructor, { ...options, cid })
+  }
+}
+
+/**
+ * Let a kind of handle travel. For modules of Skein that own something process-wide.
+ * @internal
+ * @throws {TransportError} `TRANSPORT_REGISTRATION` when the tag is taken by another kind.
+ */
+export function registerHandle<Handle extends object, Saved>(options: HandleOptions<Handle, Saved>): void {
+  const { tag, is, save, load, isSelfContained = false } = options as unknown as HandleOptions
+  const prototype: unknown = (is as { prototype?: unknown }).prototype
+  const isClass = typeof prototype === 'object' && prototype !== null
+  const test = isClass
+    ? (value: object) => Object.prototype.isPrototypeOf.call(prototype, value)
+    : (is as (value: object) => boolean)
+  if (handlesByTag.has(tag)) refuse(tag, 'the tag of a handle is taken')
+  const entry: HandleEntry = { tag, is: test, save, load, isSelfContained }
+  handlesByTag.set(tag, entry)
+  if (isClass) handlesByPrototype.set(prototype, entry)
+  else handlesByTest.push(entry)
+}
+
+/** The class whose objects have this prototype. */
+export function classOfPrototype(prototype: object): ClassEntry | undefined {
+  return classesByPrototype.get(prototype)
+}
+
+/** The class of this name. */
+export function classOfCid(cid: string): ClassEntry | undefined {
+  return classesByCid.get(cid)
+}
+
+/** The kind of handle that `value` is, if it is one. */
+export function handleOf(value: object): HandleEntry | undefined {
+  for (let up: object | null = Object.getPrototypeOf(value); up !== null; up = Object.getPrototypeOf(up)) {
+    const entry = handlesByPrototype.get(up)
+    if (entry !== undefined) return entry
+  }
+  return handlesByTest.find(entry => entry.is(value))
+}
+
+/** The kind of handle of this tag. */
+export function handleOfTag(tag: string): HandleEntry | undefined {
+  return handlesByTag.get(tag)
+}
+
+function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
+  if (typeof constructor !== 'function' || typeof constructor.prototype !== 'object') {
+    wrong('Class', 'a class', constructor)
+  }
+  if (typeof options !== 'object' || options === null) wrong('options', 'an object with a cid', options)
+  const { cid, version = 0, save, load } = options
+  if (typeof cid !== 'string' || cid === '') wrong('cid', 'a text of one character or more', cid)
+  if (!Number.isInteger(version) || version < 0 || version > 0xffff_ffff) {
+    wrong('version', 'an integer from 0 to 4294967295', version)
+  }
+  if (save !== undefined && typeof save !== 'function') wrong('save', 'a function', save)
+  if (load !== undefined && typeof load !== 'function') wrong('load', 'a function', load)
+  if (constructor.prototype === Object.prototype) refuse(cid, 'plain objects need no registration')
+  if (save === undefined) {
+    const names = privateNames(constructor)
+    if (names.length > 0) refuse(cid, `it has private fields (${names.join(', ')}) and no save that keeps them`)
+  }
+  return { cid, version, prototype: constructor.prototype as object, constructor, save, load, number: 0 }
+}
+
+/** Names of the private fields of a class and the classes it extends, from their source text. */
+function privateNames(constructor: Class): string[] {
+  const names: string[] = []
+  for (let up: unknown = constructor; typeof up === 'function'; up = Object.getPrototypeOf(up)) {
+    const source = Function.prototype.toString.call(up)
+    if (!source.includes('#')) continue
+    for (const element of classElements(source)) {
+      if (element.type === 'PropertyDefinition' && element.static !== true && element.key?.type === 'PrivateIdentifier') {
+        names.push(`#${element.key.name}`)
+      }
+    }
+  }
+  return names
+}
+
+interface ClassElement extends Node {
+  readonly static?: boolean
+  readonly key?: Node & { readonly name?: string }
+}
+
+function classElements(source: string): readonly ClassElement[] {
+  if (!source.startsWith('class')) return []
+  try {
+    const program = parse(`(${source})`, { ecmaVersion: 'latest' }) as unknown as {
+      body: [{ expression: { body: { body: ClassElement[] } } }]
+    }
+    return program.body[0].expression.body.body
+  } catch {
+    // Syntax newer than the parser, or a class nested in a generator or an async function: nothing to learn here.
+    return []
+  }
+}
+
+function refuse(cid: string, why: string): never {
+  throw new TransportError('TRANSPORT_REGISTRATION', { cid, why })
+}
+
+function wrong(name: string, expected: string, received: unknown): never {
+  throw new TransportError('TRANSPORT_ARGUMENT', { name, expected, received: shown(received) })
+}

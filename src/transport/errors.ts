@@ -1,0 +1,64 @@
+/**
+ * What the transport refuses, and what it says of bytes that are no frame.
+ *
+ * Every failure a caller can meet is one of these codes; `facts.path` says where in the value it lies, in the
+ * words of the caller (`args[1].user.socket`). Errors thrown by save and load hooks of users pass unchanged.
+ */
+import { SkeinError, type Sentences } from '../base/index.ts'
+
+/** The facts of each code. */
+export type TransportCodes = {
+  /** A value no frame can carry: a symbol, a WeakMap, a promise... */
+  TRANSPORT_REFUSED: { readonly path: string; readonly what: string; readonly why: string }
+  /** An object of a class nobody registered. */
+  TRANSPORT_CLASS_UNREGISTERED: { readonly path: string; readonly className: string }
+  /** A function that cannot travel, or travels in a frame that may not carry code. */
+  TRANSPORT_FUNCTION: { readonly path: string; readonly why: string }
+  /** Nested deeper than `depthMax`, in a value or in a frame. */
+  TRANSPORT_DEPTH: { readonly depthMax: number }
+  /** The frame would be longer than `bytesMax`. */
+  TRANSPORT_TOO_LARGE: { readonly bytes: number; readonly bytesMax: number }
+  /** The frame names a class that this thread did not register. */
+  TRANSPORT_CLASS_UNKNOWN: { readonly cid: string }
+  /** The frame holds a version of a class that this thread cannot load. */
+  TRANSPORT_CLASS_VERSION: { readonly cid: string; readonly version: number; readonly versionKnown: number }
+  /** The frame holds a kind of handle that this thread did not register. */
+  TRANSPORT_HANDLE_UNKNOWN: { readonly tag: string }
+  /** A registration that cannot stand: its cid is taken, its class keeps fields nobody can save... */
+  TRANSPORT_REGISTRATION: { readonly cid: string; readonly why: string }
+  /** The bytes are no frame, or a damaged one. `offset` counts from the start of the frame. */
+  TRANSPORT_MALFORMED: { readonly offset: number; readonly why: string }
+  /** A frame of a format version this release does not read. */
+  TRANSPORT_VERSION: { readonly version: number; readonly versionKnown: number }
+  /** An argument of the transport's own functions is not what it must be. */
+  TRANSPORT_ARGUMENT: { readonly name: string; readonly expected: string; readonly received: string }
+}
+
+const sentences: Sentences<TransportCodes> = {
+  TRANSPORT_REFUSED: f => `${f.path} cannot be transported: ${f.what}: ${f.why}`,
+  TRANSPORT_CLASS_UNREGISTERED: f =>
+    `${f.path} cannot be transported: its class ${f.className} is not registered; call register(${f.className}, {cid})`,
+  TRANSPORT_FUNCTION: f => `${f.path} cannot be transported: ${f.why}`,
+  TRANSPORT_DEPTH: f => `nested deeper than ${f.depthMax} levels`,
+  TRANSPORT_TOO_LARGE: f => `a frame of ${f.bytes} bytes is longer than the ${f.bytesMax} a frame may have`,
+  TRANSPORT_CLASS_UNKNOWN: f => `the frame holds an object of class '${f.cid}', which is not registered in this thread`,
+  TRANSPORT_CLASS_VERSION: f =>
+    `the frame holds version ${f.version} of class '${f.cid}'; this thread knows version ${f.versionKnown} ` +
+    'and its registration has no load that could read another',
+  TRANSPORT_HANDLE_UNKNOWN: f => `the frame holds a handle of kind '${f.tag}', which is not registered in this thread`,
+  TRANSPORT_REGISTRATION: f => `class '${f.cid}' cannot be registered: ${f.why}`,
+  TRANSPORT_MALFORMED: f => `not a frame, or a damaged one: ${f.why} at byte ${f.offset}`,
+  TRANSPORT_VERSION: f => `a frame of format version ${f.version}; this release reads version ${f.versionKnown}`,
+  TRANSPORT_ARGUMENT: f => `${f.name} must be ${f.expected}; received ${f.received}`,
+}
+
+/** A value that cannot travel, or bytes that are no frame. Decide by `code`, read `facts`. */
+export class TransportError<Code extends keyof TransportCodes = keyof TransportCodes> extends SkeinError<
+  TransportCodes,
+  Code
+> {
+  /** @param code The failure. @param facts What it is about. @param options `cause`. */
+  constructor(code: Code, facts: TransportCodes[Code], options?: ErrorOptions) {
+    super(sentences as Sentences<TransportCodes>, code, facts, options)
+  }
+}

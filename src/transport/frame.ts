@@ -1,0 +1,234 @@
+/**
+ * Whole frames: the doors of the codec.
+ *
+ * Inside a process, `FrameWriter` writes into memory that the native core knows and `readFrame` reads from it.
+ * `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or load hook:
+ * the inner call gets a writer or reader of its own.
+ */
+import { shown } from '../base/index.ts'
+import { TransportError } from './errors.ts'
+import {
+  DEPTH_MAX, FORMAT_VERSION, FRAME_BYTES_MAX, HEADER_BYTES, MODE_PROCESS, MODE_SELF_CONTAINED,
+} from './format.ts'
+import { forgetMoved } from './memory.ts'
+import { pathOf } from './path.ts'
+import { processTables } from './process.ts'
+import { ReadShapeTable } from './read-shapes.ts'
+import { Reader } from './reader.ts'
+import { ShapeTable } from './shapes.ts'
+import { Refusal } from './sink.ts'
+import { writeText } from './text.ts'
+import { Graph, RETRY, TOO_DEEP, Writer } from './writer.ts'
+
+/** Bytes `marshall` starts with, and goes back to after a larger frame. */
+const SCRATCH_BYTES = 65_536
+
+const writeShapes = new ShapeTable()
+const readShapes = new ReadShapeTable()
+let frameLast = 0
+
+/**
+ * Writes frames of this process into memory given once.
+ * @internal
+ */
+export class FrameWriter {
+  /** The whole last frame, when it did not fit into the scratch memory. */
+  overflow: Uint8Array | undefined = undefined
+  /** Ids of the buffers that the last frame keeps alive until somebody reads it. */
+  attachments: number[] = []
+  readonly #scratch: Uint8Array
+  readonly #writer: Writer
+  #isBusy = false
+
+  /** @param scratch Where frames are written. */
+  constructor(scratch: Uint8Array) {
+    this.#scratch = scratch
+    this.#writer = new Writer(scratch, writeShapes)
+  }
+
+  /**
+   * Write `value` as a frame at `offset` of the scratch memory.
+   * @param rootName What an error calls the value: `args` makes it say `args[1].user`.
+   * @returns Where the frame ends; -1 when it did not fit, and `overflow` holds it.
+   * @throws {TransportError} naming the path of the part that cannot travel; nothing was moved then.
+   */
+  write(value: unknown, offset: number, rootName = 'value'): number {
+    if (this.overflow !== undefined) this.overflow = undefined
+    if (this.attachments.length > 0) this.attachments = []
+    // Called from within a save hook: the frame under construction keeps the scratch memory.
+    const isInner = this.#isBusy
+    const writer = isInner ? new Writer(new Uint8Array(1024), writeShapes) : this.#writer
+    this.#isBusy = true
+    try {
+      writer.isProcess = true
+      const end = writeFrame(writer, value, offset, rootName)
+      if (writer.commitments.length > 0) this.attachments = commit(writer)
+      if (writer.bytes === this.#scratch) return end
+      this.overflow = writer.bytes.subarray(isInner ? offset : 0, end)
+      return -1
+    } finally {
+      writer.end()
+      if (!isInner) {
+        if (writer.bytes !== this.#scratch) writer.into(this.#scratch)
+        this.#isBusy = false
+      }
+    }
+  }
+}
+
+/**
+ * Read the frame that lies in `source` from `start` to `end`.
+ * @internal
+ * @throws {TransportError} when it is no frame, a damaged one, or names what this thread does not know.
+ */
+export function readFrame(source: Uint8Array, start: number, end: number): unknown {
+  const reader = idleReaders.pop() ?? new Reader(readShapes)
+  try {
+    return reader.frame(source, start, end)
+  } catch (error) {
+    throw isStackOverflow(error) ? new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX }) : error
+  } finally {
+    reader.end()
+    idleReaders.push(reader)
+  }
+}
+
+const idleReaders: Reader[] = []
+const idleWriters: Writer[] = []
+
+/**
+ * The bytes of `value`.
+ * @param options.mode `'self-contained'` (the default): readable anywhere, on any supported Node, for ever; carries
+ * no functions, handles or shared memory. `'process'`: smaller, carries them too, readable in this process only.
+ * @throws {TransportError} naming the path of the part that cannot travel.
+ */
+export function marshall(value: unknown, options?: { readonly mode?: 'process' | 'self-contained' }): Uint8Array {
+  const mode = options?.mode ?? 'self-contained'
+  if (mode !== 'process' && mode !== 'self-contained') {
+    throw new TransportError('TRANSPORT_ARGUMENT', {
+      name: 'mode', expected: "'process' or 'self-contained'", received: shown(mode),
+    })
+  }
+  const writer = idleWriters.pop() ?? new Writer(new Uint8Array(SCRATCH_BYTES), writeShapes)
+  try {
+    writer.isProcess = mode === 'process'
+    const end = writeFrame(writer, value, 0, 'value')
+    if (writer.commitments.length > 0) commit(writer)
+    return writer.bytes.slice(0, end)
+  } finally {
+    writer.end()
+    if (writer.bytes.length > SCRATCH_BYTES) writer.into(new Uint8Array(SCRATCH_BYTES))
+    idleWriters.push(writer)
+  }
+}
+
+/**
+ * The value of a frame that `marshall` made.
+ * @throws {TransportError} when `frame` is no frame, a damaged one, or names what this thread does not know.
+ */
+export function unmarshall(frame: Uint8Array): unknown {
+  if (!(frame instanceof Uint8Array)) {
+    throw new TransportError('TRANSPORT_ARGUMENT', { name: 'frame', expected: 'a Uint8Array', received: shown(frame) })
+  }
+  return readFrame(frame, 0, frame.length)
+}
+
+/** True when `marshall(value, {mode: 'process'})` would succeed. Save hooks run; errors they throw pass. */
+export function isTransportable(value: unknown): boolean {
+  const writer = new Writer(new Uint8Array(1024), writeShapes)
+  try {
+    writeFrame(writer, value, 0, 'value')
+    return true
+  } catch (error) {
+    if (error instanceof TransportError) return false
+    throw error
+  } finally {
+    writer.end()
+  }
+}
+
+/** Write a frame at `offset` of the writer's memory, or at the start of larger memory; the position of its end. */
+function writeFrame(writer: Writer, value: unknown, offset: number, rootName: string): number {
+  try {
+    let end = attempt(writer, value, offset)
+    if (end < 0) {
+      writer.graph = new Graph()
+      attempt(writer, value, offset)
+      writer.graph.isLearning = false
+      end = attempt(writer, value, offset)
+    }
+    if (end <= writer.bytes.length) return end
+    const bytes = end - offset
+    if (bytes > FRAME_BYTES_MAX) {
+      throw new TransportError('TRANSPORT_TOO_LARGE', { bytes, bytesMax: FRAME_BYTES_MAX })
+    }
+    writer.into(new Uint8Array(bytes))
+    if (writer.graph !== undefined) {
+      writer.graph = new Graph()
+      attempt(writer, value, 0)
+      writer.graph.isLearning = false
+    }
+    end = attempt(writer, value, 0)
+    if (end > bytes) throw new Refusal(value, 'refused', 'it changed while it was written')
+    return end
+  } catch (error) {
+    throw explained(error, writer, value, rootName)
+  }
+}
+
+/** One attempt; -1 when the value was taken for a tree and is none. */
+function attempt(writer: Writer, value: unknown, offset: number): number {
+  writer.begin(++frameLast)
+  let bodyEnd: number
+  try {
+    bodyEnd = writer.value(value, offset + HEADER_BYTES)
+  } catch (error) {
+    if (error === RETRY) return -1
+    throw error
+  }
+  if (writer.graph === undefined && !writer.isTree()) return -1
+  const bytes = writer.bytes
+  bytes[offset] = FORMAT_VERSION
+  bytes[offset + 1] = writer.isProcess ? MODE_PROCESS : MODE_SELF_CONTAINED
+  writer.uint32(bodyEnd - offset - HEADER_BYTES, offset + 2)
+  let end = bodyEnd
+  for (let index = 0; index < writer.chunks.length; index++) end = writeText(bytes, writer.chunks[index], end)
+  return writer.text === '' ? end : writeText(bytes, writer.text, end)
+}
+
+/** Do what may be done only once: memory leaves or is shared. The ids, as they now stand in the frame. */
+function commit(writer: Writer): number[] {
+  const tables = processTables()
+  const ids: number[] = []
+  try {
+    for (const { position, buffer } of writer.commitments) {
+      const id = buffer instanceof ArrayBuffer ? tables.bufferMove(buffer) : tables.bufferShare(buffer)
+      ids.push(id)
+      forgetMoved(buffer)
+      writer.uint32(id, position)
+    }
+  } catch (error) {
+    for (const id of ids) tables.bufferRelease(id)
+    throw error
+  }
+  return ids
+}
+
+/** What the caller is told: a refusal gets its path, everything else stays what it is. */
+function explained(error: unknown, writer: Writer, root: unknown, rootName: string): unknown {
+  if (error === TOO_DEEP || isStackOverflow(error)) return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
+  if (!(error instanceof Refusal)) return error
+  const path = pathOf(root, rootName, error.value, object => writer.savedOf(object))
+  const options = error.cause === undefined ? undefined : { cause: error.cause }
+  if (error.kind === 'function') return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
+  if (error.kind === 'class') {
+    const made: unknown = (error.value as { constructor?: { name?: unknown } }).constructor?.name
+    const className = typeof made === 'string' && made !== '' ? made : 'without a name'
+    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', { path, className })
+  }
+  return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: error.why }, options)
+}
+
+function isStackOverflow(error: unknown): boolean {
+  return error instanceof RangeError && error.message.includes('call stack')
+}

@@ -1,0 +1,23 @@
+/**
+ * `skein/transport`: values into bytes and back, for threads, stores, disks and networks.
+ *
+ * What can travel, what is refused and how a class joins in: docs/guide and docs/design/transport.md.
+ */
+import { register } from './classes.ts'
+import { TransportError } from './errors.ts'
+
+export { register, registerHandle, transportable } from './classes.ts'
+export type { Class, ClassOptions, HandleOptions } from './classes.ts'
+export { TransportError } from './errors.ts'
+export type { TransportCodes } from './errors.ts'
+export { FunctionError } from './function-errors.ts'
+export {
+  callerFile, codeNumber, functionByNumber, functionNumber, moduleFunctionNumber, setFunctionTable,
+} from './functions.ts'
+export type { FunctionTable } from './functions.ts'
+export { FrameWriter, isTransportable, marshall, readFrame, unmarshall } from './frame.ts'
+export { move } from './memory.ts'
+export { setProcessTables } from './process.ts'
+export type { ProcessTables } from './process.ts'
+
+register(TransportError, { cid: 'skein.TransportError' })

@@ -1,0 +1,79 @@
+/**
+ * Where in a value a refused part lies, in the words of the caller: `args[1].user.socket`.
+ *
+ * Searched only after a refusal, so that writing keeps no path. The first place in writing order is named; a
+ * part that exists only in what a save hook returned is named by `saved`.
+ */
+import { types } from 'node:util'
+
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
+/** Parts looked at before the search gives up and names the root. */
+const PARTS_MAX = 1_000_000
+
+interface Place {
+  readonly value: unknown
+  readonly before: Place | undefined
+  readonly step: string
+}
+
+/**
+ * The path of `part` within `root`.
+ * @param savedOf What a save hook of this frame returned for an object, if one ran.
+ */
+export function pathOf(root: unknown, rootName: string, part: unknown, savedOf: (object: object) => unknown): string {
+  const seen = new Set<object>()
+  const places: Place[] = [{ value: root, before: undefined, step: rootName }]
+  for (let count = 0; places.length > 0 && count < PARTS_MAX; count++) {
+    const place = places.pop() as Place
+    const { value } = place
+    if (Object.is(value, part)) return stepsOf(place)
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue
+    seen.add(value)
+    const inner: Place[] = []
+    addParts(value, (step, partValue) => inner.push({ value: partValue, before: place, step }), savedOf)
+    // The last place is taken first: written order needs them the other way round.
+    for (const found of inner.reverse()) places.push(found)
+  }
+  return rootName
+}
+
+function stepsOf(place: Place): string {
+  const steps: string[] = []
+  for (let at: Place | undefined = place; at !== undefined; at = at.before) steps.push(at.step)
+  return steps.reverse().join('')
+}
+
+function addParts(
+  object: object,
+  add: (step: string, value: unknown) => void,
+  savedOf: (object: object) => unknown,
+): void {
+  const saved = savedOf(object)
+  if (saved !== undefined) return add('.saved', saved)
+  if (types.isMap(object)) {
+    let index = 0
+    for (const [key, value] of object) {
+      add(`.keys()[${index++}]`, key)
+      add(typeof key === 'string' || typeof key === 'number' ? `.get(${JSON.stringify(key)})` : `.values()[${index - 1}]`, value)
+    }
+  } else if (types.isSet(object)) {
+    let index = 0
+    for (const value of object) add(`.values()[${index++}]`, value)
+  } else if (ArrayBuffer.isView(object)) add('.buffer', object.buffer)
+  else {
+    if (types.isNativeError(object)) for (const key of ['cause', 'errors']) if (Object.hasOwn(object, key)) addField(object, key, add)
+    for (const key of Object.keys(object)) addField(object, key, add)
+  }
+}
+
+function addField(object: object, key: string, add: (step: string, value: unknown) => void): void {
+  const step = Array.isArray(object) && /^\d+$/.test(key) ? `[${key}]` : IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
+  let value: unknown
+  try {
+    value = (object as Record<string, unknown>)[key]
+  } catch {
+    // A getter that throws once more: the error the caller gets is the first one.
+    return
+  }
+  add(step, value)
+}

@@ -1,0 +1,93 @@
+/**
+ * The tables that all threads of a process share, as the transport needs them.
+ *
+ * The native module provides them (`setProcessTables` is called once per thread, before the first frame). Without
+ * it, as in tests of the codec alone, tables of this one thread take their place: the same frames, one thread.
+ * Numbers start at 1 and are never given twice; 0 means "no number" and the name itself goes into the frame.
+ */
+
+/** Table of shapes: the JSON text of the keys. */
+export const TABLE_SHAPES = 0
+/** Table of functions; functions.ts decides what the keys are. */
+export const TABLE_FUNCTIONS = 1
+/** Table of classes: the cid. */
+export const TABLE_CLASSES = 2
+
+/** Process-wide numbering and memory that changes threads without being copied. */
+export interface ProcessTables {
+  /** The number of `key` in `table`, given on first sight; 0 when the table is full. */
+  intern(table: number, key: string): number
+  /** The key that has this number, or `undefined`. */
+  interned(table: number, id: number): string | undefined
+  /** An id of the shared memory behind `buffer`; the same memory has the same id while it lives. */
+  bufferShare(buffer: SharedArrayBuffer): number
+  /** Detach `buffer` and keep its memory under an id. Throws when it cannot be detached. */
+  bufferMove(buffer: ArrayBuffer): number
+  /** The memory of an id: moved memory once, shared memory any number of times. Throws on an unknown id. */
+  bufferTake(id: number): ArrayBuffer | SharedArrayBuffer
+  /** Drop one reference of an id that nobody takes. */
+  bufferRelease(id: number): void
+}
+
+/** Numbering within this thread, for tests and tools that run without the native module. */
+export class LocalTables implements ProcessTables {
+  readonly #keys: Map<string, number>[] = []
+  readonly #names: string[][] = []
+  readonly #buffers = new Map<number, ArrayBuffer | SharedArrayBuffer>()
+  readonly #entriesMax: number
+  #bufferLast = 0
+
+  /** @param entriesMax Most entries of one table; a full one answers 0. */
+  constructor(entriesMax = 65_535) {
+    this.#entriesMax = entriesMax
+  }
+
+  intern(table: number, key: string): number {
+    const keys = (this.#keys[table] ??= new Map())
+    const known = keys.get(key)
+    if (known !== undefined) return known
+    if (keys.size >= this.#entriesMax) return 0
+    keys.set(key, keys.size + 1)
+    const names = (this.#names[table] ??= [''])
+    names.push(key)
+    return keys.size
+  }
+
+  interned(table: number, id: number): string | undefined {
+    return id === 0 ? undefined : this.#names[table]?.[id]
+  }
+
+  bufferShare(buffer: SharedArrayBuffer): number {
+    for (const [id, known] of this.#buffers) if (known === buffer) return id
+    this.#buffers.set(++this.#bufferLast, buffer)
+    return this.#bufferLast
+  }
+
+  bufferMove(buffer: ArrayBuffer): number {
+    this.#buffers.set(++this.#bufferLast, structuredClone(buffer, { transfer: [buffer] }))
+    return this.#bufferLast
+  }
+
+  bufferTake(id: number): ArrayBuffer | SharedArrayBuffer {
+    const buffer = this.#buffers.get(id)
+    if (buffer === undefined) throw new RangeError(`no buffer has the id ${id}`)
+    if (buffer instanceof ArrayBuffer) this.#buffers.delete(id)
+    return buffer
+  }
+
+  bufferRelease(id: number): void {
+    this.#buffers.delete(id)
+  }
+}
+
+let tables: ProcessTables = new LocalTables()
+
+/** The tables this thread uses. */
+export function processTables(): ProcessTables {
+  return tables
+}
+
+/** Use `shared` in this thread from now on. Called by the module that loads the native core, before any frame. */
+export function setProcessTables(shared: ProcessTables): void {
+  tables = shared
+}

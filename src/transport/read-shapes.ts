@@ -1,0 +1,93 @@
+/**
+ * The ordered keys of plain objects, as the reader knows them.
+ *
+ * By process-wide number, and by the bytes of a key block. Both tables are bounded: numbers by the process-wide
+ * table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like any other.
+ */
+import { processTables, TABLE_SHAPES } from './process.ts'
+
+/** Slots for blocks. A power of two. */
+const SLOTS = 1024
+
+/** One list of keys in one order. */
+export class ReadShape {
+  readonly keys: readonly string[]
+  /** Objects read, up to a bound: what decides about compiling. */
+  uses = 0
+  /** True when a plain assignment of some key would not make a field. */
+  readonly isOdd: boolean
+
+  constructor(keys: readonly string[]) {
+    this.keys = keys
+    this.isOdd = keys.includes('__proto__')
+  }
+}
+
+/** The shapes one thread can read. */
+export class ReadShapeTable {
+  readonly #numbered: (ReadShape | undefined)[] = []
+  readonly #blocks = new Array<{ bytes: Uint8Array; shape: ReadShape } | undefined>(SLOTS).fill(undefined)
+
+  /** The shape of this process-wide number; `undefined` when there is none. */
+  numbered(number: number): ReadShape | undefined {
+    return this.#numbered[number] ?? this.#learn(number)
+  }
+
+  #learn(number: number): ReadShape | undefined {
+    const keys = processTables().interned(TABLE_SHAPES, number)
+    if (keys === undefined) return undefined
+    const shape = new ReadShape(JSON.parse(keys) as string[])
+    while (this.#numbered.length < number) this.#numbered.push(undefined)
+    this.#numbered[number] = shape
+    return shape
+  }
+
+  /**
+   * The shape of the block in `bytes` from `start` (after its length) to `end`; `undefined` when its own lengths
+   * contradict each other.
+   */
+  block(bytes: Uint8Array, start: number, end: number): ReadShape | undefined {
+    const slot = blockHash(bytes, start, end) & (SLOTS - 1)
+    const known = this.#blocks[slot]
+    if (known !== undefined && isSame(known.bytes, bytes, start, end)) return known.shape
+    const keys = blockKeys(bytes, start, end)
+    if (keys === undefined) return undefined
+    const shape = new ReadShape(keys)
+    this.#blocks[slot] = { bytes: bytes.slice(start, end), shape }
+    return shape
+  }
+}
+
+function blockHash(bytes: Uint8Array, start: number, end: number): number {
+  let hash = end - start
+  // The ends of keys differ more often than their beginnings; sixteen bytes from the end tell most blocks apart.
+  for (let index = Math.max(start, end - 16); index < end; index++) hash = (Math.imul(hash, 31) + bytes[index]) | 0
+  const middle = (start + end) >> 1
+  for (let index = middle; index < Math.min(end, middle + 8); index++) hash = (Math.imul(hash, 31) + bytes[index]) | 0
+  return hash ^ (hash >>> 13)
+}
+
+function isSame(known: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
+  if (known.length !== end - start) return false
+  for (let index = 0; index < known.length; index++) if (known[index] !== bytes[start + index]) return false
+  return true
+}
+
+function blockKeys(bytes: Uint8Array, start: number, end: number): string[] | undefined {
+  if (end - start < 2) return undefined
+  const head = bytes[start] | (bytes[start + 1] << 8)
+  const count = head & 0x7fff
+  const isWide = head >= 0x8000
+  const textStart = start + 2 + count
+  if (textStart > end) return undefined
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + textStart, end - textStart).toString(isWide ? 'utf16le' : 'latin1')
+  const keys: string[] = []
+  let used = 0
+  for (let index = 0; index < count; index++) {
+    const length = bytes[start + 2 + index]
+    keys.push(text.slice(used, used + length))
+    used += length
+  }
+  const bytesUsed = isWide ? used * 2 : used
+  return bytesUsed === end - textStart && new Set(keys).size === count ? keys : undefined
+}

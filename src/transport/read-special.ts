@@ -1,0 +1,243 @@
+/**
+ * Bytes into the rare kinds of object. The counterpart of write-special.ts and write-error.ts.
+ */
+import { types } from 'node:util'
+import { classOfCid, handleOfTag, type ClassEntry } from './classes.ts'
+import { TransportError } from './errors.ts'
+import {
+  ERROR_KINDS, TAG_ARRAY_BUFFER, TAG_ARRAY_BUFFER_RESIZABLE, TAG_BIGINT, TAG_BOXED, TAG_CLASS, TAG_CLASS_NAMED,
+  TAG_DATE, TAG_ERROR, TAG_FUNCTION, TAG_HANDLE, TAG_MAP, TAG_MOVED_BUFFER, TAG_NODE_BUFFER, TAG_REGEXP, TAG_SET,
+  TAG_SHARED_BUFFER, TAG_URL, TAG_VIEW, VIEW_KINDS,
+} from './format.ts'
+import { functionByNumber } from './functions.ts'
+import { processTables, TABLE_CLASSES } from './process.ts'
+import type { Source } from './source.ts'
+import { DOM_EXCEPTION, ERROR_HAS_CAUSE, ERROR_HAS_CLASS, ERROR_HAS_ERRORS, ERROR_HAS_NAME } from './write-error.ts'
+
+/** Most bytes a resizable buffer from a frame may ask to grow to. */
+const RESIZABLE_BYTES_MAX = 0x4000_0000
+
+type ReadKind = (source: Source) => unknown
+
+const kinds = new Map<number, ReadKind>([
+  [TAG_BIGINT, readBigInt],
+  [TAG_DATE, source => new Date(source.float64())],
+  [TAG_REGEXP, readRegExp],
+  [TAG_MAP, readMap],
+  [TAG_SET, readSet],
+  [TAG_ERROR, readError],
+  [TAG_ARRAY_BUFFER, source => ownCopy(source.raw(source.uint32()))],
+  [TAG_ARRAY_BUFFER_RESIZABLE, readResizable],
+  [TAG_VIEW, readView],
+  [TAG_NODE_BUFFER, source => Buffer.from(ownCopy(source.raw(source.uint32())))],
+  [TAG_SHARED_BUFFER, readShared],
+  [TAG_MOVED_BUFFER, readShared],
+  [TAG_URL, readUrl],
+  [TAG_CLASS, source => readClass(source, classOfNumber(source))],
+  [TAG_CLASS_NAMED, source => readClass(source, knownClass(source.string()))],
+  [TAG_HANDLE, readHandle],
+  [TAG_FUNCTION, readFunction],
+  [TAG_BOXED, readBoxed],
+])
+
+/** The object whose tag was just read. @throws {TransportError} when the tag or what follows it makes no sense. */
+export function readSpecial(source: Source, tag: number): unknown {
+  const kind = kinds.get(tag)
+  return kind === undefined ? source.fail(`tag ${tag} is unknown`) : kind(source)
+}
+
+function readBigInt(source: Source): bigint {
+  const sign = source.uint8()
+  const magnitude = source.raw(source.uint32())
+  if (sign > 1 || magnitude.length === 0) source.fail('a BigInt is malformed')
+  try {
+    const value = BigInt(`0x${Buffer.from(magnitude).toString('hex')}`)
+    return sign === 1 ? -value : value
+  } catch {
+    return source.fail('a BigInt is too large')
+  }
+}
+
+function readRegExp(source: Source): RegExp {
+  const pattern = source.string()
+  const flags = source.string()
+  const lastIndex = source.float64()
+  let made: RegExp
+  try {
+    made = new RegExp(pattern, flags)
+  } catch {
+    return source.fail('a RegExp is malformed')
+  }
+  made.lastIndex = lastIndex
+  return made
+}
+
+function readMap(source: Source): Map<unknown, unknown> {
+  const map = new Map<unknown, unknown>()
+  source.claim(map)
+  const count = source.count(2)
+  for (let index = 0; index < count; index++) {
+    const key = source.value()
+    map.set(key, source.value())
+  }
+  return map
+}
+
+function readSet(source: Source): Set<unknown> {
+  const set = new Set<unknown>()
+  source.claim(set)
+  const count = source.count(1)
+  for (let index = 0; index < count; index++) set.add(source.value())
+  return set
+}
+
+function ownCopy(bytes: Uint8Array): ArrayBuffer {
+  const copy = new Uint8Array(bytes.length)
+  copy.set(bytes)
+  return copy.buffer
+}
+
+function readResizable(source: Source): ArrayBuffer {
+  const length = source.uint32()
+  const lengthMax = source.uint32()
+  const content = source.raw(length)
+  if (lengthMax < length || lengthMax > RESIZABLE_BYTES_MAX) source.fail('a resizable buffer is malformed')
+  const make = ArrayBuffer as unknown as new (length: number, options: { maxByteLength: number }) => ArrayBuffer
+  const buffer = new make(length, { maxByteLength: lengthMax })
+  new Uint8Array(buffer).set(content)
+  return buffer
+}
+
+function readView(source: Source): object {
+  const name = VIEW_KINDS[source.uint8()]
+  const offset = source.uint32()
+  const count = source.uint32()
+  const buffer = source.value()
+  if (!types.isAnyArrayBuffer(buffer) || name === undefined) return source.fail('a view has no buffer')
+  try {
+    if (name === 'Buffer') return Buffer.from(buffer as ArrayBuffer, offset, count)
+    type View = new (buffer: unknown, offset: number, count: number) => object
+    return new (globalThis as unknown as Record<string, View>)[name](buffer, offset, count)
+  } catch {
+    return source.fail('a view lies outside its buffer')
+  }
+}
+
+function readShared(source: Source): unknown {
+  if (!source.isProcess) source.fail('memory of another process')
+  const id = source.uint32()
+  try {
+    return processTables().bufferTake(id)
+  } catch {
+    return source.fail(`memory ${id} is not there any more`)
+  }
+}
+
+function readUrl(source: Source): URL {
+  const href = source.string()
+  return URL.canParse(href) ? new URL(href) : source.fail('a URL is malformed')
+}
+
+function readBoxed(source: Source): object {
+  const value = source.value()
+  const isPrimitive = ['number', 'string', 'boolean', 'bigint'].includes(typeof value)
+  return isPrimitive ? (Object(value) as object) : source.fail('a boxed value is malformed')
+}
+
+function readFunction(source: Source): Function {
+  if (!source.isProcess) source.fail('a frame from elsewhere carries no functions')
+  const made = functionByNumber(source.uint32())
+  return typeof made === 'function' ? made : source.fail('a function is not loaded yet')
+}
+
+function readHandle(source: Source): object {
+  const tag = source.string()
+  const entry = handleOfTag(tag)
+  if (entry === undefined) throw new TransportError('TRANSPORT_HANDLE_UNKNOWN', { tag })
+  if (!source.isProcess && !entry.isSelfContained) source.fail(`a handle of kind '${tag}' of another process`)
+  return entry.load(source.value())
+}
+
+const classByNumber = new Map<number, ClassEntry>()
+
+function classOfNumber(source: Source): ClassEntry {
+  if (!source.isProcess) source.fail('a class number of another process')
+  const number = source.uint32()
+  const known = classByNumber.get(number)
+  if (known !== undefined) return classOfCid(known.cid) ?? known
+  const cid = processTables().interned(TABLE_CLASSES, number)
+  if (cid === undefined) return source.fail(`class number ${number} was never given`)
+  const entry = knownClass(cid)
+  classByNumber.set(number, entry)
+  return entry
+}
+
+function knownClass(cid: string): ClassEntry {
+  const entry = classOfCid(cid)
+  if (entry === undefined) throw new TransportError('TRANSPORT_CLASS_UNKNOWN', { cid })
+  return entry
+}
+
+function readClass(source: Source, entry: ClassEntry): object {
+  const version = source.uint32()
+  checkVersion(entry, version)
+  if (entry.save === undefined && entry.load === undefined) {
+    const object = Object.create(entry.prototype) as object
+    source.claim(object)
+    source.fieldsInto(object)
+    return object
+  }
+  source.unclaimed()
+  const saved = source.value()
+  if (entry.load !== undefined) return entry.load(saved, version)
+  if (typeof saved !== 'object' || saved === null) return source.fail(`class '${entry.cid}' has no fields`)
+  const object = Object.create(entry.prototype) as object
+  return Object.defineProperties(object, Object.getOwnPropertyDescriptors(saved))
+}
+
+function checkVersion(entry: ClassEntry, version: number): void {
+  if (version === entry.version || entry.load !== undefined) return
+  throw new TransportError('TRANSPORT_CLASS_VERSION', { cid: entry.cid, version, versionKnown: entry.version })
+}
+
+function readError(source: Source): object {
+  const kind = source.uint8()
+  const parts = source.uint8()
+  const message = source.value()
+  const stack = source.value()
+  const name = (parts & ERROR_HAS_NAME) === 0 ? undefined : source.string()
+  if (ERROR_KINDS[kind] === undefined || parts > 15) source.fail('an error is malformed')
+  const isTextOrNone = (part: unknown) => part === undefined || typeof part === 'string'
+  if (!isTextOrNone(message) || !isTextOrNone(stack)) source.fail('an error is malformed')
+  const error = bareError(kind, message as string | undefined, name)
+  source.claim(error)
+  if ((parts & ERROR_HAS_CAUSE) !== 0) hide(error, 'cause', source.value())
+  if ((parts & ERROR_HAS_ERRORS) !== 0) hide(error, 'errors', source.value())
+  if ((parts & ERROR_HAS_CLASS) !== 0) {
+    const entry = knownClass(source.string())
+    checkVersion(entry, source.uint32())
+    Object.setPrototypeOf(error, entry.prototype)
+  } else if (name !== undefined && kind !== DOM_EXCEPTION) hide(error, 'name', name)
+  hide(error, 'stack', stack)
+  source.fieldsInto(error)
+  return error
+}
+
+/** An error of a language class that has a message or none, and no stack of its own. */
+function bareError(kind: number, message: string | undefined, name: string | undefined): object {
+  if (kind === DOM_EXCEPTION) return new DOMException(message, name)
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = 0
+  try {
+    const made = (globalThis as unknown as Record<string, new (...parts: unknown[]) => Error>)[ERROR_KINDS[kind]]
+    const error = ERROR_KINDS[kind] === 'AggregateError' ? new made([], message) : new made(message)
+    if (ERROR_KINDS[kind] === 'AggregateError') delete (error as { errors?: unknown }).errors
+    return error
+  } finally {
+    Error.stackTraceLimit = limit
+  }
+}
+
+function hide(object: object, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, writable: true, enumerable: false, configurable: true })
+}

@@ -1,0 +1,365 @@
+/**
+ * Bytes into values: the common kinds. read-special.ts has the rare ones.
+ *
+ * Nothing in a frame is trusted: every length is compared with what is left before anything is made of it, so
+ * what is allocated stays within a small multiple of the frame. One reader per thread and depth of nesting; all
+ * of its state is in the object.
+ */
+import { TransportError } from './errors.ts'
+import {
+  DEPTH_MAX, FORMAT_VERSION, HEADER_BYTES, MODE_PROCESS, MODE_SELF_CONTAINED, TAG_ARRAY32, TAG_ARRAY8,
+  TAG_ARRAY_FLOAT64, TAG_CLASS, TAG_CLASS_NAMED, TAG_DEFINE, TAG_ERROR, TAG_FALSE, TAG_FLOAT64, TAG_HOLE, TAG_INT16,
+  TAG_INT32, TAG_MAP, TAG_NULL, TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_NULL,
+  TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_SET, TAG_STRING, TAG_STRING16, TAG_STRING32, TAG_TRUE, TAG_UNDEFINED,
+} from './format.ts'
+import type { ReadShape, ReadShapeTable } from './read-shapes.ts'
+import { readSpecial } from './read-special.ts'
+import type { Source } from './source.ts'
+import { readText } from './text.ts'
+
+/** In the place of an object that is defined and not yet made. */
+const UNMADE = Symbol('unmade')
+/** Holes from which an array is kept as a table of its present elements. */
+const HOLES_DENSE_MAX = 1024
+
+/** Reads one frame after another; see the head of this file. */
+export class Reader implements Source {
+  bytes: Uint8Array
+  view: DataView
+  isProcess = false
+  at = 0
+  bodyEnd = 0
+  #start = 0
+  #end = 0
+  /** The current chunk of text, how much of it is read, and where the next one begins. */
+  text = ''
+  textAt = 0
+  #chunkAt = 0
+  #depth = 0
+  #pending = -1
+  readonly #defined: unknown[] = []
+  readonly #blocks: ReadShape[] = []
+  readonly #shapes: ReadShapeTable
+
+  constructor(shapes: ReadShapeTable) {
+    this.#shapes = shapes
+    this.bytes = new Uint8Array(0)
+    this.view = new DataView(this.bytes.buffer)
+  }
+
+  /**
+   * The value of the frame in `bytes` from `start` to `end`.
+   * @throws {TransportError} when the bytes are no frame of this version, or name what this thread does not know.
+   */
+  frame(bytes: Uint8Array, start: number, end: number): unknown {
+    if (bytes !== this.bytes) {
+      this.bytes = bytes
+      this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    }
+    this.#start = start
+    this.#end = end
+    this.#header(bytes, start, end)
+    this.at = start + HEADER_BYTES
+    this.#depth = 0
+    this.#pending = -1
+    const value = this.value()
+    if (this.at !== this.bodyEnd) this.fail('the body does not end where it should')
+    return value
+  }
+
+  /** Let go of what the last frame left behind. */
+  end(): void {
+    this.text = ''
+    if (this.#defined.length > 0) this.#defined.length = 0
+    if (this.#blocks.length > 0) this.#blocks.length = 0
+  }
+
+  #header(bytes: Uint8Array, start: number, end: number): void {
+    this.at = start
+    this.textAt = 0
+    if (end - start < HEADER_BYTES + 1 || end > bytes.length || start < 0) this.fail('it is shorter than a frame can be')
+    if (bytes[start] !== FORMAT_VERSION) {
+      throw new TransportError('TRANSPORT_VERSION', { version: bytes[start], versionKnown: FORMAT_VERSION })
+    }
+    const mode = bytes[start + 1]
+    if (mode !== MODE_PROCESS && mode !== MODE_SELF_CONTAINED) this.fail(`mode ${mode} is unknown`)
+    this.isProcess = mode === MODE_PROCESS
+    const bodyBytes =
+      bytes[start + 2] | (bytes[start + 3] << 8) | (bytes[start + 4] << 16) | (bytes[start + 5] << 24)
+    if (bodyBytes <= 0 || bodyBytes > end - start - HEADER_BYTES) this.fail('its body is longer than the frame')
+    this.bodyEnd = this.#chunkAt = start + HEADER_BYTES + bodyBytes
+  }
+
+  value(): unknown {
+    const tag = this.bytes[this.at++] as number
+    if (tag < TAG_STRING) return tag
+    if (tag < TAG_INT16) return this.characters(tag - TAG_STRING)
+    return this.tagged(tag)
+  }
+
+  /** The value whose tag, 0xc0 or above, was just read. */
+  tagged(tag: number): unknown {
+    switch (tag) {
+      case TAG_INT16: {
+        const at = this.at
+        this.at = at + 2
+        return ((this.bytes[at] | (this.bytes[at + 1] << 8)) << 16) >> 16
+      }
+      case TAG_INT32:
+        return this.uint32() | 0
+      case TAG_FLOAT64:
+        return this.float64()
+      case TAG_STRING16: {
+        const at = this.at
+        this.at = at + 2
+        return this.characters(this.bytes[at] | (this.bytes[at + 1] << 8))
+      }
+      case TAG_STRING32:
+        return this.characters(this.uint32())
+      case TAG_NULL:
+        return null
+      case TAG_UNDEFINED:
+        return undefined
+      case TAG_TRUE:
+        return true
+      case TAG_FALSE:
+        return false
+      case TAG_REFERENCE:
+        return this.#reference()
+      default:
+        return this.#object(tag)
+    }
+  }
+
+  #object(tag: number): unknown {
+    if (this.at > this.bodyEnd) this.fail('it ends within a value')
+    if (++this.#depth > DEPTH_MAX) throw new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
+    const value = tag === TAG_DEFINE ? this.#define() : this.#container(tag)
+    this.#depth--
+    return value
+  }
+
+  #container(tag: number): unknown {
+    switch (tag) {
+      case TAG_OBJECT16:
+      case TAG_OBJECT32:
+      case TAG_OBJECT_KEYS:
+      case TAG_OBJECT_AGAIN:
+        return this.#shaped(this.#shapeFor(tag))
+      case TAG_ARRAY8:
+        return this.#array(this.bytes[this.at++])
+      case TAG_ARRAY32:
+        return this.#array(this.uint32())
+      case TAG_ARRAY_FLOAT64:
+        return this.#numbers()
+      case TAG_OBJECT_PAIRS:
+        return this.#pairs({})
+      case TAG_OBJECT_NULL:
+        return this.#pairs(Object.create(null) as object)
+      default:
+        return readSpecial(this, tag)
+    }
+  }
+
+  #shapeFor(tag: number): ReadShape {
+    const shape =
+      tag === TAG_OBJECT16 || tag === TAG_OBJECT32
+        ? this.#numbered(tag === TAG_OBJECT16 ? this.uint16() : this.uint32())
+        : tag === TAG_OBJECT_KEYS
+          ? this.#block()
+          : this.#blocks[this.uint16()]
+    if (shape === undefined) return this.fail('an object has keys that nobody defined')
+    if (shape.keys.length > this.bodyEnd - this.at) this.fail('an object is longer than what is left')
+    return shape
+  }
+
+  #numbered(number: number): ReadShape | undefined {
+    return this.isProcess ? this.#shapes.numbered(number) : undefined
+  }
+
+  #block(): ReadShape | undefined {
+    const start = this.at + 2
+    const end = start + this.uint16()
+    if (end > this.bodyEnd) this.fail('keys are longer than what is left')
+    this.at = end
+    const shape = this.#shapes.block(this.bytes, start, end)
+    if (shape !== undefined) this.#blocks.push(shape)
+    return shape
+  }
+
+  #shaped(shape: ReadShape): object {
+    const object: Record<string, unknown> = {}
+    this.claim(object)
+    const keys = shape.keys
+    if (shape.isOdd) for (let index = 0; index < keys.length; index++) setField(object, keys[index], this.value())
+    else for (let index = 0; index < keys.length; index++) object[keys[index]] = this.value()
+    return object
+  }
+
+  #pairs(object: object): object {
+    this.claim(object)
+    const count = this.count(2)
+    for (let index = 0; index < count; index++) {
+      const key = this.string()
+      setField(object, key, this.value())
+    }
+    return object
+  }
+
+  fieldsInto(object: object): void {
+    const tag = this.bytes[this.at++]
+    if (tag === TAG_OBJECT_PAIRS) this.#pairs(object)
+    else if (tag >= TAG_OBJECT16 && tag <= TAG_OBJECT_AGAIN) {
+      for (const key of this.#shapeFor(tag).keys) setField(object, key, this.value())
+    } else this.fail('an object has no fields')
+  }
+
+  #array(length: number): unknown[] {
+    const array: unknown[] = []
+    this.claim(array)
+    for (let index = 0; index < length; ) {
+      if (this.bytes[this.at] === TAG_HOLE) index = this.#holes(array, index, length)
+      else {
+        if (this.at >= this.bodyEnd) this.fail('an array is longer than what is left')
+        array[index++] = this.value()
+      }
+    }
+    return array
+  }
+
+  #holes(array: unknown[], index: number, length: number): number {
+    this.at++
+    const next = index + this.uint32()
+    if (next > length || next === index) this.fail('a hole is longer than its array')
+    // By way of the greatest length the engine keeps a table of elements instead of room for all.
+    if (next - index > HOLES_DENSE_MAX) array.length = 0xffff_ffff
+    array.length = next
+    return next
+  }
+
+  #numbers(): number[] {
+    const count = this.count(8)
+    const array: number[] = []
+    const view = this.view
+    let at = this.at
+    for (let index = 0; index < count; index++, at += 8) array.push(view.getFloat64(at, true))
+    this.at = at
+    this.claim(array)
+    return array
+  }
+
+  #define(): unknown {
+    const number = this.#defined.push(UNMADE) - 1
+    const tag = this.bytes[this.at++]
+    this.#pending = isContainer(tag) ? number : -1
+    const value = tag < TAG_INT16 || tag === TAG_REFERENCE ? this.fail('no object is defined') : this.tagged(tag)
+    if (typeof value !== 'object' || value === null) this.fail('no object is defined')
+    this.#pending = -1
+    this.#defined[number] = value
+    return value
+  }
+
+  #reference(): unknown {
+    const object = this.#defined[this.uint32()]
+    return object === undefined || object === UNMADE ? this.fail('a reference leads nowhere') : object
+  }
+
+  claim(object: object): void {
+    if (this.#pending < 0) return
+    this.#defined[this.#pending] = object
+    this.#pending = -1
+  }
+
+  unclaimed(): void {
+    this.#pending = -1
+  }
+
+  string(): string {
+    const tag = this.bytes[this.at]
+    if ((tag >= TAG_STRING && tag < TAG_INT16) || tag === TAG_STRING16 || tag === TAG_STRING32) return this.value() as string
+    return this.fail('a text is missing')
+  }
+
+  characters(length: number): string {
+    const from = this.textAt
+    const to = from + length
+    if (to <= this.text.length) {
+      this.textAt = to
+      return this.text.substring(from, to)
+    }
+    if (from !== this.text.length) this.fail('a text is longer than its chunk')
+    this.#nextChunk()
+    if (length > this.text.length) this.fail('a text is longer than its chunk')
+    this.textAt = length
+    return this.text.substring(0, length)
+  }
+
+  #nextChunk(): void {
+    const at = this.#chunkAt
+    if (at + 4 > this.#end) this.fail('there is less text than its values say')
+    const head = this.view.getUint32(at, true)
+    const isWide = (head & 1) === 1
+    const bytesLength = (head >>> 1) * (isWide ? 2 : 1)
+    if (bytesLength > this.#end - at - 4) this.fail('a chunk of text is longer than the frame')
+    this.text = readText(this.bytes, at + 4, bytesLength, isWide)
+    this.textAt = 0
+    this.#chunkAt = at + 4 + bytesLength
+  }
+
+  uint8(): number {
+    if (this.at >= this.bodyEnd) this.fail('it ends within a number')
+    return this.bytes[this.at++]
+  }
+
+  uint16(): number {
+    const at = this.at
+    this.at = at + 2
+    return this.bytes[at] | (this.bytes[at + 1] << 8)
+  }
+
+  uint32(): number {
+    const at = this.at
+    if (at + 4 > this.bodyEnd) this.fail('it ends within a number')
+    this.at = at + 4
+    return this.view.getUint32(at, true)
+  }
+
+  float64(): number {
+    const at = this.at
+    if (at + 8 > this.bodyEnd) this.fail('it ends within a number')
+    this.at = at + 8
+    return this.view.getFloat64(at, true)
+  }
+
+  /** A count of things of which each takes `bytesMin` bytes or more. */
+  count(bytesMin: number): number {
+    const count = this.uint32()
+    if (count * bytesMin > this.bodyEnd - this.at) this.fail('it holds less than its counts say')
+    return count
+  }
+
+  raw(length: number): Uint8Array {
+    if (length > this.bodyEnd - this.at) this.fail('it holds fewer bytes than its lengths say')
+    this.at += length
+    return this.bytes.subarray(this.at - length, this.at)
+  }
+
+  fail(why: string): never {
+    throw new TransportError('TRANSPORT_MALFORMED', { offset: Math.min(this.at, this.#end) - this.#start, why })
+  }
+}
+
+/** Kinds whose object exists before what is in it, and which a cycle may therefore lead back to. */
+function isContainer(tag: number): boolean {
+  return (
+    (tag >= TAG_OBJECT16 && tag <= TAG_ARRAY_FLOAT64) ||
+    tag === TAG_MAP || tag === TAG_SET || tag === TAG_ERROR || tag === TAG_CLASS || tag === TAG_CLASS_NAMED
+  )
+}
+
+/** Give `object` a field of its own, whatever its prototype says about the key. */
+export function setField(object: object, key: string, value: unknown): void {
+  if (key in object) {
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+  } else (object as Record<string, unknown>)[key] = value
+}

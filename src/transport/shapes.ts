@@ -1,0 +1,127 @@
+/**
+ * The ordered keys of plain objects, as the writer knows them.
+ *
+ * A fixed table of slots, two to a set: a shape is kept by being used and forgotten when others take its slot,
+ * so a million different objects cost a million look-ups and no memory. A shape gets a process-wide number only
+ * after `NUMBER_AFTER` objects of it, because those numbers are never given back; until then, and when the
+ * process-wide table is full, its keys stand in the frame.
+ */
+import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX } from './format.ts'
+import { processTables, TABLE_SHAPES } from './process.ts'
+
+/** Objects of one shape that must pass before it is numbered. */
+const NUMBER_AFTER = 8
+/** Sets of two slots. A power of two. */
+const SETS = 2048
+/** How many other shapes may claim a slot in vain before its shape is forgotten. */
+const HEAT_MAX = 64
+
+/** One list of keys in one order. */
+export class WriteShape {
+  readonly keys: readonly string[]
+  readonly hash: number
+  /** The keys as they stand in a frame. */
+  readonly block: Uint8Array
+  /** Objects seen, up to a bound: what decides about numbering and compiling. */
+  uses = 0
+  heat = 1
+  /** Process-wide number, 0 while it has none. */
+  number = 0
+  /** The frame that last carried the keys, and which block of that frame they are. */
+  frame = 0
+  frameIndex = 0
+  /** What the objects in each field were last time: a guess, always checked. */
+  readonly inner: (WriteShape | undefined)[]
+
+  constructor(keys: readonly string[], hash: number, block: Uint8Array) {
+    this.keys = keys
+    this.hash = hash
+    this.block = block
+    this.inner = new Array<WriteShape | undefined>(keys.length).fill(undefined)
+  }
+
+  /** True when `object` has exactly these keys in this order. Wants a plain object, prototype already checked. */
+  fits(object: object): boolean {
+    const keys = this.keys
+    let index = 0
+    for (const key in object) {
+      if (key !== keys[index]) return false
+      index++
+    }
+    return index === keys.length
+  }
+
+  /** The process-wide number, asked for once the shape has been used often enough; 0 when it has none. */
+  numbered(): number {
+    if (this.number === 0 && this.uses >= NUMBER_AFTER) {
+      this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
+      // A full table is asked again after as many uses as a new shape would need.
+      if (this.number === 0) this.uses = 0
+    }
+    return this.number
+  }
+}
+
+/** The shapes one thread has in use. */
+export class ShapeTable {
+  readonly #slots = new Array<WriteShape | undefined>(SETS * 2).fill(undefined)
+
+  /** The shape of a plain object; `undefined` when it has too many or too long keys for one. */
+  find(object: object): WriteShape | undefined {
+    let hash = 0
+    let count = 0
+    for (const key in object) {
+      const length = key.length
+      hash = (Math.imul(hash, 31) + length * 7 + key.charCodeAt(0) * 131 + key.charCodeAt(length - 1)) | 0
+      hash ^= key.charCodeAt(length >> 1) << 4
+      if (++count > SHAPE_KEYS_MAX) return undefined
+    }
+    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0
+    const set = (hash & (SETS - 1)) * 2
+    for (let slot = set; slot < set + 2; slot++) {
+      const shape = this.#slots[slot]
+      if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
+        if (shape.heat < HEAT_MAX) shape.heat++
+        return shape
+      }
+    }
+    return this.#place(object, count, hash, set)
+  }
+
+  #place(object: object, count: number, hash: number, set: number): WriteShape | undefined {
+    const keys = Object.keys(object)
+    // Enumerable properties were inherited: only Object.keys tells which are the object's own.
+    if (keys.length !== count) return undefined
+    const block = keyBlock(keys)
+    if (block === undefined) return undefined
+    const made = new WriteShape(keys, hash, block)
+    const first = this.#slots[set]
+    const second = this.#slots[set + 1]
+    if (first === undefined) this.#slots[set] = made
+    else if (second === undefined) this.#slots[set + 1] = made
+    else {
+      const colder = first.heat <= second.heat ? set : set + 1
+      const victim = this.#slots[colder] as WriteShape
+      if (--victim.heat <= 0) this.#slots[colder] = made
+    }
+    return made
+  }
+}
+
+/**
+ * The keys as bytes: u16 bytes that follow, u16 count with the top bit set when characters take two bytes, a
+ * length byte per key, the characters of all keys. `undefined` when they exceed the limits of a shape.
+ */
+function keyBlock(keys: readonly string[]): Uint8Array | undefined {
+  if (keys.length > SHAPE_KEYS_MAX || keys.some(key => key.length > SHAPE_KEY_CHARS_MAX)) return undefined
+  const text = keys.join('')
+  const isWide = /[^\0-\xff]/.test(text)
+  const bytesAfter = 2 + keys.length + text.length * (isWide ? 2 : 1)
+  if (bytesAfter > 0xffff) return undefined
+  const block = Buffer.alloc(2 + bytesAfter)
+  block.writeUInt16LE(bytesAfter, 0)
+  block.writeUInt16LE(keys.length | (isWide ? 0x8000 : 0), 2)
+  keys.forEach((key, index) => block.writeUInt8(key.length, 4 + index))
+  block.write(text, 4 + keys.length, isWide ? 'utf16le' : 'latin1')
+  return new Uint8Array(block.buffer, block.byteOffset, block.byteLength)
+}

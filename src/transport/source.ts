@@ -1,0 +1,27 @@
+/**
+ * What the readers of single kinds of value may do with the frame being read.
+ *
+ * The interface between reader.ts and read-special.ts; each read checks what is left and throws TransportError.
+ */
+
+/** The frame being read. */
+export interface Source {
+  /** True: numbers of this process are allowed. */
+  readonly isProcess: boolean
+  value(): unknown
+  string(): string
+  uint8(): number
+  uint32(): number
+  float64(): number
+  /** A count of things of which each takes `bytesMin` bytes or more. */
+  count(bytesMin: number): number
+  /** The next `length` bytes, still in the frame: copy what outlives the call. */
+  raw(length: number): Uint8Array
+  /** `object` is what is being read: references to it may follow. Before anything inside is read. */
+  claim(object: object): void
+  /** Read the fields of an object into `object`. */
+  fieldsInto(object: object): void
+  /** What is being read cannot be referred to before it is complete. */
+  unclaimed(): void
+  fail(why: string): never
+}

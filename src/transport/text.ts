@@ -1,0 +1,58 @@
+/**
+ * Characters in and out of bytes: Latin-1 where all of a chunk fits, else UTF-16, so that lone surrogates survive.
+ *
+ * The fast calls are methods that Node's Buffer has had since its beginning and that its types do not mention;
+ * they work on any Uint8Array and take no time for short texts.
+ */
+import type { Position } from './sink.ts'
+
+interface RawText {
+  latin1Write(text: string, at: number, bytes: number): number
+  ucs2Write(text: string, at: number, bytes: number): number
+  latin1Slice(start: number, end: number): string
+  ucs2Slice(start: number, end: number): string
+}
+
+const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
+
+/** Up to this many characters are copied one by one: the call out of JavaScript costs more. */
+const COPY_MAX = 16
+/** One comparison for texts the engine stores in one byte per character; else it looks at each. */
+const isWide = /[^\0-\xff]/
+
+/**
+ * Write a chunk: u32 of twice its characters plus 1 when they take two bytes, then the characters. Nothing is
+ * written behind the end of `bytes`; the position returned then lies behind it.
+ */
+export function writeText(bytes: Uint8Array, text: string, at: Position): Position {
+  const length = text.length
+  if (length <= COPY_MAX) {
+    let index = 0
+    for (; index < length; index++) {
+      const character = text.charCodeAt(index)
+      if (character > 255) break
+      bytes[at + 4 + index] = character
+    }
+    if (index === length) return writeHead(bytes, at, length * 2) + length
+  }
+  const wide = isWide.test(text)
+  const bytesLength = wide ? length * 2 : length
+  if (at + 4 + bytesLength <= bytes.length) {
+    if (wide) ucs2Write.call(bytes, text, at + 4, bytesLength)
+    else latin1Write.call(bytes, text, at + 4, bytesLength)
+  }
+  return writeHead(bytes, at, length * 2 + (wide ? 1 : 0)) + bytesLength
+}
+
+function writeHead(bytes: Uint8Array, at: Position, head: number): Position {
+  bytes[at] = head
+  bytes[at + 1] = head >>> 8
+  bytes[at + 2] = head >>> 16
+  bytes[at + 3] = head >>> 24
+  return at + 4
+}
+
+/** The characters in `bytes` from `start`, of which `length` bytes are theirs. */
+export function readText(bytes: Uint8Array, start: number, length: number, wide: boolean): string {
+  return wide ? ucs2Slice.call(bytes, start, start + length) : latin1Slice.call(bytes, start, start + length)
+}

@@ -1,0 +1,71 @@
+/**
+ * Errors into bytes: class, message, stack, cause, the list of an AggregateError, own fields.
+ *
+ * The class is one of the language's, or a registered one. An error of a class nobody registered arrives as the
+ * language's class it extends, under its own name: an error on its way must not be lost to a second error.
+ */
+import type { ClassEntry } from './classes.ts'
+import { ERROR_KINDS, TAG_ERROR } from './format.ts'
+import type { Position, Sink } from './sink.ts'
+
+/** Bits of the byte after the kind: which of the optional parts follow, in this order. */
+export const ERROR_HAS_NAME = 1
+export const ERROR_HAS_CAUSE = 2
+export const ERROR_HAS_ERRORS = 4
+export const ERROR_HAS_CLASS = 8
+
+const kindByPrototype = new Map<object | null, number>()
+for (const [kind, name] of ERROR_KINDS.entries()) {
+  kindByPrototype.set((globalThis as unknown as Record<string, { prototype: object }>)[name].prototype, kind)
+}
+
+/** An error of a language class, of a registered class without hooks, or of a class below one of those. */
+export function writeError(sink: Sink, error: object, entry: ClassEntry | undefined, at: Position): Position {
+  const { kind, name } = classOf(error, entry)
+  const isHidden = (key: string) => Object.hasOwn(error, key) && !Object.prototype.propertyIsEnumerable.call(error, key)
+  const hasCause = isHidden('cause')
+  const hasErrors = isHidden('errors')
+  const { message, stack, cause, errors } = error as { [key: string]: unknown }
+  sink.bytes[at] = TAG_ERROR
+  sink.bytes[at + 1] = kind
+  sink.bytes[at + 2] =
+    (name === undefined ? 0 : ERROR_HAS_NAME) |
+    (hasCause ? ERROR_HAS_CAUSE : 0) |
+    (hasErrors ? ERROR_HAS_ERRORS : 0) |
+    (entry === undefined ? 0 : ERROR_HAS_CLASS)
+  let position = sink.value(isHidden('message') || kind === DOM_EXCEPTION ? String(message) : undefined, at + 3)
+  position = sink.value(typeof stack === 'string' ? stack : undefined, position)
+  if (name !== undefined) position = sink.string(name, position)
+  if (hasCause) position = sink.value(cause, position)
+  if (hasErrors) position = sink.value(errors, position)
+  if (entry !== undefined) position = sink.uint32(entry.version, sink.string(entry.cid, position))
+  return sink.fields(error, position)
+}
+
+/** Position of DOMException in the list of kinds. */
+export const DOM_EXCEPTION = ERROR_KINDS.indexOf('DOMException')
+
+/** The language's class of an error, and its name where that class does not give it. */
+function classOf(error: object, entry: ClassEntry | undefined): { kind: number; name: string | undefined } {
+  let prototype = Object.getPrototypeOf(error) as object | null
+  const own = prototype
+  for (; prototype !== null; prototype = Object.getPrototypeOf(prototype) as object | null) {
+    const kind = kindByPrototype.get(prototype) ?? kindElsewhere(prototype)
+    if (kind === undefined) continue
+    const given: unknown = (error as { name?: unknown }).name
+    if (kind === DOM_EXCEPTION) return { kind, name: String(given) }
+    if (entry !== undefined || prototype === own || Object.hasOwn(error, 'name')) return { kind, name: undefined }
+    const made: unknown = (error as { constructor?: { name?: unknown } }).constructor?.name
+    const isInherited = given === ERROR_KINDS[kind]
+    return { kind, name: String(isInherited && typeof made === 'string' && made !== '' ? made : given) }
+  }
+  return { kind: 0, name: undefined }
+}
+
+/** The kind of a prototype of another realm (node:vm), by the name of its constructor. */
+function kindElsewhere(prototype: object): number | undefined {
+  if (!Object.hasOwn(prototype, 'constructor') || !Object.hasOwn(prototype, 'message')) return undefined
+  const made = (prototype as { constructor: { name?: unknown } }).constructor.name
+  const kind = ERROR_KINDS.indexOf(made as 'Error')
+  return kind < 0 ? undefined : kind
+}

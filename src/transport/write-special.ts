@@ -1,0 +1,213 @@
+/**
+ * The rare kinds into bytes: whatever is an object and neither plain nor an array.
+ *
+ * Chosen by prototype, then checked by what the engine knows of the object (`node:util/types`), because an
+ * object may claim any prototype. What is not listed here, registered as a class or as a handle, is refused.
+ */
+import { types } from 'node:util'
+import { classOfPrototype, handleOf, type ClassEntry, type HandleEntry } from './classes.ts'
+import {
+  TAG_ARRAY_BUFFER, TAG_ARRAY_BUFFER_RESIZABLE, TAG_BOXED, TAG_CLASS, TAG_CLASS_NAMED, TAG_DATE, TAG_HANDLE, TAG_MAP,
+  TAG_MOVED_BUFFER, TAG_NODE_BUFFER, TAG_REGEXP, TAG_SET, TAG_SHARED_BUFFER, TAG_URL, TAG_VIEW, VIEW_KINDS,
+} from './format.ts'
+import { isMoved } from './memory.ts'
+import { processTables, TABLE_CLASSES } from './process.ts'
+import { Refusal, type Position, type Sink } from './sink.ts'
+import { writeError } from './write-error.ts'
+
+type WriteKind = (sink: Sink, object: object, at: Position) => Position
+
+const kinds = new Map<object, WriteKind>([
+  [Date.prototype, writeDate],
+  [RegExp.prototype, writeRegExp],
+  [Map.prototype, writeMap],
+  [Set.prototype, writeSet],
+  [ArrayBuffer.prototype, writeArrayBuffer],
+  [SharedArrayBuffer.prototype, writeSharedBuffer],
+  [Buffer.prototype, writeView],
+  [URL.prototype, writeUrl],
+  ...[Number, String, Boolean, BigInt].map(boxed => [boxed.prototype, writeBoxed] as [object, WriteKind]),
+])
+for (const name of VIEW_KINDS) {
+  const view = (globalThis as Record<string, unknown>)[name] as { prototype: object } | undefined
+  // Float16Array is younger than the oldest supported Node.
+  if (view !== undefined) kinds.set(view.prototype, writeView)
+}
+
+/** An object that is neither plain nor an array of this realm. @throws {Refusal} when it cannot travel. */
+export function writeSpecial(sink: Sink, object: object, prototype: object, at: Position): Position {
+  const kind = kinds.get(prototype)
+  if (kind !== undefined) return kind(sink, object, at)
+  const entry = classOfPrototype(prototype)
+  const isError = types.isNativeError(object) || object instanceof DOMException
+  if (entry !== undefined) {
+    if (isError && entry.save === undefined && entry.load === undefined) return writeError(sink, object, entry, at)
+    return writeClass(sink, object, entry, at)
+  }
+  const handle = handleOf(object)
+  if (handle !== undefined) return writeHandle(sink, object, handle, at)
+  if (isError) return writeError(sink, object as Error, undefined, at)
+  throw new Refusal(object, ...refusalOf(object))
+}
+
+/** True for a plain object of another realm (node:vm): its prototype is that realm's Object.prototype. */
+export function isPlainElsewhere(object: object, prototype: object): boolean {
+  return (
+    Object.getPrototypeOf(prototype) === null &&
+    Object.hasOwn(prototype, 'isPrototypeOf') &&
+    Object.prototype.toString.call(object) === '[object Object]'
+  )
+}
+
+function writeDate(sink: Sink, object: object, at: Position): Position {
+  if (!types.isDate(object)) throw spoofed(object, 'Date')
+  sink.bytes[at] = TAG_DATE
+  return sink.float64(Date.prototype.getTime.call(object), at + 1)
+}
+
+function writeRegExp(sink: Sink, object: object, at: Position): Position {
+  if (!types.isRegExp(object)) throw spoofed(object, 'RegExp')
+  sink.bytes[at] = TAG_REGEXP
+  const flags = sink.string(object.flags, sink.string(object.source, at + 1))
+  return sink.float64(object.lastIndex, flags)
+}
+
+function writeMap(sink: Sink, object: object, at: Position): Position {
+  if (!types.isMap(object)) throw spoofed(object, 'Map')
+  sink.bytes[at] = TAG_MAP
+  const entries = Array.from(Map.prototype.entries.call(object) as Iterable<[unknown, unknown]>)
+  let position = sink.uint32(entries.length, at + 1)
+  for (const [key, value] of entries) position = sink.value(value, sink.value(key, position))
+  return position
+}
+
+function writeSet(sink: Sink, object: object, at: Position): Position {
+  if (!types.isSet(object)) throw spoofed(object, 'Set')
+  sink.bytes[at] = TAG_SET
+  const entries = Array.from(Set.prototype.values.call(object) as Iterable<unknown>)
+  let position = sink.uint32(entries.length, at + 1)
+  for (const value of entries) position = sink.value(value, position)
+  return position
+}
+
+function writeArrayBuffer(sink: Sink, object: object, at: Position): Position {
+  if (!types.isArrayBuffer(object)) throw spoofed(object, 'ArrayBuffer')
+  const buffer = object as ArrayBuffer & { readonly resizable?: boolean; readonly maxByteLength?: number }
+  if (sink.isProcess && isMoved(buffer)) {
+    sink.bytes[at] = TAG_MOVED_BUFFER
+    sink.commitments.push({ position: at + 1, buffer })
+    return at + 5
+  }
+  const content = contentOf(buffer)
+  if (buffer.resizable === true) {
+    sink.bytes[at] = TAG_ARRAY_BUFFER_RESIZABLE
+    const length = sink.uint32(content.length, at + 1)
+    return sink.raw(content, sink.uint32(buffer.maxByteLength as number, length))
+  }
+  sink.bytes[at] = TAG_ARRAY_BUFFER
+  return sink.raw(content, sink.uint32(content.length, at + 1))
+}
+
+/** The bytes of a buffer. @throws {Refusal} when its memory was given away. */
+function contentOf(buffer: ArrayBuffer): Uint8Array {
+  try {
+    return new Uint8Array(buffer)
+  } catch {
+    throw new Refusal(buffer, 'refused', 'its memory was moved away')
+  }
+}
+
+function writeSharedBuffer(sink: Sink, object: object, at: Position): Position {
+  if (!types.isSharedArrayBuffer(object)) throw spoofed(object, 'SharedArrayBuffer')
+  if (!sink.isProcess) throw new Refusal(object, 'refused', 'shared memory cannot leave the process')
+  sink.bytes[at] = TAG_SHARED_BUFFER
+  sink.commitments.push({ position: at + 1, buffer: object })
+  return at + 5
+}
+
+function writeView(sink: Sink, object: object, at: Position): Position {
+  if (!ArrayBuffer.isView(object)) throw spoofed(object, 'view')
+  const { buffer, byteOffset, byteLength } = object
+  const isBuffer = Buffer.isBuffer(object)
+  // A Buffer is part of a pool more often than not: the rest of the pool belongs to others and stays here.
+  if (isBuffer && byteLength !== buffer.byteLength) {
+    sink.bytes[at] = TAG_NODE_BUFFER
+    return sink.raw(object, sink.uint32(byteLength, at + 1))
+  }
+  const name = types.isDataView(object) ? 'DataView' : isBuffer ? 'Buffer' : viewName(object as Uint8Array)
+  const kind = VIEW_KINDS.indexOf(name as 'DataView')
+  if (kind < 0) throw new Refusal(object, 'refused', 'this kind of view is not known')
+  if (!types.isSharedArrayBuffer(buffer)) contentOf(buffer)
+  const count = name === 'DataView' ? byteLength : (object as Uint8Array).length
+  sink.bytes[at] = TAG_VIEW
+  sink.bytes[at + 1] = kind
+  return sink.value(buffer, sink.uint32(count, sink.uint32(byteOffset, at + 2)))
+}
+
+/** The name the engine gives a typed array, whatever its prototype says. */
+function viewName(view: Uint8Array): string {
+  return Reflect.get(Object.getPrototypeOf(Uint8Array.prototype) as object, Symbol.toStringTag, view) as string
+}
+
+function writeUrl(sink: Sink, object: object, at: Position): Position {
+  let href: string
+  try {
+    href = String((object as URL).href)
+  } catch {
+    throw spoofed(object, 'URL')
+  }
+  sink.bytes[at] = TAG_URL
+  return sink.string(href, at + 1)
+}
+
+function writeBoxed(sink: Sink, object: object, at: Position): Position {
+  if (!types.isBoxedPrimitive(object)) throw spoofed(object, 'boxed value')
+  sink.bytes[at] = TAG_BOXED
+  return sink.value((object as { valueOf(): unknown }).valueOf(), at + 1)
+}
+
+function writeClass(sink: Sink, object: object, entry: ClassEntry, at: Position): Position {
+  let position: Position
+  if (sink.isProcess && (entry.number ||= processTables().intern(TABLE_CLASSES, entry.cid)) !== 0) {
+    sink.bytes[at] = TAG_CLASS
+    position = sink.uint32(entry.number, at + 1)
+  } else {
+    sink.bytes[at] = TAG_CLASS_NAMED
+    position = sink.string(entry.cid, at + 1)
+  }
+  position = sink.uint32(entry.version, position)
+  const save = entry.save
+  if (save === undefined && entry.load === undefined) return sink.fields(object, position)
+  sink.opened(object, true)
+  position = save === undefined ? sink.fields(object, position) : sink.value(sink.saved(object, () => save(object)), position)
+  sink.opened(object, false)
+  return position
+}
+
+function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Position): Position {
+  if (!sink.isProcess && !entry.isSelfContained) {
+    throw new Refusal(object, 'refused', `a handle of kind '${entry.tag}' means something in this process only`)
+  }
+  sink.bytes[at] = TAG_HANDLE
+  const position = sink.string(entry.tag, at + 1)
+  sink.opened(object, true)
+  const end = sink.value(sink.saved(object, () => entry.save(object)), position)
+  sink.opened(object, false)
+  return end
+}
+
+function spoofed(object: object, kind: string): Refusal {
+  return new Refusal(object, 'refused', `it has the prototype of a ${kind} and is none`)
+}
+
+function refusalOf(object: object): ['refused' | 'class', string] {
+  if (types.isPromise(object)) return ['refused', 'a promise settles in one thread only; await it first']
+  if (types.isWeakMap(object) || types.isWeakSet(object) || object instanceof WeakRef) {
+    return ['refused', 'what it refers to weakly exists in this thread only']
+  }
+  if (types.isGeneratorObject(object)) return ['refused', 'a running generator belongs to its thread']
+  if (types.isMapIterator(object) || types.isSetIterator(object)) return ['refused', 'an iterator belongs to its thread']
+  if (types.isBoxedPrimitive(object)) return ['refused', 'a symbol has an identity that no other thread has']
+  if (types.isArgumentsObject(object)) return ['refused', 'an arguments object; spread it into an array']
+  return ['class', '']
+}

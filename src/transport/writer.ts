@@ -1,0 +1,467 @@
+/**
+ * Values into bytes: the common kinds. write-special.ts has the rare ones, frame.ts begins and ends a frame.
+ *
+ * One writer per thread and depth of nesting; all of its state is in the object. Sharing and cycles cost almost
+ * nothing while there are none: the writer assumes a tree and remembers only the *leaves*, the objects in which
+ * it met no other object. If any object is met twice, then so is the first leaf below it, or there is a cycle and
+ * the nesting has no end. Either makes the writer stop (`Retry`), and frame.ts starts again with every object
+ * looked up in a table: once to learn which ones are met again, once to write.
+ */
+import {
+  CHUNK_CHARS, DEPTH_MAX, TAG_ARRAY32, TAG_ARRAY8, TAG_ARRAY_FLOAT64, TAG_BIGINT, TAG_DEFINE, TAG_FALSE, TAG_FLOAT64,
+  TAG_FUNCTION, TAG_HOLE, TAG_INT16, TAG_INT32, TAG_NULL, TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN,
+  TAG_OBJECT_KEYS, TAG_OBJECT_NULL, TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_STRING, TAG_STRING16, TAG_STRING32, TAG_TRUE,
+  TAG_UNDEFINED,
+} from './format.ts'
+import { functionNumber } from './functions.ts'
+import { ShapeTable, type WriteShape } from './shapes.ts'
+import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
+import { isPlainElsewhere, writeSpecial } from './write-special.ts'
+
+/** Thrown by a writer that assumed a tree and found something else. */
+export const RETRY: unique symbol = Symbol('retry')
+/** Thrown by a writer that reached {@link DEPTH_MAX}. */
+export const TOO_DEEP: unique symbol = Symbol('too deep')
+
+/** Nesting at which a writer that assumed a tree suspects a cycle. */
+const TREE_DEPTH_MAX = 200
+/** Up to this many leaves are compared pair by pair: faster than hashing them. */
+const PAIRS_MAX = 24
+/** Leaves at which they are compared although the frame is not complete, so that no graph unfolds without bound. */
+const LEAVES_FIRST_CHECK = 1024
+/** Elements from which an array is looked at for being all numbers. */
+const NUMBERS_MIN = 4
+
+const plainPrototype = Object.prototype
+const arrayPrototype = Array.prototype
+
+/** What the second and third attempt know about a value that is no tree. */
+export class Graph {
+  /** True in the attempt that only learns. */
+  isLearning = true
+  readonly #seen = new Set<object>()
+  readonly #repeated = new Set<object>()
+  readonly #numbers = new Map<object, number>()
+  /** Objects being written whose load hook must finish before they exist: no cycle may lead back to them. */
+  readonly open = new Set<object>()
+
+  /** -2: met once only, as far as is known. -1: to be defined now. 0 and more: defined under this number. */
+  meet(object: object): number {
+    if (this.isLearning) {
+      if (!this.#seen.has(object)) {
+        this.#seen.add(object)
+        return -2
+      }
+      this.#repeated.add(object)
+      return 0
+    }
+    if (!this.#repeated.has(object)) return -2
+    const number = this.#numbers.get(object)
+    if (number !== undefined) return number
+    this.#numbers.set(object, this.#numbers.size)
+    return -1
+  }
+}
+
+/** Writes one frame after another; see the head of this file. */
+export class Writer implements Sink {
+  bytes: Uint8Array
+  view: DataView
+  isProcess = true
+  /** Characters of strings since the last finished chunk. */
+  text = ''
+  readonly chunks: string[] = []
+  readonly commitments: Commitment[] = []
+  graph: Graph | undefined = undefined
+  readonly #leaves: (object | undefined)[] = new Array<object | undefined>(LEAVES_FIRST_CHECK).fill(undefined)
+  #leafCount = 0
+  #leavesCheckAt = LEAVES_FIRST_CHECK
+  #depth = 0
+  #frame = 0
+  #blockCount = 0
+  #root: WriteShape | undefined = undefined
+  #isPolluted = false
+  readonly #saved = new Map<object, unknown>()
+  readonly #shapes: ShapeTable
+
+  constructor(bytes: Uint8Array, shapes: ShapeTable) {
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#shapes = shapes
+  }
+
+  /** Write into other memory from now on. */
+  into(bytes: Uint8Array): void {
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  /** Forget the last attempt at a frame; `frame` is a number no other attempt in this thread has. */
+  begin(frame: number): void {
+    this.#frame = frame
+    this.#blockCount = 0
+    this.#depth = 0
+    this.#leafCount = 0
+    this.#leavesCheckAt = LEAVES_FIRST_CHECK
+    this.text = ''
+    if (this.chunks.length > 0) this.chunks.length = 0
+    if (this.commitments.length > 0) this.commitments.length = 0
+    this.#isPolluted = false
+    for (const _ in plainPrototype) this.#isPolluted = true
+  }
+
+  /** Let go of everything a frame held on to. */
+  end(): void {
+    const leaves = this.#leaves
+    if (this.#leafCount > LEAVES_FIRST_CHECK) leaves.length = LEAVES_FIRST_CHECK
+    for (let index = Math.min(this.#leafCount, LEAVES_FIRST_CHECK) - 1; index >= 0; index--) leaves[index] = undefined
+    this.#leafCount = 0
+    this.graph = undefined
+    if (this.#saved.size > 0) this.#saved.clear()
+  }
+
+  /** True when no leaf was met twice: what was written stands. Only asked without a graph. */
+  isTree(): boolean {
+    const count = this.#leafCount
+    return count < 2 || distinct(this.#leaves, count)
+  }
+
+  value(value: unknown, at: Position): Position {
+    const bytes = this.bytes
+    switch (typeof value) {
+      case 'number':
+        return this.number(value, at)
+      case 'string':
+        return this.string(value, at)
+      case 'object':
+        if (value !== null) return this.object(value, at)
+        bytes[at] = TAG_NULL
+        return at + 1
+      case 'boolean':
+        bytes[at] = value ? TAG_TRUE : TAG_FALSE
+        return at + 1
+      case 'undefined':
+        bytes[at] = TAG_UNDEFINED
+        return at + 1
+      case 'bigint':
+        return this.#bigint(value, at)
+      case 'function':
+        return this.#function(value, at)
+      default:
+        throw new Refusal(value, 'refused', 'a symbol has an identity that no other thread has')
+    }
+  }
+
+  number(value: number, at: Position): Position {
+    const bytes = this.bytes
+    const integer = value | 0
+    if (integer === value && (integer !== 0 || 1 / value > 0)) {
+      if (integer >= 0 && integer < 128) {
+        bytes[at] = integer
+        return at + 1
+      }
+      if (integer >= -32768 && integer < 32768) {
+        bytes[at] = TAG_INT16
+        bytes[at + 1] = integer
+        bytes[at + 2] = integer >> 8
+        return at + 3
+      }
+      bytes[at] = TAG_INT32
+      return this.uint32(integer, at + 1)
+    }
+    bytes[at] = TAG_FLOAT64
+    return this.float64(value, at + 1)
+  }
+
+  string(text: string, at: Position): Position {
+    const bytes = this.bytes
+    const length = text.length
+    if (this.text.length + length > CHUNK_CHARS) this.#newChunk()
+    this.text += text
+    if (length < 64) {
+      bytes[at] = TAG_STRING + length
+      return at + 1
+    }
+    if (length < 65_536) {
+      bytes[at] = TAG_STRING16
+      bytes[at + 1] = length
+      bytes[at + 2] = length >> 8
+      return at + 3
+    }
+    bytes[at] = TAG_STRING32
+    return this.uint32(length, at + 1)
+  }
+
+  #newChunk(): void {
+    if (this.text.length === 0) return
+    this.chunks.push(this.text)
+    this.text = ''
+  }
+
+  uint32(number: number, at: Position): Position {
+    const bytes = this.bytes
+    bytes[at] = number
+    bytes[at + 1] = number >> 8
+    bytes[at + 2] = number >> 16
+    bytes[at + 3] = number >> 24
+    return at + 4
+  }
+
+  float64(number: number, at: Position): Position {
+    if (at + 8 <= this.bytes.length) this.view.setFloat64(at, number, true)
+    return at + 8
+  }
+
+  raw(source: Uint8Array, at: Position): Position {
+    if (at + source.length <= this.bytes.length) this.bytes.set(source, at)
+    return at + source.length
+  }
+
+  /** An object of any kind. */
+  object(object: object, at: Position): Position {
+    const prototype: unknown = Object.getPrototypeOf(object)
+    if (prototype === plainPrototype) {
+      if (this.#root === undefined || !this.#root.fits(object)) this.#root = this.#shapeOf(object)
+      return this.#plain(object, at, this.#root)
+    }
+    let position = at
+    if (this.graph !== undefined) {
+      position = this.#met(this.graph, object, at)
+      if (position < 0) return ~position
+    }
+    const mark = this.#enter()
+    if (prototype === arrayPrototype && Array.isArray(object)) position = this.#array(object, position)
+    else if (prototype === null) position = this.#pairs(TAG_OBJECT_NULL, object, position)
+    else if (isPlainElsewhere(object, prototype as object)) position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
+    else {
+      position = writeSpecial(this, object, prototype as object, position)
+      // A rare kind is remembered even if objects lie below it: its content may be made anew at every look.
+      this.#leave(this.#leafCount, object)
+      return position
+    }
+    this.#leave(mark, object)
+    return position
+  }
+
+  /** A plain object of this shape; without one, too many keys. */
+  #plain(object: object, at: Position, shape: WriteShape | undefined): Position {
+    let position = at
+    if (this.graph !== undefined) {
+      position = this.#met(this.graph, object, at)
+      if (position < 0) return ~position
+    }
+    const mark = this.#enter()
+    position = shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, position) : this.#shaped(shape, object, position)
+    this.#leave(mark, object)
+    return position
+  }
+
+  fields(object: object, at: Position): Position {
+    const shape = this.#shapeOf(object)
+    return shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, at) : this.#shaped(shape, object, at)
+  }
+
+  /** The shape found by its keys. */
+  #shapeOf(object: object): WriteShape | undefined {
+    return this.#isPolluted ? undefined : this.#shapes.find(object)
+  }
+
+  #shaped(shape: WriteShape, object: object, at: Position): Position {
+    let position = this.#shapeTag(shape, at)
+    const keys = shape.keys
+    const inner = shape.inner
+    const fields = object as Record<string, unknown>
+    for (let index = 0; index < keys.length; index++) {
+      const value = fields[keys[index] as string]
+      if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === plainPrototype) {
+        const guess = inner[index]
+        const found = guess !== undefined && guess.fits(value) ? guess : (inner[index] = this.#shapeOf(value))
+        position = this.#plain(value, position, found)
+      } else position = this.value(value, position)
+    }
+    return position
+  }
+
+  #shapeTag(shape: WriteShape, at: Position): Position {
+    const bytes = this.bytes
+    if (shape.uses < 255) shape.uses++
+    const number = this.isProcess ? shape.number || shape.numbered() : 0
+    if (number !== 0) {
+      if (number < 65_536) {
+        bytes[at] = TAG_OBJECT16
+        bytes[at + 1] = number
+        bytes[at + 2] = number >> 8
+        return at + 3
+      }
+      bytes[at] = TAG_OBJECT32
+      return this.uint32(number, at + 1)
+    }
+    if (shape.frame === this.#frame && shape.frameIndex < 65_536) {
+      bytes[at] = TAG_OBJECT_AGAIN
+      bytes[at + 1] = shape.frameIndex
+      bytes[at + 2] = shape.frameIndex >> 8
+      return at + 3
+    }
+    shape.frame = this.#frame
+    shape.frameIndex = this.#blockCount++
+    bytes[at] = TAG_OBJECT_KEYS
+    return this.raw(shape.block, at + 1)
+  }
+
+  #pairs(tag: number, object: object, at: Position): Position {
+    const keys = Object.keys(object)
+    const fields = object as Record<string, unknown>
+    this.bytes[at] = tag
+    let position = this.uint32(keys.length, at + 1)
+    for (const key of keys) {
+      position = this.string(key, position)
+      position = this.value(fields[key], position)
+    }
+    return position
+  }
+
+  #array(array: readonly unknown[], at: Position): Position {
+    const length = array.length
+    if (length >= NUMBERS_MIN && typeof array[0] === 'number' && isFractions(array)) return this.#numbers(array, at)
+    const bytes = this.bytes
+    let position: Position
+    if (length < 256) {
+      bytes[at] = TAG_ARRAY8
+      bytes[at + 1] = length
+      position = at + 2
+    } else {
+      bytes[at] = TAG_ARRAY32
+      position = this.uint32(length, at + 1)
+    }
+    let shape: WriteShape | undefined
+    let present: string[] | undefined
+    for (let index = 0; index < length; index++) {
+      const value = array[index]
+      if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === plainPrototype) {
+        if (shape === undefined || !shape.fits(value)) shape = this.#shapeOf(value)
+        position = this.#plain(value, position, shape)
+      } else if (value === undefined && !Object.hasOwn(array, index)) {
+        present ??= Object.keys(array)
+        const next = nextPresent(present, index, length)
+        bytes[position] = TAG_HOLE
+        position = this.uint32(next - index, position + 1)
+        index = next - 1
+      } else position = this.value(value, position)
+    }
+    return position
+  }
+
+  #numbers(array: readonly unknown[], at: Position): Position {
+    this.bytes[at] = TAG_ARRAY_FLOAT64
+    let position = this.uint32(array.length, at + 1)
+    for (let index = 0; index < array.length; index++) position = this.float64(array[index] as number, position)
+    return position
+  }
+
+  #bigint(value: bigint, at: Position): Position {
+    const digits = (value < 0n ? -value : value).toString(16)
+    const magnitude = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex')
+    this.bytes[at] = TAG_BIGINT
+    this.bytes[at + 1] = value < 0n ? 1 : 0
+    const position = this.uint32(magnitude.length, at + 2)
+    return this.raw(magnitude, position)
+  }
+
+  #function(value: Function, at: Position): Position {
+    if (!this.isProcess) {
+      throw new Refusal(value, 'function', 'a frame that leaves the process carries no functions')
+    }
+    let number: number
+    try {
+      number = functionNumber(value)
+    } catch (error) {
+      throw new Refusal(value, 'function', error instanceof Error ? error.message : String(error), error)
+    }
+    this.bytes[at] = TAG_FUNCTION
+    return this.uint32(number, at + 1)
+  }
+
+  saved(object: object, make: () => unknown): unknown {
+    if (!this.#saved.has(object)) this.#saved.set(object, make())
+    return this.#saved.get(object)
+  }
+
+  /** What a save hook returned for `object` in this frame. */
+  savedOf(object: object): unknown {
+    return this.#saved.get(object)
+  }
+
+  opened(object: object, isOpen: boolean): void {
+    if (isOpen) this.graph?.open.add(object)
+    else this.graph?.open.delete(object)
+  }
+
+  /** Negative: the object is written as a reference, and ~result is where the next value goes. */
+  #met(graph: Graph, object: object, at: Position): Position {
+    const number = graph.meet(object)
+    if (number === -2) return at
+    if (number === -1) {
+      this.bytes[at] = TAG_DEFINE
+      return at + 1
+    }
+    if (graph.open.has(object)) {
+      throw new Refusal(object, 'refused', 'a cycle leads back to an object whose load hook must run first')
+    }
+    this.bytes[at] = TAG_REFERENCE
+    return ~this.uint32(number, at + 1)
+  }
+
+  #enter(): number {
+    if (++this.#depth > TREE_DEPTH_MAX) {
+      if (this.graph === undefined) throw RETRY
+      if (this.#depth > DEPTH_MAX) throw TOO_DEEP
+    }
+    return this.#leafCount
+  }
+
+  /** The object is written; `mark` is the number of leaves when it was begun. */
+  #leave(mark: number, object: object): void {
+    this.#depth--
+    if (mark !== this.#leafCount || this.graph !== undefined) return
+    this.#leaves[this.#leafCount++] = object
+    if (this.#leafCount !== this.#leavesCheckAt) return
+    if (!distinct(this.#leaves, this.#leafCount)) throw RETRY
+    this.#leavesCheckAt *= 16
+  }
+}
+
+/** True when no two of the first `count` objects are the same. */
+function distinct(objects: readonly (object | undefined)[], count: number): boolean {
+  if (count > PAIRS_MAX) return new Set(objects.length === count ? objects : objects.slice(0, count)).size === count
+  for (let later = 1; later < count; later++) {
+    const object = objects[later]
+    for (let earlier = 0; earlier < later; earlier++) if (objects[earlier] === object) return false
+  }
+  return true
+}
+
+/** True when all elements are numbers and most of them are not small integers. */
+function isFractions(array: readonly unknown[]): boolean {
+  let fractions = 0
+  for (let index = 0; index < array.length; index++) {
+    const value = array[index]
+    if (typeof value !== 'number') return false
+    if ((value | 0) !== value) fractions++
+  }
+  return fractions * 2 > array.length
+}
+
+/** The first index after the hole at `hole` that is present, by the sorted keys of the array. */
+function nextPresent(keys: readonly string[], hole: number, length: number): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const index = Number(keys[middle])
+    // A key that is no index (a named property) sorts behind all indices.
+    if (index <= hole) low = middle + 1
+    else high = middle
+  }
+  const next = Number(keys[low] ?? length)
+  return next <= length ? next : length
+}
