@@ -42,7 +42,7 @@ export const HELP = 'help'
 
 const WORKERS_MAX = 1024
 const CONCURRENCY_MAX = 65_536
-const TIMEOUT_MS_MAX = 2 ** 31 - 1
+const TIMEOUT_MS_MAX = 2 ** 30
 const LINE_CHARS_MAX = 2 ** 28
 const LINE_CHARS_DEFAULT = 2 ** 24
 

@@ -28,10 +28,12 @@ export class Clocks {
     Atomics.store(this.#words, clock, 0)
   }
 
-  /** How long `clock` has been running; 0 when it is not. */
+  /** How long `clock` has been running, at most 2^30 ms; 0 when it is not. */
   runningMs(clock: number, nowMs: number = Date.now()): number {
     const startMs = Atomics.load(this.#words, clock)
-    return startMs === 0 ? 0 : (Math.floor(nowMs % (MS_BITS + 1)) - startMs) & MS_BITS
+    if (startMs === 0) return 0
+    // The distance modulo 2^31 as a signed number: a clock may have been started a moment after `nowMs`.
+    return Math.max(0, ((Math.floor(nowMs % (MS_BITS + 1)) - startMs) << 1) >> 1)
   }
 }
 

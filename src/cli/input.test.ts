@@ -1,0 +1,147 @@
+/**
+ * Inputs in a folder made for it: what names and patterns expand to, and what arrives from files and streams.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { after, before, test } from 'node:test'
+import type { CliError } from './errors.ts'
+import { expand, openSource, type SourcePlan } from './input.ts'
+
+const start = process.cwd()
+const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+const files: Readonly<Record<string, string>> = {
+  'b.txt': 'b1\nb2\n',
+  'a.txt': 'a1\r\na2',
+  'sub/c.txt': '',
+  'sub/.hidden.txt': 'x',
+  'sub/deep/d.js': 'd',
+  'odd[1].txt': 'odd',
+  'odd(2)/e.txt': 'e',
+}
+
+before(() => {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(folder, path, '..'), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  symlinkSync(join(folder, 'sub'), join(folder, 'link'))
+  process.chdir(folder)
+})
+after(() => {
+  process.chdir(start)
+  rmSync(folder, { recursive: true })
+})
+
+interface Expansion {
+  readonly inputs: string[]
+  readonly ignored?: string[]
+  readonly paths: string[]
+}
+
+const expansions: readonly Expansion[] = [
+  { inputs: ['b.txt', 'a.txt'], paths: ['b.txt', 'a.txt'] },
+  { inputs: ['a.txt', 'a.txt'], paths: ['a.txt'] },
+  { inputs: ['*.txt'], paths: ['a.txt', 'b.txt', 'odd[1].txt'] },
+  { inputs: ['b.txt', '*.txt'], paths: ['b.txt', 'a.txt', 'odd[1].txt'] },
+  { inputs: ['./a.*'], paths: ['a.txt'] },
+  { inputs: ['sub'], paths: ['sub/c.txt', 'sub/deep/d.js'] },
+  { inputs: ['sub/'], paths: ['sub/c.txt', 'sub/deep/d.js'] },
+  { inputs: ['sub/**/*.js', 'sub'], paths: ['sub/deep/d.js', 'sub/c.txt'] },
+  { inputs: ['sub'], ignored: ['**/*.js'], paths: ['sub/c.txt'] },
+  { inputs: ['odd[1].txt'], paths: ['odd[1].txt'] },
+  { inputs: ['odd(2)'], paths: ['odd(2)/e.txt'] },
+  { inputs: ['missing.txt'], paths: ['missing.txt'] },
+  { inputs: ['{a,b}.txt'], paths: ['a.txt', 'b.txt'] },
+  { inputs: [join(folder, 'a.*')], paths: [join(folder, 'a.txt')] },
+  { inputs: ['-'], paths: ['-'] },
+]
+for (const { inputs, ignored = [], paths } of expansions) {
+  test(`${inputs.join(' ').replace(folder, '<folder>')} ignoring [${ignored.join()}]`, async () => {
+    assert.deepEqual(await expand(inputs, ignored), paths)
+  })
+}
+
+test('links are not followed into folders', async () => {
+  assert((await expand(['**/*.js'], [])).every((path) => !path.startsWith('link')))
+})
+
+test('a pattern or a folder without a file is an error that names it', async () => {
+  mkdirSync('empty')
+  for (const input of ['*.none', 'empty']) {
+    const error = { code: 'CLI_INPUT_NONE', message: `${input}: matches no file` }
+    await assert.rejects(expand([input], []), error)
+  }
+})
+
+/** Everything a source gives: texts, and the codes of errors in their place; and what was told aside. */
+async function all(plan: Partial<SourcePlan>, signal = new AbortController().signal) {
+  const complaints: CliError[] = []
+  const stdin = Readable.from([])
+  const complain = (error: CliError): void => void complaints.push(error)
+  const usual = { inputs: [], ignored: [], items: 'lines', lineCharsMax: 100, stdin, complain } as const
+  const source = await openSource({ ...usual, ...plan })
+  const items: string[] = []
+  for await (const batch of source.batches(signal)) {
+    for (const item of batch) items.push(typeof item === 'string' ? item : item.code)
+  }
+  return { items, complaints: complaints.map((error) => error.message), source }
+}
+
+test('paths: the total is known, and what cannot be read is an error in its place, told aside', async () => {
+  const { items, complaints, source } = await all({ items: 'paths', inputs: ['a.txt', 'nope', 'b.txt'] })
+  assert.deepEqual(items, ['a.txt', 'CLI_INPUT_UNREADABLE', 'b.txt'])
+  assert.deepEqual(complaints, ['nope: cannot be read: no such file or directory'])
+  assert.equal(source.total, 3)
+})
+
+test('lines: the inputs one after the other, a missing one told aside, and how far it is', async () => {
+  const { items, complaints, source } = await all({ inputs: ['b.txt', 'nope', 'a.txt'] })
+  assert.deepEqual(items, ['b1', 'b2', 'a1', 'a2'])
+  assert.deepEqual(complaints, ['nope: cannot be read: no such file or directory'])
+  assert.equal(source.total, undefined)
+  assert.equal(source.fraction(), undefined)
+  assert.equal((await all({ inputs: ['b.txt', 'a.txt'] })).source.fraction(), 1)
+})
+
+test('lines of a file and of standard input, one after the other', async () => {
+  const { items, complaints } = await all({ inputs: ['a.txt', '-'], stdin: Readable.from(['x\n', 'y']) })
+  assert.deepEqual([items, complaints], [['a1', 'a2', 'x', 'y'], []])
+})
+
+test('a letter in two pieces is one letter', async () => {
+  const bytes = Buffer.from('é😀\nü')
+  const pieces = [...bytes].map((byte) => Buffer.of(byte))
+  const { items } = await all({ inputs: ['-'], stdin: Readable.from(pieces) })
+  assert.deepEqual(items, ['é😀', 'ü'])
+})
+
+test('bytes that are no text become the replacement character', async () => {
+  const { items } = await all({ inputs: ['-'], stdin: Readable.from([Buffer.of(0xff, 0x00, 0x41, 0x0a)]) })
+  assert.deepEqual(items, ['\uFFFD\0A'])
+})
+
+test('an abort ends a source that waits for input, without an error', async () => {
+  const stdin = new PassThrough()
+  stdin.write('a\n')
+  const stop = new AbortController()
+  const whole = all({ inputs: ['-'], stdin }, stop.signal)
+  setImmediate(() => stop.abort())
+  const { items, complaints } = await whole
+  assert.deepEqual(complaints, [])
+  assert(items.length <= 1)
+})
+
+test('standard input that breaks is told aside', async () => {
+  const stdin = Readable.from(
+    (function* () {
+      yield 'a\n'
+      throw Object.assign(new Error('EISDIR'), { code: 'EISDIR' })
+    })(),
+  )
+  const { items, complaints } = await all({ inputs: ['-'], stdin })
+  assert.deepEqual(items, ['a'])
+  assert.deepEqual(complaints, ['standard input: cannot be read: it is a directory'])
+})
