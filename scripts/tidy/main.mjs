@@ -9,6 +9,7 @@ import { ROOT, Stop } from '../set-up/index.mjs'
 import { applyExceptions, firstList, grown } from './exceptions.mjs'
 import { readTree } from './source.mjs'
 import { folderList, recordedNumbers, versions } from './rules/documents.mjs'
+import { locks } from './rules/lock.mjs'
 import { anyTypes, exportDocs, functionSizes } from './rules/functions.mjs'
 import { headers, lineLengths } from './rules/header.mjs'
 import { cycles, doors, importTable } from './rules/imports.mjs'
@@ -30,6 +31,7 @@ export const RULES = {
   unwrap: unwraps,
   folders: folderList,
   version: versions,
+  lock: locks,
   record: recordedNumbers,
 }
 

@@ -1,0 +1,72 @@
+/**
+ * Which packages of other platforms a lock file lacks, and what it must say of them.
+ *
+ * Such a package is known by its name alone: `…-<os>-<cpu>[-<abi>]`. It gets no checksum, because the place that
+ * made the lock could not look it up; npm still fetches the exact version on that platform and nothing elsewhere.
+ */
+
+const OS = 'android|darwin|freebsd|linux|openbsd|openharmony|netbsd|sunos|win32|aix'
+const CPU = 'arm64|arm|ia32|x64|ppc64|riscv64|s390x|loong64|mips64el'
+const PLATFORM = new RegExp(`-(?:(?<os>${OS})-(?<cpu>${CPU})(?:-(?<abi>[a-z]+))?|(?<wasm>wasm32)-.*)$`)
+
+/**
+ * The os, cpu and libc of a platform's package.
+ * @param {string} name
+ * @returns {{os?: string[], cpu: string[], libc?: string[]} | undefined} Undefined when the name tells none.
+ */
+export function platformOf(name) {
+  const found = PLATFORM.exec(name)?.groups
+  if (found === undefined) return undefined
+  if (found.wasm !== undefined) return { cpu: ['wasm32'] }
+  const libc = /^musl/.test(found.abi)
+    ? ['musl']
+    : /^gnu/.test(found.abi) && found.os === 'linux'
+      ? ['glibc']
+      : undefined
+  return { os: [found.os], cpu: [found.cpu], ...(libc === undefined ? {} : { libc }) }
+}
+
+/**
+ * Optional packages that a lock names and does not describe.
+ * @param {Record<string, any>} packages The lock's `packages`.
+ * @returns {{path: string, version: string, dev: boolean}[]}
+ */
+export function missingOptional(packages) {
+  return Object.entries(packages).flatMap(([parent, { optionalDependencies = {}, dev = false }]) =>
+    Object.entries(optionalDependencies)
+      .filter(([name]) => !isDescribed(packages, parent, name))
+      .map(([name, version]) => ({ path: `node_modules/${name}`, version, dev })),
+  )
+}
+
+function isDescribed(packages, parent, name) {
+  return `${parent}/node_modules/${name}` in packages || `node_modules/${name}` in packages
+}
+
+/**
+ * The lock's packages with what was missing, in npm's order.
+ * @param {Record<string, any>} packages
+ * @throws {Error} When a missing package's name tells no platform: it is not one that may be left out.
+ */
+export function completed(packages) {
+  const missing = missingOptional(packages).map(({ path, version, dev }) => {
+    const platform = platformOf(path)
+    if (platform === undefined || !/^\d/.test(version))
+      throw new Error(`package-lock.json lacks ${path}@${version}`)
+    const { os, cpu, libc } = platform
+    return [
+      path,
+      {
+        version,
+        cpu,
+        ...(dev ? { dev } : {}),
+        ...(libc ? { libc } : {}),
+        optional: true,
+        ...(os ? { os } : {}),
+      },
+    ]
+  })
+  const all = [...Object.entries(packages), ...missing]
+  all.sort(([left], [right]) => left.localeCompare(right, 'en'))
+  return { packages: Object.fromEntries(all), added: missing.map(([path]) => path) }
+}
