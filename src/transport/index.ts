@@ -3,8 +3,11 @@
  *
  * What can travel, what is refused and how a class joins in: docs/guide and docs/design/transport.md.
  */
+import { native, Table } from '../native/index.ts'
 import { register } from './classes.ts'
 import { TransportError } from './errors.ts'
+import { setFunctionTable } from './functions.ts'
+import { setProcessTables } from './process.ts'
 
 export { register, registerHandle, transportable } from './classes.ts'
 export type { Class, ClassOptions, HandleOptions } from './classes.ts'
@@ -21,3 +24,10 @@ export { setProcessTables } from './process.ts'
 export type { ProcessTables } from './process.ts'
 
 register(TransportError, { cid: 'skein.TransportError' })
+
+setProcessTables(native)
+setFunctionTable({
+  intern: (key) => native.intern(Table.functions, key),
+  interned: (number) => native.interned(Table.functions, number),
+  placeOf: (fn) => native.functionPlace(fn),
+})

@@ -1,0 +1,7 @@
+/**
+ * Skein: TypeScript on every core.
+ *
+ * Everything that has a module of its own (`skein/zone`, `skein/transport`) is there too.
+ */
+export * from './transport/index.ts'
+export * from './zone/index.ts'

@@ -1,0 +1,155 @@
+/**
+ * A call in flight: the promise of its caller, its deadline and its signal.
+ *
+ * Settles exactly once. A caller that stops waiting (deadline, signal) hears so at once; the task is withdrawn
+ * if it has not started, told through its own signal if it has, and after `graceMs` its worker is replaced. The
+ * call keeps its number until the task has come home, so a late result finds nobody and harms nobody.
+ */
+import { Status, native } from '../native/index.ts'
+import { readFrame } from '../transport/index.ts'
+import { ZoneError } from './errors.ts'
+import { Result } from './result.ts'
+import { type Arrival, type Port, thisPort, valueOf } from './port.ts'
+
+/** The zone of a call, as far as the call needs it. */
+export interface CallZone {
+  readonly id: string
+  readonly handle: number
+  readonly graceMs: number
+}
+
+/** What a call is limited by. */
+export interface CallOptions {
+  /** Longest time from the call to its end, in ms; then it fails with `TASK_TIMEOUT`. Default: none. */
+  readonly timeoutMs?: number
+  /** Aborting it ends the call with the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+type Resolve = (value: unknown) => void
+type Reject = (reason: unknown) => void
+
+/** A call whose promise becomes the value. */
+export class ValueCall implements Arrival {
+  protected readonly zone: CallZone
+  protected readonly resolve: Resolve
+  protected readonly reject: Reject
+
+  constructor(zone: CallZone, resolve: Resolve, reject: Reject) {
+    this.zone = zone
+    this.resolve = resolve
+    this.reject = reject
+  }
+
+  ended(status: number, bytes: Uint8Array, start: number, end: number): void {
+    if (status !== Status.done) return this.reject(failureOf(this.zone, status, bytes, start, end))
+    let value: unknown
+    try {
+      value = this.receive(bytes, start, end)
+    } catch (error) {
+      return this.reject(error)
+    }
+    this.resolve(value)
+  }
+
+  protected receive(bytes: Uint8Array, start: number, end: number): unknown {
+    return valueOf(bytes, start, end)
+  }
+}
+
+/** A call whose promise becomes a {@link Result}. */
+export class ResultCall extends ValueCall {
+  protected override receive(bytes: Uint8Array, start: number, end: number): unknown {
+    const result = new Result(bytes.slice(start, end))
+    // Read at once what refers to memory that is let go after this batch.
+    if (thisPort().settlesAttachments) void result.value
+    return result
+  }
+}
+
+/** Watches over a call with a deadline or a signal; stands between it and the port. */
+export class LimitedCall implements Arrival {
+  readonly #call: ValueCall
+  readonly #zone: CallZone
+  readonly #port: Port
+  readonly #reject: Reject
+  readonly #signal: AbortSignal | undefined
+  #number = -1
+  #deadline: NodeJS.Timeout | undefined
+  #grace: NodeJS.Timeout | undefined
+  #over = false
+
+  constructor(port: Port, zone: CallZone, call: ValueCall, reject: Reject, signal: AbortSignal | undefined) {
+    this.#port = port
+    this.#zone = zone
+    this.#call = call
+    this.#reject = reject
+    this.#signal = signal
+  }
+
+  /** The core has accepted the call under this number. */
+  begin(number: number, timeoutMs: number | undefined): void {
+    this.#number = number
+    if (timeoutMs !== undefined) this.#deadline = setTimeout(() => this.#late(timeoutMs), timeoutMs)
+    this.#signal?.addEventListener('abort', this.#aborted, { once: true })
+  }
+
+  ended(status: number, bytes: Uint8Array, start: number, end: number): void {
+    this.#release()
+    clearTimeout(this.#grace)
+    if (!this.#over) this.#call.ended(status, bytes, start, end)
+    this.#over = true
+  }
+
+  readonly #aborted = (): void => {
+    this.#giveUp()
+    this.#reject(this.#signal?.reason)
+  }
+
+  #late(timeoutMs: number): void {
+    const started = this.#giveUp()
+    this.#reject(new ZoneError('TASK_TIMEOUT', { zone: this.#zone.id, timeoutMs, started }))
+  }
+
+  /** Stop waiting; returns whether the task had started. */
+  #giveUp(): boolean {
+    this.#over = true
+    this.#release()
+    const became = native.withdraw(this.#zone.handle, this.#number, false)
+    if (became === 0) this.#port.release(this.#number)
+    if (became === 1) this.#grace = setTimeout(() => this.#replaceWorker(), this.#zone.graceMs)
+    return became !== 0
+  }
+
+  #replaceWorker(): void {
+    if (this.#port.waiting(this.#number) === this) native.withdraw(this.#zone.handle, this.#number, true)
+  }
+
+  #release(): void {
+    clearTimeout(this.#deadline)
+    this.#signal?.removeEventListener('abort', this.#aborted)
+  }
+}
+
+/** A call that ends without a value: a broadcast, a close. */
+export class PlainCall extends ValueCall {
+  protected override receive(): undefined {
+    return undefined
+  }
+}
+
+/** Why a call ended otherwise than well, as the error for its caller. */
+export function failureOf(zone: CallZone, status: number, bytes: Uint8Array, start: number, end: number): unknown {
+  switch (status) {
+    case Status.closed:
+      return new ZoneError('ZONE_CLOSED', { zone: zone.id })
+    case Status.orphaned:
+      return new ZoneError('ZONE_OWNER_DIED', { zone: zone.id })
+    default:
+      try {
+        return readFrame(bytes, start, end)
+      } catch (error) {
+        return error
+      }
+  }
+}

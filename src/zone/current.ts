@@ -1,0 +1,13 @@
+/** The name of the zone whose worker this thread is. Set once, by the worker's main module. */
+
+let current: string | undefined
+
+/** This thread is a worker of that zone. @internal */
+export function setCurrent(zone: string): void {
+  current = zone
+}
+
+/** The zone whose worker this thread is; `undefined` in all other threads. */
+export function currentZoneId(): string | undefined {
+  return current
+}

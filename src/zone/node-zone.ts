@@ -1,0 +1,136 @@
+/**
+ * The calling thread itself, with the API of a zone.
+ *
+ * Code that is given a zone works with this one too, without a hop: functions are called here, in a microtask of
+ * their own, with the very arguments. So nothing is copied and captured variables are allowed; a program that
+ * relies on that does not run elsewhere. It has no queue and no workers, hence no limits; closing does nothing.
+ */
+import { callerFile, codeNumber, functionByNumber, marshall, moduleFunctionNumber } from '../transport/index.ts'
+import { ZoneError } from './errors.ts'
+import { Result } from './result.ts'
+import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
+import { parseMs, wrong } from './settings.ts'
+import { Task, useTrackerOnce } from './task.ts'
+import type { CallOptions } from './call.ts'
+import type { ModuleCalls, TaskFunction, ZoneStats } from './zone.ts'
+
+type AnyFunction = (this: Task, ...args: unknown[]) => unknown
+
+/** See the module's text. */
+export class NodeZone {
+  /** The name that no other zone can have. */
+  static readonly id = 'node'
+  /** `node`. */
+  readonly id = NodeZone.id
+  #running = 0
+  #ended = 0
+
+  /** Call a function here, soon. Rejects with what it throws. */
+  async run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
+    if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
+    await undefined
+    return (await this.#call(fn as unknown as AnyFunction, args, new Task(this.id, 'node'))) as Awaited<Value>
+  }
+
+  /**
+   * The same for a function or the export `name` of a module, with a deadline and a signal. A function that never
+   * waits cannot be interrupted here; its caller's promise still settles when it should.
+   */
+  execute<Args extends unknown[], Value>(
+    fn: TaskFunction<Args, Value>,
+    args?: Readonly<Args>,
+    options?: CallOptions,
+  ): Promise<Result<Awaited<Value>>>
+  execute(module: string | URL, name: string, args?: readonly unknown[], options?: CallOptions): Promise<Result>
+  async execute(...given: unknown[]): Promise<Result> {
+    const byName = typeof given[0] !== 'function'
+    const from = byName ? callerFile(this.execute) : ''
+    const args = argumentsOf(given[byName ? 2 : 1])
+    const options = optionsOf(given[byName ? 3 : 2])
+    const fn = byName ? await exported(given[0], given[1], from) : (given[0] as AnyFunction)
+    return new Result(marshall(await this.#limited(fn, args, options), { mode: 'process' }))
+  }
+
+  /** The functions that a module exports, called here. */
+  module<Module>(url: string | URL): ModuleCalls<Module> {
+    const from = callerFile(this.module)
+    return new Proxy(Object.create(null) as object, {
+      get: (_, name) => {
+        if (typeof name !== 'string' || name === 'then') return undefined
+        return async (...args: unknown[]) => this.run((await exported(url, name, from)) as never, ...(args as never[]))
+      },
+    }) as ModuleCalls<Module>
+  }
+
+  /** Run a function or code here, once. */
+  async broadcast<Args extends unknown[]>(what: string | TaskFunction<Args, unknown>, args?: Readonly<Args>): Promise<void> {
+    const fn = this.#codeOrFunction(what, callerFile(this.broadcast))
+    await undefined
+    await this.#call(fn, argumentsOf(args), new Task(this.id, 'node'))
+  }
+
+  /** Run a function or code here, now. What it returns is not waited for. */
+  broadcastSync<Args extends unknown[]>(what: string | TaskFunction<Args, unknown>, args?: Readonly<Args>): void {
+    const fn = this.#codeOrFunction(what, callerFile(this.broadcastSync))
+    fn.apply(new Task(this.id, 'node'), [...argumentsOf(args)])
+  }
+
+  /** What this thread runs for the zone. */
+  stats(): ZoneStats {
+    const counts = { waiting: 0, waitingBytes: 0, running: this.#running, ended: this.#ended }
+    return { ...counts, died: 0, wakeUps: 0, workers: 1, asleep: 0 }
+  }
+
+  /** Resolves at once. */
+  async ready(): Promise<void> {}
+
+  /** Does nothing: the thread goes on. */
+  async close(): Promise<void> {}
+
+  /** `close()`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #codeOrFunction(what: unknown, file: string): AnyFunction {
+    if (typeof what === 'function') return what as AnyFunction
+    if (typeof what !== 'string') throw wrong('a broadcast', 'a function or code', what)
+    return functionByNumber(codeNumber(what, file)) as AnyFunction
+  }
+
+  async #call(fn: AnyFunction, args: readonly unknown[], task: Task): Promise<unknown> {
+    this.#running++
+    try {
+      return await useTrackerOnce(task, () => fn.apply(task, [...args]))
+    } finally {
+      this.#running--
+      this.#ended++
+    }
+  }
+
+  #limited(fn: AnyFunction, args: readonly unknown[], options: CallOptions): Promise<unknown> {
+    const { timeoutMs, signal } = options
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
+    const task = new Task(this.id, 'node')
+    return new Promise((resolve, reject) => {
+      const giveUp = (why: unknown): void => {
+        task.abandon(why)
+        reject(why as Error)
+      }
+      const aborted = (): void => giveUp(signal?.reason)
+      const late = (): void => giveUp(new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs: timeoutMs ?? 0, started: true }))
+      const timer = timeoutMs === undefined ? undefined : setTimeout(late, parseMs('options.timeoutMs', timeoutMs))
+      signal?.addEventListener('abort', aborted, { once: true })
+      const release = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', aborted)
+      }
+      queueMicrotask(() => void this.#call(fn, args, task).then(resolve, reject).finally(release))
+    })
+  }
+}
+
+async function exported(module: unknown, name: unknown, from: string): Promise<AnyFunction> {
+  const [url, found] = exportOf(module, name)
+  return (await functionByNumber(moduleFunctionNumber(url, found, from))) as AnyFunction
+}

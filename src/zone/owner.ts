@@ -1,0 +1,148 @@
+/**
+ * What the thread that owns zones does for them: start workers, watch them, replace them.
+ *
+ * A Node worker dies with the thread that made it, and only that thread hears why it ended; so one thread makes
+ * the workers of a zone and all others ask it through its port. The core decides *that* a worker is needed (mail);
+ * this file knows *how*. If this thread is blocked, new workers wait for it; running ones do not.
+ */
+import { Worker } from 'node:worker_threads'
+import { Mail, Status, native } from '../native/index.ts'
+import { ZoneError } from './errors.ts'
+import type { Port } from './port.ts'
+import type { Settings } from './settings.ts'
+
+/** Workers of a zone that may end in a row before they were ready; then the zone is broken. */
+const FAILED_STARTS_MAX = 3
+
+/** What a worker is told at its start. */
+export interface WorkerBirth {
+  readonly zoneNumber: number
+  readonly slot: number
+  readonly zoneId: string
+  readonly settings: Settings
+}
+
+interface Kept {
+  readonly thread: Worker
+  readonly name: string
+  ready: boolean
+  why: unknown
+  reason: string
+}
+
+/** The workers of one zone. */
+class Crew {
+  readonly workers = new Map<number, Kept>()
+  failedStarts = 0
+  broken = false
+  closing = false
+}
+
+/** See the module's text. */
+export class Owner {
+  readonly #port: Port
+  readonly #crews = new Map<number, Crew>()
+
+  constructor(port: Port) {
+    this.#port = port
+    port.onMail(Mail.spawn, (zoneNumber, slot) => this.#spawn(zoneNumber, slot))
+    port.onMail(Mail.kill, (zoneNumber, slot, serial) => this.#kill(zoneNumber, slot, serial))
+    port.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
+  }
+
+  #crew(zoneNumber: number): Crew {
+    let crew = this.#crews.get(zoneNumber)
+    if (crew === undefined) this.#crews.set(zoneNumber, (crew = new Crew()))
+    return crew
+  }
+
+  #spawn(zoneNumber: number, slot: number): void {
+    const text = native.zoneSettings(zoneNumber)
+    const zoneId = native.zoneId(zoneNumber)
+    if (text === undefined || zoneId === undefined) return
+    const settings = JSON.parse(text) as Settings
+    const name = `${zoneId}/${slot}`
+    try {
+      this.#watch(zoneNumber, slot, name, start({ zoneNumber, slot, zoneId, settings }, name))
+    } catch (error) {
+      this.#gone(zoneNumber, slot, name, 'it could not be started', error)
+    }
+  }
+
+  #watch(zoneNumber: number, slot: number, name: string, thread: Worker): void {
+    const crew = this.#crew(zoneNumber)
+    const kept: Kept = { thread, name, ready: false, why: undefined, reason: '' }
+    crew.workers.set(slot, kept)
+    thread.once('message', () => {
+      kept.ready = true
+      crew.failedStarts = 0
+    })
+    thread.on('error', (error) => {
+      kept.why = error
+      kept.reason ||= reasonOf(error)
+    })
+    thread.once('exit', (code) => {
+      this.#gone(zoneNumber, slot, name, kept.reason || `it exited with code ${code}`, kept.why)
+    })
+    thread.unref()
+  }
+
+  /** A worker has ended, for whatever reason. */
+  #gone(zoneNumber: number, slot: number, worker: string, reason: string, why: unknown): void {
+    const crew = this.#crew(zoneNumber)
+    const zone = native.zoneId(zoneNumber) ?? ''
+    if (crew.workers.get(slot)?.ready !== true) crew.failedStarts++
+    crew.workers.delete(slot)
+    const options = why === undefined ? undefined : { cause: why }
+    const status = crew.closing ? Status.closed : Status.died
+    native.workerGone(zoneNumber, slot, status, this.#frame(new ZoneError('WORKER_DIED', { zone, worker, reason }, options)))
+    if (crew.failedStarts >= FAILED_STARTS_MAX) {
+      crew.broken = true
+      native.zoneFail(zoneNumber, this.#frame(new ZoneError('ZONE_BROKEN', { zone, reason }, options)))
+    }
+    const more = !crew.broken && native.workerAdd(zoneNumber) === 1
+    if (!more && crew.workers.size === 0) {
+      this.#crews.delete(zoneNumber)
+      native.zoneForget(zoneNumber)
+    }
+  }
+
+  /** An error as a frame; without its cause if that cannot be carried. */
+  #frame(error: Error): Uint8Array {
+    try {
+      return this.#port.frame(error)
+    } catch {
+      return this.#port.frame(Object.assign(error, { cause: String(error.cause) }))
+    }
+  }
+
+  #kill(zoneNumber: number, slot: number, serial: number): void {
+    const kept = this.#crews.get(zoneNumber)?.workers.get(slot)
+    if (kept === undefined || native.isRunning(zoneNumber, slot, serial) === 0) return
+    kept.reason = 'it went on after its caller had given up, longer than graceMs'
+    void kept.thread.terminate()
+  }
+
+  #closeNow(zoneNumber: number): void {
+    const crew = this.#crew(zoneNumber)
+    crew.closing = true
+    for (const kept of crew.workers.values()) void kept.thread.terminate()
+  }
+}
+
+function start(birth: WorkerBirth, name: string): Worker {
+  const { settings } = birth
+  return new Worker(new URL('./worker.js', import.meta.url), {
+    name,
+    workerData: { skein: birth },
+    ...(settings.execArgv === null ? {} : { execArgv: [...settings.execArgv] }),
+    ...(settings.env === null ? {} : { env: { ...settings.env } }),
+    ...(settings.heapMbMax === null ? {} : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
+  })
+}
+
+function reasonOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  if (code === 'ERR_WORKER_OUT_OF_MEMORY') return 'its heap was exhausted'
+  return `an error was not caught: ${error instanceof Error ? error.message : String(error)}`
+}

@@ -1,0 +1,216 @@
+/**
+ * The loop of a worker: take, run, complete.
+ *
+ * One call into the core per task ends one and takes the next. The loop returns after a few tasks so that the
+ * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a promise
+ * leaves the loop and comes back through `#settled`. Broadcasts run alone.
+ */
+import { HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
+import { functionByNumber, readFrame } from '../transport/index.ts'
+import type { Port } from './port.ts'
+import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
+
+/** Tasks before the loop returns to the core. */
+const TASKS_PER_TURN = 16
+const EMPTY = new Uint8Array(0)
+
+type TaskFunction = (this: Task, ...args: unknown[]) => unknown
+
+/** See the module's text. */
+export class Pump {
+  readonly #port: Port
+  readonly #zone: string
+  readonly #worker: string
+  readonly #onLeave: () => void
+  readonly #tracker: Tracker
+  /** The tracker, where tasks do not overlap: spares a closure. */
+  readonly #single: ReturnType<typeof singleTracker> | undefined
+  readonly #functions: (TaskFunction | undefined)[] = []
+  /** Tasks in progress that have returned a promise, by token. */
+  readonly #started = new Map<number, { readonly serial: number; readonly task: Task }>()
+  #pumping = false
+
+  constructor(port: Port, zone: string, worker: string, tasksPerWorkerMax: number, onLeave: () => void) {
+    this.#port = port
+    this.#zone = zone
+    this.#worker = worker
+    this.#onLeave = onLeave
+    this.#single = tasksPerWorkerMax === 1 ? singleTracker() : undefined
+    this.#tracker = this.#single ?? overlappingTracker()
+    useTracker(this.#tracker)
+  }
+
+  /** Run what there is, for one turn. */
+  readonly run = (): void => {
+    if (this.#pumping) return
+    this.#pumping = true
+    try {
+      this.#turn()
+    } finally {
+      this.#pumping = false
+    }
+  }
+
+  /** The caller of a task has given up. */
+  abandon(token: number, serial: number): void {
+    const started = this.#started.get(token)
+    if (started?.serial === serial) started.task.abandon(new DOMException('The caller no longer waits', 'AbortError'))
+  }
+
+  #turn(): void {
+    const words = this.#port.words
+    let token = NO_TOKEN
+    let status: number = Status.done
+    let length = 0
+    for (let left = TASKS_PER_TURN; ; left--) {
+      if (left === 0 && token !== NO_TOKEN) {
+        native.complete(token, status, length)
+        return
+      }
+      const kind = native.step(token, status, length)
+      token = NO_TOKEN
+      if (kind === Step.nothing) return
+      if (kind === Step.leave) return this.#onLeave()
+      if (kind === Step.broadcast) {
+        this.#broadcast()
+        return
+      }
+      const taken = words[2] as number
+      length = this.#start(taken)
+      if (length === ELSEWHERE) continue
+      token = taken
+      status = this.#status
+    }
+  }
+
+  #status: number = Status.done
+
+  /** Run the task in the inbound scratch. Returns the length of its result in the out scratch, or ELSEWHERE. */
+  #start(token: number): number {
+    const { words, inbound } = this.#port
+    const length = words[1] as number
+    const serial = words[3] as number
+    let result: unknown
+    this.#status = Status.done
+    const task = new Task(this.#zone, this.#worker)
+    try {
+      const number = words[0] as number
+      const large = words[4] === 1
+      const fn = this.#functions[number]
+      const bytes = large ? native.taskBytes(token) : inbound
+      const from = large ? 0 : HEADER_BYTES
+      const args = length === 0 ? undefined : (readFrame(bytes, from, from + length) as unknown[])
+      result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
+    } catch (error) {
+      return this.#finish(token, Status.failed, error)
+    }
+    if (isThenable(result)) {
+      this.#started.set(token, { serial, task })
+      result.then(
+        (value) => this.#settled(token, Status.done, value),
+        (error) => this.#settled(token, Status.failed, error),
+      )
+      return ELSEWHERE
+    }
+    return this.#finish(token, Status.done, result)
+  }
+
+  #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
+    if (this.#single === undefined) return this.#tracker.run(task, () => invoke(fn, task, args))
+    this.#single.set(task)
+    return invoke(fn, task, args)
+  }
+
+  /** The function of a number that this worker has not run yet: compiled, or imported, first. */
+  #first(number: number, task: Task, args: unknown[] | undefined): unknown {
+    const found = functionByNumber(number) as TaskFunction | Promise<TaskFunction>
+    if (typeof found === 'function') {
+      this.#functions[number] = found
+      return this.#call(found, task, args)
+    }
+    return found.then((fn) => {
+      this.#functions[number] = fn
+      return this.#call(fn, task, args)
+    })
+  }
+
+  #settled(token: number, status: number, value: unknown): void {
+    this.#started.delete(token)
+    const length = this.#finish(token, status, value)
+    if (length !== ELSEWHERE) native.complete(token, this.#status, length)
+    this.run()
+  }
+
+  /** Write a result or error; what does not fit the scratch goes at once. */
+  #finish(token: number, status: number, value: unknown): number {
+    this.#status = status
+    if (status === Status.done && value === undefined) return 0
+    const length = this.#write(value)
+    if (length >= 0) return length
+    native.completeLarge(token, this.#status, this.#port.writer.overflow ?? EMPTY)
+    return ELSEWHERE
+  }
+
+  #write(value: unknown): number {
+    try {
+      return this.#port.write(value)
+    } catch (error) {
+      const sent = this.#status === Status.failed ? portable(value, error) : error
+      this.#status = Status.failed
+      return this.#port.write(sent)
+    }
+  }
+
+  #broadcast(): void {
+    const { words, inbound } = this.#port
+    const [number, length] = [words[0] as number, words[1] as number]
+    const large = words[4] === 1
+    const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
+    const done = (): void => {
+      native.broadcastDone(Status.done, EMPTY)
+      this.run()
+    }
+    const failed = (error: unknown): void => {
+      const sent = this.#write(error)
+      const frame = sent >= 0 ? this.#port.out.subarray(0, sent) : (this.#port.writer.overflow ?? EMPTY)
+      native.broadcastDone(Status.failed, frame)
+      this.run()
+    }
+    try {
+      const args = length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[])
+      const task = new Task(this.#zone, this.#worker)
+      const result = this.#first(number, task, args)
+      if (isThenable(result)) result.then(done, failed)
+      else this.#afterTurn(done)
+    } catch (error) {
+      this.#afterTurn(() => failed(error))
+    }
+  }
+
+  /** `done` runs the loop again, which this turn is still in. */
+  #afterTurn(body: () => void): void {
+    queueMicrotask(body)
+  }
+}
+
+/** The result went another way, or has not come yet. */
+const ELSEWHERE = -1
+
+function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
+  return args === undefined ? fn.call(task) : fn.apply(task, args)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
+  return typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** An error that cannot be carried, reduced to what can: its class's name, message, code and stack. */
+function portable(value: unknown, why: unknown): unknown {
+  if (!(value instanceof Error)) return why
+  const plain = new Error(value.message)
+  Object.defineProperty(plain, 'name', { value: value.name, configurable: true, writable: true })
+  if (value.stack !== undefined) plain.stack = value.stack
+  const code: unknown = (value as { code?: unknown }).code
+  return typeof code === 'string' || typeof code === 'number' ? Object.assign(plain, { code }) : plain
+}

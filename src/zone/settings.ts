@@ -1,0 +1,145 @@
+/**
+ * What a zone is made with, checked once at the door.
+ *
+ * Inside there are no optionals: `parseSettings` gives a complete, frozen record, and a wrong value is an error
+ * that names the setting and what was received. The record travels to the thread that starts the workers as
+ * JSON, so everything in it is plain data.
+ */
+import { availableParallelism } from 'node:os'
+import { shown } from '../base/index.ts'
+import { ZoneError } from './errors.ts'
+
+/** What a zone may be made with. Every limit is here. */
+export interface ZoneSettings {
+  /** How work meets the workers: `fixed` is n workers and one queue, first in first out. */
+  readonly executor?: 'fixed'
+  /** Workers, 1 to 1024. Default: one for each core that this process may use. */
+  readonly workers?: number
+  /** Most tasks accepted and not started. Default 1,000,000. A full zone refuses with `ZONE_FULL`. */
+  readonly tasksMax?: number
+  /** Most bytes of one task's arguments. Default 256 MiB. */
+  readonly taskBytesMax?: number
+  /** Most bytes of all arguments accepted and not started. Default 1 GiB. */
+  readonly queueBytesMax?: number
+  /** Most broadcasts kept for replay on workers that join later. Default 10,000. */
+  readonly broadcastsMax?: number
+  /** Tasks that one worker may have begun and not ended; more than 1 lets asynchronous ones overlap. Default 1. */
+  readonly tasksPerWorkerMax?: number
+  /**
+   * Longest time in µs for which a worker or a caller looks for the next arrival before it sleeps, while that
+   * pays and a core is free. 0 turns it off. Default 50, most 1000.
+   */
+  readonly spinUs?: number
+  /** How long a task that was cancelled may go on before its worker is replaced, in ms. Default 1000. */
+  readonly graceMs?: number
+  /** How long `close` waits for accepted tasks before it ends the workers, in ms. Default 30,000. */
+  readonly closeMs?: number
+  /** Most megabytes of a worker's JavaScript heap. Default: Node's. */
+  readonly heapMbMax?: number
+  /** Node's options for the workers, such as `--import`. Default: those of the thread that starts them. */
+  readonly execArgv?: readonly string[]
+  /** The workers' environment variables. Default: a copy of those of the thread that starts them. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Complete settings: only what Node decides by itself may be absent. */
+export interface Settings {
+  readonly executor: 'fixed'
+  readonly workers: number
+  readonly tasksMax: number
+  readonly taskBytesMax: number
+  readonly queueBytesMax: number
+  readonly broadcastsMax: number
+  readonly tasksPerWorkerMax: number
+  readonly spinUs: number
+  readonly graceMs: number
+  readonly closeMs: number
+  readonly heapMbMax: number | null
+  readonly execArgv: readonly string[] | null
+  readonly env: Readonly<Record<string, string>> | null
+}
+
+const MEBI = 1024 * 1024
+const TIMER_MS_MAX = 2 ** 31 - 1
+
+interface Range {
+  readonly least: number
+  readonly most: number
+  readonly default: () => number
+}
+
+const NUMBERS = {
+  workers: { least: 1, most: 1024, default: availableParallelism },
+  tasksMax: { least: 1, most: 2 ** 31 - 1, default: () => 1_000_000 },
+  taskBytesMax: { least: 0, most: 2 ** 30, default: () => 256 * MEBI },
+  queueBytesMax: { least: 0, most: 2 ** 40, default: () => 1024 * MEBI },
+  broadcastsMax: { least: 0, most: 1_000_000, default: () => 10_000 },
+  tasksPerWorkerMax: { least: 1, most: 65_536, default: () => 1 },
+  spinUs: { least: 0, most: 1000, default: () => 50 },
+  graceMs: { least: 0, most: TIMER_MS_MAX, default: () => 1000 },
+  closeMs: { least: 0, most: TIMER_MS_MAX, default: () => 30_000 },
+} as const satisfies Record<string, Range>
+
+const OTHERS = ['executor', 'heapMbMax', 'execArgv', 'env']
+
+/** Check `given` and fill in what is absent. @throws {ZoneError} `ZONE_SETTING`. */
+export function parseSettings(given: unknown): Settings {
+  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw wrong('settings', 'an object', given)
+  const known = [...Object.keys(NUMBERS), ...OTHERS]
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) throw wrong(`settings.${name}`, `absent; the settings are ${known.join(', ')}`, 'it')
+  }
+  const fields = given as Record<string, unknown>
+  const numbers = Object.fromEntries(
+    Object.entries(NUMBERS).map(([name, range]) => [name, numberIn(`settings.${name}`, fields[name], range)]),
+  ) as Record<keyof typeof NUMBERS, number>
+  const { executor = 'fixed', heapMbMax, execArgv, env } = fields
+  if (executor !== 'fixed') throw wrong('settings.executor', "'fixed'", executor)
+  return Object.freeze({
+    executor,
+    ...numbers,
+    heapMbMax:
+      heapMbMax === undefined ? null : numberIn('settings.heapMbMax', heapMbMax, { least: 4, most: 2 ** 20, default: () => 0 }),
+    execArgv: execArgv === undefined ? null : texts('settings.execArgv', execArgv),
+    env: env === undefined ? null : textRecord('settings.env', env),
+  })
+}
+
+/** Check a zone's name. @throws {ZoneError} `ZONE_SETTING`. */
+export function parseId(id: unknown): string {
+  if (typeof id !== 'string' || id === '' || id.length > 256 || id.includes('\0')) {
+    throw wrong('the id of a zone', 'a string of 1 to 256 characters without NUL', id)
+  }
+  return id
+}
+
+/** Check a number of milliseconds that a timer can wait. @throws {ZoneError} `ZONE_SETTING`. */
+export function parseMs(name: string, value: unknown): number {
+  return numberIn(name, value, { least: 0, most: TIMER_MS_MAX, default: () => 0 }, false)
+}
+
+function numberIn(name: string, value: unknown, range: Range, whole = true): number {
+  if (value === undefined) return range.default()
+  const right = typeof value === 'number' && (whole ? Number.isInteger(value) : !Number.isNaN(value))
+  if (!right || value < range.least || value > range.most) {
+    throw wrong(name, `${whole ? 'an integer' : 'a number'} from ${range.least} to ${range.most}`, value)
+  }
+  return value
+}
+
+function texts(name: string, value: unknown): readonly string[] {
+  if (!Array.isArray(value) || !value.every((text) => typeof text === 'string')) throw wrong(name, 'an array of strings', value)
+  return Object.freeze([...value])
+}
+
+function textRecord(name: string, value: unknown): Readonly<Record<string, string>> {
+  const right =
+    value !== null && typeof value === 'object' && Object.values(value).every((text) => typeof text === 'string')
+  if (!right) throw wrong(name, 'an object of strings', value)
+  return Object.freeze({ ...(value as Record<string, string>) })
+}
+
+/** The error for a value that an argument cannot have. */
+export function wrong(name: string, expected: string, received: unknown): ZoneError {
+  return new ZoneError('ZONE_SETTING', { name, expected, received: shown(received) })
+}

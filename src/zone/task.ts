@@ -1,0 +1,82 @@
+/**
+ * What a running task knows of itself: its zone, its worker, and whether its caller still waits.
+ *
+ * A task function is called with its {@link Task} as `this`; `currentTask()` gives the same to code that it
+ * calls. A task's signal is made when it is first asked for, so that tasks which never ask pay nothing.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** See the module's text. */
+export class Task {
+  /** Name of the zone that runs it. */
+  readonly zone: string
+  /** Name of the worker that runs it. */
+  readonly worker: string
+  #controller: AbortController | undefined
+  #reason: { readonly why: unknown } | undefined
+
+  constructor(zone: string, worker: string) {
+    this.zone = zone
+    this.worker = worker
+  }
+
+  /** Aborted when the caller's deadline passes or its signal is aborted. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason.why)
+    }
+    return this.#controller.signal
+  }
+
+  /** The caller has given up. @internal */
+  abandon(why: unknown): void {
+    this.#reason = { why }
+    this.#controller?.abort(why)
+  }
+}
+
+/** Which task the running code belongs to: one at a time, or told apart by Node where tasks overlap. */
+export interface Tracker {
+  run<R>(task: Task, body: () => R): R
+  current(): Task | undefined
+}
+
+let tracker: Tracker | undefined
+
+/** One task at a time: a variable is enough. */
+export function singleTracker(): { set(task: Task | undefined): void } & Tracker {
+  let now: Task | undefined
+  return {
+    set: (task) => void (now = task),
+    run: (task, body) => {
+      now = task
+      return body()
+    },
+    current: () => now,
+  }
+}
+
+/** Overlapping tasks: Node's AsyncLocalStorage follows each through its promises. */
+export function overlappingTracker(): Tracker {
+  const storage = new AsyncLocalStorage<Task>()
+  return { run: (task, body) => storage.run(task, body), current: () => storage.getStore() }
+}
+
+/** Use `next` in this thread. @internal */
+export function useTracker(next: Tracker): void {
+  tracker = next
+}
+
+/** Run `body` as part of `task`, in a thread that is no worker or in one: its own task comes back after. @internal */
+export function useTrackerOnce<R>(task: Task, body: () => R): R {
+  return outside.run(task, body)
+}
+
+/** Follows the tasks that run in threads which are no workers. */
+const outside = new AsyncLocalStorage<Task>()
+
+/** The task that the calling code belongs to; `undefined` outside of tasks. */
+export function currentTask(): Task | undefined {
+  return outside.getStore() ?? tracker?.current()
+}

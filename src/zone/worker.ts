@@ -1,0 +1,33 @@
+/**
+ * The main module of a zone's worker: become that worker, then run what the zone has.
+ *
+ * Tells the owner when it is ready, so that a worker which cannot even start is not replaced for ever.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { assert } from '../base/index.ts'
+import { Mail, native } from '../native/index.ts'
+import { installTypeScript } from './loader/index.ts'
+import type { WorkerBirth } from './owner.ts'
+import { thisPort } from './port.ts'
+import { Pump } from './pump.ts'
+import { setCurrent } from './current.ts'
+
+const { zoneNumber, slot, zoneId, settings } = (workerData as { skein: WorkerBirth }).skein
+assert(parentPort !== null, 'this module runs in a worker')
+const parent = parentPort
+
+installTypeScript()
+const port = thisPort()
+const pump = new Pump(port, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, leave)
+setCurrent(zoneId)
+port.onMail(Mail.abort, (token, serial) => pump.abandon(token, serial))
+port.pump = pump.run
+const attached = native.attach(zoneNumber, slot) === 1
+parent.postMessage('ready')
+if (!attached) leave()
+
+/** The zone has let this worker go. What user code left open must not keep it. */
+function leave(): void {
+  port.pump = undefined
+  setImmediate(() => process.exit(0))
+}

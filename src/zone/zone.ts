@@ -1,0 +1,320 @@
+/**
+ * A zone as a thread sees it: the API.
+ *
+ * A zone is process-wide; a `Zone` object is one thread's handle on it, and any thread may have one. All state
+ * that matters is in the native core, so this object keeps nothing but the handle. Methods that return promises
+ * never throw: what is wrong with a call is its promise's rejection.
+ */
+import { assert } from '../base/index.ts'
+import { Mail, Refused, native } from '../native/index.ts'
+import { codeNumber, functionNumber, moduleFunctionNumber, callerFile } from '../transport/index.ts'
+import { type CallOptions, type CallZone, LimitedCall, PlainCall, ResultCall, ValueCall, failureOf } from './call.ts'
+import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
+import { currentZoneId } from './current.ts'
+import { ZoneError } from './errors.ts'
+import { type Port, thisPort } from './port.ts'
+import { type Result } from './result.ts'
+import { type Settings, parseMs, wrong } from './settings.ts'
+import type { Task } from './task.ts'
+
+export type { CallOptions } from './call.ts'
+
+/** A function that can be a task: it may use its {@link Task} as `this` and may be asynchronous. */
+export type TaskFunction<Args extends unknown[], Value> = (this: Task, ...args: Args) => Value
+
+/** The exported functions of a module as calls to a zone. */
+export type ModuleCalls<Module> = {
+  readonly [Name in keyof Module as Module[Name] extends (...args: never[]) => unknown ? Name : never]: Module[Name] extends (
+    ...args: infer Args
+  ) => infer Value
+    ? (...args: Args) => Promise<Awaited<Value>>
+    : never
+}
+
+/** What a zone has done and is doing. */
+export interface ZoneStats {
+  /** Tasks accepted and not started. */
+  readonly waiting: number
+  /** Bytes of their arguments. */
+  readonly waitingBytes: number
+  /** Tasks started and not ended. */
+  readonly running: number
+  /** Tasks ended by workers, well or not. */
+  readonly ended: number
+  /** Tasks lost with their workers. */
+  readonly died: number
+  /** Times a sleeping worker was woken. */
+  readonly wakeUps: number
+  /** Workers now, those that are starting included. */
+  readonly workers: number
+  /** Workers asleep now. */
+  readonly asleep: number
+}
+
+/** Longest time `broadcastSync` waits by default, in ms. */
+const BROADCAST_SYNC_MS = 30_000
+const WAIT_SLICE_US = 200
+const EMPTY = new Uint8Array(0)
+
+let resolveNext: (value: unknown) => void
+let rejectNext: (reason: unknown) => void
+/** Shared by all promises made here, so that making one allocates no closure of ours. */
+function capture(resolve: (value: unknown) => void, reject: (reason: unknown) => void): void {
+  resolveNext = resolve
+  rejectNext = reject
+}
+
+/** See the module's text. */
+export class Zone {
+  /** The zone's name. */
+  readonly id: string
+  readonly #handle: number
+  readonly #settings: Settings
+  readonly #port: Port
+  readonly #call: CallZone
+  readonly #number: number
+
+  /** Use `zone.create` or `zone.get`. @internal */
+  constructor(id: string, handle: number, settings: Settings) {
+    this.id = id
+    this.#handle = handle
+    this.#settings = settings
+    this.#port = thisPort()
+    this.#number = native.zoneNumber(handle)
+    this.#call = { id, handle, graceMs: settings.graceMs }
+  }
+
+  /** The complete settings that the zone was made with. */
+  get settings(): Settings {
+    return this.#settings
+  }
+
+  /**
+   * Run a function on one worker. It must not capture variables; its arguments and value are copied.
+   *
+   * Rejects with what the function throws; with a {@link ZoneError} `ZONE_FULL`, `ZONE_BYTES_FULL`,
+   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED` or `ZONE_BROKEN`; with a FunctionError
+   * that names what the function captures; with a TransportError that names what cannot be copied.
+   */
+  run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
+    const promise = new Promise(capture)
+    const reject = rejectNext
+    const call = new ValueCall(this.#call, resolveNext, reject)
+    try {
+      this.#send(functionNumber(fn), args, call)
+    } catch (error) {
+      reject(error)
+    }
+    return promise as Promise<Awaited<Value>>
+  }
+
+  /**
+   * Run a function, or the export `name` of a module, on one worker; the result is decoded when it is looked at.
+   * Rejects as `run` does; also with `TASK_TIMEOUT`, the signal's reason, or a FunctionError about the module.
+   *
+   * @param options.timeoutMs Longest time from now to the end, waiting included. Default: no limit.
+   * @param options.signal Aborting it ends the call: withdrawn if it has not started, else the task's own signal
+   * is aborted and, `graceMs` later, its worker replaced.
+   */
+  execute<Args extends unknown[], Value>(
+    fn: TaskFunction<Args, Value>,
+    args?: Readonly<Args>,
+    options?: CallOptions,
+  ): Promise<Result<Awaited<Value>>>
+  execute(module: string | URL, name: string, args?: readonly unknown[], options?: CallOptions): Promise<Result>
+  execute(...given: unknown[]): Promise<Result> {
+    const promise = new Promise(capture)
+    const reject = rejectNext
+    const call = new ResultCall(this.#call, resolveNext, reject)
+    try {
+      const [fn, args, options] =
+        typeof given[0] === 'function'
+          ? [functionNumber(given[0]), given[1], given[2]]
+          : [exportNumber(given[0], given[1], () => callerFile(this.execute)), given[2], given[3]]
+      this.#sendLimited(fn, argumentsOf(args), call, optionsOf(options), reject)
+    } catch (error) {
+      reject(error)
+    }
+    return promise as Promise<Result>
+  }
+
+  /**
+   * The functions that a module exports, as calls to this zone: `zone.module<typeof import('./m.js')>(url)`.
+   * Nothing is loaded here; a missing module or export is the rejection of the call that needs it.
+   * @param url The module's URL or path; a relative one is resolved where this is called.
+   */
+  module<Module>(url: string | URL): ModuleCalls<Module> {
+    const from = callerFile(this.module)
+    const call = (name: string, args: unknown[]): Promise<unknown> => {
+      const promise = new Promise(capture)
+      const reject = rejectNext
+      const made = new ValueCall(this.#call, resolveNext, reject)
+      try {
+        this.#send(exportNumber(url, name, () => from), args, made)
+      } catch (error) {
+        reject(error)
+      }
+      return promise
+    }
+    const calls = new Map<string, unknown>()
+    return new Proxy(Object.create(null) as object, {
+      get(_, name) {
+        // Not a promise: `await proxy` must not call the module.
+        if (typeof name !== 'string' || name === 'then') return undefined
+        let found = calls.get(name)
+        if (found === undefined) calls.set(name, (found = (...args: unknown[]) => call(name, args)))
+        return found
+      },
+    }) as ModuleCalls<Module>
+  }
+
+  /**
+   * Run a function, or code, once on every worker, before all waiting tasks; and again on each worker that joins
+   * later. Code runs as a script: what it declares at its top is global in the worker. Resolves when all workers
+   * of this moment have run it; rejects with the first error, after all have.
+   */
+  broadcast<Args extends unknown[]>(what: string | TaskFunction<Args, unknown>, args?: Readonly<Args>): Promise<void> {
+    const promise = new Promise(capture)
+    const reject = rejectNext
+    const port = this.#port
+    const call = port.take(new PlainCall(this.#call, resolveNext, reject))
+    try {
+      const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
+      this.#accepted(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
+    } catch (error) {
+      port.release(call)
+      reject(error)
+    }
+    return promise as Promise<void>
+  }
+
+  /**
+   * The same, blocking this thread until all workers have run it.
+   * @param options.timeoutMs Longest wait. Default 30,000. When it passes the workers still run it.
+   * @throws {ZoneError} `ZONE_WAITS_FOR_ITSELF` in a worker of this zone; `BROADCAST_TIMEOUT`; and as `broadcast`.
+   */
+  broadcastSync<Args extends unknown[]>(
+    what: string | TaskFunction<Args, unknown>,
+    args?: Readonly<Args>,
+    options: { readonly timeoutMs?: number } = {},
+  ): void {
+    const timeoutMs = parseMs('options.timeoutMs', options.timeoutMs ?? BROADCAST_SYNC_MS)
+    if (currentZoneId() === this.id) throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
+    const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcastSync))
+    const number = native.broadcastSync(this.#handle, fn, bytes)
+    this.#accepted(Math.min(number, 0), bytes.length)
+    const begun = performance.now()
+    for (;;) {
+      const outcome = native.broadcastWait(number, WAIT_SLICE_US)
+      if (outcome === 0) return
+      if (typeof outcome !== 'number') throw failureOf(this.#call, 1, outcome, 0, outcome.length)
+      if (performance.now() - begun > timeoutMs) throw new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
+    }
+  }
+
+  /** What the zone has done and is doing, at this moment. */
+  stats(): ZoneStats {
+    const counts = new Float64Array(8)
+    native.zoneCounts(this.#handle, new Uint8Array(counts.buffer))
+    const [waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep] = counts as unknown as number[]
+    return { waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep } as ZoneStats
+  }
+
+  /** Resolves when every worker has started and can take tasks. Rejects when they cannot be started. */
+  async ready(): Promise<void> {
+    // A broadcast of nothing ends when every worker has reached it.
+    await this.broadcast(nothing)
+  }
+
+  /**
+   * Refuse new calls, finish the accepted ones, end the workers, free the name. What has not ended after
+   * `timeoutMs` fails with `ZONE_CLOSED`, its worker with it. Closing twice is the same as once.
+   * @param options.timeoutMs Default: the zone's `closeMs`.
+   */
+  async close(options: { readonly timeoutMs?: number } = {}): Promise<void> {
+    const timeoutMs = parseMs('options.timeoutMs', options.timeoutMs ?? this.#settings.closeMs)
+    const promise = new Promise(capture)
+    const call = this.#port.take(new PlainCall(this.#call, resolveNext, rejectNext))
+    if (native.zoneClose(this.#handle, call) === 0) return this.#port.release(call)
+    const timer = setTimeout(() => {
+      native.zoneRefuse(this.#handle)
+      native.kick(this.#number, Mail.closeNow)
+    }, timeoutMs)
+    try {
+      await promise
+    } finally {
+      clearTimeout(timer)
+      native.zoneForget(this.#number)
+    }
+  }
+
+  /** `close()`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
+    const port = this.#port
+    const length = args.length === 0 ? 0 : port.write(args)
+    const call = port.take(arrival)
+    const accepted =
+      length >= 0
+        ? native.submit(this.#handle, fn, length, call)
+        : native.submitLarge(this.#handle, fn, port.writer.overflow ?? EMPTY, call)
+    if (accepted !== 0) {
+      port.release(call)
+      this.#accepted(accepted, length >= 0 ? length : (port.writer.overflow?.length ?? 0))
+    }
+    return call
+  }
+
+  #sendLimited(
+    fn: number,
+    args: readonly unknown[],
+    call: ValueCall,
+    options: CallOptions,
+    reject: (reason: unknown) => void,
+  ): void {
+    const { timeoutMs, signal } = options
+    if (timeoutMs === undefined && signal === undefined) {
+      this.#send(fn, args, call)
+      return
+    }
+    if (signal?.aborted === true) return reject(signal.reason)
+    const limited = new LimitedCall(this.#port, this.#call, call, reject, signal)
+    limited.begin(this.#send(fn, args, limited), timeoutMs)
+  }
+
+  #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
+    const given = argumentsOf(args)
+    if (typeof what !== 'string' && typeof what !== 'function') throw wrong('a broadcast', 'a function or code', what)
+    const number = typeof what === 'string' ? codeNumber(what, file) : functionNumber(what)
+    return [number, given.length === 0 ? EMPTY : this.#port.frame(given)]
+  }
+
+  /** Throw for a refusal of the core. */
+  #accepted(code: number, taskBytes: number): void {
+    const zone = this.id
+    const { tasksMax, taskBytesMax, queueBytesMax, broadcastsMax } = this.#settings
+    switch (code) {
+      case Refused.full:
+        throw new ZoneError('ZONE_FULL', { zone, tasksMax })
+      case Refused.bytesFull:
+        throw new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes })
+      case Refused.tooLarge:
+        throw new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes })
+      case Refused.closed:
+        throw new ZoneError('ZONE_CLOSED', { zone })
+      case Refused.broadcastsFull:
+        throw new ZoneError('ZONE_BROADCASTS_FULL', { zone, broadcastsMax })
+      default:
+        assert(code === 0, `the core refuses for a known reason, not ${code}`)
+    }
+  }
+}
+
+function nothing(): void {}
+
+function exportNumber(module: unknown, name: unknown, from: () => string): number {
+  return moduleFunctionNumber(...exportOf(module, name), from())
+}
