@@ -1,10 +1,11 @@
 /**
  * `npm run lock`: put back what npm leaves out of package-lock.json.
  *
- * A package with compiled parts names one optional package per platform. npm records those it could look up while
- * it made the lock, and leaves the others out without a word; `npm ci` then refuses the lock as incomplete,
- * wherever it can look up those. So each of them is written down here, at the exact version its parent names and
- * with the platform its name tells. Run it after `npm install`; `npm run tidy` says when it is needed.
+ * A package with compiled parts names one optional package per platform. npm records those it could look up
+ * while it made the lock, and leaves the others out without a word; `npm ci` then refuses the lock as
+ * incomplete, wherever it can look up those. So each of them is written down here, at the exact version its
+ * parent names and with the platform its name tells. Run it after `npm install`; `npm run tidy` says when it
+ * is needed.
  */
 import { onSupportedNode } from './set-up/node-version.mjs'
 

@@ -1,8 +1,9 @@
 /**
  * Which packages of other platforms a lock file lacks, and what it must say of them.
  *
- * Such a package is known by its name alone: `…-<os>-<cpu>[-<abi>]`. It gets no checksum, because the place that
- * made the lock could not look it up; npm still fetches the exact version on that platform and nothing elsewhere.
+ * Such a package is known by its name alone: `…-<os>-<cpu>[-<abi>]`. It gets no checksum, because the place
+ * that made the lock could not look it up; npm still fetches the exact version on that platform and nothing
+ * elsewhere.
  */
 
 const OS = 'android|darwin|freebsd|linux|openbsd|openharmony|netbsd|sunos|win32|aix'
@@ -18,12 +19,13 @@ export function platformOf(name) {
   const found = PLATFORM.exec(name)?.groups
   if (found === undefined) return undefined
   if (found.wasm !== undefined) return { cpu: ['wasm32'] }
-  const libc = /^musl/.test(found.abi)
-    ? ['musl']
-    : /^gnu/.test(found.abi) && found.os === 'linux'
-      ? ['glibc']
-      : undefined
+  const libc = found.os === 'linux' ? libcOf(found.abi) : undefined
   return { os: [found.os], cpu: [found.cpu], ...(libc === undefined ? {} : { libc }) }
+}
+
+function libcOf(abi = '') {
+  if (abi.startsWith('musl')) return ['musl']
+  return abi.startsWith('gnu') ? ['glibc'] : undefined
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
  * What a completed lock says of packages that npm left out.
+ *
+ * The names are spelled as real packages spell them: each project has its own way to name a platform.
  */
-// The names are those of real packages: each project has its own spelling of a platform.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { completed, platformOf } from './complete.mjs'

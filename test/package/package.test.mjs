@@ -1,0 +1,151 @@
+/**
+ * The package as users get it: the tarballs, installed into an empty project outside the checkout.
+ *
+ * What is asked of it: `import` and `require` work with one core between them, the core is found as the platform's
+ * package, types resolve, the command runs, nothing of the checkout leaks in, and a missing platform is named. A
+ * plain `npm pack` must give a tarball that works as well.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { pack } from '../../scripts/pack/main.mjs'
+import { filesBelow, inRoot, npm, ROOT, tsc } from '../../scripts/set-up/index.mjs'
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'skein-package-')))
+const project = join(folder, 'project')
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Paths of the tarballs: the package, then one per platform. */
+let tarballs = []
+
+before(async () => {
+  tarballs = await pack(join(folder, 'packed'))
+  install(project, tarballs)
+})
+
+/** An empty project with these tarballs. */
+function install(place, files, ...flags) {
+  const { program, args } = npm()
+  cpSync(inRoot('test', 'package', 'project'), place, { recursive: true })
+  const all = [...args, 'install', '--prefer-offline', '--no-audit', '--no-fund', ...flags, ...files]
+  const { status, stdout, stderr } = spawnSync(program, all, { cwd: place, encoding: 'utf8' })
+  assert.equal(status, 0, stdout + stderr)
+}
+
+/** Run node in a project; nothing of the checkout's environment reaches it. */
+function node(place, ...args) {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(SKEIN_|NODE_|npm_)/.test(name)),
+  )
+  return spawnSync(process.execPath, args, { cwd: place, encoding: 'utf8', env })
+}
+
+function prints(place, file, expected) {
+  const { status, stdout, stderr } = node(place, file)
+  assert.equal(status, 0, stderr)
+  assert.equal(stdout, expected)
+}
+
+test('the tarball has what users need and nothing else', () => {
+  const installed = join(project, 'node_modules', 'skein')
+  const files = filesBelow(installed).map((path) => path.slice(installed.length + 1))
+  for (const name of [
+    'package.json',
+    'README.md',
+    'LICENSE',
+    'CHANGELOG.md',
+    'dist/index.js',
+    'dist/index.d.ts',
+  ]) {
+    assert.ok(files.includes(name), name)
+  }
+  const odd = files.filter(
+    (name) => !/^(dist\/.*\.(js|js\.map|d\.ts)|[A-Z]+(\.md)?|package\.json)$/.test(name),
+  )
+  assert.deepEqual(odd, [])
+  assert.deepEqual(
+    files.filter((name) => name.includes('.test.')),
+    [],
+  )
+  const manifest = readFileSync(join(installed, 'package.json'), 'utf8')
+  assert.ok(!manifest.includes('devDependencies') && !manifest.includes('"scripts"'), manifest)
+  const leaking = files.filter((name) => readFileSync(join(installed, name), 'utf8').includes(ROOT))
+  assert.deepEqual(leaking, [])
+})
+
+test('every door of the package opens by import and by require', () => {
+  const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  const doors = Object.keys(exports).filter((name) => !name.endsWith('.json'))
+  const names = doors.map((name) => name.replace(/^\./, 'skein'))
+  const program = `
+    import { createRequire } from 'node:module'
+    const require = createRequire(import.meta.url)
+    for (const name of ${JSON.stringify(names)}) {
+      const imported = await import(name)
+      const required = require(name)
+      for (const key of Object.keys(imported)) if (imported[key] !== required[key]) throw new Error(name + ' ' + key)
+    }
+    console.log(require('skein/package.json').version)`
+  writeFileSync(join(project, 'doors.mjs'), program)
+  prints(project, 'doors.mjs', `${JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).version}\n`)
+})
+
+test('import runs a task', () => prints(project, 'import.mjs', 'import 42\n'))
+
+test('require runs a task', () => prints(project, 'require.cjs', 'require 42\n'))
+
+test('import and require share one core, and it is the one of the platform package', () => {
+  const { status, stdout, stderr } = node(project, 'one.mjs')
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /^same core, same classes\n.*node_modules\/skein-[\w-]+\/skein\.[\w-]+\.node\n$/)
+})
+
+test('types resolve by import and by require, with library checks on', () => {
+  const types = inRoot('node_modules', '@types')
+  const flags = ['--typeRoots', types, '--pretty', 'false', '-p', project]
+  const good = node(project, tsc(), ...flags)
+  assert.equal(good.status, 0, good.stdout)
+  const wrong = "import { zone } from 'skein'\nexport const wrong: number = zone.create('a')\n"
+  writeFileSync(join(project, 'wrong.ts'), wrong)
+  const bad = node(project, tsc(), ...flags)
+  rmSync(join(project, 'wrong.ts'))
+  assert.match(bad.stdout, /wrong\.ts\(2,14\): error TS2322/)
+})
+
+test('the command is installed', () => {
+  const { program, args } = npm()
+  const command =
+    program === process.execPath ? [...args.slice(0, -1), args.at(-1), 'exec', '--'] : [...args, 'exec', '--']
+  const { status, stdout, stderr } = spawnSync(program, [...command, 'skein', '--help'], {
+    cwd: project,
+    encoding: 'utf8',
+  })
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /skein run/)
+})
+
+test('without the package of the platform, loading fails with its name', () => {
+  const place = join(folder, 'without')
+  install(place, tarballs.slice(0, 1), '--omit=optional')
+  const { status, stderr } = node(place, 'import.mjs')
+  assert.notEqual(status, 0)
+  assert.match(stderr, new RegExp(`NATIVE_PLATFORM_MISSING`))
+  assert.match(
+    stderr,
+    new RegExp(`no native core for ${process.platform} ${process.arch}.*skein-${process.platform}-`),
+  )
+})
+
+test('a plain `npm pack` of the checkout gives a tarball that works by itself', () => {
+  const { program, args } = npm()
+  const flags = ['pack', '--ignore-scripts', '--pack-destination', folder]
+  const { status, stdout, stderr } = spawnSync(program, [...args, ...flags], { cwd: ROOT, encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  const place = join(folder, 'plain')
+  install(place, [join(folder, stdout.trim().split('\n').at(-1))])
+  assert.ok(!existsSync(join(place, 'node_modules', 'skein', 'src')))
+  prints(place, 'import.mjs', 'import 42\n')
+})
