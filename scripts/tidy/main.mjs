@@ -11,12 +11,13 @@ import { readTree } from './source.mjs'
 import { folderList, recordedNumbers, versions } from './rules/documents.mjs'
 import { locks } from './rules/lock.mjs'
 import { anyTypes, exportDocs, functionSizes } from './rules/functions.mjs'
-import { headers, lineLengths } from './rules/header.mjs'
+import { headers, lineLengths, syntax } from './rules/header.mjs'
 import { cycles, doors, importTable } from './rules/imports.mjs'
 import { crateTable, rustCycles, rustFunctionSizes, unwraps } from './rules/rust.mjs'
 
 /** Every rule by name: a function from a tree to findings. */
 export const RULES = {
+  syntax,
   header: headers,
   'line-length': lineLengths,
   'function-size': functionSizes,

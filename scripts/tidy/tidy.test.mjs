@@ -47,6 +47,11 @@ test('header: a file opens with two lines that say why', () => {
   check('header', { 'test/x.test.mjs': '#!/usr/bin/env node\n// One.\n// Two.\n' }, [])
 })
 
+test('syntax: a file that does not parse is named, unless a test needs it so', () => {
+  check('syntax', { 'src/a/x.ts': `${HEADER}let a: = 1` }, ['src/a/x.ts:5'])
+  check('syntax', { 'test/cli/broken.mjs': 'let = {', 'src/a/x.ts': 'let a: number = 1' }, [])
+})
+
 test('line-length: 111 characters are too many, 110 are not, and a smiley is one', () => {
   check('line-length', { 'src/a/x.ts': `//\n// ${'x'.repeat(108)}\n` }, ['src/a/x.ts:2 111'])
   check('line-length', { 'src/a/x.ts': `// ${'😀'.repeat(107)}\n`, 'docs/x.md': 'x'.repeat(200) }, [])

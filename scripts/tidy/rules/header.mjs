@@ -1,5 +1,5 @@
 /**
- * Every file opens with why it exists, and no line is too long to read beside another.
+ * Every file parses and opens with why it exists, and no line is too long to read beside another.
  *
  * Whether the comment says anything true is for people; that it is there, and longer than a restated name, is
  * here.
@@ -31,6 +31,18 @@ export function headerLines(text) {
 function leading(lines, pattern) {
   const end = lines.findIndex((line) => !pattern.test(line))
   return end === -1 ? lines : lines.slice(0, end)
+}
+
+/**
+ * Files that do not parse; the other rules see nothing in them.
+ * @param {{sources: import('../source.mjs').Source[]}} tree
+ */
+export function syntax(tree) {
+  const broken = scriptsOf(tree).filter((source) => source.tree.error !== undefined)
+  return broken.map((source) => {
+    const { message, labels } = source.tree.error
+    return { path: source.path, line: source.lineAt(labels[0]?.start ?? 0), subject: 'syntax', message }
+  })
 }
 
 /** @param {{sources: import('../source.mjs').Source[]}} tree */
