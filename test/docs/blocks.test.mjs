@@ -35,7 +35,7 @@ test('there are programs and commands to run', () => {
 test('the programs of the documentation have right types', () => {
   for (const { name, text } of programs) writeFileSync(join(folder, `${name}.ts`), text)
   const options = { extends: '../../tsconfig.json', include: ['*.ts'] }
-  const compilerOptions = { rootDir: '.', outDir: '.', declaration: false, noUnusedLocals: false }
+  const compilerOptions = { rootDir: '.', outDir: 'js', declaration: false, noUnusedLocals: false }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, compilerOptions }))
   const { status, stdout } = node([tsc(), '-p', folder, '--pretty', 'false'])
   assert.equal(status, 0, stdout)
@@ -43,7 +43,7 @@ test('the programs of the documentation have right types', () => {
 
 for (const { name, output } of programs) {
   test(`${name} runs`, () => {
-    const { status, stdout, stderr } = node([join(folder, `${name}.js`)])
+    const { status, stdout, stderr } = node([join(folder, 'js', `${name}.js`)])
     assert.equal(status, 0, stderr)
     if (output !== undefined) assert.equal(stdout, output)
   })

@@ -1,9 +1,9 @@
 /**
  * The package as users get it: the tarballs, installed into an empty project outside the checkout.
  *
- * What is asked of it: `import` and `require` work with one core between them, the core is found as the platform's
- * package, types resolve, the command runs, nothing of the checkout leaks in, and a missing platform is named. A
- * plain `npm pack` must give a tarball that works as well.
+ * What is asked of it: `import` and `require` work with one core between them, the core is found as the
+ * platform's package, types resolve, the command runs, nothing of the checkout leaks in, and a missing
+ * platform is named. A plain `npm pack` must give a tarball that works as well.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -86,7 +86,8 @@ test('every door of the package opens by import and by require', () => {
     for (const name of ${JSON.stringify(names)}) {
       const imported = await import(name)
       const required = require(name)
-      for (const key of Object.keys(imported)) if (imported[key] !== required[key]) throw new Error(name + ' ' + key)
+      const other = Object.keys(imported).filter((key) => imported[key] !== required[key])
+      if (other.length > 0) throw new Error(name + ': ' + other)
     }
     console.log(require('skein/package.json').version)`
   writeFileSync(join(project, 'doors.mjs'), program)
