@@ -16,6 +16,8 @@ export const HEADER_BYTES = 6
 
 /** Deepest nesting of objects in a value or a frame. */
 export const DEPTH_MAX = 1000
+/** Nesting at which a writer that took the value for a tree suspects a cycle. */
+export const TREE_DEPTH_MAX = 200
 /** Longest frame: offsets stay small integers on every platform. */
 export const FRAME_BYTES_MAX = 0x3fff_ffff
 /** Characters after which the writer closes a chunk of text; a longer string is a chunk of its own. */

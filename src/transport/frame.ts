@@ -82,18 +82,19 @@ export class FrameWriter {
  * @throws {TransportError} when it is no frame, a damaged one, or names what this thread does not know.
  */
 export function readFrame(source: Uint8Array, start: number, end: number): unknown {
-  const reader = idleReaders.pop() ?? new Reader(readShapes)
+  const reader = idleReader ?? new Reader(readShapes)
+  idleReader = undefined
   try {
     return reader.frame(source, start, end)
   } catch (error) {
     throw isStackOverflow(error) ? new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX }) : error
   } finally {
     reader.end()
-    idleReaders.push(reader)
+    idleReader = reader
   }
 }
 
-const idleReaders: Reader[] = []
+let idleReader: Reader | undefined
 const idleWriters: Writer[] = []
 
 /**

@@ -4,8 +4,11 @@
  * By process-wide number, and by the bytes of a key block. Both tables are bounded: numbers by the process-wide
  * table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like any other.
  */
+import { generateReader, isGeneratingForbidden, type ReadFields } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
 
+/** Objects of one shape that must pass before code is generated for it. */
+const GENERATE_AFTER = 16
 /** Slots for blocks. A power of two. */
 const SLOTS = 1024
 
@@ -14,6 +17,8 @@ export class ReadShape {
   readonly keys: readonly string[]
   /** Objects read, up to a bound: what decides about compiling. */
   uses = 0
+  /** Generated, once the shape has been used often enough. */
+  read: ReadFields | undefined = undefined
   /** True when a plain assignment of some key would not make a field. */
   readonly isOdd: boolean
 
@@ -21,24 +26,30 @@ export class ReadShape {
     this.keys = keys
     this.isOdd = keys.includes('__proto__')
   }
+
+  /** One more object of this shape. */
+  used(): void {
+    if (++this.uses === GENERATE_AFTER && !isGeneratingForbidden()) this.read = generateReader(this.keys)
+  }
 }
 
 /** The shapes one thread can read. */
 export class ReadShapeTable {
-  readonly #numbered: (ReadShape | undefined)[] = []
+  /** By process-wide number, as far as this thread has met them. */
+  readonly byNumber: (ReadShape | undefined)[] = []
   readonly #blocks = new Array<{ bytes: Uint8Array; shape: ReadShape } | undefined>(SLOTS).fill(undefined)
 
   /** The shape of this process-wide number; `undefined` when there is none. */
   numbered(number: number): ReadShape | undefined {
-    return this.#numbered[number] ?? this.#learn(number)
+    return this.byNumber[number] ?? this.#learn(number)
   }
 
   #learn(number: number): ReadShape | undefined {
     const keys = processTables().interned(TABLE_SHAPES, number)
     if (keys === undefined) return undefined
     const shape = new ReadShape(JSON.parse(keys) as string[])
-    while (this.#numbered.length < number) this.#numbered.push(undefined)
-    this.#numbered[number] = shape
+    while (this.byNumber.length < number) this.byNumber.push(undefined)
+    this.byNumber[number] = shape
     return shape
   }
 

@@ -12,6 +12,7 @@ import {
   TAG_INT32, TAG_MAP, TAG_NULL, TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_NULL,
   TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_SET, TAG_STRING, TAG_STRING16, TAG_STRING32, TAG_TRUE, TAG_UNDEFINED,
 } from './format.ts'
+import type { GeneratedSource } from './generate.ts'
 import type { ReadShape, ReadShapeTable } from './read-shapes.ts'
 import { readSpecial } from './read-special.ts'
 import type { Source } from './source.ts'
@@ -23,9 +24,8 @@ const UNMADE = Symbol('unmade')
 const HOLES_DENSE_MAX = 1024
 
 /** Reads one frame after another; see the head of this file. */
-export class Reader implements Source {
-  bytes: Uint8Array
-  view: DataView
+export class Reader implements Source, GeneratedSource {
+  bytes: Uint8Array = new Uint8Array(0)
   isProcess = false
   at = 0
   bodyEnd = 0
@@ -43,8 +43,6 @@ export class Reader implements Source {
 
   constructor(shapes: ReadShapeTable) {
     this.#shapes = shapes
-    this.bytes = new Uint8Array(0)
-    this.view = new DataView(this.bytes.buffer)
   }
 
   /**
@@ -52,10 +50,7 @@ export class Reader implements Source {
    * @throws {TransportError} when the bytes are no frame of this version, or name what this thread does not know.
    */
   frame(bytes: Uint8Array, start: number, end: number): unknown {
-    if (bytes !== this.bytes) {
-      this.bytes = bytes
-      this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    }
+    this.bytes = bytes
     this.#start = start
     this.#end = end
     this.#header(bytes, start, end)
@@ -93,6 +88,30 @@ export class Reader implements Source {
   value(): unknown {
     const tag = this.bytes[this.at++] as number
     if (tag < TAG_STRING) return tag
+    if (tag < TAG_INT16) return this.characters(tag - TAG_STRING)
+    if (tag === TAG_OBJECT16) return this.#object16()
+    return this.tagged(tag)
+  }
+
+  /** The shortest way to an object whose shape has generated code. */
+  #object16(): unknown {
+    const at = this.at
+    const shape = this.#shapes.byNumber[this.bytes[at] | (this.bytes[at + 1] << 8)]
+    if (shape === undefined || shape.read === undefined || !this.isProcess) return this.#object(TAG_OBJECT16)
+    this.at = at + 2
+    if (++this.#depth > DEPTH_MAX) this.#tooDeep()
+    if (shape.keys.length > this.bodyEnd - this.at) this.fail('an object is longer than what is left')
+    const object = shape.read(this)
+    this.#depth--
+    return object
+  }
+
+  #tooDeep(): never {
+    throw new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
+  }
+
+  other(tag: number): unknown {
+    if (tag === TAG_OBJECT16) return this.#object16()
     if (tag < TAG_INT16) return this.characters(tag - TAG_STRING)
     return this.tagged(tag)
   }
@@ -133,7 +152,7 @@ export class Reader implements Source {
 
   #object(tag: number): unknown {
     if (this.at > this.bodyEnd) this.fail('it ends within a value')
-    if (++this.#depth > DEPTH_MAX) throw new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
+    if (++this.#depth > DEPTH_MAX) this.#tooDeep()
     const value = tag === TAG_DEFINE ? this.#define() : this.#container(tag)
     this.#depth--
     return value
@@ -188,6 +207,8 @@ export class Reader implements Source {
   }
 
   #shaped(shape: ReadShape): object {
+    if (shape.read !== undefined && this.#pending < 0) return shape.read(this)
+    shape.used()
     const object: Record<string, unknown> = {}
     this.claim(object)
     const keys = shape.keys
@@ -240,7 +261,7 @@ export class Reader implements Source {
   #numbers(): number[] {
     const count = this.count(8)
     const array: number[] = []
-    const view = this.view
+    const view = new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength)
     let at = this.at
     for (let index = 0; index < count; index++, at += 8) array.push(view.getFloat64(at, true))
     this.at = at
@@ -297,7 +318,7 @@ export class Reader implements Source {
   #nextChunk(): void {
     const at = this.#chunkAt
     if (at + 4 > this.#end) this.fail('there is less text than its values say')
-    const head = this.view.getUint32(at, true)
+    const head = uint32At(this.bytes, at)
     const isWide = (head & 1) === 1
     const bytesLength = (head >>> 1) * (isWide ? 2 : 1)
     if (bytesLength > this.#end - at - 4) this.fail('a chunk of text is longer than the frame')
@@ -321,14 +342,14 @@ export class Reader implements Source {
     const at = this.at
     if (at + 4 > this.bodyEnd) this.fail('it ends within a number')
     this.at = at + 4
-    return this.view.getUint32(at, true)
+    return uint32At(this.bytes, at)
   }
 
   float64(): number {
     const at = this.at
     if (at + 8 > this.bodyEnd) this.fail('it ends within a number')
     this.at = at + 8
-    return this.view.getFloat64(at, true)
+    return float64At(this.bytes, at)
   }
 
   /** A count of things of which each takes `bytesMin` bytes or more. */
@@ -347,6 +368,19 @@ export class Reader implements Source {
   fail(why: string): never {
     throw new TransportError('TRANSPORT_MALFORMED', { offset: Math.min(this.at, this.#end) - this.#start, why })
   }
+}
+
+function uint32At(bytes: Uint8Array, at: number): number {
+  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0
+}
+
+const float64 = new Float64Array(1)
+const float64Bytes = new Uint8Array(float64.buffer)
+
+/** Byte by byte: a view of the frame costs more than a few numbers are worth. */
+function float64At(bytes: Uint8Array, at: number): number {
+  for (let index = 0; index < 8; index++) float64Bytes[index] = bytes[at + index] as number
+  return float64[0] as number
 }
 
 /** Kinds whose object exists before what is in it, and which a cycle may therefore lead back to. */

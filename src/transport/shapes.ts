@@ -6,11 +6,16 @@
  * after `NUMBER_AFTER` objects of it, because those numbers are never given back; until then, and when the
  * process-wide table is full, its keys stand in the frame.
  */
-import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX } from './format.ts'
+import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from './format.ts'
+import { generateWriter, isGeneratingForbidden, type WriteObject } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
 
 /** Objects of one shape that must pass before it is numbered. */
 const NUMBER_AFTER = 8
+/** Objects of one shape that must pass before code is generated for it. */
+const GENERATE_AFTER = 16
+/** Uses beyond which nobody counts. */
+export const USES_COUNTED = 32
 /** Sets of two slots. A power of two. */
 const SETS = 2048
 /** How many other shapes may claim a slot in vain before its shape is forgotten. */
@@ -32,6 +37,8 @@ export class WriteShape {
   frameIndex = 0
   /** What the objects in each field were last time: a guess, always checked. */
   readonly inner: (WriteShape | undefined)[]
+  /** Generated, once the shape has been used often enough. */
+  write: WriteObject | undefined = undefined
 
   constructor(keys: readonly string[], hash: number, block: Uint8Array) {
     this.keys = keys
@@ -44,11 +51,15 @@ export class WriteShape {
   fits(object: object): boolean {
     const keys = this.keys
     let index = 0
-    for (const key in object) {
-      if (key !== keys[index]) return false
-      index++
-    }
+    for (const key in object) if (key !== keys[index++]) return false
     return index === keys.length
+  }
+
+  /** One more object of this shape. */
+  used(): void {
+    if (++this.uses !== GENERATE_AFTER || isGeneratingForbidden() || this.keys.includes('__proto__')) return
+    this.numbered()
+    this.write = generateWriter(this, TREE_DEPTH_MAX)
   }
 
   /** The process-wide number, asked for once the shape has been used often enough; 0 when it has none. */

@@ -11,10 +11,11 @@ import {
   CHUNK_CHARS, DEPTH_MAX, TAG_ARRAY32, TAG_ARRAY8, TAG_ARRAY_FLOAT64, TAG_BIGINT, TAG_DEFINE, TAG_FALSE, TAG_FLOAT64,
   TAG_FUNCTION, TAG_HOLE, TAG_INT16, TAG_INT32, TAG_NULL, TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN,
   TAG_OBJECT_KEYS, TAG_OBJECT_NULL, TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_STRING, TAG_STRING16, TAG_STRING32, TAG_TRUE,
-  TAG_UNDEFINED,
+  TAG_UNDEFINED, TREE_DEPTH_MAX,
 } from './format.ts'
 import { functionNumber } from './functions.ts'
-import { ShapeTable, type WriteShape } from './shapes.ts'
+import type { GeneratedSink } from './generate.ts'
+import { ShapeTable, USES_COUNTED, type WriteShape } from './shapes.ts'
 import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
 import { isPlainElsewhere, writeSpecial } from './write-special.ts'
 
@@ -23,10 +24,10 @@ export const RETRY: unique symbol = Symbol('retry')
 /** Thrown by a writer that reached {@link DEPTH_MAX}. */
 export const TOO_DEEP: unique symbol = Symbol('too deep')
 
-/** Nesting at which a writer that assumed a tree suspects a cycle. */
-const TREE_DEPTH_MAX = 200
 /** Up to this many leaves are compared pair by pair: faster than hashing them. */
 const PAIRS_MAX = 24
+/** Up to this many leaves each is searched for among the following: the engine compares many at once. */
+const SEARCHED_MAX = 128
 /** Leaves at which they are compared although the frame is not complete, so that no graph unfolds without bound. */
 const LEAVES_FIRST_CHECK = 1024
 /** Elements from which an array is looked at for being all numbers. */
@@ -64,7 +65,7 @@ export class Graph {
 }
 
 /** Writes one frame after another; see the head of this file. */
-export class Writer implements Sink {
+export class Writer implements Sink, GeneratedSink {
   bytes: Uint8Array
   view: DataView
   isProcess = true
@@ -73,10 +74,10 @@ export class Writer implements Sink {
   readonly chunks: string[] = []
   readonly commitments: Commitment[] = []
   graph: Graph | undefined = undefined
+  leafCount = 0
+  depth = 0
   readonly #leaves: (object | undefined)[] = new Array<object | undefined>(LEAVES_FIRST_CHECK).fill(undefined)
-  #leafCount = 0
   #leavesCheckAt = LEAVES_FIRST_CHECK
-  #depth = 0
   #frame = 0
   #blockCount = 0
   #root: WriteShape | undefined = undefined
@@ -100,8 +101,8 @@ export class Writer implements Sink {
   begin(frame: number): void {
     this.#frame = frame
     this.#blockCount = 0
-    this.#depth = 0
-    this.#leafCount = 0
+    this.depth = 0
+    this.leafCount = 0
     this.#leavesCheckAt = LEAVES_FIRST_CHECK
     this.text = ''
     if (this.chunks.length > 0) this.chunks.length = 0
@@ -113,16 +114,16 @@ export class Writer implements Sink {
   /** Let go of everything a frame held on to. */
   end(): void {
     const leaves = this.#leaves
-    if (this.#leafCount > LEAVES_FIRST_CHECK) leaves.length = LEAVES_FIRST_CHECK
-    for (let index = Math.min(this.#leafCount, LEAVES_FIRST_CHECK) - 1; index >= 0; index--) leaves[index] = undefined
-    this.#leafCount = 0
+    if (this.leafCount > LEAVES_FIRST_CHECK) leaves.length = LEAVES_FIRST_CHECK
+    for (let index = Math.min(this.leafCount, LEAVES_FIRST_CHECK) - 1; index >= 0; index--) leaves[index] = undefined
+    this.leafCount = 0
     this.graph = undefined
     if (this.#saved.size > 0) this.#saved.clear()
   }
 
   /** True when no leaf was met twice: what was written stands. Only asked without a graph. */
   isTree(): boolean {
-    const count = this.#leafCount
+    const count = this.leafCount
     return count < 2 || distinct(this.#leaves, count)
   }
 
@@ -221,8 +222,12 @@ export class Writer implements Sink {
   object(object: object, at: Position): Position {
     const prototype: unknown = Object.getPrototypeOf(object)
     if (prototype === plainPrototype) {
-      if (this.#root === undefined || !this.#root.fits(object)) this.#root = this.#shapeOf(object)
-      return this.#plain(object, at, this.#root)
+      const guess = this.#root
+      if (guess !== undefined && guess.write !== undefined && this.graph === undefined) {
+        const end = guess.write(this, object, at)
+        if (end >= 0) return end
+      }
+      return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
     }
     let position = at
     if (this.graph !== undefined) {
@@ -236,7 +241,7 @@ export class Writer implements Sink {
     else {
       position = writeSpecial(this, object, prototype as object, position)
       // A rare kind is remembered even if objects lie below it: its content may be made anew at every look.
-      this.#leave(this.#leafCount, object)
+      this.#leave(this.leafCount, object)
       return position
     }
     this.#leave(mark, object)
@@ -261,30 +266,41 @@ export class Writer implements Sink {
     return shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, at) : this.#shaped(shape, object, at)
   }
 
+  #shapeLike(object: object, guess: WriteShape | undefined): WriteShape | undefined {
+    return guess !== undefined && guess.write === undefined && guess.fits(object) ? guess : this.#shapeOf(object)
+  }
+
   /** The shape found by its keys. */
   #shapeOf(object: object): WriteShape | undefined {
     return this.#isPolluted ? undefined : this.#shapes.find(object)
   }
 
   #shaped(shape: WriteShape, object: object, at: Position): Position {
-    let position = this.#shapeTag(shape, at)
+    let position = this.shapeTag(shape, at)
     const keys = shape.keys
-    const inner = shape.inner
     const fields = object as Record<string, unknown>
     for (let index = 0; index < keys.length; index++) {
-      const value = fields[keys[index] as string]
-      if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === plainPrototype) {
-        const guess = inner[index]
-        const found = guess !== undefined && guess.fits(value) ? guess : (inner[index] = this.#shapeOf(value))
-        position = this.#plain(value, position, found)
-      } else position = this.value(value, position)
+      position = this.field(fields[keys[index] as string], shape, index, position)
     }
     return position
   }
 
-  #shapeTag(shape: WriteShape, at: Position): Position {
+  field(value: unknown, shape: WriteShape, index: number, at: Position): Position {
+    if (typeof value !== 'object' || value === null) return this.value(value, at)
+    const guess = shape.inner[index]
+    if (guess === undefined) {
+      if (Object.getPrototypeOf(value) !== plainPrototype) return this.object(value, at)
+    } else if (guess.write !== undefined && this.graph === undefined) {
+      const end = guess.write(this, value, at)
+      if (end >= 0) return end
+    }
+    if (Object.getPrototypeOf(value) !== plainPrototype) return this.object(value, at)
+    return this.#plain(value, at, (shape.inner[index] = this.#shapeLike(value, guess)))
+  }
+
+  shapeTag(shape: WriteShape, at: Position): Position {
     const bytes = this.bytes
-    if (shape.uses < 255) shape.uses++
+    if (shape.uses < USES_COUNTED) shape.used()
     const number = this.isProcess ? shape.number || shape.numbered() : 0
     if (number !== 0) {
       if (number < 65_536) {
@@ -338,7 +354,14 @@ export class Writer implements Sink {
     for (let index = 0; index < length; index++) {
       const value = array[index]
       if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === plainPrototype) {
-        if (shape === undefined || !shape.fits(value)) shape = this.#shapeOf(value)
+        if (shape !== undefined && shape.write !== undefined && this.graph === undefined) {
+          const end = shape.write(this, value, position)
+          if (end >= 0) {
+            position = end
+            continue
+          }
+        }
+        shape = this.#shapeLike(value, shape)
         position = this.#plain(value, position, shape)
       } else if (value === undefined && !Object.hasOwn(array, index)) {
         present ??= Object.keys(array)
@@ -412,31 +435,43 @@ export class Writer implements Sink {
   }
 
   #enter(): number {
-    if (++this.#depth > TREE_DEPTH_MAX) {
-      if (this.graph === undefined) throw RETRY
-      if (this.#depth > DEPTH_MAX) throw TOO_DEEP
-    }
-    return this.#leafCount
+    if (++this.depth > TREE_DEPTH_MAX) this.deep()
+    return this.leafCount
   }
 
   /** The object is written; `mark` is the number of leaves when it was begun. */
   #leave(mark: number, object: object): void {
-    this.#depth--
-    if (mark !== this.#leafCount || this.graph !== undefined) return
-    this.#leaves[this.#leafCount++] = object
-    if (this.#leafCount !== this.#leavesCheckAt) return
-    if (!distinct(this.#leaves, this.#leafCount)) throw RETRY
+    this.depth--
+    if (mark === this.leafCount && this.graph === undefined) this.leaf(object)
+  }
+
+  leaf(object: object): void {
+    this.#leaves[this.leafCount++] = object
+    if (this.leafCount !== this.#leavesCheckAt) return
+    if (!distinct(this.#leaves, this.leafCount)) throw RETRY
     this.#leavesCheckAt *= 16
+  }
+
+  deep(): void {
+    if (this.graph === undefined) throw RETRY
+    if (this.depth > DEPTH_MAX) throw TOO_DEEP
   }
 }
 
 /** True when no two of the first `count` objects are the same. */
 function distinct(objects: readonly (object | undefined)[], count: number): boolean {
-  if (count > PAIRS_MAX) return new Set(objects.length === count ? objects : objects.slice(0, count)).size === count
+  if (count > PAIRS_MAX) return isSetOf(objects.slice(0, count))
   for (let later = 1; later < count; later++) {
     const object = objects[later]
     for (let earlier = 0; earlier < later; earlier++) if (objects[earlier] === object) return false
   }
+  return true
+}
+
+function isSetOf(objects: readonly unknown[]): boolean {
+  const count = objects.length
+  if (count > SEARCHED_MAX) return new Set(objects).size === count
+  for (let index = 1; index < count; index++) if (objects.indexOf(objects[index - 1], index) !== -1) return false
   return true
 }
 

@@ -1,0 +1,149 @@
+/**
+ * One writer and one reader for each shape that is used often, generated.
+ *
+ * Each has its own code, so objects that make the engine's caches of one shape useless (in dictionary mode, or of
+ * very many hidden classes) leave all other shapes alone. The code gets the writer or the reader it works for as
+ * an argument and keeps nothing between calls. Where generating code is forbidden nothing is generated, and the
+ * loops in writer.ts and reader.ts do the same work.
+ *
+ * Keys enter the code as JSON strings only; nothing else in it comes from a value or a frame.
+ */
+import {
+  CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE,
+} from './format.ts'
+
+/** Keys up to which a field is read by name; beyond, the loops in writer.ts are as fast and take less memory. */
+export const UNROLLED_KEYS_MAX = 40
+
+/** What generated code may ask of the writer. */
+export interface GeneratedSink {
+  readonly bytes: Uint8Array
+  readonly isProcess: boolean
+  text: string
+  depth: number
+  /** Objects so far in which no other object was met. */
+  leafCount: number
+  number(value: number, at: number): number
+  string(text: string, at: number): number
+  /** Field `index` of an object of `shape`: a value of no common kind. */
+  field(value: unknown, shape: GeneratedShape, index: number, at: number): number
+  /** Which shape follows. */
+  shapeTag(shape: GeneratedShape, at: number): number
+  /** Nested deeper than a tree should be. */
+  deep(): void
+  /** No other object was met in this one. */
+  leaf(object: object): void
+}
+
+/** What generated code knows of its shape. */
+export interface GeneratedShape {
+  readonly keys: readonly string[]
+  /** Process-wide number, 0 when it has none. */
+  readonly number: number
+}
+
+/** What generated code may ask of the reader. */
+export interface GeneratedSource {
+  readonly bytes: Uint8Array
+  at: number
+  readonly text: string
+  textAt: number
+  other(tag: number): unknown
+}
+
+/** Writes a whole object at `at` of a frame without a graph; the position behind it, -1 when it has another shape. */
+export type WriteObject = (sink: GeneratedSink, object: object, at: number) => number
+/** Reads the fields into a new plain object. */
+export type ReadFields = (source: GeneratedSource) => object
+
+let isForbidden: boolean | undefined
+
+/** True when this process may not generate code (`--disallow-code-generation-from-strings`). */
+export function isGeneratingForbidden(): boolean {
+  if (isForbidden === undefined) {
+    try {
+      isForbidden = new Function('return true')() !== true
+    } catch {
+      isForbidden = true
+    }
+  }
+  return isForbidden
+}
+
+/**
+ * The writer for objects of `shape`. Its number is part of the code, so it must not change afterwards.
+ * `object.__proto__` is the one way to ask for the prototype that costs nothing once the engine knows the class of
+ * the object; a shape with a key of that name gets no code.
+ */
+export function generateWriter(shape: GeneratedShape, depthMax: number): WriteObject {
+  const { keys, number } = shape
+  const fields = keys.length <= UNROLLED_KEYS_MAX
+    ? keys.map((key, index) => `value = object[${JSON.stringify(key)}]${writeOne(`${index}`)}`).join('')
+    : `for (let index = 0; index < ${keys.length}; index++) { value = object[keys[index]]${writeOne('index')} }`
+  const tag = `at = sink.shapeTag(shape, at)`
+  const numbered = number === 0 || number > 0xffff ? tag : `if (sink.isProcess) {
+      bytes[at] = ${TAG_OBJECT16}; bytes[at + 1] = ${number & 0xff}; bytes[at + 2] = ${number >> 8}
+      at += 3
+    } else ${tag}`
+  const code = `return function writeObject(sink, object, at) {
+    if (object.__proto__ !== plain) return -1
+    let count = 0
+    for (const key in object) if (key !== keys[count++]) return -1
+    if (count !== ${keys.length}) return -1
+    if (++sink.depth > ${depthMax}) sink.deep()
+    const leaves = sink.leafCount
+    const bytes = sink.bytes
+    ${numbered}
+    let text = sink.text
+    let value
+    ${fields}
+    sink.text = text
+    sink.depth--
+    if (leaves === sink.leafCount) sink.leaf(object)
+    return at
+  }`
+  return new Function('plain', 'keys', 'shape', code)(Object.prototype, keys, shape) as WriteObject
+}
+
+function writeOne(index: string): string {
+  return `
+    if (typeof value === 'number') {
+      if (value > 0 && value < ${TAG_STRING} && (value | 0) === value) bytes[at++] = value
+      else at = sink.number(value, at)
+    } else if (typeof value === 'string') {
+      if (value.length < 64 && text.length < ${CHUNK_CHARS - 64}) {
+        bytes[at++] = ${TAG_STRING} + value.length
+        text += value
+      } else { sink.text = text; at = sink.string(value, at); text = sink.text }
+    } else if (value === true) bytes[at++] = ${TAG_TRUE}
+    else if (value === false) bytes[at++] = ${TAG_FALSE}
+    else { sink.text = text; at = sink.field(value, shape, ${index}, at); text = sink.text }`
+}
+
+/** The reader for these keys. */
+export function generateReader(keys: readonly string[]): ReadFields {
+  const fields = keys.map((_, index) => `
+    tag = bytes[at++]
+    let value${index}
+    if (tag < ${TAG_STRING}) value${index} = tag
+    else if (tag < ${TAG_INT16} && textAt + tag - ${TAG_STRING} <= textLength) {
+      value${index} = text.substring(textAt, textAt += tag - ${TAG_STRING})
+    } else if (tag === ${TAG_TRUE}) value${index} = true
+    else if (tag === ${TAG_FALSE}) value${index} = false
+    else {
+      source.at = at; source.textAt = textAt
+      value${index} = source.other(tag)
+      at = source.at; textAt = source.textAt; text = source.text; textLength = text.length
+    }`)
+  const members = keys.map((key, index) => `[${JSON.stringify(key)}]: value${index}`)
+  const plain = keys.map((key, index) => `${JSON.stringify(key)}: value${index}`)
+  const code = `return function readFields(source) {
+    const bytes = source.bytes
+    let at = source.at, text = source.text, textLength = text.length, textAt = source.textAt, tag
+    ${fields.join('')}
+    source.at = at
+    source.textAt = textAt
+    return { ${(keys.includes('__proto__') ? members : plain).join(', ')} }
+  }`
+  return new Function(code)() as ReadFields
+}
