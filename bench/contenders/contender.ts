@@ -1,0 +1,40 @@
+/**
+ * What every pool looks like to the bench: open with so many threads, call by name, close.
+ *
+ * One process holds one contender only, so no contender pays for another's threads, garbage or call sites.
+ */
+import type { Work } from './work.ts'
+
+/** Settings that a condition fixes. */
+export interface PoolSettings {
+  readonly threads: number
+  /** False: idle threads must sleep at once. Pools without such a setting ignore it. */
+  readonly spin: boolean
+}
+
+/** An open pool. */
+export interface Pool {
+  /** One call of `nothing` by its name. */
+  readonly nothing: () => PromiseLike<unknown>
+  /** The same as a function written at the call, a fresh function object each time; absent: not offered. */
+  readonly anonymous?: () => PromiseLike<unknown>
+  /** The same with one function object for all calls. */
+  readonly reused?: () => PromiseLike<unknown>
+  call(name: keyof Work, input: unknown): PromiseLike<unknown>
+  /** The value inside what a call gave. */
+  valueOf(given: unknown): unknown
+  close(): Promise<void>
+}
+
+/** A contender. */
+export interface Contender {
+  readonly name: string
+  /** Its settings, in words, for the definitions. */
+  readonly settings: string
+  open(settings: PoolSettings): Promise<Pool>
+}
+
+/** For pools whose calls give the value itself. */
+export function asItIs(given: unknown): unknown {
+  return given
+}

@@ -1,0 +1,92 @@
+/**
+ * The machine block: what a figure must stand beside to mean anything.
+ *
+ * Only what the system really says; what it hides (the governor inside a virtual machine) is called unknown.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import os from 'node:os'
+import { PACKAGE_FOLDER } from './place.ts'
+
+/** Where and with what a record was made. */
+export interface Machine {
+  readonly cpu: string
+  readonly cores: number
+  readonly memoryGb: number
+  readonly kernel: string
+  readonly virtual: string
+  readonly governor: string
+  readonly node: string
+  readonly v8: string
+  readonly uv: string
+  readonly skein: string
+  /** Commit of the checkout; '+' when files differ from it. */
+  readonly commit: string
+  /** Competitors and harness with their versions. */
+  readonly packages: Readonly<Record<string, string>>
+  /** Load average of the last minute when the run began: above 0.3, others were at work. */
+  readonly loadBefore: number
+}
+
+/** Read this machine. */
+export function readMachine(): Machine {
+  return {
+    cpu: os.cpus()[0]?.model.trim() ?? 'unknown',
+    cores: os.availableParallelism(),
+    memoryGb: Math.round(os.totalmem() / 2 ** 30),
+    kernel: `${os.type()} ${os.release()} ${os.arch()}`,
+    virtual: / hypervisor /.test(contents('/proc/cpuinfo')) ? 'virtual machine' : 'not said to be virtual',
+    governor: contents('/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor').trim() || 'unknown',
+    node: process.version,
+    v8: process.versions.v8,
+    uv: process.versions.uv,
+    skein: versionIn(`${PACKAGE_FOLDER}/package.json`),
+    commit: commit(),
+    packages: competitors(),
+    loadBefore: Math.round(os.loadavg()[0]! * 100) / 100,
+  }
+}
+
+/** The block as lines of text. */
+export function machineLines(machine: Machine): string[] {
+  const packages = Object.entries(machine.packages).map(([name, version]) => `${name} ${version}`)
+  return [
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, ${machine.virtual}, governor ${machine.governor}`,
+    `${machine.kernel} · Node ${machine.node} (V8 ${machine.v8}, libuv ${machine.uv}) · load before ${machine.loadBefore}`,
+    `skein ${machine.skein} at ${machine.commit} · ${packages.join(', ')}`,
+  ]
+}
+
+function competitors(): Record<string, string> {
+  const manifest = JSON.parse(contents(`${PACKAGE_FOLDER}/bench/package.json`) || '{}') as {
+    dependencies?: Record<string, string>
+  }
+  return manifest.dependencies ?? {}
+}
+
+function versionIn(path: string): string {
+  const manifest = JSON.parse(contents(path) || '{}') as { version?: string }
+  return manifest.version ?? 'unknown'
+}
+
+function commit(): string {
+  const head = git('rev-parse', '--short=10', 'HEAD')
+  if (head === '') return 'unknown'
+  return git('status', '--porcelain', '--untracked-files=no') === '' ? head : `${head}+`
+}
+
+function git(...words: string[]): string {
+  try {
+    return execFileSync('git', words, { cwd: PACKAGE_FOLDER, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  } catch {
+    return '' // not a checkout, or no git: the block says unknown
+  }
+}
+
+function contents(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return '' // not every system has these files
+  }
+}

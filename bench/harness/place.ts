@@ -1,0 +1,15 @@
+/**
+ * Where things lie, seen from the compiled files in bench/dist/harness.
+ *
+ * The one place that counts `..`: everything else asks here.
+ */
+import { fileURLToPath } from 'node:url'
+
+/** Folder of bench/dist. */
+export const DIST_FOLDER = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '')
+/** Folder of bench/. */
+export const BENCH_FOLDER = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
+/** Folder of the package. */
+export const PACKAGE_FOLDER = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
+/** Folder of the dated records. */
+export const RECORDS_FOLDER = `${BENCH_FOLDER}/records`

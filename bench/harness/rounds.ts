@@ -1,0 +1,87 @@
+/**
+ * Rounds: every contender does one slice in turn, again and again, and rows are medians over the rounds.
+ *
+ * Interleaving lets drift of the machine fall on all alike; ratios are taken inside a round.
+ */
+import { ratioSummary, summary } from './stats.ts'
+import type { Better, Row } from './table.ts'
+
+/** What one slice gave, by the row it belongs to. */
+export type Figures = Readonly<Record<string, number>>
+
+/** The samples of all contenders: contender → row → one figure per round. */
+export class Samples {
+  readonly #samples = new Map<string, Map<string, number[]>>()
+
+  /** Keep the figures of one contender's slice. */
+  add(contender: string, figures: Figures): void {
+    const rows = this.#samples.get(contender) ?? new Map<string, number[]>()
+    this.#samples.set(contender, rows)
+    for (const [row, figure] of Object.entries(figures)) {
+      const samples = rows.get(row)
+      if (samples === undefined) rows.set(row, [figure])
+      else samples.push(figure)
+    }
+  }
+
+  /** Contenders in the order they first answered. */
+  get contenders(): string[] {
+    return [...this.#samples.keys()]
+  }
+
+  /** The figures of one row; empty when there are none. */
+  of(contender: string, row: string): readonly number[] {
+    return this.#samples.get(contender)?.get(row) ?? []
+  }
+
+  /**
+   * One row per contender.
+   *
+   * @param shape.figure Name under which `add` got the figure.
+   * @param shape.against Contender that ratios refer to: this one's figure / that one's.
+   * @param shape.cpu Name under which `add` got CPU µs per task.
+   */
+  rows(shape: RowShape): Row[] {
+    return this.contenders
+      .filter((contender) => this.of(contender, shape.figure).length > 0)
+      .map((contender) => this.#row(contender, shape))
+  }
+
+  #row(contender: string, shape: RowShape): Row {
+    const { figure, against, cpu, seeds, threads, ...fixed } = shape
+    const samples = this.of(contender, figure)
+    const other = against === undefined || against === contender ? [] : this.of(against, figure)
+    const cpuUs = cpu === undefined ? [] : this.of(contender, cpu)
+    const seed = seeds?.[contender]
+    return {
+      ...fixed,
+      contender,
+      threads: contender === 'direct' || contender === 'main thread' ? 0 : threads,
+      ...summary(samples),
+      ...(cpuUs.length > 0 ? { cpuUs: summary(cpuUs).median } : {}),
+      ...(other.length > 0 ? { ratio: ratioOf(against!, samples, other) } : {}),
+      ...(seed === undefined ? {} : { seed }),
+    }
+  }
+}
+
+/** What is common to the rows of one figure. */
+export interface RowShape {
+  readonly figure: string
+  readonly section: string
+  readonly row: string
+  readonly condition: string
+  readonly threads: number
+  readonly unit: string
+  readonly better: Better
+  readonly against?: string
+  readonly cpu?: string
+  /** Seed cell that a contender's row answers. */
+  readonly seeds?: Readonly<Record<string, string>>
+  readonly note?: string
+}
+
+function ratioOf(to: string, samples: readonly number[], other: readonly number[]): NonNullable<Row['ratio']> {
+  const { median, low, high } = ratioSummary(samples, other)
+  return { to, median, low, high }
+}

@@ -1,0 +1,90 @@
+/**
+ * `npm run bench` and `npm run report` after everything is installed and compiled: reads the words and acts.
+ *
+ * Tables go to standard output, progress to standard error; a refusal is one line and exit code 1.
+ */
+import { BenchError } from './harness/errors.ts'
+import { changeLines, recordLines } from './harness/print.ts'
+import { compareRecords, findRecord, writeRecord } from './harness/record.ts'
+import { runTable, type Words } from './harness/run-table.ts'
+import type { Table } from './harness/table.ts'
+import { loadTable, tableNames } from './harness/tables.ts'
+
+const USAGE = `npm run bench -- <table> [--quick] [--no-record] [--node 20|22|24|26] [--parameter value ...]
+npm run bench -- <table> --help              definitions and parameters of a table
+npm run bench -- --compare <record> <record> [--all]
+npm run bench -- --list                      the tables
+npm run bench -- --self-test                 the bench's own tests
+npm run report -- [--quick] [--records] [--fresh] [--node 24]`
+
+try {
+  process.exitCode = await act(process.argv.slice(2))
+} catch (error) {
+  if (!(error instanceof BenchError)) throw error
+  console.error(error.message)
+  process.exitCode = 1
+}
+
+async function act(words: readonly string[]): Promise<number> {
+  if (words[0] === 'report') return (await import('./report/main.ts' as string)).report(words.slice(1), say)
+  if (words.includes('--compare')) return compare(words)
+  if (words.includes('--list')) return list()
+  const [name, ...others] = words
+  if (name === undefined || name.startsWith('-')) return usage()
+  const table = await loadTable(name)
+  if (others.includes('--help')) return help(table)
+  const record = await runTable(table, wordsOf(others), say)
+  console.log(recordLines(record).join('\n'))
+  if (!others.includes('--no-record')) console.log(`\nrecord: ${writeRecord(record)}`)
+  return 0
+}
+
+function wordsOf(words: readonly string[]): Words {
+  const values: Record<string, string | true> = {}
+  for (let at = 0; at < words.length; at += 1) {
+    const [name, attached] = words[at]!.replace(/^--/, '').split('=', 2) as [string, string?]
+    if (name === 'quick' || name === 'no-record') continue
+    const next = words[at + 1]
+    if (attached !== undefined) values[name] = attached
+    else if (next === undefined || next.startsWith('--')) values[name] = true
+    else values[name] = words[(at += 1)]!
+  }
+  return { quick: words.includes('--quick'), values }
+}
+
+function compare(words: readonly string[]): number {
+  const [before, after] = words.filter((word) => !word.startsWith('--'))
+  if (before === undefined || after === undefined) return usage()
+  const [old, young] = [findRecord(before), findRecord(after)]
+  console.log(`${old.table} ${old.startedAt} (${old.machine.commit}) → ${young.startedAt} (${young.machine.commit})`)
+  for (const part of ['cpu', 'cores', 'kernel', 'node'] as const) {
+    if (old.machine[part] !== young.machine[part]) console.log(`  other ${part}: ${old.machine[part]} → ${young.machine[part]}`)
+  }
+  console.log(changeLines(compareRecords(old, young), words.includes('--all')).join('\n'))
+  return 0
+}
+
+async function list(): Promise<number> {
+  for (const name of tableNames()) console.log(`${name.padEnd(12)} ${(await loadTable(name)).title}`)
+  return 0
+}
+
+function help(table: Table): number {
+  console.log(`${table.name}: ${table.title}\n`)
+  for (const [section, text] of Object.entries(table.definitions)) console.log(`${section}\n  ${text}`)
+  console.log('\nparameters')
+  for (const [name, { value, quick, doc }] of Object.entries(table.parameters)) {
+    console.log(`  --${name} (${value}${quick === undefined ? '' : `; quick ${quick}`})  ${doc}`)
+  }
+  return 0
+}
+
+function usage(): number {
+  console.error(USAGE)
+  return 1
+}
+
+function say(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`)
+  else if (process.env.SKEIN_BENCH_TALK === '1') console.error(line)
+}

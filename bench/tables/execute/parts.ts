@@ -1,0 +1,57 @@
+/**
+ * Section `parts`: one call split into the six parts that the seed names.
+ *
+ * Each part is the span between two stamps of one clock; the row 'parts / whole' adds the six medians and the
+ * function's own and sets them against the median of the whole, and another row shows what the stamps cost.
+ */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { PartsOrder, PartsResult } from '../../contenders/parts.ts'
+import type { Condition } from '../../harness/conditions.ts'
+import { DIST_FOLDER } from '../../harness/place.ts'
+import { Samples } from '../../harness/rounds.ts'
+import type { Row } from '../../harness/table.ts'
+import type { Plan } from './plan.ts'
+
+const PARTS = [
+  '1 marshall arguments', '2 wait for the worker', '3 unmarshall arguments',
+  '4 marshall the result', '5 wait for the caller', '6 unmarshall the result',
+] as const
+
+/** The six parts under every condition. */
+export async function parts(plan: Plan): Promise<Row[]> {
+  const rows: Row[] = []
+  if (!plan.pools.includes('skein')) return rows
+  for (const condition of plan.conditions) rows.push(...(await partsUnder(plan, condition)))
+  return rows
+}
+
+async function partsUnder(plan: Plan, condition: Condition): Promise<Row[]> {
+  const samples = new Samples()
+  for (let round = 0; round < Math.max(3, Math.ceil(plan.rounds / 2)); round += 1) {
+    plan.context.say(`parts, ${condition.name}: process ${round + 1}`)
+    try {
+      samples.add('skein', figuresOf(await runParts(condition, { calls: plan.context.quick ? 500 : 5000, bytes: 100, spin: condition.spin })))
+    } catch (error) {
+      plan.context.skip(`parts, ${condition.name}`, String((error as { stderr?: string }).stderr ?? error).slice(0, 300))
+      return []
+    }
+  }
+  const shape = { section: 'parts', condition: condition.name, threads: 1, unit: 'µs', better: 'lower' } as const
+  return [
+    ...[...PARTS, 'the function itself', 'whole', 'whole without stamps'].flatMap((row) => samples.rows({ ...shape, row, figure: row })),
+    ...samples.rows({ ...shape, row: 'parts / whole', figure: 'sum', unit: '×' }),
+  ]
+}
+
+function figuresOf({ partsUs, functionUs, wholeUs, plainUs }: PartsResult): Record<string, number> {
+  const named = Object.fromEntries(PARTS.map((part, index) => [part, partsUs[index]!]))
+  const sum = partsUs.reduce((total, part) => total + part, functionUs)
+  return { ...named, 'the function itself': functionUs, whole: wholeUs, 'whole without stamps': plainUs, sum: sum / wholeUs }
+}
+
+async function runParts(condition: Condition, order: PartsOrder): Promise<PartsResult> {
+  const [command, ...words] = [...condition.prefix, process.execPath, `${DIST_FOLDER}/contenders/parts.js`, JSON.stringify(order)]
+  const { stdout } = await promisify(execFile)(command!, words)
+  return JSON.parse(stdout) as PartsResult
+}

@@ -1,0 +1,52 @@
+/**
+ * What the sections of `execute` share: who takes part, under what, how often.
+ *
+ * Parsed once from the parameters; sections get it complete.
+ */
+import { type Condition, conditions } from '../../harness/conditions.ts'
+import type { Context } from '../../harness/table.ts'
+
+/** The run, as every section needs it. */
+export interface Plan {
+  readonly context: Context
+  /** Pools that take part, Skein first. */
+  readonly pools: readonly string[]
+  readonly conditions: readonly Condition[]
+  readonly rounds: number
+  readonly sliceMs: number
+}
+
+/** All pools of the table, in the order of its rows. */
+export const POOLS: readonly string[] = [
+  'skein',
+  'piscina',
+  'piscina-no-atomics',
+  'piscina-default',
+  'tinypool',
+  'workerpool',
+  'poolifier',
+  'postMessage',
+]
+
+/** Read the plan from the parameters. */
+export function planOf(context: Context): Plan {
+  const wanted = context.text('contenders')
+  const names = context.text('conditions')
+  const pools = wanted === 'all' ? POOLS : wanted.split(',')
+  const skipOnce = once(context.skip)
+  const found = conditions(skipOnce).filter(({ name }) => names === 'all' || names.split(',').includes(name))
+  return { context: { ...context, skip: skipOnce }, pools, conditions: found, rounds: context.number('rounds'), sliceMs: context.number('slice-ms') }
+}
+
+/** The condition that sections with one condition only are measured under. */
+export function mainCondition(plan: Plan): Condition {
+  return plan.conditions[0] ?? { name: 'unpinned', spin: true, prefix: [] }
+}
+
+function once(skip: Context['skip']): Context['skip'] {
+  const told = new Set<string>()
+  return (what, why) => {
+    if (!told.has(what)) skip(what, why)
+    told.add(what)
+  }
+}
