@@ -1,16 +1,20 @@
 /**
  * The functions of the native core as crates/node exports them.
  *
- * Those above the first gap run for every task: small integers in, a small integer out, everything else through
- * the two scratch buffers given to `open` (see layout.ts). The docs of each stand beside its Rust code.
+ * Those above the first gap run for every task: what they take and give lies in the words of the two scratch
+ * buffers given to `open` (see layout.ts). The docs of each stand beside its Rust code.
  */
 
 /** See the module's text; refusals are the negative numbers in layout.ts. */
 export interface Binding {
-  submit(zone: number, fn: number, length: number, call: number): number
-  step(token: number, status: number, length: number): number
-  complete(token: number, status: number, length: number): void
-  drain(): number
+  /** Given: zone, function, length, call. Outcome: 0 or a refusal. */
+  submit(): void
+  /** Given: token, status, length. Found: a kind of step. */
+  step(): void
+  /** Given: token, status, length. */
+  complete(): void
+  /** Found: a count of records. */
+  drain(): void
   drained(): void
 
   version(): string

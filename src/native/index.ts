@@ -12,7 +12,9 @@ import { loadBinding } from './load.ts'
 
 export type { Binding } from './binding.ts'
 export { NativeError, type NativeCodes } from './errors.ts'
-export { Flag, HEADER_BYTES, Mail, NO_TOKEN, RECORD_BYTES, Refused, Status, Step, Table } from './layout.ts'
+export {
+  Ended, FOUND, Flag, Given, HEADER_BYTES, Mail, NO_TOKEN, OUTCOME, RECORD_BYTES, Refused, Status, Step, Table,
+} from './layout.ts'
 
 /** The core. Loading this module loads it, or throws a {@link NativeError}. */
 export const native: Binding = theOne(loadBinding() as Binding)

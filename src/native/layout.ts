@@ -4,7 +4,16 @@
  * The same constants stand in crates/node/src/calls.rs and registry.rs and crates/port/src/task.rs.
  */
 
-/** Bytes before the data of a step, and before the first record of a drain. */
+/** Words of the out scratch that carry what a call is given: zone, function, length, call. */
+export const Given = { zone: 0, fn: 1, length: 2, call: 3 } as const
+/** The same words where a task ends: token, status, length. */
+export const Ended = { token: 0, status: 1, length: 2 } as const
+/** Word of the out scratch for the outcome of `submit`, signed. */
+export const OUTCOME = 4
+/** Word of the inbound scratch for the kind that `step` found and the count of `drain`. */
+export const FOUND = 5
+
+/** Bytes of either scratch before its data: of a step, a result, a call's arguments, the records of a drain. */
 export const HEADER_BYTES = 64
 /** Bytes before the data of a drained record: call, status, length, large. */
 export const RECORD_BYTES = 16

@@ -7,7 +7,7 @@
  */
 import { isMainThread } from 'node:worker_threads'
 import { assert } from '../base/index.ts'
-import { Flag, HEADER_BYTES, Mail, RECORD_BYTES, Status, native } from '../native/index.ts'
+import { FOUND, Flag, HEADER_BYTES, Mail, RECORD_BYTES, Status, native } from '../native/index.ts'
 import { FrameWriter, readFrame } from '../transport/index.ts'
 
 /** Bytes of each scratch: a batch of some thousand small results; larger values take a path of their own. */
@@ -30,6 +30,8 @@ export class Port {
   readonly inbound = new Uint8Array(SCRATCH_BYTES)
   /** The same memory as words. */
   readonly words = new Uint32Array(this.inbound.buffer)
+  /** The out scratch as words: what calls into the core are given. */
+  readonly given = new Int32Array(this.out.buffer)
   readonly writer = new FrameWriter(this.out)
   /** Takes tasks, in the worker of a zone. */
   pump: (() => void) | undefined
@@ -67,15 +69,15 @@ export class Port {
   }
 
   /**
-   * Write a value into the out scratch. Returns its length, or -1 when it did not fit: then `writer.overflow`
+   * Write a value into the out scratch, after its header. Returns its length, or -1 when it did not fit: then `writer.overflow`
    * has the frame.
    * @throws {TransportError} when it cannot be carried.
    */
   write(value: unknown): number {
     const writer = this.writer
-    const length = writer.write(value, 0)
+    const end = writer.write(value, HEADER_BYTES)
     if (writer.attachments.length > 0) this.#attach()
-    return length
+    return end < 0 ? end : end - HEADER_BYTES
   }
 
   /**
@@ -85,7 +87,7 @@ export class Port {
   frame(value: unknown): Uint8Array {
     const length = this.write(value)
     const overflow = this.writer.overflow
-    if (length >= 0) return this.out.slice(0, length)
+    if (length >= 0) return this.out.slice(HEADER_BYTES, HEADER_BYTES + length)
     assert(overflow !== undefined, 'a frame that did not fit is in overflow')
     return overflow
   }
@@ -97,7 +99,8 @@ export class Port {
 
   #drain(): void {
     for (;;) {
-      const count = native.drain()
+      native.drain()
+      const count = this.words[FOUND] as number
       const flags = this.words[0] as number
       this.settlesAttachments = (flags & Flag.attachments) !== 0
       if (count > 0) this.#settle(count)

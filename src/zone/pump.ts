@@ -5,7 +5,7 @@
  * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a promise
  * leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
-import { HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
+import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
 import { functionByNumber, readFrame } from '../transport/index.ts'
 import type { Port } from './port.ts'
 import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
@@ -58,28 +58,21 @@ export class Pump {
   }
 
   #turn(): void {
-    const words = this.#port.words
-    let token = NO_TOKEN
-    let status: number = Status.done
-    let length = 0
+    const { words, given } = this.#port
+    given[Ended.token] = NO_TOKEN
     for (let left = TASKS_PER_TURN; ; left--) {
-      if (left === 0 && token !== NO_TOKEN) {
-        native.complete(token, status, length)
-        return
-      }
-      const kind = native.step(token, status, length)
-      token = NO_TOKEN
+      if (left <= 0 && given[Ended.token] !== NO_TASK) return native.complete()
+      native.step()
+      const kind = words[FOUND]
+      given[Ended.token] = NO_TOKEN
       if (kind === Step.nothing) return
       if (kind === Step.leave) return this.#onLeave()
-      if (kind === Step.broadcast) {
-        this.#broadcast()
-        return
-      }
-      const taken = words[2] as number
-      length = this.#start(taken)
-      if (length === ELSEWHERE) continue
-      token = taken
-      status = this.#status
+      if (kind === Step.broadcast) return this.#broadcast()
+      const token = words[2] as number
+      const length = this.#start(token)
+      given[Ended.token] = length === ELSEWHERE ? NO_TOKEN : token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
     }
   }
 
@@ -137,7 +130,13 @@ export class Pump {
   #settled(token: number, status: number, value: unknown): void {
     this.#started.delete(token)
     const length = this.#finish(token, status, value)
-    if (length !== ELSEWHERE) native.complete(token, this.#status, length)
+    if (length !== ELSEWHERE) {
+      const { given } = this.#port
+      given[Ended.token] = token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
+      native.complete()
+    }
     this.run()
   }
 
@@ -172,7 +171,7 @@ export class Pump {
     }
     const failed = (error: unknown): void => {
       const sent = this.#write(error)
-      const frame = sent >= 0 ? this.#port.out.subarray(0, sent) : (this.#port.writer.overflow ?? EMPTY)
+      const frame = sent >= 0 ? this.#port.out.subarray(HEADER_BYTES, HEADER_BYTES + sent) : (this.#port.writer.overflow ?? EMPTY)
       native.broadcastDone(Status.failed, frame)
       this.run()
     }
@@ -192,6 +191,9 @@ export class Pump {
     queueMicrotask(body)
   }
 }
+
+/** NO_TOKEN as the signed words have it. */
+const NO_TASK = NO_TOKEN | 0
 
 /** The result went another way, or has not come yet. */
 const ELSEWHERE = -1

@@ -6,7 +6,7 @@
  * never throw: what is wrong with a call is its promise's rejection.
  */
 import { assert } from '../base/index.ts'
-import { Mail, Refused, native } from '../native/index.ts'
+import { Given, Mail, OUTCOME, Refused, native } from '../native/index.ts'
 import { codeNumber, functionNumber, moduleFunctionNumber, callerFile } from '../transport/index.ts'
 import { type CallOptions, type CallZone, LimitedCall, PlainCall, ResultCall, ValueCall, failureOf } from './call.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
@@ -257,15 +257,26 @@ export class Zone {
     const port = this.#port
     const length = args.length === 0 ? 0 : port.write(args)
     const call = port.take(arrival)
-    const accepted =
-      length >= 0
-        ? native.submit(this.#handle, fn, length, call)
-        : native.submitLarge(this.#handle, fn, port.writer.overflow ?? EMPTY, call)
+    const accepted = length >= 0 ? this.#submit(fn, length, call) : this.#submitLarge(fn, call)
     if (accepted !== 0) {
       port.release(call)
       this.#accepted(accepted, length >= 0 ? length : (port.writer.overflow?.length ?? 0))
     }
     return call
+  }
+
+  #submit(fn: number, length: number, call: number): number {
+    const { given } = this.#port
+    given[Given.zone] = this.#handle
+    given[Given.fn] = fn
+    given[Given.length] = length
+    given[Given.call] = call
+    native.submit()
+    return given[OUTCOME] as number
+  }
+
+  #submitLarge(fn: number, call: number): number {
+    return native.submitLarge(this.#handle, fn, this.#port.writer.overflow ?? EMPTY, call)
   }
 
   #sendLimited(

@@ -1,10 +1,11 @@
 //! The functions that JavaScript calls for every task: submit, step, drain, complete.
 //!
-//! They take small integers and touch the scratch memory registered at `open`; none makes a JavaScript object.
-//! Records in the inbound scratch are little-endian 32-bit words, laid out as the constants here and in
-//! `src/native/layout.ts` say.
+//! They neither take nor return anything: small integers lie in the first words of the scratch memory that was
+//! registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument. The
+//! thread is found in a thread-local variable. None makes a JavaScript object. The layout stands in the constants
+//! here and in `src/native/layout.ts`.
 
-use std::ffi::c_void;
+use std::{cell::Cell, ffi::c_void, ptr};
 
 use napi_sys as sys;
 use skein_port::{Broadcast, Failure, Next, Refusal, Status, Task};
@@ -18,6 +19,13 @@ use crate::{
 pub const HEADER_BYTES: usize = 64;
 /// Bytes before the data of a drained record.
 const RECORD_BYTES: usize = 16;
+
+/// Words of the out scratch that carry what a call is given.
+const GIVEN: usize = 4;
+/// Word of the out scratch for the outcome of `submit`.
+const OUTCOME: usize = 4;
+/// Word of the inbound scratch for the kind that `step` found and the count of `drain`.
+const FOUND: usize = 5;
 
 /// `step` found nothing.
 const NOTHING: i32 = 0;
@@ -67,24 +75,40 @@ pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
     unsafe { (*data.cast::<*mut Thread>()).as_mut() }.ok_or_else(|| wrong("called before open"))
 }
 
-/// submit(zone, function, length, call): send the first `length` bytes of the out scratch as call number `call`.
-/// Returns 0, or why not, below 0.
-pub unsafe extern "C" fn submit(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: napi calls this with its environment and info, on the thread of the function's data.
-    let outcome = unsafe {
-        let arguments = Arguments::<4>::read(env, info);
-        thread(arguments.data).and_then(|thread| {
-            let (zone, function) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-            let (length, call) = (env.u32(arguments[2])?, env.u32(arguments[3])?);
-            let bytes = thread.out.read(length as usize).ok_or_else(|| wrong("length beyond the scratch"))?;
-            send(thread, zone, function, call, bytes)
-        })
-    };
-    match outcome {
-        Ok(number) => env.int(number),
-        Err(thrown) => env.throw(&thrown),
+thread_local! {
+    /// The port of this thread: a Node environment never changes threads, and a thread has one.
+    static HERE: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// This thread's port is open, or (null) closed.
+pub fn set_here(thread: *mut Thread) {
+    HERE.set(thread);
+}
+
+/// Run `body` with this thread and the words it was given; throw what it fails with.
+#[inline]
+fn hot(env: sys::napi_env, body: impl FnOnce(&mut Thread, [u32; GIVEN]) -> Outcome<()>) -> Value {
+    // SAFETY: set by open and reset before the thread is freed; only called by napi on this thread, and no
+    // reference to the thread outlives a call.
+    let Some(thread) = (unsafe { HERE.get().as_mut() }) else { return Env(env).throw(&wrong("called before open")) };
+    // SAFETY: JavaScript waits for this call.
+    let given = unsafe { thread.out.words() };
+    match body(thread, given) {
+        Ok(()) => ptr::null_mut(),
+        Err(thrown) => Env(env).throw(&thrown),
     }
+}
+
+/// submit(): zone, function, length, call. Send `length` bytes of the out scratch as call number `call`. The
+/// outcome word becomes 0, or why not, below 0.
+pub unsafe extern "C" fn submit(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    hot(env, |thread, [zone, function, length, call]| {
+        // SAFETY: JavaScript waits for this call.
+        let bytes = unsafe { thread.out.data(length as usize) }.ok_or_else(|| wrong("length beyond the scratch"))?;
+        let outcome = send(thread, zone, function, call, bytes)?;
+        thread.out.put(OUTCOME, outcome as u32);
+        Ok(())
+    })
 }
 
 /// submitLarge(zone, function, bytes, call): the same with bytes of their own.
@@ -133,41 +157,22 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     }
 }
 
-/// step(token, status, length): end the running task `token` (unless it is 0xffffffff) with the first `length`
-/// bytes of the out scratch, then take the next thing to do. Returns its kind; the inbound scratch tells the rest.
-pub unsafe extern "C" fn step(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit.
-    let outcome = unsafe {
-        let arguments = Arguments::<3>::read(env, info);
-        thread(arguments.data).and_then(|thread| {
-            let token = env.u32(arguments[0])?;
-            if token != u32::MAX {
-                end(thread, token, env.u32(arguments[1])?, env.u32(arguments[2])? as usize)?;
-            }
-            next(thread)
-        })
-    };
-    match outcome {
-        Ok(kind) => env.int(kind),
-        Err(thrown) => env.throw(&thrown),
-    }
+/// step(): token, status, length. End the running task `token` (unless it is 0xffffffff) with `length` bytes of the
+/// out scratch, then take the next thing to do: the found word becomes its kind.
+pub unsafe extern "C" fn step(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    hot(env, |thread, [token, status, length, _]| {
+        if token != u32::MAX {
+            end(thread, token, status, length as usize)?;
+        }
+        let kind = next(thread)?;
+        thread.inbound.put(FOUND, kind as u32);
+        Ok(())
+    })
 }
 
-/// complete(token, status, length): end a running task without taking another.
-pub unsafe extern "C" fn complete(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit.
-    let outcome = unsafe {
-        let arguments = Arguments::<3>::read(env, info);
-        thread(arguments.data).and_then(|thread| {
-            end(thread, env.u32(arguments[0])?, env.u32(arguments[1])?, env.u32(arguments[2])? as usize)
-        })
-    };
-    match outcome {
-        Ok(()) => env.undefined(),
-        Err(thrown) => env.throw(&thrown),
-    }
+/// complete(): token, status, length. End a running task without taking another.
+pub unsafe extern "C" fn complete(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    hot(env, |thread, [token, status, length, _]| end(thread, token, status, length as usize))
 }
 
 /// completeLarge(token, status, bytes): the same with bytes of their own.
@@ -191,7 +196,7 @@ pub unsafe extern "C" fn complete_large(env: sys::napi_env, info: sys::napi_call
 
 fn end(thread: &mut Thread, token: u32, status: u32, length: usize) -> Outcome<()> {
     // SAFETY: JavaScript waits for this call.
-    let bytes = unsafe { thread.out.read(length) }.ok_or_else(|| wrong("length beyond the scratch"))?;
+    let bytes = unsafe { thread.out.data(length) }.ok_or_else(|| wrong("length beyond the scratch"))?;
     finish(thread, token, status, bytes)
 }
 
@@ -292,19 +297,17 @@ const FLAG_MAIL: u32 = 1;
 /// Flag of a drain: say `drained` when the results have been read.
 const FLAG_ATTACHMENTS: u32 = 2;
 
-/// drain(): write as many results as fit into the inbound scratch, and flags into its first word. Returns how
-/// many.
-pub unsafe extern "C" fn drain(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit.
-    let outcome = unsafe { thread(Arguments::<0>::read(env, info).data).map(drain_into) };
-    match outcome {
-        Ok(count) => env.int(count),
-        Err(thrown) => env.throw(&thrown),
-    }
+/// drain(): write as many results as fit into the inbound scratch, flags into its first word, and their number
+/// into the found word.
+pub unsafe extern "C" fn drain(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    hot(env, |thread, _| {
+        let count = drain_into(thread);
+        thread.inbound.put(FOUND, count);
+        Ok(())
+    })
 }
 
-fn drain_into(thread: &mut Thread) -> i32 {
+fn drain_into(thread: &mut Thread) -> u32 {
     // SAFETY: as in next.
     let memory = unsafe { thread.inbound.write() };
     let (mut count, mut at) = (0, HEADER_BYTES);

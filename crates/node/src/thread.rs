@@ -17,6 +17,7 @@ use napi_sys as sys;
 use skein_port::{Broadcast, Desk, Spin, Worker, Zone};
 
 use crate::{
+    calls::{self, HEADER_BYTES},
     js::{Env, Value},
     registry,
     uv::{self, Handles},
@@ -45,14 +46,35 @@ impl Scratch {
         self.len
     }
 
-    /// The first `length` bytes; `None` when there are fewer.
+    /// The first words.
+    ///
+    /// # Safety
+    ///
+    /// The thread's JavaScript does not run during the call.
+    #[inline]
+    pub unsafe fn words<const N: usize>(self) -> [u32; N] {
+        // SAFETY: `open` has refused anything shorter than the header; any alignment is read.
+        unsafe { self.data.cast::<[u32; N]>().read_unaligned() }
+    }
+
+    /// Write the word with that index, which lies in the header.
+    #[inline]
+    pub fn put(self, index: usize, word: u32) {
+        debug_assert!(index * 4 < HEADER_BYTES);
+        // SAFETY: within the header, see words; JavaScript waits for the call that writes.
+        unsafe { self.data.cast::<u32>().add(index).write_unaligned(word) };
+    }
+
+    /// `length` bytes after the header; `None` when there are fewer.
     ///
     /// # Safety
     ///
     /// The thread's JavaScript does not run while the slice is in use.
-    pub unsafe fn read<'a>(self, length: usize) -> Option<&'a [u8]> {
+    #[inline]
+    pub unsafe fn data<'a>(self, length: usize) -> Option<&'a [u8]> {
         // SAFETY: within the registered memory, which is never written but by this thread.
-        (length <= self.len).then(|| unsafe { std::slice::from_raw_parts(self.data, length) })
+        (length <= self.len - HEADER_BYTES)
+            .then(|| unsafe { std::slice::from_raw_parts(self.data.add(HEADER_BYTES), length) })
     }
 
     /// All of it, to write to.
@@ -149,6 +171,7 @@ impl Thread {
                 idling: false,
                 leaving: false,
             });
+            calls::set_here(thread);
             sys::napi_add_env_cleanup_hook(env.0, Some(close), thread.cast());
         }
         thread
@@ -356,6 +379,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     let mut thread = unsafe { Box::from_raw(data.cast::<Thread>()) };
     // SAFETY: hooks run before instance data is freed; a call that comes after this one finds no thread.
     unsafe { thread.cell.write(ptr::null_mut()) };
+    calls::set_here(ptr::null_mut());
     thread.wake_up();
     thread.desk.close();
     if let Some(worker) = thread.worker.take() {
