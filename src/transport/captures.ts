@@ -1,10 +1,10 @@
 /**
- * Reads the source text of one function: which names it takes from outside, and what else ties it to its place.
+ * Reads the source text of one function: which names it takes from outside, what else ties it to its place.
  *
- * A real parser (acorn) and the scoping rules of the language, nothing guessed from strings. It knows only the
- * text: whether a free name is a global, an import or a variable of the code around it is settled by origin.ts,
- * which sees the real scopes. The parser is loaded on first use, so threads that only run functions never pay
- * for it.
+ * A real parser (acorn) and the scoping rules of the language, nothing guessed from strings. It knows only
+ * the text: whether a free name is a global, an import or a variable of the code around it is settled by
+ * origin.ts, which sees the real scopes. The parser is loaded on first use, so threads that only run
+ * functions never pay for it.
  */
 import { createRequire } from 'node:module'
 import type { parse as Parse } from 'acorn'
@@ -17,7 +17,7 @@ export interface FreeName {
 
 /** What the text of a function says about it. */
 export interface FunctionText {
-  /** The text to compile: as long as the original, line for line, with `import.meta` made a plain name. */
+  /** The text to compile: the original line for line, with `import.meta` made a plain name. */
   readonly code: string
   /** `method` and accessor texts stand in an object literal, every other is an expression. */
   readonly form: 'expression' | 'method'
@@ -76,7 +76,7 @@ export function readFunctionText(text: string): FunctionText {
   const edits = scan.metas.map((meta) => ({ start: meta.start - shift, end: meta.end - shift }))
   const metaName = edits.length === 0 ? undefined : unusedName(text)
   let code = text
-  for (const edit of edits) code = replaced(code, edit.start, edit.end, metaName as string)
+  for (const edit of edits.reverse()) code = replaced(code, edit.start, edit.end, metaName as string)
   if (key !== undefined) code = replaced(code, key.start - shift, key.end - shift, METHOD_NAME)
   return {
     code,
@@ -92,7 +92,7 @@ export function readFunctionText(text: string): FunctionText {
   }
 }
 
-/** Stands for a computed or private key of a method: no longer than the shortest of those. */
+/** Stands for a computed or private key of a method; no longer than the shortest of those. */
 const METHOD_NAME = '_m'
 /** As long as `import.meta`, so that columns stay what they were. */
 const META_NAMES = ['$importMeta', '$$importmet', '$_importMet', '$__importMe']
@@ -107,14 +107,19 @@ interface ParsedFunction {
 
 function parseFunction(text: string): ParsedFunction {
   try {
-    const body = parseSource(`(${text}\n)`).body as SyntaxNode[]
-    const node = body[0].expression as SyntaxNode
-    return { node, form: 'expression', shift: 1, key: undefined }
+    const before = '(function(){(' // Inside a function, where the text may say new.target.
+    const node = firstExpression(firstExpression(parseSource(`${before}${text}\n)})`)).body as SyntaxNode)
+    if (!node.type.includes('Function')) throw new SyntaxError(`${node.type} where a function should be`)
+    return { node, form: 'expression', shift: before.length, key: undefined }
   } catch (error) {
     const method = parseMethod(text)
     if (method === undefined) throw error
     return method
   }
+}
+
+function firstExpression(block: SyntaxNode): SyntaxNode {
+  return (block.body as SyntaxNode[])[0].expression as SyntaxNode
 }
 
 function parseMethod(text: string): ParsedFunction | undefined {
@@ -125,15 +130,19 @@ function parseMethod(text: string): ParsedFunction | undefined {
   } catch {
     return undefined
   }
-  const made = ((tree.body as SyntaxNode[])[0].expression as SyntaxNode).body as SyntaxNode
-  const member = (made.body as SyntaxNode[])[0]
-  if (member?.type !== 'MethodDefinition') return undefined
+  const made = firstExpression(tree)
+  const members = made.type === 'ClassExpression' ? (made.body as SyntaxNode).body as SyntaxNode[] : []
+  const member = members[0]
+  if (members.length !== 1 || member?.type !== 'MethodDefinition') return undefined
   const key = member.key as SyntaxNode
-  const open = member.computed === true ? text.lastIndexOf('[', key.start - before.length - 1) + before.length : key.start
-  const close = member.computed === true ? text.indexOf(']', key.end - before.length) + before.length + 1 : key.end
-  const replace = member.computed === true || key.type === 'PrivateIdentifier'
   const node = member.value as SyntaxNode
-  return { node, form: 'method', shift: before.length, key: replace ? { start: open, end: close } : undefined }
+  const shift = before.length
+  if (member.computed === true) {
+    const start = text.lastIndexOf('[', key.start - shift - 1) + shift
+    const end = text.indexOf(']', key.end - shift) + shift + 1
+    return { node, form: 'method', shift, key: { start, end } }
+  }
+  return { node, form: 'method', shift, key: key.type === 'PrivateIdentifier' ? key : undefined }
 }
 
 /** The engine locates every function but an arrow at the parenthesis that opens its parameters. */
@@ -146,10 +155,11 @@ function parenthesisOf(
   return node.start === shift ? text.indexOf('(') : node.start - shift
 }
 
-/** `text` with [start, end) replaced by `name`, padded to the same length with its line breaks kept. */
+/** `text` with [start, end) replaced by `name`: as many lines, and on one line as many columns. */
 function replaced(text: string, start: number, end: number, name: string): string {
-  const rest = text.slice(start + name.length, end).replace(/[^\n\r\u2028\u2029]/g, ' ')
-  return text.slice(0, start) + name.slice(0, end - start) + rest + text.slice(end)
+  const breaks = text.slice(start, end).match(/\r\n|[\n\r\u2028\u2029]/g)
+  const filled = breaks === null ? name.padEnd(end - start) : name + breaks.join('')
+  return text.slice(0, start) + filled + text.slice(end)
 }
 
 function unusedName(text: string): string {
@@ -217,7 +227,7 @@ class Scan {
     for (const statement of statements) this.#visit(statement, scope)
   }
 
-  /** The default values and computed keys inside a pattern are expressions; the names it binds are not uses. */
+  /** Default values and computed keys inside a pattern are expressions; the names it binds are not uses. */
   #pattern(node: SyntaxNode, scope: Scope): void {
     if (node.type === 'Identifier') return
     if (node.type === 'AssignmentPattern') {
@@ -263,7 +273,8 @@ class Scan {
   }
 
   readonly #walker: Walker = {
-    function: (node, scope) => this.function(node, scope, node.type === 'ArrowFunctionExpression' && this.#outer),
+    function: (node, scope) =>
+      this.function(node, scope, node.type === 'ArrowFunctionExpression' && this.#outer),
     visit: (node, scope) => this.#visit(node, scope),
     children: (node, scope) => this.#children(node, scope),
     block: (statements, scope) => this.#block(statements, scope),
@@ -374,8 +385,8 @@ function classBody(walk: Walker, node: SyntaxNode, scope: Scope): void {
   if (isNode(node.superClass)) walk.visit(node.superClass, inner)
   const members = (node.body as SyntaxNode).body as SyntaxNode[]
   for (const member of members) {
-    const key = member.key
-    if (isNode(key) && key.type === 'PrivateIdentifier') walk.found.privateDeclared.add(`#${key.name as string}`)
+    const key = member.key as SyntaxNode | undefined
+    if (key?.type === 'PrivateIdentifier') walk.found.privateDeclared.add(`#${key.name as string}`)
   }
   for (const member of members) {
     if (member.computed === true) walk.visit(member.key as SyntaxNode, inner)

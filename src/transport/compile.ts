@@ -123,7 +123,7 @@ function codeFunction(code: string, file: string): Function {
     // Scripts have no require of their own; as with `node -e`, it is a global while nobody else defined one.
     if (/\brequire\b/.test(code) && !Object.hasOwn(globalThis, 'require')) {
       const value = requireOf(file)
-      Object.defineProperty(globalThis, 'require', { value, configurable: true, writable: true, enumerable: false })
+      Object.defineProperty(globalThis, 'require', { value, configurable: true, writable: true })
     }
     return script.runInThisContext() as unknown
   }
@@ -134,16 +134,24 @@ async function exportedFunction(module: string, name: string, from: string | und
   try {
     space = await (from === undefined ? import(module) : importerOf(from)(module)) as typeof space
   } catch (error) {
-    throw new FunctionError('FUNCTION_MODULE', { module, reason: messageOf(error) }, { cause: error })
+    throw new FunctionError('FUNCTION_MODULE', { module, reason: reasonOf(error, module) }, { cause: error })
   }
   let { owner, value } = member(space, name)
   if (value === undefined && isObject(space.default)) ({ owner, value } = member(space.default, name))
-  if (typeof value === 'function') return owner === space || owner === space.default ? value : value.bind(owner) as Function
+  if (typeof value === 'function') {
+    return owner === space || owner === space.default ? value : value.bind(owner) as Function
+  }
   if (value === undefined) {
     const exports = Object.keys(space).filter((key) => key !== 'module.exports').slice(0, EXPORTS_SHOWN_MAX)
     throw new FunctionError('FUNCTION_EXPORT_MISSING', { module, export: name, exports })
   }
   throw new FunctionError('FUNCTION_EXPORT_KIND', { module, export: name, received: shown(value) })
+}
+
+/** Node's sentence would name this file as the one that imports. */
+function reasonOf(error: unknown, module: string): string {
+  const { code, url } = Object(error) as { code?: unknown; url?: unknown }
+  return code === 'ERR_MODULE_NOT_FOUND' && url === module ? 'there is no such file' : messageOf(error)
 }
 
 /** How many exports an error lists. */
@@ -214,7 +222,8 @@ function givenValue(name: Given, file: string): unknown {
     case '__dirname':
       return dirname(pathOf(file))
     case '__name': // Compilers call it to keep the names of functions inside.
-      return (target: Function, value: string) => Object.defineProperty(target, 'name', { value, configurable: true })
+      return (target: Function, value: string) =>
+        Object.defineProperty(target, 'name', { value, configurable: true })
     case 'import.meta':
       return metaOf(file)
   }

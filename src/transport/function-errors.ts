@@ -55,7 +55,12 @@ export interface FunctionCodes {
   /** The module could not be loaded; `cause` says why. */
   FUNCTION_MODULE: { readonly module: string; readonly reason: string }
   /** The module has no such export. */
-  FUNCTION_EXPORT_MISSING: { readonly module: string; readonly export: string; readonly exports: readonly string[] }
+  FUNCTION_EXPORT_MISSING: {
+    readonly module: string
+    readonly export: string
+    /** What it does export. */
+    readonly exports: readonly string[]
+  }
   /** The export is not a function. */
   FUNCTION_EXPORT_KIND: { readonly module: string; readonly export: string; readonly received: string }
   /** Code that does not parse; `cause` is the SyntaxError. */
@@ -77,23 +82,30 @@ export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCode
 
 const sentences: Sentences<FunctionCodes> = {
   FUNCTION_CAPTURES: (f) =>
-    `${named(f)} uses ${f.captured.length === 1 ? 'a variable' : 'variables'} from outside itself, which cannot ` +
-    `travel to another thread: ${f.captured.map(capturedText).join(', ')}. ${advice(f.captured)}`,
-  FUNCTION_NATIVE: (f) => `${named(f)} has no JavaScript source, so it cannot travel to another thread; ` +
+    `${named(f)} uses ${f.captured.length === 1 ? 'a variable' : 'variables'} from outside itself, which ` +
+    `cannot travel to another thread: ${f.captured.map(capturedText).join(', ')}. ${advice(f.captured)}`,
+  FUNCTION_NATIVE: (f) =>
+    `${named(f)} has no JavaScript source, so it cannot travel to another thread; ` +
     'wrap it: (...args) => name(...args)',
-  FUNCTION_BOUND: (f) => `${named(f)} was made by bind(); what it is bound to cannot travel to another thread: ` +
+  FUNCTION_BOUND: (f) =>
+    `${named(f)} was made by bind(); what it is bound to cannot travel to another thread: ` +
     'pass those values as arguments',
-  FUNCTION_CLASS: (f) => `${named(f)} is a class and cannot travel as a function: register it for its objects to ` +
-    'travel, or send a function that makes them',
-  FUNCTION_OUTER_THIS: (f) => `${named(f)} uses the ${f.word} of the function around it, which cannot travel to ` +
-    'another thread: pass it as an argument',
+  FUNCTION_CLASS: (f) =>
+    `${named(f)} is a class and cannot travel as a function: register it for its objects to travel, ` +
+    'or send a function that makes them',
+  FUNCTION_OUTER_THIS: (f) =>
+    `${named(f)} uses the ${f.word} of the function around it, which cannot travel to another thread: ` +
+    'pass it as an argument',
   FUNCTION_SUPER: (f) => `${named(f)} uses super, which exists only in its class: send a plain function`,
-  FUNCTION_PRIVATE: (f) => `${named(f)} uses ${f.names.join(', ')}, private to its class: send a plain function`,
+  FUNCTION_PRIVATE: (f) =>
+    `${named(f)} uses ${f.names.join(', ')}, private to its class: send a plain function`,
   FUNCTION_SYNTAX: (f) => `the source of ${named(f)} cannot be read: ${f.reason}`,
-  FUNCTION_ORIGIN: (f) => `${named(f)} uses ${f.word}, but this process runs without the inspector, so the file it ` +
-    'was written in is unknown: move it into a module and execute that',
-  FUNCTION_TABLE_FULL: (f) => `no room for another function (${f.what}): functions are kept for the life of the ` +
-    'process; send values as arguments instead of making new source text for each call',
+  FUNCTION_ORIGIN: (f) =>
+    `${named(f)} uses ${f.word}, but this process runs without the inspector, so the file it was written ` +
+    'in is unknown: move it into a module and execute that',
+  FUNCTION_TABLE_FULL: (f) =>
+    `no room for another function (${f.what}): functions are kept for the life of the process; ` +
+    'send values as arguments instead of making new source text for each call',
   FUNCTION_UNKNOWN: (f) => `no function has the number ${f.number}`,
   FUNCTION_MODULE_NAME: (f) => `module ${f.module}: ${f.reason}`,
   FUNCTION_MODULE: (f) => `module ${f.module} cannot be loaded: ${f.reason}`,
@@ -106,7 +118,7 @@ const sentences: Sentences<FunctionCodes> = {
 function named(place: FunctionPlace): string {
   const name = place.name === '' ? 'an anonymous function' : `function ${place.name}`
   if (place.file === '') return name
-  return place.line === 0 ? `${name} (${place.file})` : `${name} (${place.file}:${place.line}:${place.column})`
+  return `${name} (${place.file}${place.line === 0 ? '' : `:${place.line}:${place.column}`})`
 }
 
 function capturedText(captured: Captured): string {

@@ -3,7 +3,7 @@
  *
  * A number stands for one text (source, place, what it is given), so it means the same in every thread and is
  * never given twice. Refusing happens here, in the thread that sends, before anything is sent. What is
- * deliberately absent: captured values. They would be copies, and a copy of a variable is a different variable.
+ * deliberately absent: captured values. They would be copies, and a copy of a variable is another variable.
  */
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -22,10 +22,10 @@ export interface FunctionTable {
   /** The text of a number; `undefined` when no thread numbered it. */
   interned(number: number): string | undefined
   /**
-   * Where `fn` was written, as one number that no other function text in this thread has: script and position.
-   * Below 0 when unknown. Absent where the native core is: then functions are told apart by their text.
+   * Where `fn` was written, as one number that no other function text in this thread has: script and
+   * position. Below 0 when unknown: then, as without this, functions are told apart by their text.
    */
-  placeOf?(fn: Function): number
+  readonly placeOf?: ((fn: Function) => number) | undefined
 }
 
 /** Places and texts remembered per thread; more than a program has unless it makes code endlessly. */
@@ -41,7 +41,7 @@ const numberOfPlace = new Map<number, number>()
 const numberOfText = new Map<string, number>()
 let functionsOf: (Function | undefined)[] = []
 
-// A function that was recognised by identity is one that its program keeps, so this holds nothing alive for long.
+// A function recognised by identity is one that its program keeps: this holds nothing alive for long.
 let lastFunction: Function | undefined
 let lastNumber = 0
 let rememberIn = REMEMBER_EACH
@@ -49,7 +49,7 @@ let rememberIn = REMEMBER_EACH
 /** Use `next` for numbering from now on; forgets what this thread numbered before. @internal */
 export function setFunctionTable(next: FunctionTable): void {
   table = next
-  placeOf = next.placeOf?.bind(next)
+  placeOf = next.placeOf
   numberOfPlace.clear()
   numberOfText.clear()
   absolute.clear()
@@ -76,16 +76,17 @@ export function functionNumber(fn: Function): number {
  * The function of a number, compiled in this thread when it is first asked for. An export of a module is a
  * promise until its module has been imported, and the function itself from then on.
  * @throws {FunctionError} `FUNCTION_UNKNOWN`; `FUNCTION_SYNTAX` or `FUNCTION_CODE` when this thread's engine
- * refuses the text. A promise rejects with `FUNCTION_MODULE`, `FUNCTION_EXPORT_MISSING`, `FUNCTION_EXPORT_KIND`.
+ * refuses the text. A promise rejects with `FUNCTION_MODULE`, `FUNCTION_EXPORT_MISSING` or
+ * `FUNCTION_EXPORT_KIND`.
  */
 export function functionByNumber(number: number): Function | Promise<Function> {
   return functionsOf[number] ?? firstFunction(number)
 }
 
 /**
- * The number of an export of a module. `name` may be `default` and may name a member of an export (`api.score`),
- * which is then called on its owner. A module is an absolute URL or path; relative and bare names need `from`,
- * the URL or path of the file they are written in, and are resolved as an `import()` there.
+ * The number of an export of a module. `name` may be `default` and may name a member of an export
+ * (`api.score`), which is then called on its owner. A module is an absolute URL or path; relative and bare
+ * names need `from`, the URL or path of the file they stand in, and are resolved as an `import()` there.
  * @throws {FunctionError} `FUNCTION_MODULE_NAME`, `FUNCTION_TABLE_FULL`.
  */
 export function moduleFunctionNumber(module: string | URL, name: string, from?: string): number {
@@ -100,8 +101,8 @@ export function moduleFunctionNumber(module: string | URL, name: string, from?: 
 }
 
 /**
- * The number of a piece of code, run as a script: what it declares at its top stays in the thread that runs it.
- * `file` names it in stack traces and is what its `import()` and `require` are relative to.
+ * The number of a piece of code, run as a script: what it declares at its top stays in the thread that runs
+ * it. `file` names it in stack traces and is what its `import()` and `require` are relative to.
  * @throws {FunctionError} `FUNCTION_CODE` when it does not parse; `FUNCTION_TABLE_FULL`.
  */
 export function codeNumber(code: string, file: string): number {
@@ -116,8 +117,8 @@ export function codeNumber(code: string, file: string): number {
 }
 
 /**
- * The file of the code that called `above`, as its stack shows it; '' when it has none. For resolving the names
- * of modules where they were written. Costs about a microsecond.
+ * The file of the code that called `above`, as its stack shows it; '' when it has none. For resolving the
+ * names of modules where they were written. Costs about a microsecond.
  */
 export function callerFile(above: Function): string {
   const { prepareStackTrace, stackTraceLimit } = Error
@@ -159,32 +160,27 @@ function firstFunction(number: number): Function | Promise<Function> {
   if (key === undefined) throw new FunctionError('FUNCTION_UNKNOWN', { number })
   const made = compileKey(key)
   if (typeof made === 'function') functionsOf[number] = made
-  else made.then((fn) => { functionsOf[number] = fn }, () => {}) // Whoever asked gets the error; the next may retry.
+  // Whoever asked gets the error, and the next may try again.
+  else made.then((fn) => { functionsOf[number] = fn }, () => {})
   return made
 }
 
 /** A function object not seen before: by its place, else by its text, else by reading it. */
 function freshNumber(fn: Function): number {
-  if (placeOf !== undefined) {
-    const place = placeOf(fn)
-    const known = place < 0 ? undefined : numberOfPlace.get(place)
-    if (known !== undefined) return known
-    const { number, shared } = read(fn, textOf(fn))
-    if (place >= 0 && shared) remember(numberOfPlace, place, number)
-    else numberOf.set(fn, number)
-    return number
-  }
-  const text = textOf(fn)
-  const known = numberOfText.get(text)
+  const place = placeOf === undefined ? -1 : placeOf(fn)
+  const text = place < 0 ? textOf(fn) : ''
+  const known = place < 0 ? numberOfText.get(text) : numberOfPlace.get(place)
   if (known !== undefined) {
+    // Remembering costs more than asking again, so it is done for the objects that come back.
     if (--rememberIn === 0) {
       rememberIn = REMEMBER_EACH
       numberOf.set(fn, known)
     }
     return known
   }
-  const { number, placeless } = read(fn, text)
-  if (placeless) remember(numberOfText, text, number)
+  const { number, shared, placeless } = read(fn, place < 0 ? text : textOf(fn))
+  if (place >= 0 && shared) remember(numberOfPlace, place, number)
+  else if (place < 0 && placeless) remember(numberOfText, text, number)
   numberOf.set(fn, number)
   return number
 }
@@ -218,7 +214,7 @@ function read(fn: Function, text: string): Read {
   refuseTextless(fn, text)
   const parsed = parsedText(fn, text)
   const origin = originOf(fn, parsed.free.map((each) => each.name))
-  const start = startOf(parsed.code, parsed.located, origin)
+  const start = startOf(text, parsed.located, origin)
   const place: FunctionPlace = placeAt(fn, origin, start, 0, text)
   refuseTied(parsed, place)
   const bindings = origin?.bindings ?? new Map<string, Binding>()
@@ -259,7 +255,10 @@ function refuseTextless(fn: Function, text: string): void {
 }
 
 function parsedText(fn: Function, text: string): FunctionText {
-  const place = (): FunctionPlace => placeAt(fn, originOf(fn, []), { line: 0, column: 0 }, 0, '')
+  const place = (): FunctionPlace => {
+    const origin = originOf(fn, [])
+    return placeAt(fn, origin, origin ?? { line: 0, column: 0 }, 0, '')
+  }
   if (/^class\b/.test(text)) throw new FunctionError('FUNCTION_CLASS', place())
   try {
     return readFunctionText(text)
@@ -292,7 +291,8 @@ function refusePlaceless(
 const GIVEN: ReadonlySet<string> = new Set<Given>(['require', '__filename', '__dirname', '__name'])
 
 function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, Binding>): Given[] {
-  const given = parsed.free.map((each) => each.name).filter((name) => GIVEN.has(name) && isGiven(name, bindings))
+  const names = parsed.free.map((each) => each.name)
+  const given = names.filter((name) => GIVEN.has(name) && isGiven(name, bindings))
   if (parsed.metaName !== undefined) given.push('import.meta')
   return given as Given[]
 }

@@ -2,9 +2,9 @@
  * Where a function was written and which variables around it are real: asked of the engine's own inspector.
  *
  * The inspector session lives for one question and is closed before the answer is used, so no debugger stays
- * active. A question costs about a millisecond; finding the file of a script that is nowhere on the calling
- * stack costs more, once per script. Without an inspector (a build or a permission that lacks it) the answer is
- * `undefined` and functions that depend on their place are refused.
+ * active. A question costs about half a millisecond; finding the file of a script that is nowhere on the
+ * calling stack costs more, once per script. Without an inspector (a build or a permission that lacks it) the
+ * answer is `undefined` and functions that depend on their place are refused.
  */
 import { fileURLToPath } from 'node:url'
 import { dirname } from 'node:path'
@@ -12,7 +12,10 @@ import type { Session } from 'node:inspector'
 
 /** How a name that a function takes from outside is bound there. */
 export interface Binding {
-  /** `self` holds the function itself, `global` what the global of that name holds, `node` Node's own value. */
+  /**
+   * `self`: the function itself; `global`: what the global of that name holds; `node`: what Node gives each
+   * file under that name; `helper`: a compiler's.
+   */
   readonly holds: 'self' | 'global' | 'node' | 'helper' | 'other'
   /** It exists once per script, so every function made at the same place sees the same variable. */
   readonly once: boolean
@@ -31,7 +34,7 @@ export interface Origin {
   readonly bindings: ReadonlyMap<string, Binding>
 }
 
-/** Scripts whose files are remembered per thread; more than any program loads unless it makes code endlessly. */
+/** Scripts whose files are remembered per thread: more than a program has unless it makes code endlessly. */
 const FILES_MAX = 10_000
 /** How deep a stack is searched for the script of a function. */
 const FRAMES_MAX = 200
@@ -72,9 +75,10 @@ interface Remote {
   readonly value?: unknown
 }
 
-type Ask = (method: string, parameters?: object) => Readonly<Record<string, unknown>>
+type Answer = Readonly<Record<string, unknown>>
+type Ask = (method: string, parameters?: object) => Answer
 
-function withSession<Answer>(question: (ask: Ask) => Answer): Answer | undefined {
+function withSession<Found>(question: (ask: Ask) => Found): Found | undefined {
   const inspector = process.getBuiltinModule('node:inspector') as Inspector | undefined
   if (inspector === undefined) return undefined
   let session: Session
@@ -92,7 +96,7 @@ function withSession<Answer>(question: (ask: Ask) => Answer): Answer | undefined
 }
 
 /** Sessions of the own thread answer before `post` returns. */
-function posted(session: Session, method: string, parameters: object = {}): Readonly<Record<string, unknown>> {
+function posted(session: Session, method: string, parameters: object = {}): Answer {
   let failure: Error | null = null
   let answer: object | undefined
   const scripts: object[] = []
@@ -107,7 +111,7 @@ function posted(session: Session, method: string, parameters: object = {}): Read
   session.off('Debugger.scriptParsed', listen)
   if (failure !== null) throw failure
   if (method === 'Debugger.enable') return { scripts }
-  return answer as Readonly<Record<string, unknown>>
+  return answer as Answer
 }
 
 interface Inspected {
@@ -131,7 +135,8 @@ function inspect(ask: Ask, fn: Function): Inspected | undefined {
   if (location === undefined) return undefined
   const scopes = internal.find((each) => each.name === '[[Scopes]]')?.value.objectId
   const { scriptId, lineNumber, columnNumber } = location
-  return { objectId: objectId as string, scriptId: Number(scriptId), line: lineNumber, column: columnNumber, scopes }
+  const place = { scriptId: Number(scriptId), line: lineNumber, column: columnNumber }
+  return { objectId: objectId as string, ...place, scopes }
 }
 
 interface ScopeShown {
@@ -142,9 +147,9 @@ interface ScopeShown {
 
 /** The scopes around a function, innermost first, without the global one. */
 function scopesOf(ask: Ask, listId: string): ScopeShown[] {
-  const list = ask('Runtime.getProperties', { objectId: listId, ownProperties: true }).result as { value?: Remote }[]
+  const list = ask('Runtime.getProperties', { objectId: listId, ownProperties: true }).result
   const scopes: ScopeShown[] = []
-  for (const { value } of list) {
+  for (const { value } of list as { value?: Remote }[]) {
     const kind = value?.description?.split(' ', 1)[0]
     if (value?.objectId === undefined || kind === undefined || kind === 'Global') continue
     scopes.push({ kind, objectId: value.objectId })
@@ -164,26 +169,31 @@ function bindingsOf(
     if (open.length === 0) break
     const once = scope.kind === 'Module' || scope.kind === 'Script' || scope === outermost
     const held = ask('Runtime.callFunctionOn', {
-      functionDeclaration: PROBE, objectId: scope.objectId, arguments: [{ value: open }, ...given], returnByValue: true,
+      functionDeclaration: PROBE,
+      objectId: scope.objectId,
+      arguments: [{ value: open }, ...given],
+      returnByValue: true,
     }).result as { value: (Binding['holds'] | null)[] }
-    for (const [index, holds] of held.value.entries()) if (holds !== null) found.set(open[index], { holds, once })
+    for (const [index, holds] of held.value.entries()) {
+      if (holds !== null) found.set(open[index], { holds, once })
+    }
   }
   return found
 }
 
-/** Runs with a scope, as the inspector shows it, as `this`; a variable not yet initialised throws when read. */
+/** Runs with a scope of the inspector for `this`. Reading a variable not yet initialised throws. */
 const PROBE = `function (names, fn, path, folder) {
   return names.map((name) => {
     if (!Object.prototype.hasOwnProperty.call(this.object, name)) return null
     let value
     try { value = this.object[name] } catch { return 'other' }
     if (value === fn) return 'self'
+    const callable = typeof value === 'function'
     switch (name) {
-      case 'require':
-        return typeof value === 'function' && typeof value.resolve === 'function' && 'cache' in value ? 'node' : 'other'
+      case 'require': return callable && 'resolve' in value && 'cache' in value ? 'node' : 'other'
       case '__filename': return value === path ? 'node' : 'other'
       case '__dirname': return value === folder ? 'node' : 'other'
-      case '__name': return typeof value === 'function' ? 'helper' : 'other'
+      case '__name': return callable ? 'helper' : 'other'
     }
     const known = Object.prototype.hasOwnProperty.call(globalThis, name) && value !== undefined
     return known && globalThis[name] === value ? 'global' : 'other'

@@ -1,9 +1,9 @@
 /**
  * What the file around a function says: is it strict there, and which module was a name imported from.
  *
- * Both need the file's own text, which the engine and the disk have. The module of a name is only a hint for an
- * error message, found by a pattern (the file may be TypeScript, which no JavaScript parser reads); strictness
- * decides how a function is compiled and is found by the parser.
+ * Both need the file's own text, which the engine and the disk have. The module of a name is only a hint for
+ * an error message, found by a pattern (the file may be TypeScript, which no JavaScript parser reads);
+ * strictness decides how a function is compiled and is found by the parser.
  */
 import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
@@ -14,7 +14,7 @@ import { sourceOfScript, type Origin } from './origin.ts'
 /** Does `fn`, whose text is `text`, run in strict mode? `plain` says it is a plain `function`. */
 export function isStrict(fn: Function, text: string, plain: boolean, origin: Origin | undefined): boolean {
   if (origin?.isModule === true) return true
-  if (Object.hasOwn(fn, 'caller')) return false // The engine gives it to plain sloppy functions alone.
+  if (hasCaller(fn)) return false
   if (plain) return true
   if (origin === undefined) return false
   const onDisk = textOfFile(origin.file)
@@ -23,7 +23,17 @@ export function isStrict(fn: Function, text: string, plain: boolean, origin: Ori
   return isStrictWithin(source, origin)
 }
 
-/** The module that `name` was imported or required from in `file`; `undefined` when it seems to be no import. */
+/** `caller` may be read of plain sloppy functions alone: the engine throws for every other. */
+function hasCaller(fn: Function): boolean {
+  try {
+    void (fn as { caller?: unknown }).caller
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The module that `name` was imported or required from in `file`; `undefined` when it is no import. */
 export function importedFrom(file: string, name: string): string | undefined {
   const word = new RegExp(`(?<![\\w$])${name.replaceAll('$', '\\$')}(?![\\w$])`)
   for (const [, clause, imported, target, required] of textOfFile(file).matchAll(IMPORTS)) {
@@ -66,7 +76,8 @@ function offsetOf(source: string, origin: Origin): number {
 function strictAt(node: SyntaxNode, at: number, strict: boolean): boolean | undefined {
   if (node.type === 'Program') return strictOfChildren(node, at, strict)
   if (at < node.start || at >= node.end) return undefined
-  const inner = strict || node.type.startsWith('Class') || (isFunction(node) && hasDirective(node.body as SyntaxNode))
+  const directed = isFunction(node) && hasDirective(node.body as SyntaxNode)
+  const inner = strict || directed || node.type.startsWith('Class')
   return strictOfChildren(node, at, inner)
 }
 
