@@ -1,0 +1,40 @@
+/**
+ * Every file of examples/ is run, as a user would run it, and ends well.
+ *
+ * A TypeScript file is loaded by Skein's own loader where Node has none. Files with much to do get arguments that
+ * make them do less; whether what they print is right, they check themselves.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { relative } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { filesBelow, inRoot } from '../../scripts/set-up/index.mjs'
+
+const RUN_MS_MAX = 5 * 60_000
+const ARGUMENTS = { 'service/start.mjs': ['--files', '150'] }
+
+const folder = inRoot('examples')
+const files = filesBelow(folder, (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path))
+
+test('there are examples', () => assert.ok(files.length > 0))
+
+for (const path of files) {
+  const name = relative(folder, path)
+  test(`examples/${name} runs`, () => {
+    const args = [...commandFor(path), ...(ARGUMENTS[name] ?? [])]
+    const options = { cwd: inRoot(), encoding: 'utf8', timeout: RUN_MS_MAX }
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, options)
+    assert.equal(status, 0, stdout + stderr)
+    assert.equal(/\bat .*:\d+:\d+\)?$/m.test(stderr), false, stderr)
+  })
+}
+
+function commandFor(path) {
+  if (!path.endsWith('ts')) return [path]
+  const program = `
+    import { installTypeScript } from 'skein/zone'
+    installTypeScript()
+    await import(${JSON.stringify(pathToFileURL(path).href)})`
+  return ['--input-type=module', '-e', program, '--', path]
+}
