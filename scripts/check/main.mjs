@@ -39,8 +39,6 @@ export async function runChecks(names) {
 async function types() {
   const projects = PROJECTS.filter((folder) => existsSync(inRoot(folder, 'tsconfig.json')))
   for (const folder of projects) {
-    const needs = inRoot(folder, 'node_modules')
-    if (folder === 'bench' && !existsSync(needs)) continue // its competitors are installed by `npm run bench`
     await must(`Types of ${folder}`, process.execPath, [
       tsc(),
       '-p',

@@ -26,17 +26,17 @@ export function isInstalled(lock, record) {
   })
 }
 
-/** The step: `npm ci`, and the link by which the examples import this checkout as `skein`. */
+/** The step: `npm ci`, and the link by which examples and benchmarks import this checkout as `skein`. */
 export const installStep = {
   name: 'packages',
-  isCurrent: () => isInstalled(readJson('package-lock.json'), record()) && isLinked(),
+  isCurrent: () => isInstalled(readJson('package-lock.json'), record()) && LINKS.every(isLinked),
   async work() {
     if (!isInstalled(readJson('package-lock.json'), record())) {
       await checkNpm()
       const { program, args } = npm()
       await must('Installing packages', program, [...args, 'ci', '--include=dev', '--include=optional'])
     }
-    link()
+    LINKS.forEach(link)
   },
 }
 
@@ -50,16 +50,16 @@ function readJson(path) {
   return JSON.parse(readFileSync(inRoot(path), 'utf8'))
 }
 
-/** examples/ is a package of its own, as a user's program is; its `skein` is this checkout. */
-const LINK = inRoot('examples', 'node_modules', 'skein')
+/** examples/ and bench/ are packages of their own, as a user's program is; their `skein` is this checkout. */
+const LINKS = ['examples', 'bench'].map((folder) => inRoot(folder, 'node_modules', 'skein'))
 
-function isLinked() {
-  return existsSync(`${LINK}/package.json`)
+function isLinked(path) {
+  return existsSync(`${path}/package.json`)
 }
 
-function link() {
-  if (isLinked()) return
-  mkdirSync(dirname(LINK), { recursive: true })
-  if (lstatSync(LINK, { throwIfNoEntry: false }) !== undefined) rmSync(LINK) // a link to nowhere
-  symlinkSync('../..', LINK, 'junction')
+function link(path) {
+  if (isLinked(path)) return
+  mkdirSync(dirname(path), { recursive: true })
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) rmSync(path) // a link to nowhere
+  symlinkSync('../..', path, 'junction')
 }

@@ -54,9 +54,7 @@ async function compile() {
     await must('Compiling the native core', process.execPath, [napi, 'build', ...flags])
   } catch (error) {
     if (!/linker `.*` not found/.test(error.message)) throw error
-    throw new Stop(
-      'Rust found no C linker: install gcc or clang (Debian: `apt-get install gcc`).',
-    )
+    throw new Stop('Rust found no C linker: install gcc or clang (Debian: `apt-get install gcc`).')
   }
 }
 

@@ -8,8 +8,8 @@
 import { relative } from 'node:path'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 
-const ROOTS = ['dist', 'test', 'scripts', 'bench/test']
-const ONCE = /^(scripts|bench|test\/(package|docs))\//
+const ROOTS = ['dist', 'test', 'scripts']
+const ONCE = /^(scripts|test\/(package|docs))\//
 const IS_TEST = /\.test\.m?js$/
 
 /**

@@ -6,7 +6,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { runChecks } from '../check/main.mjs'
-import { ROOT, run, Stop } from '../set-up/index.mjs'
+import { inRoot, ROOT, run, Stop } from '../set-up/index.mjs'
 import { coreOf, testFiles } from './files.mjs'
 import { otherNodes } from './nodes.mjs'
 import { loomModels, rustTests } from './rust.mjs'
@@ -36,6 +36,7 @@ function allSteps() {
     { name: 'check', title: 'types, lints, formats, tidy', work: () => runChecks([]) },
     { name: 'rust', title: 'cargo test', work: rustTests },
     { name: 'loom', title: 'loom models', work: loomModels },
+    { name: 'bench', title: 'the bench checks itself', work: benchSelfTest },
     { name: 'suite', title: `the suite on Node ${process.versions.node}`, work: (words) => suite(words) },
     { name: 'nodes', title: "the suite's core on Node 22, 24 and 26", work: onOtherNodes },
   ]
@@ -71,6 +72,12 @@ function cleanEnv() {
     ([name]) => !/^npm_(package|lifecycle|command)/.test(name),
   )
   return Object.fromEntries(entries)
+}
+
+/** The bench has its own build and door; its competitors are not needed for this. */
+async function benchSelfTest() {
+  const { code } = await run(process.execPath, [inRoot('bench', 'run.mjs'), '--self-test'], { show: true })
+  return code
 }
 
 async function onOtherNodes(words) {

@@ -13,7 +13,8 @@ import { parseSync } from 'oxc-parser'
  * @typedef {object} Source
  * @property {string} path From the checkout, with `/`.
  * @property {string} text
- * @property {{program: any, comments: {type: string, value: string, start: number, end: number}[], error?: any}} tree
+ * @property {{program: any, comments: {type: string, value: string, start: number, end: number}[], error?:
+ * any}} tree
  *   Its syntax; only of TypeScript and JavaScript.
  * @property {(offset: number) => number} lineAt
  */

@@ -1,0 +1,63 @@
+/**
+ * The steps of `npm run check:long`: a table, one line of work each.
+ *
+ * A step that a machine cannot run (no nightly compiler, no sanitizer's library) is recorded as skipped with
+ * what was missing. New steps are added here; nothing else needs to know them.
+ */
+import { existsSync } from 'node:fs'
+import { inRoot, run } from '../set-up/index.mjs'
+
+/**
+ * @typedef {object} LongStep
+ * @property {string} name Unique; words on the command line choose by it.
+ * @property {string} what One line for `--list`.
+ * @property {string[]} command Program and arguments, run in the checkout.
+ * @property {Record<string, string>} [env]
+ * @property {() => Promise<string>} [lacks] What is missing here; '' when the step can run.
+ */
+
+/** @type {LongStep[]} */
+export const STEPS = [
+  {
+    name: 'miri',
+    what: 'undefined behaviour and data races in crates/port, by interpreting its tests',
+    command: ['cargo', '+nightly', 'miri', 'test', '-p', 'skein-port'],
+    env: { CARGO_TARGET_DIR: inRoot('target', 'miri'), MIRIFLAGS: '-Zmiri-disable-isolation' },
+    lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
+  },
+  {
+    name: 'loom',
+    what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm test`',
+    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--lib', 'loom'],
+    env: { RUSTFLAGS: '--cfg loom', CARGO_TARGET_DIR: inRoot('target', 'loom'), LOOM_MAX_PREEMPTIONS: '3' },
+  },
+  {
+    name: 'fuzz-transport',
+    what: 'ten minutes of made-up and damaged frames against the codec',
+    command: [process.execPath, 'test/fuzz-transport.mjs', '--minutes', '10'],
+    lacks: () => lacksFile('test/fuzz-transport.mjs'),
+  },
+  {
+    name: 'suite-ten-times',
+    what: 'the whole suite ten times over, for what fails one time in many',
+    command: [
+      process.execPath,
+      'scripts/long/repeat.mjs',
+      '10',
+      process.execPath,
+      'scripts/test.mjs',
+      'suite',
+    ],
+  },
+]
+
+/** '' when the command starts, else what to install. @param {string[]} command @param {string} remedy */
+export async function lacksTool([program, ...args], remedy) {
+  const { code } = await run(program, args)
+  return code === 0 ? '' : `${program} ${args.slice(0, 2).join(' ')} is missing: ${remedy}`
+}
+
+/** '' when the file is there. @param {string} path */
+export async function lacksFile(path) {
+  return existsSync(inRoot(path)) ? '' : `${path} does not exist`
+}

@@ -1,0 +1,41 @@
+/**
+ * What the published manifests say; the tarballs themselves are installed by test/package.
+ *
+ * Platforms that cannot be built here are checked by their manifest alone.
+ */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { inRoot } from '../set-up/index.mjs'
+import { platformManifest, publishedManifest } from './main.mjs'
+
+const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+
+test("a platform's package installs where its core runs, and nowhere else", () => {
+  const cases = [
+    ['linux-x64-gnu', { os: ['linux'], cpu: ['x64'], libc: ['glibc'] }],
+    ['linux-arm64-musl', { os: ['linux'], cpu: ['arm64'], libc: ['musl'] }],
+    ['darwin-arm64', { os: ['darwin'], cpu: ['arm64'], libc: undefined }],
+    ['win32-x64-msvc', { os: ['win32'], cpu: ['x64'], libc: undefined }],
+  ]
+  for (const [triple, expected] of cases) {
+    const { name, version, main, files, os, cpu, libc } = platformManifest(triple, manifest)
+    assert.deepEqual({ os, cpu, libc }, expected)
+    assert.deepEqual([name, version], [`skein-${triple}`, manifest.version])
+    assert.deepEqual([main, files], [`skein.${triple}.node`, [main]])
+  }
+})
+
+test('the published manifest keeps what users need and names the platforms at its own version', () => {
+  const published = publishedManifest(manifest, [{ name: 'skein-linux-x64-gnu', version: manifest.version }])
+  assert.deepEqual(published.optionalDependencies, { 'skein-linux-x64-gnu': manifest.version })
+  for (const field of ['name', 'version', 'exports', 'bin', 'engines', 'license', 'dependencies', 'type']) {
+    assert.deepEqual(published[field], manifest[field], field)
+  }
+  for (const field of ['scripts', 'devDependencies', 'workspaces', 'napi'])
+    assert.ok(!(field in published), field)
+})
+
+test('the checkout names no platform package: a lock file cannot hold what was never published', () => {
+  assert.equal(manifest.optionalDependencies, undefined)
+})
