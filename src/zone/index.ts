@@ -4,16 +4,6 @@
  * `zone.create(id, settings)` makes one, `zone.get(id)` finds one made by any thread, `zone.current` is the one
  * whose worker this thread is, `zone.node` is this thread itself.
  */
-import { native } from '../native/index.ts'
-import { register } from '../transport/index.ts'
-import { currentZoneId } from './current.ts'
-import { ZoneError } from './errors.ts'
-import { NodeZone } from './node-zone.ts'
-import { Owner } from './owner.ts'
-import { thisPort } from './port.ts'
-import { type Settings, type ZoneSettings, parseId, parseSettings } from './settings.ts'
-import { Zone } from './zone.ts'
-
 export type { CallOptions } from './call.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
 export { NodeZone } from './node-zone.ts'
@@ -21,76 +11,4 @@ export { Result } from './result.ts'
 export type { Settings, ZoneSettings } from './settings.ts'
 export { Task, currentTask } from './task.ts'
 export { type ModuleCalls, type TaskFunction, Zone, type ZoneStats } from './zone.ts'
-
-register(ZoneError, { cid: 'skein.ZoneError' })
-
-let owner: Owner | undefined
-let node: NodeZone | undefined
-
-/** Every thread can be asked to start workers; it listens from its first use of a zone. */
-function listen(): void {
-  owner ??= new Owner(thisPort())
-}
-
-function open(id: string): Zone | undefined {
-  listen()
-  const handle = native.zoneOpen(id)
-  if (handle < 0) return undefined
-  const settings = native.zoneSettings(native.zoneNumber(handle))
-  return settings === undefined ? undefined : new Zone(id, handle, JSON.parse(settings) as Settings)
-}
-
-/** The zones of this process. */
-export const zone = Object.freeze({
-  /**
-   * Make a zone and start its workers.
-   * @param id Its name in the process, 1 to 256 characters.
-   * @param settings All optional; see {@link ZoneSettings}.
-   * @throws {ZoneError} `ZONE_SETTING` for a wrong one; `ZONE_EXISTS` when the name is taken.
-   */
-  create(id: string, settings: ZoneSettings = {}): Zone {
-    const name = parseId(id)
-    const parsed = parseSettings(settings)
-    if (name === NodeZone.id) throw new ZoneError('ZONE_EXISTS', { zone: name })
-    listen()
-    const handle = native.zoneMake(
-      name,
-      JSON.stringify(parsed),
-      parsed.workers,
-      parsed.tasksMax,
-      parsed.taskBytesMax,
-      parsed.queueBytesMax,
-      parsed.broadcastsMax,
-      parsed.tasksPerWorkerMax,
-      parsed.spinUs,
-    )
-    if (handle < 0) throw new ZoneError('ZONE_EXISTS', { zone: name })
-    return new Zone(name, handle, parsed)
-  },
-
-  /**
-   * The zone with that name, whichever thread made it.
-   * @throws {ZoneError} `ZONE_UNKNOWN` when there is none.
-   */
-  get(id: string): Zone | NodeZone {
-    const name = parseId(id)
-    if (name === NodeZone.id) return zone.node
-    const found = open(name)
-    if (found === undefined) {
-      const known = native.zoneIds().split('\0').filter((other) => other !== '')
-      throw new ZoneError('ZONE_UNKNOWN', { zone: name, known })
-    }
-    return found
-  },
-
-  /** The zone whose worker this thread is; `zone.node` in all other threads. */
-  get current(): Zone | NodeZone {
-    const id = currentZoneId()
-    return id === undefined ? zone.node : zone.get(id)
-  },
-
-  /** This thread itself, with the API of a zone. */
-  get node(): NodeZone {
-    return (node ??= new NodeZone())
-  },
-})
+export { zone } from './zones.ts'

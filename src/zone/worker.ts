@@ -11,6 +11,7 @@ import type { WorkerBirth } from './owner.ts'
 import { thisPort } from './port.ts'
 import { Pump } from './pump.ts'
 import { setCurrent } from './current.ts'
+import { listen } from './zones.ts'
 
 const { zoneNumber, slot, zoneId, settings } = (workerData as { skein: WorkerBirth }).skein
 assert(parentPort !== null, 'this module runs in a worker')
@@ -20,6 +21,7 @@ installTypeScript()
 const port = thisPort()
 const pump = new Pump(port, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, leave)
 setCurrent(zoneId)
+listen()
 port.onMail(Mail.abort, (token, serial) => pump.abandon(token, serial))
 port.pump = pump.run
 const attached = native.attach(zoneNumber, slot) === 1

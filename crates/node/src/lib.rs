@@ -78,7 +78,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("bufferTake", tables::buffer_take),
     ("bufferRelease", tables::buffer_release),
     ("bufferCount", tables::buffer_count),
-    ("signalMake", tables::signal_make),
+    ("signalMake", zones::signal_make),
     ("signalFire", tables::signal_fire),
     ("signalReason", tables::signal_reason),
     ("signalForget", tables::signal_forget),

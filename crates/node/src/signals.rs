@@ -13,18 +13,19 @@ use skein_port::{Mail, Port};
 
 use crate::registry::{self, MAIL_SIGNAL, lock};
 
-#[derive(Default)]
 struct Signal {
+    /// The thread whose signal it is; it dies with it.
+    owner: &'static Port,
     reason: Option<Arc<[u8]>>,
     listeners: Vec<&'static Port>,
 }
 
 static SIGNALS: LazyLock<Mutex<HashMap<u32, Signal>>> = LazyLock::new(Mutex::default);
 
-/// A new signal.
-pub fn make() -> u32 {
+/// A new signal of the thread with that port.
+pub fn make(owner: &'static Port) -> u32 {
     let id = registry::next_id();
-    lock(&SIGNALS).insert(id, Signal::default());
+    lock(&SIGNALS).insert(id, Signal { owner, reason: None, listeners: Vec::new() });
     id
 }
 
@@ -62,9 +63,10 @@ pub fn forget(id: u32) {
     lock(&SIGNALS).remove(&id);
 }
 
-/// Forget a thread.
+/// Forget a thread and its signals, which nobody can fire any more.
 pub fn port_closed(port: &'static Port) {
-    for signal in lock(&SIGNALS).values_mut() {
+    lock(&SIGNALS).retain(|_, signal| {
         signal.listeners.retain(|&other| !std::ptr::eq(other, port));
-    }
+        !std::ptr::eq(signal.owner, port)
+    });
 }

@@ -67,11 +67,6 @@ plain!(buffer_count, 0, |env, arguments| {
     Ok(env.int(buffers::count() as i32))
 }, "bufferCount(): buffers held.");
 
-plain!(signal_make, 0, |env, arguments| {
-    let _ = &arguments;
-    Ok(env.number(f64::from(signals::make())))
-}, "signalMake(): the number of a new abort signal.");
-
 plain!(signal_fire, 2, |env, arguments| {
     let (data, length) = env.bytes(arguments[1])?;
     // SAFETY: read before JavaScript runs again.

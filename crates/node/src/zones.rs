@@ -10,6 +10,7 @@ use crate::{
     calls::{self, thread},
     js::{Arguments, Env, Outcome, Value, wrong},
     registry::{self, MAIL_ABORT, MAIL_KILL},
+    signals,
     thread::Thread,
 };
 
@@ -265,3 +266,8 @@ call!(attach_buffers, 1, |env, thread, arguments| {
     thread.attachments = Some(Attached::new(ids));
     Ok(env.undefined())
 }, "attachBuffers(bytes): the next bytes that leave refer to these buffers (uint32 each) and take over one reference of each.");
+
+call!(signal_make, 0, |env, thread, arguments| {
+    let _ = &arguments;
+    Ok(env.number(f64::from(signals::make(thread.desk.port()))))
+}, "signalMake(): the number of a new abort signal of this thread.");
