@@ -68,6 +68,6 @@ async function record(name, entry) {
 
 /** The commit, with a `+` when files differ from it. */
 async function commit() {
-  const { output } = await run('git', ['describe', '--always', '--dirty=+', '--abbrev=10'])
-  return output.trim()
+  const { code, output } = await run('git', ['describe', '--always', '--dirty=+', '--abbrev=10'])
+  return code === 0 ? output.trim() : 'unknown'
 }

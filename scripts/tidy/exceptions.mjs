@@ -50,7 +50,7 @@ function complaint(rule, entry, message) {
  * @param {string} root
  */
 export function firstList(root) {
-  const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout
+  const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout ?? ''
   const commits = git('log', '--diff-filter=A', '--format=%H', '--', PATH).trim().split('\n').filter(Boolean)
   if (commits.length === 0) return undefined
   return JSON.parse(git('show', `${commits.at(-1)}:${PATH}`))

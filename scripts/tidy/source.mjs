@@ -5,7 +5,7 @@
  * never read the disk themselves.
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'oxc-parser'
 
@@ -36,16 +36,35 @@ const BROKEN = /^test\/.*\/broken\.\w+$/
 export const IS_TEST = /\.test\.m?[jt]s$/
 
 /**
- * Everything git knows or would add, without what it ignores.
+ * Everything git knows or would add. Where there is no git, everything that .gitignore does not name.
  * @param {string} root
- * @throws {Error} Outside a git checkout.
  */
 export function readTree(root) {
   const args = ['ls-files', '--cached', '--others', '--exclude-standard', '-z']
   const { stdout, status } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
-  if (status !== 0) throw new Error('tidy reads the list of files from git, and this is no git checkout')
-  const paths = [...new Set(stdout.split('\0'))].filter((path) => isFile(join(root, path)))
-  return treeOf(Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')])))
+  const paths = status === 0 ? [...new Set(stdout.split('\0'))] : notIgnored(root)
+  const files = paths.filter((path) => isFile(join(root, path)))
+  return treeOf(Object.fromEntries(files.map((path) => [path, readFileSync(join(root, path), 'utf8')])))
+}
+
+/**
+ * Files below a folder by our .gitignore, which has two kinds of lines: `folder/` and `*.ending`.
+ * @param {string} root
+ */
+export function notIgnored(root) {
+  const lines = readFileSync(join(root, '.gitignore'), 'utf8').split('\n')
+  const folders = new Set([
+    '.git',
+    ...lines.filter((line) => line.endsWith('/')).map((line) => line.slice(0, -1)),
+  ])
+  const endings = lines.filter((line) => line.startsWith('*')).map((line) => line.slice(1))
+  const below = (folder) =>
+    readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+      const path = `${folder}${entry.name}`
+      if (entry.isDirectory()) return folders.has(entry.name) ? [] : below(`${path}/`)
+      return endings.some((ending) => path.endsWith(ending)) ? [] : [path]
+    })
+  return below('')
 }
 
 function isFile(path) {

@@ -7,8 +7,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { applyExceptions, grown } from './exceptions.mjs'
+import { ROOT } from '../set-up/index.mjs'
 import { RULES } from './main.mjs'
-import { treeOf } from './source.mjs'
+import { notIgnored, readTree, treeOf } from './source.mjs'
 
 const HEADER = '/**\n * Why it exists.\n * What it leaves out.\n */\n'
 const long = (lines) => Array.from({ length: lines }, (_, index) => `  let a${index} = ${index}`).join('\n')
@@ -246,6 +247,16 @@ test('exceptions cover what they name, complain when idle, and may not grow', ()
   assert.deepEqual(complaints({ door: ['src/a.ts any'] }), ['any 3', 'exceptions 1'])
   assert.equal(grown({ any: ['a', 'b'] }, { any: ['a'] }).length, 1)
   assert.equal(grown({ any: ['a'] }, { any: ['a', 'b'] }).length, 0)
+})
+
+test('without git the same files are looked at', () => {
+  const byGit = readTree(ROOT).sources.map(({ path }) => path)
+  const byHand = new Set(notIgnored(ROOT))
+  assert.deepEqual(
+    byGit.filter((path) => !byHand.has(path)),
+    [],
+  )
+  assert.equal(byHand.size, byGit.length)
 })
 
 test('every rule has a case above', () => {
