@@ -14,8 +14,8 @@ import { statSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { installTypeScript } from 'skein/zone'
 import { glob } from 'tinyglobby'
+import { installTypeScript } from '../../dist/zone/loader/index.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const { values } = parseArgs({ options: { files: { type: 'string' }, workers: { type: 'string' } } })

@@ -7,11 +7,16 @@ import { clockBytes, Clocks } from './clocks.ts'
 
 function check(startMs: number, ranMs: number): void {
   const clocks = new Clocks(new SharedArrayBuffer(clockBytes(4)))
-  clocks.start(2, startMs)
+  const started = clocks.start(2, startMs)
   // A clock that would start at 0 starts at 1, because 0 says that nothing runs.
   assert(Math.abs(clocks.runningMs(2, startMs + ranMs) - ranMs) <= 1)
   assert.equal(clocks.runningMs(1, startMs + ranMs), 0)
-  clocks.stop(2)
+  clocks.stop(2, started - 1)
+  assert(clocks.runningMs(2, startMs + 5) >= 4, 'a late stop of an earlier call changes nothing')
+  clocks.stop(2, started)
+  assert.equal(clocks.runningMs(2, startMs + ranMs), 0)
+  clocks.start(2, startMs)
+  clocks.clear(2)
   assert.equal(clocks.runningMs(2, startMs + ranMs), 0)
 }
 

@@ -18,13 +18,21 @@ export class Clocks {
     this.#words = new Int32Array(memory)
   }
 
-  /** The call that holds `clock` starts now. */
-  start(clock: number, nowMs: number = Date.now()): void {
-    Atomics.store(this.#words, clock, Math.floor(nowMs % (MS_BITS + 1)) || 1)
+  /** The call that holds `clock` starts now. Returns what {@link Clocks.stop} needs. */
+  start(clock: number, nowMs: number = Date.now()): number {
+    return Atomics.store(this.#words, clock, Math.floor(nowMs % (MS_BITS + 1)) || 1)
   }
 
-  /** The call that holds `clock` no longer runs. */
-  stop(clock: number): void {
+  /**
+   * The call that holds `clock` no longer runs. A call that was given up may end late, when its clock already
+   * times another: then `started` is not what the clock shows, and nothing changes.
+   */
+  stop(clock: number, started: number): void {
+    Atomics.compareExchange(this.#words, clock, started, 0)
+  }
+
+  /** Nothing holds `clock` any more. */
+  clear(clock: number): void {
     Atomics.store(this.#words, clock, 0)
   }
 

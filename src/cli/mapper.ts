@@ -21,6 +21,8 @@ export interface ItemZone {
     args: unknown[],
     options?: { readonly signal: AbortSignal },
   ): Promise<{ readonly value: unknown }>
+  /** The functions of a module as calls, each resolving to its value: quicker than `execute` for many. */
+  module(url: string): { readonly [name: string]: (...args: unknown[]) => Promise<unknown> }
   close(): Promise<void>
 }
 
@@ -40,7 +42,7 @@ export interface ItemZoneSettings {
 /** Opens a zone; `skein run` passes the real thing. */
 export type OpenZone = (settings: ItemZoneSettings) => Promise<ItemZone>
 
-const TASKS_PER_WORKER = 64
+const TASKS_PER_WORKER = 256
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
 
 /** The user's function on all workers. */
@@ -48,12 +50,14 @@ export class Mapper {
   /** Most calls that make sense at once. */
   readonly runningMax: number
   readonly #zone: ItemZone
+  readonly #mapItem: (text: string, item: number) => Promise<unknown>
   readonly #gate: Gate
   readonly #timeouts: Timeouts | undefined
 
   private constructor(zone: ItemZone, job: Job, runningMax: number, timeoutMs: number) {
     this.runningMax = runningMax
     this.#zone = zone
+    this.#mapItem = zone.module(WORKER_URL)['mapItem'] as Mapper['call']
     this.#gate = new Gate(job.gate)
     this.#timeouts = job.clocks === undefined ? undefined : new Timeouts(job.clocks, runningMax, timeoutMs)
   }
@@ -96,9 +100,9 @@ export class Mapper {
   }
 
   /** Run one item: its line, or `undefined` when the gate was closed before it started. */
-  async call(text: string, item: number): Promise<string | undefined> {
+  call(text: string, item: number): Promise<string | undefined> {
     if (this.#timeouts !== undefined) return this.#timedCall(this.#timeouts, text, item)
-    return (await this.#zone.execute(WORKER_URL, 'mapItem', [text, item])).value as string | undefined
+    return this.#mapItem(text, item) as Promise<string | undefined>
   }
 
   /** Let no item start that is later than the last one that did. */
@@ -153,7 +157,7 @@ class Timeouts {
   }
 
   giveBack(clock: number): void {
-    this.#clocks.stop(clock)
+    this.#clocks.clear(clock)
     this.#controllers[clock] = undefined
     this.#free.push(clock)
   }

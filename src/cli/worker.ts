@@ -78,16 +78,17 @@ export function mapItem(text: string, item: number, clock = 0): Line | Promise<L
 
 function mapWith(here: Ready, text: string, item: number, clock: number): Line | Promise<Line> {
   if (!here.gate.pass(item)) return undefined
-  here.clocks?.start(clock)
+  const started = here.clocks?.start(clock) ?? 0
   let waits = false
   try {
     const value = here.call(here.job.json ? parsed(text) : text)
     waits = isThenable(value)
-    return waits ? settledLine(here, value, text, item, clock) : resultLine(value, item, here.job.style)
+    if (!waits) return resultLine(value, item, here.job.style)
+    return settledLine(here, value, text, item, () => here.clocks?.stop(clock, started))
   } catch (thrown) {
     return failureLine(thrown, item, text, here.job.style)
   } finally {
-    if (!waits) here.clocks?.stop(clock)
+    if (!waits) here.clocks?.stop(clock, started)
   }
 }
 
@@ -96,14 +97,14 @@ async function settledLine(
   value: unknown,
   text: string,
   item: number,
-  clock: number,
+  done: () => void,
 ): Promise<Line> {
   try {
     return resultLine(await value, item, here.job.style)
   } catch (thrown) {
     return failureLine(thrown, item, text, here.job.style)
   } finally {
-    here.clocks?.stop(clock)
+    done()
   }
 }
 

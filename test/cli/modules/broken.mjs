@@ -1,0 +1,4 @@
+/**
+ * A module that is no JavaScript.
+ */
+export const broken = (item) => {{

@@ -1,0 +1,48 @@
+/**
+ * Functions that the tests of `skein run` map over items; each shows one thing a user's function may do.
+ */
+import { appendFileSync, existsSync } from 'node:fs'
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4))
+const sleep = (ms) => Atomics.wait(sleeper, 0, 0, ms)
+
+export default (item) => ({ got: item })
+export const nested = { inside: (item) => `in ${item}` }
+export const seven = 7
+export const nothing = () => {}
+export const big = () => 1n
+export const chars = (item) => item.length
+export const failOdd = (item) => {
+  if (item % 2 === 1) throw Object.assign(new RangeError(`odd ${item}`), { code: 'ODD' })
+  return item
+}
+export const failThird = (item) => {
+  if (item === '3') throw new Error('third')
+  return item
+}
+export const talk = (item) => {
+  console.log(`console ${item}`)
+  process.stdout.write(`stdout ${item}\n`)
+  return item
+}
+export const laterFirst = async (item) => {
+  await new Promise((done) => setTimeout(done, item === '1' ? 300 : 1))
+  return item
+}
+export const hangOn2 = (item) => {
+  while (item === '2');
+  return item
+}
+export const waitOn2 = (item) => (item === '2' ? new Promise(() => {}) : item)
+export const exitOn2 = (item) => {
+  if (item === '2') process.exit(3)
+  return item
+}
+export const wide = (item) => `${item} ${'x'.repeat(1000)}`
+
+/** Say on standard error that the item runs, and go on when the file named by HOLD exists. */
+export const hold = (item) => {
+  appendFileSync(2, `runs ${item}\n`)
+  while (!existsSync(process.env.HOLD)) sleep(5)
+  return item
+}

@@ -1,0 +1,4 @@
+/**
+ * A module without any function.
+ */
+export const one = 1

@@ -1,0 +1,4 @@
+/**
+ * A module that fails while it loads.
+ */
+throw new TypeError('not today')

@@ -1,0 +1,239 @@
+/**
+ * `skein run` as its users meet it: each way to name items, each thing a function may do, each error line.
+ */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { numbers, skein } from './skein.mjs'
+
+const items = 'modules/items.mjs'
+const chars = `${items}#chars`
+const double = 'modules/double.ts'
+const doubleChars = readFileSync(new URL(double, import.meta.url), 'utf8')
+  .split('\n')
+  .slice(0, -1)
+  .map((line) => `${line.length}\n`)
+  .join('')
+
+/** Each: the words, what goes in, the lines that come out, the exit code, and what standard error says. */
+const runs = [
+  { name: 'lines', words: [items, '-'], input: 'a\nb\n', out: '{"got":"a"}\n{"got":"b"}\n' },
+  { name: 'no input named: standard input', words: [items], input: 'a\n', out: '{"got":"a"}\n' },
+  { name: 'CRLF, and no end at the end', words: [items], input: 'a\r\nb', out: '{"got":"a"}\n{"got":"b"}\n' },
+  { name: 'a blank line is an item', words: [items], input: '\n', out: '{"got":""}\n' },
+  { name: 'no items', words: [items], input: '', out: '' },
+  { name: 'letters', words: [items], input: 'é😀\n', out: '{"got":"é😀"}\n' },
+  { name: 'bytes that are no text', words: [chars], input: Buffer.of(0xff, 0, 10, 7), out: '2\n1\n' },
+  {
+    name: 'NDJSON, with a line that is none',
+    words: [items, '--ndjson', '-'],
+    input: '{"a":[1]}\n\n nul \n"s"\n',
+    out: /^\{"got":\{"a":\[1\]\}\}\n\{"item":2,"error":\{.*CLI_LINE_NOT_JSON.*\}\}\n\{"got":"s"\}\n$/,
+    err: 'skein: 1 of 3 items failed\n',
+    code: 1,
+  },
+  {
+    name: 'paths, in the order given',
+    words: [items, 'modules/typed.ts', 'modules/double.ts'],
+    out: '{"got":"modules/typed.ts"}\n{"got":"modules/double.ts"}\n',
+  },
+  {
+    name: 'a pattern, sorted',
+    words: [items, 'modules/*.ts'],
+    out: '{"got":"modules/double.ts"}\n{"got":"modules/typed.ts"}\n',
+  },
+  { name: 'a folder without some', words: [chars, 'modules', '--ignore', '**/*.mjs'], out: '18\n17\n16\n' },
+  { name: 'lines of files', words: [chars, '--lines', double], out: doubleChars },
+  { name: 'a nested export', words: [`${items}#nested.inside`], input: 'x\n', out: '"in x"\n' },
+  { name: 'a module of Node', words: ['node:path#basename'], input: '/a/b.c\n', out: '"b.c"\n' },
+  { name: 'CommonJS', words: ['modules/common.cjs#upper'], input: 'x\n', out: '"X"\n' },
+  {
+    name: 'TypeScript, whose only function needs no name',
+    words: ['modules/typed.ts'],
+    input: '4\n',
+    out: '{"name":"4","twice":8}\n',
+  },
+  { name: 'undefined is null', words: [`${items}#nothing`], input: 'x\n', out: 'null\n' },
+  {
+    name: 'the order of the input',
+    words: [`${items}#laterFirst`, '-w', '2'],
+    input: '1\n2\n3\n',
+    out: '"1"\n"2"\n"3"\n',
+  },
+  {
+    name: 'unordered: nothing waits for the slow one',
+    words: [`${items}#laterFirst`, '-w', '2', '-un'],
+    input: '1\n2\n',
+    out: '{"item":2,"value":"2"}\n{"item":1,"value":"1"}\n',
+  },
+  {
+    name: 'concurrency: asynchronous items overlap in one worker',
+    words: [`${items}#laterFirst`, '-w', '1', '-c', '2', '-u'],
+    input: '1\n2\n',
+    out: '"2"\n"1"\n',
+  },
+  {
+    name: 'what the function prints is not among the results',
+    words: [`${items}#talk`],
+    input: 'x\n',
+    out: '"x"\n',
+    err: 'console x\nstdout x\n',
+  },
+  {
+    name: 'failures in their place',
+    words: [`${items}#failOdd`],
+    input: '1\n2\n3\n',
+    out:
+      '{"item":1,"error":{"name":"RangeError","code":"ODD","message":"odd 1"}}\n"2"\n' +
+      '{"item":3,"error":{"name":"RangeError","code":"ODD","message":"odd 3"}}\n',
+    err: 'skein: 2 of 3 items failed\n',
+    code: 1,
+  },
+  {
+    name: 'stacks when asked for',
+    words: [`${items}#failOdd`, '--stacks'],
+    input: '1\n',
+    out: /"stack":"RangeError: odd 1\\n {4}at failOdd \(file:[^"]*items\.mjs:\d+:\d+\)/,
+    err: 'skein: 1 of 1 item failed\n',
+    code: 1,
+  },
+  {
+    name: 'fail-fast: the failure is the last line',
+    words: [`${items}#failThird`, '--fail-fast'],
+    input: numbers(1000),
+    out: '"1"\n"2"\n{"item":3,"error":{"name":"Error","message":"third"}}\n',
+    err: 'skein: stopped at item 3, which failed\n',
+    code: 1,
+  },
+  {
+    name: 'what JSON cannot write',
+    words: [`${items}#big`],
+    input: 'x\n',
+    out: /^\{"item":1,"error":\{.*"code":"CLI_RESULT_NOT_JSON","message":"[^"]*BigInt"\}\}\n$/,
+    err: 'skein: 1 of 1 item failed\n',
+    code: 1,
+  },
+  {
+    name: 'an unreadable file: a record in its place, one line aside, and the rest goes on',
+    words: [items, 'nope.txt', 'modules/double.ts'],
+    out: /^\{"item":1,"path":"nope\.txt","error":\{.*CLI_INPUT_UNREADABLE.*\n\{"got":"modules\/dou.*\n$/,
+    err: 'skein: nope.txt: cannot be read: no such file or directory\nskein: 1 of 2 items failed\n',
+    code: 1,
+  },
+  {
+    name: 'an unreadable file of lines',
+    words: [chars, '--lines', 'nope.txt', double],
+    out: doubleChars,
+    err: 'skein: nope.txt: cannot be read: no such file or directory\n',
+    code: 1,
+  },
+  {
+    name: 'an item that runs too long, and the ones behind it',
+    words: [`${items}#hangOn2`, '--timeout', '400', '-w', '2'],
+    input: numbers(20),
+    out: /^"1"\n\{"item":2,"error":\{.*"message":"ran longer than 400 ms.*\n"3"\n[^]*\n"20"\n$/,
+    err: 'skein: 1 of 20 items failed\n',
+    code: 1,
+  },
+  {
+    name: 'an item that waits too long',
+    words: [`${items}#waitOn2`, '--timeout', '400ms', '-w', '1'],
+    input: '1\n2\n3\n',
+    out: /^"1"\n\{"item":2,"error":\{.*"code":"CLI_ITEM_TIMEOUT".*\n"3"\n$/,
+    err: 'skein: 1 of 3 items failed\n',
+    code: 1,
+  },
+  {
+    name: 'an item that ends its worker, and the ones behind it',
+    words: [`${items}#exitOn2`, '-w', '1'],
+    input: '1\n2\n3\n',
+    out: /^"1"\n\{"item":2,"error":\{.*DIED.*\n"3"\n$/,
+    err: 'skein: 1 of 3 items failed\n',
+    code: 1,
+  },
+  {
+    name: 'a line that is too long is skipped, not the next',
+    words: [chars, '--line-max', '10'],
+    input: `${'x'.repeat(200_000)}\nabc\n`,
+    out: /^\{"item":1,"error":\{.*"code":"CLI_LINE_TOO_LONG".*\n3\n$/,
+    err: 'skein: 1 of 2 items failed\n',
+    code: 1,
+  },
+]
+for (const { name, words, input = '', out, err = '', code = 0 } of runs) {
+  test(name, { timeout: 60_000 }, async () => {
+    const ended = await skein(['run', ...words], input)
+    if (out instanceof RegExp) assert.match(ended.out, out)
+    else assert.equal(ended.out, out)
+    assert.deepEqual({ err: ended.err, code: ended.code }, { err, code })
+  })
+}
+
+/** Each: the words and the one line on standard error; the exit code is 2 and nothing comes out. */
+const refusals = [
+  {
+    words: ['run', 'nope.mjs', '-'],
+    err: 'nope.mjs: no such module, neither a file here nor an installed package',
+  },
+  {
+    words: ['run', `${items}#nope`, '-'],
+    err: /^modules\/items\.mjs: has no export "nope"; use modules\/items\.mjs#\w+ or .*$/,
+  },
+  { words: ['run', `${items}#seven`, '-'], err: /export "seven" is not a function but a number$/ },
+  { words: ['run', `${items}#nested`, '-'], err: /export "nested" is not a function but an object$/ },
+  {
+    words: ['run', 'modules/no-function.mjs', '-'],
+    err: 'modules/no-function.mjs: has no default export; it exports no function at all',
+  },
+  {
+    words: ['run', 'modules/throws.mjs', '-'],
+    err: /^modules\/throws\.mjs: did not load: TypeError: not today \(.*modules\/throws\.mjs:4:7\)$/,
+  },
+  { words: ['run', 'modules/broken.mjs', '-'], err: /^modules\/broken\.mjs: did not load: SyntaxError: .+$/ },
+  { words: ['run', items, '*.none'], err: '*.none: matches no file' },
+  { words: ['run', items, '--wrong'], err: "Unknown option '--wrong' (skein run --help shows how)" },
+  { words: ['run'], err: 'name the module whose function to run (skein run --help shows how)' },
+  {
+    words: ['frobnicate'],
+    err: 'there is no command "frobnicate"; there is: run (skein run --help shows how)',
+  },
+]
+for (const { words, err } of refusals) {
+  test(`refused: skein ${words.join(' ')}`, { timeout: 60_000 }, async () => {
+    const ended = await skein(words)
+    assert.match(ended.err, /^skein: [^\n]+\n$/, 'one line')
+    const line = ended.err.slice('skein: '.length, -1)
+    if (err instanceof RegExp) assert.match(line, err)
+    else assert.equal(line, err)
+    assert.deepEqual({ out: ended.out, code: ended.code }, { out: '', code: 2 })
+  })
+}
+
+test('a line of 20 million characters goes through when allowed', { timeout: 60_000 }, async () => {
+  const words = ['run', chars, '--line-max', '30000000', '-w', '1']
+  const ended = await skein(words, `${'x'.repeat(20_000_000)}\nabc`)
+  assert.deepEqual(ended, { code: 0, signal: null, out: '20000000\n3\n', err: '' })
+})
+
+test('fifty thousand items: each once, in order', { timeout: 60_000 }, async () => {
+  const ended = await skein(['run', chars, '-n', '-w', '3'], numbers(50_000))
+  const lines = ended.out.trimEnd().split('\n')
+  const { code, err } = ended
+  assert.deepEqual({ code, err, count: lines.length }, { code: 0, err: '', count: 50_000 })
+  for (const [index, line] of lines.entries()) {
+    assert.equal(line, `{"item":${index + 1},"value":${String(index + 1).length}}`)
+  }
+})
+
+test('help and version go to standard output', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  assert.equal((await skein(['--version'])).out, `${version}\n`)
+  for (const words of [['--help'], ['help', 'run'], ['run', '--help']]) {
+    const ended = await skein(words)
+    assert.match(ended.out, /^skein.*\n\nUsage: skein /)
+    assert.deepEqual({ err: ended.err, code: ended.code }, { err: '', code: 0 })
+  }
+  const bare = await skein([])
+  assert.match(bare.err, /Usage: skein /)
+  assert.equal(bare.code, 2)
+})

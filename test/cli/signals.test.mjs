@@ -1,0 +1,81 @@
+/**
+ * `skein run` and the signals that ask it to stop: what runs is finished, the rest is not begun, and the
+ * report is exact, so the job can be taken up where it stopped.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { numbers, start, until } from './skein.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+after(() => rmSync(folder, { recursive: true }))
+let holds = 0
+
+/** A run whose items go on only when released; resolves when `running` of them run. */
+async function held(words, input, running) {
+  const HOLD = join(folder, `hold-${++holds}`)
+  const started = start(['run', 'modules/items.mjs#hold', '-w', '2', ...words], { env: { HOLD } })
+  started.child.stdin.write(input)
+  await until(started.child.stderr, () => started.err.match(/^runs /gm)?.length === running)
+  return { ...started, started, release: () => writeFileSync(HOLD, '') }
+}
+
+const said = ({ err }) => err.replace(/^runs .*\n/gm, '')
+
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+]) {
+  for (const order of [[], ['--unordered']]) {
+    test(`${signal} finishes what runs ${order.join('')}`, { timeout: 60_000 }, async () => {
+      const { child, ended, release } = await held(order, numbers(1000), 2)
+      child.kill(signal)
+      // The signal has to arrive before the items go on: their results are the only thing that could race.
+      await new Promise((done) => setTimeout(done, 200))
+      release()
+      const end = await ended
+      assert.deepEqual(end.out.trimEnd().split('\n').sort(), ['"1"', '"2"'])
+      assert.equal(said(end), 'skein: interrupted: 2 items are done, the next would be item 3\n')
+      assert.equal(end.code, code)
+    })
+  }
+}
+
+test('the report is exact: what is said to be done is what came out', { timeout: 60_000 }, async () => {
+  const started = start(['run', 'modules/items.mjs#chars', '-n', '-w', '3'])
+  started.child.stdin.on('drain', () => started.child.stdin.write(numbers(5000)))
+  started.child.stdin.write(numbers(5000))
+  await until(started.child.stdout, () => started.out.length > 100_000)
+  started.child.kill('SIGINT')
+  const { out, err, code } = await started.ended
+  const lines = out.trimEnd().split('\n')
+  for (const [index, line] of lines.entries()) assert.equal(JSON.parse(line).item, index + 1)
+  const next = lines.length + 1
+  const report = `^skein: interrupted: [\\d,]+ items are done, the next would be item ${next}\n$`
+  assert.match(err, new RegExp(report))
+  assert.equal(code, 130)
+})
+
+test('a second SIGINT stops at once', { timeout: 60_000 }, async () => {
+  const { child, ended } = await held([], numbers(10), 2)
+  child.kill('SIGINT')
+  await new Promise((done) => setTimeout(done, 200))
+  child.kill('SIGINT')
+  const end = await ended
+  assert.equal(end.code, 130)
+  assert.equal(end.out, '')
+  assert.equal(said(end), 'skein: stopped at once; item 1 and later ones may lack a result\n')
+})
+
+test('SIGINT while the input gives nothing', { timeout: 60_000 }, async () => {
+  const started = start(['run', 'modules/items.mjs', '-'])
+  started.child.stdin.write('a\n')
+  await until(started.child.stdout, () => started.out !== '')
+  started.child.kill('SIGINT')
+  const { out, err, code } = await started.ended
+  assert.equal(out, '{"got":"a"}\n')
+  assert.equal(err, 'skein: interrupted: 1 item is done, the next would be item 2\n')
+  assert.equal(code, 130)
+})

@@ -1,0 +1,53 @@
+/**
+ * The `skein` program as a child process, for tests: what goes in, what comes out, how it ends.
+ */
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/** The folder that children run in. */
+export const folder = fileURLToPath(new URL('.', import.meta.url))
+
+/**
+ * Start `skein` with `words`.
+ * @returns The child, what it wrote so far (`out`, `err`), and `ended`, which resolves to how it ended.
+ */
+export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
+  const child = spawn(process.execPath, [program, ...words], { cwd, env: { ...process.env, ...env }, stdio })
+  const started = { child, out: '', err: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text) => (started.out += text))
+  child.stderr?.setEncoding('utf8').on('data', (text) => (started.err += text))
+  child.stdin?.on('error', () => {}) // A child that stops reading is what some tests are about.
+  started.ended = new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => resolve({ code, signal, out: started.out, err: started.err }))
+  })
+  return started
+}
+
+/** Run `skein` with `words` and the whole of `input`. */
+export async function skein(words, input = '', options = {}) {
+  const started = start(words, options)
+  started.child.stdin?.end(input)
+  return started.ended
+}
+
+/** Resolve when `reached()` is true; look again whenever `stream` brings something. */
+export function until(stream, reached) {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      if (!reached()) return
+      stream.off('data', look)
+      resolve()
+    }
+    stream.on('data', look)
+    stream.on('close', () => reject(new Error('the stream closed first')))
+    look()
+  })
+}
+
+/** `1\n2\n...count\n` */
+export function numbers(count) {
+  return Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')
+}
