@@ -8,7 +8,7 @@ import { onSupportedNode } from './set-up/node-version.mjs'
 
 onSupportedNode(async function () {
   const { setUp } = await import('./set-up/index.mjs')
-  const { runChecks } = await import('./check/main.mjs')
   await setUp()
+  const { runChecks } = await import('./check/main.mjs')
   return runChecks(process.argv.slice(2))
 })

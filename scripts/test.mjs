@@ -13,7 +13,7 @@ import { onSupportedNode } from './set-up/node-version.mjs'
 
 onSupportedNode(async function () {
   const { setUp } = await import('./set-up/index.mjs')
-  const { runTests } = await import('./test/main.mjs')
   await setUp()
+  const { runTests } = await import('./test/main.mjs')
   return runTests(process.argv.slice(2))
 })

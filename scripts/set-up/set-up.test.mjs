@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -105,7 +105,7 @@ test('the oldest cargo allowed is new enough for every locked crate', () => {
   )
 })
 
-/** Run a script where PATH has node and nothing else. */
+/** Run a script as in a fresh clone, without packages, where PATH has node and nothing else. */
 function withoutTools(script) {
   return withFolder((folder) => {
     mkdirSync(join(folder, 'bin'))
@@ -120,7 +120,7 @@ function withoutTools(script) {
     assert.match(stderr, /^Skein compiles its core with Rust and there is no cargo: [^\n]+\n$/)
   })
 }
-for (const script of ['start.mjs', 'test.mjs', 'check.mjs', 'setup.mjs']) {
+for (const script of ['start.mjs', 'test.mjs', 'check.mjs', 'check-long.mjs', 'setup.mjs', 'pack.mjs']) {
   test(`${script} without cargo says one sentence and exits with 1`, withoutTools(script))
 }
 
