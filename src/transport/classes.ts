@@ -8,6 +8,7 @@
 import { parse, type Node } from 'acorn'
 import { TransportError } from './errors.ts'
 import { shown } from '../base/index.ts'
+import type { WriteObject } from './generate.ts'
 
 /** A constructor, of whatever arguments. */
 export type Class<Instance = object> = abstract new (...args: never[]) => Instance
@@ -34,6 +35,15 @@ export interface ClassEntry {
   readonly load: ((saved: unknown, version: number) => object) | undefined
   /** The number in process-wide frames, 0 until it is first needed. */
   number: number
+  /** Generated writers by shape, and those of shapes that wait for theirs. */
+  readonly writers: Map<object, ClassWriter>
+}
+
+/** How objects of one class and one shape are written: what a field remembers of its last object. */
+export interface ClassWriter {
+  readonly prototype: object
+  uses: number
+  write: WriteObject | undefined
 }
 
 /** How a kind of handle travels: the same thing on the other side, not a copy. */
@@ -151,11 +161,22 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   if (save !== undefined && typeof save !== 'function') wrong('save', 'a function', save)
   if (load !== undefined && typeof load !== 'function') wrong('load', 'a function', load)
   if (constructor.prototype === Object.prototype) refuse(cid, 'plain objects need no registration')
+  const base = builtinBase(constructor.prototype as object)
+  if (base !== undefined && (save === undefined || load === undefined)) {
+    refuse(cid, `it extends ${base}, whose content no field shows, and has no save and load that keep it`)
+  }
   if (save === undefined) {
     const names = privateNames(constructor)
     if (names.length > 0) refuse(cid, `it has private fields (${names.join(', ')}) and no save that keeps them`)
   }
-  return { cid, version, prototype: constructor.prototype as object, constructor, save, load, number: 0 }
+  return { cid, version, prototype: constructor.prototype as object, constructor, save, load, number: 0, writers: new Map() }
+}
+
+/** The class of the language, other than Object and the errors, that objects of this prototype belong to. */
+function builtinBase(prototype: object): string | undefined {
+  const bases = [Array, Map, Set, Date, RegExp, ArrayBuffer, SharedArrayBuffer, DataView, Promise, WeakMap, WeakSet, URL]
+  const typed = Object.getPrototypeOf(Uint8Array) as typeof Uint8Array
+  return [...bases, typed, Number, String, Boolean].find(base => prototype instanceof base)?.name
 }
 
 /** Names of the private fields of a class and the classes it extends, from their source text. */

@@ -29,6 +29,8 @@ export interface GeneratedSink {
   field(value: unknown, shape: GeneratedShape, index: number, at: number): number
   /** Which shape follows. */
   shapeTag(shape: GeneratedShape, at: number): number
+  /** Which class the shape that follows is of. */
+  classTag(owner: GeneratedClass, at: number): number
   /** Nested deeper than a tree should be. */
   deep(): void
   /** No other object was met in this one. */
@@ -51,7 +53,10 @@ export interface GeneratedSource {
   other(tag: number): unknown
 }
 
-/** Writes a whole object at `at` of a frame without a graph; the position behind it, -1 when it has another shape. */
+/**
+ * Writes a whole object of the right prototype at `at` of a frame without a graph; the position behind it, -1 when
+ * it has other keys.
+ */
 export type WriteObject = (sink: GeneratedSink, object: object, at: number) => number
 /** Reads the fields into a new plain object. */
 export type ReadFields = (source: GeneratedSource) => object
@@ -70,12 +75,20 @@ export function isGeneratingForbidden(): boolean {
   return isForbidden
 }
 
+/** The class whose objects a generated writer or reader is for; plain objects have none. */
+export interface GeneratedClass {
+  readonly prototype: object
+  readonly version: number
+  /** Process-wide number, 0 when it has none. */
+  readonly number: number
+}
+
 /**
- * The writer for objects of `shape`. Its number is part of the code, so it must not change afterwards.
- * `object.__proto__` is the one way to ask for the prototype that costs nothing once the engine knows the class of
- * the object; a shape with a key of that name gets no code.
+ * The writer for objects of `shape`, plain or of a class. Its numbers are part of the code, so they must not change afterwards.
+ * Whoever calls it has compared the prototype. The keys are compared before any field is read: an object of other
+ * keys leaves no trace in the engine's caches for the fields.
  */
-export function generateWriter(shape: GeneratedShape, depthMax: number): WriteObject {
+export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: GeneratedClass): WriteObject {
   const { keys, number } = shape
   const fields = keys.length <= UNROLLED_KEYS_MAX
     ? keys.map((key, index) => `value = object[${JSON.stringify(key)}]${writeOne(`${index}`)}`).join('')
@@ -86,13 +99,13 @@ export function generateWriter(shape: GeneratedShape, depthMax: number): WriteOb
       at += 3
     } else ${tag}`
   const code = `return function writeObject(sink, object, at) {
-    if (object.__proto__ !== plain) return -1
     let count = 0
     for (const key in object) if (key !== keys[count++]) return -1
     if (count !== ${keys.length}) return -1
     if (++sink.depth > ${depthMax}) sink.deep()
     const leaves = sink.leafCount
     const bytes = sink.bytes
+    ${owner === undefined ? '' : 'at = sink.classTag(owner, at)'}
     ${numbered}
     let text = sink.text
     let value
@@ -102,7 +115,7 @@ export function generateWriter(shape: GeneratedShape, depthMax: number): WriteOb
     if (leaves === sink.leafCount) sink.leaf(object)
     return at
   }`
-  return new Function('plain', 'keys', 'shape', code)(Object.prototype, keys, shape) as WriteObject
+  return new Function('keys', 'shape', 'owner', code)(keys, shape, owner) as WriteObject
 }
 
 function writeOne(index: string): string {
@@ -120,8 +133,8 @@ function writeOne(index: string): string {
     else { sink.text = text; at = sink.field(value, shape, ${index}, at); text = sink.text }`
 }
 
-/** The reader for these keys. */
-export function generateReader(keys: readonly string[]): ReadFields {
+/** The reader for these keys: of plain objects, or of objects of a class that accept all keys as fields. */
+export function generateReader(keys: readonly string[], prototype?: object): ReadFields {
   const fields = keys.map((_, index) => `
     tag = bytes[at++]
     let value${index}
@@ -135,15 +148,21 @@ export function generateReader(keys: readonly string[]): ReadFields {
       value${index} = source.other(tag)
       at = source.at; textAt = source.textAt; text = source.text; textLength = text.length
     }`)
-  const members = keys.map((key, index) => `[${JSON.stringify(key)}]: value${index}`)
-  const plain = keys.map((key, index) => `${JSON.stringify(key)}: value${index}`)
+  // In brackets `__proto__` is a field like any other.
+  const nameOf = (key: string) => (key === '__proto__' ? '["__proto__"]' : JSON.stringify(key))
+  const literal = `return { ${keys.map((key, index) => `${nameOf(key)}: value${index}`).join(', ')} }`
+  const made = `const object = new Made()
+    ${keys.map((key, index) => `object[${JSON.stringify(key)}] = value${index}`).join('\n    ')}
+    return object`
   const code = `return function readFields(source) {
     const bytes = source.bytes
     let at = source.at, text = source.text, textLength = text.length, textAt = source.textAt, tag
     ${fields.join('')}
     source.at = at
     source.textAt = textAt
-    return { ${(keys.includes('__proto__') ? members : plain).join(', ')} }
+    ${prototype === undefined ? literal : made}
   }`
-  return new Function(code)() as ReadFields
+  const Made = function () {}
+  if (prototype !== undefined) Made.prototype = prototype
+  return new Function('Made', code)(Made) as ReadFields
 }

@@ -16,6 +16,7 @@ export type { TransportCodes } from './errors.ts'
 export { FunctionError } from './function-errors.ts'
 export {
   callerFile, codeNumber, functionByNumber, functionNumber, moduleFunctionNumber, setFunctionTable,
+  setPreparation,
 } from './functions.ts'
 export type { FunctionTable } from './functions.ts'
 export { FrameWriter, isTransportable, marshall, readFrame, unmarshall } from './frame.ts'

@@ -22,9 +22,24 @@ export class ReadShape {
   /** True when a plain assignment of some key would not make a field. */
   readonly isOdd: boolean
 
+  /** The class whose objects had this shape last, and the reader for them. */
+  #class: object | undefined = undefined
+  #readClass: ReadFields | undefined = undefined
+
   constructor(keys: readonly string[]) {
     this.keys = keys
     this.isOdd = keys.includes('__proto__')
+  }
+
+  /** The reader for objects of `prototype`, once there have been enough; `undefined` until then. */
+  readOf(prototype: object): ReadFields | undefined {
+    if (this.#class === prototype) return this.#readClass
+    this.#class = prototype
+    const isFree = !this.keys.some(key => key in prototype)
+    this.#readClass = isFree && this.read !== undefined ? generateReader(this.keys, prototype) : undefined
+    // Asked again while code is still to come for the shape.
+    if (this.read === undefined) this.#class = undefined
+    return this.#readClass
   }
 
   /** One more object of this shape. */

@@ -92,9 +92,9 @@ function readSet(source: Source): Set<unknown> {
 }
 
 function ownCopy(bytes: Uint8Array): ArrayBuffer {
-  const copy = new Uint8Array(bytes.length)
-  copy.set(bytes)
-  return copy.buffer
+  const copy = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)
+  // Of shared memory the slice is shared memory: what was copied stays a copy of its own kind.
+  return copy instanceof ArrayBuffer ? copy : new Uint8Array(bytes).buffer
 }
 
 function readResizable(source: Source): ArrayBuffer {
@@ -181,12 +181,7 @@ function knownClass(cid: string): ClassEntry {
 function readClass(source: Source, entry: ClassEntry): object {
   const version = source.uint32()
   checkVersion(entry, version)
-  if (entry.save === undefined && entry.load === undefined) {
-    const object = Object.create(entry.prototype) as object
-    source.claim(object)
-    source.fieldsInto(object)
-    return object
-  }
+  if (entry.save === undefined && entry.load === undefined) return source.instance(entry.prototype)
   source.unclaimed()
   const saved = source.value()
   if (entry.load !== undefined) return entry.load(saved, version)

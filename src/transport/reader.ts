@@ -227,6 +227,24 @@ export class Reader implements Source, GeneratedSource {
     return object
   }
 
+  instance(prototype: object): object {
+    const tag = this.bytes[this.at]
+    if (tag < TAG_OBJECT16 || tag > TAG_OBJECT_AGAIN || this.#pending >= 0) {
+      const object = Object.create(prototype) as object
+      this.claim(object)
+      this.fieldsInto(object)
+      return object
+    }
+    this.at++
+    const shape = this.#shapeFor(tag)
+    const read = shape.readOf(prototype)
+    if (read !== undefined) return read(this)
+    shape.used()
+    const object = Object.create(prototype) as object
+    for (const key of shape.keys) setField(object, key, this.value())
+    return object
+  }
+
   fieldsInto(object: object): void {
     const tag = this.bytes[this.at++]
     if (tag === TAG_OBJECT_PAIRS) this.#pairs(object)

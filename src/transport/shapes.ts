@@ -6,6 +6,7 @@
  * after `NUMBER_AFTER` objects of it, because those numbers are never given back; until then, and when the
  * process-wide table is full, its keys stand in the frame.
  */
+import type { ClassWriter } from './classes.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from './format.ts'
 import { generateWriter, isGeneratingForbidden, type WriteObject } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
@@ -21,8 +22,12 @@ const SETS = 2048
 /** How many other shapes may claim a slot in vain before its shape is forgotten. */
 const HEAT_MAX = 64
 
+/** What an object is expected to be: always checked before it is believed. */
+export type Guess = WriteShape | ClassWriter
+
 /** One list of keys in one order. */
 export class WriteShape {
+  readonly prototype: object = Object.prototype
   readonly keys: readonly string[]
   readonly hash: number
   /** The keys as they stand in a frame. */
@@ -36,7 +41,7 @@ export class WriteShape {
   frame = 0
   frameIndex = 0
   /** What the objects in each field were last time: a guess, always checked. */
-  readonly inner: (WriteShape | undefined)[]
+  readonly inner: (Guess | undefined)[]
   /** Generated, once the shape has been used often enough. */
   write: WriteObject | undefined = undefined
 
@@ -44,7 +49,7 @@ export class WriteShape {
     this.keys = keys
     this.hash = hash
     this.block = block
-    this.inner = new Array<WriteShape | undefined>(keys.length).fill(undefined)
+    this.inner = new Array<Guess | undefined>(keys.length).fill(undefined)
   }
 
   /** True when `object` has exactly these keys in this order. Wants a plain object, prototype already checked. */
@@ -57,7 +62,7 @@ export class WriteShape {
 
   /** One more object of this shape. */
   used(): void {
-    if (++this.uses !== GENERATE_AFTER || isGeneratingForbidden() || this.keys.includes('__proto__')) return
+    if (++this.uses !== GENERATE_AFTER || isGeneratingForbidden()) return
     this.numbered()
     this.write = generateWriter(this, TREE_DEPTH_MAX)
   }

@@ -6,6 +6,8 @@
  * the frame is then written again into larger memory, so nobody checks room value by value.
  */
 
+import type { ClassEntry } from './classes.ts'
+
 /** A number into `bytes`, threaded through every call: the next free position. */
 export type Position = number
 
@@ -29,6 +31,10 @@ export interface Sink {
   raw(source: Uint8Array, at: Position): Position
   /** The values of an object's own enumerable string keys as a plain object. */
   fields(object: object, at: Position): Position
+  /** An object of a registered class without hooks. */
+  instance(object: object, entry: ClassEntry, at: Position): Position
+  /** The class and version of what follows. */
+  classTag(entry: ClassEntry, at: Position): Position
   /** While open, no reference may lead back to `object`: it will exist only when its load hook has run. */
   opened(object: object, isOpen: boolean): void
   /** What `make` saved of `object`, made once per frame however often the frame is tried. */

@@ -19,6 +19,8 @@ export interface Source {
   raw(length: number): Uint8Array
   /** `object` is what is being read: references to it may follow. Before anything inside is read. */
   claim(object: object): void
+  /** An object of this prototype and the fields that follow. */
+  instance(prototype: object): object
   /** Read the fields of an object into `object`. */
   fieldsInto(object: object): void
   /** What is being read cannot be referred to before it is complete. */

@@ -16,7 +16,7 @@ interface RawText {
 const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
 
 /** Up to this many characters are copied one by one: the call out of JavaScript costs more. */
-const COPY_MAX = 16
+const COPY_MAX = 8
 /** One comparison for texts the engine stores in one byte per character; else it looks at each. */
 const isWide = /[^\0-\xff]/
 
@@ -54,5 +54,31 @@ function writeHead(bytes: Uint8Array, at: Position, head: number): Position {
 
 /** The characters in `bytes` from `start`, of which `length` bytes are theirs. */
 export function readText(bytes: Uint8Array, start: number, length: number, wide: boolean): string {
-  return wide ? ucs2Slice.call(bytes, start, start + length) : latin1Slice.call(bytes, start, start + length)
+  if (wide) return ucs2Slice.call(bytes, start, start + length)
+  return length <= COPY_MAX ? shortText(bytes, start, length) : latin1Slice.call(bytes, start, start + length)
+}
+
+function shortText(bytes: Uint8Array, at: number, length: number): string {
+  const make = String.fromCharCode
+  const [a, b, c, d] = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]
+  switch (length) {
+    case 0:
+      return ''
+    case 1:
+      return make(a)
+    case 2:
+      return make(a, b)
+    case 3:
+      return make(a, b, c)
+    case 4:
+      return make(a, b, c, d)
+    case 5:
+      return make(a, b, c, d, bytes[at + 4])
+    case 6:
+      return make(a, b, c, d, bytes[at + 4], bytes[at + 5])
+    case 7:
+      return make(a, b, c, d, bytes[at + 4], bytes[at + 5], bytes[at + 6])
+    default:
+      return make(a, b, c, d, bytes[at + 4], bytes[at + 5], bytes[at + 6], bytes[at + 7])
+  }
 }

@@ -7,11 +7,10 @@
 import { types } from 'node:util'
 import { classOfPrototype, handleOf, type ClassEntry, type HandleEntry } from './classes.ts'
 import {
-  TAG_ARRAY_BUFFER, TAG_ARRAY_BUFFER_RESIZABLE, TAG_BOXED, TAG_CLASS, TAG_CLASS_NAMED, TAG_DATE, TAG_HANDLE, TAG_MAP,
+  TAG_ARRAY_BUFFER, TAG_ARRAY_BUFFER_RESIZABLE, TAG_BOXED, TAG_DATE, TAG_HANDLE, TAG_MAP,
   TAG_MOVED_BUFFER, TAG_NODE_BUFFER, TAG_REGEXP, TAG_SET, TAG_SHARED_BUFFER, TAG_URL, TAG_VIEW, VIEW_KINDS,
 } from './format.ts'
 import { isMoved } from './memory.ts'
-import { processTables, TABLE_CLASSES } from './process.ts'
 import { Refusal, type Position, type Sink } from './sink.ts'
 import { writeError } from './write-error.ts'
 
@@ -24,15 +23,17 @@ const kinds = new Map<object, WriteKind>([
   [Set.prototype, writeSet],
   [ArrayBuffer.prototype, writeArrayBuffer],
   [SharedArrayBuffer.prototype, writeSharedBuffer],
-  [Buffer.prototype, writeView],
   [URL.prototype, writeUrl],
   ...[Number, String, Boolean, BigInt].map(boxed => [boxed.prototype, writeBoxed] as [object, WriteKind]),
 ])
-for (const name of VIEW_KINDS) {
+for (const [kind, name] of VIEW_KINDS.entries()) {
   const view = (globalThis as Record<string, unknown>)[name] as { prototype: object } | undefined
   // Float16Array is younger than the oldest supported Node.
-  if (view !== undefined) kinds.set(view.prototype, writeView)
+  if (view !== undefined) kinds.set(view.prototype, (sink, object, at) => writeView(sink, object, kind, at))
 }
+/** The name the engine gives a typed array, whatever its prototype says; `undefined` for anything else. */
+const nameOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
+  ?.get as (this: object) => string | undefined
 
 /** An object that is neither plain nor an array of this realm. @throws {Refusal} when it cannot travel. */
 export function writeSpecial(sink: Sink, object: object, prototype: object, at: Position): Position {
@@ -93,12 +94,12 @@ function writeSet(sink: Sink, object: object, at: Position): Position {
 function writeArrayBuffer(sink: Sink, object: object, at: Position): Position {
   if (!types.isArrayBuffer(object)) throw spoofed(object, 'ArrayBuffer')
   const buffer = object as ArrayBuffer & { readonly resizable?: boolean; readonly maxByteLength?: number }
+  const content = contentOf(buffer)
   if (sink.isProcess && isMoved(buffer)) {
     sink.bytes[at] = TAG_MOVED_BUFFER
     sink.commitments.push({ position: at + 1, buffer })
     return at + 5
   }
-  const content = contentOf(buffer)
   if (buffer.resizable === true) {
     sink.bytes[at] = TAG_ARRAY_BUFFER_RESIZABLE
     const length = sink.uint32(content.length, at + 1)
@@ -125,28 +126,22 @@ function writeSharedBuffer(sink: Sink, object: object, at: Position): Position {
   return at + 5
 }
 
-function writeView(sink: Sink, object: object, at: Position): Position {
-  if (!ArrayBuffer.isView(object)) throw spoofed(object, 'view')
-  const { buffer, byteOffset, byteLength } = object
-  const isBuffer = Buffer.isBuffer(object)
+function writeView(sink: Sink, object: object, kind: number, at: Position): Position {
+  const expected = VIEW_KINDS[kind] as string
+  const isBuffer = expected === 'Buffer'
+  const name = expected === 'DataView' && types.isDataView(object) ? expected : nameOfView.call(object)
+  if (name !== (isBuffer ? 'Uint8Array' : expected)) throw spoofed(object, expected)
+  const view = object as Uint8Array
+  const { buffer, byteOffset, byteLength } = view
   // A Buffer is part of a pool more often than not: the rest of the pool belongs to others and stays here.
   if (isBuffer && byteLength !== buffer.byteLength) {
     sink.bytes[at] = TAG_NODE_BUFFER
-    return sink.raw(object, sink.uint32(byteLength, at + 1))
+    return sink.raw(view, sink.uint32(byteLength, at + 1))
   }
-  const name = types.isDataView(object) ? 'DataView' : isBuffer ? 'Buffer' : viewName(object as Uint8Array)
-  const kind = VIEW_KINDS.indexOf(name as 'DataView')
-  if (kind < 0) throw new Refusal(object, 'refused', 'this kind of view is not known')
-  if (!types.isSharedArrayBuffer(buffer)) contentOf(buffer)
-  const count = name === 'DataView' ? byteLength : (object as Uint8Array).length
   sink.bytes[at] = TAG_VIEW
   sink.bytes[at + 1] = kind
+  const count = expected === 'DataView' ? byteLength : view.length
   return sink.value(buffer, sink.uint32(count, sink.uint32(byteOffset, at + 2)))
-}
-
-/** The name the engine gives a typed array, whatever its prototype says. */
-function viewName(view: Uint8Array): string {
-  return Reflect.get(Object.getPrototypeOf(Uint8Array.prototype) as object, Symbol.toStringTag, view) as string
 }
 
 function writeUrl(sink: Sink, object: object, at: Position): Position {
@@ -167,21 +162,14 @@ function writeBoxed(sink: Sink, object: object, at: Position): Position {
 }
 
 function writeClass(sink: Sink, object: object, entry: ClassEntry, at: Position): Position {
-  let position: Position
-  if (sink.isProcess && (entry.number ||= processTables().intern(TABLE_CLASSES, entry.cid)) !== 0) {
-    sink.bytes[at] = TAG_CLASS
-    position = sink.uint32(entry.number, at + 1)
-  } else {
-    sink.bytes[at] = TAG_CLASS_NAMED
-    position = sink.string(entry.cid, at + 1)
-  }
-  position = sink.uint32(entry.version, position)
-  const save = entry.save
-  if (save === undefined && entry.load === undefined) return sink.fields(object, position)
+  const { save, load } = entry
+  if (save === undefined && load === undefined) return sink.instance(object, entry, at)
+  const position = sink.classTag(entry, at)
+  if (save === undefined) return sink.fields(object, position)
   sink.opened(object, true)
-  position = save === undefined ? sink.fields(object, position) : sink.value(sink.saved(object, () => save(object)), position)
+  const end = sink.value(sink.saved(object, () => save(object)), position)
   sink.opened(object, false)
-  return position
+  return end
 }
 
 function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Position): Position {

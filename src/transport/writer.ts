@@ -8,14 +8,16 @@
  * looked up in a table: once to learn which ones are met again, once to write.
  */
 import {
-  CHUNK_CHARS, DEPTH_MAX, TAG_ARRAY32, TAG_ARRAY8, TAG_ARRAY_FLOAT64, TAG_BIGINT, TAG_DEFINE, TAG_FALSE, TAG_FLOAT64,
+  CHUNK_CHARS, DEPTH_MAX, TAG_ARRAY32, TAG_ARRAY8, TAG_ARRAY_FLOAT64, TAG_BIGINT, TAG_CLASS, TAG_CLASS_NAMED, TAG_DEFINE, TAG_FALSE, TAG_FLOAT64,
   TAG_FUNCTION, TAG_HOLE, TAG_INT16, TAG_INT32, TAG_NULL, TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN,
   TAG_OBJECT_KEYS, TAG_OBJECT_NULL, TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_STRING, TAG_STRING16, TAG_STRING32, TAG_TRUE,
   TAG_UNDEFINED, TREE_DEPTH_MAX,
 } from './format.ts'
+import type { ClassEntry, ClassWriter } from './classes.ts'
 import { functionNumber } from './functions.ts'
-import type { GeneratedSink } from './generate.ts'
-import { ShapeTable, USES_COUNTED, type WriteShape } from './shapes.ts'
+import { generateWriter, type GeneratedSink } from './generate.ts'
+import { processTables, TABLE_CLASSES } from './process.ts'
+import { ShapeTable, USES_COUNTED, WriteShape, type Guess } from './shapes.ts'
 import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
 import { isPlainElsewhere, writeSpecial } from './write-special.ts'
 
@@ -30,6 +32,10 @@ const PAIRS_MAX = 24
 const SEARCHED_MAX = 128
 /** Leaves at which they are compared although the frame is not complete, so that no graph unfolds without bound. */
 const LEAVES_FIRST_CHECK = 1024
+/** Objects of one class and shape that must pass before code is generated for them. */
+const CLASS_USES_MIN = 16
+/** Shapes of one class that are remembered. */
+const CLASS_SHAPES_MAX = 16
 /** Elements from which an array is looked at for being all numbers. */
 const NUMBERS_MIN = 4
 
@@ -80,8 +86,10 @@ export class Writer implements Sink, GeneratedSink {
   #leavesCheckAt = LEAVES_FIRST_CHECK
   #frame = 0
   #blockCount = 0
-  #root: WriteShape | undefined = undefined
+  #root: Guess | undefined = undefined
   #isPolluted = false
+  /** The writer of the last object of a registered class: the next one in its place is likely the same. */
+  #lastClass: ClassWriter | undefined = undefined
   readonly #saved = new Map<object, unknown>()
   readonly #shapes: ShapeTable
 
@@ -221,14 +229,12 @@ export class Writer implements Sink, GeneratedSink {
   /** An object of any kind. */
   object(object: object, at: Position): Position {
     const prototype: unknown = Object.getPrototypeOf(object)
-    if (prototype === plainPrototype) {
-      const guess = this.#root
-      if (guess !== undefined && guess.write !== undefined && this.graph === undefined) {
-        const end = guess.write(this, object, at)
-        if (end >= 0) return end
-      }
-      return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
+    const guess = this.#root
+    if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
+      const end = guess.write(this, object, at)
+      if (end >= 0) return end
     }
+    if (prototype === plainPrototype) return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
     let position = at
     if (this.graph !== undefined) {
       position = this.#met(this.graph, object, at)
@@ -266,8 +272,8 @@ export class Writer implements Sink, GeneratedSink {
     return shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, at) : this.#shaped(shape, object, at)
   }
 
-  #shapeLike(object: object, guess: WriteShape | undefined): WriteShape | undefined {
-    return guess !== undefined && guess.write === undefined && guess.fits(object) ? guess : this.#shapeOf(object)
+  #shapeLike(object: object, guess: Guess | undefined): WriteShape | undefined {
+    return guess instanceof WriteShape && guess.write === undefined && guess.fits(object) ? guess : this.#shapeOf(object)
   }
 
   /** The shape found by its keys. */
@@ -288,14 +294,19 @@ export class Writer implements Sink, GeneratedSink {
   field(value: unknown, shape: WriteShape, index: number, at: Position): Position {
     if (typeof value !== 'object' || value === null) return this.value(value, at)
     const guess = shape.inner[index]
-    if (guess === undefined) {
-      if (Object.getPrototypeOf(value) !== plainPrototype) return this.object(value, at)
-    } else if (guess.write !== undefined && this.graph === undefined) {
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
       const end = guess.write(this, value, at)
       if (end >= 0) return end
     }
-    if (Object.getPrototypeOf(value) !== plainPrototype) return this.object(value, at)
-    return this.#plain(value, at, (shape.inner[index] = this.#shapeLike(value, guess)))
+    if (prototype === arrayPrototype) return this.object(value, at)
+    if (prototype === plainPrototype) {
+      return this.#plain(value, at, (shape.inner[index] = this.#shapeLike(value, guess)))
+    }
+    this.#lastClass = undefined
+    const end = this.object(value, at)
+    shape.inner[index] = this.#lastClass
+    return end
   }
 
   shapeTag(shape: WriteShape, at: Position): Position {
@@ -324,6 +335,26 @@ export class Writer implements Sink, GeneratedSink {
     return this.raw(shape.block, at + 1)
   }
 
+  classTag(entry: ClassEntry, at: Position): Position {
+    const bytes = this.bytes
+    if (this.isProcess && (entry.number ||= processTables().intern(TABLE_CLASSES, entry.cid)) !== 0) {
+      bytes[at] = TAG_CLASS
+      return this.uint32(entry.version, this.uint32(entry.number, at + 1))
+    }
+    bytes[at] = TAG_CLASS_NAMED
+    return this.uint32(entry.version, this.string(entry.cid, at + 1))
+  }
+
+  instance(object: object, entry: ClassEntry, at: Position): Position {
+    const shape = this.#shapeOf(object)
+    const position = this.classTag(entry, at)
+    if (shape === undefined) return this.#pairs(TAG_OBJECT_PAIRS, object, position)
+    const end = this.#shaped(shape, object, position)
+    // After its fields, which may be objects of classes as well.
+    this.#lastClass = classWriter(entry, shape)
+    return end
+  }
+
   #pairs(tag: number, object: object, at: Position): Position {
     const keys = Object.keys(object)
     const fields = object as Record<string, unknown>
@@ -349,20 +380,27 @@ export class Writer implements Sink, GeneratedSink {
       bytes[at] = TAG_ARRAY32
       position = this.uint32(length, at + 1)
     }
-    let shape: WriteShape | undefined
+    let guess: Guess | undefined
     let present: string[] | undefined
     for (let index = 0; index < length; index++) {
       const value = array[index]
-      if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === plainPrototype) {
-        if (shape !== undefined && shape.write !== undefined && this.graph === undefined) {
-          const end = shape.write(this, value, position)
+      if (typeof value === 'object' && value !== null) {
+        const prototype: unknown = Object.getPrototypeOf(value)
+        if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
+          const end = guess.write(this, value, position)
           if (end >= 0) {
             position = end
             continue
           }
         }
-        shape = this.#shapeLike(value, shape)
-        position = this.#plain(value, position, shape)
+        if (prototype === plainPrototype) {
+          const shape = this.#shapeLike(value, guess)
+          position = this.#plain(value, position, (guess = shape))
+        } else {
+          this.#lastClass = undefined
+          position = this.object(value, position)
+          guess = this.#lastClass
+        }
       } else if (value === undefined && !Object.hasOwn(array, index)) {
         present ??= Object.keys(array)
         const next = nextPresent(present, index, length)
@@ -456,6 +494,20 @@ export class Writer implements Sink, GeneratedSink {
     if (this.graph === undefined) throw RETRY
     if (this.depth > DEPTH_MAX) throw TOO_DEEP
   }
+}
+
+/** The writer of one class and shape; generated when both have been used often enough. */
+function classWriter(entry: ClassEntry, shape: WriteShape): ClassWriter {
+  let writer = entry.writers.get(shape)
+  if (writer === undefined) {
+    if (entry.writers.size >= CLASS_SHAPES_MAX) entry.writers.clear()
+    writer = { prototype: entry.prototype, uses: 0, write: undefined }
+    entry.writers.set(shape, writer)
+  }
+  if (writer.write === undefined && shape.write !== undefined && ++writer.uses >= CLASS_USES_MIN) {
+    writer.write = generateWriter(shape, TREE_DEPTH_MAX, entry)
+  }
+  return writer
 }
 
 /** True when no two of the first `count` objects are the same. */
