@@ -244,6 +244,8 @@ impl Thread {
         if let Some(worker) = self.worker.as_mut() {
             worker.end_search();
         }
+        // One look per burst: after a vain one the thread sleeps.
+        self.active = found;
         found
     }
 
