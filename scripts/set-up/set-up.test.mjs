@@ -111,10 +111,9 @@ function withoutTools(script) {
     mkdirSync(join(folder, 'bin'))
     symlinkSync(process.execPath, join(folder, 'bin', 'node'))
     const env = { PATH: join(folder, 'bin'), HOME: folder, TMPDIR: folder }
-    const { status, stdout, stderr } = spawnSync('node', [inRoot('scripts', script)], {
-      env,
-      encoding: 'utf8',
-    })
+    cpSync(inRoot('scripts'), join(folder, 'scripts'), { recursive: true })
+    const options = { env, encoding: 'utf8' }
+    const { status, stdout, stderr } = spawnSync('node', [join(folder, 'scripts', script)], options)
     assert.equal(status, 1)
     assert.equal(stdout, '')
     assert.match(stderr, /^Skein compiles its core with Rust and there is no cargo: [^\n]+\n$/)
