@@ -26,7 +26,7 @@ try {
 }
 
 async function act(words: readonly string[]): Promise<number> {
-  if (words[0] === 'report') return (await import('./report/main.ts' as string)).report(words.slice(1), say)
+  if (words[0] === 'report') return (await import('./report/main.ts')).report(words.slice(1), say)
   if (words.includes('--compare')) return compare(words)
   if (words.includes('--list')) return list()
   const [name, ...others] = words

@@ -18,7 +18,7 @@ export type Outcome =
   | { readonly result: unknown }
   | { readonly code: string | undefined; readonly facts: unknown; readonly text: string }
 
-const { default: contender } = (await import(`./${process.argv[2]}.js`)) as { default: Contender }
+const { default: contender } = (await import(`./${fileOf(process.argv[2]!)}.js`)) as { default: Contender }
 const jobs = jobsOf(contender)
 
 process.on('message', async ({ job, order }: Order) => {
@@ -33,4 +33,9 @@ async function outcomeOf(job: keyof Jobs, order: unknown): Promise<Outcome> {
     if (error instanceof BenchError) return { code: error.code, facts: error.facts, text: error.message }
     return { code: undefined, facts: undefined, text: error instanceof Error ? String(error.stack) : String(error) }
   }
+}
+
+/** 'postMessage' lives in post-message.js. */
+function fileOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }

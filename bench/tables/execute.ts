@@ -50,7 +50,7 @@ const table: Table = {
     'first calls': 'A fresh process each: opening the pool to its first result, then 20 calls one by one, then the steady p50.',
     parts: 'One call split into the six parts of the seed by stamps that travel with it; all on one monotonic clock.',
     scaling:
-      'Every worker computes the same number of CRC-32 of a 1024-character string as the main thread does alone. Rate: workers × time of one / time. ' +
+      'Every worker computes the same number (--crcs) of CRC-32 of a 1024-character string as the main thread does alone. Rate: workers × time of one / time. ' +
       'Ideal time: that of one worker × max(1, workers / cores). Two workers must reach 1.9 × the rate, eight at most 1.05 × the ideal time. cpu % is of the whole machine.',
     'zone against main thread': 'The same loop over numbers, strings, arrays, objects and a Map in both, in turn, in one process.',
     why: 'Why more workers can seem to beat fewer: the causes tried one at a time; see each row.',
@@ -59,7 +59,7 @@ const table: Table = {
   },
   parameters: {
     sections: { value: 'all', doc: 'which sections, by comma' },
-    contenders: { value: 'all', doc: 'which pools, by comma' },
+    contenders: { value: 'all', quick: 'skein,piscina,postMessage', doc: 'which pools, by comma' },
     conditions: { value: 'all', doc: 'which conditions, by comma' },
     rounds: { value: 11, quick: 3, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 150, quick: 40, doc: 'length of a latency slice' },

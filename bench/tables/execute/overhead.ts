@@ -66,8 +66,8 @@ function overheadRows(samples: Samples, calls: number, condition: string): Row[]
         ...samples.rows({
           section: 'overhead', row: `${calls} calls ${FORM_WORDS[form]}, ${way}`, figure, condition, threads: 1,
           unit: 'ms', better: 'lower', cpu: `${figure} cpu`, against: 'piscina',
-          ...(seeded ? { seeds: { skein: `napa/overhead/${calls}` } } : {}),
-          ...(calls === 10_000 && form === 'anonymous' && way === 'one by one' ? { seeds: { skein: 'napa/overhead/10000-anonymous' } } : {}),
+          ...(seeded ? { seeds: { skein: `napa/overhead/${calls}/ms` } } : {}),
+          ...(calls === 10_000 && form === 'anonymous' && way === 'one by one' ? { seeds: { skein: 'napa/overhead/10000-anonymous/ms' } } : {}),
         }),
       )
     }
@@ -89,7 +89,7 @@ export async function firstCalls(plan: Plan): Promise<Row[]> {
   const calls = Array.from({ length: 20 }, (_, index) => index + 1)
   return [
     ...calls.flatMap((call) =>
-      samples.rows({ ...shape, row: `call ${call}`, figure: `call ${call}`, seeds: { skein: `napa/first/${call}` } }),
+      samples.rows({ ...shape, row: `call ${call}`, figure: `call ${call}`, seeds: { skein: `napa/first/${call}/ms` } }),
     ),
     ...samples.rows({ ...shape, row: 'steady, p50', figure: 'steady' }),
     ...samples.rows({ ...shape, row: 'from opening the pool to the first result', figure: 'open', unit: 'ms' }),

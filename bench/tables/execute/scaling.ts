@@ -9,7 +9,7 @@ import { crc32 as zlibCrc32 } from 'node:zlib'
 import { type Child, withChildren } from '../../harness/child.ts'
 import type { Condition } from '../../harness/conditions.ts'
 import { Samples } from '../../harness/rounds.ts'
-import { summary } from '../../harness/stats.ts'
+import { ratioSummary, summary } from '../../harness/stats.ts'
 import type { Row } from '../../harness/table.ts'
 import { crc32, foldCrc, mixed } from '../../contenders/work.ts'
 import { mainCondition, type Plan } from './plan.ts'
@@ -40,45 +40,44 @@ export async function scaling(plan: Plan): Promise<Row[]> {
   const workers = context.text('workers').split(',').map(Number)
   const rows: Row[] = []
   for (const pool of plan.pools.filter((name) => context.text('scaling-contenders').split(',').includes(name))) {
-    rows.push(...(await scalingOf(plan, pool, { work, workers, total })))
+    rows.push(...(await scalingOf(plan, pool, { work, workers })))
   }
   return rows
 }
 
-async function scalingOf(plan: Plan, pool: string, order: { work: Work; workers: number[]; total: number }): Promise<Row[]> {
+async function scalingOf(plan: Plan, pool: string, order: { work: Work; workers: number[] }): Promise<Row[]> {
   const condition = mainCondition(plan)
   const samples = await scalingSamples(plan, pool, condition, order)
-  if (samples === undefined) return []
-  const cores = os.availableParallelism()
-  const alone = samples.of('1', 'ms')
-  return samples.contenders.map((name) => {
+  const perMillion = 1_000_000 / order.work.count
+  return samples.contenders.flatMap((name) => {
     const workers = Number(name)
-    const ms = samples.of(name, 'ms')
-    const cpu = summary(samples.of(name, 'cpu')).median
-    const { median, low, high } = summary(ms.map((value) => value * order.work.slices))
-    const speedUp = summary(ms.map((value, slice) => (alone[slice]! / value) * Math.max(workers, 1)))
-    const here = workers === 0
-    return {
-      section: 'scaling', row: here ? 'main thread' : `${workers} worker${workers > 1 ? 's' : ''}`,
-      contender: here ? `main thread beside ${pool}` : pool, condition: condition.name, threads: workers,
-      unit: `ms for ${order.total.toLocaleString('en-US')} CRCs each`, better: 'lower' as const,
-      median, low, high, samples: ms.length,
-      ...(pool === 'skein' ? { seed: `napa/scaling/${here ? 'node' : workers}` } : {}),
-      note: here ? `cpu ${cpu.toFixed(0)} %` : scalingNote({ cpu, speedUp: speedUp.median, workers, cores, median, alone: summary(alone).median * order.work.slices }),
+    const common = {
+      section: 'scaling', row: workers === 0 ? 'main thread' : `${workers} worker${workers > 1 ? 's' : ''}`,
+      contender: workers === 0 ? `main thread beside ${pool}` : pool, condition: condition.name, threads: workers,
+      better: 'lower' as const,
     }
+    const seed = (line: string): Pick<Row, 'seed'> => (pool === 'skein' ? { seed: `napa/scaling/${line}/${name === '0' ? 'node' : name}` } : {})
+    const times = summary(samples.of(name, 'ms').map((ms) => ms * perMillion))
+    return [
+      { ...common, unit: 'ms per million CRCs each', ...times, ...seed('time'), note: scalingNote(samples, workers) },
+      { ...common, row: `${common.row}, cpu`, unit: '% of all cores', ...summary(samples.of(name, 'cpu')), ...seed('cpu') },
+    ]
   })
 }
 
-function scalingNote(facts: { cpu: number; speedUp: number; workers: number; cores: number; median: number; alone: number }): string {
-  const ideal = facts.alone * Math.max(1, facts.workers / facts.cores)
-  const words = [`cpu ${facts.cpu.toFixed(0)} %`, `${facts.speedUp.toFixed(3)} × one worker's rate`]
-  return [...words, `${(facts.median / ideal).toFixed(3)} × ideal time`].join(' · ')
+/** Rate against one worker and time against the ideal, from slices of the same round. */
+function scalingNote(samples: Samples, workers: number): string {
+  const [alone, here] = [samples.of('1', 'ms'), samples.of(String(workers), 'ms')]
+  if (workers === 0) return `${ratioSummary(here, alone).median.toFixed(3)} × one worker's time`
+  const quotient = ratioSummary(here, alone).median
+  const ideal = Math.max(1, workers / os.availableParallelism())
+  return `${(workers / quotient).toFixed(3)} × one worker's rate · ${(quotient / ideal).toFixed(3)} × ideal time`
 }
 
 /** Samples by number of workers, '0' being the main thread. */
 async function scalingSamples(
   plan: Plan, pool: string, condition: Condition, order: { work: Work; workers: number[] },
-): Promise<Samples | undefined> {
+): Promise<Samples> {
   const samples = new Samples()
   const children = new Map<number, Child>()
   const open = async (left: number[]): Promise<void> => {
@@ -92,7 +91,7 @@ async function scalingSamples(
     })
   }
   await open(order.workers)
-  return samples.contenders.length === 0 ? undefined : samples
+  return samples
 }
 
 async function slicesOf(
@@ -137,6 +136,6 @@ export async function zoneAgainstMain(plan: Plan): Promise<Row[]> {
   return samples.rows({
     section: 'zone against main thread', row: `${turns.toLocaleString('en-US')} rounds of a mixed loop`, figure: 'ms',
     condition: condition.name, threads: 1, unit: 'ms', better: 'lower', against: 'main thread',
-    seeds: { 'main thread': 'napa/javascript/node', skein: 'napa/javascript/zone' },
+    seeds: { 'main thread': 'napa/javascript/time/node', skein: 'napa/javascript/time/zone' },
   })
 }

@@ -81,7 +81,7 @@ function first(rows: readonly Row[]): Verdict[] {
 
 function scalingVerdicts(rows: readonly Row[]): Verdict[] {
   const workers = (count: number): Row | undefined =>
-    rows.find((row) => row.section === 'scaling' && row.contender === 'skein' && row.threads === count)
+    rows.find((row) => row.section === 'scaling' && row.contender === 'skein' && row.threads === count && row.unit.startsWith('ms'))
   const [one, two, eight] = [workers(1), workers(2), workers(8)]
   const cores = os.availableParallelism()
   const ideal = one && { ...one, median: one.median * Math.max(1, 8 / cores) }

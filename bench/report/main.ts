@@ -1,0 +1,60 @@
+/**
+ * `npm run report`: gathers a record of every table, measures those that are missing, writes text and the page.
+ *
+ * --records: only what is recorded. --fresh: measure every table now. --quick: every table in its short form,
+ * less than 90 s in all. Quick figures are marked as such wherever they stand.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { DIST_FOLDER } from '../harness/place.ts'
+import { readMachine } from '../harness/machine.ts'
+import { type BenchRecord, newestRecord, writeRecord } from '../harness/record.ts'
+import { runTable } from '../harness/run-table.ts'
+import { loadTable, tableNames } from '../harness/tables.ts'
+import { makeReport } from './model.ts'
+import { reportPage } from './page.ts'
+import { reportLines } from './text.ts'
+
+/** Seconds after which a quick report starts no further table. */
+const QUICK_SECONDS = 80
+
+/** Make the report; returns the exit code. */
+export async function report(words: readonly string[], say: (line: string) => void): Promise<number> {
+  const records = await gather(words, say)
+  const made = makeReport(records)
+  console.log(reportLines(made).join('\n'))
+  const folder = `${DIST_FOLDER}/report`
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(`${folder}/report.txt`, `${reportLines(made).join('\n')}\n`)
+  writeFileSync(`${folder}/report.html`, reportPage(made))
+  console.log(`\npage: ${folder}/report.html`)
+  return 0
+}
+
+async function gather(words: readonly string[], say: (line: string) => void): Promise<BenchRecord[]> {
+  const quick = words.includes('--quick')
+  const began = performance.now()
+  const records: BenchRecord[] = []
+  for (const name of tableNames()) {
+    const known = knownRecord(name)
+    const late = quick && performance.now() - began > QUICK_SECONDS * 1000
+    const measure = words.includes('--records') || late ? false : quick || words.includes('--fresh') || known === undefined
+    const record = measure ? await measured(name, quick, say) : known
+    if (record !== undefined) records.push(record)
+  }
+  return records
+}
+
+/** The newest full record made with this Node on such a processor, else the newest at all. */
+function knownRecord(name: string): BenchRecord | undefined {
+  const major = process.versions.node.split('.')[0]!
+  const machine = readMachine()
+  const same = newestRecord(name, major)
+  if (same !== undefined && !same.quick && same.machine.cpu === machine.cpu) return same
+  return newestRecord(name)
+}
+
+async function measured(name: string, quick: boolean, say: (line: string) => void): Promise<BenchRecord> {
+  const record = await runTable(await loadTable(name), { quick, values: {} }, say)
+  if (!quick) say(`record: ${writeRecord(record)}`)
+  return record
+}

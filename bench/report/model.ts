@@ -1,0 +1,132 @@
+/**
+ * The report as data: the seeds' tables in their own order, each cell with three figures, and the claims.
+ *
+ * A figure of Skein comes from the newest row of any record that carries the cell's id; a cell without one is
+ * 'not built'. So a later table fills cells by tagging its rows, and nothing here changes.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { BENCH_FOLDER } from '../harness/place.ts'
+import type { BenchRecord } from '../harness/record.ts'
+import type { Better, Row, Verdict } from '../harness/table.ts'
+import { judgedClaims, type JudgedClaim } from './claims.ts'
+
+/** A column of a seed's table. */
+export interface Column {
+  readonly id: string
+  readonly label: string
+  readonly unit: string
+  readonly better: Better
+}
+
+/** What bench/seeds/*.json holds. */
+export interface Seed {
+  readonly seed: string
+  readonly machine: string
+  readonly tables: readonly SeedTable[]
+}
+
+/** One table of a seed. */
+export interface SeedTable {
+  readonly id: string
+  readonly title: string
+  readonly rival: string
+  readonly note?: string
+  readonly columns: readonly Column[]
+  readonly rows: readonly { readonly key: string; readonly label: string; readonly cells: Readonly<Record<string, number>> }[]
+}
+
+/** What bench/anchors.json holds: the rivals as measured on a machine of the project's kind. */
+export interface Anchors {
+  readonly date: string
+  readonly machine: string
+  readonly who: Readonly<Record<string, string>>
+  readonly facts: Readonly<Record<string, number>>
+  readonly cells: Readonly<Record<string, { readonly value: number; readonly to?: number; readonly also?: string }>>
+}
+
+/** One cell: the seed's figure, the rival's as measured here, Skein's. */
+export interface Cell {
+  readonly id: string
+  readonly column: string
+  readonly unit: string
+  readonly better: Better
+  readonly seed: number | undefined
+  readonly rival: { readonly value: number; readonly to?: number; readonly also?: string } | undefined
+  /** `undefined`: not built. */
+  readonly skein: { readonly median: number; readonly low: number; readonly high: number; readonly quick: boolean } | undefined
+}
+
+/** A seed's table with the other two figures in every cell. */
+export interface FilledTable {
+  readonly id: string
+  readonly title: string
+  readonly rival: string
+  readonly note: string
+  readonly rows: readonly { readonly label: string; readonly cells: readonly Cell[] }[]
+}
+
+/** Everything the report says. */
+export interface Report {
+  readonly madeAt: string
+  readonly anchors: { readonly date: string; readonly machine: string }
+  readonly seeds: readonly { readonly title: string; readonly machine: string; readonly tables: readonly FilledTable[] }[]
+  readonly claims: readonly JudgedClaim[]
+  readonly bars: readonly { readonly table: string; readonly quick: boolean; readonly verdicts: readonly Verdict[] }[]
+  readonly records: readonly BenchRecord[]
+}
+
+/** Put the report together from records, the newest of each table. */
+export function makeReport(records: readonly BenchRecord[]): Report {
+  const anchors = readJson<Anchors>('anchors.json')
+  const found = new Map<string, { row: Row; quick: boolean }>()
+  for (const record of records) for (const row of record.rows) if (row.seed !== undefined) found.set(row.seed, { row, quick: record.quick })
+  return {
+    madeAt: new Date().toISOString(),
+    anchors: { date: anchors.date, machine: anchors.machine },
+    seeds: readSeeds().map((seed) => ({
+      title: seed.seed,
+      machine: seed.machine,
+      tables: seed.tables.map((table) => filled(table, anchors, found)),
+    })),
+    claims: judgedClaims(anchors, records.flatMap((record) => record.rows)),
+    bars: records.filter((record) => record.verdicts.length > 0).map(({ table, quick, verdicts }) => ({ table, quick, verdicts })),
+    records,
+  }
+}
+
+/** All seeds in their order. */
+export function readSeeds(): Seed[] {
+  return readdirSync(`${BENCH_FOLDER}/seeds`).sort().map((name) => readJson<Seed>(`seeds/${name}`))
+}
+
+function filled(table: SeedTable, anchors: Anchors, found: Map<string, { row: Row; quick: boolean }>): FilledTable {
+  const rows = table.rows.map(({ key, label, cells }) => ({
+    label,
+    cells: table.columns.map((column): Cell => {
+      const id = `${table.id}/${key}/${column.id}`
+      return {
+        id, column: column.label, unit: column.unit, better: column.better,
+        seed: cells[column.id], rival: anchors.cells[id], skein: figureOf(found.get(id), column.unit),
+      }
+    }),
+  }))
+  const who = anchors.who[table.id]
+  return { id: table.id, title: table.title, rival: table.rival, note: [who && `${table.rival} here: ${who}.`, table.note].filter(Boolean).join(' '), rows }
+}
+
+function figureOf(hit: { row: Row; quick: boolean } | undefined, unit: string): Cell['skein'] {
+  if (hit === undefined) return undefined
+  const factor = conversion(hit.row.unit, unit)
+  const { median, low, high } = hit.row
+  return { median: median * factor, low: low * factor, high: high * factor, quick: hit.quick }
+}
+
+/** Factor from one unit of time to another; 1 for all else. */
+function conversion(from: string, to: string): number {
+  const seconds: Readonly<Record<string, number>> = { ns: 1e-9, 'µs': 1e-6, ms: 1e-3, s: 1 }
+  return seconds[from] !== undefined && seconds[to] !== undefined ? seconds[from] / seconds[to] : 1
+}
+
+function readJson<Shape>(name: string): Shape {
+  return JSON.parse(readFileSync(`${BENCH_FOLDER}/${name}`, 'utf8')) as Shape
+}

@@ -1,0 +1,70 @@
+/**
+ * The report as text for a terminal.
+ *
+ * Same content as the page, without the plots.
+ */
+import { machineLines } from '../harness/machine.ts'
+import { aligned, figure, verdictLines } from '../harness/print.ts'
+import type { Judgement } from './claims.ts'
+import type { Cell, FilledTable, Report } from './model.ts'
+
+/** All lines of the report. */
+export function reportLines(report: Report): string[] {
+  return [
+    `Skein beside its rivals · ${report.madeAt}`,
+    ...report.records.flatMap((record) => [
+      `record: ${record.table} · ${record.startedAt}${record.quick ? ' · quick' : ''}`,
+      ...machineLines(record.machine).map((line) => `  ${line}`),
+    ]),
+    `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,
+    ...report.seeds.flatMap(({ title, machine, tables }) => ['', `== ${title}`, `   ${machine}`, ...tables.flatMap(tableLines)]),
+    '', '== What the seeds say, as measured here',
+    ...claimLines(report),
+    ...report.bars.flatMap(({ table, quick, verdicts }) => ['', `== Demands on ${table}${quick ? ' (quick run: not for claims)' : ''}`, ...verdictLines(verdicts)]),
+  ]
+}
+
+/** true, false or undecided. */
+export function verdictWord({ holds, evidence }: Judgement): string {
+  if (holds === undefined) return evidence === 'not built' ? 'not built' : 'undecided'
+  return holds ? 'true' : 'false'
+}
+
+/** Skein's figure of a cell, or what stands in its place. */
+export function skeinWord({ skein }: Cell): string {
+  return skein === undefined ? 'not built' : `${figure(skein.median)}${skein.quick ? ' (quick)' : ''}`
+}
+
+/** The rival's figure of a cell. */
+export function rivalWord({ rival }: Cell): string {
+  if (rival === undefined) return '–'
+  return rival.to === undefined ? figure(rival.value) : `${figure(rival.value)} to ${figure(rival.to)}`
+}
+
+function tableLines(table: FilledTable): string[] {
+  const wide = table.rows[0]!.cells.length > 1
+  const head = ['', wide ? 'column' : '', 'seed', `${table.rival} here`, 'Skein here', 'unit', 'Skein / seed', '']
+  const cells = table.rows.flatMap(({ label, cells: columns }) =>
+    columns.map((cell, index) => [
+      index === 0 ? label : '', wide ? cell.column : '', cell.seed === undefined ? '–' : figure(cell.seed), rivalWord(cell),
+      skeinWord(cell), cell.unit, quotientWord(cell), cell.rival?.also ?? '',
+    ]),
+  )
+  return ['', table.title, ...(table.note === '' ? [] : [`  ${table.note}`]), ...aligned([head, ...cells]).map((line) => `  ${line}`)]
+}
+
+function quotientWord({ seed, skein }: Cell): string {
+  return seed === undefined || skein === undefined ? '' : `× ${figure(skein.median / seed)}`
+}
+
+function claimLines({ claims }: Report): string[] {
+  return claims.flatMap(({ seed, claim, rival, skein }) => [
+    `${seed}: ${claim}`,
+    `    there, as measured here: ${verdictWord(rival)}${detail(rival)}`,
+    `    Skein: ${verdictWord(skein)}${detail(skein)}`,
+  ])
+}
+
+function detail({ evidence }: Judgement): string {
+  return evidence === 'not built' ? '' : ` · ${evidence}`
+}
