@@ -35,6 +35,16 @@ export interface FunctionSource {
   readonly metaName: string | undefined
 }
 
+/** Called before this thread runs something written in `file`: a module's URL, or the text of a function. */
+export type Preparation = (file: string, text: string) => void
+
+let prepare: Preparation = () => {}
+
+/** Have `next` called before anything from another thread is compiled or imported here. @internal */
+export function setPreparation(next: Preparation): void {
+  prepare = next
+}
+
 /** The text under which a function is numbered. Equal texts are the same function. */
 export function functionKey(source: FunctionSource): string {
   const { code, ...head } = source
@@ -83,6 +93,7 @@ export function checkCode(code: string, file: string): vm.Script {
 }
 
 function compiledFunction(source: FunctionSource): Function {
+  if (source.usesImport || source.given.includes('require')) prepare(source.file, source.code)
   const strict = source.strict ? '"use strict";' : ''
   const [before, after] = source.form === 'method' ? ['return {', '\n}']
     : source.self === undefined ? ['return (', '\n)']
@@ -119,6 +130,7 @@ function methodOf(holder: object): Function {
 /** Code runs as a script of this thread: what it declares at the top stays for later code. */
 function codeFunction(code: string, file: string): Function {
   const script = checkCode(code, file)
+  prepare(file, code)
   return () => {
     // Scripts have no require of their own; as with `node -e`, it is a global while nobody else defined one.
     if (/\brequire\b/.test(code) && !Object.hasOwn(globalThis, 'require')) {
@@ -131,6 +143,7 @@ function codeFunction(code: string, file: string): Function {
 
 async function exportedFunction(module: string, name: string, from: string | undefined): Promise<Function> {
   let space: Readonly<Record<string, unknown>>
+  prepare(module, '')
   try {
     space = await (from === undefined ? import(module) : importerOf(from)(module)) as typeof space
   } catch (error) {

@@ -15,6 +15,8 @@ import { FunctionError, type Captured, type FunctionPlace } from './function-err
 import { originOf, type Binding, type Origin } from './origin.ts'
 import { importedFrom, isStrict } from './surroundings.ts'
 
+export { setPreparation, type Preparation } from './compile.ts'
+
 /** The process-wide numbering of function texts. */
 export interface FunctionTable {
   /** The number of a text, from 1; 0 when the table is full. */
@@ -86,15 +88,22 @@ export function functionByNumber(number: number): Function | Promise<Function> {
 /**
  * The number of an export of a module. `name` may be `default` and may name a member of an export
  * (`api.score`), which is then called on its owner. A module is an absolute URL or path; relative and bare
- * names need `from`, the URL or path of the file they stand in, and are resolved as an `import()` there.
+ * names need `from`, the URL or path of the file they stand in (or a function that finds it, called only when
+ * it is needed), and are resolved as an `import()` there.
  * @throws {FunctionError} `FUNCTION_MODULE_NAME`, `FUNCTION_TABLE_FULL`.
  */
-export function moduleFunctionNumber(module: string | URL, name: string, from?: string): number {
-  const names = from === undefined ? absolute : childOf(relative, from)
-  const numbers = childOf(names, typeof module === 'string' ? module : module.href)
+export function moduleFunctionNumber(
+  module: string | URL, name: string, from?: string | (() => string),
+): number {
+  const asked = typeof module === 'string' ? module : module.href
+  const known = absolute.get(asked)?.get(name)
+  if (known !== undefined) return known
+  const complete = isAbsolute(asked) || URL.canParse(asked)
+  const base = complete ? undefined : typeof from === 'function' ? from() : from
+  const numbers = childOf(base === undefined ? absolute : childOf(relative, base), asked)
   let number = numbers.get(name)
   if (number === undefined) {
-    number = numbered(keyOfExport(String(module), name, from), `${module}#${name}`)
+    number = numbered(keyOfExport(asked, name, base), `${asked}#${name}`)
     numbers.set(name, number)
   }
   return number
@@ -149,10 +158,16 @@ function keyOfExport(module: string, name: string, from: string | undefined): st
     const reason = 'is not an absolute path or URL, and the file it is relative to is not known'
     throw new FunctionError('FUNCTION_MODULE_NAME', { module, reason })
   }
-  const base = isAbsolute(from) ? pathToFileURL(from).href : from
+  const base = baseOf(from)
   if (!/^\.{1,2}\//.test(module)) return moduleKey(module, name, base)
   if (URL.canParse(module, base)) return moduleKey(new URL(module, base).href, name, undefined)
   throw new FunctionError('FUNCTION_MODULE_NAME', { module, reason: `cannot be relative to ${shown(from)}` })
+}
+
+/** As in Node, code without a file (of `-e`, of the REPL) stands in the working directory. */
+function baseOf(from: string): string {
+  if (isAbsolute(from)) return pathToFileURL(from).href
+  return URL.canParse(from) ? from : pathToFileURL(`${process.cwd()}/`).href
 }
 
 function firstFunction(number: number): Function | Promise<Function> {

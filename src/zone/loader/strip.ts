@@ -1,0 +1,106 @@
+/**
+ * TypeScript to JavaScript by erasing types, and what kind of module the rest is.
+ *
+ * The engine is the one inside Node (swc, as WebAssembly), so a file means the same on every version; it is
+ * loaded when the first file needs it. Errors have the class and the codes of Node's own.
+ */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { compileFunction } from 'node:vm'
+
+type Engine = typeof import('@swc/wasm-typescript')
+
+/** What a module is, as Node's loader names it. */
+export type Format = 'module' | 'commonjs'
+
+/** Is this URL or path one of a TypeScript module? */
+export function isTypeScript(file: string): boolean {
+  return /\.[cm]?ts(?:$|[?#])/.test(file)
+}
+
+let engine: Engine | undefined
+
+/**
+ * Erase the types of a module; every line and column stays.
+ * @throws {SyntaxError} `ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX` for what erasing cannot do (enums, parameter
+ * properties), `ERR_INVALID_TYPESCRIPT_SYNTAX` for what is no TypeScript. As in Node.
+ * @throws {Error} `ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING` for packages, which must ship JavaScript. As
+ * in Node.
+ */
+export function stripTypes(source: string, path: string): string {
+  if (/[\\/]node_modules[\\/]/.test(path)) {
+    const message = `Stripping types is currently unsupported for files under node_modules, for "${path}"`
+    throw Object.assign(new Error(message), { code: 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING' })
+  }
+  engine ??= createRequire(import.meta.url)('@swc/wasm-typescript') as Engine
+  try {
+    return engine.transformSync(source, { mode: 'strip-only', filename: path }).code
+  } catch (error) {
+    throw syntaxError(error, path)
+  }
+}
+
+/** What a TypeScript file is: by its extension, else by its package, else by its syntax. */
+export function formatOf(path: string, code: string): Format {
+  if (path.endsWith('.mts')) return 'module'
+  if (path.endsWith('.cts')) return 'commonjs'
+  return packageType(dirname(path)) ?? (hasModuleSyntax(code) ? 'module' : 'commonjs')
+}
+
+interface Refusal {
+  readonly code?: unknown
+  readonly message?: unknown
+  readonly snippet?: unknown
+  readonly startLine?: unknown
+  readonly startColumn?: unknown
+}
+
+/** The engine throws plain objects. */
+function syntaxError(error: unknown, path: string): unknown {
+  const { code, message, snippet, startLine, startColumn } = Object(error) as Refusal
+  if (code !== 'UnsupportedSyntax' && code !== 'InvalidSyntax') return error
+  const place = `${path}:${String(startLine)}:${Number(startColumn) + 1}`
+  const kind = code === 'UnsupportedSyntax' ? 'UNSUPPORTED' : 'INVALID'
+  const sentence = `${String(message)} (${place})\n${String(snippet)}`
+  return Object.assign(new SyntaxError(sentence), { code: `ERR_${kind}_TYPESCRIPT_SYNTAX` })
+}
+
+const typeOfFolder = new Map<string, Format | undefined>()
+
+/** The `type` of the nearest package.json; `undefined` when it says nothing. */
+function packageType(folder: string): Format | undefined {
+  if (typeOfFolder.has(folder)) return typeOfFolder.get(folder)
+  const parent = dirname(folder)
+  const own = packageOf(folder)
+  const type = own === undefined && parent !== folder ? packageType(parent) : own?.type
+  const known = type === 'module' || type === 'commonjs' ? type : undefined
+  typeOfFolder.set(folder, known)
+  return known
+}
+
+function packageOf(folder: string): { type?: string } | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { type?: string }
+  } catch {
+    return undefined // No such file; a broken one is reported by whoever needs it.
+  }
+}
+
+/** As Node does: what only a module may say is an error in a CommonJS function. */
+function hasModuleSyntax(code: string): boolean {
+  try {
+    compileFunction(code, ['exports', 'require', 'module', '__filename', '__dirname'])
+    return false
+  } catch (error) {
+    return error instanceof SyntaxError && MODULE_ERRORS.some((each) => error.message.includes(each))
+  }
+}
+
+/** V8's sentences about `import`, `export`, `import.meta` and top-level `await` outside a module. */
+const MODULE_ERRORS = [
+  'Cannot use import statement outside a module',
+  "Unexpected token 'export'",
+  "Cannot use 'import.meta' outside a module",
+  'await is only valid in async functions and the top level bodies of modules',
+]
