@@ -6,6 +6,7 @@
  */
 export type { CallOptions } from './call.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
+export { installTypeScript } from './loader/index.ts'
 export { NodeZone } from './node-zone.ts'
 export { Result } from './result.ts'
 export type { Settings, ZoneSettings } from './settings.ts'
