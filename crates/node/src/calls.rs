@@ -212,6 +212,7 @@ fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8]) -> Outcome
 }
 
 fn next(thread: &mut Thread) -> Outcome<i32> {
+    thread.wake_up();
     let mut taken = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.take();
     // Nothing else to do here: look for some microseconds before going back through the loop.
     if matches!(taken, Next::Nothing) && thread.desk.in_flight() == 0 && thread.is_free() && thread.look() {

@@ -110,8 +110,15 @@ pub fn port_closed(port: &'static Port) {
 impl Tables {
     fn remove(&mut self, number: u32) -> Option<Arc<Entry>> {
         let entry = self.zones.remove(&number)?;
-        self.zone_numbers.remove(&entry.id);
+        self.free_name(&entry);
         Some(entry)
+    }
+
+    /// Let others use the zone's name, unless that has happened and they do.
+    fn free_name(&mut self, entry: &Entry) {
+        if self.zone_numbers.get(&entry.id) == Some(&entry.zone.number()) {
+            self.zone_numbers.remove(&entry.id);
+        }
     }
 }
 
@@ -158,9 +165,16 @@ pub fn zone_ids() -> Vec<Text> {
     lock(&TABLES).zone_numbers.keys().cloned().collect()
 }
 
-/// Forget a zone that has closed.
+/// Forget a zone that has closed. While it has workers only its name is forgotten: their ends, which bring
+/// their running tasks home, are still reported by number.
 pub fn forget_zone(number: u32) {
-    lock(&TABLES).remove(number);
+    let mut tables = lock(&TABLES);
+    let Some(entry) = tables.zones.get(&number).cloned() else { return };
+    if entry.zone.has_slots() {
+        tables.free_name(&entry);
+    } else {
+        tables.remove(number);
+    }
 }
 
 /// Tables of interned texts, and how many entries and bytes each may hold.

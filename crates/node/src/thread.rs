@@ -235,14 +235,16 @@ impl Thread {
         if !self.active || !registry::machine().has_room_to_spin() {
             return false;
         }
-        if let Some(worker) = self.worker.as_mut() {
+        if let Some(worker) = self.worker.as_mut().filter(|_| !self.leaving) {
             worker.begin_search();
         }
         let (desk, worker, leaving) = (&self.desk, self.worker.as_ref(), self.leaving);
-        let found =
+        let mut found =
             self.spin.wait(|| desk.has_arrivals() || (!leaving && worker.is_some_and(Worker::has_work)));
         if let Some(worker) = self.worker.as_mut() {
             worker.end_search();
+            // What came just before the end has woken nobody.
+            found |= !leaving && worker.has_work();
         }
         // One look per burst: after a vain one the thread sleeps.
         self.active = found;
@@ -252,20 +254,17 @@ impl Thread {
     /// Declare the thread asleep; false when something has come.
     fn try_sleep(&mut self) -> bool {
         let leaving = self.leaving;
-        if self.worker.as_mut().is_some_and(|worker| !leaving && !worker.try_sleep()) {
-            return false;
-        }
-        if !self.desk.try_sleep() {
-            if let Some(worker) = self.worker.as_mut() {
-                worker.wake_up();
-            }
-            return false;
-        }
-        self.asleep = true;
-        true
+        self.asleep = match self.worker.as_mut().filter(|_| !leaving) {
+            Some(worker) => worker.try_sleep(&mut self.desk),
+            None => self.desk.try_sleep(),
+        };
+        self.asleep
     }
 
-    fn wake_up(&mut self) {
+    /// Awake again, whatever woke it. Callbacks of I/O run before the loop's check step says so, so whoever takes
+    /// work says it too: a worker that runs something must not be listed as asleep.
+    #[inline]
+    pub fn wake_up(&mut self) {
         if self.asleep {
             self.asleep = false;
             if let Some(worker) = self.worker.as_mut() {
@@ -278,6 +277,10 @@ impl Thread {
     /// One step before the loop waits; tells what to do next.
     fn before_wait(&mut self, rounds: u32, begun: Instant) -> Step {
         if self.has_work() {
+            // What has come home is given to JavaScript first, and that may take its time.
+            if let Some(worker) = self.worker.as_ref().filter(|_| self.desk.has_arrivals()) {
+                worker.pass_on();
+            }
             let over = rounds >= ROUNDS_MAX || (rounds > 0 && begun.elapsed() > TURN_MAX);
             return if over { Step::ComeBack } else { Step::Call };
         }

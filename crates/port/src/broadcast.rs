@@ -1,8 +1,8 @@
 //! A broadcast: one call that every worker of a zone runs, now or when it joins.
 //!
 //! The zone keeps its broadcasts in order for replacements to replay. The ones who were members when it was
-//! made answer, exactly once each; the last answer settles it. A member that dies has answered well: its
-//! replacement replays the broadcast before it takes a task.
+//! made answer, exactly once each; the last answer settles it. A member that dies leaves its answers to its
+//! replacement, which replays the broadcast before it takes a task.
 
 use std::any::Any;
 
@@ -59,7 +59,10 @@ impl Broadcast {
     pub(crate) fn answer(&self, failure: Option<Failure>) {
         let home = {
             let mut answers = lock(&self.answers);
-            debug_assert!(answers.missing > 0, "every member answers once");
+            // Given up meanwhile: the zone has ended, and nobody waits for this answer any more.
+            if answers.missing == 0 {
+                return;
+            }
             answers.missing -= 1;
             if answers.failure.is_none() {
                 answers.failure = failure;
@@ -73,14 +76,14 @@ impl Broadcast {
     }
 
     /// Settle it without further answers, since none will come.
-    pub(crate) fn abandon(&self, status: Status) {
+    pub(crate) fn abandon(&self, status: Status, bytes: &[u8]) {
         let home = {
             let mut answers = lock(&self.answers);
             if answers.missing == 0 {
                 return;
             }
             answers.missing = 0;
-            let failure = answers.failure.take().unwrap_or(Failure { status, bytes: Box::default() });
+            let failure = answers.failure.take().unwrap_or_else(|| Failure { status, bytes: bytes.into() });
             answers.failure = Some(failure.clone());
             answers.task.take().map(|task| (task, Some(failure)))
         };

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use crate::{
-    sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock},
+    sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock, model_fence},
     task::{Chain, Stack, Task},
 };
 
@@ -99,6 +99,7 @@ impl Port {
             // SeqCst: ordered before the look at `state` in rouse.
             self.mail_count.store(queue.len(), Ordering::SeqCst);
         }
+        model_fence();
         self.rouse();
         true
     }
@@ -275,6 +276,7 @@ impl Desk {
     pub fn try_sleep(&mut self) -> bool {
         // SeqCst: before the second look, see Port::rouse.
         self.port.state.store(ASLEEP, Ordering::SeqCst);
+        model_fence();
         self.port.machine.awake.fetch_sub(1, Ordering::Relaxed);
         if self.has_arrivals() {
             self.wake_up();

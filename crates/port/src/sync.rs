@@ -18,6 +18,15 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
 
+/// What loom lacks and the program has: loom gives SeqCst loads and stores acquire and release only, so each
+/// place where "I write mine, then look at yours" must hold in both directions says so once more for the model.
+/// Dropping one of these in a model is what weakening the SeqCst beside it would be in the program.
+#[inline(always)]
+pub(crate) fn model_fence() {
+    #[cfg(loom)]
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
 #[cfg(not(loom))]
 mod cell {
     /// `std::cell::UnsafeCell` with loom's interface.

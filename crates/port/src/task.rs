@@ -13,7 +13,7 @@ use std::any::Any;
 use crate::{
     bytes::Bytes,
     port::Port,
-    sync::{AtomicPtr, Cell},
+    sync::{AtomicPtr, Cell, model_fence},
 };
 
 /// How a call ended. The numbers are the ones JavaScript sees.
@@ -145,7 +145,7 @@ impl Stack {
             task.link.store(head, Relaxed);
             // SeqCst: releases the body to the taker and orders the push before the look at the sleep flag.
             match self.0.compare_exchange_weak(head, pointer, SeqCst, Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return model_fence(),
                 Err(now) => head = now,
             }
         }
@@ -159,9 +159,10 @@ impl Stack {
 
     /// Take all, oldest first. The caller becomes the holder of every task in the chain.
     pub(crate) fn take_all(&self) -> Chain {
-        use crate::sync::Ordering::{Acquire, Relaxed};
-        // Acquire: pairs with the SeqCst (release) exchange in push.
-        let mut newest = self.0.swap(std::ptr::null_mut(), Acquire);
+        use crate::sync::Ordering::{Relaxed, SeqCst};
+        // SeqCst: acquires what push released; and `Zone::finish` takes after it has raised its flag, while a
+        // submitter pushes before it looks at that flag.
+        let mut newest = self.0.swap(std::ptr::null_mut(), SeqCst);
         let mut oldest: *mut Task = std::ptr::null_mut();
         while !newest.is_null() {
             // SAFETY: tasks are never freed, and the swap made this thread the holder of the whole chain.

@@ -9,8 +9,8 @@ use std::{any::Any, sync::Arc, time::Duration};
 
 use crate::{
     broadcast::{Broadcast, Failure},
-    port::{Mail, Port},
-    sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock},
+    port::{Desk, Mail, Port},
+    sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock, model_fence},
     task::{Body, Queue, Stack, Stage, Status, Task},
 };
 
@@ -88,14 +88,19 @@ struct Inner {
     sleepers: Vec<(u32, &'static Port)>,
     slots: Vec<Option<Arc<Slot>>>,
     broadcasts: Vec<Arc<Broadcast>>,
+    /// For each member that has died and is not replaced: the first broadcast that it has not answered.
+    owed: Vec<u32>,
     serial: u32,
     closers: Vec<&'static Task>,
+    /// Why the zone has failed, if it has.
+    failure: Option<Box<[u8]>>,
 }
 
 /// A worker's place in its zone, from the decision to start it until it is gone.
 pub struct Slot {
     number: u32,
-    /// Broadcasts made before this worker was a member: it replays them and does not answer.
+    /// Broadcasts made before this worker was a member: it replays them and does not answer. A replacement is
+    /// a member since its predecessor's last answer.
     joined: u32,
     /// Broadcasts run so far.
     applied: AtomicU32,
@@ -155,8 +160,10 @@ impl Zone {
                 sleepers: Vec::new(),
                 slots: Vec::new(),
                 broadcasts: Vec::new(),
+                owed: Vec::new(),
                 serial: 0,
                 closers: Vec::new(),
+                failure: None,
             }),
         }
     }
@@ -250,6 +257,11 @@ impl Zone {
         }
     }
 
+    /// Whether a task waits that this thread must see: every push before the caller's last SeqCst step.
+    fn has_waiting(&self, inner: &Inner) -> bool {
+        !inner.queue.is_empty() || !self.injector.is_empty()
+    }
+
     /// One task fewer is waiting. This thread holds `task`.
     fn stopped_waiting(&self, task: &'static Task) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -277,8 +289,11 @@ impl Zone {
                 let slot = inner.slots.get(slot as usize).cloned().flatten();
                 drop(inner);
                 let Some(slot) = slot else { return Withdrawal::Ended };
-                let token = lock(&slot.running).iter().position(|it| it.is_some_and(|it| it.serial == serial));
-                let (Some(token), Some(port)) = (token, *lock(&slot.port)) else { return Withdrawal::Ended };
+                let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
+                let Some(token) = lock(&slot.running).iter().position(is_it) else { return Withdrawal::Ended };
+                // Locked until the mail has left: a port whose worker ends may soon be another thread's.
+                let port = lock(&slot.port);
+                let Some(port) = *port else { return Withdrawal::Ended };
                 port.send(Mail { kind, subject: token as u32, facts: [serial, slot.number] });
                 Withdrawal::Told { slot: slot.number, serial }
             }
@@ -316,7 +331,7 @@ impl Zone {
             if inner.broadcasts.len() >= self.limits.broadcasts_max {
                 return Err(Refusal::BroadcastsFull);
             }
-            let members = inner.slots.iter().flatten().count();
+            let members = inner.slots.iter().flatten().count() + inner.owed.len();
             let broadcast = Arc::new(Broadcast::new(function, bytes.into(), attachments, members, task));
             inner.broadcasts.push(Arc::clone(&broadcast));
             self.broadcast_count.store(inner.broadcasts.len() as u32, Ordering::SeqCst);
@@ -327,17 +342,24 @@ impl Zone {
         Ok(broadcast)
     }
 
-    /// Make room for one more worker; `None` when the zone is closing.
+    /// Make room for one more worker; `None` when the zone needs none, because it is closing and nothing waits.
     pub fn add_slot(&self) -> Option<u32> {
         let mut inner = lock(&self.inner);
-        if self.is_closing() {
+        let needless = self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0;
+        if needless || self.finished.load(Ordering::SeqCst) {
+            let empty = inner.slots.iter().flatten().next().is_none();
+            drop(inner);
+            if empty {
+                self.finish(Status::Closed, &[]);
+            }
             return None;
         }
+        let joined = inner.owed.pop().unwrap_or(inner.broadcasts.len() as u32);
         let free = inner.slots.iter().position(Option::is_none);
         let number = free.unwrap_or(inner.slots.len()) as u32;
         let slot = Arc::new(Slot {
             number,
-            joined: inner.broadcasts.len() as u32,
+            joined,
             applied: AtomicU32::new(0),
             searching: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
@@ -355,33 +377,37 @@ impl Zone {
     /// Take up the worker's end of a slot in the thread of `port`; `None` when there is no such slot.
     #[must_use]
     pub fn attach(self: &Arc<Self>, slot: u32, port: &'static Port) -> Option<Worker> {
-        let slot = lock(&self.inner).slots.get(slot as usize).cloned().flatten()?;
+        let inner = lock(&self.inner);
+        let slot = inner.slots.get(slot as usize).cloned().flatten()?;
+        // Under the zone's lock: slot_gone looks at it there.
         *lock(&slot.port) = Some(port);
+        drop(inner);
         Some(Worker { zone: Arc::clone(self), slot, port, broadcasting: false })
     }
 
     /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how many
-    /// did.
+    /// did. Nothing happens as long as the slot has a [`Worker`].
     pub fn slot_gone(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
-        let (slot, missed) = {
+        let slot = {
             let mut inner = lock(&self.inner);
-            let Some(slot) = inner.slots.get_mut(slot as usize).and_then(Option::take) else { return 0 };
+            let Some(place) = inner.slots.get_mut(slot as usize) else { return 0 };
+            // A worker that still lives holds its tasks and will end them.
+            let Some(slot) = place.take_if(|slot| lock(&slot.port).is_none()) else { return 0 };
             self.unregister(&mut inner, &slot);
-            let from = slot.joined.max(slot.applied.load(Ordering::SeqCst)) as usize;
-            (slot, inner.broadcasts.get(from..).map_or_else(Vec::new, <[_]>::to_vec))
+            // Its replacement answers; in a closing zone, where there is none, `finish` does.
+            inner.owed.push(slot.joined.max(slot.applied.load(Ordering::SeqCst)));
+            slot
         };
-        for broadcast in missed {
-            broadcast.answer(None);
-        }
         self.ended_before.fetch_add(slot.ended.load(Ordering::Relaxed), Ordering::Relaxed);
         let lost: Vec<_> = lock(&slot.running).drain(..).flatten().collect();
         self.died.fetch_add(lost.len() as u64, Ordering::Relaxed);
         for &Running { task, .. } in &lost {
-            // SAFETY: the worker that held it has ended, and taking it out of `running` passed it on.
+            // SAFETY: its worker has left (checked above), and taking it out of `running` passed it on.
             unsafe { settle(task, status, bytes) };
         }
         let last = lock(&self.inner).slots.iter().flatten().next().is_none();
-        if last && self.is_closing() {
+        // What still waits then is for the replacement that the owner asks for next.
+        if last && self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0 {
             self.finish(Status::Closed, &[]);
         } else {
             self.wake_one();
@@ -402,7 +428,7 @@ impl Zone {
     /// home when the last one has left. Returns false, and keeps no task, when that has already happened.
     #[must_use]
     pub fn close(&self, task: Option<&'static Task>) -> bool {
-        let empty = {
+        let (empty, owed) = {
             let mut inner = lock(&self.inner);
             if self.finished.load(Ordering::SeqCst) {
                 return false;
@@ -410,8 +436,16 @@ impl Zone {
             self.closing.store(true, Ordering::SeqCst);
             inner.closers.extend(task);
             self.wake_all(&mut inner);
-            inner.slots.iter().flatten().next().is_none()
+            // Nobody replaces the dead any more: their going is their answer.
+            let owed: Vec<_> = std::mem::take(&mut inner.owed)
+                .into_iter()
+                .flat_map(|from| inner.broadcasts.get(from as usize..).unwrap_or_default().to_vec())
+                .collect();
+            (inner.slots.iter().flatten().next().is_none(), owed)
         };
+        for broadcast in owed {
+            broadcast.answer(None);
+        }
         if empty {
             self.finish(Status::Closed, &[]);
         }
@@ -425,8 +459,14 @@ impl Zone {
             let mut inner = lock(&self.inner);
             self.closing.store(true, Ordering::SeqCst);
             self.finished.store(true, Ordering::SeqCst);
+            if status == Status::Died {
+                inner.failure = Some(bytes.into());
+            }
+            // Those who sleep must hear that they may leave.
+            self.wake_all(&mut inner);
             std::mem::take(&mut inner.closers)
         };
+        model_fence();
         self.refuse_waiting(status, bytes);
         let broadcasts = {
             let mut inner = lock(&self.inner);
@@ -434,12 +474,18 @@ impl Zone {
             std::mem::take(&mut inner.broadcasts)
         };
         for broadcast in broadcasts {
-            broadcast.abandon(status);
+            broadcast.abandon(status, bytes);
         }
         for task in closers {
             // SAFETY: its submitter handed it to `close`, and it was taken out of the list just once.
             unsafe { settle(task, Status::Done, &[]) };
         }
+    }
+
+    /// Why the zone has failed, if it has.
+    #[must_use]
+    pub fn failure(&self) -> Option<Box<[u8]>> {
+        lock(&self.inner).failure.clone()
     }
 
     /// Send every waiting task home with `status` and `bytes`.
@@ -467,6 +513,12 @@ impl Zone {
         }
     }
 
+    /// Whether a worker is there or to come.
+    #[must_use]
+    pub fn has_slots(&self) -> bool {
+        lock(&self.inner).slots.iter().flatten().next().is_some()
+    }
+
     /// The counts of this moment.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -486,6 +538,13 @@ impl Zone {
             workers: slots.len() as u64,
             asleep,
         }
+    }
+}
+
+impl Drop for Zone {
+    /// Nobody can take from it or end it any more: what it still has comes home.
+    fn drop(&mut self) {
+        self.orphan();
     }
 }
 
@@ -657,9 +716,17 @@ impl Worker {
             && (zone.waiting.load(Ordering::Relaxed) > 0 || (busy == 0 && zone.is_closing()))
     }
 
-    /// Begin to look for work without sleeping: submitters need not wake anybody meanwhile.
+    /// Whether this worker may begin a task now.
+    fn can_take(&self) -> bool {
+        !self.broadcasting
+            && self.slot.applied.load(Ordering::Relaxed) >= self.zone.broadcast_count.load(Ordering::SeqCst)
+            && self.running_count() < self.zone.limits.tasks_per_worker_max
+    }
+
+    /// Begin to look for work without sleeping: submitters need not wake anybody meanwhile. One who could not
+    /// take a task does not count, or those who could would sleep through it.
     pub fn begin_search(&mut self) {
-        if !self.slot.searching.swap(true, Ordering::SeqCst) {
+        if self.can_take() && !self.slot.searching.swap(true, Ordering::SeqCst) {
             self.zone.searching.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -671,27 +738,51 @@ impl Worker {
         }
     }
 
-    /// Register as asleep, if it could take a task; returns false, and it must not sleep, when there is work.
-    /// The port is put to sleep separately, after this.
+    /// This worker has something else to do before it takes a task: if one waits, another worker may be woken.
+    pub fn pass_on(&self) {
+        // Relaxed: a hint; what comes later finds the sleeper itself.
+        if self.zone.waiting.load(Ordering::Relaxed) > 0 {
+            self.zone.wake_one();
+        }
+    }
+
+    /// Declare this worker and its thread, whose desk this is, asleep. Returns false, and the thread must not
+    /// sleep, when there is something to do.
     #[must_use]
-    pub fn try_sleep(&mut self) -> bool {
+    pub fn try_sleep(&mut self, desk: &mut Desk) -> bool {
         self.end_search();
+        // The port first: who finds the worker among the sleepers must find its port asleep, or wakes nobody.
+        if !desk.try_sleep() {
+            return false;
+        }
+        if self.register() {
+            return true;
+        }
+        desk.wake_up();
+        false
+    }
+
+    /// Register as asleep, if it could take a task, and look once more. Returns false when there is work.
+    fn register(&mut self) -> bool {
         let zone = &*self.zone;
         let busy = self.running_count();
         let mut inner = lock(&zone.inner);
-        if self.broadcasting {
-            return true;
+        if !self.can_take() {
+            // It may have searched when a task came, so that nobody was woken.
+            let pass_on = !inner.sleepers.is_empty() && zone.has_waiting(&inner);
+            drop(inner);
+            if pass_on {
+                zone.wake_one();
+            }
+            return self.broadcasting || busy > 0;
         }
-        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
-            return busy > 0;
-        }
-        if busy >= zone.limits.tasks_per_worker_max {
-            return true;
-        }
-        inner.sleepers.push((self.slot.number, self.port));
+        // Woken from the end: those who run nothing first, since others may be held up by what they run.
+        let place = if busy == 0 { inner.sleepers.len() } else { 0 };
+        inner.sleepers.insert(place, (self.slot.number, self.port));
         zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+        model_fence();
         // SeqCst: the second look comes after the registration, the submitter's look after its push.
-        if inner.queue.is_empty() && zone.injector.is_empty() && !(zone.is_closing() && busy == 0) {
+        if !zone.has_waiting(&inner) && !(zone.is_closing() && busy == 0) {
             return true;
         }
         zone.unregister(&mut inner, &self.slot);
@@ -706,14 +797,25 @@ impl Worker {
     }
 
     /// The thread is ending. Its running tasks stay with the slot until `slot_gone`; whatever waits is passed
-    /// on to another worker.
+    /// on to another worker. Dropping is the same.
     pub fn leave(self) {
-        *lock(&self.slot.port) = None;
-        {
+        drop(self);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let waiting = {
             let mut inner = lock(&self.zone.inner);
             self.zone.unregister(&mut inner, &self.slot);
-        }
-        if self.zone.waiting.load(Ordering::SeqCst) > 0 {
+            // With it, under the same lock: from here on slot_gone may give the slot's number to another.
+            *lock(&self.slot.port) = None;
+            model_fence();
+            // SeqCst: after the unregistration, as in register.
+            self.zone.has_waiting(&inner)
+        };
+        // It may have been woken for what waits, or have searched when it came.
+        if waiting {
             self.zone.wake_one();
         }
     }
