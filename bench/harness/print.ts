@@ -59,7 +59,7 @@ export function aligned(cells: readonly (readonly string[])[]): string[] {
   const widths = Array.from({ length: columns }, (_, at) => Math.max(...cells.map((row) => (row[at] ?? '').length)))
   return cells.map((row) =>
     row
-      .map((cell, at) => (/^[\d–.,×% -]+$/.test(cell) ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!)))
+      .map((cell, at) => (/^([\d.,]+|–|\d[\d.,]* to [\d.,]+|× [\d.,]+)$/.test(cell) ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!)))
       .join('  ')
       .trimEnd(),
   )

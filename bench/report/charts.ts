@@ -45,7 +45,7 @@ function chartOf(table: FilledTable): Chart | undefined {
 function shownColumn(table: FilledTable): number {
   const columns = table.rows[0]!.cells
   const ratio = columns.findIndex((cell) => cell.unit === '×')
-  return ratio >= 0 ? ratio : Math.max(0, columns.findIndex((cell) => cell.unit !== 'bytes' && cell.unit !== ''))
+  return ratio >= 0 ? ratio : Math.max(0, columns.findIndex((cell) => cell.unit !== ''))
 }
 
 function sequentialCharts(record: BenchRecord): Chart[] {

@@ -7,6 +7,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { BENCH_FOLDER } from '../harness/place.ts'
 import type { BenchRecord } from '../harness/record.ts'
+import { tableNames } from '../harness/tables.ts'
 import type { Better, Row, Verdict } from '../harness/table.ts'
 import { judgedClaims, type JudgedClaim } from './claims.ts'
 
@@ -29,6 +30,8 @@ export interface Seed {
 export interface SeedTable {
   readonly id: string
   readonly title: string
+  /** Table of the bench that fills it. */
+  readonly bench: string
   readonly rival: string
   readonly note?: string
   readonly columns: readonly Column[]
@@ -52,7 +55,8 @@ export interface Cell {
   readonly better: Better
   readonly seed: number | undefined
   readonly rival: { readonly value: number; readonly to?: number; readonly also?: string } | undefined
-  /** `undefined`: not built. */
+  /** What to say without a figure of Skein. */
+  readonly missing: 'not built' | 'not measured'
   readonly skein: { readonly median: number; readonly low: number; readonly high: number; readonly quick: boolean } | undefined
 }
 
@@ -100,12 +104,15 @@ export function readSeeds(): Seed[] {
 }
 
 function filled(table: SeedTable, anchors: Anchors, found: Map<string, { row: Row; quick: boolean }>): FilledTable {
+  const missing = tableNames().includes(table.bench) ? 'not measured' : 'not built'
+  const sizes = table.columns.filter(({ unit }) => unit === 'bytes')
+  const figures = table.columns.filter(({ unit }) => unit !== 'bytes')
   const rows = table.rows.map(({ key, label, cells }) => ({
-    label,
-    cells: table.columns.map((column): Cell => {
+    label: [label, ...sizes.map(({ id }) => `${cells[id]!.toLocaleString('en-US')} bytes`)].join(', '),
+    cells: figures.map((column): Cell => {
       const id = `${table.id}/${key}/${column.id}`
       return {
-        id, column: column.label, unit: column.unit, better: column.better,
+        id, column: column.label, unit: column.unit, better: column.better, missing,
         seed: cells[column.id], rival: anchors.cells[id], skein: figureOf(found.get(id), column.unit),
       }
     }),

@@ -31,8 +31,8 @@ export function verdictWord({ holds, evidence }: Judgement): string {
 }
 
 /** Skein's figure of a cell, or what stands in its place. */
-export function skeinWord({ skein }: Cell): string {
-  return skein === undefined ? 'not built' : `${figure(skein.median)}${skein.quick ? ' (quick)' : ''}`
+export function skeinWord({ skein, missing }: Cell): string {
+  return skein === undefined ? missing : `${figure(skein.median)}${skein.quick ? ' (quick)' : ''}`
 }
 
 /** The rival's figure of a cell. */

@@ -54,7 +54,9 @@ test('without records all of Skein is not built and no claim about it is judged'
   const report = makeReport([])
   for (const { skein } of report.seeds.flatMap((seed) => seed.tables.flatMap((table) => table.rows.flatMap((one) => one.cells)))) assert.equal(skein, undefined)
   for (const { skein } of report.claims) assert.equal(skein.holds, undefined)
-  assert.match(reportLines(report).join('\n'), /call 1 .*not built/)
+  const text = reportLines(report).join('\n')
+  assert.match(text, /asEffect .*not built/)
+  assert.match(text, /call 1 .*not measured/)
 })
 
 test('a tagged row fills its cell, in the unit of the column', async () => {

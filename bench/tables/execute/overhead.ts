@@ -24,7 +24,7 @@ export async function overhead(plan: Plan): Promise<Row[]> {
   await withChildren(plan.pools, { condition, threads: 1, skip: context.skip }, async (children) => {
     const forms = new Map<Child, Form[]>()
     for (const child of children) forms.set(child, await warmedForms(child))
-    for (let round = 0; round < Math.max(3, Math.ceil(plan.rounds / 3)); round += 1) {
+    for (let round = 0; round < Math.max(plan.context.quick ? 2 : 3, Math.ceil(plan.rounds / 3)); round += 1) {
       for (const calls of counts) {
         context.say(`overhead, ${calls} calls: round ${round + 1}`)
         for (const child of children) for (const form of forms.get(child)!) await overheadSlice(child, { form, calls }, samples)
@@ -80,7 +80,7 @@ export async function firstCalls(plan: Plan): Promise<Row[]> {
   const { context } = plan
   const condition = mainCondition(plan)
   const samples = new Samples()
-  const processes = Math.max(3, plan.rounds)
+  const processes = Math.max(plan.context.quick ? 2 : 3, plan.rounds)
   for (let turn = 0; turn < processes; turn += 1) {
     context.say(`first calls: process ${turn + 1} of ${processes}`)
     for (const pool of plan.pools) await firstsOf(pool, plan, samples)
@@ -113,9 +113,10 @@ async function firstsOf(pool: string, plan: Plan, samples: Samples): Promise<voi
 export async function memory(plan: Plan): Promise<Row[]> {
   const many = 5
   const perThread = new Map<string, number[]>()
-  for (let turn = 0; turn < 3; turn += 1) {
+  const turns = plan.context.quick ? 1 : 3
+  for (let turn = 0; turn < turns; turn += 1) {
     for (const pool of plan.pools) {
-      plan.context.say(`memory per worker, ${pool}: ${turn + 1} of 3`)
+      plan.context.say(`memory per worker, ${pool}: ${turn + 1} of ${turns}`)
       const [one, more] = [await residentMb(pool, 1, plan), await residentMb(pool, many, plan)]
       if (one === undefined || more === undefined) continue
       perThread.set(pool, [...(perThread.get(pool) ?? []), (more - one) / (many - 1)])

@@ -28,7 +28,7 @@ export async function parts(plan: Plan): Promise<Row[]> {
 
 async function partsUnder(plan: Plan, condition: Condition): Promise<Row[]> {
   const samples = new Samples()
-  for (let round = 0; round < Math.max(3, Math.ceil(plan.rounds / 2)); round += 1) {
+  for (let round = 0; round < Math.max(plan.context.quick ? 1 : 3, Math.ceil(plan.rounds / 2)); round += 1) {
     plan.context.say(`parts, ${condition.name}: process ${round + 1}`)
     try {
       samples.add('skein', figuresOf(await runParts(condition, { calls: plan.context.quick ? 500 : 5000, bytes: 100, spin: condition.spin })))

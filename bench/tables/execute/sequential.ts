@@ -50,7 +50,7 @@ export async function batch(plan: Plan): Promise<Row[]> {
     const samples = new Samples()
     await withChildren(plan.pools, { condition, threads, skip: context.skip }, async (children) => {
       for (const child of children) await child.do('batch', { form: 'named', calls: Math.min(calls, 20_000) })
-      for (let round = 0; round < Math.max(3, Math.ceil(rounds / 2)); round += 1) {
+      for (let round = 0; round < Math.max(context.quick ? 2 : 3, Math.ceil(rounds / 2)); round += 1) {
         context.say(`batch of ${calls}, ${threads} threads: round ${round + 1}`)
         for (const child of children) await batchSlice(child, calls, samples)
       }
