@@ -15,7 +15,9 @@ const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
  * Loaded on demand: help and wrong arguments need no workers, and a missing native core is told as one line.
  */
 const openZone: OpenZone = async (settings) => {
-  const { zone } = await import('../zone/index.ts')
+  const { installTypeScript, zone } = await import('../zone/index.ts')
+  // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
+  installTypeScript()
   return zone.create('skein run', settings)
 }
 

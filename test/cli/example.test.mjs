@@ -1,0 +1,132 @@
+/**
+ * The example: its scores against counts made by hand, and what `npm start` shows, when all is well and not.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { installTypeScript } from '../../dist/zone/index.js'
+
+installTypeScript()
+const { score, scoreText } = await import('../../examples/service/pipeline.ts')
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+const tangled = `// A comment,
+/* and another
+   of two lines */
+function outer(a, b) {
+  if (a) {
+    for (const x of b) { if (x && a) return x }
+  } else if (b) {
+    return a ? 1 : 2
+  } else {
+    try { a() } catch { b ||= 1 }
+  }
+  const inner = () => {
+    switch (a) { case 1: case 2: return 1; default: return a ?? b }
+  }
+  return inner
+
+}
+`
+
+test('the counts of a small file are those made by hand', () => {
+  const result = scoreText('tangled.js', tangled)
+  assert(result.parsed)
+  const { lines, codeLines, commentRatio, functions, cyclomaticMean, nestingMax } = result
+  assert.deepEqual(
+    { lines, codeLines, commentRatio, functions, cyclomaticMean, nestingMax },
+    // outer: 1 + if, for, if, &&, else if, ?:, catch, ||=; inner: 1 + two cases, ??
+    { lines: 17, codeLines: 13, commentRatio: 0.176, functions: 2, cyclomaticMean: 6.5, nestingMax: 3 },
+  )
+  assert.deepEqual(result.mostTangled, { name: 'outer', line: 4, lines: 12, cyclomatic: 9, nesting: 3 })
+  assert.deepEqual(result.longest, result.mostTangled)
+})
+
+const names = [
+  ['const a = () => 1', 'a'],
+  ['x.b = function () {}', 'b'],
+  ['x = class { c() {} }', 'c'],
+  ['x = { "d e"() {} }', 'd e'],
+  ['x = { get f() { return 1 } }', 'f'],
+  ['x = class { g = () => 1 }', 'g'],
+  ['x(function h() {})', 'h'],
+  ['x(() => 1)', '(anonymous)'],
+  ['x = y ? () => 1 : 0', '(anonymous)'],
+  ['x', '(file)'],
+]
+for (const [text, name] of names) {
+  test(`the function in ${text} is called ${name}`, () => {
+    assert.equal(scoreText('a.js', text).longest.name, name)
+  })
+}
+
+test('modules, scripts and CommonJS parse, whatever they are called', () => {
+  const texts = ['export const a = 1', 'with (a) b()', 'return 1', '#!/bin/x\n1', 'await 1; import "a"']
+  for (const text of [...texts, '', '\n\n']) assert.equal(scoreText('a.js', text).parsed, true, text)
+})
+
+test('what is no JavaScript is a result with its place', () => {
+  assert.deepEqual(scoreText('a.js', 'let a\nlet let'), {
+    path: 'a.js',
+    parsed: false,
+    problem: 'let is disallowed as a lexically bound name',
+    line: 2,
+    column: 4,
+  })
+})
+
+test('a file that nests deeper than the parser can follow is a result too', () => {
+  assert.equal(scoreText('a.js', `x = ${'1 + '.repeat(500)}1`).parsed, true)
+  const { parsed, problem } = scoreText('a.js', `x = ${'['.repeat(100_000)}`)
+  assert.deepEqual({ parsed, problem }, { parsed: false, problem: 'Not enough stack space to parse input' })
+})
+
+test('grades follow the tangle', () => {
+  const grade = (branches) => scoreText('a.js', `function f() { ${'if (a) b();'.repeat(branches)} }`).grade
+  assert.deepEqual([0, 15, 60].map(grade), ['A', 'B', 'D'])
+})
+
+test('only a file that cannot be read throws', () => {
+  assert.throws(() => score('no such file.js'), { code: 'ENOENT' })
+  assert.equal(score(fileURLToPath(import.meta.url)).parsed, true)
+})
+
+function started(script, words) {
+  const child = spawn(process.execPath, [script, ...words], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = { out: '', err: '' }
+  child.stdout.on('data', (text) => (ended.out += text))
+  child.stderr.on('data', (text) => (ended.err += text))
+  return new Promise((resolve) => child.on('close', (code) => resolve({ ...ended, code })))
+}
+
+test('npm start shows three times and that all results agree', { timeout: 120_000 }, async () => {
+  const script = join(root, 'examples', 'service', 'start.mjs')
+  const { out, err, code } = await started(script, ['--files', '60', '--workers', '2'])
+  assert.deepEqual({ err, code }, { err: '', code: 0 })
+  assert.match(out, /over 60 JavaScript files/)
+  assert.match(out, /plain loop.* s .*files\/s\n.*--workers 1 .*files\/s\n.*--workers 2 .*× one worker\n/)
+  assert.match(out, /The same 60 scores each time\./)
+})
+
+const copy = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+after(() => rmSync(copy, { recursive: true }))
+
+test('npm start fails when the results differ', { timeout: 120_000 }, async () => {
+  mkdirSync(join(copy, 'examples', 'service'), { recursive: true })
+  const script = join(copy, 'examples', 'service', 'start.mjs')
+  cpSync(join(root, 'examples', 'service', 'start.mjs'), script)
+  symlinkSync(join(root, 'dist'), join(copy, 'dist'))
+  for (const name of ['tinyglobby', 'fdir', 'picomatch']) {
+    cpSync(join(root, 'node_modules', name), join(copy, 'node_modules', name), { recursive: true })
+  }
+  symlinkSync(root, join(copy, 'node_modules', 'skein'))
+  const wrong = 'export const score = (path) => ({ path, parsed: true, luck: Math.random() })\n'
+  writeFileSync(join(copy, 'examples', 'service', 'pipeline.ts'), wrong)
+  const { out, code } = await started(script, ['--files', '5', '--workers', '1'])
+  assert.match(out, /Not the same results: one worker: the score of node_modules\//)
+  assert.equal(code, 1)
+})
