@@ -16,7 +16,7 @@ const STAGE = join(MEMORY, 'stage')
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'napi', 'files']
 const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md']
 /** Compiled, and not for users: tests, their source maps and types, and compiled cores. */
-const NOT_PUBLISHED = /\.test\.(js|d\.ts|js\.map)$|\.node$/
+const NOT_PUBLISHED = /\.test\.|\.node$/
 
 /**
  * Pack everything into a folder.

@@ -32,8 +32,8 @@ const SCRIPT = /\.(ts|mts|cts|mjs|js)$/
 const OURS = /^(src|scripts|test|bench|examples)\//
 /** Files that tests need broken: nothing is asked of them. */
 const BROKEN = /^test\/.*\/broken\.\w+$/
-/** What a test is called, in either language. */
-export const IS_TEST = /\.test\.m?[jt]s$/
+/** What a test or a test's helper is called. */
+export const IS_TEST = /\.test\.(\w+\.)?m?[jt]s$/
 
 /**
  * Everything git knows or would add. Where there is no git, everything that .gitignore does not name.

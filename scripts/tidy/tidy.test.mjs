@@ -141,7 +141,7 @@ test('door: other folders by index.ts, the own one never by it', () => {
   check('door', { 'src/zone/x.ts': "import './index.ts'" }, ['src/zone/x.ts:1 own'])
   check('door', { 'src/zone/loader/x.ts': "import '../index.ts'" }, ['src/zone/loader/x.ts:1 own'])
   check('door', { 'src/zone/x.ts': "import '../base/index.ts'\nimport './loader/y.ts'" }, [])
-  check('door', { 'src/zone/x.test.ts': "import './index.ts'" }, [])
+  check('door', { 'src/zone/x.test.ts': "import './index.ts'; import('../transport/index.js')" }, [])
 })
 
 test('cycle: circles of two, of three, of types, and none', () => {

@@ -29,7 +29,7 @@ function resolve(path, specifier) {
     if (part === '..') parts.pop()
     else if (part !== '.' && part !== '') parts.push(part)
   }
-  return parts.join('/')
+  return parts.join('/').replace(/\.js$/, '.ts') // a source may name what it is compiled to
 }
 
 /** The module of a path below src/; `.` for a file of src/ itself. @param {string} path */
