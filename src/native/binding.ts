@@ -53,6 +53,7 @@ export interface Binding {
   zoneRefuse(handle: number): void
   zoneForget(number: number): void
   zoneFail(number: number, reason: Uint8Array): void
+  zoneFailure(handle: number): Uint8Array | undefined
   /** 0: had not started and is over; 1: its worker was told; 2: has ended. */
   withdraw(handle: number, call: number, kill: boolean): number
   isRunning(number: number, slot: number, serial: number): number
@@ -69,6 +70,9 @@ export interface Binding {
   interned(table: number, number: number): string | undefined
   /** Script and position of a function as one number, -1 when unknown. */
   functionPlace(fn: Function): number
+  /** The number remembered for the place of a function; 0 when none was, -1 when its place is unknown. */
+  functionKnown(fn: Function): number
+  functionRemember(fn: Function, number: number): void
   bufferShare(buffer: SharedArrayBuffer): number
   bufferMove(buffer: ArrayBuffer): number
   bufferTake(number: number): ArrayBuffer | SharedArrayBuffer

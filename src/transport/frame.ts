@@ -61,10 +61,10 @@ export class FrameWriter {
     this.#isBusy = true
     try {
       writer.isProcess = true
-      const end = writeFrame(writer, value, offset, rootName)
+      const end = writeFrame(writer, value, isInner ? 0 : offset, rootName)
       if (writer.commitments.length > 0) this.attachments = commit(writer)
       if (writer.bytes === this.#scratch) return end
-      this.overflow = writer.bytes.subarray(isInner ? offset : 0, end)
+      this.overflow = writer.bytes.subarray(0, end)
       return -1
     } finally {
       writer.end()

@@ -5,6 +5,7 @@
  * the workers of a zone and all others ask it through its port. The core decides *that* a worker is needed (mail);
  * this file knows *how*. If this thread is blocked, new workers wait for it; running ones do not.
  */
+import { types } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { Mail, Status, native } from '../native/index.ts'
 import { ZoneError } from './errors.ts'
@@ -78,7 +79,7 @@ export class Owner {
       crew.failedStarts = 0
     })
     thread.on('error', (error) => {
-      kept.why = error
+      kept.why = revived(error)
       kept.reason ||= reasonOf(error)
     })
     thread.once('exit', (code) => {
@@ -91,7 +92,7 @@ export class Owner {
   #gone(zoneNumber: number, slot: number, worker: string, reason: string, why: unknown): void {
     const crew = this.#crew(zoneNumber)
     const zone = native.zoneId(zoneNumber) ?? ''
-    if (crew.workers.get(slot)?.ready !== true) crew.failedStarts++
+    if (!crew.closing && crew.workers.get(slot)?.ready !== true) crew.failedStarts++
     crew.workers.delete(slot)
     const options = why === undefined ? undefined : { cause: why }
     const status = crew.closing ? Status.closed : Status.died
@@ -139,6 +140,19 @@ function start(birth: WorkerBirth, name: string): Worker {
     ...(settings.env === null ? {} : { env: { ...settings.env } }),
     ...(settings.heapMbMax === null ? {} : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
   })
+}
+
+/** Node hands a worker's error over as an object that only looks like an error. */
+function revived(given: unknown): unknown {
+  if (types.isNativeError(given) || !(given instanceof Error)) return given
+  const error: Error = given
+  const { message, stack, cause, ...own } = error
+  const real = Object.setPrototypeOf(new Error(message), Object.getPrototypeOf(error) as object) as Error
+  const hidden = 'cause' in error ? { stack, cause: revived(cause) } : { stack }
+  for (const [key, value] of Object.entries(hidden)) {
+    Object.defineProperty(real, key, { value, configurable: true, writable: true })
+  }
+  return Object.assign(real, own)
 }
 
 function reasonOf(error: unknown): string {

@@ -37,6 +37,8 @@ export class Port {
   pump: (() => void) | undefined
   /** Whether results that are being settled refer to memory that is let go right after. */
   settlesAttachments = false
+  /** Results are being read from the scratch: nothing else may be written there. */
+  #settling = false
   readonly #waiting: (Arrival | undefined)[] = []
   readonly #free: number[] = []
   readonly #mail = new Map<number, MailHandler>()
@@ -97,13 +99,20 @@ export class Port {
     native.attachBuffers(new Uint8Array(ids.buffer))
   }
 
+  /** Do what the core asks of this thread as the owner of zones, in the middle of a call from its program. */
+  takeMail(): void {
+    if (this.pump === undefined && !this.#settling) this.#handleMail()
+  }
+
   #drain(): void {
     for (;;) {
       native.drain()
       const count = this.words[FOUND] as number
       const flags = this.words[0] as number
       this.settlesAttachments = (flags & Flag.attachments) !== 0
+      this.#settling = true
       if (count > 0) this.#settle(count)
+      this.#settling = false
       if ((flags & Flag.attachments) !== 0) native.drained()
       if ((flags & Flag.mail) !== 0) this.#handleMail()
       if (count === 0) break

@@ -5,8 +5,9 @@
  * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a promise
  * leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
+import { inspect } from 'node:util'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
-import { functionByNumber, readFrame } from '../transport/index.ts'
+import { TransportError, functionByNumber, readFrame } from '../transport/index.ts'
 import type { Port } from './port.ts'
 import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
 
@@ -16,12 +17,20 @@ const EMPTY = new Uint8Array(0)
 
 type TaskFunction = (this: Task, ...args: unknown[]) => unknown
 
+/** What the worker's main module is told. */
+export interface PumpEvents {
+  /** Once: all broadcasts that were made before have run. */
+  ready(): void
+  /** The zone lets the worker go. */
+  leave(): void
+}
+
 /** See the module's text. */
 export class Pump {
   readonly #port: Port
   readonly #zone: string
   readonly #worker: string
-  readonly #onLeave: () => void
+  readonly #events: PumpEvents
   readonly #tracker: Tracker
   /** The tracker, where tasks do not overlap: spares a closure. */
   readonly #single: ReturnType<typeof singleTracker> | undefined
@@ -29,12 +38,14 @@ export class Pump {
   /** Tasks in progress that have returned a promise, by token. */
   readonly #started = new Map<number, { readonly serial: number; readonly task: Task }>()
   #pumping = false
+  #broadcasting = false
+  #isReady = false
 
-  constructor(port: Port, zone: string, worker: string, tasksPerWorkerMax: number, onLeave: () => void) {
+  constructor(port: Port, zone: string, worker: string, tasksPerWorkerMax: number, events: PumpEvents) {
     this.#port = port
     this.#zone = zone
     this.#worker = worker
-    this.#onLeave = onLeave
+    this.#events = events
     this.#single = tasksPerWorkerMax === 1 ? singleTracker() : undefined
     this.#tracker = this.#single ?? overlappingTracker()
     useTracker(this.#tracker)
@@ -61,19 +72,30 @@ export class Pump {
     const { words, given } = this.#port
     given[Ended.token] = NO_TOKEN
     for (let left = TASKS_PER_TURN; ; left--) {
-      if (left <= 0 && given[Ended.token] !== NO_TASK) return native.complete()
+      if (left <= 0) return given[Ended.token] === NO_TASK ? undefined : native.complete()
       native.step()
       const kind = words[FOUND]
       given[Ended.token] = NO_TOKEN
-      if (kind === Step.nothing) return
-      if (kind === Step.leave) return this.#onLeave()
+      if (kind === Step.nothing) return this.#caughtUp()
+      if (kind === Step.leave) {
+        this.#caughtUp()
+        return this.#events.leave()
+      }
       if (kind === Step.broadcast) return this.#broadcast()
+      if (!this.#isReady) this.#caughtUp()
       const token = words[2] as number
       const length = this.#start(token)
       given[Ended.token] = length === ELSEWHERE ? NO_TOKEN : token
       given[Ended.status] = this.#status
       given[Ended.length] = length
     }
+  }
+
+  /** Nothing is left to replay: the worker is as good as those that were there before. */
+  #caughtUp(): void {
+    if (this.#isReady || this.#broadcasting) return
+    this.#isReady = true
+    this.#events.ready()
   }
 
   #status: number = Status.done
@@ -84,6 +106,7 @@ export class Pump {
     const length = words[1] as number
     const serial = words[3] as number
     let result: unknown
+    let promise: Promise<unknown> | undefined
     this.#status = Status.done
     const task = new Task(this.#zone, this.#worker)
     try {
@@ -94,12 +117,14 @@ export class Pump {
       const from = large ? 0 : HEADER_BYTES
       const args = length === 0 ? undefined : (readFrame(bytes, from, from + length) as unknown[])
       result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
+      if (isThenable(result)) promise = Promise.resolve(result)
     } catch (error) {
       return this.#finish(token, Status.failed, error)
     }
-    if (isThenable(result)) {
+    if (promise !== undefined) {
       this.#started.set(token, { serial, task })
-      result.then(
+      follow(
+        promise,
         (value) => this.#settled(token, Status.done, value),
         (error) => this.#settled(token, Status.failed, error),
       )
@@ -156,7 +181,15 @@ export class Pump {
     } catch (error) {
       const sent = this.#status === Status.failed ? portable(value, error) : error
       this.#status = Status.failed
-      return this.#port.write(sent)
+      return this.#writeError(sent)
+    }
+  }
+
+  #writeError(error: unknown): number {
+    try {
+      return this.#port.write(error)
+    } catch (why) {
+      return this.#port.write(portable(error, why))
     }
   }
 
@@ -165,11 +198,15 @@ export class Pump {
     const [number, length] = [words[0] as number, words[1] as number]
     const large = words[4] === 1
     const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
+    this.#broadcasting = true
     const done = (): void => {
+      this.#broadcasting = false
       native.broadcastDone(Status.done, EMPTY)
       this.run()
     }
     const failed = (error: unknown): void => {
+      this.#broadcasting = false
+      this.#status = Status.failed
       const sent = this.#write(error)
       const frame = sent >= 0 ? this.#port.out.subarray(HEADER_BYTES, HEADER_BYTES + sent) : (this.#port.writer.overflow ?? EMPTY)
       native.broadcastDone(Status.failed, frame)
@@ -179,7 +216,7 @@ export class Pump {
       const args = length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[])
       const task = new Task(this.#zone, this.#worker)
       const result = this.#first(number, task, args)
-      if (isThenable(result)) result.then(done, failed)
+      if (isThenable(result)) follow(Promise.resolve(result), done, failed)
       else this.#afterTurn(done)
     } catch (error) {
       this.#afterTurn(() => failed(error))
@@ -207,12 +244,33 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown }).then === 'function'
 }
 
-/** An error that cannot be carried, reduced to what can: its class's name, message, code and stack. */
+/** As `await` waits: once, whatever a `then` of the promise's own would do. */
+function follow(promise: Promise<unknown>, done: (value: unknown) => void, failed: (error: unknown) => void): void {
+  void PROMISE_THEN.call(promise, done, failed)
+}
+
+const PROMISE_THEN = Promise.prototype.then
+
+/** An error that cannot be carried, reduced to what can; `why` it cannot, where even that fails. */
 function portable(value: unknown, why: unknown): unknown {
-  if (!(value instanceof Error)) return why
-  const plain = new Error(value.message)
-  Object.defineProperty(plain, 'name', { value: value.name, configurable: true, writable: true })
-  if (value.stack !== undefined) plain.stack = value.stack
+  try {
+    return value instanceof Error ? reduced(value) : portableWhy(why)
+  } catch {
+    return portableWhy(why)
+  }
+}
+
+/** Reading a hostile value can throw anything: what is thrown is told in words. */
+function portableWhy(why: unknown): unknown {
+  if (why instanceof TransportError) return why
+  return new TypeError(`the function threw a value that cannot be read: ${inspect(why, { depth: 0, customInspect: false })}`)
+}
+
+/** Its class's name, message, code and stack. */
+function reduced(value: Error): Error {
+  const plain = new Error(String(value.message))
+  Object.defineProperty(plain, 'name', { value: String(value.name), configurable: true, writable: true })
+  if (typeof value.stack === 'string') plain.stack = value.stack
   const code: unknown = (value as { code?: unknown }).code
   return typeof code === 'string' || typeof code === 'number' ? Object.assign(plain, { code }) : plain
 }

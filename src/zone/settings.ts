@@ -86,10 +86,11 @@ const OTHERS = ['executor', 'heapMbMax', 'execArgv', 'env']
 export function parseSettings(given: unknown): Settings {
   if (given === null || typeof given !== 'object' || Array.isArray(given)) throw wrong('settings', 'an object', given)
   const known = [...Object.keys(NUMBERS), ...OTHERS]
-  for (const name of Object.keys(given)) {
-    if (!known.includes(name)) throw wrong(`settings.${name}`, `absent; the settings are ${known.join(', ')}`, 'it')
-  }
   const fields = given as Record<string, unknown>
+  for (const name of Object.keys(fields)) {
+    if (known.includes(name)) continue
+    throw wrong(`settings.${name}`, `absent; the settings are ${known.join(', ')}`, fields[name])
+  }
   const numbers = Object.fromEntries(
     Object.entries(NUMBERS).map(([name, range]) => [name, numberIn(`settings.${name}`, fields[name], range)]),
   ) as Record<keyof typeof NUMBERS, number>

@@ -19,14 +19,18 @@ const parent = parentPort
 
 installTypeScript()
 const port = thisPort()
-const pump = new Pump(port, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, leave)
+const pump = new Pump(port, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, { ready, leave })
 setCurrent(zoneId)
 listen()
 port.onMail(Mail.abort, (token, serial) => pump.abandon(token, serial))
 port.pump = pump.run
-const attached = native.attach(zoneNumber, slot) === 1
-parent.postMessage('ready')
-if (!attached) leave()
+if (native.attach(zoneNumber, slot) === 1) pump.run()
+else leave()
+
+/** A worker that ends before this was never of use: see the owner's count of failed starts. */
+function ready(): void {
+  parent.postMessage('ready')
+}
 
 /** The zone has let this worker go. What user code left open must not keep it. */
 function leave(): void {

@@ -6,7 +6,7 @@
  * never throw: what is wrong with a call is its promise's rejection.
  */
 import { assert } from '../base/index.ts'
-import { Given, Mail, OUTCOME, Refused, native } from '../native/index.ts'
+import { Given, Mail, OUTCOME, Refused, Status, native } from '../native/index.ts'
 import { codeNumber, functionNumber, moduleFunctionNumber, callerFile } from '../transport/index.ts'
 import { type CallOptions, type CallZone, LimitedCall, PlainCall, ResultCall, ValueCall, failureOf } from './call.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
@@ -64,6 +64,9 @@ function capture(resolve: (value: unknown) => void, reject: (reason: unknown) =>
   rejectNext = reject
 }
 
+/** Handles that nothing refers to any more go back to the core. */
+const unused = new FinalizationRegistry<number>((handle) => native.zoneDrop(handle))
+
 /** See the module's text. */
 export class Zone {
   /** The zone's name. */
@@ -82,6 +85,8 @@ export class Zone {
     this.#port = thisPort()
     this.#number = native.zoneNumber(handle)
     this.#call = { id, handle, graceMs: settings.graceMs }
+    // A call in flight keeps it too, so a handle is never given to another zone while one may still use it.
+    unused.register(this.#call, handle)
   }
 
   /** The complete settings that the zone was made with. */
@@ -101,6 +106,7 @@ export class Zone {
     const reject = rejectNext
     const call = new ValueCall(this.#call, resolveNext, reject)
     try {
+      if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
       this.#send(functionNumber(fn), args, call)
     } catch (error) {
       reject(error)
@@ -205,6 +211,8 @@ export class Zone {
     this.#accepted(Math.min(number, 0), bytes.length)
     const begun = performance.now()
     for (;;) {
+      // This thread may be the one that starts the workers.
+      this.#port.takeMail()
       const outcome = native.broadcastWait(number, WAIT_SLICE_US)
       if (outcome === 0) return
       if (typeof outcome !== 'number') throw failureOf(this.#call, 1, outcome, 0, outcome.length)
@@ -303,6 +311,12 @@ export class Zone {
     return [number, given.length === 0 ? EMPTY : this.#port.frame(given)]
   }
 
+  /** The `ZONE_BROKEN` of a zone whose workers could not be started. */
+  #failure(): unknown {
+    const frame = native.zoneFailure(this.#handle)
+    return frame === undefined ? undefined : failureOf(this.#call, Status.died, frame, 0, frame.length)
+  }
+
   /** Throw for a refusal of the core. */
   #accepted(code: number, taskBytes: number): void {
     const zone = this.id
@@ -315,7 +329,7 @@ export class Zone {
       case Refused.tooLarge:
         throw new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes })
       case Refused.closed:
-        throw new ZoneError('ZONE_CLOSED', { zone })
+        throw this.#failure() ?? new ZoneError('ZONE_CLOSED', { zone })
       case Refused.broadcastsFull:
         throw new ZoneError('ZONE_BROADCASTS_FULL', { zone, broadcastsMax })
       default:

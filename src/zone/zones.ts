@@ -29,12 +29,34 @@ export function listen(): void {
   carrySignals()
 }
 
+/** The zones that this thread has a handle of, by number: asking again gives the same object. */
+const opened = new Map<number, WeakRef<Zone>>()
+const collected = new FinalizationRegistry<number>((number) => {
+  if (opened.get(number)?.deref() === undefined) opened.delete(number)
+})
+
+function remember(found: Zone, handle: number): Zone {
+  const number = native.zoneNumber(handle)
+  opened.set(number, new WeakRef(found))
+  collected.register(found, number)
+  return found
+}
+
 function open(id: string): Zone | undefined {
   listen()
   const handle = native.zoneOpen(id)
   if (handle < 0) return undefined
-  const settings = native.zoneSettings(native.zoneNumber(handle))
-  return settings === undefined ? undefined : new Zone(id, handle, JSON.parse(settings) as Settings)
+  const number = native.zoneNumber(handle)
+  const known = opened.get(number)?.deref()
+  const settings = known === undefined ? native.zoneSettings(number) : undefined
+  if (settings !== undefined) return remember(new Zone(id, handle, freeze(JSON.parse(settings) as Settings)), handle)
+  native.zoneDrop(handle)
+  return known
+}
+
+function freeze(settings: Settings): Settings {
+  Object.values(settings).forEach(Object.freeze)
+  return Object.freeze(settings)
 }
 
 /** The zones of this process. */
@@ -62,7 +84,9 @@ export const zone = Object.freeze({
       parsed.spinUs,
     )
     if (handle < 0) throw new ZoneError('ZONE_EXISTS', { zone: name })
-    return new Zone(name, handle, parsed)
+    // Where this thread starts the workers it does so now, not when it next has nothing else to do.
+    thisPort().takeMail()
+    return remember(new Zone(name, handle, parsed), handle)
   },
 
   /**
