@@ -92,6 +92,8 @@ export class LimitedCall implements Arrival {
     this.#number = number
     if (timeoutMs !== undefined) this.#deadline = setTimeout(() => this.#late(timeoutMs), timeoutMs)
     this.#signal?.addEventListener('abort', this.#aborted, { once: true })
+    // Reading the arguments may have run the caller's code, which may have aborted.
+    if (this.#signal?.aborted === true) this.#aborted()
   }
 
   ended(status: number, bytes: Uint8Array, start: number, end: number): void {

@@ -248,6 +248,13 @@ call!(zone_fail, 2, |env, _thread, arguments| {
     Ok(env.undefined())
 }, "zoneFail(number, bytes): its workers cannot be started: everything that waits ends as died, for that reason.");
 
+call!(zone_failure, 1, |env, thread, arguments| {
+    match opened(thread, env.u32(arguments[0])?)?.failure() {
+        Some(bytes) => env.copy(&bytes),
+        None => Ok(env.undefined()),
+    }
+}, "zoneFailure(handle): what zoneFail was told, undefined when the zone has not failed.");
+
 call!(kick, 2, |env, _thread, arguments| {
     if let Some(entry) = registry::zone(env.u32(arguments[0])?) {
         let kind = env.u32(arguments[1])?;
