@@ -24,22 +24,23 @@ export interface FunctionTable {
   /** The text of a number; `undefined` when no thread numbered it. */
   interned(number: number): string | undefined
   /**
-   * Where `fn` was written, as one number that no other function text in this thread has: script and
-   * position. Below 0 when unknown: then, as without this, functions are told apart by their text.
+   * The number remembered for the place (script and position) where `fn` was written; 0 when none was, -1 when
+   * its place is unknown: then, as without this, functions are told apart by their text. Called bare.
    */
-  readonly placeOf?: ((fn: Function) => number) | undefined
+  readonly known?: ((fn: Function) => number) | undefined
+  /** Every function of this thread written where `fn` was has this number. Called bare. */
+  readonly remember?: ((fn: Function, number: number) => void) | undefined
 }
 
-/** Places and texts remembered per thread; more than a program has unless it makes code endlessly. */
-const SOURCES_MAX = 50_000
-/** Of fresh function objects with a known text, every so manieth is remembered by identity. */
-const REMEMBER_EACH = 8
+/** Texts remembered per thread; more than a program has unless it makes code endlessly. */
+const TEXTS_MAX = 50_000
+/** Of new function objects from a known place or text, every so manieth is remembered by identity. */
+const REMEMBER_EACH = 64
 
 let table: FunctionTable = memoryTable()
-let placeOf: FunctionTable['placeOf']
+let knownAt: FunctionTable['known']
 
 let numberOf = new WeakMap<Function, number>()
-const numberOfPlace = new Map<number, number>()
 const numberOfText = new Map<string, number>()
 let functionsOf: (Function | undefined)[] = []
 
@@ -51,8 +52,7 @@ let rememberIn = REMEMBER_EACH
 /** Use `next` for numbering from now on; forgets what this thread numbered before. @internal */
 export function setFunctionTable(next: FunctionTable): void {
   table = next
-  placeOf = next.placeOf
-  numberOfPlace.clear()
+  knownAt = next.known
   numberOfText.clear()
   absolute.clear()
   relative.clear()
@@ -182,21 +182,26 @@ function firstFunction(number: number): Function | Promise<Function> {
 
 /** A function object not seen before: by its place, else by its text, else by reading it. */
 function freshNumber(fn: Function): number {
-  const place = placeOf === undefined ? -1 : placeOf(fn)
-  const text = place < 0 ? textOf(fn) : ''
-  const known = place < 0 ? numberOfText.get(text) : numberOfPlace.get(place)
-  if (known !== undefined) {
-    // Remembering costs more than asking again, so it is done for the objects that come back.
-    if (--rememberIn === 0) {
-      rememberIn = REMEMBER_EACH
-      numberOf.set(fn, known)
-    }
-    return known
+  const placed = knownAt === undefined ? -1 : knownAt(fn)
+  if (placed > 0) return seldomRemembered(fn, placed)
+  const text = textOf(fn)
+  if (placed < 0) {
+    const known = numberOfText.get(text)
+    if (known !== undefined) return seldomRemembered(fn, known)
   }
-  const { number, shared, placeless } = read(fn, place < 0 ? text : textOf(fn))
-  if (place >= 0 && shared) remember(numberOfPlace, place, number)
-  else if (place < 0 && placeless) remember(numberOfText, text, number)
+  const { number, shared, placeless } = read(fn, text)
+  if (placed === 0 && shared) table.remember?.(fn, number)
+  else if (placed < 0 && placeless) remember(numberOfText, text, number)
   numberOf.set(fn, number)
+  return number
+}
+
+/** Remembering an object costs more than recognising its source, so it is done for those that come back. */
+function seldomRemembered(fn: Function, number: number): number {
+  if (--rememberIn === 0) {
+    rememberIn = REMEMBER_EACH
+    numberOf.set(fn, number)
+  }
   return number
 }
 
@@ -207,7 +212,7 @@ function textOf(fn: Function): string {
 }
 
 function remember<Key>(numbers: Map<Key, number>, key: Key, number: number): void {
-  if (numbers.size >= SOURCES_MAX) numbers.clear()
+  if (numbers.size >= TEXTS_MAX) numbers.clear()
   numbers.set(key, number)
 }
 

@@ -30,5 +30,6 @@ setProcessTables(native)
 setFunctionTable({
   intern: (key) => native.intern(Table.functions, key),
   interned: (number) => native.interned(Table.functions, number),
-  placeOf: (fn) => native.functionPlace(fn),
+  known: native.functionKnown,
+  remember: native.functionRemember,
 })

@@ -1,10 +1,13 @@
-//! Where a function was written, as one number: script and position.
+//! Where a function was written, as one number: script and position. And the number it has, by its place.
 //!
 //! V8 knows and napi does not ask it. The functions of V8's class are looked up by name; without them, or for a
 //! function that has no script, the answer is -1 and callers tell functions apart by their text.
 
 use std::{
+    cell::RefCell,
+    collections::HashMap,
     ffi::{CStr, c_int, c_void},
+    hash::{BuildHasherDefault, Hasher},
     sync::LazyLock,
 };
 
@@ -21,8 +24,10 @@ struct Places {
     column: Ask,
 }
 
-/// Positions are below this; scripts stay below 2^21, so a place is an exact double.
+/// Positions are below this.
 const POSITIONS: f64 = 4_294_967_296.0;
+/// Later scripts have no place, so that every place is an exact double.
+const SCRIPTS: c_int = 1 << 21;
 /// Where only line and column are known, longer lines are not told apart.
 const COLUMNS: c_int = 4096;
 
@@ -43,26 +48,94 @@ static PLACES: LazyLock<Option<Places>> = LazyLock::new(|| {
     })
 });
 
+/// Places remembered per thread; a program has more only if it makes code endlessly.
+const KNOWN_MAX: usize = 50_000;
+
+thread_local! {
+    /// The numbers of functions by their places. A Node environment never changes threads, and scripts are
+    /// numbered per isolate, so each thread has its own.
+    static KNOWN: RefCell<HashMap<(c_int, c_int), u32, BuildHasherDefault<PlaceHasher>>> = RefCell::default();
+}
+
+/// Mixes the two integers of a place: the engine gives them, nobody chooses them.
+#[derive(Default)]
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_i32(i32::from(byte));
+        }
+    }
+
+    fn write_i32(&mut self, value: i32) {
+        self.0 =
+            (self.0.rotate_left(29) ^ u64::from(value.cast_unsigned())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// functionPlace(function): a number that no other function text of this isolate has, or -1.
 pub unsafe extern "C" fn function_place(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: napi calls this with its environment and info.
     let function = unsafe { Arguments::<1>::read(env, info) }[0];
-    let mut kind = 0;
-    // SAFETY: a valid environment, value and out pointer.
-    unsafe { sys::napi_typeof(env.0, function, &raw mut kind) };
-    let known = PLACES.as_ref().filter(|_| kind == sys::ValueType::napi_function);
-    // SAFETY: the value is a function, and a napi value is V8's handle, whose address is the object's `this`.
-    env.number(known.and_then(|places| unsafe { place(places, function.cast()) }).unwrap_or(-1.0))
+    // SAFETY: read from the call in progress.
+    let found = unsafe { place(env, function) };
+    env.number(found.map_or(-1.0, |(script, position)| f64::from(script) * POSITIONS + f64::from(position)))
 }
 
+/// functionKnown(function): the number that was remembered for its place; 0 when none was, -1 without a place.
+pub unsafe extern "C" fn function_known(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: napi calls this with its environment and info.
+    let function = unsafe { Arguments::<1>::read(env, info) }[0];
+    // SAFETY: read from the call in progress.
+    let found = unsafe { place(env, function) };
+    let number = found.map(|place| KNOWN.with_borrow(|known| known.get(&place).copied().unwrap_or(0)));
+    env.int(number.map_or(-1, u32::cast_signed))
+}
+
+/// functionRemember(function, number): the number of every function of this place in this thread.
+pub unsafe extern "C" fn function_remember(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: napi calls this with its environment and info.
+    let arguments = unsafe { Arguments::<2>::read(env, info) };
+    // SAFETY: read from the call in progress.
+    let found = unsafe { place(env, arguments[0]) };
+    if let (Some(place), Ok(number)) = (found, env.u32(arguments[1])) {
+        KNOWN.with_borrow_mut(|known| {
+            if known.len() >= KNOWN_MAX {
+                known.clear();
+            }
+            known.insert(place, number);
+        });
+    }
+    env.undefined()
+}
+
+/// Script and position of a value, if it is a function written in JavaScript.
+///
 /// # Safety
 ///
-/// `this` is a V8 handle of a function.
-unsafe fn place(places: &Places, this: *mut c_void) -> Option<f64> {
-    // SAFETY: passed on to the caller.
+/// Called during a call from JavaScript, with a value of it.
+#[inline]
+unsafe fn place(env: Env, value: Value) -> Option<(c_int, c_int)> {
+    let mut kind = 0;
+    // SAFETY: a valid environment, value and out pointer.
+    unsafe { sys::napi_typeof(env.0, value, &raw mut kind) };
+    let places = PLACES.as_ref().filter(|_| kind == sys::ValueType::napi_function)?;
+    // A napi value is V8's handle, whose address is the object's `this`.
+    let this = value.cast();
+    // SAFETY: the value is a function.
     unsafe {
         let script = (places.script)(this);
+        if !(1..SCRIPTS).contains(&script) {
+            return None;
+        }
         let position = match places.position {
             Some(position) => position(this),
             None => match ((places.line)(this), (places.column)(this)) {
@@ -70,6 +143,6 @@ unsafe fn place(places: &Places, this: *mut c_void) -> Option<f64> {
                 _ => -1,
             },
         };
-        (script > 0 && position >= 0).then(|| f64::from(script) * POSITIONS + f64::from(position))
+        (position >= 0).then_some((script, position))
     }
 }
