@@ -12,7 +12,7 @@ import { pathToFileURL } from 'node:url'
 import { filesBelow, inRoot } from '../../scripts/set-up/index.mjs'
 
 const RUN_MS_MAX = 5 * 60_000
-const ARGUMENTS = { 'service/start.mjs': ['--files', '150'] }
+const ARGUMENTS = { 'service/start.mjs': ['--files', '5'] }
 
 const folder = inRoot('examples')
 const files = filesBelow(folder, (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path))
