@@ -110,7 +110,12 @@ export class LimitedCall implements Arrival {
 
   #late(timeoutMs: number): void {
     const started = this.#giveUp()
-    this.#reject(new ZoneError('TASK_TIMEOUT', { zone: this.#zone.id, timeoutMs, started }))
+    const { stackTraceLimit } = Error
+    // The stack of a timer tells nobody anything, and costs more than all the rest.
+    Error.stackTraceLimit = 0
+    const error = new ZoneError('TASK_TIMEOUT', { zone: this.#zone.id, timeoutMs, started })
+    Error.stackTraceLimit = stackTraceLimit
+    this.#reject(error)
   }
 
   /** Stop waiting; returns whether the task had started. */
