@@ -146,8 +146,14 @@ function readBoxed(source: Source): object {
 
 function readFunction(source: Source): Function {
   if (!source.isProcess) source.fail('a frame from elsewhere carries no functions')
-  const made = functionByNumber(source.uint32())
-  return typeof made === 'function' ? made : source.fail('a function is not loaded yet')
+  const number = source.uint32()
+  let made: unknown
+  try {
+    made = functionByNumber(number)
+  } catch (error) {
+    return source.fail(error instanceof Error ? error.message : `function ${number} cannot be made`, error)
+  }
+  return typeof made === 'function' ? (made as Function) : source.fail('a function is not loaded yet')
 }
 
 function readHandle(source: Source): object {

@@ -152,8 +152,9 @@ export class Reader implements Source, GeneratedSource {
 
   #object(tag: number): unknown {
     if (this.at > this.bodyEnd) this.fail('it ends within a value')
+    if (tag === TAG_DEFINE) return this.#define()
     if (++this.#depth > DEPTH_MAX) this.#tooDeep()
-    const value = tag === TAG_DEFINE ? this.#define() : this.#container(tag)
+    const value = this.#container(tag)
     this.#depth--
     return value
   }
@@ -383,8 +384,9 @@ export class Reader implements Source, GeneratedSource {
     return this.bytes.subarray(this.at - length, this.at)
   }
 
-  fail(why: string): never {
-    throw new TransportError('TRANSPORT_MALFORMED', { offset: Math.min(this.at, this.#end) - this.#start, why })
+  fail(why: string, cause?: unknown): never {
+    const offset = Math.min(this.at, this.#end) - this.#start
+    throw new TransportError('TRANSPORT_MALFORMED', { offset, why }, cause === undefined ? undefined : { cause })
   }
 }
 

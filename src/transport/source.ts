@@ -25,5 +25,5 @@ export interface Source {
   fieldsInto(object: object): void
   /** What is being read cannot be referred to before it is complete. */
   unclaimed(): void
-  fail(why: string): never
+  fail(why: string, cause?: unknown): never
 }

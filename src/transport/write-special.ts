@@ -37,7 +37,7 @@ const nameOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Ar
 
 /** An object that is neither plain nor an array of this realm. @throws {Refusal} when it cannot travel. */
 export function writeSpecial(sink: Sink, object: object, prototype: object, at: Position): Position {
-  const kind = kinds.get(prototype)
+  const kind = kinds.get(prototype) ?? kindElsewhere(prototype)
   if (kind !== undefined) return kind(sink, object, at)
   const entry = classOfPrototype(prototype)
   const isError = types.isNativeError(object) || object instanceof DOMException
@@ -58,6 +58,27 @@ export function isPlainElsewhere(object: object, prototype: object): boolean {
     Object.hasOwn(prototype, 'isPrototypeOf') &&
     Object.prototype.toString.call(object) === '[object Object]'
   )
+}
+
+/** True for an array of another realm: only Array.prototype is itself an array. */
+export function isArrayElsewhere(object: object, prototype: object): object is unknown[] {
+  return Array.isArray(object) && Array.isArray(prototype)
+}
+
+/** The kind of which `prototype` is the prototype in another realm: same name, same number of prototypes above. */
+function kindElsewhere(prototype: object): WriteKind | undefined {
+  const name: unknown = Object.hasOwn(prototype, 'constructor') && (prototype.constructor as { name?: unknown }).name
+  if (typeof name !== 'string') return undefined
+  const local = Object.getOwnPropertyDescriptor(globalThis, name)?.value as { prototype?: object } | undefined
+  if (local?.prototype === undefined || heightOf(local.prototype) !== heightOf(prototype)) return undefined
+  const isOfThisRealm = Object.prototype.isPrototypeOf.call(Object.prototype, prototype)
+  return isOfThisRealm ? undefined : kinds.get(local.prototype)
+}
+
+function heightOf(prototype: object): number {
+  let height = 0
+  for (let up: unknown = prototype; up !== null; up = Object.getPrototypeOf(up)) height++
+  return height
 }
 
 function writeDate(sink: Sink, object: object, at: Position): Position {

@@ -19,7 +19,7 @@ import { generateWriter, type GeneratedSink } from './generate.ts'
 import { processTables, TABLE_CLASSES } from './process.ts'
 import { ShapeTable, USES_COUNTED, WriteShape, type Guess } from './shapes.ts'
 import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
-import { isPlainElsewhere, writeSpecial } from './write-special.ts'
+import { isArrayElsewhere, isPlainElsewhere, writeSpecial } from './write-special.ts'
 
 /** Thrown by a writer that assumed a tree and found something else. */
 export const RETRY: unique symbol = Symbol('retry')
@@ -241,7 +241,7 @@ export class Writer implements Sink, GeneratedSink {
       if (position < 0) return ~position
     }
     const mark = this.#enter()
-    if (prototype === arrayPrototype && Array.isArray(object)) position = this.#array(object, position)
+    if ((prototype === arrayPrototype && Array.isArray(object)) || isArrayElsewhere(object, prototype as object)) position = this.#array(object as unknown[], position)
     else if (prototype === null) position = this.#pairs(TAG_OBJECT_NULL, object, position)
     else if (isPlainElsewhere(object, prototype as object)) position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
     else {

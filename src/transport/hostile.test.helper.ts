@@ -1,0 +1,93 @@
+/**
+ * Reads bytes that nobody vouches for and fails when that does any harm.
+ *
+ * Shared by the tests and the fuzzer. Harm is: an error that is no TransportError, a changed Object.prototype, a
+ * value much larger than its bytes, or a value that cannot be looked at.
+ */
+import assert from 'node:assert/strict'
+import { types } from 'node:util'
+import { TransportError } from './errors.ts'
+import { unmarshall } from './frame.ts'
+
+/** Objects that one byte of a frame may become; a text may be a slice of its own for each byte. */
+const OBJECTS_PER_BYTE_MAX = 2
+
+/** Read `bytes`; true when they were a frame. */
+export function readHostile(bytes: Uint8Array): boolean {
+  let value: unknown
+  try {
+    value = unmarshall(bytes)
+  } catch (error) {
+    if (!(error instanceof TransportError)) throw error
+    return false
+  } finally {
+    for (const key in Object.prototype) assert.fail(`Object.prototype has got ${key}`)
+    assert.equal(Object.getPrototypeOf(Object.prototype), null)
+  }
+  const size = sizeOf(value)
+  assert.ok(size.objects <= bytes.length * OBJECTS_PER_BYTE_MAX, `${size.objects} objects from ${bytes.length} bytes`)
+  assert.ok(size.characters <= bytes.length * 2, `${size.characters} characters from ${bytes.length} bytes`)
+  return true
+}
+
+/** What a value holds, each object once. */
+function sizeOf(root: unknown): { objects: number; characters: number } {
+  const seen = new Set<object>()
+  const waiting: unknown[] = [root]
+  let characters = 0
+  while (waiting.length > 0) {
+    const value = waiting.pop()
+    if (typeof value === 'string') characters += value.length
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue
+    seen.add(value)
+    if (types.isAnyArrayBuffer(value)) characters += value.byteLength
+    else if (types.isMap(value)) for (const [key, part] of value) waiting.push(key, part)
+    else if (types.isSet(value)) for (const part of value) waiting.push(part)
+    else if (ArrayBuffer.isView(value)) waiting.push(value.buffer)
+    else for (const key of Object.keys(value)) waiting.push((value as Record<string, unknown>)[key])
+  }
+  return { objects: seen.size, characters }
+}
+
+/** Pseudo-random numbers from 0 to `below`, the same for the same seed (xorshift). */
+export function randomFrom(seed: number): (below: number) => number {
+  let state = seed | 0 || 1
+  return below => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) % below
+  }
+}
+
+/** A copy of `frame` that something happened to; `other` lends bytes. */
+export function damaged(frame: Uint8Array, other: Uint8Array, random: (below: number) => number): Uint8Array {
+  const bytes = Uint8Array.from(frame)
+  switch (random(6)) {
+    case 0:
+      return bytes.subarray(0, random(bytes.length))
+    case 1:
+      bytes[random(bytes.length)] ^= 1 << random(8)
+      return bytes
+    case 2:
+      for (let times = random(4) + 1; times > 0; times--) bytes[random(bytes.length)] = random(256)
+      return bytes
+    case 3: {
+      const at = random(bytes.length)
+      return Uint8Array.from([...bytes.subarray(0, at), ...other.subarray(random(other.length)), ...bytes.subarray(at)])
+    }
+    case 4: {
+      // Lengths are where the harm is: all ones, or a large number.
+      const at = random(bytes.length)
+      bytes.fill(random(2) === 0 ? 0xff : random(256), at, at + 1 + random(4))
+      return bytes
+    }
+    default: {
+      const at = random(bytes.length)
+      bytes.copyWithin(at, random(bytes.length), random(bytes.length))
+      // The tag at the beginning stays what it is, so that more than the header is read.
+      bytes.set(frame.subarray(0, 6))
+      return bytes
+    }
+  }
+}

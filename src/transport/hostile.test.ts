@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  FORMAT_VERSION, TAG_ARRAY32, TAG_ARRAY8, TAG_ARRAY_BUFFER, TAG_ARRAY_BUFFER_RESIZABLE, TAG_ARRAY_FLOAT64, TAG_BIGINT,
+  TAG_CLASS, TAG_DEFINE, TAG_ERROR, TAG_FUNCTION, TAG_HANDLE, TAG_HOLE, TAG_MAP, TAG_MOVED_BUFFER, TAG_NULL,
+  TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_REGEXP, TAG_SET,
+  TAG_SHARED_BUFFER, TAG_STRING, TAG_STRING32, TAG_URL, TAG_VIEW,
+} from './format.ts'
+import { marshall, unmarshall } from './frame.ts'
+import { readHostile } from './hostile.test.helper.ts'
+
+const huge = [0xff, 0xff, 0xff, 0xff]
+
+/** A frame of this body and these bytes of text. */
+function frameOf(body: number[], text: number[] = [], mode = 1): Uint8Array {
+  const length = [0, 8, 16, 24].map(shift => (body.length >> shift) & 0xff)
+  return Uint8Array.from([FORMAT_VERSION, mode, ...length, ...body, ...text])
+}
+
+const textOf = (text: string) => [text.length * 2, 0, 0, 0, ...Buffer.from(text, 'latin1')]
+
+/** The body is refused, in either mode, without harm and at once. */
+function check(body: number[], text: number[] = []): void {
+  for (const mode of [0, 1]) {
+    const frame = frameOf(body, text, mode)
+    assert.throws(() => unmarshall(frame), { name: 'TransportError' }, `mode ${mode}: ${body.join(' ')}`)
+    assert.equal(readHostile(frame), false)
+  }
+}
+
+test('the builder of these tests builds frames', () => {
+  assert.deepEqual(unmarshall(frameOf([TAG_ARRAY8, 2, 5, TAG_STRING + 3], textOf('abc'))), [5, 'abc'])
+})
+
+test('lengths that promise more than there is are refused', () => {
+  for (const tag of [TAG_ARRAY32, TAG_ARRAY_FLOAT64, TAG_MAP, TAG_SET, TAG_ARRAY_BUFFER, TAG_STRING32, TAG_OBJECT_PAIRS]) {
+    check([tag, ...huge])
+    check([tag, ...huge, 1, 2, 3])
+    check([tag, 0xff, 0xff, 0, 0])
+    check([tag])
+  }
+  check([TAG_ARRAY8, 200, 1])
+  check([TAG_BIGINT, 0, ...huge])
+  check([TAG_BIGINT, 0, 0, 0, 0, 0])
+  check([TAG_BIGINT, 2, 1, 0, 0, 0, 5])
+  check([TAG_VIEW, 2, ...huge, ...huge, TAG_ARRAY_BUFFER, 0, 0, 0, 0])
+  check([TAG_VIEW, 9, 1, 0, 0, 0, 1, 0, 0, 0, TAG_ARRAY_BUFFER, 9, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+  check([TAG_VIEW, 99, 0, 0, 0, 0, 0, 0, 0, 0, TAG_ARRAY_BUFFER, 0, 0, 0, 0])
+  check([TAG_VIEW, 1, 0, 0, 0, 0, 0, 0, 0, 0, TAG_NULL])
+  check([TAG_ARRAY_BUFFER_RESIZABLE, 0, 0, 0, 0, ...huge])
+  check([TAG_ARRAY_BUFFER_RESIZABLE, 2, 0, 0, 0, 1, 0, 0, 0, 5, 5])
+})
+
+test('texts that are not there are refused', () => {
+  check([TAG_STRING + 5])
+  check([TAG_STRING + 5], textOf('abc'))
+  check([TAG_ARRAY8, 2, TAG_STRING + 3, TAG_STRING + 1], textOf('abc'))
+  check([TAG_STRING + 2], [...huge, 1, 2])
+  check([TAG_STRING + 2], [4, 0])
+  check([TAG_STRING + 2], [5, 0, 0, 0, 1, 2, 3])
+})
+
+test('keys that contradict themselves are refused', () => {
+  check([TAG_OBJECT_KEYS, 0xff, 0xff, 1, 0, 1, 97, 5])
+  check([TAG_OBJECT_KEYS, 1, 0, 1, 5])
+  check([TAG_OBJECT_KEYS, 4, 0, 1, 0, 9, 97, 5])
+  check([TAG_OBJECT_KEYS, 4, 0, 2, 0, 1, 97, 5, 5])
+  check([TAG_OBJECT_KEYS, 6, 0, 2, 0, 1, 1, 97, 97, 5, 5])
+  check([TAG_OBJECT_KEYS, 6, 0, 2, 0, 1, 1, 97, 98, 5])
+  check([TAG_OBJECT_AGAIN, 0, 0, 5])
+  check([TAG_OBJECT16, 0, 0])
+  check([TAG_OBJECT16, 0xff, 0xff, 1, 2, 3])
+  check([TAG_OBJECT32, ...huge, 1, 2, 3])
+  check([TAG_OBJECT_PAIRS, 1, 0, 0, 0, 5, 5])
+})
+
+test('references to nothing, and definitions of nothing, are refused', () => {
+  check([TAG_REFERENCE, 0, 0, 0, 0])
+  check([TAG_ARRAY8, 2, TAG_DEFINE, TAG_ARRAY8, 0, TAG_REFERENCE, 1, 0, 0, 0])
+  check([TAG_DEFINE, 5])
+  check([TAG_DEFINE, TAG_NULL])
+  check([TAG_DEFINE, TAG_REFERENCE, 0, 0, 0, 0])
+  check([TAG_DEFINE, TAG_DEFINE, TAG_REFERENCE, 0, 0, 0, 0])
+  check(new Array<number>(5000).fill(TAG_DEFINE))
+  check([TAG_DEFINE, TAG_URL, TAG_REFERENCE, 0, 0, 0, 0])
+})
+
+test('kinds with content that makes no sense are refused', () => {
+  check([TAG_REGEXP, TAG_STRING + 1, TAG_STRING, 0, 0, 0, 0, 0, 0, 0, 0], textOf('('))
+  check([TAG_REGEXP, TAG_STRING + 1, TAG_STRING + 1, 0, 0, 0, 0, 0, 0, 0, 0], textOf('a!'))
+  check([TAG_URL, TAG_STRING + 3], textOf('abc'))
+  check([TAG_HANDLE, TAG_STRING + 3, 5], textOf('abc'))
+  check([TAG_CLASS, 1, 2, 3, 4, 0, 0, 0, 0, TAG_NULL])
+  check([TAG_FUNCTION, ...huge])
+  check([TAG_SHARED_BUFFER, ...huge])
+  check([TAG_MOVED_BUFFER, ...huge])
+  check([TAG_ERROR, 99, 0, TAG_NULL, TAG_NULL])
+  check([TAG_ERROR, 0, 255, TAG_STRING, TAG_STRING, TAG_STRING])
+  check([TAG_ERROR, 0, 0, 5, 5, TAG_OBJECT_PAIRS, 0, 0, 0, 0])
+  for (let tag = 0xe9; tag <= 0xff; tag++) check([tag, 0, 0, 0, 0])
+})
+
+test('holes cannot make an array larger than it says, nor cost memory', () => {
+  check([TAG_ARRAY8, 3, TAG_HOLE, 4, 0, 0, 0])
+  check([TAG_ARRAY8, 3, TAG_HOLE, 0, 0, 0, 0])
+  check([TAG_HOLE, 1, 0, 0, 0])
+  const before = process.memoryUsage().heapUsed
+  const far = unmarshall(frameOf([TAG_ARRAY32, 0, 0, 0, 1, TAG_HOLE, 0, 0, 0, 1])) as unknown[]
+  assert.equal(far.length, 1 << 24)
+  assert.ok(process.memoryUsage().heapUsed - before < 8_000_000)
+})
+
+test('deep nesting is refused before the stack ends', () => {
+  const deep = (levels: number) => Array.from({ length: levels * 2 }, (_, index) => (index % 2 === 0 ? TAG_ARRAY8 : 1))
+  for (const levels of [1001, 20_000, 500_000]) {
+    assert.throws(() => unmarshall(frameOf([...deep(levels), 5])), { code: 'TRANSPORT_DEPTH' })
+  }
+  assert.throws(() => unmarshall(frameOf(new Array<number>(300_000).fill(TAG_SET))), { name: 'TransportError' })
+})
+
+test('headers that are none are refused', () => {
+  const frame = marshall([1, 'a'])
+  for (let length = 0; length < 7; length++) assert.throws(() => unmarshall(frame.subarray(0, length)), { code: 'TRANSPORT_MALFORMED' })
+  assert.throws(() => unmarshall(Uint8Array.from([2, ...frame.subarray(1)])), { code: 'TRANSPORT_VERSION', facts: { version: 2, versionKnown: 1 } })
+  assert.throws(() => unmarshall(Uint8Array.from([1, 7, ...frame.subarray(2)])), { code: 'TRANSPORT_MALFORMED' })
+  assert.throws(() => unmarshall(Uint8Array.from([1, 1, ...huge, 5])), { code: 'TRANSPORT_MALFORMED' })
+  assert.throws(() => unmarshall(Uint8Array.from([1, 1, 0, 0, 0, 0, 5])), { code: 'TRANSPORT_MALFORMED' })
+  assert.throws(() => unmarshall(frameOf([5, 5])), { code: 'TRANSPORT_MALFORMED' })
+})
+
+test('a self-contained frame cannot use numbers of this process', () => {
+  for (let seen = 0; seen < 20; seen++) marshall({ numbered: 1 }, { mode: 'process' })
+  const frame = marshall({ numbered: 1 }, { mode: 'process' })
+  assert.equal(frame[6], TAG_OBJECT16)
+  frame[1] = 1
+  assert.throws(() => unmarshall(frame), { code: 'TRANSPORT_MALFORMED' })
+})
+
+test('names of keys from a frame never run as code', () => {
+  const keys = ['"]}; globalThis.hacked = 1; ({["', '\u2028', '${globalThis.hacked = 1}', '\\', '*/ hacked /*', '`']
+  const value = Object.fromEntries(keys.map(key => [key, 1]))
+  for (let seen = 0; seen < 100; seen++) assert.deepEqual(unmarshall(marshall(value)), value)
+  assert.equal((globalThis as { hacked?: unknown }).hacked, undefined)
+})
