@@ -1,4 +1,7 @@
-/** The free names of function texts, written out by hand beside each. */
+/**
+ * The free names of function texts, written out by hand beside each: the parser's part of the work alone,
+ * without the engine's scopes.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readFunctionText } from './captures.ts'
@@ -68,7 +71,9 @@ const FREE: readonly (readonly [text: string, names: string])[] = [
 
 test('the names a function takes from outside', () => {
   for (const [text, names] of FREE) {
-    const found = readFunctionText(text).free.map((each) => each.name).join(' ')
+    const found = readFunctionText(text)
+      .free.map((each) => each.name)
+      .join(' ')
     assert.equal(found, names, text)
   }
 })
@@ -121,8 +126,17 @@ test('the text to compile is the original, line for line', () => {
 })
 
 test('the engine locates arrows at their start and all others at their parameters', () => {
-  const texts = ['|a => 1', '|async (a) => 1', 'function |(a) {}', 'async function* name |(a) {}', 'm|() {}',
-    'get x|() {}', '[k(1)]|() {}', 'static_|(){}', '"(" |() {}']
+  const texts = [
+    '|a => 1',
+    '|async (a) => 1',
+    'function |(a) {}',
+    'async function* name |(a) {}',
+    'm|() {}',
+    'get x|() {}',
+    '[k(1)]|() {}',
+    'static_|(){}',
+    '"(" |() {}',
+  ]
   for (const marked of texts) {
     assert.equal(readFunctionText(marked.replace('|', '')).located, marked.indexOf('|'), marked)
   }

@@ -76,7 +76,7 @@ export function readFunctionText(text: string): FunctionText {
   const edits = scan.metas.map((meta) => ({ start: meta.start - shift, end: meta.end - shift }))
   const metaName = edits.length === 0 ? undefined : unusedName(text)
   let code = text
-  for (const edit of edits.reverse()) code = replaced(code, edit.start, edit.end, metaName as string)
+  for (const edit of edits.toReversed()) code = replaced(code, edit.start, edit.end, metaName as string)
   if (key !== undefined) code = replaced(code, key.start - shift, key.end - shift, METHOD_NAME)
   return {
     code,
@@ -131,7 +131,7 @@ function parseMethod(text: string): ParsedFunction | undefined {
     return undefined
   }
   const made = firstExpression(tree)
-  const members = made.type === 'ClassExpression' ? (made.body as SyntaxNode).body as SyntaxNode[] : []
+  const members = made.type === 'ClassExpression' ? ((made.body as SyntaxNode).body as SyntaxNode[]) : []
   const member = members[0]
   if (members.length !== 1 || member?.type !== 'MethodDefinition') return undefined
   const key = member.key as SyntaxNode
@@ -147,7 +147,10 @@ function parseMethod(text: string): ParsedFunction | undefined {
 
 /** The engine locates every function but an arrow at the parenthesis that opens its parameters. */
 function parenthesisOf(
-  text: string, node: SyntaxNode, shift: number, key: { readonly end: number } | undefined,
+  text: string,
+  node: SyntaxNode,
+  shift: number,
+  key: { readonly end: number } | undefined,
 ): number {
   const id = node.id as SyntaxNode | null
   if (id) return text.indexOf('(', id.end - shift)
@@ -390,13 +393,15 @@ function classBody(walk: Walker, node: SyntaxNode, scope: Scope): void {
   }
   for (const member of members) {
     if (member.computed === true) walk.visit(member.key as SyntaxNode, inner)
-    walk.ownSuper(() => walk.ownThis(() => {
-      if (member.type === 'StaticBlock') {
-        const block: Scope = { names: new Set(), parent: inner }
-        declareVars(member, block.names)
-        walk.block(member.body as SyntaxNode[], block)
-      } else if (isNode(member.value)) walk.visit(member.value, inner)
-    }))
+    walk.ownSuper(() =>
+      walk.ownThis(() => {
+        if (member.type === 'StaticBlock') {
+          const block: Scope = { names: new Set(), parent: inner }
+          declareVars(member, block.names)
+          walk.block(member.body as SyntaxNode[], block)
+        } else if (isNode(member.value)) walk.visit(member.value, inner)
+      }),
+    )
   }
 }
 

@@ -95,10 +95,13 @@ export function checkCode(code: string, file: string): vm.Script {
 function compiledFunction(source: FunctionSource): Function {
   if (source.usesImport || source.given.includes('require')) prepare(source.file, source.code)
   const strict = source.strict ? '"use strict";' : ''
-  const [before, after] = source.form === 'method' ? ['return {', '\n}']
-    : source.self === undefined ? ['return (', '\n)']
-      : [`const ${source.self} = (`, `\n); return ${source.self}`]
-  const names = source.given.map((name) => (name === 'import.meta' ? source.metaName as string : name))
+  const [before, after] =
+    source.form === 'method'
+      ? ['return {', '\n}']
+      : source.self === undefined
+        ? ['return (', '\n)']
+        : [`const ${source.self} = (`, `\n); return ${source.self}`]
+  const names = source.given.map((name) => (name === 'import.meta' ? (source.metaName as string) : name))
   const options: vm.CompileFunctionOptions = {
     filename: filenameOf(source.file),
     lineOffset: source.line,
@@ -116,7 +119,7 @@ function compiledFunction(source: FunctionSource): Function {
     throw new FunctionError('FUNCTION_SYNTAX', facts, { cause: error })
   }
   const made: unknown = make(...source.given.map((name) => givenValue(name, source.file)))
-  const fn = source.form === 'method' ? methodOf(made as object) : made as Function
+  const fn = source.form === 'method' ? methodOf(made as object) : (made as Function)
   if (fn.name !== source.name) Object.defineProperty(fn, 'name', { value: source.name, configurable: true })
   return fn
 }
@@ -145,17 +148,19 @@ async function exportedFunction(module: string, name: string, from: string | und
   let space: Readonly<Record<string, unknown>>
   prepare(module, '')
   try {
-    space = await (from === undefined ? import(module) : importerOf(from)(module)) as typeof space
+    space = (await (from === undefined ? import(module) : importerOf(from)(module))) as typeof space
   } catch (error) {
     throw new FunctionError('FUNCTION_MODULE', { module, reason: reasonOf(error, module) }, { cause: error })
   }
   let { owner, value } = member(space, name)
   if (value === undefined && isObject(space.default)) ({ owner, value } = member(space.default, name))
   if (typeof value === 'function') {
-    return owner === space || owner === space.default ? value : value.bind(owner) as Function
+    return owner === space || owner === space.default ? value : (value.bind(owner) as Function)
   }
   if (value === undefined) {
-    const exports = Object.keys(space).filter((key) => key !== 'module.exports').slice(0, EXPORTS_SHOWN_MAX)
+    const exports = Object.keys(space)
+      .filter((key) => key !== 'module.exports')
+      .slice(0, EXPORTS_SHOWN_MAX)
     throw new FunctionError('FUNCTION_EXPORT_MISSING', { module, export: name, exports })
   }
   throw new FunctionError('FUNCTION_EXPORT_KIND', { module, export: name, received: shown(value) })
@@ -197,8 +202,9 @@ function importerOf(from: string): Importer {
   let importer = importers.get(from)
   if (importer === undefined) {
     const code = 'return import(module)'
-    importer = withLoader((loader) =>
-      vm.compileFunction(code, ['module'], { ...loader, filename: from }) as unknown as Importer)
+    importer = withLoader(
+      (loader) => vm.compileFunction(code, ['module'], { ...loader, filename: from }) as unknown as Importer,
+    )
     importers.set(from, importer)
   }
   return importer

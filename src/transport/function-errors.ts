@@ -68,8 +68,10 @@ export interface FunctionCodes {
 }
 
 /** A function, export or piece of code that cannot travel. */
-export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCodes>
-  extends SkeinError<FunctionCodes, Code> {
+export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCodes> extends SkeinError<
+  FunctionCodes,
+  Code
+> {
   /**
    * @param code What is wrong.
    * @param facts Which function, and where.
@@ -109,7 +111,8 @@ const sentences: Sentences<FunctionCodes> = {
   FUNCTION_UNKNOWN: (f) => `no function has the number ${f.number}`,
   FUNCTION_MODULE_NAME: (f) => `module ${f.module}: ${f.reason}`,
   FUNCTION_MODULE: (f) => `module ${f.module} cannot be loaded: ${f.reason}`,
-  FUNCTION_EXPORT_MISSING: (f) => `module ${f.module} has no export "${f.export}"; it has ` +
+  FUNCTION_EXPORT_MISSING: (f) =>
+    `module ${f.module} has no export "${f.export}"; it has ` +
     (f.exports.length === 0 ? 'none' : f.exports.join(', ')),
   FUNCTION_EXPORT_KIND: (f) => `"${f.export}" of module ${f.module} is ${f.received}, not a function`,
   FUNCTION_CODE: (f) => `the code${f.file === '' ? '' : ` of ${f.file}`} cannot be read: ${f.reason}`,

@@ -66,7 +66,13 @@ function check(name: string, program: string, expected: unknown[], flags: readon
   writeFileSync(file, program)
   const env = { ...process.env, NODE_OPTIONS: '' }
   const text = execFileSync(process.execPath, [...flags, file], { encoding: 'utf8', env })
-  assert.deepEqual(text.trim().split('\n').map((each) => JSON.parse(each) as unknown), expected)
+  assert.deepEqual(
+    text
+      .trim()
+      .split('\n')
+      .map((each) => JSON.parse(each) as unknown),
+    expected,
+  )
 }
 
 const url = (name: string): string => pathToFileURL(join(folder, 'sub', name)).href
@@ -96,9 +102,16 @@ out(await go(() => ++kept))
 `
   const line = program.split('\n').findIndex((each) => each.includes('there')) + 1
   check('caller.mjs', program, [
-    3, url('beside.mjs'), [path('beside.cjs'), path('caller.mjs'), dirname(path('x'))],
-    [url('caller.mjs'), path('caller.mjs'), url('x.js')], true, 'FUNCTION_CAPTURES',
-    `at fails (${url('caller.mjs')}:${line}:9)`, 7, 'FUNCTION_MODULE', 6,
+    3,
+    url('beside.mjs'),
+    [path('beside.cjs'), path('caller.mjs'), dirname(path('x'))],
+    [url('caller.mjs'), path('caller.mjs'), url('x.js')],
+    true,
+    'FUNCTION_CAPTURES',
+    `at fails (${url('caller.mjs')}:${line}:9)`,
+    7,
+    'FUNCTION_MODULE',
+    6,
   ])
 })
 
@@ -121,8 +134,15 @@ out([code(() => captured), code(() => module), code(() => exports)])
 })`
   const reference = 'ReferenceError: never is not defined'
   check('caller.cjs', program, [
-    3, url('beside.mjs'), [path('beside.cjs'), path('caller.cjs'), dirname(path('x'))], 'object', 4, 5,
-    reference, reference, ['FUNCTION_CAPTURES', 'FUNCTION_CAPTURES', 'FUNCTION_CAPTURES'],
+    3,
+    url('beside.mjs'),
+    [path('beside.cjs'), path('caller.cjs'), dirname(path('x'))],
+    'object',
+    4,
+    5,
+    reference,
+    reference,
+    ['FUNCTION_CAPTURES', 'FUNCTION_CAPTURES', 'FUNCTION_CAPTURES'],
   ])
 })
 
@@ -143,8 +163,12 @@ let generates = true
 try { new Function('1') } catch { generates = false }
 out(generates)
 `
-  check('forbidden.mjs', program, [3, url('beside.mjs'), 'FUNCTION_CAPTURES', false],
-    ['--disallow-code-generation-from-strings'])
+  check(
+    'forbidden.mjs',
+    program,
+    [3, url('beside.mjs'), 'FUNCTION_CAPTURES', false],
+    ['--disallow-code-generation-from-strings'],
+  )
 })
 
 test('source maps enabled', () => {
@@ -167,8 +191,12 @@ out(code(() => import('./beside.mjs')))
 out(code(() => import.meta.url))
 out(await far(moduleFunctionNumber('./beside.mjs', 'add', import.meta.url), 3, 4))
 `
-  check('permitted.mjs', program, [2, 'FUNCTION_ORIGIN', 'FUNCTION_ORIGIN', 7],
-    ['--no-warnings', permission, '--allow-fs-read=*', '--allow-worker'])
+  check(
+    'permitted.mjs',
+    program,
+    [2, 'FUNCTION_ORIGIN', 'FUNCTION_ORIGIN', 7],
+    ['--no-warnings', permission, '--allow-fs-read=*', '--allow-worker'],
+  )
 })
 
 test('TypeScript that Node runs by itself', { skip: major < 22 && 'this Node does not strip types' }, () => {
@@ -185,8 +213,12 @@ const thrown = await go(function fails(this: unknown, a?: number): never {
 out(thrown.stack.split('\\n')[1].trim())
 `
   const line = program.split('\n').findIndex((each) => each.includes('there')) + 1
-  check('typed.mts', program, [3, 7, 'FUNCTION_CAPTURES', `at fails (${url('typed.mts')}:${line}:9)`],
-    ['--no-warnings', ...flags])
+  check(
+    'typed.mts',
+    program,
+    [3, 7, 'FUNCTION_CAPTURES', `at fails (${url('typed.mts')}:${line}:9)`],
+    ['--no-warnings', ...flags],
+  )
 })
 
 test('functions of eval, of -e and of a worker of its own', () => {

@@ -4,6 +4,8 @@
  * The far side is a compiled copy in this thread; functions-threads.test.ts repeats the parts that depend on
  * threads, on the kind of the calling file and on the flags of the process.
  */
+/* oxlint-disable no-eval, no-extra-bind, no-extraneous-class, no-useless-concat, no-underscore-dangle --
+   the forms that nobody should write are what is tested here */
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
@@ -14,7 +16,12 @@ import { fileURLToPath } from 'node:url'
 import * as vm from 'node:vm'
 import { FunctionError, type FunctionCodes } from './function-errors.ts'
 import {
-  callerFile, codeNumber, functionByNumber, functionNumber, moduleFunctionNumber, setFunctionTable,
+  callerFile,
+  codeNumber,
+  functionByNumber,
+  functionNumber,
+  moduleFunctionNumber,
+  setFunctionTable,
   type FunctionTable,
 } from './functions.ts'
 
@@ -38,21 +45,49 @@ function same<Args extends unknown[]>(fn: (...args: Args) => unknown, ...args: A
 }
 
 class Plain extends Object {
-  static twice(x: number): number { return x * 2 }
-  m(x: number): number { return x + 1 }
-  get g(): number { return 9 }
-  set g(v: number) { (this as unknown as { v: number }).v = v }
-  async am(x: number): Promise<number> { return x + 2 }
-  *gm(x: number): Generator<number> { yield x }
-  [Symbol.iterator](): number { return 3 }
-  ['computed ' + String(outer)](): number { return 4 }
-  'a name'(): number { return 5 }
-  tied(): string { return super.toString() }
+  static twice(x: number): number {
+    return x * 2
+  }
+  m(x: number): number {
+    return x + 1
+  }
+  get g(): number {
+    return 9
+  }
+  set g(v: number) {
+    ;(this as unknown as { v: number }).v = v
+  }
+  async am(x: number): Promise<number> {
+    return x + 2
+  }
+  *gm(x: number): Generator<number> {
+    yield x
+  }
+  [Symbol.iterator](): number {
+    return 3
+  }
+  ['computed ' + String(outer)](): number {
+    return 4
+  }
+  'a name'(): number {
+    return 5
+  }
+  tied(): string {
+    return super.toString()
+  }
   #secret = 7
-  shows(): number { return this.#secret }
-  asks(other: object): boolean { return #secret in other }
-  #hidden(x: number): number { return x + 6 }
-  static hidden(one: Plain): Function { return one.#hidden }
+  shows(): number {
+    return this.#secret
+  }
+  asks(other: object): boolean {
+    return #secret in other
+  }
+  #hidden(x: number): number {
+    return x + 6
+  }
+  static hidden(one: Plain): Function {
+    return one.#hidden
+  }
   field = (): unknown => this.field
 }
 
@@ -62,13 +97,31 @@ const accessor = (name: string, kind: 'get' | 'set'): Function =>
 test('plain functions, arrows, methods and accessors travel', () => {
   same(() => 1)
   same((a, b) => a + b, 1, 2)
-  same(function (a) { return a }, 'x')
-  same(function named(n: number): number { return n === 0 ? 1 : n * named(n - 1) }, 5)
+  same(function (a) {
+    return a
+  }, 'x')
+  same(function named(n: number): number {
+    return n === 0 ? 1 : n * named(n - 1)
+  }, 5)
   same((a: number, b = a, ...rest: number[]) => [a, b, rest], 1, 2, 3)
   same(({ a, b: { c = 5 } = {} }: { a: number; b?: { c?: number } }) => a + c, { a: 1 })
   same(() => [1, 2, 3].map((each) => Math.max(each, 2)))
-  same(() => { class Local { x = 1; m() { return this.x } } return new Local().m() })
-  same(() => ({ m() { return super.toString() } }).m())
+  same(() => {
+    class Local {
+      x = 1
+      m() {
+        return this.x
+      }
+    }
+    return new Local().m()
+  })
+  same(() =>
+    ({
+      m() {
+        return super.toString()
+      },
+    }).m(),
+  )
   same(Plain.twice, 4)
   assert.equal(far(Plain.prototype.m)(1), 2)
   assert.equal(far(Plain.prototype[Symbol.iterator])(), 3)
@@ -87,17 +140,31 @@ test('plain functions, arrows, methods and accessors travel', () => {
 test('async functions and generators travel', async () => {
   assert.equal(await far(async (a: number) => a + 1)(1), 2)
   assert.equal(await far(Plain.prototype.am)(1), 3)
-  assert.deepEqual([...far(function* (n: number) { for (let i = 0; i < n; i++) yield i })(3)], [0, 1, 2])
+  assert.deepEqual(
+    [
+      ...far(function* (n: number) {
+        for (let i = 0; i < n; i++) yield i
+      })(3),
+    ],
+    [0, 1, 2],
+  )
   assert.deepEqual([...far(Plain.prototype.gm)(4)], [4])
   const seen: number[] = []
-  for await (const each of far(async function* () { yield 1; yield 2 })()) seen.push(each)
+  for await (const each of far(async function* () {
+    yield 1
+    yield 2
+  })())
+    seen.push(each)
   assert.deepEqual(seen, [1, 2])
 })
 
 test('globals are those of the thread that runs it', () => {
   same(() => typeof Buffer.from + typeof setTimeout + typeof globalThis + typeof structuredClone)
   same(() => typeof (globalThis as { missing?: unknown }).missing)
-  assert.throws(far(() => notDeclaredAnywhere()), ReferenceError)
+  assert.throws(
+    far(() => notDeclaredAnywhere()),
+    ReferenceError,
+  )
 })
 declare function notDeclaredAnywhere(): void
 
@@ -132,7 +199,9 @@ test('its file, its modules and its meta are those of where it was written', asy
 })
 
 test('names, stack traces and strictness are kept', () => {
-  function title(): void { throw new Error('here') }
+  function title(): void {
+    throw new Error('here')
+  }
   const own = line(title)
   assert.equal(line(far(title)), own)
   assert.match(own, /functions\.test\.js:\d+:\d+/)
@@ -143,11 +212,21 @@ test('names, stack traces and strictness are kept', () => {
     JSON.parse('{')
   }
   assert.equal(line(far(arrow)), line(arrow))
-  const { method } = { method() { JSON.parse('{') } }
+  const { method } = {
+    method() {
+      JSON.parse('{')
+    },
+  }
   assert.equal(line(far(method)), line(method))
-  const { computed } = { ['comp' + 'uted']() { JSON.parse('{') } } as { computed: () => void }
+  const { computed } = {
+    ['comp' + 'uted']() {
+      JSON.parse('{')
+    },
+  } as { computed: () => void }
   assert.equal(line(far(computed)), line(computed))
-  same(function (this: unknown) { return this })
+  same(function (this: unknown) {
+    return this
+  })
   assert.equal(far(vm.runInThisContext('(function () { return this })') as () => unknown)(), globalThis)
 })
 
@@ -184,21 +263,67 @@ test('captured variables are refused with names and places', () => {
   refused(() => outer, 'FUNCTION_CAPTURES', 'outer')
   refused(() => inner, 'FUNCTION_CAPTURES', 'inner')
   refused(() => outer + inner + outer, 'FUNCTION_CAPTURES', 'outer', 'inner')
-  refused(() => { counter++ }, 'FUNCTION_CAPTURES', 'counter')
+  refused(() => ++counter, 'FUNCTION_CAPTURES', 'counter')
   refused(() => fetch, 'FUNCTION_CAPTURES', 'fetch')
-  refused(() => { const f = (): unknown => () => outer; return f }, 'FUNCTION_CAPTURES', 'outer')
+  refused(
+    () => {
+      const f = (): unknown => () => outer
+      return f
+    },
+    'FUNCTION_CAPTURES',
+    'outer',
+  )
   refused(() => new Plain(), 'FUNCTION_CAPTURES', 'Plain')
   refused((a = outer) => a, 'FUNCTION_CAPTURES', 'outer')
   refused(() => far, 'FUNCTION_CAPTURES', 'far')
-  refused(function () { return typeof outer }, 'FUNCTION_CAPTURES', 'outer')
-  refused({ m() { return inner } }.m, 'FUNCTION_CAPTURES', 'inner')
+  refused(
+    function () {
+      return typeof outer
+    },
+    'FUNCTION_CAPTURES',
+    'outer',
+  )
+  refused(
+    {
+      m() {
+        return inner
+      },
+    }.m,
+    'FUNCTION_CAPTURES',
+    'inner',
+  )
   refused(() => assert.ok(1), 'FUNCTION_CAPTURES', 'assert', 'await import("node:assert/strict")')
   refused(() => codeNumber, 'FUNCTION_CAPTURES', 'imported from "./functions.js"')
   for (const each of [1]) refused(() => each, 'FUNCTION_CAPTURES', 'each')
-  try { throw 1 } catch (caught) { refused(() => caught, 'FUNCTION_CAPTURES', 'caught') }
-  refused(((require: () => unknown) => () => require())(() => 0), 'FUNCTION_CAPTURES', 'require')
-  refused(((__dirname: string) => () => __dirname)('elsewhere'), 'FUNCTION_CAPTURES', '__dirname')
-  refused((() => () => early)(), 'FUNCTION_CAPTURES', 'early')
+  try {
+    throw 1
+  } catch (caught) {
+    refused(() => caught, 'FUNCTION_CAPTURES', 'caught')
+  }
+  refused(
+    (
+      (require: () => unknown) => () =>
+        require()
+    )(() => 0),
+    'FUNCTION_CAPTURES',
+    'require',
+  )
+  refused(
+    (
+      (__dirname: string) => () =>
+        __dirname
+    )('elsewhere'),
+    'FUNCTION_CAPTURES',
+    '__dirname',
+  )
+  refused(
+    (
+      () => () =>
+        early
+    )(),
+    'FUNCTION_CAPTURES',
+    'early',
+  )
 })
 const early = (): unknown => early
 
@@ -224,10 +349,29 @@ test('what has no text of its own, or half of one, is refused by name', () => {
   refused(Plain.prototype.shows, 'FUNCTION_PRIVATE', '#secret')
   refused(Plain.prototype.asks, 'FUNCTION_PRIVATE', '#secret')
   refused(new Plain().field, 'FUNCTION_OUTER_THIS', 'this')
-  refused(function (this: unknown) { return () => this }.call(1), 'FUNCTION_OUTER_THIS', 'this')
-  refused((function () { return () => arguments })(), 'FUNCTION_OUTER_THIS', 'arguments')
-  refused(new (function (this: { f: Function }) { this.f = () => new.target } as unknown as
-    new () => { f: Function })().f, 'FUNCTION_OUTER_THIS', 'new.target')
+  refused(
+    function (this: unknown) {
+      return () => this
+    }.call(1),
+    'FUNCTION_OUTER_THIS',
+    'this',
+  )
+  refused(
+    (function () {
+      return () => arguments
+    })(),
+    'FUNCTION_OUTER_THIS',
+    'arguments',
+  )
+  refused(
+    new (
+      function (this: { f: Function }) {
+        this.f = () => new.target
+      } as unknown as new () => { f: Function }
+    )().f,
+    'FUNCTION_OUTER_THIS',
+    'new.target',
+  )
 })
 
 test('helpers that compilers put beside a function are given to it', () => {
@@ -272,7 +416,7 @@ test('with places from the engine, the text is read once per place', () => {
   const table: FunctionTable = { intern, interned: (number) => keys[number] }
   setFunctionTable({
     ...table,
-    known: () => (place.of < 0 ? -1 : numbers.get(place.of) ?? 0),
+    known: () => (place.of < 0 ? -1 : (numbers.get(place.of) ?? 0)),
     remember: (_fn, number) => void numbers.set(place.of, number),
   })
   const make = (): (() => number) => () => Math.abs(1)
@@ -289,7 +433,9 @@ test('with places from the engine, the text is read once per place', () => {
   setFunctionTable(table)
 })
 
-const moduleUrl = 'data:text/javascript,' + encodeURIComponent(`
+const moduleUrl =
+  'data:text/javascript,' +
+  encodeURIComponent(`
   export const add = (a, b) => a + b
   export default function twice(x) { return x * 2 }
   export const api = { base: 10, deep: { f() { return 'deep' } }, plus(x) { return this.base + x } }
@@ -319,17 +465,24 @@ test('modules are resolved where they were named', async () => {
   assert.equal(moduleFunctionNumber('./captures.js', name, __filename), relative)
   assert.equal(moduleFunctionNumber(new URL('./captures.js', import.meta.url), name), relative)
   assert.equal(moduleFunctionNumber(fileURLToPath(new URL('./captures.js', import.meta.url)), name), relative)
-  for (const [module, exported] of [['acorn', 'parse'], ['node:fs', 'stat'], ['node:fs', 'default.stat']]) {
+  for (const [module, exported] of [
+    ['acorn', 'parse'],
+    ['node:fs', 'stat'],
+    ['node:fs', 'default.stat'],
+  ]) {
     const number = moduleFunctionNumber(module as string, exported as string, import.meta.url)
-    assert.equal(typeof await functionByNumber(number), 'function')
+    assert.equal(typeof (await functionByNumber(number)), 'function')
   }
 })
 
 test('a module that is missing, broken or without that function is refused by name', async () => {
   type Code = keyof FunctionCodes
   const reject = async (module: string, name: string, code: Code, ...words: string[]): Promise<void> => {
-    const error = await (async () => functionByNumber(moduleFunctionNumber(module, name, import.meta.url)))()
-      .then(() => assert.fail('it resolves'), (reason: unknown) => reason)
+    const error = await (async () =>
+      functionByNumber(moduleFunctionNumber(module, name, import.meta.url)))().then(
+      () => assert.fail('it resolves'),
+      (reason: unknown) => reason,
+    )
     assert.ok(error instanceof FunctionError, String(error))
     assert.equal(error.code, code)
     for (const word of words) assert.ok(error.message.includes(word), error.message)
@@ -356,7 +509,10 @@ test('code runs as a script of the thread', () => {
   assert.equal(far(() => bump())(), 42)
   assert.equal(run('typeof require("./functions.js")'), 'object')
   assert.equal(codeNumber('1', 'a.js'), codeNumber('1', 'a.js'))
-  assert.match(line(() => run('\n\nnull.x', '/some/file.js')), /\/some\/file\.js:3:6/)
+  assert.match(
+    line(() => run('\n\nnull.x', '/some/file.js')),
+    /\/some\/file\.js:3:6/,
+  )
   assert.throws(() => codeNumber('var = 1', 'file.js'), { code: 'FUNCTION_CODE' })
 })
 declare function bump(): number

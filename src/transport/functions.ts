@@ -24,8 +24,8 @@ export interface FunctionTable {
   /** The text of a number; `undefined` when no thread numbered it. */
   interned(number: number): string | undefined
   /**
-   * The number remembered for the place (script and position) where `fn` was written; 0 when none was, -1 when
-   * its place is unknown: then, as without this, functions are told apart by their text. Called bare.
+   * The number remembered for the place (script and position) where `fn` was written; 0 when none was, -1
+   * when its place is unknown: then, as without this, functions are told apart by their text. Called bare.
    */
   readonly known?: ((fn: Function) => number) | undefined
   /** Every function of this thread written where `fn` was has this number. Called bare. */
@@ -93,7 +93,9 @@ export function functionByNumber(number: number): Function | Promise<Function> {
  * @throws {FunctionError} `FUNCTION_MODULE_NAME`, `FUNCTION_TABLE_FULL`.
  */
 export function moduleFunctionNumber(
-  module: string | URL, name: string, from?: string | (() => string),
+  module: string | URL,
+  name: string,
+  from?: string | (() => string),
 ): number {
   const asked = typeof module === 'string' ? module : module.href
   const known = absolute.get(asked)?.get(name)
@@ -147,7 +149,7 @@ const relative = new Map<string, Map<string, Map<string, number>>>()
 
 function childOf<Value>(parent: Map<string, Map<string, Value>>, key: string): Map<string, Value> {
   let child = parent.get(key)
-  if (child === undefined) parent.set(key, child = new Map())
+  if (child === undefined) parent.set(key, (child = new Map()))
   return child
 }
 
@@ -176,7 +178,13 @@ function firstFunction(number: number): Function | Promise<Function> {
   const made = compileKey(key)
   if (typeof made === 'function') functionsOf[number] = made
   // Whoever asked gets the error, and the next may try again.
-  else made.then((fn) => { functionsOf[number] = fn }, () => {})
+  else
+    made.then(
+      (fn) => {
+        functionsOf[number] = fn
+      },
+      () => {},
+    )
   return made
 }
 
@@ -233,7 +241,10 @@ interface Read {
 function read(fn: Function, text: string): Read {
   refuseTextless(fn, text)
   const parsed = parsedText(fn, text)
-  const origin = originOf(fn, parsed.free.map((each) => each.name))
+  const origin = originOf(
+    fn,
+    parsed.free.map((each) => each.name),
+  )
   const start = startOf(text, parsed.located, origin)
   const place: FunctionPlace = placeAt(fn, origin, start, 0, text)
   refuseTied(parsed, place)
@@ -301,7 +312,10 @@ function refuseTied(parsed: FunctionText, place: FunctionPlace): void {
 
 /** @throws {FunctionError} when the text depends on its file and the file cannot be known. */
 function refusePlaceless(
-  parsed: FunctionText, given: readonly Given[], origin: Origin | undefined, place: FunctionPlace,
+  parsed: FunctionText,
+  given: readonly Given[],
+  origin: Origin | undefined,
+  place: FunctionPlace,
 ): void {
   if (origin !== undefined) return
   const word = parsed.usesImport ? 'import()' : given.find((each) => each !== '__name')
@@ -338,7 +352,11 @@ function startOf(text: string, located: number, origin: Origin | undefined): Pos
 
 /** The place of `offset` in a text that begins at `start`; from 1, 0 where unknown. */
 function placeAt(
-  fn: Function, origin: Origin | undefined, start: Position, offset: number, text: string,
+  fn: Function,
+  origin: Origin | undefined,
+  start: Position,
+  offset: number,
+  text: string,
 ): FunctionPlace {
   if (origin === undefined) return { name: fn.name, file: '', line: 0, column: 0 }
   const lines = text.slice(0, offset).split('\n')
@@ -347,7 +365,11 @@ function placeAt(
 }
 
 function capturedAt(
-  free: FreeName, fn: Function, text: string, origin: Origin | undefined, start: Position,
+  free: FreeName,
+  fn: Function,
+  text: string,
+  origin: Origin | undefined,
+  start: Position,
 ): Captured {
   const { line, column } = placeAt(fn, origin, start, free.offset, text)
   const from = importedFrom(origin?.file ?? '', free.name)

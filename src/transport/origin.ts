@@ -103,7 +103,10 @@ function posted(session: Session, method: string, parameters: object = {}): Answ
   const listen = (message: { params: object }): void => void scripts.push(message.params)
   session.on('Debugger.scriptParsed', listen)
   const post = session.post.bind(session) as (
-    method: string, parameters: object, done: (error: Error | null, answer?: object) => void) => void
+    method: string,
+    parameters: object,
+    done: (error: Error | null, answer?: object) => void,
+  ) => void
   post(method, parameters, (error, value) => {
     failure = error
     answer = value
@@ -158,7 +161,11 @@ function scopesOf(ask: Ask, listId: string): ScopeShown[] {
 }
 
 function bindingsOf(
-  ask: Ask, functionId: string, scopes: readonly ScopeShown[], names: readonly string[], file: string,
+  ask: Ask,
+  functionId: string,
+  scopes: readonly ScopeShown[],
+  names: readonly string[],
+  file: string,
 ): ReadonlyMap<string, Binding> {
   const found = new Map<string, Binding>()
   const path = file.startsWith('file:') ? fileURLToPath(file) : file

@@ -44,8 +44,11 @@ export function importedFrom(file: string, name: string): string | undefined {
 
 /** `import clause from 'module'` and `const names = require('module')`. */
 const IMPORTS = new RegExp(
-  /\bimport\s+([\w$*{][^'"`;]*?)\bfrom\s*['"]([^'"\n]+)['"]/.source + '|' +
-  /\b(?:const|let|var)\s+([^=;]+?)\s*=\s*require\(\s*['"]([^'"\n]+)['"]/.source, 'g')
+  /\bimport\s+([\w$*{][^'"`;]*?)\bfrom\s*['"]([^'"\n]+)['"]/.source +
+    '|' +
+    /\b(?:const|let|var)\s+([^=;]+?)\s*=\s*require\(\s*['"]([^'"\n]+)['"]/.source,
+  'g',
+)
 
 function textOfFile(file: string): string {
   try {

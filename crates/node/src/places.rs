@@ -1,7 +1,7 @@
 //! Where a function was written, as one number: script and position. And the number it has, by its place.
 //!
-//! V8 knows and napi does not ask it. The functions of V8's class are looked up by name; without them, or for a
-//! function that has no script, the answer is -1 and callers tell functions apart by their text.
+//! V8 knows and napi does not ask it. The functions of V8's class are looked up by name; without them, or for
+//! a function that has no script, the answer is -1 and callers tell functions apart by their text.
 
 use std::{
     cell::RefCell,
@@ -88,7 +88,8 @@ pub unsafe extern "C" fn function_place(env: sys::napi_env, info: sys::napi_call
     env.number(found.map_or(-1.0, |(script, position)| f64::from(script) * POSITIONS + f64::from(position)))
 }
 
-/// functionKnown(function): the number that was remembered for its place; 0 when none was, -1 without a place.
+/// functionKnown(function): the number that was remembered for its place; 0 when none was, -1 without a
+/// place.
 pub unsafe extern "C" fn function_known(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: napi calls this with its environment and info.

@@ -1,9 +1,13 @@
-/** What `require` gets for a TypeScript file, on Nodes that do not strip types. */
+/**
+ * What `require` gets for a TypeScript file, on Nodes that do not strip types. Also what `import` gets for
+ * one that is CommonJS: hooks.ts leaves those to Node, which loads them as `require` does.
+ */
+/* oxlint-disable no-underscore-dangle -- the names are Node's, and every loader uses them */
 import { readFileSync } from 'node:fs'
 import { Module } from 'node:module'
 import { formatOf, stripTypes } from './strip.ts'
 
-/** The parts of Node's CommonJS loader that loaders have always used. */
+/** The parts of Node's CommonJS loader that this file uses. */
 interface Compiling {
   _compile(code: string, path: string, format: string): void
 }

@@ -9,7 +9,10 @@ import type { LoadHook } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { formatOf, isTypeScript, stripTypes } from './strip.ts'
 
-/** Load a module; Node calls it for each. */
+/**
+ * Load a module; Node calls it for each.
+ * @throws {SyntaxError} and whatever else `stripTypes` refuses with; the error of Node or of another loader.
+ */
 export const load: LoadHook = async (url, context, nextLoad) => {
   if (!url.startsWith('file:') || !isTypeScript(url)) return await nextLoad(url, context)
   try {

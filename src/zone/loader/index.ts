@@ -33,9 +33,10 @@ export function installTypeScript(): void {
     setEnvironmentData(INSTALLED, true)
     install()
   } else if (getEnvironmentData(INSTALLED) === true) install()
-  else setPreparation((file, text) => {
-    if (!done && (isTypeScript(file) || NAMES_TYPESCRIPT.test(text))) install()
-  })
+  else
+    setPreparation((file, text) => {
+      if (!done && (isTypeScript(file) || NAMES_TYPESCRIPT.test(text))) install()
+    })
 }
 
 /** Does this Node strip types by itself? True from 22.18 on, unless it was told not to. */

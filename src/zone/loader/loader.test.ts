@@ -68,45 +68,65 @@ const modes = strips ? [[], ['--no-experimental-strip-types']] : [[]]
 /** Run a program under each mode; what it prints with `out(...)` must be these values. */
 function check(program: string, expected: readonly unknown[]): void {
   const file = join(folder, 'program.mjs')
-  writeFileSync(file, `import { installTypeScript } from ${loaderUrl}
+  writeFileSync(
+    file,
+    `import { installTypeScript } from ${loaderUrl}
 import { createRequire } from 'node:module'
 const out = (value) => console.log(JSON.stringify(value))
 const failure = (promise) => promise.then(() => 'loaded', (error) => [error.name, error.code])
-${program}`)
+${program}`,
+  )
   for (const flags of modes) {
     const env = { ...process.env, NODE_OPTIONS: '' }
     const text = execFileSync(process.execPath, ['--no-warnings', ...flags, file], { encoding: 'utf8', env })
     const lines = text.trim().split('\n')
-    assert.deepEqual(lines.map((each) => JSON.parse(each) as unknown), expected, flags.join())
+    assert.deepEqual(
+      lines.map((each) => JSON.parse(each) as unknown),
+      expected,
+      flags.join(),
+    )
   }
 }
 
 test('a module imports modules, with types erased and places kept', () => {
-  check(`installTypeScript()
+  check(
+    `installTypeScript()
 installTypeScript()
 const { add, name, url, fails } = await import('./add.ts')
 out([add({ a: 1, b: 2 }), name('x'), url])
 try { fails() } catch (error) { out(error.stack.split('\\n')[1].trim()) }
-`, [[4, 'x', url('add.ts')], `at fails (${url('add.ts')}:6:52)`])
+`,
+    [[4, 'x', url('add.ts')], `at fails (${url('add.ts')}:6:52)`],
+  )
 })
 
 test('CommonJS modules load by import and by require', () => {
-  check(`installTypeScript()
+  check(
+    `installTypeScript()
 out((await import('./common.cts')).default.twice(4))
 const require = createRequire(import.meta.url)
 out(require('./common.cts').twice(5))
 out([(await import('./untyped/module.ts')).kind, (await import('./untyped/common.ts')).default.kind])
 out(require('./untyped/common.ts').kind)
-`, [8, 10, ['undefined', 'function'], 'function'])
+`,
+    [8, 10, ['undefined', 'function'], 'function'],
+  )
 })
 
 test('what erasing cannot do is refused as Node does', () => {
   const [unsupported, invalid] = ['ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX', 'ERR_INVALID_TYPESCRIPT_SYNTAX']
-  check(`installTypeScript()
+  check(
+    `installTypeScript()
 for (const name of ['enum', 'property', 'broken']) out(await failure(import('./' + name + '.ts')))
 out(await failure(import('packed')))
-`, [['SyntaxError', unsupported], ['SyntaxError', unsupported], ['SyntaxError', invalid],
-    ['Error', 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING']])
+`,
+    [
+      ['SyntaxError', unsupported],
+      ['SyntaxError', unsupported],
+      ['SyntaxError', invalid],
+      ['Error', 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING'],
+    ],
+  )
 })
 
 const inWorker = `import { Worker } from 'node:worker_threads'
@@ -134,9 +154,12 @@ out((await run(exported('./enum.ts', 'before'))).slice(0, 15))
 
 test('a worker of a program that installed it loads TypeScript from JavaScript', () => {
   writeFileSync(join(folder, 'between.mjs'), "export { add } from './add.ts'\n")
-  check(`${inWorker}installTypeScript()
+  check(
+    `${inWorker}installTypeScript()
 out(await run(exported('./between.mjs', 'add')))
-`, [4])
+`,
+    [4],
+  )
 })
 
 test('erased text keeps its length, and refusals name the place', () => {
