@@ -1,5 +1,6 @@
 /**
  * Clocks against a time that is handed in, through the wrap of their 31 bits.
+ * A clock that errs by 2^31 ms would cancel an item that has just begun.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,5 +1,6 @@
 /**
  * The gate alone, at its wrap, and with real threads that pass while it closes.
+ * What it promises is one sentence: the items that passed are 1 to n, without a hole.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

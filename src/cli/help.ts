@@ -1,5 +1,6 @@
 /**
  * What `skein --help` and `skein run --help` print: the manual that is always at hand.
+ * Whoever changes a flag, an exit code or a record changes it here too.
  */
 
 /** For `skein --help`. */

@@ -1,5 +1,6 @@
 /**
  * Inputs in a folder made for it: what names and patterns expand to, and what arrives from files and streams.
+ * Names with brackets, hidden files, links and empty folders are where such code goes wrong.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

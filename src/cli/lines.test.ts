@@ -1,5 +1,6 @@
 /**
  * Lines cut from pieces of any size, against `split` on the whole text.
+ * Where a piece ends must never show in the lines.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

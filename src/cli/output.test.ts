@@ -1,5 +1,6 @@
 /**
  * The output against streams that are slow, that close and that break.
+ * Each stream here takes a piece only when told to, so no test depends on time.
  */
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'

@@ -1,5 +1,6 @@
 /**
  * The progress line as text, for every kind of job and width of terminal.
+ * The terminal is a stream in memory; what is drawn on it must be gone at the end.
  */
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'

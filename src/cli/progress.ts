@@ -111,8 +111,8 @@ export class Progress {
   #draw(): void {
     const state = this.#state()
     this.#pace.note(performance.now(), state.doneCount)
-    // One column free: a terminal may wrap a full line.
-    this.#log(progressLine(state, this.#pace.perSecond(), (this.#stream.columns ?? 80) - 1))
+    // One column free: a terminal may wrap a full line. Some terminals say that they have none at all.
+    this.#log(progressLine(state, this.#pace.perSecond(), (this.#stream.columns || 80) - 1))
   }
 }
 

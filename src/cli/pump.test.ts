@@ -209,7 +209,7 @@ test('stopped: what runs is finished, the rest is not done, and the next item is
 
 const failing = (item: number): string => failureLine(new Error('bad'), item, '', style)
 
-test('fail-fast, ordered: the failure is the last line after those before it; no other is awaited', async () => {
+test('fail-fast, ordered: the failure is the last line; no item after it is awaited', async () => {
   const bench = new Bench({ failFast: true })
   const whole = bench.pump.run(batchesOf(texts(50)))
   await turn()

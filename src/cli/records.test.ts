@@ -1,5 +1,6 @@
 /**
  * Lines of results and failures against the JSON they should be.
+ * Values JSON drops or refuses, and things thrown that are no errors, are the interesting rows.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

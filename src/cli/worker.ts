@@ -55,6 +55,7 @@ let ready: Ready | undefined
  * Load the function, so that what is wrong with it is told before the first item.
  * @returns `CLI_MODULE_FAILED`, `CLI_EXPORT_MISSING` or `CLI_EXPORT_NOT_FUNCTION` as data; `undefined` when
  * all is well.
+ * @throws {Error} What is no problem of the user's: a bug.
  */
 export async function prepare(): Promise<Problem | undefined> {
   try {

@@ -1,5 +1,6 @@
 /**
  * The example: its scores against counts made by hand, and what `npm start` shows, when all is well and not.
+ * A planted difference must make it fail: a comparison that cannot fail compares nothing.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'

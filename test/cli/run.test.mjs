@@ -1,5 +1,6 @@
 /**
  * `skein run` as its users meet it: each way to name items, each thing a function may do, each error line.
+ * What is checked is all a shell sees: both streams, whole, and the exit code.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -187,7 +188,7 @@ const refusals = [
   },
   {
     words: ['run', 'modules/throws.mjs', '-'],
-    err: /^modules\/throws\.mjs: did not load: TypeError: not today \(.*modules\/throws\.mjs:4:7\)$/,
+    err: /^modules\/throws\.mjs: did not load: TypeError: not today \(.*modules\/throws\.mjs:5:7\)$/,
   },
   { words: ['run', 'modules/broken.mjs', '-'], err: /^modules\/broken\.mjs: did not load: SyntaxError: .+$/ },
   { words: ['run', items, '*.none'], err: '*.none: matches no file' },

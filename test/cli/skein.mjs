@@ -1,5 +1,6 @@
 /**
  * The `skein` program as a child process, for tests: what goes in, what comes out, how it ends.
+ * It is the built program, started as a shell starts it.
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
