@@ -6,6 +6,7 @@
 import { native, Table } from '../native/index.ts'
 import { register } from './classes.ts'
 import { TransportError } from './errors.ts'
+import { FunctionError } from './function-errors.ts'
 import { setFunctionTable } from './functions.ts'
 import { setProcessTables } from './process.ts'
 
@@ -25,6 +26,7 @@ export { setProcessTables } from './process.ts'
 export type { ProcessTables } from './process.ts'
 
 register(TransportError, { cid: 'skein.TransportError' })
+register(FunctionError, { cid: 'skein.FunctionError' })
 
 setProcessTables(native)
 setFunctionTable({
