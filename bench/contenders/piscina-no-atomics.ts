@@ -9,5 +9,6 @@ import { openPiscina } from './piscina.ts'
 export default {
   name: 'piscina-no-atomics',
   settings: 'as piscina, atomics disabled',
-  open: (settings) => openPiscina(settings, { concurrentTasksPerWorker: 16, atomics: 'disabled', tuned: true }),
+  open: (settings) =>
+    openPiscina(settings, { concurrentTasksPerWorker: 16, atomics: 'disabled', tuned: true }),
 } satisfies Contender

@@ -1,8 +1,8 @@
 /**
  * The bench's end of one contender's process.
  *
- * Contenders live in processes of their own and are ordered to run slices in turn, so rounds interleave without
- * one contender's threads, heap or compiled code standing in another's way.
+ * Contenders live in processes of their own and are ordered to run slices in turn, so rounds interleave
+ * without one contender's threads, heap or compiled code standing in another's way.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,9 +21,16 @@ export class Child {
   /** Start the process of `contender` under `condition`; it is ready for orders at once. */
   constructor(contender: string, condition: Condition) {
     this.contender = contender
-    const [command, ...words] = [...condition.prefix, process.execPath, `${DIST_FOLDER}/contenders/host.js`, contender]
+    const [command, ...words] = [
+      ...condition.prefix,
+      process.execPath,
+      `${DIST_FOLDER}/contenders/host.js`,
+      contender,
+    ]
     this.#process = spawn(command!, words, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
-    this.#process.stderr!.setEncoding('utf8').on('data', (text: string) => (this.#words = (this.#words + text).slice(-4000)))
+    this.#process
+      .stderr!.setEncoding('utf8')
+      .on('data', (text: string) => (this.#words = (this.#words + text).slice(-4000)))
   }
 
   /**
@@ -91,7 +98,10 @@ export async function withChildren<Result>(
         opened.push(child)
       } catch (error) {
         if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
-        setting.skip(`${contender}, ${setting.condition.name}`, error.message.split('\n').slice(0, 3).join(' '))
+        setting.skip(
+          `${contender}, ${setting.condition.name}`,
+          error.message.split('\n').slice(0, 3).join(' '),
+        )
       }
     }
     return await body(opened)

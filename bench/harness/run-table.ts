@@ -16,7 +16,8 @@ export interface Words {
 
 /**
  * Run `table` and gather everything that belongs into its record.
- * @throws {BenchError} `WRONG_ANSWER` when a contender's answer is not the known one; parameter codes as in {@link parameters}.
+ * @throws {BenchError} `WRONG_ANSWER` when a contender's answer is not the known one; parameter codes as in
+ *   {@link parameters}.
  */
 export async function runTable(table: Table, words: Words, say: Context['say']): Promise<BenchRecord> {
   const values = parameters(table, words)
@@ -34,8 +35,17 @@ export async function runTable(table: Table, words: Words, say: Context['say']):
   const rows = await table.run(context)
   const seconds = (Date.now() - startedAt.getTime()) / 1000
   return {
-    format: 1, table: table.name, startedAt: startedAt.toISOString(), seconds, quick: words.quick, parameters: values,
-    definitions: table.definitions, machine, skipped, rows, verdicts: table.verdicts?.(rows) ?? [],
+    format: 1,
+    table: table.name,
+    startedAt: startedAt.toISOString(),
+    seconds,
+    quick: words.quick,
+    parameters: values,
+    definitions: table.definitions,
+    machine,
+    skipped,
+    rows,
+    verdicts: table.verdicts?.(rows) ?? [],
   }
 }
 
@@ -43,26 +53,40 @@ export async function runTable(table: Table, words: Words, say: Context['say']):
  * Complete values of a table's parameters.
  * @throws {BenchError} `UNKNOWN_PARAMETER` or `BAD_PARAMETER`, naming what was received.
  */
-export function parameters(table: Table, { quick, values }: Words): Record<string, number | string | boolean> {
+export function parameters(
+  table: Table,
+  { quick, values }: Words,
+): Record<string, number | string | boolean> {
   const unknown = Object.keys(values).find((name) => table.parameters[name] === undefined)
   if (unknown !== undefined) {
-    const known = Object.keys(table.parameters).map((name) => `--${name}`).join(' ')
+    const known = Object.keys(table.parameters)
+      .map((name) => `--${name}`)
+      .join(' ')
     throw new BenchError('UNKNOWN_PARAMETER', { name: unknown, table: table.name, known })
   }
   return Object.fromEntries(
-    Object.entries(table.parameters).map(([name, parameter]) => [name, valueOf(name, parameter, { given: values[name], quick })]),
+    Object.entries(table.parameters).map(([name, parameter]) => [
+      name,
+      valueOf(name, parameter, { given: values[name], quick }),
+    ]),
   )
 }
 
-function valueOf(name: string, parameter: Parameter, { given, quick }: { given: string | true | undefined; quick: boolean }): number | string | boolean {
+function valueOf(
+  name: string,
+  parameter: Parameter,
+  { given, quick }: { given: string | true | undefined; quick: boolean },
+): number | string | boolean {
   if (given === undefined) return quick ? (parameter.quick ?? parameter.value) : parameter.value
   if (typeof parameter.value === 'boolean') {
     if (given === true) return true
     throw new BenchError('BAD_PARAMETER', { name, received: given, expected: 'alone, without a value' })
   }
-  if (given === true) throw new BenchError('BAD_PARAMETER', { name, received: 'nothing', expected: 'followed by a value' })
+  if (given === true)
+    throw new BenchError('BAD_PARAMETER', { name, received: 'nothing', expected: 'followed by a value' })
   if (typeof parameter.value === 'string') return given
   const number = Number(given.replace(/_/g, ''))
-  if (!(number > 0)) throw new BenchError('BAD_PARAMETER', { name, received: given, expected: 'a number above 0' })
+  if (!(number > 0))
+    throw new BenchError('BAD_PARAMETER', { name, received: given, expected: 'a number above 0' })
   return number
 }

@@ -1,8 +1,9 @@
 /**
  * What a table of the bench is: a name, its definitions, its parameters and a run that yields rows.
  *
- * A row is one figure of one contender under one named condition; rows are flat so that records compare by key.
- * Every file bench/tables/<name>.ts default-exports one Table and is found by that: there is no list to edit.
+ * A row is one figure of one contender under one named condition; rows are flat so that records compare by
+ * key. Every file bench/tables/<name>.ts default-exports one Table and is found by that: there is no list to
+ * edit.
  */
 
 /** Which way a figure is good. */
@@ -31,7 +32,12 @@ export interface Row {
   /** CPU of the whole process per task, microseconds. */
   readonly cpuUs?: number
   /** This figure against another contender's of the same round, median of the paired quotients. */
-  readonly ratio?: { readonly to: string; readonly median: number; readonly low: number; readonly high: number }
+  readonly ratio?: {
+    readonly to: string
+    readonly median: number
+    readonly low: number
+    readonly high: number
+  }
   /** Id of the cell in bench/seeds/*.json which this figure answers. */
   readonly seed?: string
   readonly note?: string

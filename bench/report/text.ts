@@ -17,10 +17,20 @@ export function reportLines(report: Report): string[] {
       ...machineLines(record.machine).map((line) => `  ${line}`),
     ]),
     `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,
-    ...report.seeds.flatMap(({ title, machine, tables }) => ['', `== ${title}`, `   ${machine}`, ...tables.flatMap(tableLines)]),
-    '', '== What the seeds say, as measured here',
+    ...report.seeds.flatMap(({ title, machine, tables }) => [
+      '',
+      `== ${title}`,
+      `   ${machine}`,
+      ...tables.flatMap(tableLines),
+    ]),
+    '',
+    '== What the seeds say, as measured here',
     ...claimLines(report),
-    ...report.bars.flatMap(({ table, quick, verdicts }) => ['', `== Demands on ${table}${quick ? ' (quick run: not for claims)' : ''}`, ...verdictLines(verdicts)]),
+    ...report.bars.flatMap(({ table, quick, verdicts }) => [
+      '',
+      `== Demands on ${table}${quick ? ' (quick run: not for claims)' : ''}`,
+      ...verdictLines(verdicts),
+    ]),
   ]
 }
 
@@ -43,14 +53,34 @@ export function rivalWord({ rival }: Cell): string {
 
 function tableLines(table: FilledTable): string[] {
   const wide = table.rows[0]!.cells.length > 1
-  const head = ['', wide ? 'column' : '', 'seed', `${table.rival} here`, 'Skein here', 'unit', 'Skein / seed', '']
+  const head = [
+    '',
+    wide ? 'column' : '',
+    'seed',
+    `${table.rival} here`,
+    'Skein here',
+    'unit',
+    'Skein / seed',
+    '',
+  ]
   const cells = table.rows.flatMap(({ label, cells: columns }) =>
     columns.map((cell, index) => [
-      index === 0 ? label : '', wide ? cell.column : '', cell.seed === undefined ? '–' : figure(cell.seed), rivalWord(cell),
-      skeinWord(cell), cell.unit, quotientWord(cell), cell.rival?.also ?? '',
+      index === 0 ? label : '',
+      wide ? cell.column : '',
+      cell.seed === undefined ? '–' : figure(cell.seed),
+      rivalWord(cell),
+      skeinWord(cell),
+      cell.unit,
+      quotientWord(cell),
+      cell.rival?.also ?? '',
     ]),
   )
-  return ['', table.title, ...(table.note === '' ? [] : [`  ${table.note}`]), ...aligned([head, ...cells]).map((line) => `  ${line}`)]
+  return [
+    '',
+    table.title,
+    ...(table.note === '' ? [] : [`  ${table.note}`]),
+    ...aligned([head, ...cells]).map((line) => `  ${line}`),
+  ]
 }
 
 function quotientWord({ seed, skein }: Cell): string {

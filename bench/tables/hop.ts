@@ -1,9 +1,10 @@
 /**
  * Table `hop`: how much work a stage must do before sending it to a zone pays.
  *
- * Two answers, because there are two reasons to send. To finish sooner: with so many stages in flight, the work
- * per stage at which the zone's time per item falls below that of doing all of it here. To keep the caller free
- * it is enough that the work is longer than what the caller itself spends on a hop, and that is its CPU time.
+ * Two answers, because there are two reasons to send. To finish sooner: with so many stages in flight, the
+ * work per stage at which the zone's time per item falls below that of doing all of it here. To keep the
+ * caller free it is enough that the work is longer than what the caller itself spends on a hop, and that is
+ * its CPU time.
  */
 import { type Child, withChildren } from '../harness/child.ts'
 import { type Condition, conditions } from '../harness/conditions.ts'
@@ -27,7 +28,8 @@ async function run(context: Context): Promise<Row[]> {
   const wanted = context.text('conditions')
   const rows: Row[] = []
   for (const condition of conditions(context.skip)) {
-    if (wanted === 'all' || wanted.split(',').includes(condition.name)) rows.push(...(await under(context, condition)))
+    if (wanted === 'all' || wanted.split(',').includes(condition.name))
+      rows.push(...(await under(context, condition)))
   }
   return rows
 }
@@ -43,7 +45,12 @@ async function under(context: Context, condition: Condition): Promise<Row[]> {
       for (const bytes of sizes) {
         for (const child of children) {
           context.say(`hop, ${condition.name}: round ${round + 1}, ${bytes} bytes, ${child.contender}`)
-          const trial = { bytes, threads, inFlight: context.number('in-flight'), sliceMs: context.number('slice-ms') }
+          const trial = {
+            bytes,
+            threads,
+            inFlight: context.number('in-flight'),
+            sliceMs: context.number('slice-ms'),
+          }
           samples.get(bytes)!.add(child.contender, await threshold(child, trial, usPerTurn))
         }
       }
@@ -55,7 +62,15 @@ async function under(context: Context, condition: Condition): Promise<Row[]> {
     const of = samples.get(bytes)!
     return [
       ...of.rows({ ...shape, section: 'hop', row, figure: 'paysUs', unit: 'µs of work' }).map(explained),
-      ...of.rows({ ...shape, section: 'empty hop', row, figure: 'emptyUs', unit: 'µs', cpu: 'emptyCpuUs', against: 'piscina' }),
+      ...of.rows({
+        ...shape,
+        section: 'empty hop',
+        row,
+        figure: 'emptyUs',
+        unit: 'µs',
+        cpu: 'emptyCpuUs',
+        against: 'piscina',
+      }),
     ]
   })
 }
@@ -64,7 +79,8 @@ async function under(context: Context, condition: Condition): Promise<Row[]> {
 async function turnCost(child: Child): Promise<number> {
   const order = { items: 1, inFlight: 1, turns: TURNS_PER_SLICE, bytes: 0 }
   const costs: number[] = []
-  for (let turn = 0; turn < 5; turn += 1) costs.push((await child.do('hopHere', order)).usPerItem / TURNS_PER_SLICE)
+  for (let turn = 0; turn < 5; turn += 1)
+    costs.push((await child.do('hopHere', order)).usPerItem / TURNS_PER_SLICE)
   return summary(costs).median
 }
 
@@ -75,7 +91,11 @@ async function turnCost(child: Child): Promise<number> {
 async function threshold(child: Child, trial: Trial, usPerTurn: number): Promise<Record<string, number>> {
   const empty = await there(child, trial, 0)
   let [low, high] = [0, 0.25]
-  while (high <= WORK_MAX_US && !(await pays(child, trial, { workUs: high, usPerTurn, guessUs: empty.usPerItem }))) [low, high] = [high, high * 2]
+  while (
+    high <= WORK_MAX_US &&
+    !(await pays(child, trial, { workUs: high, usPerTurn, guessUs: empty.usPerItem }))
+  )
+    [low, high] = [high, high * 2]
   if (high > WORK_MAX_US) return { paysUs: Infinity, emptyUs: empty.usPerItem, emptyCpuUs: empty.cpuUs }
   for (let step = 0; step < 6; step += 1) {
     const middle = (low + high) / 2
@@ -85,7 +105,11 @@ async function threshold(child: Child, trial: Trial, usPerTurn: number): Promise
   return { paysUs: (low + high) / 2, emptyUs: empty.usPerItem, emptyCpuUs: empty.cpuUs }
 }
 
-async function pays(child: Child, trial: Trial, work: { workUs: number; usPerTurn: number; guessUs: number }): Promise<boolean> {
+async function pays(
+  child: Child,
+  trial: Trial,
+  work: { workUs: number; usPerTurn: number; guessUs: number },
+): Promise<boolean> {
   const turns = Math.max(1, Math.round(work.workUs / work.usPerTurn))
   const items = itemsFor(trial, work.workUs + work.guessUs)
   const order = { bytes: trial.bytes, inFlight: trial.inFlight, turns, items }
@@ -94,7 +118,11 @@ async function pays(child: Child, trial: Trial, work: { workUs: number; usPerTur
   return far.usPerItem < near.usPerItem
 }
 
-async function there(child: Child, trial: Trial, turns: number): Promise<{ usPerItem: number; cpuUs: number }> {
+async function there(
+  child: Child,
+  trial: Trial,
+  turns: number,
+): Promise<{ usPerItem: number; cpuUs: number }> {
   await child.do('hopThere', { ...trial, turns, items: 2000 }) // warms up the shape of this payload
   const first = await child.do('hopThere', { ...trial, turns, items: 500 })
   return child.do('hopThere', { ...trial, turns, items: itemsFor(trial, first.usPerItem) })
@@ -102,7 +130,10 @@ async function there(child: Child, trial: Trial, turns: number): Promise<{ usPer
 
 /** As many items as fill a slice, enough to keep all lanes busy. */
 function itemsFor(trial: Trial, usPerItem: number): number {
-  return Math.max(trial.inFlight * 4, Math.min(20_000, Math.round((trial.sliceMs * 1000) / Math.max(usPerItem, 0.5))))
+  return Math.max(
+    trial.inFlight * 4,
+    Math.min(20_000, Math.round((trial.sliceMs * 1000) / Math.max(usPerItem, 0.5))),
+  )
 }
 
 function explained(row: Row): Row {
@@ -114,9 +145,12 @@ const table: Table = {
   title: 'The work above which sending a stage to a zone pays',
   definitions: {
     hop:
-      'Stages of equal work with a payload (records of 100 bytes) both ways, so many in flight from one thread: the work per stage at which the zone finishes as soon ' +
+      'Stages of equal work with a payload (records of 100 bytes) both ways, so many in flight ' +
+      'from one thread: the work per stage at which the zone finishes as soon ' +
       'as doing all stages in the calling thread. On one core it cannot pay.',
-    'empty hop': 'The same with no work in the stage: time per item, and CPU of the whole process per item, which is what a hop costs.',
+    'empty hop':
+      'The same with no work in the stage: time per item, and CPU of the whole process per item, ' +
+      'which is what a hop costs.',
   },
   parameters: {
     bytes: { value: '0,100,1000,10000,100000', quick: '0,1000', doc: 'payload sizes, by comma' },

@@ -1,8 +1,8 @@
 /**
  * Section `why`: the napajs report saw the same work take less time on more workers and did not know why.
  *
- * Each row removes or adds one cause that could do that and gives the time against one worker alone, warm, just
- * busy. A row below 1 is a cause that could make more workers seem to win; near 1 it cannot.
+ * Each row removes or adds one cause that could do that and gives the time against one worker alone, warm,
+ * just busy. A row below 1 is a cause that could make more workers seem to win; near 1 it cannot.
  */
 import { type Child, withChildren } from '../../harness/child.ts'
 import { Samples } from '../../harness/rounds.ts'
@@ -24,13 +24,22 @@ export async function why(plan: Plan): Promise<Row[]> {
     samples.add(pool, await oneRound(plan, pool, order))
   }
   const rowNames = [
-    'first work of a fresh worker (compiling in the clock)', 'after 2 s of idleness (core asleep, clock low)',
-    'split into 100 calls', 'two workers, one after the other test', 'two workers, before any other test',
-    'one worker beside a busy main thread', 'the main thread itself',
+    'first work of a fresh worker (compiling in the clock)',
+    'after 2 s of idleness (core asleep, clock low)',
+    'split into 100 calls',
+    'two workers, one after the other test',
+    'two workers, before any other test',
+    'one worker beside a busy main thread',
+    'the main thread itself',
   ]
   return rowNames.flatMap((row) =>
     samples.rows({
-      section: 'why', row, figure: row, condition: mainCondition(plan).name, threads: 2, better: 'lower',
+      section: 'why',
+      row,
+      figure: row,
+      condition: mainCondition(plan).name,
+      threads: 2,
+      better: 'lower',
       unit: `× ${STEADY}`,
     }),
   )
