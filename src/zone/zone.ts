@@ -243,7 +243,11 @@ export class Zone {
     const timeoutMs = parseMs('options.timeoutMs', options.timeoutMs ?? this.#settings.closeMs)
     const promise = new Promise(capture)
     const call = this.#port.take(new PlainCall(this.#call, resolveNext, rejectNext))
-    if (native.zoneClose(this.#handle, call) === 0) return this.#port.release(call)
+    if (native.zoneClose(this.#handle, call) === 0) {
+      this.#port.release(call)
+      native.zoneForget(this.#number)
+      return
+    }
     const timer = setTimeout(() => {
       native.zoneRefuse(this.#handle)
       native.kick(this.#number, Mail.closeNow)
