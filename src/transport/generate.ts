@@ -61,6 +61,40 @@ export type WriteObject = (sink: GeneratedSink, object: object, at: number) => n
 /** Reads the fields into a new plain object. */
 export type ReadFields = (source: GeneratedSource) => object
 
+/** Most shapes of one kind (written, read) that have code at a time; each takes some kilobytes. */
+const GENERATED_MAX = 1000
+/** Objects of a shape that must pass before code is generated for it, at first and at most. */
+const USES_FIRST = 16
+const USES_MAX = 16_384
+
+/** Something that code may be generated for. */
+export interface Generated {
+  /** Give up the code; count uses from 0 again. */
+  forget(): void
+}
+
+/**
+ * How much code there may be. When it is too much, all of it is given up, and shapes must be used twice as often
+ * as before until they get code again: shapes that pass in endless variety soon stay without.
+ */
+export class CodeBudget {
+  /** Uses after which a shape may ask for code. */
+  usesMin = USES_FIRST
+  #holders: Generated[] = []
+
+  /** True when `holder` may have code now: it has been used `usesMin` times, and code may be generated at all. */
+  admits(holder: Generated): boolean {
+    if (isGeneratingForbidden()) return false
+    if (this.#holders.length >= GENERATED_MAX) {
+      for (const other of this.#holders) other.forget()
+      this.#holders = []
+      this.usesMin = Math.min(this.usesMin * 2, USES_MAX)
+    }
+    this.#holders.push(holder)
+    return true
+  }
+}
+
 let isForbidden: boolean | undefined
 
 /** True when this process may not generate code (`--disallow-code-generation-from-strings`). */

@@ -8,25 +8,25 @@
  */
 import type { ClassWriter } from './classes.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from './format.ts'
-import { generateWriter, isGeneratingForbidden, type WriteObject } from './generate.ts'
+import { CodeBudget, generateWriter, type Generated, type WriteObject } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
 
 /** Objects of one shape that must pass before it is numbered. */
 const NUMBER_AFTER = 8
-/** Objects of one shape that must pass before code is generated for it. */
-const GENERATE_AFTER = 16
-/** Uses beyond which nobody counts. */
-export const USES_COUNTED = 32
+/** Uses after which a process-wide table that was full is asked again. */
+const ASK_AGAIN_AFTER = 4096
 /** Sets of two slots. A power of two. */
 const SETS = 2048
 /** How many other shapes may claim a slot in vain before its shape is forgotten. */
 const HEAT_MAX = 64
 
+const budget = new CodeBudget()
+
 /** What an object is expected to be: always checked before it is believed. */
 export type Guess = WriteShape | ClassWriter
 
 /** One list of keys in one order. */
-export class WriteShape {
+export class WriteShape implements Generated {
   readonly prototype: object = Object.prototype
   readonly keys: readonly string[]
   readonly hash: number
@@ -60,21 +60,20 @@ export class WriteShape {
     return index === keys.length
   }
 
-  /** One more object of this shape. */
+  /** One more object of this shape that was written without generated code. */
   used(): void {
-    if (++this.uses !== GENERATE_AFTER || isGeneratingForbidden()) return
-    this.numbered()
-    this.write = generateWriter(this, TREE_DEPTH_MAX)
+    this.uses++
+    if (this.number === 0 && this.uses % ASK_AGAIN_AFTER === NUMBER_AFTER) {
+      this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
+    }
+    if (this.write === undefined && this.uses >= budget.usesMin && budget.admits(this)) {
+      this.write = generateWriter(this, TREE_DEPTH_MAX)
+    }
   }
 
-  /** The process-wide number, asked for once the shape has been used often enough; 0 when it has none. */
-  numbered(): number {
-    if (this.number === 0 && this.uses >= NUMBER_AFTER) {
-      this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
-      // A full table is asked again after as many uses as a new shape would need.
-      if (this.number === 0) this.uses = 0
-    }
-    return this.number
+  forget(): void {
+    this.write = undefined
+    this.uses = NUMBER_AFTER
   }
 }
 

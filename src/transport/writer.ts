@@ -17,7 +17,7 @@ import type { ClassEntry, ClassWriter } from './classes.ts'
 import { functionNumber } from './functions.ts'
 import { generateWriter, type GeneratedSink } from './generate.ts'
 import { processTables, TABLE_CLASSES } from './process.ts'
-import { ShapeTable, USES_COUNTED, WriteShape, type Guess } from './shapes.ts'
+import { ShapeTable, WriteShape, type Guess } from './shapes.ts'
 import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
 import { isArrayElsewhere, isPlainElsewhere, writeSpecial } from './write-special.ts'
 
@@ -311,8 +311,8 @@ export class Writer implements Sink, GeneratedSink {
 
   shapeTag(shape: WriteShape, at: Position): Position {
     const bytes = this.bytes
-    if (shape.uses < USES_COUNTED) shape.used()
-    const number = this.isProcess ? shape.number || shape.numbered() : 0
+    if (shape.write === undefined) shape.used()
+    const number = this.isProcess ? shape.number : 0
     if (number !== 0) {
       if (number < 65_536) {
         bytes[at] = TAG_OBJECT16

@@ -1,0 +1,108 @@
+/**
+ * Throws damaged and invented frames at the transport, in each mode for `--minutes`, and stops at the first harm.
+ *
+ * `node test/fuzz-transport.mjs [--minutes 10] [--mode process|self-contained] [--seed 1]`, on the build.
+ * The work is done by a child: one that neither ends nor reports for `SILENCE_MS` hangs. A frame that did harm is
+ * printed in hexadecimal and belongs into src/transport/frames/harm.json, where tests keep it for ever. Frames that
+ * are read in spite of their damage join the corpus, so damage adds up.
+ */
+import { fork } from 'node:child_process'
+import { parseArgs } from 'node:util'
+import fc from 'fast-check'
+import { anyValue } from '../dist/transport/arbitrary.test.helper.js'
+import { damaged, randomFrom, readHostile } from '../dist/transport/hostile.test.helper.js'
+import { marshall } from '../dist/transport/index.js'
+
+const SILENCE_MS = 20_000
+const CORPUS_MAX = 2000
+const RSS_MAX_BYTES = 1.5e9
+
+const { values: options } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    mode: { type: 'string' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+    child: { type: 'boolean', default: false },
+  },
+})
+const minutes = Number(options.minutes)
+if (!(minutes > 0)) throw new Error(`--minutes must be a number above 0; received ${options.minutes}`)
+
+if (options.child) fuzz(options.mode, minutes * 60_000, Number(options.seed))
+else {
+  const modes = options.mode === undefined ? ['process', 'self-contained'] : [options.mode]
+  for (const mode of modes) await supervise(mode)
+}
+
+/** Run one child to its end; fails when it fails, hangs or grows. */
+function supervise(mode) {
+  return new Promise((resolve, reject) => {
+    const words = ['--child', '--mode', mode, '--minutes', options.minutes, '--seed', options.seed]
+    const child = fork(new URL(import.meta.url), words)
+    let silence
+    const listen = () => {
+      clearTimeout(silence)
+      silence = setTimeout(() => {
+        child.kill('SIGKILL')
+        reject(new Error(`${mode}: no sign of life for ${SILENCE_MS} ms (seed ${options.seed})`))
+      }, SILENCE_MS)
+    }
+    listen()
+    child.on('message', message => {
+      listen()
+      if (message.done) console.log(`${mode}: ${message.text}`)
+    })
+    child.on('exit', code => {
+      clearTimeout(silence)
+      if (code === 0) resolve()
+      else reject(new Error(`${mode}: the child ended with ${code} (seed ${options.seed})`))
+    })
+  })
+}
+
+function fuzz(mode, durationMs, seed) {
+  const random = randomFrom(seed)
+  const corpus = freshFrames(mode, random)
+  const end = Date.now() + durationMs
+  let tried = 0
+  let read = 0
+  let reportAt = 0
+  while (Date.now() < end) {
+    const frame = nextFrame(corpus, random, mode)
+    tried++
+    try {
+      if (readHostile(frame)) {
+        read++
+        const place = corpus.length < CORPUS_MAX ? corpus.length : random(CORPUS_MAX)
+        if (frame.length < 5000) corpus[place] = frame
+      }
+    } catch (error) {
+      console.error(`harm done by ${Buffer.from(frame).toString('hex')}`)
+      throw error
+    }
+    if (tried % 512 === 0 && Date.now() > reportAt) {
+      reportAt = Date.now() + 2000
+      const rss = process.memoryUsage().rss
+      if (rss > RSS_MAX_BYTES) throw new Error(`grown to ${rss} bytes after ${tried} frames`)
+      process.send({ done: false })
+      for (const fresh of freshFrames(mode, random).slice(0, 50)) corpus[random(corpus.length)] = fresh
+    }
+  }
+  const text = `${tried} frames in ${durationMs / 60_000} minutes, ${read} read in spite of their damage, no harm; seed ${seed}`
+  process.send({ done: true, text }, () => process.disconnect())
+}
+
+function freshFrames(mode, random) {
+  const frames = []
+  for (const value of fc.sample(anyValue(), { seed: random(2 ** 31), numRuns: 200 })) frames.push(marshall(value, { mode }))
+  return frames
+}
+
+/** A damaged frame of the corpus or, one time in eight, an invented one. */
+function nextFrame(corpus, random, mode) {
+  if (random(8) > 0) return damaged(corpus[random(corpus.length)], corpus[random(corpus.length)], random)
+  const bodyBytes = 1 + random(60)
+  const frame = Uint8Array.from({ length: 6 + bodyBytes + random(30) }, () => (random(2) === 0 ? random(256) : 0xc0 + random(48)))
+  frame.set([1, mode === 'process' ? 0 : 1, bodyBytes, 0, 0, 0])
+  return frame
+}
