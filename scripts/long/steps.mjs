@@ -28,8 +28,8 @@ export const STEPS = [
   {
     name: 'loom',
     what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm test`',
-    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--lib', 'loom'],
-    env: { RUSTFLAGS: '--cfg loom', CARGO_TARGET_DIR: inRoot('target', 'loom'), LOOM_MAX_PREEMPTIONS: '3' },
+    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--test', 'models'],
+    env: { RUSTFLAGS: '--cfg loom', CARGO_TARGET_DIR: inRoot('target', 'loom'), LOOM_MAX_PREEMPTIONS: '4' },
   },
   {
     name: 'fuzz-transport',
