@@ -20,6 +20,8 @@ export interface Binding {
   version(): string
   /** "version path" of another copy of the library in this process. */
   otherInstance(): string | undefined
+  /** The same core with a port of its own, for another copy of the package in this thread. */
+  instance(): Binding
   /** Give this thread a port; its number, 0 when it has one. */
   open(drain: () => void, out: Uint8Array, inbound: Uint8Array, main: boolean): number
   submitLarge(zone: number, fn: number, bytes: Uint8Array, call: number): number

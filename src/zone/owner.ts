@@ -136,10 +136,26 @@ function start(birth: WorkerBirth, name: string): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), {
     name,
     workerData: { skein: birth },
-    ...(settings.execArgv === null ? {} : { execArgv: [...settings.execArgv] }),
+    ...execArgvOf(settings),
     ...(settings.env === null ? {} : { env: { ...settings.env } }),
     ...(settings.heapMbMax === null ? {} : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
   })
+}
+
+/** Options of Node that say how modules are found and what is warned of; those with a value of their own. */
+const PASSED_ON = /^(--import|--require|-r|--(no-)?experimental-|--conditions|-C|--no-|--trace-|--disable-warning|--enable-source)/
+const WITH_VALUE = /^(--import|--require|-r|--experimental-loader|--conditions|-C|--disable-warning)$/
+
+/**
+ * Node lets workers inherit its options; under --input-type it then refuses to start any from a file. There the
+ * workers get the options that matter for modules, since an explicit list may not have all that a process may.
+ */
+function execArgvOf(settings: Settings): { execArgv?: string[] } {
+  if (settings.execArgv !== null) return { execArgv: [...settings.execArgv] }
+  const given = process.execArgv
+  if (!given.some((option) => option.startsWith('--input-type'))) return {}
+  const ofPrevious = (index: number): boolean => WITH_VALUE.test(given[index - 1] ?? '')
+  return { execArgv: given.filter((option, index) => PASSED_ON.test(option) || ofPrevious(index)) }
 }
 
 /** Node hands a worker's error over as an object that only looks like an error. */

@@ -130,7 +130,14 @@ impl Thread {
     ///
     /// `env` is this thread's; `drain` is a function of it; the scratches live as long as the environment. `cell` is
     /// where calls find the thread: it is emptied when the thread is gone.
-    pub unsafe fn open(env: Env, drain: Value, out: Scratch, inbound: Scratch, main: bool, cell: *mut *mut Self) -> *mut Self {
+    pub unsafe fn open(
+        env: Env,
+        drain: Value,
+        out: Scratch,
+        inbound: Scratch,
+        main: bool,
+        cell: *mut *mut Self,
+    ) -> *mut Self {
         let (mut uv_loop, mut reference, mut context) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let (mut name, label) = (ptr::null_mut(), c"skein");
         // SAFETY: valid environment, values and out pointers.
@@ -364,8 +371,7 @@ unsafe fn call_drain(thread: *mut Thread) -> bool {
         }
         sys::napi_get_reference_value(env, drain, &raw mut function);
         sys::napi_get_global(env, &raw mut global);
-        let status =
-            sys::napi_make_callback(env, context, global, function, 0, ptr::null(), ptr::null_mut());
+        let status = sys::napi_make_callback(env, context, global, function, 0, ptr::null(), ptr::null_mut());
         let mut runs = status == sys::Status::napi_ok;
         if status == sys::Status::napi_pending_exception {
             let mut error = ptr::null_mut();
@@ -384,7 +390,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     let mut thread = unsafe { Box::from_raw(data.cast::<Thread>()) };
     // SAFETY: hooks run before instance data is freed; a call that comes after this one finds no thread.
     unsafe { thread.cell.write(ptr::null_mut()) };
-    calls::set_here(ptr::null_mut());
+    calls::unset_here(data.cast());
     thread.wake_up();
     thread.desk.close();
     if let Some(worker) = thread.worker.take() {
