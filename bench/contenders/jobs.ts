@@ -57,6 +57,7 @@ export function jobsOf(contender: Contender): JobTable {
   const who = contender.name
   return {
     async open(settings) {
+      if (contender.package !== undefined) await import(contender.package)
       const start = performance.now()
       opened = await contender.open(settings)
       await answered(who, opened, opened.nothing)

@@ -35,6 +35,7 @@ export async function openPiscina({ threads }: PoolSettings, corner: PiscinaCorn
 
 export default {
   name: 'piscina',
+  package: 'piscina',
   settings: 'concurrentTasksPerWorker 16, atomics sync, FixedQueue, recordTiming false, fixed threads',
   open: (settings) => openPiscina(settings, { concurrentTasksPerWorker: 16, atomics: 'sync', tuned: true }),
 } satisfies Contender

@@ -27,6 +27,7 @@ async function open({ threads }: PoolSettings): Promise<Pool> {
 
 export default {
   name: 'poolifier',
+  package: 'poolifier',
   settings: 'FixedThreadPool, round robin, no events, no queue',
   open,
 } satisfies Contender

@@ -22,6 +22,7 @@ async function open({ threads, spin }: PoolSettings): Promise<Pool> {
 
 export default {
   name: 'skein',
+  package: 'skein',
   settings: 'fixed executor, tasksMax 200,000, all else default',
   open,
 } satisfies Contender

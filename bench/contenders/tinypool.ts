@@ -25,6 +25,7 @@ async function open({ threads }: PoolSettings): Promise<Pool> {
 
 export default {
   name: 'tinypool',
+  package: 'tinypool',
   settings: 'concurrentTasksPerWorker 16, atomics, fixed threads',
   open,
 } satisfies Contender

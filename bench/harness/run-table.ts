@@ -8,6 +8,9 @@ import { readMachine } from './machine.ts'
 import type { BenchRecord } from './record.ts'
 import type { Context, Parameter, Table } from './table.ts'
 
+/** When quick runs stop to begin things, from the start of the process: a quick report ends within 90 s. */
+const QUICK_MS = 65_000
+
 /** What was typed after the table's name. */
 export interface Words {
   readonly quick: boolean
@@ -29,6 +32,7 @@ export async function runTable(table: Table, words: Words, say: Context['say']):
     text: (name) => values[name] as string,
     flag: (name) => values[name] as boolean,
     quick: words.quick,
+    isLate: () => words.quick && performance.now() > QUICK_MS,
     say,
     skip: (what, why) => skipped.push({ what, why }),
   }

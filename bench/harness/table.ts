@@ -69,6 +69,8 @@ export interface Context {
   readonly flag: (name: string) => boolean
   /** Short run: for the look of it, not for the record of a claim. */
   readonly quick: boolean
+  /** Whether a quick run has used up its time; what is left is then skipped, loudly. Never in a full run. */
+  readonly isLate: () => boolean
   /** Say what goes on, on standard error. */
   readonly say: (line: string) => void
   /** Leave something out, loudly: it stands under the table and in the record. */

@@ -213,7 +213,7 @@ const NAPA: readonly Claim[] = [
         const quotient = (2 * one.median) / two.median
         return {
           holds: quotient >= 1.9,
-          evidence: `two workers ${quotient.toFixed(3)} × one; beyond the cores time grows by workers / cores`,
+          evidence: `two workers ${quotient.toFixed(3)} × one; beyond the cores, workers / cores`,
         }
       }),
   },

@@ -16,7 +16,7 @@ import { reportPage } from './page.ts'
 import { reportLines } from './text.ts'
 
 /** Seconds after which a quick report starts no further table. */
-const QUICK_SECONDS = 55
+const QUICK_SECONDS = 60
 
 /** Make the report; returns the exit code. */
 export async function report(words: readonly string[], say: (line: string) => void): Promise<number> {

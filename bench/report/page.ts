@@ -177,7 +177,7 @@ function recordTable(rows: readonly Row[]): Html {
 
 function plot(chart: Chart): Html {
   const perBar = 10 + 13 * chart.series.length
-  const height = chart.kind === 'line' ? 320 : 70 + chart.labels.length * perBar
+  const height = chart.kind === 'line' ? 320 : 70 + chart.labels.length * Math.max(perBar, 30)
   const title = `${chart.title}, ${chart.unit}${chart.logarithmic ? ' (logarithmic)' : ''}`
   const canvas = element('canvas', { 'data-chart': chart.id, role: 'img', 'aria-label': chart.title })
   return element(
