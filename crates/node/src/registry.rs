@@ -132,7 +132,8 @@ pub fn make_zone(id: Text, settings: Text, limits: Limits, workers: u32) -> Opti
         let owner = tables.main.or_else(|| tables.ports.first().copied())?;
         tables.zone_last += 1;
         let number = tables.zone_last;
-        let entry = Arc::new(Entry { zone: Arc::new(Zone::new(number, limits)), id: id.clone(), settings, owner });
+        let entry =
+            Arc::new(Entry { zone: Arc::new(Zone::new(number, limits)), id: id.clone(), settings, owner });
         tables.zones.insert(number, Arc::clone(&entry));
         tables.zone_numbers.insert(id, number);
         entry

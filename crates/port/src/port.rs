@@ -289,9 +289,10 @@ impl Desk {
     #[inline]
     pub fn wake_up(&mut self) {
         // A sender that came first has counted this thread as awake already.
-        if self.port.state.load(Ordering::Relaxed) == ASLEEP && self.port.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP {
+        if self.port.state.load(Ordering::Relaxed) == ASLEEP
+            && self.port.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP
+        {
             self.port.machine.awake.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
-

@@ -205,7 +205,9 @@ impl Zone {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Refusal::Full);
         }
-        if bytes > 0 && self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limits.queue_bytes_max {
+        if bytes > 0
+            && self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limits.queue_bytes_max
+        {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Refusal::BytesFull);
@@ -290,7 +292,9 @@ impl Zone {
                 drop(inner);
                 let Some(slot) = slot else { return Withdrawal::Ended };
                 let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
-                let Some(token) = lock(&slot.running).iter().position(is_it) else { return Withdrawal::Ended };
+                let Some(token) = lock(&slot.running).iter().position(is_it) else {
+                    return Withdrawal::Ended;
+                };
                 // Locked until the mail has left: a port whose worker ends may soon be another thread's.
                 let port = lock(&slot.port);
                 let Some(port) = *port else { return Withdrawal::Ended };
@@ -466,7 +470,6 @@ impl Zone {
             self.wake_all(&mut inner);
             std::mem::take(&mut inner.closers)
         };
-        model_fence();
         self.refuse_waiting(status, bytes);
         let broadcasts = {
             let mut inner = lock(&self.inner);
@@ -632,7 +635,11 @@ impl Worker {
             let serial = inner.serial;
             // SAFETY: the zone's lock is held.
             unsafe { task.place(|place| place.stage = Stage::Running { slot: self.slot.number, serial }) };
-            (task, serial, !inner.sleepers.is_empty() && (!inner.queue.is_empty() || !zone.injector.is_empty()))
+            (
+                task,
+                serial,
+                !inner.sleepers.is_empty() && (!inner.queue.is_empty() || !zone.injector.is_empty()),
+            )
         };
         match running.get_mut(token) {
             Some(free) => *free = Some(Running { task, serial }),
@@ -673,7 +680,8 @@ impl Worker {
     /// when there is no such task.
     #[inline]
     pub fn complete(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
-        let Some(Running { task, .. }) = lock(&self.slot.running).get_mut(token as usize).and_then(Option::take)
+        let Some(Running { task, .. }) =
+            lock(&self.slot.running).get_mut(token as usize).and_then(Option::take)
         else {
             return false;
         };
@@ -782,11 +790,11 @@ impl Worker {
         zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
         model_fence();
         // SeqCst: the second look comes after the registration, the submitter's look after its push.
-        if !zone.has_waiting(&inner) && !(zone.is_closing() && busy == 0) {
-            return true;
+        let found = zone.has_waiting(&inner) || (zone.is_closing() && busy == 0);
+        if found {
+            zone.unregister(&mut inner, &self.slot);
         }
-        zone.unregister(&mut inner, &self.slot);
-        false
+        !found
     }
 
     /// Unregister after sleep, whatever ended it.
