@@ -6,6 +6,7 @@
  */
 import { existsSync } from 'node:fs'
 import { inRoot, run } from '../set-up/index.mjs'
+import { LOOM_ENV } from '../test/rust.mjs'
 
 /**
  * @typedef {object} LongStep
@@ -29,7 +30,7 @@ export const STEPS = [
     name: 'loom',
     what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm test`',
     command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--test', 'models'],
-    env: { RUSTFLAGS: '--cfg loom', CARGO_TARGET_DIR: inRoot('target', 'loom'), LOOM_MAX_PREEMPTIONS: '4' },
+    env: { ...LOOM_ENV, LOOM_MAX_PREEMPTIONS: '4' },
   },
   {
     name: 'fuzz-transport',

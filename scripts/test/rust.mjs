@@ -7,6 +7,15 @@
  */
 import { inRoot, must, run } from '../set-up/index.mjs'
 
+/** How models are compiled: fast to run, and not slower to compile than need be. */
+export const LOOM_ENV = {
+  RUSTFLAGS: '--cfg loom',
+  CARGO_TARGET_DIR: inRoot('target', 'loom'),
+  CARGO_PROFILE_RELEASE_LTO: 'off',
+  CARGO_PROFILE_RELEASE_CODEGEN_UNITS: '16',
+  CARGO_PROFILE_RELEASE_DEBUG: '0',
+}
+
 /**
  * The workspace's crates.
  * @returns {Promise<{name: string, targets: {kind: string[], name: string, test: boolean}[]}[]>}
@@ -32,7 +41,7 @@ export async function loomModels() {
   let failed = 0
   for (const { name, targets } of await crates()) {
     if (!targets.some((target) => target.kind.includes('test') && target.name === 'models')) continue
-    const env = { ...process.env, RUSTFLAGS: '--cfg loom', CARGO_TARGET_DIR: inRoot('target', 'loom') }
+    const env = { ...process.env, ...LOOM_ENV }
     const args = ['test', '--locked', '--release', '-p', name, '--test', 'models']
     const { code } = await run('cargo', args, { show: true, env })
     if (code !== 0) failed += 1
