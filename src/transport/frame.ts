@@ -1,14 +1,19 @@
 /**
  * Whole frames: the doors of the codec.
  *
- * Inside a process, `FrameWriter` writes into memory that the native core knows and `readFrame` reads from it.
- * `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or load hook:
- * the inner call gets a writer or reader of its own.
+ * Inside a process, `FrameWriter` writes into memory that the native core knows and `readFrame` reads from
+ * it. `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or
+ * load hook: the inner call gets a writer or reader of its own.
  */
 import { shown } from '../base/index.ts'
 import { TransportError } from './errors.ts'
 import {
-  DEPTH_MAX, FORMAT_VERSION, FRAME_BYTES_MAX, HEADER_BYTES, MODE_PROCESS, MODE_SELF_CONTAINED,
+  DEPTH_MAX,
+  FORMAT_VERSION,
+  FRAME_BYTES_MAX,
+  HEADER_BYTES,
+  MODE_PROCESS,
+  MODE_SELF_CONTAINED,
 } from './format.ts'
 import { forgetMoved } from './memory.ts'
 import { pathOf } from './path.ts'
@@ -99,15 +104,21 @@ const idleWriters: Writer[] = []
 
 /**
  * The bytes of `value`.
- * @param options.mode `'self-contained'` (the default): readable anywhere, on any supported Node, for ever; carries
- * no functions, handles or shared memory. `'process'`: smaller, carries them too, readable in this process only.
+ * @param options.mode `'self-contained'` (the default): readable anywhere, on any supported Node, for ever;
+ *   carries no functions, handles or shared memory. `'process'`: smaller, carries them too, readable in this
+ *   process only.
  * @throws {TransportError} naming the path of the part that cannot travel.
  */
-export function marshall(value: unknown, options?: { readonly mode?: 'process' | 'self-contained' }): Uint8Array {
+export function marshall(
+  value: unknown,
+  options?: { readonly mode?: 'process' | 'self-contained' },
+): Uint8Array {
   const mode = options?.mode ?? 'self-contained'
   if (mode !== 'process' && mode !== 'self-contained') {
     throw new TransportError('TRANSPORT_ARGUMENT', {
-      name: 'mode', expected: "'process' or 'self-contained'", received: shown(mode),
+      name: 'mode',
+      expected: "'process' or 'self-contained'",
+      received: shown(mode),
     })
   }
   const writer = idleWriters.pop() ?? new Writer(new Uint8Array(SCRATCH_BYTES), writeShapes)
@@ -129,12 +140,19 @@ export function marshall(value: unknown, options?: { readonly mode?: 'process' |
  */
 export function unmarshall(frame: Uint8Array): unknown {
   if (!(frame instanceof Uint8Array)) {
-    throw new TransportError('TRANSPORT_ARGUMENT', { name: 'frame', expected: 'a Uint8Array', received: shown(frame) })
+    throw new TransportError('TRANSPORT_ARGUMENT', {
+      name: 'frame',
+      expected: 'a Uint8Array',
+      received: shown(frame),
+    })
   }
   return readFrame(frame, 0, frame.length)
 }
 
-/** True when `marshall(value, {mode: 'process'})` would succeed. Save hooks run; errors they throw pass. */
+/**
+ * True when `marshall(value, {mode: 'process'})` would succeed. Save hooks run.
+ * @throws What a save hook or a getter throws.
+ */
 export function isTransportable(value: unknown): boolean {
   const writer = new Writer(new Uint8Array(1024), writeShapes)
   try {
@@ -148,7 +166,10 @@ export function isTransportable(value: unknown): boolean {
   }
 }
 
-/** Write a frame at `offset` of the writer's memory, or at the start of larger memory; the position of its end. */
+/**
+ * Write a frame at `offset` of the writer's memory, or at the start of larger memory; the position of its
+ * end.
+ */
 function writeFrame(writer: Writer, value: unknown, offset: number, rootName: string): number {
   try {
     let end = attempt(writer, value, offset)
@@ -161,7 +182,10 @@ function writeFrame(writer: Writer, value: unknown, offset: number, rootName: st
     if (end <= writer.bytes.length) return end
     const bytes = end - offset
     if (bytes > FRAME_BYTES_MAX) {
-      throw new TransportError('TRANSPORT_TOO_LARGE', { bytes, bytesMax: FRAME_BYTES_MAX })
+      throw new TransportError('TRANSPORT_TOO_LARGE', {
+        bytes,
+        bytesMax: FRAME_BYTES_MAX,
+      })
     }
     writer.into(new Uint8Array(bytes))
     if (writer.graph !== undefined) {
@@ -217,15 +241,20 @@ function commit(writer: Writer): number[] {
 
 /** What the caller is told: a refusal gets its path, everything else stays what it is. */
 function explained(error: unknown, writer: Writer, root: unknown, rootName: string): unknown {
-  if (error === TOO_DEEP || isStackOverflow(error)) return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
+  if (error === TOO_DEEP || isStackOverflow(error))
+    return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
   if (!(error instanceof Refusal)) return error
-  const path = pathOf(root, rootName, error.value, object => writer.savedOf(object))
+  const path = pathOf(root, rootName, error.value, (object) => writer.savedOf(object))
   const options = error.cause === undefined ? undefined : { cause: error.cause }
-  if (error.kind === 'function') return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
+  if (error.kind === 'function')
+    return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
   if (error.kind === 'class') {
     const made: unknown = (error.value as { constructor?: { name?: unknown } }).constructor?.name
     const className = typeof made === 'string' && made !== '' ? made : 'without a name'
-    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', { path, className })
+    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', {
+      path,
+      className,
+    })
   }
   return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: error.why }, options)
 }

@@ -16,7 +16,13 @@ export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
 export { FunctionError } from './function-errors.ts'
 export {
-  callerFile, codeNumber, functionByNumber, functionNumber, moduleFunctionNumber, setFunctionTable,
+  callerFile,
+  codeNumber,
+  functionByNumber,
+  functionNumber,
+  moduleFunctionNumber,
+  seenFunctionNumber,
+  setFunctionTable,
   setPreparation,
 } from './functions.ts'
 export type { FunctionTable } from './functions.ts'

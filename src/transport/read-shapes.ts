@@ -1,8 +1,9 @@
 /**
  * The ordered keys of plain objects, as the reader knows them.
  *
- * By process-wide number, and by the bytes of a key block. Both tables are bounded: numbers by the process-wide
- * table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like any other.
+ * By process-wide number, and by the bytes of a key block. Both tables are bounded: numbers by the
+ * process-wide table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like
+ * any other.
  */
 import { CodeBudget, generateReader, type Generated, type ReadFields } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
@@ -43,7 +44,7 @@ export class ReadShape implements Generated {
     if (!this.#classes.has(prototype)) {
       if (this.#classes.size >= CLASSES_MAX) return undefined
       // A key that the class knows as something else cannot be assigned.
-      const isFree = !this.keys.some(key => key in prototype)
+      const isFree = !this.keys.some((key) => key in prototype)
       this.#classes.set(prototype, isFree ? generateReader(this.keys, prototype) : undefined)
     }
     this.#class = prototype
@@ -90,8 +91,8 @@ export class ReadShapeTable {
   }
 
   /**
-   * The shape of the block in `bytes` from `start` (after its length) to `end`; `undefined` when its own lengths
-   * contradict each other.
+   * The shape of the block in `bytes` from `start` (after its length) to `end`; `undefined` when its own
+   * lengths contradict each other.
    */
   block(bytes: Uint8Array, start: number, end: number): ReadShape | undefined {
     const slot = blockHash(bytes, start, end) & (SLOTS - 1)
@@ -107,10 +108,13 @@ export class ReadShapeTable {
 
 function blockHash(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start
-  // The ends of keys differ more often than their beginnings; sixteen bytes from the end tell most blocks apart.
-  for (let index = Math.max(start, end - 16); index < end; index++) hash = (Math.imul(hash, 31) + bytes[index]) | 0
+  // The ends of keys differ more often than their beginnings; sixteen bytes from the end tell most blocks
+  // apart.
+  for (let index = Math.max(start, end - 16); index < end; index++)
+    hash = (Math.imul(hash, 31) + bytes[index]) | 0
   const middle = (start + end) >> 1
-  for (let index = middle; index < Math.min(end, middle + 8); index++) hash = (Math.imul(hash, 31) + bytes[index]) | 0
+  for (let index = middle; index < Math.min(end, middle + 8); index++)
+    hash = (Math.imul(hash, 31) + bytes[index]) | 0
   return hash ^ (hash >>> 13)
 }
 
@@ -127,7 +131,9 @@ function blockKeys(bytes: Uint8Array, start: number, end: number): string[] | un
   const isWide = head >= 0x8000
   const textStart = start + 2 + count
   if (textStart > end) return undefined
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + textStart, end - textStart).toString(isWide ? 'utf16le' : 'latin1')
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + textStart, end - textStart).toString(
+    isWide ? 'utf16le' : 'latin1',
+  )
   const keys: string[] = []
   let used = 0
   for (let index = 0; index < count; index++) {

@@ -1,3 +1,8 @@
+/**
+ * Shapes: when they get numbers and code, and that those which come once leave nothing behind.
+ *
+ * Also the whole of the codec where code must not be generated.
+ */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
@@ -21,7 +26,10 @@ test('a shape is numbered only after it has been used several times', () => {
 })
 
 test('keys stand in a frame once', () => {
-  const list = Array.from({ length: 5 }, (_, rare) => ({ rare, keyOfThisTestAlone: rare }))
+  const list = Array.from({ length: 5 }, (_, rare) => ({
+    rare,
+    keyOfThisTestAlone: rare,
+  }))
   const frame = Buffer.from(marshall(list))
   assert.equal(frame.indexOf('keyOfThisTestAlone'), frame.lastIndexOf('keyOfThisTestAlone'))
   assert.ok(frame.includes(TAG_OBJECT_AGAIN))
@@ -61,11 +69,16 @@ test('shapes that come once leave neither numbers nor memory', () => {
 })
 
 test('shapes in use beyond the budget of generated code still travel, in bounded memory', () => {
-  const shape = (id: number) => ({ [`w${id}`]: id, text: `${id}`, inner: { [`i${id % 500}`]: true } })
+  const shape = (id: number) => ({
+    [`w${id}`]: id,
+    text: `${id}`,
+    inner: { [`i${id % 500}`]: true },
+  })
   const pass = () => {
     for (let id = 0; id < 3000; id++) {
       const value = shape(id)
-      for (let use = 0; use < 20; use++) assert.deepEqual(unmarshall(marshall(value, { mode: 'process' })), value)
+      for (let use = 0; use < 20; use++)
+        assert.deepEqual(unmarshall(marshall(value, { mode: 'process' })), value)
     }
   }
   pass()
@@ -85,14 +98,26 @@ test('the table of shapes finds, keeps what is used and refuses what is too larg
   }
   assert.notEqual(table.find({ a: 1, b: 2 }), table.find({ b: 1, a: 2 }))
   assert.equal(table.find({ ['x'.repeat(256)]: 1 }), undefined)
-  assert.equal(table.find(Object.fromEntries(Array.from({ length: 257 }, (_, id) => [`k${id}`, id]))), undefined)
-  assert.equal(table.find(Object.create({ inherited: 1 }, { own: { value: 1, enumerable: true } }) as object), undefined)
+  assert.equal(
+    table.find(Object.fromEntries(Array.from({ length: 257 }, (_, id) => [`k${id}`, id]))),
+    undefined,
+  )
+  assert.equal(
+    table.find(Object.create({ inherited: 1 }, { own: { value: 1, enumerable: true } }) as object),
+    undefined,
+  )
 })
 
 for (const flag of ['--disallow-code-generation-from-strings', '--jitless']) {
   test(`everything works under ${flag}`, { timeout: 300_000 }, () => {
-    const files = ['values', 'classes'].map(name => fileURLToPath(new URL(`./${name}.test.js`, import.meta.url)))
-    for (const file of files) execFileSync(process.execPath, [flag, file], { stdio: 'pipe', env: { ...process.env, NODE_TEST_CONTEXT: '' } })
+    const files = ['values', 'classes'].map((name) =>
+      fileURLToPath(new URL(`./${name}.test.js`, import.meta.url)),
+    )
+    for (const file of files)
+      execFileSync(process.execPath, [flag, file], {
+        stdio: 'pipe',
+        env: { ...process.env, NODE_TEST_CONTEXT: '' },
+      })
   })
 }
 

@@ -1,10 +1,10 @@
 /**
  * The ordered keys of plain objects, as the writer knows them.
  *
- * A fixed table of slots, two to a set: a shape is kept by being used and forgotten when others take its slot,
- * so a million different objects cost a million look-ups and no memory. A shape gets a process-wide number only
- * after `NUMBER_AFTER` objects of it, because those numbers are never given back; until then, and when the
- * process-wide table is full, its keys stand in the frame.
+ * A fixed table of slots, two to a set: a shape is kept by being used and forgotten when others take its
+ * slot, so a million different objects cost a million look-ups and no memory. A shape gets a process-wide
+ * number only after `NUMBER_AFTER` objects of it, because those numbers are never given back; until then, and
+ * when the process-wide table is full, its keys stand in the frame.
  */
 import type { ClassWriter } from './classes.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from './format.ts'
@@ -52,7 +52,9 @@ export class WriteShape implements Generated {
     this.inner = new Array<Guess | undefined>(keys.length).fill(undefined)
   }
 
-  /** True when `object` has exactly these keys in this order. Wants a plain object, prototype already checked. */
+  /**
+   * True when `object` has exactly these keys in this order. Wants a plain object, prototype already checked.
+   */
   fits(object: object): boolean {
     const keys = this.keys
     let index = 0
@@ -128,7 +130,7 @@ export class ShapeTable {
  * length byte per key, the characters of all keys. `undefined` when they exceed the limits of a shape.
  */
 function keyBlock(keys: readonly string[]): Uint8Array | undefined {
-  if (keys.length > SHAPE_KEYS_MAX || keys.some(key => key.length > SHAPE_KEY_CHARS_MAX)) return undefined
+  if (keys.length > SHAPE_KEYS_MAX || keys.some((key) => key.length > SHAPE_KEY_CHARS_MAX)) return undefined
   const text = keys.join('')
   const isWide = /[^\0-\xff]/.test(text)
   const bytesAfter = 2 + keys.length + text.length * (isWide ? 2 : 1)

@@ -1,17 +1,42 @@
 /**
  * Values into bytes: the common kinds. write-special.ts has the rare ones, frame.ts begins and ends a frame.
  *
- * One writer per thread and depth of nesting; all of its state is in the object. Sharing and cycles cost almost
- * nothing while there are none: the writer assumes a tree and remembers only the *leaves*, the objects in which
- * it met no other object. If any object is met twice, then so is the first leaf below it, or there is a cycle and
- * the nesting has no end. Either makes the writer stop (`Retry`), and frame.ts starts again with every object
- * looked up in a table: once to learn which ones are met again, once to write.
+ * One writer per thread and depth of nesting; all of its state is in the object. Sharing and cycles cost
+ * almost nothing while there are none: the writer assumes a tree and remembers only the *leaves*, the objects
+ * in which it met no other object. If any object is met twice, then so is the first leaf below it, or there
+ * is a cycle and the nesting has no end. Either makes the writer stop (`Retry`), and frame.ts starts again
+ * with every object looked up in a table: once to learn which ones are met again, once to write.
  */
 import {
-  CHUNK_CHARS, DEPTH_MAX, TAG_ARRAY32, TAG_ARRAY8, TAG_ARRAY_FLOAT64, TAG_BIGINT, TAG_CLASS, TAG_CLASS_NAMED, TAG_DEFINE, TAG_FALSE, TAG_FLOAT64,
-  TAG_FUNCTION, TAG_HOLE, TAG_INT16, TAG_INT32, TAG_NULL, TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN,
-  TAG_OBJECT_KEYS, TAG_OBJECT_NULL, TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_STRING, TAG_STRING16, TAG_STRING32, TAG_TRUE,
-  TAG_UNDEFINED, TREE_DEPTH_MAX,
+  CHUNK_CHARS,
+  DEPTH_MAX,
+  TAG_ARRAY32,
+  TAG_ARRAY8,
+  TAG_ARRAY_FLOAT64,
+  TAG_BIGINT,
+  TAG_CLASS,
+  TAG_CLASS_NAMED,
+  TAG_DEFINE,
+  TAG_FALSE,
+  TAG_FLOAT64,
+  TAG_FUNCTION,
+  TAG_HOLE,
+  TAG_INT16,
+  TAG_INT32,
+  TAG_NULL,
+  TAG_OBJECT16,
+  TAG_OBJECT32,
+  TAG_OBJECT_AGAIN,
+  TAG_OBJECT_KEYS,
+  TAG_OBJECT_NULL,
+  TAG_OBJECT_PAIRS,
+  TAG_REFERENCE,
+  TAG_STRING,
+  TAG_STRING16,
+  TAG_STRING32,
+  TAG_TRUE,
+  TAG_UNDEFINED,
+  TREE_DEPTH_MAX,
 } from './format.ts'
 import type { ClassEntry, ClassWriter } from './classes.ts'
 import { functionNumber } from './functions.ts'
@@ -30,7 +55,10 @@ export const TOO_DEEP: unique symbol = Symbol('too deep')
 const PAIRS_MAX = 24
 /** Up to this many leaves each is searched for among the following: the engine compares many at once. */
 const SEARCHED_MAX = 128
-/** Leaves at which they are compared although the frame is not complete, so that no graph unfolds without bound. */
+/**
+ * Leaves at which they are compared although the frame is not complete, so that no graph unfolds without
+ * bound.
+ */
 const LEAVES_FIRST_CHECK = 1024
 /** Objects of one class and shape that must pass before code is generated for them. */
 const CLASS_USES_MIN = 16
@@ -123,7 +151,8 @@ export class Writer implements Sink, GeneratedSink {
   end(): void {
     const leaves = this.#leaves
     if (this.leafCount > LEAVES_FIRST_CHECK) leaves.length = LEAVES_FIRST_CHECK
-    for (let index = Math.min(this.leafCount, LEAVES_FIRST_CHECK) - 1; index >= 0; index--) leaves[index] = undefined
+    for (let index = Math.min(this.leafCount, LEAVES_FIRST_CHECK) - 1; index >= 0; index--)
+      leaves[index] = undefined
     this.leafCount = 0
     this.graph = undefined
     if (this.#saved.size > 0) this.#saved.clear()
@@ -135,6 +164,7 @@ export class Writer implements Sink, GeneratedSink {
     return count < 2 || distinct(this.#leaves, count)
   }
 
+  /** A value of any kind. @throws {Refusal} when it cannot travel. */
   value(value: unknown, at: Position): Position {
     const bytes = this.bytes
     switch (typeof value) {
@@ -230,20 +260,31 @@ export class Writer implements Sink, GeneratedSink {
   object(object: object, at: Position): Position {
     const prototype: unknown = Object.getPrototypeOf(object)
     const guess = this.#root
-    if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
+    if (
+      guess !== undefined &&
+      guess.write !== undefined &&
+      prototype === guess.prototype &&
+      this.graph === undefined
+    ) {
       const end = guess.write(this, object, at)
       if (end >= 0) return end
     }
-    if (prototype === plainPrototype) return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
+    if (prototype === plainPrototype)
+      return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
     let position = at
     if (this.graph !== undefined) {
       position = this.#met(this.graph, object, at)
       if (position < 0) return ~position
     }
     const mark = this.#enter()
-    if ((prototype === arrayPrototype && Array.isArray(object)) || isArrayElsewhere(object, prototype as object)) position = this.#array(object as unknown[], position)
+    if (
+      (prototype === arrayPrototype && Array.isArray(object)) ||
+      isArrayElsewhere(object, prototype as object)
+    )
+      position = this.#array(object as unknown[], position)
     else if (prototype === null) position = this.#pairs(TAG_OBJECT_NULL, object, position)
-    else if (isPlainElsewhere(object, prototype as object)) position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
+    else if (isPlainElsewhere(object, prototype as object))
+      position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
     else {
       position = writeSpecial(this, object, prototype as object, position)
       // A rare kind is remembered even if objects lie below it: its content may be made anew at every look.
@@ -262,7 +303,10 @@ export class Writer implements Sink, GeneratedSink {
       if (position < 0) return ~position
     }
     const mark = this.#enter()
-    position = shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, position) : this.#shaped(shape, object, position)
+    position =
+      shape === undefined
+        ? this.#pairs(TAG_OBJECT_PAIRS, object, position)
+        : this.#shaped(shape, object, position)
     this.#leave(mark, object)
     return position
   }
@@ -273,7 +317,9 @@ export class Writer implements Sink, GeneratedSink {
   }
 
   #shapeLike(object: object, guess: Guess | undefined): WriteShape | undefined {
-    return guess instanceof WriteShape && guess.write === undefined && guess.fits(object) ? guess : this.#shapeOf(object)
+    return guess instanceof WriteShape && guess.write === undefined && guess.fits(object)
+      ? guess
+      : this.#shapeOf(object)
   }
 
   /** The shape found by its keys. */
@@ -295,7 +341,12 @@ export class Writer implements Sink, GeneratedSink {
     if (typeof value !== 'object' || value === null) return this.value(value, at)
     const guess = shape.inner[index]
     const prototype: unknown = Object.getPrototypeOf(value)
-    if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
+    if (
+      guess !== undefined &&
+      guess.write !== undefined &&
+      prototype === guess.prototype &&
+      this.graph === undefined
+    ) {
       const end = guess.write(this, value, at)
       if (end >= 0) return end
     }
@@ -369,7 +420,8 @@ export class Writer implements Sink, GeneratedSink {
 
   #array(array: readonly unknown[], at: Position): Position {
     const length = array.length
-    if (length >= NUMBERS_MIN && typeof array[0] === 'number' && isFractions(array)) return this.#numbers(array, at)
+    if (length >= NUMBERS_MIN && typeof array[0] === 'number' && isFractions(array))
+      return this.#numbers(array, at)
     const bytes = this.bytes
     let position: Position
     if (length < 256) {
@@ -386,7 +438,12 @@ export class Writer implements Sink, GeneratedSink {
       const value = array[index]
       if (typeof value === 'object' && value !== null) {
         const prototype: unknown = Object.getPrototypeOf(value)
-        if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
+        if (
+          guess !== undefined &&
+          guess.write !== undefined &&
+          prototype === guess.prototype &&
+          this.graph === undefined
+        ) {
           const end = guess.write(this, value, position)
           if (end >= 0) {
             position = end
@@ -415,7 +472,8 @@ export class Writer implements Sink, GeneratedSink {
   #numbers(array: readonly unknown[], at: Position): Position {
     this.bytes[at] = TAG_ARRAY_FLOAT64
     let position = this.uint32(array.length, at + 1)
-    for (let index = 0; index < array.length; index++) position = this.float64(array[index] as number, position)
+    for (let index = 0; index < array.length; index++)
+      position = this.float64(array[index] as number, position)
     return position
   }
 
@@ -483,6 +541,7 @@ export class Writer implements Sink, GeneratedSink {
     if (mark === this.leafCount && this.graph === undefined) this.leaf(object)
   }
 
+  /** No other object was met in this one. @throws `RETRY` when the leaf was met before. */
   leaf(object: object): void {
     this.#leaves[this.leafCount++] = object
     if (this.leafCount !== this.#leavesCheckAt) return
@@ -490,6 +549,7 @@ export class Writer implements Sink, GeneratedSink {
     this.#leavesCheckAt *= 16
   }
 
+  /** Deeper than a tree should be. @throws `RETRY` without a graph, `TOO_DEEP` with one. */
   deep(): void {
     if (this.graph === undefined) throw RETRY
     if (this.depth > DEPTH_MAX) throw TOO_DEEP
@@ -523,7 +583,8 @@ function distinct(objects: readonly (object | undefined)[], count: number): bool
 function isSetOf(objects: readonly unknown[]): boolean {
   const count = objects.length
   if (count > SEARCHED_MAX) return new Set(objects).size === count
-  for (let index = 1; index < count; index++) if (objects.indexOf(objects[index - 1], index) !== -1) return false
+  for (let index = 1; index < count; index++)
+    if (objects.indexOf(objects[index - 1], index) !== -1) return false
   return true
 }
 

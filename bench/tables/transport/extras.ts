@@ -3,117 +3,113 @@
  *
  * `node extras.js '<order as JSON>'`, the samples as JSON on standard output: row → contender → ns per round.
  */
-import assert from "node:assert/strict";
-import { FrameWriter, readFrame, register } from "skein/transport";
+import assert from 'node:assert/strict'
+import { FrameWriter, readFrame, register } from 'skein/transport'
 
 /** How long and how often. */
 export interface ExtrasOrder {
-  readonly rounds: number;
-  readonly sliceMs: number;
+  readonly rounds: number
+  readonly sliceMs: number
 }
 
 /** Nanoseconds per call, one per round. */
-export type Extras = Record<string, Record<string, number[]>>;
+export type Extras = Record<string, Record<string, number[]>>
 
-const CLASSES = 1000;
-const CALLS = 64;
+const CLASSES = 1000
+const CALLS = 64
 
 class Account {
-  id: number;
-  owner: string;
-  cents: number;
-  isOpen: boolean;
-  limit: number | null;
+  id: number
+  owner: string
+  cents: number
+  isOpen: boolean
+  limit: number | null
   constructor(id: number) {
-    this.id = id;
-    this.owner = `owner ${id}`;
-    this.cents = id * 331;
-    this.isOpen = id % 2 === 0;
-    this.limit = id % 3 === 0 ? null : id;
+    this.id = id
+    this.owner = `owner ${id}`
+    this.cents = id * 331
+    this.isOpen = id % 2 === 0
+    this.limit = id % 3 === 0 ? null : id
   }
 }
 
-const scratch = new Uint8Array(1 << 16);
-const writer = new FrameWriter(scratch);
-type Case = readonly [
-  row: string,
-  contender: string,
-  run: (index: number) => unknown,
-];
+const scratch = new Uint8Array(1 << 16)
+const writer = new FrameWriter(scratch)
+type Case = readonly [row: string, contender: string, run: (index: number) => unknown]
 
 function cases(row: string, values: readonly unknown[]): Case[] {
   const frames = values.map((value) => {
-    for (let use = 0; use < 40; use += 1) writer.write(value, 0);
-    const frame = scratch.slice(0, writer.write(value, 0));
-    assert.deepStrictEqual(readFrame(frame, 0, frame.length), value);
-    return frame;
-  });
-  const texts = values.map((value) => JSON.stringify(value));
+    for (let use = 0; use < 40; use += 1) writer.write(value, 0)
+    const frame = scratch.slice(0, writer.write(value, 0))
+    assert.deepStrictEqual(readFrame(frame, 0, frame.length), value)
+    return frame
+  })
+  const texts = values.map((value) => JSON.stringify(value))
   return [
-    [`${row}, encode`, "JSON", (index) => JSON.stringify(values[index])],
-    [`${row}, encode`, "skein", (index) => writer.write(values[index], 0)],
-    [`${row}, decode`, "JSON", (index) => JSON.parse(texts[index]!) as unknown],
-    [
-      `${row}, decode`,
-      "skein",
-      (index) => readFrame(frames[index]!, 0, frames[index]!.length),
-    ],
-  ];
+    [`${row}, encode`, 'JSON', (index) => JSON.stringify(values[index])],
+    [`${row}, encode`, 'skein', (index) => writer.write(values[index], 0)],
+    [`${row}, decode`, 'JSON', (index) => JSON.parse(texts[index]!) as unknown],
+    [`${row}, decode`, 'skein', (index) => readFrame(frames[index]!, 0, frames[index]!.length)],
+  ]
 }
 
 function measure(all: readonly Case[], order: ExtrasOrder, into: Extras): void {
-  for (const [, , run] of all) slice(run, order.sliceMs * 5);
+  for (const [, , run] of all) slice(run, order.sliceMs * 5)
   for (let round = 0; round < order.rounds; round += 1) {
     for (const [row, contender, run] of all)
-      ((into[row] ??= {})[contender] ??= []).push(slice(run, order.sliceMs));
+      ((into[row] ??= {})[contender] ??= []).push(slice(run, order.sliceMs))
   }
 }
 
 function slice(run: (index: number) => unknown, sliceMs: number): number {
-  const start = process.hrtime.bigint();
-  let calls = 0;
-  let elapsedNs = 0;
+  const start = process.hrtime.bigint()
+  let calls = 0
+  let elapsedNs = 0
   do {
-    for (let index = 0; index < CALLS; index += 1) run(index);
-    calls += CALLS;
-    elapsedNs = Number(process.hrtime.bigint() - start);
-  } while (elapsedNs < sliceMs * 1e6);
-  return elapsedNs / calls;
+    for (let index = 0; index < CALLS; index += 1) run(index)
+    calls += CALLS
+    elapsedNs = Number(process.hrtime.bigint() - start)
+  } while (elapsedNs < sliceMs * 1e6)
+  return elapsedNs / calls
+}
+
+/** One more class with a prototype of its own. */
+function newClass(): new () => object {
+  return class {
+    field = 0
+  }
 }
 
 function main(order: ExtrasOrder): Extras {
   const each = <Value>(make: (index: number) => Value): Value[] =>
-    Array.from({ length: CALLS }, (_, index) => make(index));
-  const found: Extras = {};
+    Array.from({ length: CALLS }, (_, index) => make(index))
+  const found: Extras = {}
   const small = [
     ...cases(
-      "[5]",
+      '[5]',
       each((index) => [index + 5]),
     ),
     ...cases(
       "['abc', 3]",
-      each((index) => ["abc", index]),
+      each((index) => ['abc', index]),
     ),
     ...cases(
-      "undefined in an array",
+      'undefined in an array',
       each(() => [null]),
     ),
-  ];
-  measure(small, order, found);
-  register(Account, { cid: "bench.Account" });
-  const tens = each((index) =>
-    Array.from({ length: 10 }, (_, at) => new Account(index * 10 + at)),
-  );
+  ]
+  measure(small, order, found)
+  register(Account, { cid: 'bench.Account' })
+  const tens = each((index) => Array.from({ length: 10 }, (_, at) => new Account(index * 10 + at)))
   const classes = [
-    ...cases("10 objects of a class", tens),
+    ...cases('10 objects of a class', tens),
     ...cases(
-      "the same as plain objects",
+      'the same as plain objects',
       tens.map((ten) => ten.map((account) => ({ ...account }))),
     ),
-  ];
-  measure(classes, order, found);
-  for (let at = 0; at < CLASSES; at += 1)
-    register(class {}, { cid: `bench.${at}` });
+  ]
+  measure(classes, order, found)
+  for (let at = 0; at < CLASSES; at += 1) register(newClass(), { cid: `bench.${at}` })
   measure(
     cases(
       `plain, ${CLASSES} classes registered`,
@@ -121,10 +117,8 @@ function main(order: ExtrasOrder): Extras {
     ),
     order,
     found,
-  );
-  return found;
+  )
+  return found
 }
 
-process.stdout.write(
-  JSON.stringify(main(JSON.parse(process.argv[2]!) as ExtrasOrder)),
-);
+process.stdout.write(JSON.stringify(main(JSON.parse(process.argv[2]!) as ExtrasOrder)))
