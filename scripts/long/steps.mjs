@@ -21,9 +21,12 @@ import { LOOM_ENV } from '../test/rust.mjs'
 export const STEPS = [
   {
     name: 'miri',
-    what: 'undefined behaviour and data races in crates/port, by interpreting its tests',
-    command: ['cargo', '+nightly', 'miri', 'test', '-p', 'skein-port'],
-    env: { CARGO_TARGET_DIR: inRoot('target', 'miri'), MIRIFLAGS: '-Zmiri-disable-isolation' },
+    what: 'undefined behaviour and data races in crates/port: its tests, interpreted under eight schedules',
+    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-port'],
+    env: {
+      CARGO_TARGET_DIR: inRoot('target', 'miri'),
+      MIRIFLAGS: '-Zmiri-strict-provenance -Zmiri-many-seeds=0..8',
+    },
     lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
   },
   {
