@@ -9,6 +9,8 @@
 export interface Binding {
   /** Given: zone, function, length, call. Outcome: 0 or a refusal. */
   submit(): void
+  /** As submit, for a function of a known place. Outcome: also UNKNOWN_FUNCTION, and nothing was sent. */
+  submitFunction(fn: Function): void
   /** Given: token, status, length. Found: a kind of step. */
   step(): void
   /** Given: token, status, length. */
@@ -70,8 +72,6 @@ export interface Binding {
 
   intern(table: number, text: string): number
   interned(table: number, number: number): string | undefined
-  /** Script and position of a function as one number, -1 when unknown. */
-  functionPlace(fn: Function): number
   /** The number remembered for the place of a function; 0 when none was, -1 when its place is unknown. */
   functionKnown(fn: Function): number
   functionRemember(fn: Function, number: number): void

@@ -15,6 +15,7 @@ export type { Binding } from './binding.ts'
 export { NativeError, type NativeCodes } from './errors.ts'
 export {
   Ended, FOUND, Flag, Given, HEADER_BYTES, Mail, NO_TOKEN, OUTCOME, RECORD_BYTES, Refused, Status, Step, Table,
+  UNKNOWN_FUNCTION,
 } from './layout.ts'
 
 /** The core. Loading this module loads it, or throws a {@link NativeError}. */
