@@ -1,9 +1,9 @@
 //! The functions that JavaScript calls for every task: submit, step, drain, complete.
 //!
-//! They neither take nor return anything: small integers lie in the first words of the scratch memory that was
-//! registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument. The
-//! thread is found in a thread-local variable. None makes a JavaScript object. The layout stands in the constants
-//! here and in `src/native/layout.ts`.
+//! They neither take nor return anything: small integers lie in the first words of the scratch memory that
+//! was registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument.
+//! The thread is found in a thread-local variable. None makes a JavaScript object. The layout stands in the
+//! constants here and in `src/native/layout.ts`.
 
 use std::{cell::Cell, ffi::c_void, ptr};
 
@@ -96,8 +96,8 @@ pub fn unset_here(thread: *mut Thread) {
     }
 }
 
-/// Run `body` with this thread and the words it was given; throw what it fails with. `FURTHER`: for the functions
-/// of a further port.
+/// Run `body` with this thread and the words it was given; throw what it fails with. `FURTHER`: for the
+/// functions of a further port.
 #[inline]
 fn hot<const FURTHER: bool>(
     env: sys::napi_env,
@@ -105,7 +105,8 @@ fn hot<const FURTHER: bool>(
     body: impl FnOnce(&mut Thread, [u32; GIVEN]) -> Outcome<()>,
 ) -> Value {
     let here = if FURTHER {
-        // SAFETY: napi calls this with its environment and info; the data is the cell of an environment that lives.
+        // SAFETY: napi calls this with its environment and info; the data is the cell of an environment that
+        // lives.
         unsafe { *Arguments::<0>::read(Env(env), info).data.cast::<*mut Thread>() }
     } else {
         HERE.get()
@@ -153,7 +154,8 @@ pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_cal
             return Ok(());
         };
         // SAFETY: JavaScript waits for this call.
-        let bytes = unsafe { thread.out.data(length as usize) }.ok_or_else(|| wrong("length beyond the scratch"))?;
+        let bytes =
+            unsafe { thread.out.data(length as usize) }.ok_or_else(|| wrong("length beyond the scratch"))?;
         let outcome = send(thread, zone, function, call, bytes)?;
         thread.out.put(OUTCOME, outcome as u32);
         Ok(())
@@ -207,8 +209,8 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     }
 }
 
-/// step(): token, status, length. End the running task `token` (unless it is 0xffffffff) with `length` bytes of the
-/// out scratch, then take the next thing to do: the found word becomes its kind.
+/// step(): token, status, length. End the running task `token` (unless it is 0xffffffff) with `length` bytes
+/// of the out scratch, then take the next thing to do: the found word becomes its kind.
 pub unsafe extern "C" fn step<const FURTHER: bool>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -309,7 +311,8 @@ fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: 
     }
 }
 
-/// taskBytes(token): the arguments of a running task, or of the broadcast (0xffffffff), in memory of their own.
+/// taskBytes(token): the arguments of a running task, or of the broadcast (0xffffffff), in memory of their
+/// own.
 pub unsafe extern "C" fn task_bytes(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit; the task is held by this worker while it runs.
@@ -361,8 +364,8 @@ const FLAG_MAIL: u32 = 1;
 /// Flag of a drain: say `drained` when the results have been read.
 const FLAG_ATTACHMENTS: u32 = 2;
 
-/// drain(): write as many results as fit into the inbound scratch, flags into its first word, and their number
-/// into the found word.
+/// drain(): write as many results as fit into the inbound scratch, flags into its first word, and their
+/// number into the found word.
 pub unsafe extern "C" fn drain<const FURTHER: bool>(
     env: sys::napi_env,
     info: sys::napi_callback_info,

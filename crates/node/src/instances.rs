@@ -1,8 +1,9 @@
 //! Other copies of this library in the process.
 //!
 //! Two copies of the package would mean two sets of tables that know nothing of each other. Each copy exports
-//! `skein_native_version`; the one loaded later finds the earlier one among the loaded objects, and JavaScript
-//! then uses that one if the versions agree and refuses to go on if they do not. The one loaded first finds none.
+//! `skein_native_version`; the one loaded later finds the earlier one among the loaded objects, and
+//! JavaScript then uses that one if the versions agree and refuses to go on if they do not. The one loaded
+//! first finds none.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -71,8 +72,8 @@ fn own_path() -> Option<String> {
 #[cfg(target_os = "linux")]
 fn ask(path: String) -> Option<Other> {
     let name = std::ffi::CString::new(path.as_str()).ok()?;
-    // SAFETY: RTLD_NOLOAD only looks among the loaded objects; the symbol, if it exists, has the type that this
-    // file gives it.
+    // SAFETY: RTLD_NOLOAD only looks among the loaded objects; the symbol, if it exists, has the type that
+    // this file gives it.
     unsafe {
         let library = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if library.is_null() {

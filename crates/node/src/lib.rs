@@ -1,8 +1,8 @@
 //! The binding: what JavaScript sees of the native core. Conversions and nothing else.
 //!
-//! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a pointer to
-//! the cell in which `open` puts that thread's state; the others work on the process-wide tables. Written on
-//! napi's C interface itself, since a call must cost nothing but its crossing.
+//! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a pointer
+//! to the cell in which `open` puts that thread's state; the others work on the process-wide tables. Written
+//! on napi's C interface itself, since a call must cost nothing but its crossing.
 
 mod buffers;
 mod calls;

@@ -104,7 +104,6 @@ pub fn port_closed(port: &'static Port) {
     for entry in owned {
         entry.zone.orphan();
     }
-    crate::signals::port_closed(port);
 }
 
 impl Tables {

@@ -1,4 +1,6 @@
 //! Interned texts, buffers, signals and settings: functions that need no port.
+//!
+//! Any thread may call them at any time, before `open` too: all they touch are the process-wide tables.
 
 use napi_sys as sys;
 

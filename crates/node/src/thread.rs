@@ -1,9 +1,9 @@
 //! One thread's end of the core: its desk, its scratch memory, its handles in the event loop.
 //!
-//! The loop's prepare step is where things happen: whatever has arrived is given to JavaScript in one call; if
-//! nothing has and it pays, the thread looks for some microseconds more; then it declares itself asleep and the
-//! loop waits. A `Thread` is reached by raw pointer from napi and libuv, on its own thread only, and JavaScript
-//! that it calls may call back into it: so no reference to it lives across a call into JavaScript.
+//! The loop's prepare step is where things happen: whatever has arrived is given to JavaScript in one call;
+//! if nothing has and it pays, the thread looks for some microseconds more; then it declares itself asleep
+//! and the loop waits. A `Thread` is reached by raw pointer from napi and libuv, on its own thread only, and
+//! JavaScript that it calls may call back into it: so no reference to it lives across a call into JavaScript.
 
 use std::{
     any::Any,
@@ -19,7 +19,7 @@ use skein_port::{Broadcast, Desk, Spin, Worker, Zone};
 use crate::{
     calls::{self, HEADER_BYTES},
     js::{Env, Value},
-    registry,
+    registry, signals,
     uv::{self, Handles},
 };
 
@@ -128,8 +128,8 @@ impl Thread {
     ///
     /// # Safety
     ///
-    /// `env` is this thread's; `drain` is a function of it; the scratches live as long as the environment. `cell` is
-    /// where calls find the thread: it is emptied when the thread is gone.
+    /// `env` is this thread's; `drain` is a function of it; the scratches live as long as the environment.
+    /// `cell` is where calls find the thread: it is emptied when the thread is gone.
     pub unsafe fn open(
         env: Env,
         drain: Value,
@@ -268,8 +268,8 @@ impl Thread {
         self.asleep
     }
 
-    /// Awake again, whatever woke it. Callbacks of I/O run before the loop's check step says so, so whoever takes
-    /// work says it too: a worker that runs something must not be listed as asleep.
+    /// Awake again, whatever woke it. Callbacks of I/O run before the loop's check step says so, so whoever
+    /// takes work says it too: a worker that runs something must not be listed as asleep.
     #[inline]
     pub fn wake_up(&mut self) {
         if self.asleep {
@@ -398,6 +398,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     }
     thread.handles.close();
     registry::port_closed(thread.desk.port());
+    signals::port_closed(thread.desk.port());
     let Thread { desk, .. } = *thread;
     registry::give_desk(desk);
 }

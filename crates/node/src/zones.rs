@@ -1,4 +1,7 @@
 //! The functions of a zone's life: make, find, broadcast, withdraw, close, and what its owner does.
+//!
+//! Each does one thing to a zone of the core; what it means for calls in flight stands in
+//! crates/port/README.md.
 
 use std::time::Duration;
 
@@ -16,14 +19,14 @@ use crate::{
 
 /// Run `body` with the thread and arguments of a call and turn its error into an exception.
 macro_rules! call {
-    ($name:ident, $count:literal, |$env:ident, $thread:ident, $arguments:ident| $body:block, $doc:literal) => {
+    ($name:ident, $count:literal, |$env:ident, $thread:ident, $given:ident| $body:block, $doc:literal) => {
         #[doc = $doc]
         pub unsafe extern "C" fn $name(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
             let $env = Env(env);
             // SAFETY: napi calls this with its environment and info, on the thread of the function's data.
-            let $arguments = unsafe { Arguments::<$count>::read($env, info) };
+            let $given = unsafe { Arguments::<$count>::read($env, info) };
             // SAFETY: as above; the reference ends with this call, in which no JavaScript runs.
-            let here = unsafe { thread($arguments.data) };
+            let here = unsafe { thread($given.data) };
             let outcome: Outcome<Value> = here.and_then(|$thread: &mut Thread| $body);
             match outcome {
                 Ok(value) => value,
@@ -66,7 +69,8 @@ call!(
         );
         Ok(env.int(made.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
     },
-    "zoneMake(id, settings, workers, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, tasksPerWorkerMax, spinUs): make a zone. Returns this thread's handle, -1 when the name is taken."
+    "zoneMake(id, settings, workers, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, \
+    tasksPerWorkerMax, spinUs): make a zone. Returns this thread's handle, -1 when the name is taken."
 );
 
 call!(
@@ -159,7 +163,8 @@ call!(
         }
         Ok(env.undefined())
     },
-    "zoneCounts(handle, bytes): write eight float64: waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep."
+    "zoneCounts(handle, bytes): write eight float64: waiting, waitingBytes, running, ended, died, wakeUps, \
+    workers, asleep."
 );
 
 call!(
@@ -183,7 +188,9 @@ call!(
             Withdrawal::Ended => 2,
         }))
     },
-    "withdraw(handle, call, kill): give up a call in flight. Returns 0: it had not started and is over; 1: its worker was told (and with `kill` the owner, to replace it); 2: it has ended and its result is on the way."
+    "withdraw(handle, call, kill): give up a call in flight. Returns 0: it had not started and is over; 1: \
+    its worker was told (and with `kill` the owner, to replace it); 2: it has ended and its result is on the \
+    way."
 );
 
 call!(
@@ -217,7 +224,8 @@ call!(
             Err(why) => calls::refusal(why),
         }))
     },
-    "broadcast(handle, function, bytes, call): call every worker; `call` ends when all have run it. Returns 0 or why not."
+    "broadcast(handle, function, bytes, call): call every worker; `call` ends when all have run it. Returns \
+    0 or why not."
 );
 
 call!(
@@ -242,7 +250,8 @@ call!(
             Err(why) => calls::refusal(why),
         }))
     },
-    "broadcastSync(handle, function, bytes): the same for a caller that blocks. Returns a number for broadcastWait, or why not, below 0."
+    "broadcastSync(handle, function, bytes): the same for a caller that blocks. Returns a number for \
+    broadcastWait, or why not, below 0."
 );
 
 call!(
@@ -263,7 +272,8 @@ call!(
         let Some(failure) = outcome else { return Ok(env.int(0)) };
         env.copy(&failure.bytes)
     },
-    "broadcastWait(number, sliceUs): wait at most that long, 10 ms at most. Returns -1: not yet; 0: all have run it; the bytes of the first error."
+    "broadcastWait(number, sliceUs): wait at most that long, 10 ms at most. Returns -1: not yet; 0: all have \
+    run it; the bytes of the first error."
 );
 
 call!(
@@ -279,7 +289,8 @@ call!(
         }
         Ok(env.int(i32::from(waits)))
     },
-    "zoneClose(handle, call): refuse new calls and let the workers go when all is done; `call` ends then. Returns 0 when that has happened before."
+    "zoneClose(handle, call): refuse new calls and let the workers go when all is done; `call` ends then. \
+    Returns 0 when that has happened before."
 );
 
 call!(
@@ -331,7 +342,8 @@ call!(
         let lost = registry::zone(number).map_or(0, |entry| entry.zone.slot_gone(slot, status, bytes));
         Ok(env.int(lost as i32))
     },
-    "workerGone(number, slot, status, bytes): the owner's word that a worker has ended: its running tasks come home. Returns how many."
+    "workerGone(number, slot, status, bytes): the owner's word that a worker has ended: its running tasks \
+    come home. Returns how many."
 );
 
 call!(
@@ -357,7 +369,8 @@ call!(
         }
         Ok(env.undefined())
     },
-    "zoneFail(number, bytes): its workers cannot be started: everything that waits ends as died, for that reason."
+    "zoneFail(number, bytes): its workers cannot be started: everything that waits ends as died, for that \
+    reason."
 );
 
 call!(
@@ -398,7 +411,8 @@ call!(
         thread.attachments = Some(Attached::new(ids));
         Ok(env.undefined())
     },
-    "attachBuffers(bytes): the next bytes that leave refer to these buffers (uint32 each) and take over one reference of each."
+    "attachBuffers(bytes): the next bytes that leave refer to these buffers (uint32 each) and take over one \
+    reference of each."
 );
 
 call!(

@@ -1,9 +1,10 @@
 //! A zone: a queue of tasks and the workers that take from it.
 //!
 //! Submitting is lock-free: a push on the injector, and a wake-up if a worker sleeps and none is looking.
-//! Taking is under the zone's lock, first in first out; broadcasts go before tasks. A task is with exactly one
-//! holder at any time (see task.rs), so it runs at most once and comes home exactly once, whatever dies.
-//! README.md states the protocol and the races it excludes. Deliberately absent: JavaScript, timers, stealing.
+//! Taking is under the zone's lock, first in first out; broadcasts go before tasks. A task is with exactly
+//! one holder at any time (see task.rs), so it runs at most once and comes home exactly once, whatever dies.
+//! README.md states the protocol and the races it excludes. Deliberately absent: JavaScript, timers,
+//! stealing.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -346,7 +347,8 @@ impl Zone {
         Ok(broadcast)
     }
 
-    /// Make room for one more worker; `None` when the zone needs none, because it is closing and nothing waits.
+    /// Make room for one more worker; `None` when the zone needs none, because it is closing and nothing
+    /// waits.
     pub fn add_slot(&self) -> Option<u32> {
         let mut inner = lock(&self.inner);
         let needless = self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0;
@@ -389,8 +391,8 @@ impl Zone {
         Some(Worker { zone: Arc::clone(self), slot, port, broadcasting: false })
     }
 
-    /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how many
-    /// did. Nothing happens as long as the slot has a [`Worker`].
+    /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how
+    /// many did. Nothing happens as long as the slot has a [`Worker`].
     pub fn slot_gone(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
         let slot = {
             let mut inner = lock(&self.inner);
@@ -617,7 +619,8 @@ impl Worker {
         if busy >= zone.limits.tasks_per_worker_max {
             return Next::Nothing;
         }
-        // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack itself.
+        // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack
+        // itself.
         if zone.waiting.load(Ordering::Relaxed) == 0 {
             let leave = busy == 0 && zone.is_closing();
             return if leave && lock_and_see(zone).is_empty() { Next::Leave } else { Next::Nothing };
@@ -686,7 +689,8 @@ impl Worker {
             return false;
         };
         self.slot.busy.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: this worker held it as running; taking it out of `running` makes this the only place to end it.
+        // SAFETY: this worker held it as running; taking it out of `running` makes this the only place to end
+        // it.
         unsafe { task.body(fill) };
         // Relaxed: a count.
         self.slot.ended.fetch_add(1, Ordering::Relaxed);
@@ -707,8 +711,8 @@ impl Worker {
         self.slot.busy.load(Ordering::Relaxed)
     }
 
-    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is registered
-    /// as searching or asleep.
+    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is
+    /// registered as searching or asleep.
     #[inline]
     #[must_use]
     pub fn has_work(&self) -> bool {
@@ -746,7 +750,8 @@ impl Worker {
         }
     }
 
-    /// This worker has something else to do before it takes a task: if one waits, another worker may be woken.
+    /// This worker has something else to do before it takes a task: if one waits, another worker may be
+    /// woken.
     pub fn pass_on(&self) {
         // Relaxed: a hint; what comes later finds the sleeper itself.
         if self.zone.waiting.load(Ordering::Relaxed) > 0 {

@@ -1,6 +1,6 @@
-//! Loom models of the protocol in README.md: every interleaving, and every stale value the orderings allow, of a
-//! few threads that do what crates/node/src/thread.rs does. A wake-up that is lost shows as a deadlock, a body
-//! with two holders as a concurrent access.
+//! Loom models of the protocol in README.md: every interleaving, and every stale value the orderings allow,
+//! of a few threads that do what crates/node/src/thread.rs does. A wake-up that is lost shows as a deadlock,
+//! a body with two holders as a concurrent access.
 //!
 //! Each model names the mutations of the source that it was seen to fail for; a model that cannot fail says
 //! nothing. Run: `RUSTFLAGS="--cfg loom" cargo test --release -p skein-port --test models`.
@@ -137,8 +137,9 @@ fn zone_of(workers: u32, machine: &'static Machine) -> (Arc<Zone>, Vec<(Seat, Wo
 
 /// A worker goes to sleep while a task is submitted: it runs it.
 ///
-/// Seen to fail: `register` without its second look; `Worker::try_sleep` with the zone first and the port second
-/// (the order before this model); `model_fence` dropped from `Stack::push`; `wake_one` that lets a single sleeper lie.
+/// Seen to fail: `register` without its second look; `Worker::try_sleep` with the zone first and the port
+/// second (the order before this model); `model_fence` dropped from `Stack::push`; `wake_one` that lets a
+/// single sleeper lie.
 #[test]
 fn no_submission_is_slept_through() {
     explore(|| {
@@ -155,8 +156,9 @@ fn no_submission_is_slept_through() {
 
 /// A thread goes to sleep while its task comes home: it sees it.
 ///
-/// Seen to fail: `Desk::try_sleep` that looks for mail alone; `model_fence` dropped from `Stack::push`, which is then
-/// relaxed enough to lose the wake-up; `Stack::push` with `Relaxed`, which hands over a body still being written.
+/// Seen to fail: `Desk::try_sleep` that looks for mail alone; `model_fence` dropped from `Stack::push`, which
+/// is then relaxed enough to lose the wake-up; `Stack::push` with `Relaxed`, which hands over a body still
+/// being written.
 #[test]
 fn no_result_is_slept_through() {
     explore(|| {
@@ -220,8 +222,9 @@ fn no_submission_falls_between_search_and_sleep() {
 
 /// A worker that runs as many tasks as it may looks for arrivals while another sleeps: the sleeper is woken.
 ///
-/// Seen to fail: `begin_search` without `can_take` and `register` without `pass_on`, together (the code before this
-/// model); one of the two suffices here, and a broadcast that comes during a search needs the second.
+/// Seen to fail: `begin_search` without `can_take` and `register` without `pass_on`, together (the code
+/// before this model); one of the two suffices here, and a broadcast that comes during a search needs the
+/// second.
 #[test]
 fn a_full_worker_that_searches_keeps_nobody_asleep() {
     explore(|| {
@@ -303,11 +306,11 @@ fn a_withdrawn_task_has_one_holder() {
     });
 }
 
-/// A worker dies with a task while its caller gives up and the owner clears up: it comes home once, and mail about
-/// it never reaches the next thread that opens the dead one's port.
+/// A worker dies with a task while its caller gives up and the owner clears up: it comes home once, and mail
+/// about it never reaches the next thread that opens the dead one's port.
 ///
-/// Seen to fail: `withdraw` that sends its mail after it has let go of `slot.port`; `slot_gone` that does not look
-/// whether the worker lives (the code before this model, both).
+/// Seen to fail: `withdraw` that sends its mail after it has let go of `slot.port`; `slot_gone` that does not
+/// look whether the worker lives (the code before this model, both).
 #[test]
 fn a_dead_workers_task_comes_home_once() {
     explore(|| {
@@ -334,8 +337,8 @@ fn a_dead_workers_task_comes_home_once() {
     });
 }
 
-/// A zone closes while a task is submitted and its worker sleeps: the worker leaves, every accepted task and the
-/// closer's come home, a refused one stays.
+/// A zone closes while a task is submitted and its worker sleeps: the worker leaves, every accepted task and
+/// the closer's come home, a refused one stays.
 ///
 /// Seen to fail: `close` without `wake_all`; `submit` without its look at `finished`.
 #[test]
@@ -379,8 +382,8 @@ fn a_closing_zone_settles_everything() {
 
 /// A zone ends while a task is submitted, and nobody is there to take it: it comes home, once.
 ///
-/// Seen to fail: `submit` without its look at `finished`; `Stack::take_all` with `Acquire` (the code before this
-/// model).
+/// Seen to fail: `submit` without its look at `finished`; `Stack::take_all` with `Acquire` (the code before
+/// this model).
 #[test]
 fn a_finished_zone_keeps_nothing() {
     explore(|| {

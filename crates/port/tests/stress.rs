@@ -1,9 +1,9 @@
 //! The whole protocol under real threads: submitters that withdraw and vanish, workers that die at any point,
 //! an owner that replaces them, broadcasts, and a close in the middle of it all.
 //!
-//! The oracle is bookkeeping: every accepted task comes home exactly once, with the bytes that belong to it, and
-//! the zone's counts agree. Each run prints its seed; SKEIN_SEED repeats its choices (not the machine's). Under
-//! Miri the same test runs small, for undefined behaviour and data races.
+//! The oracle is bookkeeping: every accepted task comes home exactly once, with the bytes that belong to it,
+//! and the zone's counts agree. Each run prints its seed; SKEIN_SEED repeats its choices (not the machine's).
+//! Under Miri the same test runs small, for undefined behaviour and data races.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -291,7 +291,8 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) {
     DESKS.lock().unwrap().push(desk);
 }
 
-/// As the loop of a Node worker does: look for a while, then sleep; with tasks of its own in progress not for long.
+/// As the loop of a Node worker does: look for a while, then sleep; with tasks of its own in progress not for
+/// long.
 fn look_and_sleep(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, idle: bool) {
     if dice.one_in(2) {
         worker.begin_search();
@@ -318,7 +319,8 @@ fn complete_one(worker: &mut Worker, held: &mut Vec<u32>, dice: &mut Dice) {
     assert!(done && !worker.complete(token, |_| unreachable!("completed twice")));
 }
 
-/// Start the zone's workers and replace those that die, until the zone needs none. Returns how many there were.
+/// Start the zone's workers and replace those that die, until the zone needs none. Returns how many there
+/// were.
 fn owner(zone: &Arc<Zone>, mut dice: Dice) -> u64 {
     thread::scope(|scope| {
         let (exits, exited) = mpsc::channel();

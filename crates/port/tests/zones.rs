@@ -1,7 +1,7 @@
 //! What a zone promises, one thread at a time: order, limits, broadcasts and their replay, ends.
 //!
-//! The queue is compared with a `VecDeque` under random scripts; broadcasts by tables of who ran what. What can
-//! only go wrong between threads is in models.rs and stress.rs.
+//! The queue is compared with a `VecDeque` under random scripts; broadcasts by tables of who ran what. What
+//! can only go wrong between threads is in models.rs and stress.rs.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -161,6 +161,17 @@ fn check_script(seed: u64) {
         let expected = (model.len() as u64, bytes as u64, running.len() as u64);
         assert_eq!((counts.waiting, counts.waiting_bytes, counts.running), expected);
     }
+    check_end(&zone, &mut home, &mut worker, model, running);
+}
+
+/// End the script's zone: what waited comes home, what runs can still be ended.
+fn check_end(
+    zone: &Zone,
+    home: &mut Seat,
+    worker: &mut Worker,
+    model: VecDeque<(u32, usize)>,
+    running: Vec<(u32, u32)>,
+) {
     zone.finish(Status::Closed, &[]);
     let mut closed: Vec<u32> = home.arrivals().into_iter().map(|(call, ..)| call).collect();
     closed.sort_unstable();
