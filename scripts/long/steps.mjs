@@ -42,6 +42,18 @@ export const STEPS = [
     lacks: () => lacksFile('test/fuzz-transport.mjs'),
   },
   {
+    name: 'kills',
+    what: '500 workers die with tasks in flight from four threads',
+    command: [process.execPath, '--test', 'test/stress/kills.test.mjs'],
+    env: { SKEIN_KILLS: '500' },
+  },
+  {
+    name: 'asan',
+    what: '200 workers die on a core compiled with AddressSanitizer',
+    command: [process.execPath, 'test/stress/sanitized.mjs', '200'],
+    lacks: () => lacksTool(['cargo', '+nightly', '--version'], 'rustup toolchain install nightly'),
+  },
+  {
     name: 'suite-ten-times',
     what: 'the whole suite ten times over, for what fails one time in many',
     command: [

@@ -76,7 +76,7 @@ async function call(own, random, tally) {
   tally.made++
   const how = await made.then(
     () => (settled++, 'done'),
-    (error) => (settled++, error.name === 'AbortError' || error.name === 'TimeoutError' ? 'AbortError' : error.code),
+    (error) => (settled++, error.name === 'AbortError' || error.name === 'TimeoutError' ? 'AbortError' : (error.code ?? String(error))),
   )
   if (settled !== 1) throw new Error(`settled ${settled} times`)
   tally.ends[how] = (tally.ends[how] ?? 0) + 1
@@ -101,7 +101,10 @@ else {
 
 async function main(kills, seed) {
   const random = numbers(seed)
-  const begun = { rss: 0, threads: threads(), fds: fds() }
+  // What a process opens once and keeps is not what is looked for.
+  await round(2, random)
+  await untilEqual(threads, 0, 500)
+  const begun = { threads: threads(), fds: fds() }
   const rss = []
   const warmUp = Math.ceil(kills / 3)
   let tally = { made: 0, ends: {}, terminated: 0 }
@@ -118,7 +121,7 @@ async function main(kills, seed) {
   const settled = Object.values(tally.ends).reduce((all, count) => all + count, 0)
   await untilEqual(threads, begun.threads)
   await untilEqual(fds, begun.fds)
-  const left = { threads: threads() - begun.threads, fds: fds() - begun.fds }
+  const left = { threads: Math.max(0, threads() - begun.threads), fds: Math.max(0, fds() - begun.fds) }
   console.log(JSON.stringify({ seed, kills, died, made: tally.made, settled, ends: tally.ends, wrong, left, rss }))
 }
 
@@ -166,7 +169,7 @@ function fds() {
 }
 
 /** Node ends threads a moment after it says so. */
-async function untilEqual(count, expected) {
-  const deadline = performance.now() + 5_000
+async function untilEqual(count, expected, waitMs = 5_000) {
+  const deadline = performance.now() + waitMs
   while (count() > expected && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
 }
