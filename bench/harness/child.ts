@@ -12,6 +12,9 @@ import type { Condition } from './conditions.ts'
 import { BenchError, type BenchCodes } from './errors.ts'
 import { DIST_FOLDER } from './place.ts'
 
+/** A job that takes longer hangs: its process is killed, and the contender is left out, by name. */
+const JOB_MS_MAX = 90_000
+
 /** A running contender. */
 export class Child {
   readonly contender: string
@@ -38,8 +41,9 @@ export class Child {
    * @throws {BenchError} `WRONG_ANSWER` from the job, `CONTENDER_DIED` when the process failed or ended.
    */
   async do<Name extends keyof Jobs>(job: Name, order: Jobs[Name]['order']): Promise<Jobs[Name]['result']> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) throw this.#died(this.#words)
     const outcome = this.#outcome()
-    this.#process.send({ job, order } satisfies Order)
+    this.#process.send({ job, order } satisfies Order, () => {}) // a failure to send shows as the exit
     const arrived = await outcome
     if ('result' in arrived) return arrived.result as Jobs[Name]['result']
     if (arrived.code === undefined) throw this.#died(arrived.text)
@@ -59,11 +63,14 @@ export class Child {
   #outcome(): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const child = this.#process
+      const late = setTimeout(() => this.#process.kill('SIGKILL'), JOB_MS_MAX)
       const onExit = (code: number | null, signal: string | null): void => {
+        clearTimeout(late)
         child.off('message', onMessage)
         reject(this.#died(`exit ${code ?? signal}\n${this.#words}`))
       }
       const onMessage = (message: unknown): void => {
+        clearTimeout(late)
         child.off('exit', onExit)
         resolve(message as Outcome)
       }

@@ -9,7 +9,7 @@ import type { BenchRecord } from './record.ts'
 import type { Context, Parameter, Table } from './table.ts'
 
 /** When quick runs stop to begin things, from the start of the process: a quick report ends within 90 s. */
-const QUICK_MS = 65_000
+const QUICK_MS = 70_000
 
 /** What was typed after the table's name. */
 export interface Words {
