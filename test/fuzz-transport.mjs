@@ -3,8 +3,8 @@
  * harm.
  *
  * `node test/fuzz-transport.mjs [--minutes 10] [--mode process|self-contained] [--seed 1]`, on the build. The
- * work is done by a child: one that neither ends nor reports for `SILENCE_MS` hangs. A frame that did harm is
- * printed in hexadecimal and belongs into src/transport/frames/harm.json, where tests keep it for ever.
+ * work is done by a thread: one that neither ends nor reports for `SILENCE_MS` hangs. A frame that did harm
+ * is printed in hexadecimal and belongs into src/transport/frames/harm.json, where tests keep it for ever.
  * Frames that are read in spite of their damage join the corpus, so damage adds up.
  */
 import { parseArgs } from 'node:util'
@@ -19,7 +19,7 @@ const CORPUS_MAX = 2000
 const RSS_MAX_BYTES = 1.5e9
 /** Longest frame of the corpus; twice that is the longest that is tried. */
 const CORPUS_FRAME_BYTES_MAX = 5000
-const FRAME_BYTES_MAX = 200_000
+const FRAME_BYTES_MAX = 2 * CORPUS_FRAME_BYTES_MAX
 
 if (isMainThread) await main()
 else fuzz(workerData)
@@ -89,7 +89,7 @@ function fuzz({ mode, durationMs, seed, current }) {
       console.error(`harm done by ${Buffer.from(frame).toString('hex')}`)
       throw error
     }
-    if (tried % 512 === 0 && Date.now() > reportAt) {
+    if (tried % 64 === 0 && Date.now() > reportAt) {
       reportAt = Date.now() + 2000
       const rss = process.memoryUsage().rss
       if (rss > RSS_MAX_BYTES) throw new Error(`grown to ${rss} bytes after ${tried} frames`)
@@ -107,8 +107,10 @@ function freshFrames(mode, random) {
   for (const value of fc.sample(anyValue(), {
     seed: random(2 ** 31),
     numRuns: 200,
-  }))
-    frames.push(marshall(value, { mode }))
+  })) {
+    const frame = marshall(value, { mode })
+    if (frame.length < CORPUS_FRAME_BYTES_MAX) frames.push(frame)
+  }
   return frames
 }
 

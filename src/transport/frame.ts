@@ -67,7 +67,9 @@ export class FrameWriter {
     try {
       writer.isProcess = true
       const end = writeFrame(writer, value, isInner ? 0 : offset, rootName)
-      if (writer.commitments.length > 0) this.attachments = commit(writer)
+      // What a hook wrote meanwhile is not this frame's.
+      if (this.attachments.length > 0) this.attachments = []
+      if (writer.commitments.length > 0) this.attachments = commit(writer, value, rootName)
       if (writer.bytes === this.#scratch) return end
       this.overflow = writer.bytes.subarray(0, end)
       return -1
@@ -125,7 +127,7 @@ export function marshall(
   try {
     writer.isProcess = mode === 'process'
     const end = writeFrame(writer, value, 0, 'value')
-    if (writer.commitments.length > 0) commit(writer)
+    if (writer.commitments.length > 0) commit(writer, value, 'value')
     return writer.bytes.slice(0, end)
   } finally {
     writer.end()
@@ -222,19 +224,20 @@ function attempt(writer: Writer, value: unknown, offset: number): number {
 }
 
 /** Do what may be done only once: memory leaves or is shared. The ids, as they now stand in the frame. */
-function commit(writer: Writer): number[] {
+function commit(writer: Writer, root: unknown, rootName: string): number[] {
   const tables = processTables()
   const ids: number[] = []
-  try {
-    for (const { position, buffer } of writer.commitments) {
+  for (const { position, buffer } of writer.commitments) {
+    try {
       const id = buffer instanceof ArrayBuffer ? tables.bufferMove(buffer) : tables.bufferShare(buffer)
       ids.push(id)
       forgetMoved(buffer)
       writer.uint32(id, position)
+    } catch (error) {
+      for (const id of ids) tables.bufferRelease(id)
+      const why = 'its memory belongs to something that does not let go of it'
+      throw explained(new Refusal(buffer, 'refused', why, error), writer, root, rootName)
     }
-  } catch (error) {
-    for (const id of ids) tables.bufferRelease(id)
-    throw error
   }
   return ids
 }

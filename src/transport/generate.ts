@@ -54,8 +54,8 @@ export interface GeneratedSource {
 }
 
 /**
- * Writes a whole object of the right prototype at `at` of a frame without a graph; the position behind it, -1
- * when it has other keys.
+ * Writes a whole object at `at` of a frame without a graph; the position behind it, -1
+ * when it has other keys or another prototype.
  */
 export type WriteObject = (sink: GeneratedSink, object: object, at: number) => number
 /** Reads the fields into a new plain object. */
@@ -97,6 +97,22 @@ export class CodeBudget {
   }
 }
 
+/** How generated code asks for the prototype; the language lets `__proto__` be switched off. */
+const prototypeOf = hasProto() ? 'object.__proto__' : 'Object.getPrototypeOf(object)'
+
+function hasProto(): boolean {
+  try {
+    return Reflect.get({}, '__proto__') === Object.prototype
+  } catch {
+    return false
+  }
+}
+
+/** False for keys that would hide an object's prototype from generated code. */
+export function isGenerable(keys: readonly string[]): boolean {
+  return !keys.includes('__proto__')
+}
+
 let isForbidden: boolean | undefined
 
 /** True when this process may not generate code (`--disallow-code-generation-from-strings`). */
@@ -121,8 +137,9 @@ export interface GeneratedClass {
 
 /**
  * The writer for objects of `shape`, plain or of a class. Its numbers are part of the code, so they must not
- * change afterwards. Whoever calls it has compared the prototype. The keys are compared before any field is
- * read: an object of other keys leaves no trace in the engine's caches for the fields.
+ * change afterwards. The keys are compared before anything else: an object of other keys leaves no trace in
+ * the engine's caches for the fields. Then the prototype, by the one expression that costs nothing once the
+ * engine knows the hidden class; a shape with a key of that name gets no code, see {@link isGenerable}.
  */
 export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: GeneratedClass): WriteObject {
   const { keys, number } = shape
@@ -143,7 +160,7 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
   const code = `return function writeObject(sink, object, at) {
     let count = 0
     for (const key in object) if (key !== keys[count++]) return -1
-    if (count !== ${keys.length}) return -1
+    if (count !== ${keys.length} || ${prototypeOf} !== prototype) return -1
     if (++sink.depth > ${depthMax}) sink.deep()
     const leaves = sink.leafCount
     const bytes = sink.bytes
@@ -157,7 +174,13 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
     if (leaves === sink.leafCount) sink.leaf(object)
     return at
   }`
-  return new Function('keys', 'shape', 'owner', code)(keys, shape, owner) as WriteObject
+  const prototype = owner?.prototype ?? Object.prototype
+  return new Function('keys', 'shape', 'owner', 'prototype', code)(
+    keys,
+    shape,
+    owner,
+    prototype,
+  ) as WriteObject
 }
 
 function writeOne(index: string): string {

@@ -7,6 +7,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { register, registerHandle } from './classes.ts'
 import { TransportError, type TransportCodes } from './errors.ts'
+import { move } from './memory.ts'
+import { LocalTables, setProcessTables } from './process.ts'
 import { FrameWriter, isTransportable, marshall, unmarshall } from './frame.ts'
 
 type Refused = {
@@ -172,6 +174,30 @@ test('shared memory and handles stay in the process', () => {
       }),
     { code: 'TRANSPORT_REGISTRATION' },
   )
+})
+
+test('a buffer that cannot be moved is refused by its path', () => {
+  class Stuck extends LocalTables {
+    override bufferMove(): number {
+      throw new TypeError('not detachable')
+    }
+  }
+  setProcessTables(new Stuck())
+  try {
+    const value = [1, { buffer: move(new ArrayBuffer(8)) }]
+    const facts = { code: 'TRANSPORT_REFUSED', message: /^value\[1\]\.buffer .*let go/ }
+    assert.throws(() => marshall(value, { mode: 'process' }), facts)
+    assert.throws(() => new FrameWriter(new Uint8Array(99)).write(value, 0), facts)
+    assert.deepEqual(unmarshall(marshall(value)), value)
+  } finally {
+    setProcessTables(new LocalTables())
+  }
+})
+
+test('an object whose prototype has an odd constructor is refused like any other', () => {
+  for (const constructor of [null, undefined, 5, 'text', { name: 'Date' }]) {
+    check(Object.create({ constructor }), { code: 'TRANSPORT_CLASS_UNREGISTERED', path: 'value' })
+  }
 })
 
 test('a buffer whose memory was moved away is refused', () => {

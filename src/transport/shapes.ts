@@ -8,7 +8,7 @@
  */
 import type { ClassWriter } from './classes.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from './format.ts'
-import { CodeBudget, generateWriter, type Generated, type WriteObject } from './generate.ts'
+import { CodeBudget, generateWriter, isGenerable, type Generated, type WriteObject } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
 
 /** Objects of one shape that must pass before it is numbered. */
@@ -68,7 +68,8 @@ export class WriteShape implements Generated {
     if (this.number === 0 && this.uses % ASK_AGAIN_AFTER === NUMBER_AFTER) {
       this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
     }
-    if (this.write === undefined && this.uses >= budget.usesMin && budget.admits(this)) {
+    if (this.write !== undefined || this.uses < budget.usesMin || !isGenerable(this.keys)) return
+    if (budget.admits(this)) {
       this.write = generateWriter(this, TREE_DEPTH_MAX)
     }
   }

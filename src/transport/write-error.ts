@@ -73,8 +73,8 @@ function classOf(error: object, entry: ClassEntry | undefined): { kind: number; 
 
 /** The kind of a prototype of another realm (node:vm), by the name of its constructor. */
 function kindElsewhere(prototype: object): number | undefined {
-  if (!Object.hasOwn(prototype, 'constructor') || !Object.hasOwn(prototype, 'message')) return undefined
-  const made = (prototype as { constructor: { name?: unknown } }).constructor.name
-  const kind = ERROR_KINDS.indexOf(made as 'Error')
+  const made: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value
+  if (typeof made !== 'function' || !Object.hasOwn(prototype, 'message')) return undefined
+  const kind = ERROR_KINDS.indexOf(made.name as 'Error')
   return kind < 0 ? undefined : kind
 }

@@ -86,8 +86,8 @@ export function isArrayElsewhere(object: object, prototype: object): object is u
  * above.
  */
 function kindElsewhere(prototype: object): WriteKind | undefined {
-  const name: unknown =
-    Object.hasOwn(prototype, 'constructor') && (prototype.constructor as { name?: unknown }).name
+  const made: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value
+  const name: unknown = typeof made === 'function' ? made.name : undefined
   if (typeof name !== 'string') return undefined
   const local = Object.getOwnPropertyDescriptor(globalThis, name)?.value as { prototype?: object } | undefined
   if (local?.prototype === undefined || heightOf(local.prototype) !== heightOf(prototype)) return undefined

@@ -143,6 +143,7 @@ export class Writer implements Sink, GeneratedSink {
     this.text = ''
     if (this.chunks.length > 0) this.chunks.length = 0
     if (this.commitments.length > 0) this.commitments.length = 0
+    this.#lastClass = undefined
     this.#isPolluted = false
     for (const _ in plainPrototype) this.#isPolluted = true
   }
@@ -260,12 +261,7 @@ export class Writer implements Sink, GeneratedSink {
   object(object: object, at: Position): Position {
     const prototype: unknown = Object.getPrototypeOf(object)
     const guess = this.#root
-    if (
-      guess !== undefined &&
-      guess.write !== undefined &&
-      prototype === guess.prototype &&
-      this.graph === undefined
-    ) {
+    if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(object)) {
       const end = guess.write(this, object, at)
       if (end >= 0) return end
     }
@@ -289,6 +285,7 @@ export class Writer implements Sink, GeneratedSink {
       position = writeSpecial(this, object, prototype as object, position)
       // A rare kind is remembered even if objects lie below it: its content may be made anew at every look.
       this.#leave(this.leafCount, object)
+      if (this.depth === 0 && this.#lastClass !== undefined) this.#root = this.#lastClass
       return position
     }
     this.#leave(mark, object)
@@ -340,16 +337,11 @@ export class Writer implements Sink, GeneratedSink {
   field(value: unknown, shape: WriteShape, index: number, at: Position): Position {
     if (typeof value !== 'object' || value === null) return this.value(value, at)
     const guess = shape.inner[index]
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (
-      guess !== undefined &&
-      guess.write !== undefined &&
-      prototype === guess.prototype &&
-      this.graph === undefined
-    ) {
+    if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(value)) {
       const end = guess.write(this, value, at)
       if (end >= 0) return end
     }
+    const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype === arrayPrototype) return this.object(value, at)
     if (prototype === plainPrototype) {
       return this.#plain(value, at, (shape.inner[index] = this.#shapeLike(value, guess)))
@@ -437,19 +429,14 @@ export class Writer implements Sink, GeneratedSink {
     for (let index = 0; index < length; index++) {
       const value = array[index]
       if (typeof value === 'object' && value !== null) {
-        const prototype: unknown = Object.getPrototypeOf(value)
-        if (
-          guess !== undefined &&
-          guess.write !== undefined &&
-          prototype === guess.prototype &&
-          this.graph === undefined
-        ) {
+        if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(value)) {
           const end = guess.write(this, value, position)
           if (end >= 0) {
             position = end
             continue
           }
         }
+        const prototype: unknown = Object.getPrototypeOf(value)
         if (prototype === plainPrototype) {
           const shape = this.#shapeLike(value, guess)
           position = this.#plain(value, position, (guess = shape))
@@ -568,6 +555,11 @@ function classWriter(entry: ClassEntry, shape: WriteShape): ClassWriter {
     writer.write = generateWriter(shape, TREE_DEPTH_MAX, entry)
   }
   return writer
+}
+
+/** False for what has elements: generated code would list all of them to see that they are no keys. */
+function isRecord(object: object): boolean {
+  return !Array.isArray(object) && !ArrayBuffer.isView(object)
 }
 
 /** True when no two of the first `count` objects are the same. */

@@ -5,6 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { FrameWriter, readFrame, register } from 'skein/transport'
+import { OBJECTS } from './payloads.ts'
+import { slice } from './slice.ts'
 
 /** How long and how often. */
 export interface ExtrasOrder {
@@ -16,7 +18,6 @@ export interface ExtrasOrder {
 export type Extras = Record<string, Record<string, number[]>>
 
 const CLASSES = 1000
-const CALLS = 64
 
 class Account {
   id: number
@@ -61,18 +62,6 @@ function measure(all: readonly Case[], order: ExtrasOrder, into: Extras): void {
   }
 }
 
-function slice(run: (index: number) => unknown, sliceMs: number): number {
-  const start = process.hrtime.bigint()
-  let calls = 0
-  let elapsedNs = 0
-  do {
-    for (let index = 0; index < CALLS; index += 1) run(index)
-    calls += CALLS
-    elapsedNs = Number(process.hrtime.bigint() - start)
-  } while (elapsedNs < sliceMs * 1e6)
-  return elapsedNs / calls
-}
-
 /** One more class with a prototype of its own. */
 function newClass(): new () => object {
   return class {
@@ -82,7 +71,7 @@ function newClass(): new () => object {
 
 function main(order: ExtrasOrder): Extras {
   const each = <Value>(make: (index: number) => Value): Value[] =>
-    Array.from({ length: CALLS }, (_, index) => make(index))
+    Array.from({ length: OBJECTS }, (_, index) => make(index))
   const found: Extras = {}
   const small = [
     ...cases(

@@ -7,7 +7,8 @@
  */
 import assert from 'node:assert/strict'
 import { type Codec, JSON_NAME, loadCodecs } from './codecs.ts'
-import { OBJECTS, REAL_PAYLOADS, SEED_PAYLOADS, objectsOf, type Built, type Payload } from './payloads.ts'
+import { slice } from './slice.ts'
+import { REAL_PAYLOADS, SEED_PAYLOADS, objectsOf, type Built, type Payload } from './payloads.ts'
 
 /** What to measure. */
 export interface MeasureOrder {
@@ -111,20 +112,6 @@ function runsOf(codec: Codec, { objects, sent }: Prepared): Run[] {
   }
   if (codec.isWhole === true) return [{ ...decode, direction: 'both' }]
   return [{ codec, direction: 'encode', run: (index) => encode(objects[index]) }, decode]
-}
-
-/** Nanoseconds per call over about `sliceMs`. */
-function slice(run: (index: number) => unknown, sliceMs: number): number {
-  const start = process.hrtime.bigint()
-  const end = start + BigInt(Math.round(sliceMs * 1e6))
-  let calls = 0
-  let now = start
-  do {
-    for (let index = 0; index < OBJECTS; index += 1) run(index)
-    calls += OBJECTS
-    now = process.hrtime.bigint()
-  } while (now < end)
-  return Number(now - start) / calls
 }
 
 process.stdout.write(JSON.stringify(await main(JSON.parse(process.argv[2]!) as MeasureOrder)))
