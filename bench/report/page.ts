@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { machineLines } from '../harness/machine.ts'
 import { BENCH_FOLDER } from '../harness/place.ts'
-import { figure } from '../harness/print.ts'
+import { figure, isBusy } from '../harness/print.ts'
 import type { BenchRecord } from '../harness/record.ts'
 import type { Row } from '../harness/table.ts'
 import { type Chart, recordCharts, seedCharts } from './charts.ts'
@@ -50,7 +50,7 @@ function machines(report: Report): string {
     element('p', {}, element('b', {}, escaped(name)), escaped(' '), lines(texts))
   const own = report.records.map((record) =>
     block(record.table, [
-      `${record.startedAt}${record.quick ? ' (quick)' : ''}`,
+      `${record.startedAt}${record.quick ? ' (quick)' : ''}${isBusy(record) ? ' (busy machine: not for claims)' : ''}`,
       ...machineLines(record.machine),
     ]),
   )

@@ -4,7 +4,7 @@
  * Same content as the page, without the plots.
  */
 import { machineLines } from '../harness/machine.ts'
-import { aligned, figure, verdictLines } from '../harness/print.ts'
+import { aligned, figure, isBusy, verdictLines } from '../harness/print.ts'
 import type { Judgement } from './claims.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
 
@@ -13,7 +13,7 @@ export function reportLines(report: Report): string[] {
   return [
     `Skein beside its rivals · ${report.madeAt}`,
     ...report.records.flatMap((record) => [
-      `record: ${record.table} · ${record.startedAt}${record.quick ? ' · quick' : ''}`,
+      `record: ${record.table} · ${record.startedAt}${record.quick ? ' · quick' : ''}${isBusy(record) ? ' · BUSY MACHINE' : ''}`,
       ...machineLines(record.machine).map((line) => `  ${line}`),
     ]),
     `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,

@@ -217,3 +217,11 @@ test('a printed record shows every row, its interval, what was left out and ever
   ])
     assert.match(text, part)
 })
+
+test('a run on a busy machine says so', async () => {
+  const record = await runTable(table([row(5)]), TYPED, silent)
+  const on = (loadBefore: number): string =>
+    recordLines({ ...record, machine: { ...record.machine, cores: 2, loadBefore } }).join('\n')
+  assert.match(on(4), /BUSY MACHINE/)
+  assert.doesNotMatch(on(0.4), /BUSY MACHINE/)
+})

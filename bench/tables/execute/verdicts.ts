@@ -16,30 +16,33 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
 type Find = (contender: string) => Row | undefined
 
 function latency(rows: readonly Row[]): Verdict[] {
-  const p50 =
-    (condition: string): Find =>
-    (contender) =>
-      findRow(rows, { section: 'sequential', row: 'p50', condition, contender })
+  const forms = [
+    ['skein', 'execute by name'],
+    ['skein run(fn)', 'run(fn)'],
+  ] as const
+  return [...forms.flatMap(([own, form]) => latencyOf(rows, own, form)), ...cpuVerdicts(rows)]
+}
+
+function latencyOf(rows: readonly Row[], own: string, form: string): Verdict[] {
+  const p50 = (condition: string): Find => {
+    return (contender) => findRow(rows, { section: 'sequential', row: 'p50', condition, contender })
+  }
   const [one, spinning, asleep] = [p50(ONE_CORE.name), p50(SPINNING.name), p50(ASLEEP.name)]
-  return [
-    quotient('one core: p50 ≤ 1.8 × the ping-pong', one('skein'), one(FLOOR), (value) => value <= 1.8),
-    quotient('one core: p50 below piscina', one('skein'), one('piscina'), (value) => value < 1),
-    quotient('one core: p50 below postMessage', one('skein'), one('postMessage'), (value) => value < 1),
-    absolute('cores spinning: p50 ≤ 2.5 µs', spinning('skein'), (value) => value <= 2.5),
+  const isBelow = (value: number): boolean => value < 1
+  const all = [
+    quotient('one core: p50 ≤ 1.8 × the ping-pong', one(own), one(FLOOR), (value) => value <= 1.8),
+    quotient('one core: p50 below piscina', one(own), one('piscina'), isBelow),
+    quotient('one core: p50 below postMessage', one(own), one('postMessage'), isBelow),
+    absolute('cores spinning: p50 ≤ 2.5 µs', spinning(own), (value) => value <= 2.5),
     quotient(
       'cores spinning: piscina takes ≥ 30 ×',
       spinning('piscina'),
-      spinning('skein'),
+      spinning(own),
       (value) => value >= 30,
     ),
-    quotient(
-      'cores asleep: p50 ≤ 1.2 × the ping-pong',
-      asleep('skein'),
-      asleep(FLOOR),
-      (value) => value <= 1.2,
-    ),
-    ...cpuVerdicts(rows),
+    quotient('cores asleep: p50 ≤ 1.2 × the ping-pong', asleep(own), asleep(FLOOR), (value) => value <= 1.2),
   ]
+  return all.map((verdict) => ({ ...verdict, bar: `${verdict.bar} (${form})` }))
 }
 
 function cpuVerdicts(rows: readonly Row[]): Verdict[] {
