@@ -7,14 +7,14 @@
 import { readFileSync } from 'node:fs'
 import { machineLines } from '../harness/machine.ts'
 import { BENCH_FOLDER } from '../harness/place.ts'
-import { figure, isBusy } from '../harness/print.ts'
+import { figure } from '../harness/print.ts'
 import type { BenchRecord } from '../harness/record.ts'
 import type { Row } from '../harness/table.ts'
 import { type Chart, recordCharts, seedCharts } from './charts.ts'
 import type { Judgement } from './claims.ts'
 import { badge, element, escaped, type Html, lines, note, row, scrolled } from './html.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
-import { rivalWord, skeinWord, verdictWord } from './text.ts'
+import { marks, rivalWord, skeinWord, verdictWord } from './text.ts'
 
 const QUICK = element('mark', {}, escaped('quick run: not for claims'))
 const CHART_JS = `${BENCH_FOLDER}/node_modules/chart.js/dist/chart.umd.min.js`
@@ -49,10 +49,7 @@ function machines(report: Report): string {
   const block = (name: string, texts: readonly string[]): Html =>
     element('p', {}, element('b', {}, escaped(name)), escaped(' '), lines(texts))
   const own = report.records.map((record) =>
-    block(record.table, [
-      `${record.startedAt}${record.quick ? ' (quick)' : ''}${isBusy(record) ? ' (busy machine: not for claims)' : ''}`,
-      ...machineLines(record.machine),
-    ]),
+    block(record.table, [[record.startedAt, ...marks(record)].join(' · '), ...machineLines(record.machine)]),
   )
   return [...own, block('rivals', [report.anchors.date, report.anchors.machine])].join('')
 }

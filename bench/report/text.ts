@@ -4,6 +4,7 @@
  * Same content as the page, without the plots.
  */
 import { machineLines } from '../harness/machine.ts'
+import type { BenchRecord } from '../harness/record.ts'
 import { aligned, figure, isBusy, verdictLines } from '../harness/print.ts'
 import type { Judgement } from './claims.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
@@ -13,7 +14,7 @@ export function reportLines(report: Report): string[] {
   return [
     `Skein beside its rivals · ${report.madeAt}`,
     ...report.records.flatMap((record) => [
-      `record: ${record.table} · ${record.startedAt}${record.quick ? ' · quick' : ''}${isBusy(record) ? ' · BUSY MACHINE' : ''}`,
+      [`record: ${record.table}`, record.startedAt, ...marks(record)].join(' · '),
       ...machineLines(record.machine).map((line) => `  ${line}`),
     ]),
     `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,
@@ -32,6 +33,11 @@ export function reportLines(report: Report): string[] {
       ...verdictLines(verdicts),
     ]),
   ]
+}
+
+/** What keeps the figures of a record from being claims. */
+export function marks(record: BenchRecord): string[] {
+  return [...(record.quick ? ['quick'] : []), ...(isBusy(record) ? ['busy machine: not for claims'] : [])]
 }
 
 /** true, false or undecided. */
