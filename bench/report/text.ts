@@ -16,6 +16,7 @@ export function reportLines(report: Report): string[] {
     ...report.records.flatMap((record) => [
       [`record: ${record.table}`, record.startedAt, ...marks(record)].join(' · '),
       ...machineLines(record.machine).map((line) => `  ${line}`),
+      ...record.skipped.map(({ what, why }) => `  left out: ${what}: ${why}`),
     ]),
     `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,
     ...report.seeds.flatMap(({ title, machine, tables }) => [
