@@ -60,7 +60,8 @@ export interface Binding {
   zoneFailure(handle: number): Uint8Array | undefined
   /** 0: had not started and is over; 1: its worker was told; 2: has ended. */
   withdraw(handle: number, call: number, kill: boolean): number
-  isRunning(number: number, slot: number, serial: number): number
+  /** 1 when that worker runs that task: it begins nothing more. */
+  condemn(number: number, slot: number, serial: number): number
   broadcast(handle: number, fn: number, bytes: Uint8Array, call: number): number
   broadcastSync(handle: number, fn: number, bytes: Uint8Array): number
   /** -1: not yet; 0: all have run it; bytes: the first error. */

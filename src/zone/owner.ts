@@ -119,7 +119,7 @@ export class Owner {
 
   #kill(zoneNumber: number, slot: number, serial: number): void {
     const kept = this.#crews.get(zoneNumber)?.workers.get(slot)
-    if (kept === undefined || native.isRunning(zoneNumber, slot, serial) === 0) return
+    if (kept === undefined || native.condemn(zoneNumber, slot, serial) === 0) return
     kept.reason = 'it went on after its caller had given up, longer than graceMs'
     void kept.thread.terminate()
   }

@@ -63,7 +63,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("zoneFail", zones::zone_fail),
     ("zoneFailure", zones::zone_failure),
     ("withdraw", zones::withdraw),
-    ("isRunning", zones::is_running),
+    ("condemn", zones::condemn),
     ("broadcast", zones::broadcast),
     ("broadcastSync", zones::broadcast_sync),
     ("broadcastWait", zones::broadcast_wait),

@@ -194,14 +194,14 @@ call!(
 );
 
 call!(
-    is_running,
+    condemn,
     3,
     |env, _thread, arguments| {
         let entry = registry::zone(env.u32(arguments[0])?);
         let (slot, serial) = (env.u32(arguments[1])?, env.u32(arguments[2])?);
-        Ok(env.int(i32::from(entry.is_some_and(|entry| entry.zone.is_running(slot, serial)))))
+        Ok(env.int(i32::from(entry.is_some_and(|entry| entry.zone.condemn(slot, serial)))))
     },
-    "isRunning(number, slot, serial): whether that worker still runs that task."
+    "condemn(number, slot, serial): whether that worker still runs that task; if so it begins nothing more."
 );
 
 call!(

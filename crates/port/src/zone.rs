@@ -106,12 +106,16 @@ pub struct Slot {
     /// Broadcasts run so far.
     applied: AtomicU32,
     searching: AtomicBool,
-    /// Tasks in `running`; changed with it, read without its lock.
+    /// Tasks in `running`, and `CONDEMNED` more for a worker that must begin nothing; changed under its lock, read
+    /// without it.
     busy: AtomicUsize,
     ended: AtomicU64,
     port: Mutex<Option<&'static Port>>,
     running: Mutex<Vec<Option<Running>>>,
 }
+
+/// More tasks than any worker may have: one that is busy by so much takes no more.
+const CONDEMNED: usize = 1 << 31;
 
 /// A task that a worker holds.
 #[derive(Clone, Copy)]
@@ -306,10 +310,17 @@ impl Zone {
         }
     }
 
-    /// Whether the task started under `serial` still runs in `slot`.
-    pub fn is_running(&self, slot: u32, serial: u32) -> bool {
-        let found = lock(&self.inner).slots.get(slot as usize).cloned().flatten();
-        found.is_some_and(|slot| lock(&slot.running).iter().flatten().any(|running| running.serial == serial))
+    /// If the task started under `serial` still runs in `slot`, let its worker begin nothing more, since it will be
+    /// ended: whatever the worker could take in between would end with it. Returns whether it does.
+    pub fn condemn(&self, slot: u32, serial: u32) -> bool {
+        let Some(found) = lock(&self.inner).slots.get(slot as usize).cloned().flatten() else { return false };
+        // The lock under which the worker takes its next task.
+        let running = lock(&found.running);
+        let runs = running.iter().flatten().any(|running| running.serial == serial);
+        if runs && found.busy.load(Ordering::Relaxed) < CONDEMNED {
+            found.busy.fetch_add(CONDEMNED, Ordering::Relaxed);
+        }
+        runs
     }
 
     /// Make a call to every worker, those to come included. `task`, if given, comes home when all members of
@@ -536,7 +547,7 @@ impl Zone {
         Counts {
             waiting: self.waiting.load(Ordering::Relaxed) as u64,
             waiting_bytes: self.waiting_bytes.load(Ordering::Relaxed) as u64,
-            running: slots.iter().map(|slot| slot.busy.load(Ordering::Relaxed) as u64).sum(),
+            running: slots.iter().map(|slot| (slot.busy.load(Ordering::Relaxed) % CONDEMNED) as u64).sum(),
             ended: ended + self.ended_before.load(Ordering::Relaxed),
             died: self.died.load(Ordering::Relaxed),
             wake_ups: self.wake_ups.load(Ordering::Relaxed),
@@ -627,6 +638,9 @@ impl Worker {
         }
         // Held until the task is in it: withdraw and slot_gone look for it here.
         let mut running = lock(&self.slot.running);
+        if self.running_count() != busy {
+            return Next::Nothing;
+        }
         let token = running.iter().position(Option::is_none).unwrap_or(running.len());
         let (task, serial, more) = {
             let mut inner = lock(&zone.inner);

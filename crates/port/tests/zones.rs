@@ -360,3 +360,32 @@ fn a_closed_port_takes_no_mail_and_its_tasks_still_come_home() {
     assert!(home.desk().port().send(mail));
     assert_eq!(home.desk().next_mail(), Some(mail));
 }
+
+#[test]
+fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
+    let (zone, mut home, mut desk) = (zone(), Seat::new(), Seat::new());
+    let (slot, mut worker) = worker(&zone, &mut desk);
+    for call in 0..2 {
+        home.submit(&zone, call, 0).unwrap();
+    }
+    let Next::Task { token, serial, .. } = worker.take() else { panic!("a task waits") };
+    assert!(!zone.condemn(slot, serial + 1), "another task");
+    assert!(!zone.condemn(slot + 1, serial), "another worker");
+    assert!(zone.condemn(slot, serial));
+    assert!(zone.condemn(slot, serial), "twice is once");
+    assert_eq!(zone.counts().running, 1);
+    assert!(take(&mut worker).is_none());
+    assert!(worker.complete(token, |body| body.status = Status::Done));
+    assert!(take(&mut worker).is_none() && !worker.has_work(), "not even when it is free");
+    assert!(!zone.condemn(slot, serial), "it has ended");
+    assert_eq!(home.arrivals(), [(0, Status::Done, vec![])]);
+    worker.leave();
+    zone.slot_gone(slot, Status::Died, &[]);
+    let mut next = Seat::new();
+    let slot = zone.add_slot().unwrap();
+    let mut worker = zone.attach(slot, next.desk().port()).unwrap();
+    let (task, token) = take(&mut worker).unwrap();
+    assert_eq!(task.call(), 1, "what waits is for others");
+    assert!(worker.complete(token, |_| ()));
+    assert_eq!(home.arrivals().len(), 1);
+}
