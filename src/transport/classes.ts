@@ -6,9 +6,9 @@
  * running the same module. The default keeps own enumerable fields and the prototype. Fields named #so are
  * invisible to that default, so a class that has them must say how it is saved: silence would lose data.
  */
-import { parse, type Node } from 'acorn'
 import { TransportError } from './errors.ts'
 import { shown } from '../base/index.ts'
+import { parseSource } from './captures.ts'
 import type { WriteObject } from './generate.ts'
 
 /** A constructor, of whatever arguments. */
@@ -224,17 +224,17 @@ function privateNames(constructor: Class): string[] {
   return names
 }
 
-interface ClassElement extends Node {
+interface ClassElement {
+  readonly type: string
   readonly static?: boolean
-  readonly key?: Node & { readonly name?: string }
+  readonly key?: { readonly type: string; readonly name?: string }
 }
 
 function classElements(source: string): readonly ClassElement[] {
-  if (!source.startsWith('class')) return []
+  // Without the sign of a private name there is none, and the parser need not be loaded.
+  if (!source.startsWith('class') || !source.includes('#')) return []
   try {
-    const program = parse(`(${source})`, {
-      ecmaVersion: 'latest',
-    }) as unknown as {
+    const program = parseSource(`(${source})`) as unknown as {
       body: [{ expression: { body: { body: ClassElement[] } } }]
     }
     return program.body[0].expression.body.body
