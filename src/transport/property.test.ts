@@ -17,7 +17,7 @@ for (const mode of modes) {
   test(`${mode}: for any value, the far side equals the near side`, () => {
     fc.assert(
       fc.property(anyValue(), (value) => assertSame(unmarshall(marshall(value, { mode })), value)),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     )
   })
 
@@ -42,7 +42,7 @@ for (const mode of modes) {
           })
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     )
   })
 
