@@ -56,10 +56,13 @@ function marks(): unknown[] | undefined {
 test('a broadcast runs once on every worker, also on those that are still starting', () =>
   inZone({ workers: 3 }, async (own) => {
     await Promise.all([own.broadcast(mark, ['a']), own.broadcast(mark, ['b'])])
-    await own.broadcast(async (value: unknown) => {
-      await new Promise((resolve) => setImmediate(resolve))
-      ;((globalThis as Marked).marks ??= []).push(value)
-    }, ['c'])
+    await own.broadcast(
+      async (value: unknown) => {
+        await new Promise((resolve) => setImmediate(resolve))
+        ;((globalThis as Marked).marks ??= []).push(value)
+      },
+      ['c'],
+    )
     const seen = new Map<string, unknown>()
     while (seen.size < 3) {
       const [name, all] = await own.run(function (this: Task) {
@@ -88,13 +91,19 @@ test('broadcasts go before waiting tasks and wait for running ones', () =>
     assert.deepEqual(await Promise.all([held, waiting, cast]), [undefined, ['first'], undefined])
   }))
 
-test('code is a script: what it declares at its top is global in the worker; require and import work in it', () =>
+test('code is a script: its declarations are global in the worker; require and import work in it', () =>
   inZone({ workers: 2 }, async (own) => {
-    await own.broadcast('let counter = 40; function next() { return ++counter }; const os = require("node:os")')
-    own.broadcastSync('globalThis.loaded = import("./settings.js").then((module) => typeof module.parseSettings)')
+    await own.broadcast(
+      'let counter = 40; function next() { return ++counter }; const os = require("node:os")',
+    )
+    own.broadcastSync(
+      'globalThis.loaded = import("./settings.js").then((module) => typeof module.parseSettings)',
+    )
     const answers = await everyWorker(own, async () => {
       const { next, os, loaded } = new Function('return { next, os, loaded }')() as never as {
-        next(): number; os: object; loaded: Promise<string>
+        next(): number
+        os: object
+        loaded: Promise<string>
       }
       return [next(), 'cpus' in os, await loaded]
     })
@@ -114,8 +123,19 @@ test('a broadcast rejects with the first error, after all workers have run it', 
     }
     await assert.rejects(own.broadcast(one, [turn]), { code: 'E_ONE', message: 'the second one' })
     assert.deepEqual([...turn], [3, 2])
-    assert.throws(() => own.broadcastSync(() => { throw new EvalError('sync') }), { name: 'EvalError', message: 'sync' })
-    await assert.rejects(own.broadcast(() => { throw Object.assign(new Error('kept'), { odd: Symbol('s') }) }), { message: 'kept' })
+    assert.throws(
+      () =>
+        own.broadcastSync(() => {
+          throw new EvalError('sync')
+        }),
+      { name: 'EvalError', message: 'sync' },
+    )
+    await assert.rejects(
+      own.broadcast(() => {
+        throw Object.assign(new Error('kept'), { odd: Symbol('s') })
+      }),
+      { message: 'kept' },
+    )
     assert.equal(await own.run(() => 1), 1)
     assert.equal(own.stats().died, 0)
   }))
@@ -126,7 +146,11 @@ test('broadcastSync right after create starts the workers itself; its deadline i
     assert.deepEqual(await everyWorker(own, marks), [['early'], ['early']])
     const start = performance.now()
     const late = { code: 'BROADCAST_TIMEOUT', facts: { zone: own.id, timeoutMs: 30 } }
-    assert.throws(() => own.broadcastSync(() => new Promise((resolve) => setTimeout(resolve, 300)), [], { timeoutMs: 30 }), late)
+    assert.throws(
+      () =>
+        own.broadcastSync(() => new Promise((resolve) => setTimeout(resolve, 300)), [], { timeoutMs: 30 }),
+      late,
+    )
     assert.ok(performance.now() - start < 5_000)
     assert.throws(() => own.broadcastSync(mark, [0], { timeoutMs: -1 }), { code: 'ZONE_SETTING' })
     await own.ready()
@@ -137,17 +161,21 @@ test('broadcastSync in a worker of the zone is refused; into another zone it wor
     inZone({ workers: 1 }, async (other) => {
       await own.ready()
       await other.ready()
-      const [refused, done] = await own.run(async (id: string, otherId: string) => {
-        const { zone } = await import('./index.js')
-        let code: unknown
-        try {
-          zone.get(id).broadcastSync(() => {})
-        } catch (error) {
-          code = (error as ZoneError).code
-        }
-        zone.get(otherId).broadcastSync('globalThis.marks = ["from a worker"]')
-        return [code, true]
-      }, own.id, other.id)
+      const [refused, done] = await own.run(
+        async (id: string, otherId: string) => {
+          const { zone } = await import('./index.js')
+          let code: unknown
+          try {
+            zone.get(id).broadcastSync(() => {})
+          } catch (error) {
+            code = (error as ZoneError).code
+          }
+          zone.get(otherId).broadcastSync('globalThis.marks = ["from a worker"]')
+          return [code, true]
+        },
+        own.id,
+        other.id,
+      )
       assert.deepEqual([refused, done], ['ZONE_WAITS_FOR_ITSELF', true])
       assert.deepEqual(await other.run(marks), ['from a worker'])
     }),
@@ -158,22 +186,49 @@ type Death = [name: string, settings: ZoneSettings, body: () => unknown, reason:
 const DEATHS: Death[] = [
   ['process.exit with a code', {}, () => process.exit(7), /it exited with code 7/],
   ['process.exit with 0', {}, () => process.exit(0), /it exited with code 0/],
-  ['an error in a timer', {}, () => {
-    setImmediate(() => { throw Object.assign(new TypeError('nobody caught it'), { code: 'E_LOST' }) })
-    return new Promise(() => {})
-  }, /nobody caught it/, /nobody caught it/],
-  ['a rejection nobody handles', {}, () => {
-    void Promise.reject(new RangeError('nobody handled it'))
-    return new Promise(() => {})
-  }, /nobody handled it/, /nobody handled it/],
-  ['a thrown text in a timer', {}, () => {
-    setImmediate(() => { throw 'just text' })
-    return new Promise(() => {})
-  }, /just text/],
-  ['an exhausted heap', { heapMbMax: 24 }, () => {
-    const kept: unknown[] = []
-    for (;;) kept.push(Array.from({ length: 1000 }, () => ({})))
-  }, /heap was exhausted/, /memory limit/i],
+  [
+    'an error in a timer',
+    {},
+    () => {
+      setImmediate(() => {
+        throw Object.assign(new TypeError('nobody caught it'), { code: 'E_LOST' })
+      })
+      return new Promise(() => {})
+    },
+    /nobody caught it/,
+    /nobody caught it/,
+  ],
+  [
+    'a rejection nobody handles',
+    {},
+    () => {
+      void Promise.reject(new RangeError('nobody handled it'))
+      return new Promise(() => {})
+    },
+    /nobody handled it/,
+    /nobody handled it/,
+  ],
+  [
+    'a thrown text in a timer',
+    {},
+    () => {
+      setImmediate(() => {
+        throw 'just text'
+      })
+      return new Promise(() => {})
+    },
+    /just text/,
+  ],
+  [
+    'an exhausted heap',
+    { heapMbMax: 24 },
+    () => {
+      const kept: unknown[] = []
+      for (;;) kept.push(Array.from({ length: 1000 }, () => ({})))
+    },
+    /heap was exhausted/,
+    /memory limit/i,
+  ],
 ]
 
 for (const [name, settings, body, reason, cause] of DEATHS) {
@@ -202,7 +257,10 @@ test('a worker that dies with no task running is replaced in silence', () =>
   inZone({ workers: 1 }, async (own) => {
     await own.run(() => void setImmediate(() => process.exit(1)))
     await until(() => own.stats().workers === 1)
-    assert.equal(await own.run(() => 'ok').catch((error: ZoneError) => error.code === 'WORKER_DIED' && 'ok'), 'ok')
+    assert.equal(
+      await own.run(() => 'ok').catch((error: ZoneError) => error.code === 'WORKER_DIED' && 'ok'),
+      'ok',
+    )
     assert.equal(await own.run(() => 'ok'), 'ok')
   }))
 
@@ -211,7 +269,10 @@ test('all overlapping tasks of a dying worker fail, each once', () =>
     const calls = Array.from({ length: 9 }, () => own.run(() => new Promise(() => {})))
     await until(() => own.stats().running === 9)
     const ends = await Promise.allSettled([...calls, own.run(() => process.exit(1))])
-    assert.deepEqual(new Set(ends.map((end) => (end as { reason: ZoneError }).reason.code)), new Set(['WORKER_DIED']))
+    assert.deepEqual(
+      new Set(ends.map((end) => (end as { reason: ZoneError }).reason.code)),
+      new Set(['WORKER_DIED']),
+    )
     assert.equal(own.stats().died, 10)
   }))
 
@@ -221,7 +282,10 @@ test('replacements replay all broadcasts in order, code and functions, before th
     for (let n = 0; n < 5; n++) await own.broadcast(mark, [n])
     const expected = ['code', 0, 1, 2, 3, 4]
     for (let round = 0; round < 3; round++) {
-      await assert.rejects(own.run(() => process.exit(1)), { code: 'WORKER_DIED' })
+      await assert.rejects(
+        own.run(() => process.exit(1)),
+        { code: 'WORKER_DIED' },
+      )
       assert.deepEqual(await everyWorker(own, marks), [expected, expected])
     }
   }))
@@ -230,15 +294,18 @@ test('a broadcast whose worker dies under it is run by the replacement, and then
   inZone({ workers: 2 }, async (own) => {
     await own.ready()
     const cell = new Int32Array(new SharedArrayBuffer(4))
-    await own.broadcast((cell: Int32Array) => {
-      if (Atomics.add(cell, 0, 1) === 0) process.exit(1)
-      ;(globalThis as Marked).marks = ['ran']
-    }, [cell])
+    await own.broadcast(
+      (cell: Int32Array) => {
+        if (Atomics.add(cell, 0, 1) === 0) process.exit(1)
+        ;(globalThis as Marked).marks = ['ran']
+      },
+      [cell],
+    )
     assert.equal(cell[0], 3)
     assert.deepEqual(await everyWorker(own, marks), [['ran'], ['ran']])
   }))
 
-test('a broadcast that kills every worker breaks the zone; nothing hangs, and the reason is told', async () => {
+test('a broadcast that kills every worker breaks the zone, which says why', async () => {
   const own = zone.create('lives-broken-broadcast', { workers: 2 })
   await own.ready()
   const cast = own.broadcast(() => process.exit(9))
@@ -250,7 +317,10 @@ test('a broadcast that kills every worker breaks the zone; nothing hangs, and th
     assert.ok(code === 'ZONE_BROKEN' || code === 'WORKER_DIED', code)
   }
   await assert.rejects(cast, broken)
-  await assert.rejects(own.run(() => 1), broken)
+  await assert.rejects(
+    own.run(() => 1),
+    broken,
+  )
   await own.close()
   zone.create('lives-broken-broadcast', { workers: 1 })
   await (zone.get('lives-broken-broadcast') as Zone).close()
@@ -258,8 +328,16 @@ test('a broadcast that kills every worker breaks the zone; nothing hangs, and th
 
 const STARTS: [string, ZoneSettings, RegExp][] = [
   ['a module that is missing', { execArgv: ['--import', '/skein-none.mjs'] }, /skein-none\.mjs/],
-  ['a module that throws', { execArgv: ['--import', 'data:text/javascript,throw new Error("preload")'] }, /preload/],
-  ['a module that exits', { execArgv: ['--import', 'data:text/javascript,process.exit(5)'] }, /it exited with code 5/],
+  [
+    'a module that throws',
+    { execArgv: ['--import', 'data:text/javascript,throw new Error("preload")'] },
+    /preload/,
+  ],
+  [
+    'a module that exits',
+    { execArgv: ['--import', 'data:text/javascript,process.exit(5)'] },
+    /it exited with code 5/,
+  ],
   ['an option Node refuses', { execArgv: ['--max-old-space-size=50'] }, /could not be started/],
 ]
 
@@ -268,12 +346,20 @@ for (const [name, settings, reason] of STARTS) {
     for (const workers of [1, 3]) {
       const own = zone.create(`lives-${++made}`, { workers, ...settings })
       const execute = own.execute(() => 1, [], { timeoutMs: 60_000 })
-      for (const end of await Promise.allSettled([own.ready(), own.run(() => 1), execute, own.broadcast(() => {})])) {
+      for (const end of await Promise.allSettled([
+        own.ready(),
+        own.run(() => 1),
+        execute,
+        own.broadcast(() => {}),
+      ])) {
         const error = (end as { reason?: ZoneError }).reason
         assert.equal(error?.code, 'ZONE_BROKEN')
         assert.match(error.message, reason)
       }
-      await assert.rejects(own.run(() => 1), { code: 'ZONE_BROKEN' })
+      await assert.rejects(
+        own.run(() => 1),
+        { code: 'ZONE_BROKEN' },
+      )
       await assert.rejects(own.ready(), { code: 'ZONE_BROKEN' })
       await own.close()
     }
@@ -281,39 +367,68 @@ for (const [name, settings, reason] of STARTS) {
 }
 
 test('settings reach the workers: env, execArgv, heap limit, names', () =>
-  inZone({ workers: 1, env: { SKEIN_TEST: 'yes' }, execArgv: ['--no-warnings'], heapMbMax: 48 }, async (own) => {
-    const seen = await own.run(async () => {
-      const { resourceLimits } = await import('node:worker_threads')
-      return [process.env['SKEIN_TEST'], process.env['PATH'], process.execArgv, resourceLimits.maxOldGenerationSizeMb]
-    })
-    assert.deepEqual(seen, ['yes', undefined, ['--no-warnings'], 48])
-  }))
+  inZone(
+    { workers: 1, env: { SKEIN_TEST: 'yes' }, execArgv: ['--no-warnings'], heapMbMax: 48 },
+    async (own) => {
+      const seen = await own.run(async () => {
+        const { resourceLimits } = await import('node:worker_threads')
+        return [
+          process.env['SKEIN_TEST'],
+          process.env['PATH'],
+          process.execArgv,
+          resourceLimits.maxOldGenerationSizeMb,
+        ]
+      })
+      assert.deepEqual(seen, ['yes', undefined, ['--no-warnings'], 48])
+    },
+  ))
 
-test('close refuses new calls at once, finishes the accepted ones, frees the name; twice is as good as once', async () => {
+test('close refuses new calls, finishes the accepted ones, frees the name; twice is as once', async () => {
   const own = zone.create('lives-close', { workers: 2 })
-  const accepted = Array.from({ length: 100 }, (_, n) => own.run(async (n: number) => {
-    await new Promise((resolve) => setImmediate(resolve))
-    return n
-  }, n))
+  const accepted = Array.from({ length: 100 }, (_, n) =>
+    own.run(async (n: number) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      return n
+    }, n),
+  )
   const closing = [own.close(), own.close(), own[Symbol.asyncDispose]()]
   const closed = { code: 'ZONE_CLOSED', message: 'zone lives-close is closed' }
-  await assert.rejects(own.run(() => 1), closed)
-  await assert.rejects(own.execute(() => 1), closed)
-  await assert.rejects(own.broadcast(() => 1), closed)
+  await assert.rejects(
+    own.run(() => 1),
+    closed,
+  )
+  await assert.rejects(
+    own.execute(() => 1),
+    closed,
+  )
+  await assert.rejects(
+    own.broadcast(() => 1),
+    closed,
+  )
   await assert.rejects(own.ready(), closed)
   assert.throws(() => own.broadcastSync(() => 1), closed)
-  assert.deepEqual(await Promise.all(accepted), Array.from({ length: 100 }, (_, n) => n))
+  assert.deepEqual(
+    await Promise.all(accepted),
+    Array.from({ length: 100 }, (_, n) => n),
+  )
   await Promise.all(closing)
   await own.close()
   assert.throws(() => zone.get('lives-close'), { code: 'ZONE_UNKNOWN' })
   await zone.create('lives-close', { workers: 1 }).close()
-  await assert.rejects(own.run(() => 1), closed)
+  await assert.rejects(
+    own.run(() => 1),
+    closed,
+  )
 })
 
 test('close ends what does not end: running loops, what waits behind them, and broadcasts', async () => {
   const own = zone.create(`lives-${++made}`, { workers: 2 })
   await own.ready()
-  const endless = [1, 2].map(() => own.run(() => { for (;;); }))
+  const endless = [1, 2].map(() =>
+    own.run(() => {
+      for (;;);
+    }),
+  )
   await until(() => own.stats().running === 2)
   const ends = Promise.allSettled([...endless, own.run(() => 1), own.broadcast(() => {})])
   await own.close({ timeoutMs: 50 })
@@ -327,19 +442,27 @@ test('close with a deadline of 0 ms right after create ends workers that have no
     const ends = Promise.allSettled([own.run(() => 1), own.broadcast(() => {})])
     await own.close({ timeoutMs: 0 })
     for (const end of await ends) {
-      assert.ok(end.status === 'fulfilled' || (end.reason as ZoneError).code === 'ZONE_CLOSED', String((end as { reason?: unknown }).reason))
+      assert.ok(
+        end.status === 'fulfilled' || (end.reason as ZoneError).code === 'ZONE_CLOSED',
+        String((end as { reason?: unknown }).reason),
+      )
     }
   }
 })
 
 test('a worker that dies while the zone closes does not take accepted tasks with it', async () => {
   const own = zone.create(`lives-${++made}`, { workers: 1 })
-  const calls: Promise<unknown>[] = [1, 2, 3].map((n) => own.run((n: number) => (n === 1 ? process.exit(1) : n), n))
+  const calls: Promise<unknown>[] = [1, 2, 3].map((n) =>
+    own.run((n: number) => (n === 1 ? process.exit(1) : n), n),
+  )
   const closing = own.close()
   const ends = await Promise.allSettled(calls)
   await closing
   assert.equal((ends[0] as { reason: ZoneError }).reason.code, 'WORKER_DIED')
-  assert.deepEqual(ends.slice(1).map((end) => (end as { value?: unknown }).value), [2, 3])
+  assert.deepEqual(
+    ends.slice(1).map((end) => (end as { value?: unknown }).value),
+    [2, 3],
+  )
 })
 
 test('a task that closes its own zone and does not wait for that ends well', async () => {
@@ -377,10 +500,12 @@ test('ready waits for all workers; an idle zone sleeps and uses no wake-ups', ()
 test('eight zones at once, each with its own workers, and none is left', async () => {
   const { native } = await import('../native/index.ts')
   const ids = native.zoneIds()
-  await Promise.all(Array.from({ length: 8 }, async (_, n) => {
-    const own = zone.create(`lives-many-${n}`, { workers: 1 })
-    assert.equal(await own.run((n: number) => n, n), n)
-    await own.close()
-  }))
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, n) => {
+      const own = zone.create(`lives-many-${n}`, { workers: 1 })
+      assert.equal(await own.run((n: number) => n, n), n)
+      await own.close()
+    }),
+  )
   assert.equal(native.zoneIds(), ids)
 })

@@ -1,8 +1,8 @@
 /**
  * `zone.node`: the calling thread with the API of a zone.
  *
- * The same table of calls runs on it and on a zone of workers; what comes out is the same but for what the module's
- * text names: arguments are the very ones, and captured variables are allowed.
+ * The same table of calls runs on it and on a zone of workers; what comes out is the same but for what the
+ * module's text names: arguments are the very ones, and captured variables are allowed.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -32,7 +32,11 @@ const MATH = new URL('../../test/zone/modules/math.mjs', import.meta.url)
 
 both('run', (on) => on.run((a: number, b: number) => a + b, 1, 2))
 both('run an asynchronous function', (on) => on.run(async (a: number) => a + 1, 1))
-both('an error', (on) => on.run(() => { throw new RangeError('no') }))
+both('an error', (on) =>
+  on.run(() => {
+    throw new RangeError('no')
+  }),
+)
 both('execute gives a Result', async (on) => (await on.execute((a: number) => [a], [1])).value)
 both('execute an export', async (on) => (await on.execute(MATH, 'add', [2, 3])).value)
 both('an export that is missing', (on) => on.execute(MATH, 'none'))
@@ -41,12 +45,18 @@ both('a module is no promise', async (on) => typeof (await on.module<object>(MAT
 both('what is no function', (on) => on.run(5 as never))
 both('wrong options', (on) => on.execute(() => 1, [], { timeoutMs: -1 }))
 both('a deadline', (on) => on.execute(() => new Promise(() => {}), [], { timeoutMs: 30 }))
-both('an aborted signal', (on) => on.execute(() => 1, [], { signal: AbortSignal.abort(new RangeError('why')) }))
-both('a broadcast that throws', (on) => on.broadcast(() => { throw new EvalError('cast') }))
+both('an aborted signal', (on) =>
+  on.execute(() => 1, [], { signal: AbortSignal.abort(new RangeError('why')) }),
+)
+both('a broadcast that throws', (on) =>
+  on.broadcast(() => {
+    throw new EvalError('cast')
+  }),
+)
 both('a broadcast of code that does not parse', (on) => on.broadcast('let = ='))
 both('ready', (on) => on.ready())
 
-test('arguments are the very ones, captured variables are allowed, and the call is not made at once', async () => {
+test('arguments are the very ones, variables may be captured, the call comes later', async () => {
   const argument = { here: true }
   let called = false
   const made = zone.node.run((given: object) => ((called = true), given), argument)
@@ -56,10 +66,14 @@ test('arguments are the very ones, captured variables are allowed, and the call 
 })
 
 test('this is the task and currentTask() gives it, also in calls that overlap', async () => {
-  const seen = await Promise.all([1, 2, 3].map(() => zone.node.run(async function (this: Task) {
-    await new Promise((resolve) => setImmediate(resolve))
-    return currentTask() === this && this.zone === 'node'
-  })))
+  const seen = await Promise.all(
+    [1, 2, 3].map(() =>
+      zone.node.run(async function (this: Task) {
+        await new Promise((resolve) => setImmediate(resolve))
+        return currentTask() === this && this.zone === 'node'
+      }),
+    ),
+  )
   assert.deepEqual(seen, [true, true, true])
   assert.equal(currentTask(), undefined)
 })
@@ -67,9 +81,15 @@ test('this is the task and currentTask() gives it, also in calls that overlap', 
 test('a task that is given up hears of it through its signal', async () => {
   const controller = new AbortController()
   let heard: unknown
-  const call = zone.node.execute(function () {
-    return new Promise((resolve) => this.signal.addEventListener('abort', () => resolve((heard = this.signal.reason))))
-  }, [], { signal: controller.signal })
+  const call = zone.node.execute(
+    function () {
+      return new Promise((resolve) =>
+        this.signal.addEventListener('abort', () => resolve((heard = this.signal.reason))),
+      )
+    },
+    [],
+    { signal: controller.signal },
+  )
   await new Promise((resolve) => setImmediate(resolve))
   controller.abort(new RangeError('stop'))
   await assert.rejects(call, { message: 'stop' })
@@ -95,7 +115,15 @@ test('a call that failed or ended leaves no timer', async () => {
   const before = timers()
   await zone.node.execute(() => 1, [], { timeoutMs: 60_000 })
   await assert.rejects(zone.node.execute(() => Promise.reject(new Error('x')), [], { timeoutMs: 60_000 }))
-  await assert.rejects(zone.node.execute(() => { throw new Error('x') }, [], { timeoutMs: 60_000 }))
+  await assert.rejects(
+    zone.node.execute(
+      () => {
+        throw new Error('x')
+      },
+      [],
+      { timeoutMs: 60_000 },
+    ),
+  )
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(timers(), before)
 })

@@ -3,8 +3,8 @@
  *
  * A program of its own, run by kills.test.mjs and, longer, by `npm run check:long`:
  *   node test/stress/kills.mjs [kills] [seed]
- * It prints one line of JSON. The seed decides what is submitted and how each worker dies; threads make the order
- * of events their own, so a seed repeats the load, not the interleaving.
+ * It prints one line of JSON. The seed decides what is submitted and how each worker dies; threads make the
+ * order of events their own, so a seed repeats the load, not the interleaving.
  */
 import { readdirSync } from 'node:fs'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
@@ -52,8 +52,12 @@ const echo = (own, random) => own.run((x) => x, random(1000))
 /** What is submitted; one in forty is stubborn and costs its worker. */
 const KINDS = [
   ...Array(24).fill(echo),
-  ...Array(4).fill((own, random) => own.run((bytes) => bytes, new Uint8Array(random(3) === 0 ? 300_000 : random(5_000)))),
-  ...Array(3).fill((own, random) => own.run((ms) => new Promise((resolve) => setTimeout(resolve, ms)), random(3))),
+  ...Array(4).fill((own, random) =>
+    own.run((bytes) => bytes, new Uint8Array(random(3) === 0 ? 300_000 : random(5_000))),
+  ),
+  ...Array(3).fill((own, random) =>
+    own.run((ms) => new Promise((resolve) => setTimeout(resolve, ms)), random(3)),
+  ),
   (own, random) => {
     const told = function () {
       return new Promise((resolve) => this.signal.addEventListener('abort', resolve))
@@ -76,7 +80,12 @@ async function call(own, random, tally) {
   tally.made++
   const how = await made.then(
     () => (settled++, 'done'),
-    (error) => (settled++, error.name === 'AbortError' || error.name === 'TimeoutError' ? 'AbortError' : (error.code ?? String(error))),
+    (error) => (
+      settled++,
+      error.name === 'AbortError' || error.name === 'TimeoutError'
+        ? 'AbortError'
+        : (error.code ?? String(error))
+    ),
   )
   if (settled !== 1) throw new Error(`settled ${settled} times`)
   tally.ends[how] = (tally.ends[how] ?? 0) + 1
@@ -122,18 +131,28 @@ async function main(kills, seed) {
   await untilEqual(threads, begun.threads)
   await untilEqual(fds, begun.fds)
   const left = { threads: Math.max(0, threads() - begun.threads), fds: Math.max(0, fds() - begun.fds) }
-  console.log(JSON.stringify({ seed, kills, died, made: tally.made, settled, ends: tally.ends, wrong, left, rss }))
+  console.log(
+    JSON.stringify({ seed, kills, died, made: tally.made, settled, ends: tally.ends, wrong, left, rss }),
+  )
 }
 
 /** One zone and its threads, until so many of its workers have died. */
 async function round(kills, random) {
   const id = 'kills'
-  const own = zone.create(id, { workers: 2, graceMs: 5, tasksMax: 5_000, tasksPerWorkerMax: 1 + 7 * random(2) })
+  const own = zone.create(id, {
+    workers: 2,
+    graceMs: 5,
+    tasksMax: 5_000,
+    tasksPerWorkerMax: 1 + 7 * random(2),
+  })
   const stop = new Int32Array(new SharedArrayBuffer(4))
   const threads = Array.from({ length: THREADS }, () => {
     const worker = new Worker(new URL(import.meta.url), { workerData: { id, seed: random(2 ** 31), stop } })
     const end = new Promise((resolve, reject) => {
-      worker.once('message', resolve).once('error', reject).once('exit', () => resolve(undefined))
+      worker
+        .once('message', resolve)
+        .once('error', reject)
+        .once('exit', () => resolve(undefined))
     })
     return { worker, end }
   })
@@ -171,5 +190,6 @@ function fds() {
 /** Node ends threads a moment after it says so. */
 async function untilEqual(count, expected, waitMs = 5_000) {
   const deadline = performance.now() + waitMs
-  while (count() > expected && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (count() > expected && performance.now() < deadline)
+    await new Promise((resolve) => setTimeout(resolve, 5))
 }

@@ -11,24 +11,22 @@ import { SKEIN, check } from './run.mjs'
 
 const side = { concurrency: 2 }
 
-test('processes', side, async (suite) => {
-  const programs = []
-  const it = (name, text, expected) => void programs.push(suite.test(name, () => check(text, expected)))
-
-  it(
+/** Name, program, what is expected of it. @type {[string, string, object][]} */
+const PROGRAMS = [
+  [
     'an idle zone does not keep the process',
     `const z = zone.create('z', { workers: 2 })
      console.log(await z.run(() => 'ran'))`,
     { out: 'ran' },
-  )
-  it('a zone nobody called does not keep the process', `zone.create('z', { workers: 2 })`, {})
-  it(
+  ],
+  ['a zone nobody called does not keep the process', `zone.create('z', { workers: 2 })`, {}],
+  [
     'a call in flight keeps the process until it has ended',
     `const z = zone.create('z', { workers: 1 })
      z.run(() => new Promise((resolve) => setTimeout(resolve, 300, 'late'))).then(console.log)`,
     { out: 'late' },
-  )
-  it(
+  ],
+  [
     'process.exit with tasks in flight and loops running ends at once, with its code',
     `const z = zone.create('z', { workers: 2 })
      await z.ready()
@@ -36,31 +34,31 @@ test('processes', side, async (suite) => {
      z.run(() => new Promise(() => {}))
      setTimeout(() => process.exit(42), 100)`,
     { code: 42 },
-  )
-  it(
+  ],
+  [
     'process.exit right after create',
     `for (let n = 0; n < 5; n++) zone.create('z' + n, { workers: 2 }).run(() => 1); process.exit(3)`,
     { code: 3 },
-  )
-  it(
+  ],
+  [
     'process.exit from within the callback of a result',
     `const z = zone.create('z', { workers: 2 })
      for (let n = 0; n < 100; n++) z.run((n) => n, n).then((n) => { if (n === 50) process.exit(n) })`,
     { code: 50 },
-  )
-  it(
+  ],
+  [
     'an exit code that was set is kept while workers are ended',
     `const z = zone.create('z', { workers: 2 }); await z.ready(); process.exitCode = 9`,
     { code: 9 },
-  )
-  it(
+  ],
+  [
     'an uncaught error of the main thread ends the process as it always does',
     `const z = zone.create('z', { workers: 2 }); await z.ready()
      for (let n = 0; n < 100; n++) z.run(() => { for (;;); })
      setTimeout(() => { throw new Error('of main') }, 50)`,
     { code: 1, err: /of main/ },
-  )
-  it(
+  ],
+  [
     'an error in the callback of a result is uncaught as in any promise, and later results still arrive',
     `const z = zone.create('z', { workers: 1 })
      process.on('unhandledRejection', (error) => console.log(error.message))
@@ -69,8 +67,8 @@ test('processes', side, async (suite) => {
      await new Promise((resolve) => setImmediate(resolve))
      console.log(all.join())`,
     { out: 'callback\n1,2,3' },
-  )
-  it(
+  ],
+  [
     'main ends while a worker of a zone has a timer, a server and a loop',
     `const z = zone.create('z', { workers: 1 })
      await z.run(async () => {
@@ -80,8 +78,8 @@ test('processes', side, async (suite) => {
        setTimeout(() => { for (;;); }, 1)
      })`,
     {},
-  )
-  it(
+  ],
+  [
     'close ends workers that have timers and servers of their own',
     `const z = zone.create('z', { workers: 2 })
      await z.run(async () => {
@@ -91,8 +89,8 @@ test('processes', side, async (suite) => {
      })
      await z.close(); console.log(z.stats().workers)`,
     { out: '0' },
-  )
-  it(
+  ],
+  [
     'a zone made in a user-made worker belongs to main, which starts its workers, and outlives its maker',
     `zone.create('first', { workers: 1 })
      const maker = thread(\`
@@ -104,8 +102,8 @@ test('processes', side, async (suite) => {
      console.log(await zone.get('made').run(() => 'still there'))
      await zone.get('made').close()`,
     { out: 'in made\nstill there' },
-  )
-  it(
+  ],
+  [
     'where main never loads Skein the first thread owns the zones; its end is told to all who wait',
     `const owner = thread(\`
        const z = zone.create('z', { workers: 2 })
@@ -127,15 +125,20 @@ test('processes', side, async (suite) => {
        let known
        try { zone.get('z') } catch (error) { known = error.code }
        const next = zone.create('z', { workers: 1 })
-       parentPort.postMessage([...new Set(ends.map((end) => end.reason.code)), again, known, await next.run(() => 'anew')].join())
+       const codes = new Set(ends.map((end) => end.reason.code))
+       parentPort.postMessage([...codes, again, known, await next.run(() => 'anew')].join())
        await next.close()
      \`)
      user.on('message', (text) => text === 'go' ? owner.postMessage('end') : console.log(text))`,
     { zone: false, out: 'served\nZONE_OWNER_DIED,ZONE_CLOSED,ZONE_UNKNOWN,anew' },
-  )
-  it(
+  ],
+  [
     'an owner that is a user-made worker and is terminated takes its zones with it, and no more',
-    `const owner = thread(\`zone.create('z', { workers: 2 }); await zone.get('z').ready(); parentPort.postMessage(1); parentPort.ref()\`)
+    `const owner = thread(\`
+       await zone.create('z', { workers: 2 }).ready()
+       parentPort.postMessage(1)
+       parentPort.ref()
+     \`)
      await new Promise((resolve) => owner.once('message', resolve))
      const user = thread(\`
        const call = zone.get('z').run(() => { for (;;); })
@@ -146,20 +149,22 @@ test('processes', side, async (suite) => {
      user.once('message', () => owner.terminate())
      user.on('message', (text) => text === 0 || console.log(text))`,
     { zone: false, out: 'ZONE_OWNER_DIED' },
-  )
-  it(
+  ],
+  [
     'several user-made workers submit to one zone at once; each gets its own answers',
     `zone.create('z', { workers: 2 })
      const threads = Array.from({ length: 4 }, (_, n) => thread(\`
        const z = zone.get('z')
-       const all = await Promise.all(Array.from({ length: 2000 }, (_, i) => z.run((n, i) => [n, i], workerData, i)))
+       const call = (_, i) => z.run((n, i) => [n, i], workerData, i)
+       const all = await Promise.all(Array.from({ length: 2000 }, call))
        parentPort.postMessage(all.every(([n, i], index) => n === workerData && i === index))
      \`, { workerData: n }))
-     console.log((await Promise.all(threads.map((t) => new Promise((resolve) => t.once('message', resolve))))).join())
+     const answers = threads.map((t) => new Promise((resolve) => t.once('message', resolve)))
+     console.log((await Promise.all(answers)).join())
      await zone.get('z').close()`,
     { out: 'true,true,true,true' },
-  )
-  it(
+  ],
+  [
     'a user-made worker that blocks for ever does not stop others, nor its own terminate',
     `const z = zone.create('z', { workers: 1 })
      const stuck = thread(\`
@@ -173,8 +178,8 @@ test('processes', side, async (suite) => {
      console.log((await Promise.all(Array.from({ length: 100 }, (_, n) => z.run((n) => n, n)))).length)
      await z.close()`,
     { out: 'goes on\n1\n100' },
-  )
-  it(
+  ],
+  [
     'zones of workers inside a worker of a zone: a task creates one, uses it and closes it',
     `const z = zone.create('outer', { workers: 1 })
      console.log(await z.run(async (skein) => {
@@ -186,32 +191,41 @@ test('processes', side, async (suite) => {
      }, '${SKEIN}'))
      await z.close()`,
     { out: 'from inside' },
-  )
-  it(
+  ],
+  [
     'a worker that was told to end by its own task leaves nothing in the way of exit',
     `const z = zone.create('z', { workers: 4 })
      const ends = await Promise.allSettled(Array.from({ length: 20 }, () => z.run(() => process.exit(1))))
      console.log(new Set(ends.map((end) => end.reason.code)).size, ends[0].reason.code)`,
     { out: '1 WORKER_DIED' },
-  )
-  it(
+  ],
+  [
     'no warnings and no output of its own',
     `const z = zone.create('z', { workers: 1 })
      await z.run(async () => (await import('node:os')).cpus().length)
      await z.close()`,
     { flags: ['--trace-warnings', '--trace-deprecation'] },
-  )
-  await Promise.all(programs)
+  ],
+]
+
+test('processes', side, async (suite) => {
+  await Promise.all(PROGRAMS.map(([name, text, expected]) => suite.test(name, () => check(text, expected))))
 })
 
 /** A copy of the built package in a folder of its own. */
 function copyOfPackage() {
   const root = fileURLToPath(new URL('../../', import.meta.url))
   const folder = mkdtempSync(join(tmpdir(), 'skein-copy-'))
-  cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true, filter: (path) => !path.includes('.test.') })
+  cpSync(join(root, 'dist'), join(folder, 'dist'), {
+    recursive: true,
+    filter: (path) => !path.includes('.test.'),
+  })
   cpSync(join(root, 'package.json'), join(folder, 'package.json'))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  return { url: pathToFileURL(join(folder, 'dist/zone/index.js')).href, remove: () => rmSync(folder, { recursive: true, force: true }) }
+  return {
+    url: pathToFileURL(join(folder, 'dist/zone/index.js')).href,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
 }
 
 test('a second copy of the package in one process shares the zones, and both work', async () => {
@@ -226,21 +240,25 @@ test('a second copy of the package in one process shares the zones, and both wor
        let code
        try { second.create('a') } catch (error) { code = error.code }
        console.log(code)
-       console.log((await Promise.all(Array.from({ length: 500 }, (_, n) => (n % 2 ? second.get('a') : zone.get('b')).run((n) => n, n)))).length)
-       console.log(await a.run(async (url) => (await import(url)).zone.get('b').run(() => 'across'), '${copy.url}'))
+       const either = (_, n) => (n % 2 ? second.get('a') : zone.get('b')).run((n) => n, n)
+       console.log((await Promise.all(Array.from({ length: 500 }, either))).length)
+       const across = async (url) => (await import(url)).zone.get('b').run(() => 'across')
+       console.log(await a.run(across, '${copy.url}'))
        await Promise.all([a.close(), b.close()])`,
       { out: 'first second\n1 2\nZONE_EXISTS\n500\nacross' },
     )
     await check(
-      `const threads = ['${SKEIN}', '${copy.url}'].map((url) => new Worker(new URL('data:text/javascript,' + encodeURIComponent(\`
+      `const dataUrl = (text) => new URL('data:text/javascript,' + encodeURIComponent(text))
+       const threads = ['${SKEIN}', '${copy.url}'].map((url) => new Worker(dataUrl(\`
          import { parentPort } from 'node:worker_threads'
          import { zone } from '\${url}'
          let z
          try { z = zone.create('shared', { workers: 1 }) } catch { z = zone.get('shared') }
          parentPort.postMessage(await z.run(() => 'ok'))
          parentPort.once('message', () => {})
-       \`))))
-       console.log((await Promise.all(threads.map((t) => new Promise((resolve, reject) => t.once('message', resolve).once('error', reject))))).join())
+       \`)))
+       const answer = (t) => new Promise((yes, no) => t.once('message', yes).once('error', no))
+       console.log((await Promise.all(threads.map(answer))).join())
        for (const t of threads) t.postMessage('end')`,
       { zone: false, out: 'ok,ok' },
     )

@@ -1,8 +1,8 @@
 /**
  * Runs a program of its own in a process of its own, for the tests of what zones do to whole processes.
  *
- * A program is the text of a module that finds `zone`, `Worker` and `thread` (a user-made worker from text) in
- * scope. It is ended when it takes longer than it may, and that is a failure.
+ * A program is the text of a module that finds `zone`, `Worker` and `thread` (a user-made worker from text)
+ * in scope. It is ended when it takes longer than it may, and that is a failure.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
