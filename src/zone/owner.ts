@@ -92,11 +92,14 @@ export class Owner {
   #gone(zoneNumber: number, slot: number, worker: string, reason: string, why: unknown): void {
     const crew = this.#crew(zoneNumber)
     const zone = native.zoneId(zoneNumber) ?? ''
-    if (!crew.closing && crew.workers.get(slot)?.ready !== true) crew.failedStarts++
+    const wasReady = crew.workers.get(slot)?.ready === true
     crew.workers.delete(slot)
     const options = why === undefined ? undefined : { cause: why }
     const status = crew.closing ? Status.closed : Status.died
-    native.workerGone(zoneNumber, slot, status, this.#frame(new ZoneError('WORKER_DIED', { zone, worker, reason }, options)))
+    const died = this.#frame(new ZoneError('WORKER_DIED', { zone, worker, reason }, options))
+    const lost = native.workerGone(zoneNumber, slot, status, died)
+    // One that had begun a task was ready, even if it died before its word of that got here.
+    if (!crew.closing && !wasReady && lost === 0) crew.failedStarts++
     if (crew.failedStarts >= FAILED_STARTS_MAX) {
       crew.broken = true
       native.zoneFail(zoneNumber, this.#frame(new ZoneError('ZONE_BROKEN', { zone, reason }, options)))
