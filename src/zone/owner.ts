@@ -149,8 +149,10 @@ function start(birth: WorkerBirth, name: string): Worker {
 }
 
 /** Options of Node that say how modules are found and what is warned of; those with a value of their own. */
-const PASSED_ON =
-  /^(--import|--require|-r|--(no-)?experimental-|--conditions|-C|--no-|--trace-|--disable-warning|--enable-source)/
+const PASSED_ON = new RegExp(
+  '^(--import|--require|-r|--(no-)?experimental-|--conditions|-C|--no-|--trace-|' +
+    '--disable-warning|--enable-source)',
+)
 const WITH_VALUE = /^(--import|--require|-r|--experimental-loader|--conditions|-C|--disable-warning)$/
 
 /**
