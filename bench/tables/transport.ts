@@ -201,12 +201,12 @@ const table: Table = {
   title: 'Values into bytes and back',
   definitions: {
     encode:
-      'µs of CPU per object over 64 different objects. `fresh`: the payload alone in a process; ' +
+      'µs per object over 64 different objects. `fresh`: the payload alone in a process; ' +
       '`mixed`: after ' +
       'all payloads, built in both ways, have passed through. `assigned`: built by object[key] = value; ' +
       '`parsed`: by JSON.parse. skein writes into memory it was given, as a zone does; ' +
       '`skein, self-contained` is marshall, with bytes of its own.',
-    decode: 'µs of CPU per object, the same objects.',
+    decode: 'µs per object, the same objects.',
     'round trip': 'Both directions added, µs; structuredClone only has this one.',
     size: 'Bytes (JSON: characters) of the first object.',
     'small frames and classes':

@@ -28,6 +28,9 @@ import { Graph, RETRY, TOO_DEEP, Writer } from './writer.ts'
 /** Bytes `marshall` starts with, and goes back to after a larger frame. */
 const SCRATCH_BYTES = 65_536
 
+/** Times a frame may turn out larger than it was. */
+const GROW_MAX = 3
+
 const writeShapes = new ShapeTable()
 const readShapes = new ReadShapeTable()
 let frameLast = 0
@@ -174,33 +177,32 @@ export function isTransportable(value: unknown): boolean {
  */
 function writeFrame(writer: Writer, value: unknown, offset: number, rootName: string): number {
   try {
-    let end = attempt(writer, value, offset)
-    if (end < 0) {
-      writer.graph = new Graph()
-      attempt(writer, value, offset)
-      writer.graph.isLearning = false
-      end = attempt(writer, value, offset)
+    let end = complete(writer, value, offset)
+    for (let tries = 0; end > writer.bytes.length; tries++) {
+      // The first size may be too small by what a graph takes more than a tree; the third cannot be.
+      if (tries === GROW_MAX) throw new Refusal(value, 'refused', 'it changed while it was written')
+      const bytes = tries === 0 ? end - offset : end
+      if (bytes > FRAME_BYTES_MAX) {
+        throw new TransportError('TRANSPORT_TOO_LARGE', { bytes, bytesMax: FRAME_BYTES_MAX })
+      }
+      writer.into(new Uint8Array(bytes))
+      end = complete(writer, value, 0)
     }
-    if (end <= writer.bytes.length) return end
-    const bytes = end - offset
-    if (bytes > FRAME_BYTES_MAX) {
-      throw new TransportError('TRANSPORT_TOO_LARGE', {
-        bytes,
-        bytesMax: FRAME_BYTES_MAX,
-      })
-    }
-    writer.into(new Uint8Array(bytes))
-    if (writer.graph !== undefined) {
-      writer.graph = new Graph()
-      attempt(writer, value, 0)
-      writer.graph.isLearning = false
-    }
-    end = attempt(writer, value, 0)
-    if (end > bytes) throw new Refusal(value, 'refused', 'it changed while it was written')
     return end
   } catch (error) {
     throw explained(error, writer, value, rootName)
   }
+}
+
+/** Write the value as a tree, or as the graph that it is; the end may lie behind the end of the memory. */
+function complete(writer: Writer, value: unknown, offset: number): number {
+  writer.graph = undefined
+  const end = attempt(writer, value, offset)
+  if (end >= 0) return end
+  writer.graph = new Graph()
+  attempt(writer, value, offset)
+  writer.graph.isLearning = false
+  return attempt(writer, value, offset)
 }
 
 /** One attempt; -1 when the value was taken for a tree and is none. */

@@ -33,8 +33,8 @@ export interface GeneratedSink {
   classTag(owner: GeneratedClass, at: number): number
   /** Nested deeper than a tree should be. */
   deep(): void
-  /** No other object was met in this one. */
-  leaf(object: object): void
+  /** No other object was met in this one, whose content lies there (for classes: nowhere, see writer.ts). */
+  leaf(object: object, from: number, to: number): void
 }
 
 /** What generated code knows of its shape. */
@@ -166,12 +166,13 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
     const bytes = sink.bytes
     ${owner === undefined ? '' : 'at = sink.classTag(owner, at)'}
     ${numbered}
+    ${owner === undefined ? 'const from = at' : ''}
     let text = sink.text
     let value
     ${fields}
     sink.text = text
     sink.depth--
-    if (leaves === sink.leafCount) sink.leaf(object)
+    if (leaves === sink.leafCount) sink.leaf(object, ${owner === undefined ? 'from' : 'at'}, at)
     return at
   }`
   const prototype = owner?.prototype ?? Object.prototype

@@ -50,6 +50,8 @@ import { readText } from './text.ts'
 const UNMADE = Symbol('unmade')
 /** Holes from which an array is kept as a table of its present elements. */
 const HOLES_DENSE_MAX = 1024
+/** Numbers of a frame that are read byte by byte: a view of the frame costs more than they do. */
+const FLOATS_BY_BYTES = 6
 
 /** Reads one frame after another; see the head of this file. */
 export class Reader implements Source, GeneratedSource {
@@ -64,6 +66,9 @@ export class Reader implements Source, GeneratedSource {
   textAt = 0
   #chunkAt = 0
   #depth = 0
+  /** Made when a frame turns out to hold many numbers. */
+  #view: DataView | undefined = undefined
+  #floats = 0
   #pending = -1
   readonly #defined: unknown[] = []
   readonly #blocks: ReadShape[] = []
@@ -80,6 +85,8 @@ export class Reader implements Source, GeneratedSource {
    */
   frame(bytes: Uint8Array, start: number, end: number): unknown {
     this.bytes = bytes
+    this.#view = undefined
+    this.#floats = 0
     this.#start = start
     this.#end = end
     this.#header(bytes, start, end)
@@ -122,8 +129,10 @@ export class Reader implements Source, GeneratedSource {
   value(): unknown {
     const tag = this.bytes[this.at++] as number
     if (tag < TAG_STRING) return tag
+    if (tag === TAG_FLOAT64) return this.float64()
     if (tag < TAG_INT16) return this.characters(tag - TAG_STRING)
     if (tag === TAG_OBJECT16) return this.#object16()
+    if (tag === TAG_ARRAY8 && this.#pending < 0) return this.#array8()
     return this.tagged(tag)
   }
 
@@ -138,6 +147,16 @@ export class Reader implements Source, GeneratedSource {
     const object = shape.read(this)
     this.#depth--
     return object
+  }
+
+  /** The shortest way to a short array. */
+  #array8(): unknown[] {
+    if (this.at >= this.bodyEnd) this.fail('it ends within a value')
+    if (++this.#depth > DEPTH_MAX) this.#tooDeep()
+    const length = this.bytes[this.at++]
+    const array = length === 2 ? this.#pair() : this.#rest([], length)
+    this.#depth--
+    return array
   }
 
   #tooDeep(): never {
@@ -292,12 +311,36 @@ export class Reader implements Source, GeneratedSource {
   #array(length: number): unknown[] {
     const array: unknown[] = []
     this.claim(array)
-    for (let index = 0; index < length;) {
-      if (this.bytes[this.at] === TAG_HOLE) index = this.#holes(array, index, length)
-      else {
-        if (this.at >= this.bodyEnd) this.fail('an array is longer than what is left')
-        array[index++] = this.value()
-      }
+    return this.#rest(array, length)
+  }
+
+  /** Two elements: made at once, because room for the second costs more than both. */
+  #pair(): unknown[] {
+    const at = this.at
+    const view = this.#view
+    if (this.bytes[at] === TAG_HOLE) return this.#rest([], 2)
+    // Coordinates.
+    const areFloats = this.bytes[at] === TAG_FLOAT64 && this.bytes[at + 9] === TAG_FLOAT64
+    if (areFloats && view !== undefined && at + 18 <= this.bodyEnd) {
+      this.at = at + 18
+      return [view.getFloat64(at + 1, true), view.getFloat64(at + 10, true)]
+    }
+    const first = this.value()
+    if (this.bytes[this.at] === TAG_HOLE || this.at >= this.bodyEnd) return this.#rest([first], 2)
+    return [first, this.value()]
+  }
+
+  /** The elements that `array` does not have yet. */
+  #rest(array: unknown[], length: number): unknown[] {
+    for (let index = array.length; index < length;) {
+      const tag = this.bytes[this.at]
+      if (this.at >= this.bodyEnd) this.fail('an array is longer than what is left')
+      if (tag < TAG_STRING) {
+        array.push(tag)
+        this.at++
+        index++
+      } else if (tag === TAG_HOLE) index = this.#holes(array, index, length)
+      else array[index++] = this.value()
     }
     return array
   }
@@ -405,7 +448,11 @@ export class Reader implements Source, GeneratedSource {
     const at = this.at
     if (at + 8 > this.bodyEnd) this.fail('it ends within a number')
     this.at = at + 8
-    return float64At(this.bytes, at)
+    if (this.#view === undefined) {
+      if (++this.#floats <= FLOATS_BY_BYTES) return float64At(this.bytes, at)
+      this.#view = new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength)
+    }
+    return this.#view.getFloat64(at, true)
   }
 
   /** A count of things of which each takes `bytesMin` bytes or more. */

@@ -52,9 +52,13 @@ export const RETRY: unique symbol = Symbol('retry')
 export const TOO_DEEP: unique symbol = Symbol('too deep')
 
 /** Up to this many leaves are compared pair by pair: faster than hashing them. */
-const PAIRS_MAX = 24
+const PAIRS_MAX = 32
 /** Up to this many leaves each is searched for among the following: the engine compares many at once. */
 const SEARCHED_MAX = 128
+/** Leaves that look alike up to which they are compared one by one. */
+const PROBES_MAX = 8
+/** Bytes of its content by which a leaf is told from others. */
+const LOOK_BYTES = 8
 /**
  * Leaves at which they are compared although the frame is not complete, so that no graph unfolds without
  * bound.
@@ -111,6 +115,9 @@ export class Writer implements Sink, GeneratedSink {
   leafCount = 0
   depth = 0
   readonly #leaves: (object | undefined)[] = new Array<object | undefined>(LEAVES_FIRST_CHECK).fill(undefined)
+  /** Where the content of each leaf begins and ends in the frame, without its tag. */
+  readonly #leafFrom: number[] = []
+  readonly #leafTo: number[] = []
   #leavesCheckAt = LEAVES_FIRST_CHECK
   #frame = 0
   #blockCount = 0
@@ -162,7 +169,7 @@ export class Writer implements Sink, GeneratedSink {
   /** True when no leaf was met twice: what was written stands. Only asked without a graph. */
   isTree(): boolean {
     const count = this.leafCount
-    return count < 2 || distinct(this.#leaves, count)
+    return count < 2 || this.#areDistinct(count)
   }
 
   /** A value of any kind. @throws {Refusal} when it cannot travel. */
@@ -273,6 +280,7 @@ export class Writer implements Sink, GeneratedSink {
       if (position < 0) return ~position
     }
     const mark = this.#enter()
+    const from = position
     if (
       (prototype === arrayPrototype && Array.isArray(object)) ||
       isArrayElsewhere(object, prototype as object)
@@ -283,12 +291,13 @@ export class Writer implements Sink, GeneratedSink {
       position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
     else {
       position = writeSpecial(this, object, prototype as object, position)
-      // A rare kind is remembered even if objects lie below it: its content may be made anew at every look.
-      this.#leave(this.leafCount, object)
+      // A rare kind is remembered even if objects lie below it: its content may be made anew at every look,
+      // and is written in more ways than one, so it says nothing about which object it is.
+      this.#leave(this.leafCount, object, position, position)
       if (this.depth === 0 && this.#lastClass !== undefined) this.#root = this.#lastClass
       return position
     }
-    this.#leave(mark, object)
+    this.#leave(mark, object, from, position)
     return position
   }
 
@@ -300,17 +309,17 @@ export class Writer implements Sink, GeneratedSink {
       if (position < 0) return ~position
     }
     const mark = this.#enter()
-    position =
-      shape === undefined
-        ? this.#pairs(TAG_OBJECT_PAIRS, object, position)
-        : this.#shaped(shape, object, position)
-    this.#leave(mark, object)
-    return position
+    const from = shape === undefined ? position : this.shapeTag(shape, position)
+    const to =
+      shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, from) : this.#shaped(shape, object, from)
+    this.#leave(mark, object, from, to)
+    return to
   }
 
   fields(object: object, at: Position): Position {
     const shape = this.#shapeOf(object)
-    return shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, at) : this.#shaped(shape, object, at)
+    if (shape === undefined) return this.#pairs(TAG_OBJECT_PAIRS, object, at)
+    return this.#shaped(shape, object, this.shapeTag(shape, at))
   }
 
   #shapeLike(object: object, guess: Guess | undefined): WriteShape | undefined {
@@ -324,8 +333,9 @@ export class Writer implements Sink, GeneratedSink {
     return this.#isPolluted ? undefined : this.#shapes.find(object)
   }
 
+  /** The fields of an object of this shape, behind its tag. */
   #shaped(shape: WriteShape, object: object, at: Position): Position {
-    let position = this.shapeTag(shape, at)
+    let position = at
     const keys = shape.keys
     const fields = object as Record<string, unknown>
     for (let index = 0; index < keys.length; index++) {
@@ -392,7 +402,7 @@ export class Writer implements Sink, GeneratedSink {
     const shape = this.#shapeOf(object)
     const position = this.classTag(entry, at)
     if (shape === undefined) return this.#pairs(TAG_OBJECT_PAIRS, object, position)
-    const end = this.#shaped(shape, object, position)
+    const end = this.#shaped(shape, object, this.shapeTag(shape, position))
     // After its fields, which may be objects of classes as well.
     this.#lastClass = classWriter(entry, shape)
     return end
@@ -428,7 +438,8 @@ export class Writer implements Sink, GeneratedSink {
     let present: string[] | undefined
     for (let index = 0; index < length; index++) {
       const value = array[index]
-      if (typeof value === 'object' && value !== null) {
+      if (typeof value === 'number') position = this.number(value, position)
+      else if (typeof value === 'object' && value !== null) {
         if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(value)) {
           const end = guess.write(this, value, position)
           if (end >= 0) {
@@ -437,7 +448,9 @@ export class Writer implements Sink, GeneratedSink {
           }
         }
         const prototype: unknown = Object.getPrototypeOf(value)
-        if (prototype === plainPrototype) {
+        if (prototype === arrayPrototype && this.graph === undefined && Array.isArray(value)) {
+          position = this.#innerArray(value, position)
+        } else if (prototype === plainPrototype) {
           const shape = this.#shapeLike(value, guess)
           position = this.#plain(value, position, (guess = shape))
         } else {
@@ -454,6 +467,14 @@ export class Writer implements Sink, GeneratedSink {
       } else position = this.value(value, position)
     }
     return position
+  }
+
+  /** An array in an array, in a frame without a graph. */
+  #innerArray(array: readonly unknown[], at: Position): Position {
+    const mark = this.#enter()
+    const to = this.#array(array, at)
+    this.#leave(mark, array, at, to)
+    return to
   }
 
   #numbers(array: readonly unknown[], at: Position): Position {
@@ -522,17 +543,57 @@ export class Writer implements Sink, GeneratedSink {
     return this.leafCount
   }
 
+  /** True when no two of the first `count` leaves are the same object. */
+  #areDistinct(count: number): boolean {
+    if (count <= PAIRS_MAX) return isDistinct(this.#leaves, count)
+    return this.#areTold(count) || isSet(this.#leaves.slice(0, count))
+  }
+
+  /**
+   * True when the leaves can be told apart: an object met twice was written with the same content twice, so
+   * only leaves whose content looks alike are compared. False when too many look alike, or two are the same.
+   */
+  #areTold(count: number): boolean {
+    const leaves = this.#leaves
+    const slots = 1 << (33 - Math.clz32(count))
+    const table = new Int32Array(slots)
+    for (let leaf = 0; leaf < count; leaf++) {
+      let slot = this.#look(leaf) & (slots - 1)
+      for (let probes = 0; table[slot] !== 0; probes++) {
+        if (probes === PROBES_MAX || leaves[(table[slot] as number) - 1] === leaves[leaf]) return false
+        slot = (slot + 1) & (slots - 1)
+      }
+      table[slot] = leaf + 1
+    }
+    return true
+  }
+
+  /** A hash of the content of a leaf: of its length and its last bytes. */
+  #look(leaf: number): number {
+    const bytes = this.bytes
+    const from = this.#leafFrom[leaf] as number
+    const to = this.#leafTo[leaf] as number
+    let hash = to - from
+    for (let at = to - from > LOOK_BYTES ? to - LOOK_BYTES : from; at < to; at++) {
+      hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
+    }
+    return hash ^ (hash >>> 15)
+  }
+
   /** The object is written; `mark` is the number of leaves when it was begun. */
-  #leave(mark: number, object: object): void {
+  #leave(mark: number, object: object, from: Position, to: Position): void {
     this.depth--
-    if (mark === this.leafCount && this.graph === undefined) this.leaf(object)
+    if (mark === this.leafCount && this.graph === undefined) this.leaf(object, from, to)
   }
 
   /** No other object was met in this one. @throws `RETRY` when the leaf was met before. */
-  leaf(object: object): void {
-    this.#leaves[this.leafCount++] = object
-    if (this.leafCount !== this.#leavesCheckAt) return
-    if (!distinct(this.#leaves, this.leafCount)) throw RETRY
+  leaf(object: object, from: Position, to: Position): void {
+    const leaf = this.leafCount++
+    this.#leaves[leaf] = object
+    this.#leafFrom[leaf] = from
+    this.#leafTo[leaf] = to
+    if (leaf + 1 !== this.#leavesCheckAt) return
+    if (!this.#areDistinct(leaf + 1)) throw RETRY
     this.#leavesCheckAt *= 16
   }
 
@@ -562,9 +623,8 @@ function isRecord(object: object): boolean {
   return !Array.isArray(object) && !ArrayBuffer.isView(object)
 }
 
-/** True when no two of the first `count` objects are the same. */
-function distinct(objects: readonly (object | undefined)[], count: number): boolean {
-  if (count > PAIRS_MAX) return isSetOf(objects.slice(0, count))
+/** True when no two of the first `count` objects are the same; for few. */
+function isDistinct(objects: readonly (object | undefined)[], count: number): boolean {
   for (let later = 1; later < count; later++) {
     const object = objects[later]
     for (let earlier = 0; earlier < later; earlier++) if (objects[earlier] === object) return false
@@ -572,7 +632,8 @@ function distinct(objects: readonly (object | undefined)[], count: number): bool
   return true
 }
 
-function isSetOf(objects: readonly unknown[]): boolean {
+/** True when no two of the objects are the same. */
+function isSet(objects: readonly unknown[]): boolean {
   const count = objects.length
   if (count > SEARCHED_MAX) return new Set(objects).size === count
   for (let index = 1; index < count; index++)
