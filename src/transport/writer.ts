@@ -303,6 +303,10 @@ export class Writer implements Sink, GeneratedSink {
 
   /** A plain object of this shape; without one, too many keys. */
   #plain(object: object, at: Position, shape: WriteShape | undefined): Position {
+    if (shape !== undefined && shape.write !== undefined && this.graph === undefined) {
+      const end = shape.write(this, object, at)
+      if (end >= 0) return end
+    }
     let position = at
     if (this.graph !== undefined) {
       position = this.#met(this.graph, object, at)

@@ -24,6 +24,8 @@ export type Measured = Record<string, Record<string, Partial<Record<Direction | 
 /** What of a codec is timed. */
 export type Direction = 'encode' | 'decode' | 'both'
 
+/** Enough for the engine to compile what each payload runs through. */
+const WARM_UP_MS = 100
 const MIXING_PASSES = 6
 
 interface Prepared {
@@ -79,7 +81,7 @@ function mix(payloads: readonly Payload[], codecs: readonly Codec[]): void {
 function measure(one: Prepared, codecs: readonly Codec[], order: MeasureOrder): Measured[string] {
   const result: Measured[string] = {}
   const runs = codecs.flatMap((codec) => runsOf(codec, one))
-  for (const { run } of runs) slice(run, order.sliceMs * 5)
+  for (const { run } of runs) slice(run, WARM_UP_MS)
   for (let round = 0; round < order.rounds; round += 1) {
     for (const { codec, direction, run } of runs) {
       const samples = ((result[codec.name] ??= {})[direction] ??= [])
