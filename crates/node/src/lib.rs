@@ -6,6 +6,7 @@
 
 mod buffers;
 mod calls;
+mod cores;
 mod instances;
 mod js;
 mod places;

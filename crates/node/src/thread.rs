@@ -18,6 +18,7 @@ use skein_port::{Broadcast, Desk, Spin, Worker, Zone};
 
 use crate::{
     calls::{self, HEADER_BYTES},
+    cores,
     js::{Env, Value},
     registry, signals,
     uv::{self, Handles},
@@ -25,6 +26,8 @@ use crate::{
 
 /// Calls into JavaScript from one prepare step; then timers and I/O get their turn.
 const ROUNDS_MAX: u32 = 256;
+/// Calls between two readings of the clock, which costs as much as an empty task.
+const ROUNDS_PER_READING: u32 = 8;
 /// And the longest time for them.
 const TURN_MAX: Duration = Duration::from_micros(500);
 
@@ -116,6 +119,7 @@ pub struct Thread {
     /// What the next bytes to leave refer to.
     pub attachments: Option<crate::buffers::Attached>,
     spin: Spin,
+    step_aside: cores::StepAside,
     /// Something was done since the thread last slept: only then does it look before it sleeps again.
     active: bool,
     asleep: bool,
@@ -173,6 +177,7 @@ impl Thread {
                 read_soon: Vec::new(),
                 attachments: None,
                 spin: Spin::new(Duration::ZERO),
+                step_aside: cores::StepAside::new(),
                 active: false,
                 asleep: false,
                 idling: false,
@@ -239,8 +244,15 @@ impl Thread {
 
     /// Look for work without sleeping, if that has been paying and a core is free.
     pub fn look(&mut self) -> bool {
-        if !self.active || !registry::machine().has_room_to_spin() {
+        if !self.active || self.spin.is_off() || !registry::machine().has_room_to_spin() {
             return false;
+        }
+        // Who spins on the core that the other thread waits for keeps it from running.
+        let core = cores::current();
+        if self.desk.runs_on(core) > 1
+            && self.step_aside.leave(core, |core| registry::machine().awake_on(core) == 0)
+        {
+            self.desk.runs_on(cores::current());
         }
         if let Some(worker) = self.worker.as_mut().filter(|_| !self.leaving) {
             worker.begin_search();
@@ -252,6 +264,9 @@ impl Thread {
             worker.end_search();
             // What came just before the end has woken nobody.
             found |= !leaving && worker.has_work();
+        }
+        if found {
+            self.step_aside.paid();
         }
         // One look per burst: after a vain one the thread sleeps.
         self.active = found;
@@ -282,13 +297,13 @@ impl Thread {
     }
 
     /// One step before the loop waits; tells what to do next.
-    fn before_wait(&mut self, rounds: u32, begun: Instant) -> Step {
+    fn before_wait(&mut self, rounds: u32, begun: &mut Option<Instant>) -> Step {
         if self.has_work() {
             // What has come home is given to JavaScript first, and that may take its time.
             if let Some(worker) = self.worker.as_ref().filter(|_| self.desk.has_arrivals()) {
                 worker.pass_on();
             }
-            let over = rounds >= ROUNDS_MAX || (rounds > 0 && begun.elapsed() > TURN_MAX);
+            let over = rounds >= ROUNDS_MAX || (rounds % ROUNDS_PER_READING == 1 && is_over(begun));
             return if over { Step::ComeBack } else { Step::Call };
         }
         if self.look() {
@@ -297,6 +312,11 @@ impl Thread {
         self.active = false;
         if self.try_sleep() { Step::Wait } else { Step::Again }
     }
+}
+
+/// Whether the turn has lasted long enough; it is timed from the first reading.
+fn is_over(begun: &mut Option<Instant>) -> bool {
+    begun.get_or_insert_with(Instant::now).elapsed() > TURN_MAX
 }
 
 /// What the prepare step does next.
@@ -314,11 +334,11 @@ enum Step {
 unsafe extern "C" fn before_wait(handle: *mut c_void) {
     // SAFETY: libuv calls this on the thread itself while its handles are open.
     let thread = unsafe { uv::data_of(handle) }.cast::<Thread>();
-    let begun = Instant::now();
+    let mut begun = None;
     let mut rounds = 0;
     loop {
         // SAFETY: the reference ends with this statement, before JavaScript is called.
-        let step = unsafe { (*thread).before_wait(rounds, begun) };
+        let step = unsafe { (*thread).before_wait(rounds, &mut begun) };
         let come_back = match step {
             Step::Call => {
                 rounds += 1;

@@ -21,25 +21,47 @@ pub trait Wake: Send {
     fn wake(&self);
 }
 
-/// How many threads may run at once, and how many ports are awake.
+/// Cores told apart; those of larger machines share a count.
+const CORES: usize = 64;
+
+/// How many threads may run at once, how many ports are awake, and on which cores. All of it hints, for spinning
+/// only: wrong for a moment costs a moment. So the counts are no part of loom's models.
 #[derive(Debug)]
 pub struct Machine {
     cores: u32,
-    awake: AtomicU32,
+    awake: std::sync::atomic::AtomicU32,
+    awake_on: [std::sync::atomic::AtomicU32; CORES],
 }
 
 impl Machine {
     /// `cores`: how many threads of this process can run at the same moment.
     #[must_use]
     pub fn new(cores: u32) -> Self {
-        Self { cores, awake: AtomicU32::new(0) }
+        let awake_on = [const { std::sync::atomic::AtomicU32::new(0) }; CORES];
+        Self { cores, awake: std::sync::atomic::AtomicU32::new(0), awake_on }
     }
 
     /// Whether one of the awake threads may wait by spinning without taking a core from another.
     #[must_use]
     pub fn has_room_to_spin(&self) -> bool {
-        // Relaxed: a hint; wrong for a moment costs a moment.
         self.cores > 1 && self.awake.load(Ordering::Relaxed) <= self.cores
+    }
+
+    /// Awake ports whose threads were last seen on that core.
+    #[must_use]
+    pub fn awake_on(&self, core: u32) -> u32 {
+        self.awake_on[core as usize % CORES].load(Ordering::Relaxed)
+    }
+
+    fn count(&self, core: u32, awake: bool) {
+        let on = &self.awake_on[core as usize % CORES];
+        if awake {
+            self.awake.fetch_add(1, Ordering::Relaxed);
+            on.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.awake.fetch_sub(1, Ordering::Relaxed);
+            on.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -66,6 +88,8 @@ pub struct Port {
     mail_count: AtomicUsize,
     state: AtomicU32,
     waker: Mutex<Option<Box<dyn Wake>>>,
+    /// Where the thread was last seen; only it changes this, and only while it counts as awake.
+    core: std::sync::atomic::AtomicU32,
 }
 
 impl std::fmt::Debug for Port {
@@ -111,12 +135,15 @@ impl Port {
         // SeqCst: after the sender's push, before the sleeper's second look, in the one order of all SeqCst
         // steps.
         if self.state.load(Ordering::SeqCst) == ASLEEP && self.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP {
-            // Relaxed: a hint for spinning.
-            self.machine.awake.fetch_add(1, Ordering::Relaxed);
+            self.count(true);
             if let Some(waker) = lock(&self.waker).as_ref() {
                 waker.wake();
             }
         }
+    }
+
+    fn count(&self, awake: bool) {
+        self.machine.count(self.core.load(Ordering::Relaxed), awake);
     }
 
     /// Whether mail has arrived.
@@ -161,6 +188,7 @@ impl Desk {
             mail_count: AtomicUsize::new(0),
             state: AtomicU32::new(AWAKE),
             waker: Mutex::new(None),
+            core: std::sync::atomic::AtomicU32::new(0),
         }));
         Self { port, chunks: Vec::new(), arrived: Chain::empty(), in_flight: 0 }
     }
@@ -174,7 +202,7 @@ impl Desk {
     /// Begin to receive: this thread is awake from here on.
     pub fn open(&mut self, waker: Box<dyn Wake>) {
         *lock(&self.port.waker) = Some(waker);
-        self.port.machine.awake.fetch_add(1, Ordering::Relaxed);
+        self.port.count(true);
     }
 
     /// Stop receiving mail and wake-ups. Tasks still come home; `is_idle` tells when all have.
@@ -185,7 +213,7 @@ impl Desk {
         self.port.mail_count.store(0, Ordering::SeqCst);
         drop(mail);
         if self.port.state.swap(AWAKE, Ordering::SeqCst) == AWAKE {
-            self.port.machine.awake.fetch_sub(1, Ordering::Relaxed);
+            self.port.count(false);
         }
     }
 
@@ -273,13 +301,24 @@ impl Desk {
         mail
     }
 
+    /// Say where this thread, which is awake, runs. Returns how many awake ports are there, this one included.
+    pub fn runs_on(&mut self, core: u32) -> u32 {
+        let port = self.port;
+        if port.core.load(Ordering::Relaxed) != core {
+            port.count(false);
+            port.core.store(core, Ordering::Relaxed);
+            port.count(true);
+        }
+        port.machine.awake_on(core)
+    }
+
     /// Say that this thread is about to sleep. Returns false, and it must not, when something has arrived.
     #[must_use]
     pub fn try_sleep(&mut self) -> bool {
         // SeqCst: before the second look, see Port::rouse.
         self.port.state.store(ASLEEP, Ordering::SeqCst);
         model_fence();
-        self.port.machine.awake.fetch_sub(1, Ordering::Relaxed);
+        self.port.count(false);
         if self.has_arrivals() {
             self.wake_up();
             return false;
@@ -294,7 +333,7 @@ impl Desk {
         if self.port.state.load(Ordering::Relaxed) == ASLEEP
             && self.port.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP
         {
-            self.port.machine.awake.fetch_add(1, Ordering::Relaxed);
+            self.port.count(true);
         }
     }
 }

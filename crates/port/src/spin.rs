@@ -34,11 +34,18 @@ impl Spin {
         self.limit = limit;
     }
 
+    /// Whether the next attempt will not look at all.
+    #[must_use]
+    pub const fn is_off(&self) -> bool {
+        self.limit.is_zero()
+    }
+
     /// Look for an arrival until `found` says so, at most for the limit. Returns whether it did.
     pub fn wait(&mut self, found: impl FnMut() -> bool) -> bool {
-        let start = Instant::now();
         let limit = self.limit;
-        self.attempt(found, move || start.elapsed() >= limit)
+        // Read only after the first looks: most arrivals that come in time come at once.
+        let mut start = None;
+        self.attempt(found, move || start.get_or_insert_with(Instant::now).elapsed() >= limit)
     }
 
     /// `wait` with the clock as a parameter.
