@@ -85,6 +85,12 @@ pub fn set_here(thread: *mut Thread) {
     HERE.set(thread);
 }
 
+/// This thread's port, if it is open.
+pub fn port() -> Option<&'static skein_port::Port> {
+    // SAFETY: as in hot; the reference ends with this call.
+    unsafe { HERE.get().as_ref() }.map(|thread| thread.desk.port())
+}
+
 /// Run `body` with this thread and the words it was given; throw what it fails with.
 #[inline]
 fn hot(env: sys::napi_env, body: impl FnOnce(&mut Thread, [u32; GIVEN]) -> Outcome<()>) -> Value {
