@@ -38,6 +38,11 @@ const HAS_LIFE = 4
 
 const ABSENT = Symbol('absent')
 
+/** What became of a removal. */
+const REMOVED = 0
+const NOTHING = 1
+const CONFLICTED = 2
+
 /** How an entry is written. */
 export interface WriteOptions {
   /** Life of the entry in ms. */
@@ -167,7 +172,7 @@ export class Store<Value = unknown> {
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    */
   delete(key: string): boolean {
-    return this.#remove(key, 0, 0, 0) && this.#stage.words[1] === 1
+    return this.#remove(key, 0, 0, 0) === REMOVED
   }
 
   /**
@@ -382,7 +387,7 @@ export class Store<Value = unknown> {
       if (value === KEEP) return undefined
       if (value !== undefined) {
         if (this.#write(key, value, mode, low, high, ttlMs)) return value
-      } else if (old === ABSENT || this.#remove(key, EXPECTS, low, high)) {
+      } else if (old === ABSENT || this.#remove(key, EXPECTS, low, high) !== CONFLICTED) {
         return undefined
       }
     }
@@ -431,7 +436,8 @@ export class Store<Value = unknown> {
     throw this.#refused(status as number, key)
   }
 
-  #remove(key: string, mode: number, low: number, high: number): boolean {
+  /** Returns REMOVED, NOTHING or CONFLICTED. */
+  #remove(key: string, mode: number, low: number, high: number): number {
     const stage = this.#stage
     if (stage.busy) return stage.aside(() => this.#remove(key, mode, low, high))
     this.#putKey(key, 0)
@@ -440,9 +446,10 @@ export class Store<Value = unknown> {
     given[4] = low
     given[5] = high
     native.storeRemove()
-    const status = stage.words[0]
+    const [status, removed] = stage.words as unknown as [number, number]
     if (status === CLOSED) throw this.#closed()
-    return status === 0
+    if (status !== 0) return CONFLICTED
+    return removed === 1 ? REMOVED : NOTHING
   }
 
   /** Put handle, key and lengths where the core finds them; the value's `length` bytes lie before the key. */

@@ -13,6 +13,9 @@ mod store;
 mod watch;
 mod words;
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 pub use channel::{Channel, Message, Put, Take};
 pub use compute::Begin;
 pub use gate::{Enter, Gate};

@@ -51,9 +51,15 @@ struct Weights {
     counts_bytes: bool,
 }
 
+impl Weights {
+    fn of(self, key: &[u8], entry: &Entry) -> u64 {
+        if self.counts_bytes { bytes_of(key, entry).max(self.floor) } else { 1 }
+    }
+}
+
 impl Weighter<Key, Entry> for Weights {
     fn weight(&self, key: &Key, entry: &Entry) -> u64 {
-        if self.counts_bytes { bytes_of(key, entry).max(self.floor) } else { 1 }
+        self.of(key, entry)
     }
 }
 
@@ -147,37 +153,33 @@ impl Shard {
     }
 
     /// Whether an entry is too large for this shard, whatever else is dropped.
-    pub fn is_too_large(&self, key: &Key, entry: &Entry) -> bool {
+    pub fn is_too_large(&self, key: &[u8], entry: &Entry) -> bool {
         match &self.entries {
             Entries::Plain(_) => false,
-            Entries::Bounded { weights, weight_max, .. } => weights.weight(key, entry) > *weight_max,
+            Entries::Bounded { weights, weight_max, .. } => weights.of(key, entry) > *weight_max,
         }
     }
 
     /// Put an entry. What it replaced, and what had to go to make room, `out` of the map now.
-    pub fn insert(&mut self, key: Key, entry: Entry, out: &mut Vec<(Key, Entry)>) -> Option<Entry> {
+    pub fn insert(&mut self, key: &[u8], entry: Entry, out: &mut Vec<(Key, Entry)>) -> Option<Entry> {
         let version = entry.version;
-        self.bytes += bytes_of(&key, &entry);
+        self.bytes += bytes_of(key, &entry);
         if entry.expires_ms != 0 {
-            self.deadlines.push(Reverse((entry.expires_ms, version, key.clone())));
+            self.deadlines.push(Reverse((entry.expires_ms, version, key.into())));
         }
         let replaced = match &mut self.entries {
-            Entries::Plain(map) => match map.entry(key) {
-                hashbrown::hash_map::Entry::Occupied(mut found) => {
-                    self.bytes -= bytes_of(found.key(), found.get());
-                    Some(found.insert(entry))
+            Entries::Plain(map) => match map.get_mut(key) {
+                Some(found) => {
+                    self.bytes -= bytes_of(key, found);
+                    Some(std::mem::replace(found, entry))
                 }
-                hashbrown::hash_map::Entry::Vacant(free) => {
-                    free.insert(entry);
-                    None
-                }
+                None => map.insert(key.into(), entry),
             },
             Entries::Bounded { cache, .. } => {
                 // What is replaced comes out like what is dropped; it is the one with this key and an older version.
-                let name = key.clone();
-                let mut gone = cache.insert_with_lifecycle(key, entry);
+                let mut gone = cache.insert_with_lifecycle(key.into(), entry);
                 self.bytes -= gone.iter().map(|(key, entry)| bytes_of(key, entry)).sum::<u64>();
-                let old = gone.iter().position(|(other, entry)| *other == name && entry.version != version);
+                let old = gone.iter().position(|(other, entry)| **other == *key && entry.version != version);
                 let replaced = old.map(|index| gone.swap_remove(index).1);
                 out.append(&mut gone);
                 replaced

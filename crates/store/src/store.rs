@@ -273,21 +273,17 @@ impl Store {
         let version = shard.version + 1;
         let (bytes, keeps) = (Arc::clone(&value.bytes), value.keeps.clone());
         let entry = Entry { bytes, version, expires_ms, keeps };
-        let key: Key = key.into();
-        if shard.is_too_large(&key, &entry) {
+        if shard.is_too_large(key, &entry) {
             return Err(Refusal::TooLarge);
         }
         let expired_before = out.len();
         self.expire_some(&mut shard, false, out, expired_before, to_tell);
-        self.hold(&shard, &key, &entry)?;
+        self.hold(&shard, key, &entry)?;
         shard.version = version;
         let expired = out.len();
-        let name = (!self.watchers.is_empty()).then(|| key.clone());
         let replaced = shard.insert(key, entry, out);
         self.words.touch(index);
-        if let Some(name) = name {
-            self.watchers.put(Change::Set, &name, version, to_tell);
-        }
+        self.watchers.put(Change::Set, key, version, to_tell);
         for (key, entry) in &out[expired..] {
             self.gone(Change::Evict, key, entry, to_tell);
         }
