@@ -56,9 +56,12 @@ function compare(words: readonly string[]): number {
   const [before, after] = words.filter((word) => !word.startsWith('--'))
   if (before === undefined || after === undefined) return usage()
   const [old, young] = [findRecord(before), findRecord(after)]
-  console.log(`${old.table} ${old.startedAt} (${old.machine.commit}) → ${young.startedAt} (${young.machine.commit})`)
+  console.log(
+    `${old.table} ${old.startedAt} (${old.machine.commit}) → ${young.startedAt} (${young.machine.commit})`,
+  )
   for (const part of ['cpu', 'cores', 'kernel', 'node'] as const) {
-    if (old.machine[part] !== young.machine[part]) console.log(`  other ${part}: ${old.machine[part]} → ${young.machine[part]}`)
+    if (old.machine[part] !== young.machine[part])
+      console.log(`  other ${part}: ${old.machine[part]} → ${young.machine[part]}`)
   }
   console.log(changeLines(compareRecords(old, young), words.includes('--all')).join('\n'))
   return 0

@@ -1,8 +1,8 @@
 /**
  * The parts of the competitors and the harness that the bench calls.
  *
- * Declared here, so that the bench type-checks before its competitors are installed; a call that is not declared
- * is not made.
+ * Declared here, so that the bench type-checks before its competitors are installed; a call that is not
+ * declared is not made.
  */
 declare module 'mitata' {
   export function measure(run: () => unknown, options?: Record<string, unknown>): Promise<unknown>

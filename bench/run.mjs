@@ -7,7 +7,16 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const bench = fileURLToPath(new URL('.', import.meta.url)).replace(/\/$/, '')
@@ -28,7 +37,9 @@ process.exit(run(node, [`${bench}/dist/main.js`, ...others]))
 /** Competitors by the committed lock, once for each content of it. */
 function install() {
   const stamp = `${bench}/node_modules/.skein-bench`
-  const wanted = createHash('sha256').update(readFileSync(`${bench}/package-lock.json`)).digest('hex')
+  const wanted = createHash('sha256')
+    .update(readFileSync(`${bench}/package-lock.json`))
+    .digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
   console.error('bench: installing the competitors (once)')
   // Their optional native parts arrive prebuilt; nothing of theirs is compiled or run here.
@@ -46,10 +57,13 @@ function link() {
   symlinkSync('../..', path, 'dir')
 }
 
-/** Compile the bench; it is emitted even when types are wrong, and then the words of the compiler are shown. */
+/**
+ * Compile the bench; it is emitted even when types are wrong, and then the words of the compiler are shown.
+ */
 function compile() {
   const compiler = `${root}/node_modules/typescript/bin/tsc`
-  if (!existsSync(compiler) || !existsSync(`${root}/dist`)) fail('the package is not built: run `npm run build` first')
+  if (!existsSync(compiler) || !existsSync(`${root}/dist`))
+    fail('the package is not built: run `npm run build` first')
   const { status, stdout } = spawnSync(process.execPath, [compiler, '-p', bench], { encoding: 'utf8' })
   if (status !== 0) console.error(`bench: types are wrong\n${stdout}`)
 }
@@ -61,10 +75,16 @@ function chooseNode(all) {
   const major = all[at + 1] ?? ''
   const others = [...all.slice(0, at), ...all.slice(at + 2)]
   if (process.versions.node.startsWith(`${major}.`)) return { node: process.execPath, others }
-  const places = [process.env[`SKEIN_BENCH_NODE_${major}`], `${root}/.set-up/nodes/node_modules/node-${major}/bin/node`]
+  const places = [
+    process.env[`SKEIN_BENCH_NODE_${major}`],
+    `${root}/.set-up/nodes/node_modules/node-${major}/bin/node`,
+  ]
   const node = places.find((place) => place !== undefined && existsSync(place))
   if (node === undefined) {
-    fail(`no Node ${major} here: run \`npm test\` once, which installs the Nodes it tests on, or set SKEIN_BENCH_NODE_${major} to its path`)
+    fail(
+      `no Node ${major} here: run \`npm test\` once, which installs the Nodes it tests on, or set ` +
+        `SKEIN_BENCH_NODE_${major} to its path`,
+    )
   }
   return { node, others }
 }

@@ -31,6 +31,8 @@ export interface Contender {
   readonly name: string
   /** Its settings, in words, for the definitions. */
   readonly settings: string
+  /** Package that it opens, loaded before any clock starts; absent: none. */
+  readonly package?: string
   open(settings: PoolSettings): Promise<Pool>
 }
 

@@ -15,4 +15,8 @@ async function open(): Promise<Pool> {
   }
 }
 
-export default { name: 'direct', settings: 'an async function in the calling thread: the bench itself', open } satisfies Contender
+export default {
+  name: 'direct',
+  settings: 'an async function in the calling thread: the bench itself',
+  open,
+} satisfies Contender

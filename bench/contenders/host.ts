@@ -31,7 +31,11 @@ async function outcomeOf(job: keyof Jobs, order: unknown): Promise<Outcome> {
     return { result: await jobs[job](order as never) }
   } catch (error) {
     if (error instanceof BenchError) return { code: error.code, facts: error.facts, text: error.message }
-    return { code: undefined, facts: undefined, text: error instanceof Error ? String(error.stack) : String(error) }
+    return {
+      code: undefined,
+      facts: undefined,
+      text: error instanceof Error ? String(error.stack) : String(error),
+    }
   }
 }
 

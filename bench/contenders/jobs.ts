@@ -17,11 +17,17 @@ export type Form = 'named' | 'anonymous' | 'reused'
 export interface Jobs {
   open: { order: PoolSettings; result: { ms: number; forms: Form[] } }
   prove: { order: { threads: number }; result: { threads: number } }
-  sequential: { order: { form: Form; sliceMs: number }; result: { p50Us: number; p99Us: number; cpuUs: number; calls: number } }
+  sequential: {
+    order: { form: Form; sliceMs: number }
+    result: { p50Us: number; p99Us: number; cpuUs: number; calls: number }
+  }
   loop: { order: { form: Form; calls: number }; result: { ms: number; cpuUs: number } }
   batch: { order: { form: Form; calls: number }; result: { ms: number; cpuUs: number } }
   firsts: { order: { form: Form; calls: number }; result: { us: number[] } }
-  crc: { order: CrcInput & { calls: number; expected: number }; result: { ms: number; cpuMs: number; eachMs: number[] } }
+  crc: {
+    order: CrcInput & { calls: number; expected: number }
+    result: { ms: number; cpuMs: number; eachMs: number[] }
+  }
   crcSplit: { order: CrcInput & { calls: number; expected: number }; result: { ms: number } }
   crcBesideMain: { order: CrcInput & { expected: number }; result: { ms: number } }
   crcHere: { order: CrcInput & { expected: number }; result: { ms: number; cpuMs: number } }
@@ -51,6 +57,7 @@ export function jobsOf(contender: Contender): JobTable {
   const who = contender.name
   return {
     async open(settings) {
+      if (contender.package !== undefined) await import(contender.package)
       const start = performance.now()
       opened = await contender.open(settings)
       await answered(who, opened, opened.nothing)
@@ -80,7 +87,7 @@ export function jobsOf(contender: Contender): JobTable {
 }
 
 function formsOf(pool: Pool): Form[] {
-  return (['named', ...(pool.anonymous ? ['anonymous'] : []), ...(pool.reused ? ['reused'] : [])]) as Form[]
+  return ['named', ...(pool.anonymous ? ['anonymous'] : []), ...(pool.reused ? ['reused'] : [])] as Form[]
 }
 
 function callOf(pool: Pool, form: Form): () => PromiseLike<unknown> {
@@ -94,20 +101,38 @@ async function answered(who: string, pool: Pool, call: () => PromiseLike<unknown
 /** Values pass through, threads are real and as many as asked for. */
 async function prove(who: string, pool: Pool, threads: number): Promise<{ threads: number }> {
   const sample = { text: 'päyload', list: [1, 2.5, null, true], inner: { deep: ['x'] } }
-  checkAnswer({ contender: who, work: 'echo', got: pool.valueOf(await pool.call('echo', sample)), expected: sample })
+  checkAnswer({
+    contender: who,
+    work: 'echo',
+    got: pool.valueOf(await pool.call('echo', sample)),
+    expected: sample,
+  })
   // ~10 ms each, so that every thread gets its share even where the first would take all.
-  const asked = Array.from({ length: threads * 4 }, () => pool.call('stage', { turns: 5_000_000, payload: 1 }))
+  const asked = Array.from({ length: threads * 4 }, () =>
+    pool.call('stage', { turns: 5_000_000, payload: 1 }),
+  )
   await Promise.all(asked)
   const ids = new Set<unknown>()
   for (let turn = 0; turn < 50 && ids.size < threads; turn += 1) {
     const seen = await Promise.all(Array.from({ length: threads * 8 }, () => pool.call('thread', undefined)))
     for (const one of seen) ids.add(pool.valueOf(one))
   }
-  if (who !== 'direct') checkAnswer({ contender: who, work: 'thread (main thread did it)', got: ids.has(thread()), expected: false })
+  if (who !== 'direct')
+    checkAnswer({
+      contender: who,
+      work: 'thread (main thread did it)',
+      got: ids.has(thread()),
+      expected: false,
+    })
   return { threads: ids.size }
 }
 
-async function sequential(who: string, pool: Pool, form: Form, sliceMs: number): Promise<Jobs['sequential']['result']> {
+async function sequential(
+  who: string,
+  pool: Pool,
+  form: Form,
+  sliceMs: number,
+): Promise<Jobs['sequential']['result']> {
   const call = callOf(pool, form)
   let calls = 0
   let wrong = 0
@@ -136,7 +161,12 @@ async function oneByOne(who: string, pool: Pool, form: Form, calls: number): Pro
   return { ms, cpuUs: cpuSince(cpu) / calls }
 }
 
-async function allAtOnce(who: string, pool: Pool, form: Form, calls: number): Promise<Jobs['batch']['result']> {
+async function allAtOnce(
+  who: string,
+  pool: Pool,
+  form: Form,
+  calls: number,
+): Promise<Jobs['batch']['result']> {
   const call = callOf(pool, form)
   const promises = new Array<PromiseLike<unknown>>(calls)
   const cpu = process.cpuUsage()
@@ -150,7 +180,12 @@ async function allAtOnce(who: string, pool: Pool, form: Form, calls: number): Pr
   return { ms, cpuUs }
 }
 
-async function firstCalls(who: string, pool: Pool, form: Form, calls: number): Promise<Jobs['firsts']['result']> {
+async function firstCalls(
+  who: string,
+  pool: Pool,
+  form: Form,
+  calls: number,
+): Promise<Jobs['firsts']['result']> {
   const call = callOf(pool, form)
   const us: number[] = []
   for (let index = 0; index < calls; index += 1) {
@@ -162,7 +197,11 @@ async function firstCalls(who: string, pool: Pool, form: Form, calls: number): P
   return { us }
 }
 
-async function crcThere(who: string, pool: Pool, order: Jobs['crc']['order']): Promise<Jobs['crc']['result']> {
+async function crcThere(
+  who: string,
+  pool: Pool,
+  order: Jobs['crc']['order'],
+): Promise<Jobs['crc']['result']> {
   const input = { text: order.text, count: order.count }
   const cpu = process.cpuUsage()
   const start = performance.now()
@@ -191,8 +230,14 @@ async function crcSplit(who: string, pool: Pool, order: Jobs['crcSplit']['order'
   return { ms: performance.now() - start }
 }
 
-/** One worker's time while the main thread is as busy as it: both cores loaded, one of them not by a worker. */
-async function crcBesideMain(who: string, pool: Pool, order: Jobs['crcBesideMain']['order']): Promise<{ ms: number }> {
+/**
+ * One worker's time while the main thread is as busy as it: both cores loaded, one of them not by a worker.
+ */
+async function crcBesideMain(
+  who: string,
+  pool: Pool,
+  order: Jobs['crcBesideMain']['order'],
+): Promise<{ ms: number }> {
   const input = { text: order.text, count: order.count }
   // The worker times itself: the main thread is not there to see it end.
   const timing = pool.call('timedCrcMany', input)
@@ -217,7 +262,12 @@ function timed(work: string, run: () => number, expected: number): { ms: number 
   return { ms }
 }
 
-async function mixedThere(who: string, pool: Pool, rounds: number, expected: number): Promise<{ ms: number }> {
+async function mixedThere(
+  who: string,
+  pool: Pool,
+  rounds: number,
+  expected: number,
+): Promise<{ ms: number }> {
   const start = performance.now()
   const given = await pool.call('mixed', { rounds })
   const ms = performance.now() - start
@@ -227,7 +277,8 @@ async function mixedThere(who: string, pool: Pool, rounds: number, expected: num
 
 /** Resident memory of the process after every thread has worked; the caller compares thread counts. */
 async function memory(who: string, pool: Pool, calls: number): Promise<{ rssMb: number }> {
-  for (let turn = 0; turn < 3; turn += 1) await Promise.all(Array.from({ length: calls }, () => pool.call('mixed', { rounds: 2000 })))
+  for (let turn = 0; turn < 3; turn += 1)
+    await Promise.all(Array.from({ length: calls }, () => pool.call('mixed', { rounds: 2000 })))
   await answered(who, pool, pool.nothing)
   await new Promise((resolve) => setTimeout(resolve, 200)) // threads go to sleep
   return { rssMb: process.memoryUsage.rss() / 2 ** 20 }
@@ -276,7 +327,13 @@ async function hopThere(who: string, pool: Pool, order: HopOrder): Promise<Jobs[
 /** Records such as services pass on: 100 bytes of JSON each; nothing for 0 bytes. */
 function payloadOf(bytes: number): unknown {
   if (bytes === 0) return undefined
-  const record = (id: number): unknown => ({ id, name: `customer number ${id % 10}`, active: true, score: 12.75, tags: ['new', 'eu', 'b2b'] })
+  const record = (id: number): unknown => ({
+    id,
+    name: `customer number ${id % 10}`,
+    active: true,
+    score: 12.75,
+    tags: ['new', 'eu', 'b2b'],
+  })
   return Array.from({ length: Math.max(1, Math.round(bytes / 100)) }, (_, index) => record(index + 10_000))
 }
 

@@ -36,7 +36,10 @@ async function measured({ calls, bytes, spin }: PartsOrder): Promise<PartsResult
   const split: number[][] = []
   const plain: number[] = []
   for (let call = -calls; call < calls; call += 1) {
-    const times = await stamped(() => bench.execute(module, 'pass', [new Stamp(), payload, new Stamp()]), payload)
+    const times = await stamped(
+      () => bench.execute(module, 'pass', [new Stamp(), payload, new Stamp()]),
+      payload,
+    )
     const start = nowNs()
     const given = (await bench.execute(module, 'passPlain', [payload])).value
     const end = nowNs()
@@ -65,6 +68,15 @@ async function stamped(call: () => Promise<{ value: unknown }>, payload: unknown
   if ((passed.payload as { a: number }).a !== (payload as { a: number }).a) {
     checkAnswer({ contender: 'skein', work: 'pass', got: passed.payload, expected: payload })
   }
-  const moments = [startNs, savedNs, loadedNs, enteredNs, leftNs, passed.last.savedAtNs, passed.first.loadedAtNs, endNs]
+  const moments = [
+    startNs,
+    savedNs,
+    loadedNs,
+    enteredNs,
+    leftNs,
+    passed.last.savedAtNs,
+    passed.first.loadedAtNs,
+    endNs,
+  ]
   return moments.slice(1).map((moment, index) => moment - moments[index]!)
 }

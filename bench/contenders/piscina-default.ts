@@ -8,6 +8,7 @@ import { openPiscina } from './piscina.ts'
 
 export default {
   name: 'piscina-default',
+  package: 'piscina',
   settings: 'defaults, fixed threads',
   open: (settings) => openPiscina(settings, { tuned: false }),
 } satisfies Contender

@@ -8,6 +8,8 @@ import { openPiscina } from './piscina.ts'
 
 export default {
   name: 'piscina-no-atomics',
+  package: 'piscina',
   settings: 'as piscina, atomics disabled',
-  open: (settings) => openPiscina(settings, { concurrentTasksPerWorker: 16, atomics: 'disabled', tuned: true }),
+  open: (settings) =>
+    openPiscina(settings, { concurrentTasksPerWorker: 16, atomics: 'disabled', tuned: true }),
 } satisfies Contender

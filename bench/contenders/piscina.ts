@@ -1,8 +1,8 @@
 /**
  * piscina at its best settings for small tasks: 16 tasks in flight per thread, its fixed queue, no histogram.
  *
- * Threads are fixed so that none starts or ends inside a measurement. Atomics stay 'sync', its default, which is
- * its fastest; piscina-default.ts and piscina-no-atomics.ts show the other corners.
+ * Threads are fixed so that none starts or ends inside a measurement. Atomics stay 'sync', its default, which
+ * is its fastest; piscina-default.ts and piscina-no-atomics.ts show the other corners.
  */
 import { asItIs, type Contender, type Pool, type PoolSettings } from './contender.ts'
 
@@ -35,6 +35,7 @@ export async function openPiscina({ threads }: PoolSettings, corner: PiscinaCorn
 
 export default {
   name: 'piscina',
+  package: 'piscina',
   settings: 'concurrentTasksPerWorker 16, atomics sync, FixedQueue, recordTiming false, fixed threads',
   open: (settings) => openPiscina(settings, { concurrentTasksPerWorker: 16, atomics: 'sync', tuned: true }),
 } satisfies Contender

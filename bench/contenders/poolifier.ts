@@ -8,11 +8,15 @@ import { asItIs, type Contender, type Pool, type PoolSettings } from './contende
 
 async function open({ threads }: PoolSettings): Promise<Pool> {
   const { FixedThreadPool } = await import('poolifier')
-  const pool = new FixedThreadPool(threads, fileURLToPath(new URL('./poolifier-thread.js', import.meta.url)), {
-    enableEvents: false,
-    enableTasksQueue: false,
-    workerChoiceStrategy: 'ROUND_ROBIN',
-  })
+  const pool = new FixedThreadPool(
+    threads,
+    fileURLToPath(new URL('./poolifier-thread.js', import.meta.url)),
+    {
+      enableEvents: false,
+      enableTasksQueue: false,
+      workerChoiceStrategy: 'ROUND_ROBIN',
+    },
+  )
   return {
     nothing: () => pool.execute(undefined, 'nothing'),
     call: (name, input) => pool.execute(input, name),
@@ -21,4 +25,9 @@ async function open({ threads }: PoolSettings): Promise<Pool> {
   }
 }
 
-export default { name: 'poolifier', settings: 'FixedThreadPool, round robin, no events, no queue', open } satisfies Contender
+export default {
+  name: 'poolifier',
+  package: 'poolifier',
+  settings: 'FixedThreadPool, round robin, no events, no queue',
+  open,
+} satisfies Contender

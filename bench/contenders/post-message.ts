@@ -45,4 +45,8 @@ async function open({ threads }: PoolSettings): Promise<Pool> {
   }
 }
 
-export default { name: 'postMessage', settings: 'worker_threads, one message each way, threads in turn', open } satisfies Contender
+export default {
+  name: 'postMessage',
+  settings: 'worker_threads, one message each way, threads in turn',
+  open,
+} satisfies Contender

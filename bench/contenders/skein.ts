@@ -20,4 +20,9 @@ async function open({ threads, spin }: PoolSettings): Promise<Pool> {
   }
 }
 
-export default { name: 'skein', settings: 'fixed executor, tasksMax 200,000, all else default', open } satisfies Contender
+export default {
+  name: 'skein',
+  package: 'skein',
+  settings: 'fixed executor, tasksMax 200,000, all else default',
+  open,
+} satisfies Contender

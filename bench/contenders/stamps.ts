@@ -1,5 +1,6 @@
 /**
- * Stamps: values that write down when they are saved and when they are loaded, for splitting a call into parts.
+ * Stamps: values that write down when they are saved and when they are loaded, for splitting a call into
+ * parts.
  *
  * They use nothing but the transport's public `register`, so what they time is the way every value goes. All
  * times are of the one monotonic clock of the machine, the same in every thread.
@@ -11,7 +12,10 @@ export class Stamp {
   readonly savedAtNs: number
   readonly loadedAtNs: number
 
-  /** @param savedAtNs When the far side wrote it; 0 on the near side. @param loadedAtNs When this side read it. */
+  /**
+   * @param savedAtNs When the far side wrote it; 0 on the near side.
+   * @param loadedAtNs When this side read it.
+   */
   constructor(savedAtNs = 0, loadedAtNs = 0) {
     this.savedAtNs = savedAtNs
     this.loadedAtNs = loadedAtNs

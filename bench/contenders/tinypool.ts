@@ -23,4 +23,9 @@ async function open({ threads }: PoolSettings): Promise<Pool> {
   }
 }
 
-export default { name: 'tinypool', settings: 'concurrentTasksPerWorker 16, atomics, fixed threads', open } satisfies Contender
+export default {
+  name: 'tinypool',
+  package: 'tinypool',
+  settings: 'concurrentTasksPerWorker 16, atomics, fixed threads',
+  open,
+} satisfies Contender

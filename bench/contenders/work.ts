@@ -86,7 +86,10 @@ export function mixed({ rounds }: { readonly rounds: number }): number {
 }
 
 /** A stage of a pipeline: takes a payload, works for `turns`, gives the payload on. */
-export function stage({ turns, payload }: StageInput): { readonly answer: number; readonly payload: unknown } {
+export function stage({ turns, payload }: StageInput): {
+  readonly answer: number
+  readonly payload: unknown
+} {
   return { answer: churn(turns), payload }
 }
 

@@ -22,4 +22,9 @@ async function open({ threads }: PoolSettings): Promise<Pool> {
   }
 }
 
-export default { name: 'workerpool', settings: 'threads, minWorkers = maxWorkers', open } satisfies Contender
+export default {
+  name: 'workerpool',
+  package: 'workerpool',
+  settings: 'threads, minWorkers = maxWorkers',
+  open,
+} satisfies Contender

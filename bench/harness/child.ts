@@ -1,8 +1,8 @@
 /**
  * The bench's end of one contender's process.
  *
- * Contenders live in processes of their own and are ordered to run slices in turn, so rounds interleave without
- * one contender's threads, heap or compiled code standing in another's way.
+ * Contenders live in processes of their own and are ordered to run slices in turn, so rounds interleave
+ * without one contender's threads, heap or compiled code standing in another's way.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,6 +11,9 @@ import type { Jobs } from '../contenders/jobs.ts'
 import type { Condition } from './conditions.ts'
 import { BenchError, type BenchCodes } from './errors.ts'
 import { DIST_FOLDER } from './place.ts'
+
+/** A job that takes longer hangs: its process is killed, and the contender is left out, by name. */
+const JOB_MS_MAX = 90_000
 
 /** A running contender. */
 export class Child {
@@ -21,9 +24,16 @@ export class Child {
   /** Start the process of `contender` under `condition`; it is ready for orders at once. */
   constructor(contender: string, condition: Condition) {
     this.contender = contender
-    const [command, ...words] = [...condition.prefix, process.execPath, `${DIST_FOLDER}/contenders/host.js`, contender]
+    const [command, ...words] = [
+      ...condition.prefix,
+      process.execPath,
+      `${DIST_FOLDER}/contenders/host.js`,
+      contender,
+    ]
     this.#process = spawn(command!, words, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
-    this.#process.stderr!.setEncoding('utf8').on('data', (text: string) => (this.#words = (this.#words + text).slice(-4000)))
+    this.#process
+      .stderr!.setEncoding('utf8')
+      .on('data', (text: string) => (this.#words = (this.#words + text).slice(-4000)))
   }
 
   /**
@@ -31,8 +41,9 @@ export class Child {
    * @throws {BenchError} `WRONG_ANSWER` from the job, `CONTENDER_DIED` when the process failed or ended.
    */
   async do<Name extends keyof Jobs>(job: Name, order: Jobs[Name]['order']): Promise<Jobs[Name]['result']> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) throw this.#died(this.#words)
     const outcome = this.#outcome()
-    this.#process.send({ job, order } satisfies Order)
+    this.#process.send({ job, order } satisfies Order, () => {}) // a failure to send shows as the exit
     const arrived = await outcome
     if ('result' in arrived) return arrived.result as Jobs[Name]['result']
     if (arrived.code === undefined) throw this.#died(arrived.text)
@@ -52,11 +63,14 @@ export class Child {
   #outcome(): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const child = this.#process
+      const late = setTimeout(() => this.#process.kill('SIGKILL'), JOB_MS_MAX)
       const onExit = (code: number | null, signal: string | null): void => {
+        clearTimeout(late)
         child.off('message', onMessage)
         reject(this.#died(`exit ${code ?? signal}\n${this.#words}`))
       }
       const onMessage = (message: unknown): void => {
+        clearTimeout(late)
         child.off('exit', onExit)
         resolve(message as Outcome)
       }
@@ -91,7 +105,10 @@ export async function withChildren<Result>(
         opened.push(child)
       } catch (error) {
         if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
-        setting.skip(`${contender}, ${setting.condition.name}`, error.message.split('\n').slice(0, 3).join(' '))
+        setting.skip(
+          `${contender}, ${setting.condition.name}`,
+          error.message.split('\n').slice(0, 3).join(' '),
+        )
       }
     }
     return await body(opened)

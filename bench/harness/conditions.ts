@@ -1,7 +1,8 @@
 /**
  * The conditions a figure can be measured under, each by its name.
  *
- * A wake-up of a sleeping core costs more than everything else in a call here, so no figure stands without one.
+ * A wake-up of a sleeping core costs more than everything else in a call here, so no figure stands without
+ * one.
  */
 import { spawnSync } from 'node:child_process'
 import os from 'node:os'

@@ -6,7 +6,12 @@
 
 /** Each code of the bench and the facts its sentence is made of. */
 export interface BenchCodes {
-  readonly WRONG_ANSWER: { readonly contender: string; readonly work: string; readonly got: string; readonly expected: string }
+  readonly WRONG_ANSWER: {
+    readonly contender: string
+    readonly work: string
+    readonly got: string
+    readonly expected: string
+  }
   readonly UNKNOWN_TABLE: { readonly name: string; readonly known: string }
   readonly UNKNOWN_PARAMETER: { readonly name: string; readonly table: string; readonly known: string }
   readonly BAD_PARAMETER: { readonly name: string; readonly received: string; readonly expected: string }
@@ -17,9 +22,11 @@ export interface BenchCodes {
 
 const SENTENCES: { readonly [Code in keyof BenchCodes]: (facts: BenchCodes[Code]) => string } = {
   WRONG_ANSWER: ({ contender, work, got, expected }) =>
-    `refused: ${contender} answered ${work} with ${got} instead of ${expected}; nothing is reported or recorded`,
+    `refused: ${contender} answered ${work} with ${got} instead of ${expected}; nothing is ` +
+    `reported or recorded`,
   UNKNOWN_TABLE: ({ name, known }) => `no table is called ${name}; there are: ${known}`,
-  UNKNOWN_PARAMETER: ({ name, table, known }) => `table ${table} has no parameter --${name}; it has: ${known}`,
+  UNKNOWN_PARAMETER: ({ name, table, known }) =>
+    `table ${table} has no parameter --${name}; it has: ${known}`,
   BAD_PARAMETER: ({ name, received, expected }) => `--${name} must be ${expected}; received ${received}`,
   BAD_RECORD: ({ path, why }) => `${path} is not a record: ${why}`,
   NO_RECORD: ({ what, folder }) => `no record matches ${what} in ${folder}`,
@@ -44,7 +51,12 @@ export class BenchError<Code extends keyof BenchCodes = keyof BenchCodes> extend
  * Compare an answer of a contender with the known one.
  * @throws {BenchError} `WRONG_ANSWER` when they differ; the bench then reports nothing.
  */
-export function checkAnswer(facts: { contender: string; work: string; got: unknown; expected: unknown }): void {
+export function checkAnswer(facts: {
+  contender: string
+  work: string
+  got: unknown
+  expected: unknown
+}): void {
   const got = shownAnswer(facts.got)
   const expected = shownAnswer(facts.expected)
   if (got !== expected) throw new BenchError('WRONG_ANSWER', { ...facts, got, expected })

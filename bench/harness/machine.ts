@@ -51,8 +51,10 @@ export function readMachine(): Machine {
 export function machineLines(machine: Machine): string[] {
   const packages = Object.entries(machine.packages).map(([name, version]) => `${name} ${version}`)
   return [
-    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, ${machine.virtual}, governor ${machine.governor}`,
-    `${machine.kernel} · Node ${machine.node} (V8 ${machine.v8}, libuv ${machine.uv}) · load before ${machine.loadBefore}`,
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, ${machine.virtual}, ` +
+      `governor ${machine.governor}`,
+    `${machine.kernel} · Node ${machine.node} (V8 ${machine.v8}, libuv ${machine.uv}) · load ` +
+      `before ${machine.loadBefore}`,
     `skein ${machine.skein} at ${machine.commit} · ${packages.join(', ')}`,
   ]
 }
@@ -77,7 +79,11 @@ function commit(): string {
 
 function git(...words: string[]): string {
   try {
-    return execFileSync('git', words, { cwd: PACKAGE_FOLDER, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+    return execFileSync('git', words, {
+      cwd: PACKAGE_FOLDER,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim()
   } catch {
     return '' // not a checkout, or no git: the block says unknown
   }

@@ -11,12 +11,19 @@ import type { Row, Verdict } from './table.ts'
 export function recordLines(record: BenchRecord): string[] {
   const sections = [...new Set(record.rows.map((row) => row.section))]
   return [
-    `${record.table} · ${record.startedAt} · ${record.seconds.toFixed(0)} s${record.quick ? ' · QUICK: not for claims' : ''}`,
+    `${record.table} · ${record.startedAt} · ${record.seconds.toFixed(0)} ` +
+      `s${record.quick ? ' · QUICK: not for claims' : ''}`,
     ...machineLines(record.machine).map((line) => `  ${line}`),
+    ...(isBusy(record) ? ['BUSY MACHINE: others were at work when this began; not for claims'] : []),
     ...sections.flatMap((section) => sectionLines(record, section)),
     ...verdictLines(record.verdicts),
     ...record.skipped.map(({ what, why }) => `left out: ${what}: ${why}`),
   ]
+}
+
+/** Whether others were at work when the run began: its figures are then no measurement of anything. */
+export function isBusy({ machine }: BenchRecord): boolean {
+  return machine.loadBefore > machine.cores * 0.5
 }
 
 /** Lines of a comparison, changed rows only unless `all`. */
@@ -30,7 +37,10 @@ export function changeLines(changes: readonly Change[], all = false): string[] {
     judgement,
   ])
   const same = changes.length - changes.filter((change) => change.judgement !== 'same').length
-  return [...aligned([['row', 'before', 'after', 'after/before', ''], ...cells]), `${same} of ${changes.length} rows same`]
+  return [
+    ...aligned([['row', 'before', 'after', 'after/before', ''], ...cells]),
+    `${same} of ${changes.length} rows same`,
+  ]
 }
 
 /** Verdicts as lines: holds, FAILS or not measured. */
@@ -53,13 +63,21 @@ export function figure(value: number): string {
   return String(Number(value.toPrecision(3)))
 }
 
-/** Rows of cells as lines with columns of equal width; a cell that looks like a number is put to the right. */
+/**
+ * Rows of cells as lines with columns of equal width; a cell that looks like a number is put to the right.
+ */
 export function aligned(cells: readonly (readonly string[])[]): string[] {
   const columns = Math.max(0, ...cells.map((row) => row.length))
-  const widths = Array.from({ length: columns }, (_, at) => Math.max(...cells.map((row) => (row[at] ?? '').length)))
+  const widths = Array.from({ length: columns }, (_, at) =>
+    Math.max(...cells.map((row) => (row[at] ?? '').length)),
+  )
   return cells.map((row) =>
     row
-      .map((cell, at) => (/^([\d.,]+|–|\d[\d.,]* to [\d.,]+|× [\d.,]+)$/.test(cell) ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!)))
+      .map((cell, at) =>
+        /^([\d.,]+|–|\d[\d.,]* to [\d.,]+|× [\d.,]+)$/.test(cell)
+          ? cell.padStart(widths[at]!)
+          : cell.padEnd(widths[at]!),
+      )
       .join('  ')
       .trimEnd(),
   )
@@ -73,7 +91,18 @@ function sectionLines(record: BenchRecord, section: string): string[] {
 
 function rowLines(rows: readonly Row[]): string[] {
   const withCpu = rows.some((row) => row.cpuUs !== undefined)
-  const head = ['', 'contender', 'condition', 'threads', 'median', '[low–high]', 'unit', 'n', withCpu ? 'CPU µs/task' : '', 'ratio']
+  const head = [
+    '',
+    'contender',
+    'condition',
+    'threads',
+    'median',
+    '[low–high]',
+    'unit',
+    'n',
+    withCpu ? 'CPU µs/task' : '',
+    'ratio',
+  ]
   const cells = rows.map((row) => [
     row.row,
     row.contender,
@@ -84,7 +113,9 @@ function rowLines(rows: readonly Row[]): string[] {
     row.unit,
     String(row.samples),
     row.cpuUs === undefined ? '' : figure(row.cpuUs),
-    [row.ratio === undefined ? '' : `${row.ratio.median.toFixed(2)} × ${row.ratio.to}`, row.note ?? ''].filter(Boolean).join(' · '),
+    [row.ratio === undefined ? '' : `${row.ratio.median.toFixed(2)} × ${row.ratio.to}`, row.note ?? '']
+      .filter(Boolean)
+      .join(' · '),
   ])
   return aligned([head, ...cells]).map((line) => `  ${line}`)
 }

@@ -41,7 +41,8 @@ export interface Change {
 /** Name of a record's file: date and time, table, Node's major version. */
 export function recordName(record: BenchRecord): string {
   const stamp = record.startedAt.slice(0, 19).replace(/:/g, '')
-  return `${stamp}-${record.table}-node${record.machine.node.slice(1).split('.')[0]}${record.quick ? '-quick' : ''}.json`
+  const node = `node${record.machine.node.slice(1).split('.')[0]}`
+  return `${stamp}-${record.table}-${node}${record.quick ? '-quick' : ''}.json`
 }
 
 /** Write a record into `folder`; returns its path. */
@@ -76,8 +77,14 @@ export function listRecords(table: string, folder = RECORDS_FOLDER): string[] {
 }
 
 /** The newest record of `table`, a full one before any quick one, of Node `major` when given. */
-export function newestRecord(table: string, major?: string, folder = RECORDS_FOLDER): BenchRecord | undefined {
-  const ofNode = listRecords(table, folder).filter((path) => major === undefined || path.includes(`-node${major}`))
+export function newestRecord(
+  table: string,
+  major?: string,
+  folder = RECORDS_FOLDER,
+): BenchRecord | undefined {
+  const ofNode = listRecords(table, folder).filter(
+    (path) => major === undefined || path.includes(`-node${major}`),
+  )
   const path = ofNode.findLast((one) => !one.includes('-quick')) ?? ofNode.at(-1)
   return path === undefined ? undefined : readRecord(path)
 }

@@ -81,7 +81,11 @@ export interface RowShape {
   readonly note?: string
 }
 
-function ratioOf(to: string, samples: readonly number[], other: readonly number[]): NonNullable<Row['ratio']> {
+function ratioOf(
+  to: string,
+  samples: readonly number[],
+  other: readonly number[],
+): NonNullable<Row['ratio']> {
   const { median, low, high } = ratioSummary(samples, other)
   return { to, median, low, high }
 }

@@ -8,6 +8,9 @@ import { readMachine } from './machine.ts'
 import type { BenchRecord } from './record.ts'
 import type { Context, Parameter, Table } from './table.ts'
 
+/** When quick runs stop to begin things, from the start of the process: a quick report ends within 90 s. */
+const QUICK_MS = 70_000
+
 /** What was typed after the table's name. */
 export interface Words {
   readonly quick: boolean
@@ -16,7 +19,8 @@ export interface Words {
 
 /**
  * Run `table` and gather everything that belongs into its record.
- * @throws {BenchError} `WRONG_ANSWER` when a contender's answer is not the known one; parameter codes as in {@link parameters}.
+ * @throws {BenchError} `WRONG_ANSWER` when a contender's answer is not the known one; parameter codes as in
+ *   {@link parameters}.
  */
 export async function runTable(table: Table, words: Words, say: Context['say']): Promise<BenchRecord> {
   const values = parameters(table, words)
@@ -28,14 +32,24 @@ export async function runTable(table: Table, words: Words, say: Context['say']):
     text: (name) => values[name] as string,
     flag: (name) => values[name] as boolean,
     quick: words.quick,
+    isLate: () => words.quick && performance.now() > QUICK_MS,
     say,
     skip: (what, why) => skipped.push({ what, why }),
   }
   const rows = await table.run(context)
   const seconds = (Date.now() - startedAt.getTime()) / 1000
   return {
-    format: 1, table: table.name, startedAt: startedAt.toISOString(), seconds, quick: words.quick, parameters: values,
-    definitions: table.definitions, machine, skipped, rows, verdicts: table.verdicts?.(rows) ?? [],
+    format: 1,
+    table: table.name,
+    startedAt: startedAt.toISOString(),
+    seconds,
+    quick: words.quick,
+    parameters: values,
+    definitions: table.definitions,
+    machine,
+    skipped,
+    rows,
+    verdicts: table.verdicts?.(rows) ?? [],
   }
 }
 
@@ -43,26 +57,40 @@ export async function runTable(table: Table, words: Words, say: Context['say']):
  * Complete values of a table's parameters.
  * @throws {BenchError} `UNKNOWN_PARAMETER` or `BAD_PARAMETER`, naming what was received.
  */
-export function parameters(table: Table, { quick, values }: Words): Record<string, number | string | boolean> {
+export function parameters(
+  table: Table,
+  { quick, values }: Words,
+): Record<string, number | string | boolean> {
   const unknown = Object.keys(values).find((name) => table.parameters[name] === undefined)
   if (unknown !== undefined) {
-    const known = Object.keys(table.parameters).map((name) => `--${name}`).join(' ')
+    const known = Object.keys(table.parameters)
+      .map((name) => `--${name}`)
+      .join(' ')
     throw new BenchError('UNKNOWN_PARAMETER', { name: unknown, table: table.name, known })
   }
   return Object.fromEntries(
-    Object.entries(table.parameters).map(([name, parameter]) => [name, valueOf(name, parameter, { given: values[name], quick })]),
+    Object.entries(table.parameters).map(([name, parameter]) => [
+      name,
+      valueOf(name, parameter, { given: values[name], quick }),
+    ]),
   )
 }
 
-function valueOf(name: string, parameter: Parameter, { given, quick }: { given: string | true | undefined; quick: boolean }): number | string | boolean {
+function valueOf(
+  name: string,
+  parameter: Parameter,
+  { given, quick }: { given: string | true | undefined; quick: boolean },
+): number | string | boolean {
   if (given === undefined) return quick ? (parameter.quick ?? parameter.value) : parameter.value
   if (typeof parameter.value === 'boolean') {
     if (given === true) return true
     throw new BenchError('BAD_PARAMETER', { name, received: given, expected: 'alone, without a value' })
   }
-  if (given === true) throw new BenchError('BAD_PARAMETER', { name, received: 'nothing', expected: 'followed by a value' })
+  if (given === true)
+    throw new BenchError('BAD_PARAMETER', { name, received: 'nothing', expected: 'followed by a value' })
   if (typeof parameter.value === 'string') return given
   const number = Number(given.replace(/_/g, ''))
-  if (!(number > 0)) throw new BenchError('BAD_PARAMETER', { name, received: given, expected: 'a number above 0' })
+  if (!(number > 0))
+    throw new BenchError('BAD_PARAMETER', { name, received: given, expected: 'a number above 0' })
   return number
 }

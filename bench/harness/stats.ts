@@ -1,8 +1,8 @@
 /**
  * Medians and their intervals, without assuming any distribution.
  *
- * A machine with shared cores has outliers on one side only, so means and standard deviations say nothing here:
- * everything is order statistics.
+ * A machine with shared cores has outliers on one side only, so means and standard deviations say nothing
+ * here: everything is order statistics.
  */
 
 /** A median with the interval that holds it. */
@@ -30,7 +30,12 @@ export function summary(samples: readonly number[]): Summary {
   const count = sorted.length
   if (count === 0) return { median: NaN, low: NaN, high: NaN, samples: 0 }
   const rank = intervalRank(count)
-  return { median: quantile(sorted, 0.5), low: sorted[rank]!, high: sorted[count - 1 - rank]!, samples: count }
+  return {
+    median: quantile(sorted, 0.5),
+    low: sorted[rank]!,
+    high: sorted[count - 1 - rank]!,
+    samples: count,
+  }
 }
 
 /** Summary of a[i] / b[i]: rounds are paired, so drift of the machine cancels. */

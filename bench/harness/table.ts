@@ -1,8 +1,9 @@
 /**
  * What a table of the bench is: a name, its definitions, its parameters and a run that yields rows.
  *
- * A row is one figure of one contender under one named condition; rows are flat so that records compare by key.
- * Every file bench/tables/<name>.ts default-exports one Table and is found by that: there is no list to edit.
+ * A row is one figure of one contender under one named condition; rows are flat so that records compare by
+ * key. Every file bench/tables/<name>.ts default-exports one Table and is found by that: there is no list to
+ * edit.
  */
 
 /** Which way a figure is good. */
@@ -31,7 +32,12 @@ export interface Row {
   /** CPU of the whole process per task, microseconds. */
   readonly cpuUs?: number
   /** This figure against another contender's of the same round, median of the paired quotients. */
-  readonly ratio?: { readonly to: string; readonly median: number; readonly low: number; readonly high: number }
+  readonly ratio?: {
+    readonly to: string
+    readonly median: number
+    readonly low: number
+    readonly high: number
+  }
   /** Id of the cell in bench/seeds/*.json which this figure answers. */
   readonly seed?: string
   readonly note?: string
@@ -63,6 +69,8 @@ export interface Context {
   readonly flag: (name: string) => boolean
   /** Short run: for the look of it, not for the record of a claim. */
   readonly quick: boolean
+  /** Whether a quick run has used up its time; what is left is then skipped, loudly. Never in a full run. */
+  readonly isLate: () => boolean
   /** Say what goes on, on standard error. */
   readonly say: (line: string) => void
   /** Leave something out, loudly: it stands under the table and in the record. */

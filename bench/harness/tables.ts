@@ -10,12 +10,16 @@ import type { Table } from './table.ts'
 
 /** Names of all tables. */
 export function tableNames(): string[] {
-  return readdirSync(`${DIST_FOLDER}/tables`).filter((name) => name.endsWith('.js')).map((name) => name.slice(0, -3)).sort()
+  return readdirSync(`${DIST_FOLDER}/tables`)
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => name.slice(0, -3))
+    .sort()
 }
 
 /** Load one table. @throws {BenchError} `UNKNOWN_TABLE` when there is no such file. */
 export async function loadTable(name: string): Promise<Table> {
-  if (!tableNames().includes(name)) throw new BenchError('UNKNOWN_TABLE', { name, known: tableNames().join(', ') })
+  if (!tableNames().includes(name))
+    throw new BenchError('UNKNOWN_TABLE', { name, known: tableNames().join(', ') })
   const { default: table } = (await import(`${DIST_FOLDER}/tables/${name}.js`)) as { default: Table }
   return table
 }

@@ -2,8 +2,8 @@
  * Timing of one function in this process: mitata's measured loop, told to do only what the table says.
  *
  * mitata was taken before tinybench because its loop is generated for each function (no shared call site that
- * other contenders could make megamorphic) and unrolls calls shorter than the clock. It is loaded on first use,
- * so that everything that does not measure works without the competitors installed.
+ * other contenders could make megamorphic) and unrolls calls shorter than the clock. It is loaded on first
+ * use, so that everything that does not measure works without the competitors installed.
  */
 interface MitataStats {
   readonly samples: readonly number[]

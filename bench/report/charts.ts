@@ -25,7 +25,11 @@ export function seedCharts(report: Report): Chart[] {
 
 /** Plots of what was measured. */
 export function recordCharts(records: readonly BenchRecord[]): Chart[] {
-  return records.flatMap((record) => [...sequentialCharts(record), ...sectionCharts(record), ...lineCharts(record)])
+  return records.flatMap((record) => [
+    ...sequentialCharts(record),
+    ...sectionCharts(record),
+    ...lineCharts(record),
+  ])
 }
 
 function chartOf(table: FilledTable): Chart | undefined {
@@ -37,54 +41,114 @@ function chartOf(table: FilledTable): Chart | undefined {
     { name: `${table.rival} here`, values: cells.map((cell) => cell.rival?.value ?? null) },
     { name: 'Skein', values: cells.map((cell) => cell.skein?.median ?? null) },
   ].filter(({ values }) => values.some((value) => value !== null))
-  const title = cells[0]!.column === 'throughput' || cells[0]!.column === 'time' ? table.title : `${table.title}: ${cells[0]!.column}`
-  return { id: table.id, title, kind: 'bar', unit: cells[0]!.unit, labels: table.rows.map((row) => row.label), logarithmic: true, series }
+  const title =
+    cells[0]!.column === 'throughput' || cells[0]!.column === 'time'
+      ? table.title
+      : `${table.title}: ${cells[0]!.column}`
+  return {
+    id: table.id,
+    title,
+    kind: 'bar',
+    unit: cells[0]!.unit,
+    labels: table.rows.map((row) => row.label),
+    logarithmic: true,
+    series,
+  }
 }
 
 /** Ratios say most where a table has them; else its first column that is a result. */
 function shownColumn(table: FilledTable): number {
   const columns = table.rows[0]!.cells
   const ratio = columns.findIndex((cell) => cell.unit === '×')
-  return ratio >= 0 ? ratio : Math.max(0, columns.findIndex((cell) => cell.unit !== ''))
+  return ratio >= 0
+    ? ratio
+    : Math.max(
+        0,
+        columns.findIndex((cell) => cell.unit !== ''),
+      )
 }
 
 function sequentialCharts(record: BenchRecord): Chart[] {
   const rows = record.rows.filter((row) => row.section === 'sequential')
-  return ['p50', 'p99'].flatMap((line) => grouped(record, rows.filter((row) => row.row === line), { title: `One call after the other, ${line}`, by: 'condition' }) ?? [])
+  return ['p50', 'p99'].flatMap(
+    (line) =>
+      grouped(
+        record,
+        rows.filter((row) => row.row === line),
+        { title: `One call after the other, ${line}`, by: 'condition' },
+      ) ?? [],
+  )
 }
 
 function sectionCharts(record: BenchRecord): Chart[] {
   const each = record.rows.filter((row) => row.section === 'batch' && row.unit === 'µs')
   const memory = record.rows.filter((row) => row.section === 'memory')
   const parts = record.rows.filter((row) => row.section === 'parts' && row.unit === 'µs')
-  const cpu = record.rows.filter((row) => row.section === 'sequential' && row.row === 'p50' && row.cpuUs !== undefined)
+  const cpu = record.rows.filter(
+    (row) => row.section === 'sequential' && row.row === 'p50' && row.cpuUs !== undefined,
+  )
   return [
     grouped(record, each, { title: 'Many calls at once, each', by: 'threads' }),
-    grouped(record, cpu.map((row) => ({ ...row, median: row.cpuUs!, unit: 'CPU µs per call' })), { title: 'CPU of one call', by: 'condition' }),
-    grouped(record, parts.map((row) => ({ ...row, contender: row.row })), { title: 'One call in its parts', by: 'condition' }),
+    grouped(
+      record,
+      cpu.map((row) => ({ ...row, median: row.cpuUs!, unit: 'CPU µs per call' })),
+      { title: 'CPU of one call', by: 'condition' },
+    ),
+    grouped(
+      record,
+      parts.map((row) => ({ ...row, contender: row.row })),
+      { title: 'One call in its parts', by: 'condition' },
+    ),
     grouped(record, memory, { title: 'Memory of a worker', by: 'condition' }),
   ].flatMap((chart) => chart ?? [])
 }
 
 /** Bars by contender, one series for each value of `by`. */
-function grouped(record: BenchRecord, rows: readonly Row[], shape: { title: string; by: 'condition' | 'threads' }): Chart | undefined {
+function grouped(
+  record: BenchRecord,
+  rows: readonly Row[],
+  shape: { title: string; by: 'condition' | 'threads' },
+): Chart | undefined {
   if (rows.length === 0) return undefined
   const labels = [...new Set(rows.map((row) => row.contender))]
-  const groups = [...new Set(rows.map((row) => (row.threads === 0 ? undefined : row[shape.by])).filter((group) => group !== undefined))]
+  const groups = [
+    ...new Set(
+      rows
+        .map((row) => (row.threads === 0 ? undefined : row[shape.by]))
+        .filter((group) => group !== undefined),
+    ),
+  ]
   const series = groups.map((group) => ({
     name: shape.by === 'threads' ? `${group} worker${group === 1 ? '' : 's'}` : String(group),
-    values: labels.map((contender) => rows.find((row) => row.contender === contender && row[shape.by] === group)?.median ?? null),
+    values: labels.map(
+      (contender) =>
+        rows.find((row) => row.contender === contender && row[shape.by] === group)?.median ?? null,
+    ),
   }))
-  return { id: `${record.table}/${shape.title}`, title: shape.title, kind: 'bar', unit: rows[0]!.unit, labels, logarithmic: true, series }
+  return {
+    id: `${record.table}/${shape.title}`,
+    title: shape.title,
+    kind: 'bar',
+    unit: rows[0]!.unit,
+    labels,
+    logarithmic: true,
+    series,
+  }
 }
 
 function lineCharts(record: BenchRecord): Chart[] {
   const firsts = record.rows.filter((row) => row.section === 'first calls' && row.row.startsWith('call '))
   const labels = [...new Set(firsts.map((row) => row.row))]
   const contenders = [...new Set(firsts.map((row) => row.contender))]
-  const values = (contender: string): (number | null)[] => labels.map((row) => findRow(firsts, { row, contender })?.median ?? null)
+  const values = (contender: string): (number | null)[] =>
+    labels.map((row) => findRow(firsts, { row, contender })?.median ?? null)
   const chart: Chart = {
-    id: `${record.table}/first`, title: 'The first twenty calls of a fresh process', kind: 'line', unit: 'µs', labels, logarithmic: true,
+    id: `${record.table}/first`,
+    title: 'The first twenty calls of a fresh process',
+    kind: 'line',
+    unit: 'µs',
+    labels,
+    logarithmic: true,
     series: contenders.map((name) => ({ name, values: values(name) })),
   }
   return [...(labels.length > 0 ? [chart] : []), ...hopCharts(record)]
@@ -102,5 +166,15 @@ function hopCharts(record: BenchRecord): Chart[] {
       return found === undefined || !Number.isFinite(found.median) ? null : found.median
     }),
   }))
-  return [{ id: 'hop', title: 'Work above which a hop pays, by payload', kind: 'line', unit: 'µs', labels, logarithmic: true, series }]
+  return [
+    {
+      id: 'hop',
+      title: 'Work above which a hop pays, by payload',
+      kind: 'line',
+      unit: 'µs',
+      labels,
+      logarithmic: true,
+      series,
+    },
+  ]
 }

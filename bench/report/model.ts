@@ -9,6 +9,7 @@ import { BENCH_FOLDER } from '../harness/place.ts'
 import type { BenchRecord } from '../harness/record.ts'
 import { tableNames } from '../harness/tables.ts'
 import type { Better, Row, Verdict } from '../harness/table.ts'
+import { type Anchor, type Anchors, readAnchors } from './anchors.ts'
 import { judgedClaims, type JudgedClaim } from './claims.ts'
 
 /** A column of a seed's table. */
@@ -35,16 +36,11 @@ export interface SeedTable {
   readonly rival: string
   readonly note?: string
   readonly columns: readonly Column[]
-  readonly rows: readonly { readonly key: string; readonly label: string; readonly cells: Readonly<Record<string, number>> }[]
-}
-
-/** What bench/anchors.json holds: the rivals as measured on a machine of the project's kind. */
-export interface Anchors {
-  readonly date: string
-  readonly machine: string
-  readonly who: Readonly<Record<string, string>>
-  readonly facts: Readonly<Record<string, number>>
-  readonly cells: Readonly<Record<string, { readonly value: number; readonly to?: number; readonly also?: string }>>
+  readonly rows: readonly {
+    readonly key: string
+    readonly label: string
+    readonly cells: Readonly<Record<string, number>>
+  }[]
 }
 
 /** One cell: the seed's figure, the rival's as measured here, Skein's. */
@@ -54,10 +50,12 @@ export interface Cell {
   readonly unit: string
   readonly better: Better
   readonly seed: number | undefined
-  readonly rival: { readonly value: number; readonly to?: number; readonly also?: string } | undefined
+  readonly rival: Anchor | undefined
   /** What to say without a figure of Skein. */
   readonly missing: 'not built' | 'not measured'
-  readonly skein: { readonly median: number; readonly low: number; readonly high: number; readonly quick: boolean } | undefined
+  readonly skein:
+    | { readonly median: number; readonly low: number; readonly high: number; readonly quick: boolean }
+    | undefined
 }
 
 /** A seed's table with the other two figures in every cell. */
@@ -73,17 +71,27 @@ export interface FilledTable {
 export interface Report {
   readonly madeAt: string
   readonly anchors: { readonly date: string; readonly machine: string }
-  readonly seeds: readonly { readonly title: string; readonly machine: string; readonly tables: readonly FilledTable[] }[]
+  readonly seeds: readonly {
+    readonly title: string
+    readonly machine: string
+    readonly tables: readonly FilledTable[]
+  }[]
   readonly claims: readonly JudgedClaim[]
-  readonly bars: readonly { readonly table: string; readonly quick: boolean; readonly verdicts: readonly Verdict[] }[]
+  readonly bars: readonly {
+    readonly table: string
+    readonly quick: boolean
+    readonly verdicts: readonly Verdict[]
+  }[]
   readonly records: readonly BenchRecord[]
 }
 
 /** Put the report together from records, the newest of each table. */
 export function makeReport(records: readonly BenchRecord[]): Report {
-  const anchors = readJson<Anchors>('anchors.json')
+  const anchors = readAnchors()
   const found = new Map<string, { row: Row; quick: boolean }>()
-  for (const record of records) for (const row of record.rows) if (row.seed !== undefined) found.set(row.seed, { row, quick: record.quick })
+  for (const record of records)
+    for (const row of record.rows)
+      if (row.seed !== undefined) found.set(row.seed, { row, quick: record.quick })
   return {
     madeAt: new Date().toISOString(),
     anchors: { date: anchors.date, machine: anchors.machine },
@@ -92,18 +100,29 @@ export function makeReport(records: readonly BenchRecord[]): Report {
       machine: seed.machine,
       tables: seed.tables.map((table) => filled(table, anchors, found)),
     })),
-    claims: judgedClaims(anchors, records.flatMap((record) => record.rows)),
-    bars: records.filter((record) => record.verdicts.length > 0).map(({ table, quick, verdicts }) => ({ table, quick, verdicts })),
+    claims: judgedClaims(
+      anchors,
+      records.flatMap((record) => record.rows),
+    ),
+    bars: records
+      .filter((record) => record.verdicts.length > 0)
+      .map(({ table, quick, verdicts }) => ({ table, quick, verdicts })),
     records,
   }
 }
 
 /** All seeds in their order. */
 export function readSeeds(): Seed[] {
-  return readdirSync(`${BENCH_FOLDER}/seeds`).sort().map((name) => readJson<Seed>(`seeds/${name}`))
+  return readdirSync(`${BENCH_FOLDER}/seeds`)
+    .sort()
+    .map((name) => readJson<Seed>(`seeds/${name}`))
 }
 
-function filled(table: SeedTable, anchors: Anchors, found: Map<string, { row: Row; quick: boolean }>): FilledTable {
+function filled(
+  table: SeedTable,
+  anchors: Anchors,
+  found: Map<string, { row: Row; quick: boolean }>,
+): FilledTable {
   const missing = tableNames().includes(table.bench) ? 'not measured' : 'not built'
   const sizes = table.columns.filter(({ unit }) => unit === 'bytes')
   const figures = table.columns.filter(({ unit }) => unit !== 'bytes')
@@ -112,13 +131,25 @@ function filled(table: SeedTable, anchors: Anchors, found: Map<string, { row: Ro
     cells: figures.map((column): Cell => {
       const id = `${table.id}/${key}/${column.id}`
       return {
-        id, column: column.label, unit: column.unit, better: column.better, missing,
-        seed: cells[column.id], rival: anchors.cells[id], skein: figureOf(found.get(id), column.unit),
+        id,
+        column: column.label,
+        unit: column.unit,
+        better: column.better,
+        missing,
+        seed: cells[column.id],
+        rival: anchors.cells[id],
+        skein: figureOf(found.get(id), column.unit),
       }
     }),
   }))
   const who = anchors.who[table.id]
-  return { id: table.id, title: table.title, rival: table.rival, note: [who && `${table.rival} here: ${who}.`, table.note].filter(Boolean).join(' '), rows }
+  return {
+    id: table.id,
+    title: table.title,
+    rival: table.rival,
+    note: [who && `${table.rival} here: ${who}.`, table.note].filter(Boolean).join(' '),
+    rows,
+  }
 }
 
 function figureOf(hit: { row: Row; quick: boolean } | undefined, unit: string): Cell['skein'] {
@@ -130,7 +161,7 @@ function figureOf(hit: { row: Row; quick: boolean } | undefined, unit: string): 
 
 /** Factor from one unit of time to another; 1 for all else. */
 function conversion(from: string, to: string): number {
-  const seconds: Readonly<Record<string, number>> = { ns: 1e-9, 'µs': 1e-6, ms: 1e-3, s: 1 }
+  const seconds: Readonly<Record<string, number>> = { ns: 1e-9, µs: 1e-6, ms: 1e-3, s: 1 }
   return seconds[from] !== undefined && seconds[to] !== undefined ? seconds[from] / seconds[to] : 1
 }
 

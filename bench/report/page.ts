@@ -1,110 +1,186 @@
 /**
  * The report as one HTML file: tables, claims, demands and plots, readable offline, on phones, in the dark.
  *
- * Chart.js and all data are inside the file; it fetches nothing.
+ * Chart.js and all data are inside the file; it fetches nothing. The frame with its style and script is
+ * page.html; this fills its gaps.
  */
 import { readFileSync } from 'node:fs'
 import { machineLines } from '../harness/machine.ts'
-import { figure } from '../harness/print.ts'
 import { BENCH_FOLDER } from '../harness/place.ts'
+import { figure } from '../harness/print.ts'
 import type { BenchRecord } from '../harness/record.ts'
-import type { Verdict } from '../harness/table.ts'
+import type { Row } from '../harness/table.ts'
 import { type Chart, recordCharts, seedCharts } from './charts.ts'
 import type { Judgement } from './claims.ts'
+import { badge, element, escaped, type Html, lines, note, row, scrolled } from './html.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
-import { rivalWord, skeinWord, verdictWord } from './text.ts'
+import { marks, rivalWord, skeinWord, verdictWord } from './text.ts'
+
+const QUICK = element('mark', {}, escaped('quick run: not for claims'))
+const CHART_JS = `${BENCH_FOLDER}/node_modules/chart.js/dist/chart.umd.min.js`
 
 /** The whole page. */
 export function reportPage(report: Report): string {
-  const charts = [...recordCharts(report.records), ...seedCharts(report)]
-  const ofRecords = recordCharts(report.records).map(canvas).join('')
-  const parts: Readonly<Record<string, string>> = {
+  const measured = recordCharts(report.records)
+  const ofSeeds = seedCharts(report)
+  const gaps: Readonly<Record<string, string>> = {
     made: escaped(report.madeAt.slice(0, 16).replace('T', ' ')),
     machines: machines(report),
     bars: report.bars.map(barTable).join(''),
-    plots: ofRecords === '' ? '' : `<section id="measured"><h2>Measured here</h2>${ofRecords}</section>`,
-    seeds: report.seeds.map((seed, index) => seedSection(seed, index, seedCharts(report))).join(''),
+    plots: element('section', { id: 'measured' }, heading('h2', 'Measured here'), measured.map(plot)),
+    seeds: report.seeds.map((seed, index) => seedSection(seed, index, ofSeeds)).join(''),
     claims: claimTable(report),
     records: report.records.map(recordSection).join(''),
-    data: JSON.stringify(charts).replace(/</g, '\\u003c'),
-    library: readFileSync(`${BENCH_FOLDER}/node_modules/chart.js/dist/chart.umd.min.js`, 'utf8').replace(/\/\/# sourceMappingURL.*/, ''),
+    data: JSON.stringify([...measured, ...ofSeeds]).replace(/</g, '\\u003c'),
+    library: readFileSync(CHART_JS, 'utf8').replace(/\/\/# sourceMappingURL.*/, ''),
   }
-  const template = readFileSync(`${BENCH_FOLDER}/report/page.html`, 'utf8')
-  return template.replace(/<!--(\w+)-->|\/\*(\w+)\*\//g, (whole, html?: string, script?: string) => parts[html ?? script ?? ''] ?? whole)
+  const frame = readFileSync(`${BENCH_FOLDER}/report/page.html`, 'utf8')
+  return frame.replace(
+    /<!--(\w+)-->|\/\*(\w+)\*\//g,
+    (gap, inHtml?: string, inScript?: string) => gaps[inHtml ?? inScript ?? ''] ?? gap,
+  )
 }
 
-/** Text as it may stand in HTML. */
-export function escaped(text: string): string {
-  const names: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-  return text.replace(/[&<>"']/g, (sign) => names[sign]!)
+function heading(level: 'h2' | 'h3', text: string, quick = false): Html {
+  return element(level, {}, escaped(text), ...(quick ? [escaped(' '), QUICK] : []))
 }
 
 function machines(report: Report): string {
-  const blocks = report.records.map(
-    (record) => `<p><b>${escaped(record.table)}</b> ${escaped(record.startedAt)}${record.quick ? ' <mark>quick</mark>' : ''}<br>${machineLines(record.machine).map(escaped).join('<br>')}</p>`,
+  const block = (name: string, texts: readonly string[]): Html =>
+    element('p', {}, element('b', {}, escaped(name)), escaped(' '), lines(texts))
+  const own = report.records.map((record) =>
+    block(record.table, [[record.startedAt, ...marks(record)].join(' · '), ...machineLines(record.machine)]),
   )
-  return `${blocks.join('')}<p><b>rivals</b> ${escaped(report.anchors.date)}<br>${escaped(report.anchors.machine)}</p>`
+  return [...own, block('rivals', [report.anchors.date, report.anchors.machine])].join('')
 }
 
-function barTable({ table, quick, verdicts }: { table: string; quick: boolean; verdicts: readonly Verdict[] }): string {
-  const rows = verdicts.map(
-    ({ bar, measured, holds }) => `<tr><td>${badge(holds, holds === undefined ? 'not measured' : holds ? 'holds' : 'fails')}</td><td>${escaped(bar)}</td><td>${escaped(measured)}</td></tr>`,
-  )
-  return `<h3>${escaped(table)}${quick ? ' <mark>quick run: not for claims</mark>' : ''}</h3>${scrolled(`<tbody>${rows.join('')}</tbody>`)}`
+function barTable({ table, quick, verdicts }: Report['bars'][number]): string {
+  const rows = verdicts.map(({ bar, measured, holds }) => {
+    const word = holds === undefined ? 'not measured' : holds ? 'holds' : 'fails'
+    const cells = [badge(holds, word), escaped(bar), escaped(measured)]
+    return element('tr', {}, ...cells.map((cell) => element('td', {}, cell)))
+  })
+  return heading('h3', table, quick) + scrolled('prose', element('tbody', {}, rows))
 }
 
 function seedSection(seed: Report['seeds'][number], index: number, charts: readonly Chart[]): string {
-  const tables = seed.tables.map((table) => {
+  const tables = seed.tables.flatMap((table) => {
     const chart = charts.find(({ id }) => id === table.id)
-    return `<h3>${escaped(table.title)}</h3>${table.note === '' ? '' : `<p class="note">${escaped(table.note)}</p>`}${chart === undefined ? '' : canvas(chart)}${seedTable(table)}`
+    const drawn = chart === undefined ? [] : [plot(chart)]
+    return [heading('h3', table.title), note(table.note), ...drawn, seedTable(table)]
   })
-  return `<section id="seed-${index}"><h2>${escaped(seed.title)}</h2><p class="note">${escaped(seed.machine)}</p>${tables.join('')}</section>`
+  return element('section', { id: `seed-${index}` }, heading('h2', seed.title), note(seed.machine), tables)
 }
 
-function seedTable(table: FilledTable): string {
+function seedTable(table: FilledTable): Html {
   const columns = table.rows[0]!.cells
-  const top = columns.map(({ column, unit }) => `<th colspan="3">${escaped(unit === '' || unit === '×' || column.includes(unit) ? column : `${column}, ${unit}`)}</th>`)
-  const below = columns.map(() => `<th>seed</th><th>${escaped(table.rival)}</th><th>Skein</th>`)
-  const rows = table.rows.map(({ label, cells }) => `<tr><th scope="row">${escaped(label)}</th>${cells.map(cellHtml).join('')}</tr>`)
-  return scrolled(`<thead><tr><th></th>${top.join('')}</tr><tr><th></th>${below.join('')}</tr></thead><tbody>${rows.join('')}</tbody>`)
+  const above = columns.map((cell) => element('th', { colspan: 3 }, escaped(columnTitle(cell))))
+  const below = columns.flatMap(() => ['seed', table.rival, 'Skein'])
+  const head = [element('tr', {}, element('th', {}), above), row(['', ...below], 'th')]
+  const rows = table.rows.map(({ label, cells }) =>
+    element('tr', {}, element('th', { scope: 'row' }, escaped(label)), cells.flatMap(threeCells)),
+  )
+  return scrolled('', element('thead', {}, head), element('tbody', {}, rows))
 }
 
-function cellHtml(cell: Cell): string {
+function columnTitle({ column, unit }: Cell): string {
+  return unit === '' || unit === '×' ? column : `${column}, ${unit}`
+}
+
+function threeCells(cell: Cell): Html[] {
   const { seed, rival, skein } = cell
-  const ahead = skein === undefined || seed === undefined ? '' : (cell.better === 'lower') === skein.median < seed ? ' ahead' : ' behind'
-  const title = skein === undefined ? '' : ` title="${figure(skein.low)}–${figure(skein.high)}"`
-  const also = rival?.also === undefined ? '' : ` title="${escaped(rival.also)}"`
-  return `<td>${seed === undefined ? '–' : figure(seed)}</td><td${also}>${escaped(rivalWord(cell))}</td><td class="own${skein === undefined ? ' none' : ahead}"${title}>${escaped(skeinWord(cell))}</td>`
+  const interval = skein === undefined ? '' : `${figure(skein.low)}–${figure(skein.high)}`
+  return [
+    element('td', {}, escaped(seed === undefined ? '–' : figure(seed))),
+    element('td', { title: rival?.also ?? '' }, escaped(rivalWord(cell))),
+    element('td', { class: `own ${standing(cell)}`, title: interval }, escaped(skeinWord(cell))),
+  ]
+}
+
+/** How Skein stands against the seed, as a class of the style. */
+function standing({ seed, skein, better }: Cell): string {
+  if (skein === undefined) return 'none'
+  if (seed === undefined) return ''
+  return (better === 'lower') === skein.median < seed ? 'ahead' : 'behind'
 }
 
 function claimTable({ claims }: Report): string {
-  const judgement = (one: Judgement): string => `<td>${badge(one.holds, verdictWord(one))} <span class="note">${one.evidence === 'not built' ? '' : escaped(one.evidence)}</span></td>`
-  const rows = claims.map(({ seed, claim, rival, skein }) => `<tr><td>${escaped(seed)}</td><td>${escaped(claim)}</td>${judgement(rival)}${judgement(skein)}</tr>`)
-  return scrolled(`<thead><tr><th>seed</th><th>claim</th><th>there, measured here</th><th>Skein</th></tr></thead><tbody>${rows.join('')}</tbody>`, 'prose')
+  const head = row(['seed', 'claim', 'there, measured here', 'Skein'], 'th')
+  const rows = claims.map(({ seed, claim, rival, skein }) =>
+    element(
+      'tr',
+      {},
+      element('td', {}, escaped(seed)),
+      element('td', {}, escaped(claim)),
+      element('td', {}, judgement(rival)),
+      element('td', {}, judgement(skein)),
+    ),
+  )
+  return scrolled('prose', element('thead', {}, head), element('tbody', {}, rows))
+}
+
+function judgement(one: Judgement): readonly Html[] {
+  const word = verdictWord(one)
+  const evidence = word === one.evidence ? '' : one.evidence
+  return [badge(one.holds, word), escaped(' '), element('span', { class: 'note' }, escaped(evidence))]
 }
 
 function recordSection(record: BenchRecord): string {
-  const sections = [...new Set(record.rows.map((row) => row.section))]
-  const tables = sections.map((section) => {
-    const rows = record.rows.filter((row) => row.section === section).map(
-      (row) => `<tr><td>${escaped(row.row)}</td><td>${escaped(row.contender)}</td><td>${escaped(row.condition)}</td><td>${row.threads}</td><td>${figure(row.median)}</td><td>${figure(row.low)}–${figure(row.high)}</td><td>${escaped(row.unit)}</td><td>${row.cpuUs === undefined ? '' : figure(row.cpuUs)}</td><td>${escaped(row.ratio === undefined ? (row.note ?? '') : `${row.ratio.median.toFixed(2)} × ${row.ratio.to}`)}</td></tr>`,
-    )
-    const head = '<thead><tr><th></th><th>contender</th><th>condition</th><th>threads</th><th>median</th><th>interval</th><th>unit</th><th>CPU µs</th><th></th></tr></thead>'
-    return `<details><summary>${escaped(record.table)}: ${escaped(section)}</summary><p class="note">${escaped(record.definitions[section] ?? '')}</p>${scrolled(`${head}<tbody>${rows.join('')}</tbody>`)}</details>`
-  })
-  const left = record.skipped.map(({ what, why }) => `<li>${escaped(what)}: ${escaped(why)}</li>`)
-  return `${tables.join('')}${left.length === 0 ? '' : `<p>Left out:</p><ul>${left.join('')}</ul>`}`
+  const sections = [...new Set(record.rows.map(({ section }) => section))]
+  const details = sections.map((section) =>
+    element(
+      'details',
+      {},
+      element('summary', {}, escaped(`${record.table}: ${section}`)),
+      note(record.definitions[section] ?? ''),
+      recordTable(record.rows.filter((one) => one.section === section)),
+    ),
+  )
+  const left = record.skipped.map(({ what, why }) => element('li', {}, escaped(`${what}: ${why}`)))
+  if (left.length === 0) return details.join('')
+  return details.join('') + element('p', {}, escaped('Left out:')) + element('ul', {}, left)
 }
 
-function badge(holds: boolean | undefined, word: string): string {
-  return `<span class="badge ${holds === undefined ? 'open' : holds ? 'yes' : 'no'}">${escaped(word)}</span>`
+const RECORD_HEAD = [
+  '',
+  'contender',
+  'condition',
+  'threads',
+  'median',
+  'interval',
+  'unit',
+  'CPU µs',
+  'ratio',
+  '',
+]
+
+function recordTable(rows: readonly Row[]): Html {
+  const body = rows.map((one) =>
+    row([
+      one.row,
+      one.contender,
+      one.condition,
+      String(one.threads),
+      figure(one.median),
+      `${figure(one.low)}–${figure(one.high)}`,
+      one.unit,
+      one.cpuUs === undefined ? '' : figure(one.cpuUs),
+      one.ratio === undefined ? '' : `${one.ratio.median.toFixed(2)} × ${one.ratio.to}`,
+      one.note ?? '',
+    ]),
+  )
+  return scrolled('', element('thead', {}, row(RECORD_HEAD, 'th')), element('tbody', {}, body))
 }
 
-function scrolled(table: string, kind = ''): string {
-  return `<div class="scroll"><table class="${kind}">${table}</table></div>`
-}
-
-function canvas(chart: Chart): string {
-  const height = chart.kind === 'line' ? 320 : 70 + chart.labels.length * (10 + 13 * chart.series.length)
-  return `<figure><figcaption>${escaped(chart.title)}, ${escaped(chart.unit)}${chart.logarithmic ? ' (logarithmic)' : ''}</figcaption><div class="plot" style="height:${height}px"><canvas data-chart="${escaped(chart.id)}" role="img" aria-label="${escaped(chart.title)}"></canvas></div></figure>`
+function plot(chart: Chart): Html {
+  const perBar = 10 + 13 * chart.series.length
+  const height = chart.kind === 'line' ? 320 : 70 + chart.labels.length * Math.max(perBar, 30)
+  const title = `${chart.title}, ${chart.unit}${chart.logarithmic ? ' (logarithmic)' : ''}`
+  const canvas = element('canvas', { 'data-chart': chart.id, role: 'img', 'aria-label': chart.title })
+  return element(
+    'figure',
+    {},
+    element('figcaption', {}, escaped(title)),
+    element('div', { class: 'plot', style: `height:${height}px` }, canvas),
+  )
 }

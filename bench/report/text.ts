@@ -4,7 +4,8 @@
  * Same content as the page, without the plots.
  */
 import { machineLines } from '../harness/machine.ts'
-import { aligned, figure, verdictLines } from '../harness/print.ts'
+import type { BenchRecord } from '../harness/record.ts'
+import { aligned, figure, isBusy, verdictLines } from '../harness/print.ts'
 import type { Judgement } from './claims.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
 
@@ -13,15 +14,31 @@ export function reportLines(report: Report): string[] {
   return [
     `Skein beside its rivals · ${report.madeAt}`,
     ...report.records.flatMap((record) => [
-      `record: ${record.table} · ${record.startedAt}${record.quick ? ' · quick' : ''}`,
+      [`record: ${record.table}`, record.startedAt, ...marks(record)].join(' · '),
       ...machineLines(record.machine).map((line) => `  ${line}`),
+      ...record.skipped.map(({ what, why }) => `  left out: ${what}: ${why}`),
     ]),
     `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,
-    ...report.seeds.flatMap(({ title, machine, tables }) => ['', `== ${title}`, `   ${machine}`, ...tables.flatMap(tableLines)]),
-    '', '== What the seeds say, as measured here',
+    ...report.seeds.flatMap(({ title, machine, tables }) => [
+      '',
+      `== ${title}`,
+      `   ${machine}`,
+      ...tables.flatMap(tableLines),
+    ]),
+    '',
+    '== What the seeds say, as measured here',
     ...claimLines(report),
-    ...report.bars.flatMap(({ table, quick, verdicts }) => ['', `== Demands on ${table}${quick ? ' (quick run: not for claims)' : ''}`, ...verdictLines(verdicts)]),
+    ...report.bars.flatMap(({ table, quick, verdicts }) => [
+      '',
+      `== Demands on ${table}${quick ? ' (quick run: not for claims)' : ''}`,
+      ...verdictLines(verdicts),
+    ]),
   ]
+}
+
+/** What keeps the figures of a record from being claims. */
+export function marks(record: BenchRecord): string[] {
+  return [...(record.quick ? ['quick'] : []), ...(isBusy(record) ? ['busy machine: not for claims'] : [])]
 }
 
 /** true, false or undecided. */
@@ -43,14 +60,34 @@ export function rivalWord({ rival }: Cell): string {
 
 function tableLines(table: FilledTable): string[] {
   const wide = table.rows[0]!.cells.length > 1
-  const head = ['', wide ? 'column' : '', 'seed', `${table.rival} here`, 'Skein here', 'unit', 'Skein / seed', '']
+  const head = [
+    '',
+    wide ? 'column' : '',
+    'seed',
+    `${table.rival} here`,
+    'Skein here',
+    'unit',
+    'Skein / seed',
+    '',
+  ]
   const cells = table.rows.flatMap(({ label, cells: columns }) =>
     columns.map((cell, index) => [
-      index === 0 ? label : '', wide ? cell.column : '', cell.seed === undefined ? '–' : figure(cell.seed), rivalWord(cell),
-      skeinWord(cell), cell.unit, quotientWord(cell), cell.rival?.also ?? '',
+      index === 0 ? label : '',
+      wide ? cell.column : '',
+      cell.seed === undefined ? '–' : figure(cell.seed),
+      rivalWord(cell),
+      skeinWord(cell),
+      cell.unit,
+      quotientWord(cell),
+      cell.rival?.also ?? '',
     ]),
   )
-  return ['', table.title, ...(table.note === '' ? [] : [`  ${table.note}`]), ...aligned([head, ...cells]).map((line) => `  ${line}`)]
+  return [
+    '',
+    table.title,
+    ...(table.note === '' ? [] : [`  ${table.note}`]),
+    ...aligned([head, ...cells]).map((line) => `  ${line}`),
+  ]
 }
 
 function quotientWord({ seed, skein }: Cell): string {

@@ -11,7 +11,14 @@ import { test } from 'node:test'
 import { jobsOf } from '../contenders/jobs.ts'
 import { checkAnswer } from '../harness/errors.ts'
 import { changeLines, recordLines } from '../harness/print.ts'
-import { compareRecords, findRecord, listRecords, newestRecord, readRecord, writeRecord } from '../harness/record.ts'
+import {
+  compareRecords,
+  findRecord,
+  listRecords,
+  newestRecord,
+  readRecord,
+  writeRecord,
+} from '../harness/record.ts'
 import { runTable, type Words } from '../harness/run-table.ts'
 import type { Row, Table } from '../harness/table.ts'
 
@@ -19,15 +26,31 @@ const TYPED: Words = { quick: false, values: {} }
 
 function row(median: number, traits: Partial<Row> = {}): Row {
   return {
-    section: 'one', row: 'p50', contender: 'skein', condition: 'one core', threads: 1, unit: 'µs', better: 'lower',
-    median, low: median * 0.99, high: median * 1.01, samples: 9, ...traits,
+    section: 'one',
+    row: 'p50',
+    contender: 'skein',
+    condition: 'one core',
+    threads: 1,
+    unit: 'µs',
+    better: 'lower',
+    median,
+    low: median * 0.99,
+    high: median * 1.01,
+    samples: 9,
+    ...traits,
   }
 }
 
 function table(rows: readonly Row[], answer = 42): Table {
   return {
-    name: 'tested', title: 'A table of the tests', definitions: { one: 'nothing' },
-    parameters: { rounds: { value: 11, quick: 3, doc: '' }, pools: { value: 'all', doc: '' }, only: { value: false, doc: '' } },
+    name: 'tested',
+    title: 'A table of the tests',
+    definitions: { one: 'nothing' },
+    parameters: {
+      rounds: { value: 11, quick: 3, doc: '' },
+      pools: { value: 'all', doc: '' },
+      only: { value: false, doc: '' },
+    },
     run: async (context) => {
       context.skip('a pool', 'not installed')
       checkAnswer({ contender: 'liar', work: 'the question', got: answer, expected: 42 })
@@ -57,13 +80,16 @@ test('a record is read as it was written', () =>
     assert.deepEqual(readdirSync(folder).length, 1, 'nothing is left beside it')
     assert.deepEqual(record.skipped, [{ what: 'a pool', why: 'not installed' }])
     assert.equal(record.verdicts[0]!.holds, true)
-    assert.ok(record.machine.node === process.version && record.machine.cores >= 1 && record.machine.cpu !== '')
+    assert.ok(
+      record.machine.node === process.version && record.machine.cores >= 1 && record.machine.cpu !== '',
+    )
   }))
 
 test('the newest record is found, full ones before quick ones', () =>
   inFolder(async (folder) => {
     const full = await runTable(table([row(5)]), TYPED, silent)
-    const at = (startedAt: string, quick: boolean): string => writeRecord({ ...full, startedAt, quick }, folder)
+    const at = (startedAt: string, quick: boolean): string =>
+      writeRecord({ ...full, startedAt, quick }, folder)
     const old = at('2026-01-01T10:00:00.000Z', false)
     const newer = at('2026-01-02T10:00:00.000Z', false)
     const quick = at('2026-01-03T10:00:00.000Z', true)
@@ -89,7 +115,14 @@ test('two records compare row by row: better, worse, same, and rows of one only 
   const before = await make([row(10), row(10, { row: 'p99' }), row(10, fast), row(1, { row: 'gone' })])
   const after = await make([row(5), row(10.05, { row: 'p99' }), row(5, fast), row(1, { row: 'new' })])
   const changes = compareRecords(before, after)
-  assert.deepEqual(changes.map(({ judgement, quotient }) => [judgement, Number(quotient.toFixed(3))]), [['better', 0.5], ['same', 1.005], ['worse', 0.5]])
+  assert.deepEqual(
+    changes.map(({ judgement, quotient }) => [judgement, Number(quotient.toFixed(3))]),
+    [
+      ['better', 0.5],
+      ['same', 1.005],
+      ['worse', 0.5],
+    ],
+  )
   assert.equal(changeLines(changes).length, 4)
   assert.equal(changeLines(changes, true).length, 5)
 })
@@ -102,19 +135,28 @@ test('overlapping intervals are the same however far the medians are', async () 
 
 test('a wrong answer refuses the whole run', async () => {
   await assert.rejects(runTable(table([row(5)], 41), TYPED, silent), {
-    code: 'WRONG_ANSWER', message: /liar answered the question with 41 instead of 42; nothing is reported/,
+    code: 'WRONG_ANSWER',
+    message: /liar answered the question with 41 instead of 42; nothing is reported/,
   })
 })
 
 test('a pool that answers wrongly is refused by every job', async () => {
   const liar = {
-    nothing: async () => 1, anonymous: async () => 1, call: async () => 1, valueOf: (given: unknown) => given, close: async () => {},
+    nothing: async () => 1,
+    anonymous: async () => 1,
+    call: async () => 1,
+    valueOf: (given: unknown) => given,
+    close: async () => {},
   }
   const jobs = jobsOf({ name: 'liar', settings: '', open: async () => liar })
   await assert.rejects(jobs.open({ threads: 1, spin: true }), { code: 'WRONG_ANSWER' })
   const refused = [
-    jobs.loop({ form: 'named', calls: 3 }), jobs.batch({ form: 'anonymous', calls: 3 }), jobs.firsts({ form: 'named', calls: 1 }),
-    jobs.crc({ text: 'abc', count: 1, calls: 2, expected: 5 }), jobs.mixedThere({ rounds: 1, expected: 5 }), jobs.prove({ threads: 1 }),
+    jobs.loop({ form: 'named', calls: 3 }),
+    jobs.batch({ form: 'anonymous', calls: 3 }),
+    jobs.firsts({ form: 'named', calls: 1 }),
+    jobs.crc({ text: 'abc', count: 1, calls: 2, expected: 5 }),
+    jobs.mixedThere({ rounds: 1, expected: 5 }),
+    jobs.prove({ threads: 1 }),
   ]
   for (const job of refused) await assert.rejects(job, { code: 'WRONG_ANSWER' })
 })
@@ -122,8 +164,10 @@ test('a pool that answers wrongly is refused by every job', async () => {
 test('a pool that runs in the calling thread is refused', async () => {
   const { WORK } = await import('../contenders/work.ts')
   const cheat = {
-    nothing: async () => undefined, call: async (name: keyof typeof WORK, input: unknown) => WORK[name](input as never),
-    valueOf: (given: unknown) => given, close: async () => {},
+    nothing: async () => undefined,
+    call: async (name: keyof typeof WORK, input: unknown) => WORK[name](input as never),
+    valueOf: (given: unknown) => given,
+    close: async () => {},
   }
   const jobs = jobsOf({ name: 'cheat', settings: '', open: async () => cheat })
   await jobs.open({ threads: 1, spin: true })
@@ -134,15 +178,50 @@ test('parameters are typed by their defaults, and --quick has its own', async ()
   const parametersOf = async (words: Words) => (await runTable(table([row(5)]), words, silent)).parameters
   assert.deepEqual(await parametersOf(TYPED), { rounds: 11, pools: 'all', only: false })
   assert.deepEqual(await parametersOf({ quick: true, values: {} }), { rounds: 3, pools: 'all', only: false })
-  assert.deepEqual(await parametersOf({ quick: true, values: { rounds: '1_000', pools: 'skein', only: true } }), { rounds: 1000, pools: 'skein', only: true })
-  for (const [name, value] of [['rounds', 'many'], ['rounds', '0'], ['rounds', true], ['only', 'yes'], ['pools', true]] as const) {
+  assert.deepEqual(
+    await parametersOf({ quick: true, values: { rounds: '1_000', pools: 'skein', only: true } }),
+    { rounds: 1000, pools: 'skein', only: true },
+  )
+  for (const [name, value] of [
+    ['rounds', 'many'],
+    ['rounds', '0'],
+    ['rounds', true],
+    ['only', 'yes'],
+    ['pools', true],
+  ] as const) {
     await assert.rejects(parametersOf({ quick: false, values: { [name]: value } }), { code: 'BAD_PARAMETER' })
   }
-  await assert.rejects(parametersOf({ quick: false, values: { round: '3' } }), { code: 'UNKNOWN_PARAMETER', message: /--rounds --pools --only/ })
+  await assert.rejects(parametersOf({ quick: false, values: { round: '3' } }), {
+    code: 'UNKNOWN_PARAMETER',
+    message: /--rounds --pools --only/,
+  })
 })
 
 test('a printed record shows every row, its interval, what was left out and every verdict', async () => {
-  const record = await runTable(table([row(5, { cpuUs: 3, ratio: { to: 'piscina', median: 0.5, low: 0.4, high: 0.6 } }), row(1234.5, { row: 'p99' })]), TYPED, silent)
+  const record = await runTable(
+    table([
+      row(5, { cpuUs: 3, ratio: { to: 'piscina', median: 0.5, low: 0.4, high: 0.6 } }),
+      row(1234.5, { row: 'p99' }),
+    ]),
+    TYPED,
+    silent,
+  )
   const text = recordLines(record).join('\n')
-  for (const part of [/\[4\.95–5\.05\]/, /0\.50 × piscina/, /1,235/, /left out: a pool: not installed/, /holds\s+below 10/, /governor/]) assert.match(text, part)
+  for (const part of [
+    /\[4\.95–5\.05\]/,
+    /0\.50 × piscina/,
+    /1,235/,
+    /left out: a pool: not installed/,
+    /holds\s+below 10/,
+    /governor/,
+  ])
+    assert.match(text, part)
+})
+
+test('a run on a busy machine says so', async () => {
+  const record = await runTable(table([row(5)]), TYPED, silent)
+  const on = (loadBefore: number): string =>
+    recordLines({ ...record, machine: { ...record.machine, cores: 2, loadBefore } }).join('\n')
+  assert.match(on(4), /BUSY MACHINE/)
+  assert.doesNotMatch(on(0.4), /BUSY MACHINE/)
 })

@@ -1,58 +1,97 @@
 /**
- * The report: the seeds' cells in their order, figures found by tag, units converted, claims never true by chance.
+ * The report: the seeds' cells in their order, figures found by tag, units converted, claims never true by
+ * chance.
  *
  * Uses records made here; the page itself needs Chart.js and is made by `npm run report`.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { BENCH_FOLDER } from '../harness/place.ts'
 import type { BenchRecord } from '../harness/record.ts'
 import { runTable } from '../harness/run-table.ts'
 import type { Row } from '../harness/table.ts'
 import { tableNames } from '../harness/tables.ts'
 import { recordCharts, seedCharts } from '../report/charts.ts'
-import { type Anchors, makeReport, readSeeds } from '../report/model.ts'
-import { escaped } from '../report/page.ts'
+import { readAnchors } from '../report/anchors.ts'
+import { makeReport, readSeeds } from '../report/model.ts'
+import { escaped } from '../report/html.ts'
 import { reportLines } from '../report/text.ts'
 
 async function recordOf(rows: Row[]): Promise<BenchRecord> {
   const run = async (): Promise<Row[]> => rows
-  return runTable({ name: 'execute', title: '', definitions: {}, parameters: {}, run }, { quick: false, values: {} }, () => {})
+  return runTable(
+    { name: 'execute', title: '', definitions: {}, parameters: {}, run },
+    { quick: false, values: {} },
+    () => {},
+  )
 }
 
 function row(traits: Partial<Row>): Row {
   return {
-    section: 's', row: 'r', contender: 'skein', condition: 'cores spinning', threads: 1, unit: 'ms', better: 'lower',
-    median: 1, low: 1, high: 1, samples: 1, ...traits,
+    section: 's',
+    row: 'r',
+    contender: 'skein',
+    condition: 'cores spinning',
+    threads: 1,
+    unit: 'ms',
+    better: 'lower',
+    median: 1,
+    low: 1,
+    high: 1,
+    samples: 1,
+    ...traits,
   }
 }
 
 test('every table of the seeds is there with all its rows', () => {
   const counts = readSeeds().flatMap((seed) => seed.tables.map((table) => [table.id, table.rows.length]))
   assert.deepEqual(Object.fromEntries(counts), {
-    'arrow/api': 14, 'arrow/files': 3, 'arrow/compute': 3,
-    'fiber/setup-1/future': 2, 'fiber/setup-1/sequential': 8, 'fiber/setup-1/parallel': 8,
-    'fiber/setup-2/future': 2, 'fiber/setup-2/sequential': 8, 'fiber/setup-2/parallel': 8,
-    'http/hello': 8, 'napa/javascript': 1, 'napa/scaling': 2, 'napa/overhead': 5, 'napa/first': 20, 'napa/transport': 17, 'napa/store': 18,
+    'arrow/api': 14,
+    'arrow/files': 3,
+    'arrow/compute': 3,
+    'fiber/setup-1/future': 2,
+    'fiber/setup-1/sequential': 8,
+    'fiber/setup-1/parallel': 8,
+    'fiber/setup-2/future': 2,
+    'fiber/setup-2/sequential': 8,
+    'fiber/setup-2/parallel': 8,
+    'http/hello': 8,
+    'napa/javascript': 1,
+    'napa/scaling': 2,
+    'napa/overhead': 5,
+    'napa/first': 20,
+    'napa/transport': 17,
+    'napa/store': 18,
   })
   for (const table of readSeeds().flatMap((seed) => seed.tables)) {
     for (const { key, cells } of table.rows) {
-      assert.deepEqual(Object.keys(cells).sort(), table.columns.map(({ id }) => id).sort(), `${table.id}/${key}`)
+      assert.deepEqual(
+        Object.keys(cells).sort(),
+        table.columns.map(({ id }) => id).sort(),
+        `${table.id}/${key}`,
+      )
       for (const value of Object.values(cells)) assert.ok(value > 0, `${table.id}/${key}`)
     }
   }
 })
 
 test('every anchor belongs to a cell of a seed', () => {
-  const anchors = JSON.parse(readFileSync(`${BENCH_FOLDER}/anchors.json`, 'utf8')) as Anchors
-  const cells = new Set(readSeeds().flatMap((seed) => seed.tables.flatMap((table) => table.rows.flatMap(({ key }) => table.columns.map(({ id }) => `${table.id}/${key}/${id}`)))))
+  const anchors = readAnchors()
+  const cells = new Set(
+    readSeeds().flatMap((seed) =>
+      seed.tables.flatMap((table) =>
+        table.rows.flatMap(({ key }) => table.columns.map(({ id }) => `${table.id}/${key}/${id}`)),
+      ),
+    ),
+  )
   for (const id of Object.keys(anchors.cells)) assert.ok(cells.has(id), id)
 })
 
 test('without records all of Skein is not built and no claim about it is judged', () => {
   const report = makeReport([])
-  for (const { skein } of report.seeds.flatMap((seed) => seed.tables.flatMap((table) => table.rows.flatMap((one) => one.cells)))) assert.equal(skein, undefined)
+  for (const { skein } of report.seeds.flatMap((seed) =>
+    seed.tables.flatMap((table) => table.rows.flatMap((one) => one.cells)),
+  ))
+    assert.equal(skein, undefined)
   for (const { skein } of report.claims) assert.equal(skein.holds, undefined)
   const text = reportLines(report).join('\n')
   assert.match(text, /asEffect .*not built/)
@@ -60,8 +99,15 @@ test('without records all of Skein is not built and no claim about it is judged'
 })
 
 test('a tagged row fills its cell, in the unit of the column', async () => {
-  const report = makeReport([await recordOf([row({ unit: 'µs', median: 250, seed: 'napa/first/3/ms' }), row({ median: 90, seed: 'napa/overhead/200/ms' })])])
-  const cells = report.seeds.flatMap((seed) => seed.tables.flatMap((table) => table.rows.flatMap((one) => one.cells)))
+  const report = makeReport([
+    await recordOf([
+      row({ unit: 'µs', median: 250, seed: 'napa/first/3/ms' }),
+      row({ median: 90, seed: 'napa/overhead/200/ms' }),
+    ]),
+  ])
+  const cells = report.seeds.flatMap((seed) =>
+    seed.tables.flatMap((table) => table.rows.flatMap((one) => one.cells)),
+  )
   assert.equal(cells.find(({ id }) => id === 'napa/first/3/ms')?.skein?.median, 0.25)
   assert.equal(cells.find(({ id }) => id === 'napa/overhead/200/ms')?.skein?.median, 90)
   assert.equal(cells.filter(({ skein }) => skein !== undefined).length, 2)
@@ -69,8 +115,11 @@ test('a tagged row fills its cell, in the unit of the column', async () => {
 
 test('claims follow the figures both ways', async () => {
   const judged = async (named: number, anonymous: number) => {
-    const of = (words: string, median: number): Row => row({ section: 'overhead', row: `10000 calls ${words}, one by one`, median })
-    return makeReport([await recordOf([of('named', named), of('anonymous', anonymous)])]).claims.find(({ claim }) => claim.startsWith('An anonymous'))!.skein.holds
+    const of = (words: string, median: number): Row =>
+      row({ section: 'overhead', row: `10000 calls ${words}, one by one`, median })
+    return makeReport([await recordOf([of('named', named), of('anonymous', anonymous)])]).claims.find(
+      ({ claim }) => claim.startsWith('An anonymous'),
+    )!.skein.holds
   }
   assert.equal(await judged(100, 104), true)
   assert.equal(await judged(100, 106), false)
@@ -85,7 +134,11 @@ test('the rivals measured here decide the claims on them', () => {
 })
 
 test('plots have as many values as labels and at least one figure', async () => {
-  const rows = ['skein', 'piscina'].flatMap((contender) => ['one core', 'cores asleep'].map((condition) => row({ section: 'sequential', row: 'p50', contender, condition, cpuUs: 2 })))
+  const rows = ['skein', 'piscina'].flatMap((contender) =>
+    ['one core', 'cores asleep'].map((condition) =>
+      row({ section: 'sequential', row: 'p50', contender, condition, cpuUs: 2 }),
+    ),
+  )
   const report = makeReport([await recordOf(rows)])
   const charts = [...seedCharts(report), ...recordCharts(report.records)]
   assert.ok(charts.length > 8)
@@ -95,6 +148,8 @@ test('plots have as many values as labels and at least one figure', async () => 
   }
 })
 
-test('text cannot become markup', () => assert.equal(escaped(`<b a="'">&`), '&lt;b a=&quot;&#39;&quot;&gt;&amp;'))
+test('text cannot become markup', () =>
+  assert.equal(escaped(`<b a="'">&`), '&lt;b a=&quot;&#39;&quot;&gt;&amp;'))
 
-test('every compiled table is found by its name', () => assert.ok(['execute', 'hop'].every((name) => tableNames().includes(name))))
+test('every compiled table is found by its name', () =>
+  assert.ok(['execute', 'hop'].every((name) => tableNames().includes(name))))

@@ -140,6 +140,9 @@ class LineSet {
   }
 }
 
+/** A token with what it stands for, which acorn's types leave out. */
+type ValuedToken = Token & { readonly value?: unknown }
+
 /** Counts tokens as Halstead does: what acts (operators, keywords, brackets) and what is acted on. */
 class TokenCounter {
   readonly lines = new LineSet()
@@ -148,7 +151,7 @@ class TokenCounter {
   #operatorCount = 0
   #operandCount = 0
 
-  add(token: Token): void {
+  add(token: ValuedToken): void {
     const { label } = token.type
     if (label === 'eof') return
     this.lines.add(token.loc?.start.line ?? 1, token.loc?.end.line ?? 1)

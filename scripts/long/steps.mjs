@@ -6,6 +6,7 @@
  */
 import { existsSync } from 'node:fs'
 import { inRoot, run } from '../set-up/index.mjs'
+import { LOOM_ENV } from '../test/rust.mjs'
 
 /**
  * @typedef {object} LongStep
@@ -20,22 +21,54 @@ import { inRoot, run } from '../set-up/index.mjs'
 export const STEPS = [
   {
     name: 'miri',
-    what: 'undefined behaviour and data races in crates/port, by interpreting its tests',
-    command: ['cargo', '+nightly', 'miri', 'test', '-p', 'skein-port'],
-    env: { CARGO_TARGET_DIR: inRoot('target', 'miri'), MIRIFLAGS: '-Zmiri-disable-isolation' },
+    what: 'undefined behaviour and data races in crates/port: its tests, interpreted under eight schedules',
+    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-port'],
+    env: {
+      CARGO_TARGET_DIR: inRoot('target', 'miri'),
+      MIRIFLAGS: '-Zmiri-strict-provenance -Zmiri-many-seeds=0..8',
+    },
     lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
+  },
+  {
+    name: 'miri-store',
+    what: 'undefined behaviour and data races in crates/store: its tests, interpreted under four schedules',
+    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-store'],
+    env: {
+      CARGO_TARGET_DIR: inRoot('target', 'miri'),
+      // The locks' parking table turns addresses into pointers.
+      MIRIFLAGS: '-Zmiri-permissive-provenance -Zmiri-many-seeds=0..4',
+    },
+    lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
+  },
+  {
+    name: 'store-soak',
+    what: '10 million mixed operations on a bounded store from three threads',
+    command: [process.execPath, '--test', 'dist/store/threads.test.js'],
+    env: { SKEIN_SOAK_OPERATIONS: '10000000' },
   },
   {
     name: 'loom',
     what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm test`',
-    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--lib', 'loom'],
-    env: { RUSTFLAGS: '--cfg loom', CARGO_TARGET_DIR: inRoot('target', 'loom'), LOOM_MAX_PREEMPTIONS: '3' },
+    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--test', 'models'],
+    env: { ...LOOM_ENV, LOOM_MAX_PREEMPTIONS: '4' },
   },
   {
     name: 'fuzz-transport',
     what: 'ten minutes of made-up and damaged frames against the codec',
     command: [process.execPath, 'test/fuzz-transport.mjs', '--minutes', '10'],
     lacks: () => lacksFile('test/fuzz-transport.mjs'),
+  },
+  {
+    name: 'kills',
+    what: '500 workers die with tasks in flight from four threads',
+    command: [process.execPath, '--test', 'test/stress/kills.test.mjs'],
+    env: { SKEIN_KILLS: '500' },
+  },
+  {
+    name: 'asan',
+    what: '200 workers die on a core compiled with AddressSanitizer',
+    command: [process.execPath, 'test/stress/sanitized.mjs', '200'],
+    lacks: () => lacksTool(['cargo', '+nightly', '--version'], 'rustup toolchain install nightly'),
   },
   {
     name: 'suite-ten-times',

@@ -1,15 +1,24 @@
 /**
  * The Rust tests: every crate that has any, one by one, and the loom models.
  *
- * One by one because a workspace-wide run would compile each crate with the union of all features. Crates
- * that have loom models say so in their manifest: `[package.metadata.skein] loom = ["--lib", "loom_"]` are
- * the arguments that select them. Models are compiled with `--cfg loom`, in a target folder of their own.
+ * One by one because a workspace-wide run would compile each crate with the union of all features. A crate's
+ * loom models are its test target `models`: compiled with `--cfg loom`, in a target folder of their own,
+ * optimised.
  */
 import { inRoot, must, run } from '../set-up/index.mjs'
 
+/** How models are compiled: fast to run, and not slower to compile than need be. */
+export const LOOM_ENV = {
+  RUSTFLAGS: '--cfg loom',
+  CARGO_TARGET_DIR: inRoot('target', 'loom'),
+  CARGO_PROFILE_RELEASE_LTO: 'off',
+  CARGO_PROFILE_RELEASE_CODEGEN_UNITS: '16',
+  CARGO_PROFILE_RELEASE_DEBUG: '0',
+}
+
 /**
  * The workspace's crates.
- * @returns {Promise<{name: string, targets: {kind: string[], test: boolean}[], metadata: any}[]>}
+ * @returns {Promise<{name: string, targets: {kind: string[], name: string, test: boolean}[]}[]>}
  */
 export async function crates() {
   const args = ['metadata', '--no-deps', '--format-version', '1', '--locked']
@@ -30,11 +39,10 @@ export async function rustTests() {
 /** Run the loom models of every crate that has them; 0 when all pass. */
 export async function loomModels() {
   let failed = 0
-  for (const { name, metadata } of await crates()) {
-    const selection = metadata?.skein?.loom
-    if (selection === undefined) continue
-    const env = { ...process.env, RUSTFLAGS: '--cfg loom', CARGO_TARGET_DIR: inRoot('target', 'loom') }
-    const args = ['test', '--locked', '--release', '-p', name, ...selection]
+  for (const { name, targets } of await crates()) {
+    if (!targets.some((target) => target.kind.includes('test') && target.name === 'models')) continue
+    const env = { ...process.env, ...LOOM_ENV }
+    const args = ['test', '--locked', '--release', '-p', name, '--test', 'models']
     const { code } = await run('cargo', args, { show: true, env })
     if (code !== 0) failed += 1
   }

@@ -53,5 +53,5 @@ export function firstList(root) {
   const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout ?? ''
   const commits = git('log', '--diff-filter=A', '--format=%H', '--', PATH).trim().split('\n').filter(Boolean)
   if (commits.length === 0) return undefined
-  return JSON.parse(git('show', `${commits.at(-1)}:${PATH}`))
+  return JSON.parse(git('show', `${commits[0]}:${PATH}`))
 }

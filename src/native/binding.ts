@@ -9,6 +9,8 @@
 export interface Binding {
   /** Given: zone, function, length, call. Outcome: 0 or a refusal. */
   submit(): void
+  /** As submit, for a function of a known place. Outcome: also UNKNOWN_FUNCTION, and nothing was sent. */
+  submitFunction(fn: Function): void
   /** Given: token, status, length. Found: a kind of step. */
   step(): void
   /** Given: token, status, length. */
@@ -20,6 +22,8 @@ export interface Binding {
   version(): string
   /** "version path" of another copy of the library in this process. */
   otherInstance(): string | undefined
+  /** The same core with a port of its own, for another copy of the package in this thread. */
+  instance(): Binding
   /** Give this thread a port; its number, 0 when it has one. */
   open(drain: () => void, out: Uint8Array, inbound: Uint8Array, main: boolean): number
   submitLarge(zone: number, fn: number, bytes: Uint8Array, call: number): number
@@ -56,7 +60,8 @@ export interface Binding {
   zoneFailure(handle: number): Uint8Array | undefined
   /** 0: had not started and is over; 1: its worker was told; 2: has ended. */
   withdraw(handle: number, call: number, kill: boolean): number
-  isRunning(number: number, slot: number, serial: number): number
+  /** 1 when that worker runs that task: it begins nothing more. */
+  condemn(number: number, slot: number, serial: number): number
   broadcast(handle: number, fn: number, bytes: Uint8Array, call: number): number
   broadcastSync(handle: number, fn: number, bytes: Uint8Array): number
   /** -1: not yet; 0: all have run it; bytes: the first error. */
@@ -68,8 +73,6 @@ export interface Binding {
 
   intern(table: number, text: string): number
   interned(table: number, number: number): string | undefined
-  /** Script and position of a function as one number, -1 when unknown. */
-  functionPlace(fn: Function): number
   /** The number remembered for the place of a function; 0 when none was, -1 when its place is unknown. */
   functionKnown(fn: Function): number
   functionRemember(fn: Function, number: number): void

@@ -2,7 +2,8 @@
  * The native core of this process, loaded once.
  *
  * The only folder that sees the .node file. When another copy of the package has loaded its core before, that
- * one is used, so that all copies share one set of tables; a copy of another version is refused.
+ * one is used, so that all copies share one set of tables, each with a port of its own in every thread; a copy of
+ * another version is refused.
  */
 import { createRequire } from 'node:module'
 import { types } from 'node:util'
@@ -14,6 +15,7 @@ export type { Binding } from './binding.ts'
 export { NativeError, type NativeCodes } from './errors.ts'
 export {
   Ended, FOUND, Flag, Given, HEADER_BYTES, Mail, NO_TOKEN, OUTCOME, RECORD_BYTES, Refused, Status, Step, Table,
+  UNKNOWN_FUNCTION,
 } from './layout.ts'
 
 /** The core. Loading this module loads it, or throws a {@link NativeError}. */
@@ -37,5 +39,5 @@ function shared(own: Binding, other: string): Binding {
   if (version !== own.version()) {
     throw new NativeError('NATIVE_VERSION_MISMATCH', { path, expected: own.version(), found: version })
   }
-  return createRequire(import.meta.url)(path) as Binding
+  return (createRequire(import.meta.url)(path) as Binding).instance()
 }

@@ -71,8 +71,8 @@ export class Port {
   }
 
   /**
-   * Write a value into the out scratch, after its header. Returns its length, or -1 when it did not fit: then `writer.overflow`
-   * has the frame.
+   * Write a value into the out scratch, after its header. Returns its length, or -1 when it did not fit: then
+   * `writer.overflow` has the frame.
    * @throws {TransportError} when it cannot be carried.
    */
   write(value: unknown): number {
@@ -152,7 +152,10 @@ export class Port {
 
 let port: Port | undefined
 
-/** This thread's port, opened when it is first asked for. @throws {NativeError} when the core does not load. */
+/**
+ * This thread's port, opened when it is first asked for.
+ * @throws {NativeError} when the core does not load.
+ */
 export function thisPort(): Port {
   return (port ??= new Port())
 }

@@ -2,12 +2,13 @@
  * The scratch memory through which stores and locks are called.
  *
  * Apart from the port's, because the hooks of classes may use a store while a task's arguments or a batch of
- * results are being read. A hook that runs while this memory itself is in use works aside: what lies here is put
- * back when it has ended.
+ * results are being read. A hook that runs while this memory itself is in use works aside: what lies here is
+ * put back when it has ended.
  *
- * Given, in 32-bit words of `out`: handle, key bytes, value bytes, mode, then two doubles' worth; the bytes of
- * value and key follow the header. Found, in words of `inbound`: status, length, version (two words), word index,
- * word, then a double; bytes follow the header. The same stands in crates/node/src/stage.rs, store.rs and sync.rs.
+ * Given, in 32-bit words of `out`: handle, key bytes, value bytes, mode, then two doubles' worth; the bytes
+ * of value and key follow the header. Found, in words of `inbound`: status, length, version (two words), word
+ * index, word, then a double; bytes follow the header. The same stands in crates/node/src/stage.rs, store.rs
+ * and sync.rs.
  */
 import { assert } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'
@@ -141,13 +142,18 @@ export class Stage {
 
   /** The key that lies in `bytes` from `start` to `end`. */
   static keyOf(bytes: Uint8Array, start: number, end: number): string {
-    return bytes[start] === 0 ? latin1Slice.call(bytes, start + 1, end) : ucs2Slice.call(bytes, start + 1, end)
+    return bytes[start] === 0
+      ? latin1Slice.call(bytes, start + 1, end)
+      : ucs2Slice.call(bytes, start + 1, end)
   }
 }
 
 let stage: Stage | undefined
 
-/** This thread's stage, made when it is first asked for. @throws {NativeError} when the core does not load. */
+/**
+ * This thread's stage, made when it is first asked for.
+ * @throws {NativeError} when the core does not load.
+ */
 export function thisStage(): Stage {
   return (stage ??= new Stage())
 }

@@ -75,4 +75,3 @@ let waits: Waits | undefined
 export function thisWaits(): Waits {
   return (waits ??= new Waits())
 }
-

@@ -1,5 +1,7 @@
 /**
- * What stores refuse. Decide by `code`, read `facts`; the sentence is for people.
+ * What stores refuse.
+ *
+ * Decide by `code`, read `facts`; the sentence is for people.
  */
 import { SkeinError, type Sentences } from '../base/index.ts'
 
@@ -44,7 +46,10 @@ const SENTENCES: Sentences<StoreCodes> = {
 }
 
 /** A store refused. */
-export class StoreError<Code extends keyof StoreCodes = keyof StoreCodes> extends SkeinError<StoreCodes, Code> {
+export class StoreError<Code extends keyof StoreCodes = keyof StoreCodes> extends SkeinError<
+  StoreCodes,
+  Code
+> {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: StoreCodes[Code], options?: ErrorOptions) {
     super(SENTENCES as Sentences<StoreCodes>, code, facts, options)

@@ -1,8 +1,8 @@
 /**
  * Values that several readers share, made so that none of them can change them.
  *
- * What keeps its content where freezing does not reach (Map, Set, Date, buffers, URL) is refused: a value that
- * only looks frozen would let one reader change what the others see.
+ * What keeps its content where freezing does not reach (Map, Set, Date, buffers, URL) is refused: a value
+ * that only looks frozen would let one reader change what the others see.
  */
 import { types } from 'node:util'
 import { shown } from '../base/index.ts'

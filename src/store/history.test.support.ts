@@ -1,5 +1,7 @@
 /**
  * Histories of operations by several threads on one key, and whether one order explains them.
+ *
+ * The search is exponential at worst: keep histories short.
  */
 
 /** One operation between two ticks of a clock that all threads share. `undefined`: no value. */

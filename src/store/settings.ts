@@ -1,5 +1,7 @@
 /**
  * The settings of a store: parsed once at the door, complete and frozen behind it.
+ *
+ * A name that is not known is refused, so that a misspelt bound is not a missing one.
  */
 import { shown } from '../base/index.ts'
 import { StoreError } from './errors.ts'

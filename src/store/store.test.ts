@@ -1,4 +1,8 @@
-/** One thread's stores against a plain Map; limits, deadlines, views, watches, computations, handles. */
+/**
+ * One thread's stores against a plain Map; limits, deadlines, views, watches, computations, handles.
+ *
+ * The clock is moved by hand (`storeAdvance`): nothing here waits for time.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
@@ -25,7 +29,10 @@ function check(steps: readonly Step[]): void {
       model.set(key, value)
       assert.equal(used.compareAndSet(key, { never: 'there' }, 0), false)
     } else if (kind === 3) {
-      assert.deepEqual(used.update(key, (old) => [old, value]), [model.get(key), value])
+      assert.deepEqual(
+        used.update(key, (old) => [old, value]),
+        [model.get(key), value],
+      )
       model.set(key, [model.get(key), value])
     } else if (kind === 4) {
       used.clear()
@@ -42,15 +49,23 @@ function check(steps: readonly Step[]): void {
   used.close()
 }
 
-const KEY = fc.oneof(fc.constantFrom('', 'a', 'é', '键', '\ud800', 'a\0'), fc.string({ unit: 'binary', maxLength: 90 }))
-const VALUE = fc.oneof(fc.integer(), fc.string(), fc.array(fc.integer()), fc.record({ id: fc.integer(), name: fc.string() }))
+const KEY = fc.oneof(
+  fc.constantFrom('', 'a', 'é', '键', '\ud800', 'a\0'),
+  fc.string({ unit: 'binary', maxLength: 90 }),
+)
+const VALUE = fc.oneof(
+  fc.integer(),
+  fc.string(),
+  fc.array(fc.integer()),
+  fc.record({ id: fc.integer(), name: fc.string() }),
+)
 
 test('a store is a Map of copies', () => {
   const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 7 }), KEY, VALUE), { maxLength: 40 })
   fc.assert(fc.property(steps, check), { numRuns: 150 })
 })
 
-test('a value read is the reader\'s own', () => {
+test("a value read is the reader's own", () => {
   const used = made<{ list: number[] }>()
   const value = { list: [1] }
   used.set('k', value)
@@ -61,7 +76,12 @@ test('a value read is the reader\'s own', () => {
 
 test('keys of 64 KiB and values of megabytes go in and out whole', () => {
   const used = made()
-  const values = ['x'.repeat(200_000), 'x'.repeat(261_900), '键'.repeat(3_000_000), new Uint8Array(5_000_000).fill(7)]
+  const values = [
+    'x'.repeat(200_000),
+    'x'.repeat(261_900),
+    '键'.repeat(3_000_000),
+    new Uint8Array(5_000_000).fill(7),
+  ]
   for (const key of ['k', 'y'.repeat(65_536), '键'.repeat(32_768)]) {
     for (const value of values) {
       used.set(key, value)
@@ -83,9 +103,18 @@ test('undefined is a value of its own', () => {
 test('update whose function throws changes nothing; undefined deletes', () => {
   const used = made<number>({ ttlMs: 1e6 })
   used.set('k', 1)
-  assert.throws(() => used.update('k', () => { throw new RangeError('no') }), RangeError)
+  assert.throws(
+    () =>
+      used.update('k', () => {
+        throw new RangeError('no')
+      }),
+    RangeError,
+  )
   assert.equal(used.get('k'), 1)
-  assert.equal(used.update('k', () => undefined), undefined)
+  assert.equal(
+    used.update('k', () => undefined),
+    undefined,
+  )
   assert.equal(used.has('k'), false)
 })
 
@@ -154,7 +183,12 @@ test('names: taken, unknown, counted, free again after close', () => {
   assert.throws(() => store.get('no such name'), { code: 'STORE_UNKNOWN' })
   used.set('k', 1)
   used.close()
-  for (const use of [() => used.get('k'), () => used.set('k', 1), () => used.delete('k'), () => used.has('k')]) {
+  for (const use of [
+    () => used.get('k'),
+    () => used.set('k', 1),
+    () => used.delete('k'),
+    () => used.has('k'),
+  ]) {
     assert.throws(use, { code: 'STORE_CLOSED' })
   }
   assert.throws(() => used.watch('k'), { code: 'STORE_CLOSED' })
@@ -163,7 +197,13 @@ test('names: taken, unknown, counted, free again after close', () => {
 })
 
 test('settings that make no sense are refused by name', () => {
-  for (const settings of [{ entriesMax: 0 }, { bytesMax: 1.5 }, { ttlMs: -1 }, { eviction: 'lru' }, { entriesmax: 5 }]) {
+  for (const settings of [
+    { entriesMax: 0 },
+    { bytesMax: 1.5 },
+    { ttlMs: -1 },
+    { eviction: 'lru' },
+    { entriesmax: 5 },
+  ]) {
     assert.throws(() => made(settings as never), { code: 'STORE_SETTING' }, JSON.stringify(settings))
   }
   assert.throws(() => store.create(''), { code: 'STORE_ARGUMENT' })
@@ -216,7 +256,10 @@ test('hooks of classes may use the store that calls them', () => {
   const value = { before: 'b'.repeat(50), nosy: new Nosy(5), after: ['a'.repeat(50)] }
   outer.set('k', value)
   assert.deepEqual(outer.get('k'), value)
-  assert.deepEqual(outer.update('k', (old) => old), value)
+  assert.deepEqual(
+    outer.update('k', (old) => old),
+    value,
+  )
 })
 
 test('getOrCompute: one computes, failures go to their caller, a waiter follows', async () => {
@@ -229,7 +272,10 @@ test('getOrCompute: one computes, failures go to their caller, a waiter follows'
     return call
   }
   const all = await Promise.allSettled([1, 2, 3].map(() => used.getOrCompute('k', compute)))
-  assert.deepEqual(all.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.message)), ['first', 2, 2])
+  assert.deepEqual(
+    all.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.message)),
+    ['first', 2, 2],
+  )
   assert.equal(await used.getOrCompute('k', compute), 2)
   assert.equal(calls, 2)
   await used.getOrCompute('short', () => 1, { ttlMs: 5 })
@@ -237,7 +283,7 @@ test('getOrCompute: one computes, failures go to their caller, a waiter follows'
   assert.equal(await used.getOrCompute('short', () => 2), 2)
 })
 
-test('getOrCompute: what was written meanwhile wins; cycles are refused; waiting can be given up', async () => {
+test('getOrCompute: a write meanwhile wins; cycles are refused; waiting can be given up', async () => {
   const used = made<number>()
   assert.equal(await used.getOrCompute('k', () => (used.set('k', 7), 8)), 7)
   const cycle = used.getOrCompute('a', () => used.getOrCompute('b', () => used.getOrCompute('a', () => 1)))
@@ -288,5 +334,8 @@ test('a watch ends with its signal, and with its store', async () => {
   used.close()
   const rest: StoreEvent[] = []
   for await (const event of second) rest.push(event)
-  assert.deepEqual(rest.map((event) => event.type), ['set', 'clear'])
+  assert.deepEqual(
+    rest.map((event) => event.type),
+    ['set', 'clear'],
+  )
 })

@@ -2,8 +2,8 @@
  * A store as a thread sees it: the API.
  *
  * All state is in the native core; this object keeps a handle, and the values that `view` has frozen. Every
- * operation is synchronous and happens at one moment for all threads, except `getOrCompute` and `watch`, which wait,
- * and `keys`, `entries` and `size`, which look at the parts of the store one after the other.
+ * operation is synchronous and happens at one moment for all threads, except `getOrCompute` and `watch`,
+ * which wait, and `keys`, `entries` and `size`, which look at the parts of the store one after the other.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isDeepStrictEqual } from 'node:util'
@@ -139,15 +139,17 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * The value of a key, deeply frozen and shared by all views of this thread: as long as nobody has written the key,
-   * reading it again costs a look at a version. `undefined` when there is none.
-   * @throws {StoreError} `STORE_NOT_FREEZABLE` for a Map, Set, Date, URL or buffer; `STORE_CLOSED`, `STORE_ARGUMENT`.
+   * The value of a key, deeply frozen and shared by all views of this thread: as long as nobody has written
+   * the key, reading it again costs a look at a version. `undefined` when there is none.
+   * @throws {StoreError} `STORE_NOT_FREEZABLE` for a Map, Set, Date, URL or buffer; `STORE_CLOSED`,
+   *   `STORE_ARGUMENT`.
    * @throws {TransportError} when this thread cannot read the value.
    */
   view(key: string): Value | undefined {
     const view = this.#views.get(key)
     if (
-      view !== undefined && this.#versions !== undefined &&
+      view !== undefined &&
+      this.#versions !== undefined &&
       Atomics.load(this.#versions, view.index) === view.word &&
       (view.deadline === 0 || performance.now() < view.deadline)
     ) {
@@ -158,7 +160,8 @@ export class Store<Value = unknown> {
 
   /**
    * Write a value; readers see it as soon as this returns.
-   * @throws {StoreError} `STORE_VALUE_TOO_LARGE`, `STORE_FULL`, `STORE_CLOSED`, `STORE_ARGUMENT`, `STORE_SETTING`.
+   * @throws {StoreError} `STORE_VALUE_TOO_LARGE`, `STORE_FULL`, `STORE_CLOSED`, `STORE_ARGUMENT`,
+   *   `STORE_SETTING`.
    * @throws {TransportError} when the value cannot be carried; nothing was written.
    */
   set(key: string, value: Value, options?: WriteOptions): void {
@@ -176,8 +179,8 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Write `value` if the key has `expected`: equal as `util.isDeepStrictEqual` says; `undefined`: no value. The
-   * entry keeps its life unless one is given. Returns whether it was written.
+   * Write `value` if the key has `expected`: equal as `util.isDeepStrictEqual` says; `undefined`: no value.
+   * The entry keeps its life unless one is given. Returns whether it was written.
    * @throws {StoreError} as `set`.
    * @throws {TransportError} when a value cannot be carried or read.
    */
@@ -195,13 +198,17 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Replace the value by what `fn` makes of it; `undefined` in or out: no value. `fn` runs again when another thread
-   * wrote in between, so it should do nothing else; when it throws, nothing has changed. The entry keeps its life
-   * unless one is given. Returns the new value.
+   * Replace the value by what `fn` makes of it; `undefined` in or out: no value. `fn` runs again when another
+   * thread wrote in between, so it should do nothing else; when it throws, nothing has changed. The entry
+   * keeps its life unless one is given. Returns the new value.
    * @throws {StoreError} as `set`.
    * @throws {TransportError} when a value cannot be carried or read.
    */
-  update(key: string, fn: (value: Value | undefined) => Value | undefined, options?: WriteOptions): Value | undefined {
+  update(
+    key: string,
+    fn: (value: Value | undefined) => Value | undefined,
+    options?: WriteOptions,
+  ): Value | undefined {
     return this.#change(key, fn as (value: unknown) => unknown, options) as Value | undefined
   }
 
@@ -223,12 +230,17 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * The value of a key; where there is none, what `fn` makes, which is written. Across all threads one call computes a
-   * key at a time and the others wait for it; if it fails or its thread ends, one of the others takes over.
+   * The value of a key; where there is none, what `fn` makes, which is written. Across all threads one call
+   * computes a key at a time and the others wait for it; if it fails or its thread ends, one of the others
+   * takes over.
    * @throws {StoreError} `STORE_COMPUTE_CYCLE` when `fn` asks for the key it computes; and as `set`.
    * @throws whatever `fn` throws, to the call whose `fn` it was.
    */
-  async getOrCompute(key: string, fn: (key: string) => Value | Promise<Value>, options?: ComputeOptions): Promise<Value> {
+  async getOrCompute(
+    key: string,
+    fn: (key: string) => Value | Promise<Value>,
+    options?: ComputeOptions,
+  ): Promise<Value> {
     const signal = options?.signal
     for (;;) {
       const found = this.#find(key)
@@ -253,7 +265,9 @@ export class Store<Value = unknown> {
     }
     const isPrefix = typeof what !== 'string'
     const open = (ticket: number): number =>
-      this.#withKey(isPrefix ? what.prefix : what, () => native.storeWatch(this.#handle, ticket, isPrefix, eventsMax))
+      this.#withKey(isPrefix ? what.prefix : what, () =>
+        native.storeWatch(this.#handle, ticket, isPrefix, eventsMax),
+      )
     if (native.storeId(this.#number) === undefined) throw this.#closed()
     return new Watch(thisWaits(), open, options?.signal)
   }
@@ -269,7 +283,7 @@ export class Store<Value = unknown> {
     for (let part = 0; part < parts; part++) {
       const bytes = native.storeKeys(this.#handle, part)
       const view = new DataView(bytes.buffer)
-      for (let at = 0; at < bytes.length; ) {
+      for (let at = 0; at < bytes.length;) {
         const start = at + 4
         at = start + view.getUint32(at, true)
         yield Stage.keyOf(bytes, start, at)
@@ -361,7 +375,8 @@ export class Store<Value = unknown> {
     }
     const value = status === LARGE ? stage.readLarge() : stage.read(words[1] as number)
     const unfreezable = deepFreeze(value)
-    if (unfreezable !== undefined) throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
+    if (unfreezable !== undefined)
+      throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
     this.#keepView(key, { value, index, word, version, versionHigh, deadline })
     return value
   }

@@ -14,10 +14,12 @@ import { Store } from './store.ts'
 const ID_LENGTH_MAX = 256
 
 const stores = new Map<number, WeakRef<Store>>()
-const gone = new FinalizationRegistry<{ readonly number: number; readonly handle: number }>(({ number, handle }) => {
-  if (stores.get(number)?.deref() === undefined) stores.delete(number)
-  native.storeDrop(handle)
-})
+const gone = new FinalizationRegistry<{ readonly number: number; readonly handle: number }>(
+  ({ number, handle }) => {
+    if (stores.get(number)?.deref() === undefined) stores.delete(number)
+    native.storeDrop(handle)
+  },
+)
 
 /** The stores of this process. */
 export const store = {
@@ -93,7 +95,11 @@ function tryOpen(number: number): Store | undefined {
   const [id, settings] = [native.storeId(number), native.storeSettings(number)]
   const handle = native.storeOpen(number)
   if (id === undefined || settings === undefined || handle < 0) return undefined
-  const opened = new Store(id, number, handle, { entriesMax: Infinity, bytesMax: Infinity, ...JSON.parse(settings) })
+  const opened = new Store(id, number, handle, {
+    entriesMax: Infinity,
+    bytesMax: Infinity,
+    ...JSON.parse(settings),
+  })
   stores.set(number, new WeakRef(opened))
   gone.register(opened, { number, handle })
   return opened

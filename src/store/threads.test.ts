@@ -1,4 +1,8 @@
-/** A store under several real threads: linearizable, sound when threads are killed, bounded in memory. */
+/**
+ * A store under several real threads: linearizable, sound when threads are killed, bounded in memory.
+ *
+ * The threads are plain workers; what each does is in worker.test.support.ts.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
@@ -15,7 +19,13 @@ function made(settings?: StoreSettings) {
   return store.create(`threads ${++last}`, settings)
 }
 
-function start(id: string, what: string, seed: number, rounds: number, clock = new SharedArrayBuffer(8)): Worker {
+function start(
+  id: string,
+  what: string,
+  seed: number,
+  rounds: number,
+  clock = new SharedArrayBuffer(8),
+): Worker {
   const workerData = { what, id, seed, rounds, clock }
   const worker = new Worker(new URL('./worker.test.support.js', import.meta.url), { workerData })
   workers.add(worker)
@@ -25,9 +35,20 @@ function start(id: string, what: string, seed: number, rounds: number, clock = n
 
 test('the search for an order tells histories that have one from those that have none', () => {
   const set: Seen = { from: 0, to: 1, what: 'set', value: 1 }
-  assert.equal(isLinearizable([set, { from: 2, to: 3, what: 'get', old: undefined }]), false, 'a read of the past')
+  assert.equal(
+    isLinearizable([set, { from: 2, to: 3, what: 'get', old: undefined }]),
+    false,
+    'a read of the past',
+  )
   assert.equal(isLinearizable([set, { from: 0, to: 3, what: 'get', old: undefined }]), true)
-  const twice = [0, 1].map((): Seen => ({ from: 1, to: 2, what: 'swap', old: undefined, value: 7, done: true }))
+  const twice = [0, 1].map((): Seen => ({
+    from: 1,
+    to: 2,
+    what: 'swap',
+    old: undefined,
+    value: 7,
+    done: true,
+  }))
   assert.equal(isLinearizable(twice), false, 'two that both found nothing')
 })
 
@@ -36,7 +57,9 @@ test('what three threads see of a key has an order', async () => {
   const clock = new SharedArrayBuffer(8)
   const rounds = 150
   const threads = [1, 2, 3].map((seed) => start(used.id, 'history', seed, rounds, clock))
-  const histories = await Promise.all(threads.map(async (thread) => (await once(thread, 'message'))[0] as Seen[][]))
+  const histories = await Promise.all(
+    threads.map(async (thread) => (await once(thread, 'message'))[0] as Seen[][]),
+  )
   for (let round = 0; round < rounds; round++) {
     const seen = histories.flatMap((history) => history[round] as Seen[])
     assert.ok(isLinearizable(seen), `round ${round}: ${JSON.stringify(seen)}`)
@@ -89,7 +112,10 @@ test('all threads, all operations, for a while: memory stays bounded', async () 
   }, 20)
   const codes = await ended
   clearInterval(watcher)
-  assert.deepEqual(codes.map(([code]) => code), [0, 0, 0])
+  assert.deepEqual(
+    codes.map(([code]) => code),
+    [0, 0, 0],
+  )
   const before = process.memoryUsage().rss
   assert.ok(highest < before + 500e6, `${highest} bytes at most, ${before} at the end`)
   assert.ok(used.stats().entries <= 200)

@@ -1,8 +1,8 @@
 /**
  * Watching a store: an async iterator over a bounded queue that lies in the native core.
  *
- * What does not fit is counted, and one `gap` stands for it. The queue fills from the moment of the call, whether
- * anybody reads or not; ending the iteration, or the signal, ends the watch.
+ * What does not fit is counted, and one `gap` stands for it. The queue fills from the moment of the call,
+ * whether anybody reads or not; ending the iteration, or the signal, ends the watch.
  */
 import { Fact, Stage, type Waits } from '../port/index.ts'
 import { native } from '../native/index.ts'
@@ -107,7 +107,7 @@ export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undef
     const view = new DataView(bytes.buffer)
     const events = this.#events.slice(this.#at)
     this.#at = 0
-    for (let at = BATCH_HEADER_BYTES; at < bytes.length; ) {
+    for (let at = BATCH_HEADER_BYTES; at < bytes.length;) {
       const type = TYPES[bytes[at] as number] as 'set' | 'clear'
       const start = at + 5
       at = start + view.getUint32(at + 1, true)

@@ -1,5 +1,7 @@
 /**
  * A thread of the store's tests: does what its workerData says.
+ *
+ * Values name the key they belong to, so that a mixed-up read shows.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Seen } from './history.test.support.ts'
@@ -43,7 +45,9 @@ function history(round: number): Seen[] {
   })
 }
 
-/** Operations of all kinds on a few hundred keys, for ever or so many. Values say which key they belong to. */
+/**
+ * Operations of all kinds on a few hundred keys, for ever or so many. Values say which key they belong to.
+ */
 function mixed(rounds: number): void {
   for (let round = 0; round < rounds; round++) {
     const key = `key ${random(300)}`
@@ -59,7 +63,8 @@ function mixed(rounds: number): void {
 }
 
 function check(key: string, value: unknown): void {
-  if (value !== undefined && (value as { key: string }).key !== key) throw new Error(`${key} has the value of another`)
+  if (value !== undefined && (value as { key: string }).key !== key)
+    throw new Error(`${key} has the value of another`)
 }
 
 if (work.what === 'history') {

@@ -1,11 +1,20 @@
 /**
  * A bounded queue of values between any number of threads; each value is taken once.
+ *
+ * Trying and waiting have different names: `offer` and `poll` never wait, `put` and `take` do.
  */
 import { native } from '../native/index.ts'
 import { Fact, thisWaits } from '../port/index.ts'
 import { SyncError } from './errors.ts'
 import { type Arrived, Thing, checkCount } from './thing.ts'
-import { type BlockOptions, type WaitOptions, blockingTurn, checkBlocking, checkTimeout, turn } from './turn.ts'
+import {
+  type BlockOptions,
+  type WaitOptions,
+  blockingTurn,
+  checkBlocking,
+  checkTimeout,
+  turn,
+} from './turn.ts'
 
 const MESSAGES_MAX = 2 ** 31 - 1
 
@@ -76,7 +85,8 @@ export class Channel<Value = unknown> extends Thing {
 
   /**
    * Take the oldest value when there is one.
-   * @throws {SyncError} `SYNC_CLOSED` when it is closed and empty, `SYNC_TIMEOUT`. @throws the signal's reason.
+   * @throws {SyncError} `SYNC_CLOSED` when it is closed and empty, `SYNC_TIMEOUT`. @throws the signal's
+   *   reason.
    * @throws {TransportError} when this thread cannot read the value.
    */
   async take(options?: WaitOptions): Promise<Value> {

@@ -1,5 +1,7 @@
 /**
  * An integer that all threads add to.
+ *
+ * For counts and tickets; whatever needs more than one step belongs under a lock.
  */
 import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'

@@ -1,5 +1,7 @@
 /**
- * What locks, semaphores, channels and counters refuse. Decide by `code`, read `facts`.
+ * What locks, semaphores, channels and counters refuse.
+ *
+ * Decide by `code`, read `facts`; the sentence is for people and names the thing.
  */
 import { SkeinError, type Sentences } from '../base/index.ts'
 
@@ -38,7 +40,7 @@ const SENTENCES: Sentences<SyncCodes> = {
     'use the asynchronous ones, or pass {allowBlocking: true}',
   SYNC_OWN: (f) => `${called(f)} is held by the caller itself, which would wait for ever`,
   SYNC_ASYNC_BODY: (f) =>
-    `${called(f)}: the function of a synchronous guard returned a promise, and the guard has ended; use guard()`,
+    `${called(f)}: the function of a synchronous guard returned a promise; the guard has ended. Use guard()`,
   SYNC_CLOSED: (f) => `${called(f)} is closed`,
   SYNC_DIFFERENT: (f) => `${called(f)} exists with a capacity of ${f.found}, not ${f.expected}`,
   SYNC_UNKNOWN: (f) => `the ${f.kind} that this handle stands for has been forgotten`,

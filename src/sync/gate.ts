@@ -8,7 +8,14 @@ import { native } from '../native/index.ts'
 import { Fact, thisWaits } from '../port/index.ts'
 import { SyncError } from './errors.ts'
 import type { Thing } from './thing.ts'
-import { type BlockOptions, type WaitOptions, blockingTurn, checkBlocking, checkTimeout, turn } from './turn.ts'
+import {
+  type BlockOptions,
+  type WaitOptions,
+  blockingTurn,
+  checkBlocking,
+  checkTimeout,
+  turn,
+} from './turn.ts'
 
 /** What a function that holds something is told. */
 export interface Held {
@@ -40,7 +47,12 @@ const holding = new AsyncLocalStorage<Holding>()
  * Run `fn` with `amount` permits, blocking until they are had.
  * @throws {SyncError} `SYNC_BLOCKING`, `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY`, `SYNC_ARGUMENT`.
  */
-export function guardSync<R>(thing: Thing, amount: number, fn: (held: Held) => R, options: BlockOptions | undefined): R {
+export function guardSync<R>(
+  thing: Thing,
+  amount: number,
+  fn: (held: Held) => R,
+  options: BlockOptions | undefined,
+): R {
   checkBlocking(thing.which, options)
   const ticket = thisWaits().ticket()
   let status = tryEnter(thing, ticket, amount)
@@ -57,7 +69,8 @@ export function guardSync<R>(thing: Thing, amount: number, fn: (held: Held) => R
 
 /**
  * Run `fn` with `amount` permits when it is its turn, and hold them until what it returns has settled.
- * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ARGUMENT`. @throws the signal's reason, and what `fn` throws.
+ * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ARGUMENT`. @throws the signal's reason, and what `fn`
+ *   throws.
  */
 export async function guard<R>(
   thing: Thing,
@@ -85,7 +98,11 @@ export async function guard<R>(
 }
 
 /** Run `fn` with `amount` permits if they are free now; a promise it returns keeps them until it settles. */
-export function tryGuard<R>(thing: Thing, amount: number, fn: (held: Held) => R): { readonly value: R } | undefined {
+export function tryGuard<R>(
+  thing: Thing,
+  amount: number,
+  fn: (held: Held) => R,
+): { readonly value: R } | undefined {
   const ticket = thisWaits().ticket()
   const status = tryEnter(thing, ticket, amount)
   if (status === BUSY) return undefined
@@ -109,7 +126,12 @@ function tryEnter(thing: Thing, ticket: number, amount: number): number {
   return words[0] as number
 }
 
-function enterBlocking(thing: Thing, ticket: number, amount: number, options: BlockOptions | undefined): number {
+function enterBlocking(
+  thing: Thing,
+  ticket: number,
+  amount: number,
+  options: BlockOptions | undefined,
+): number {
   const status = native.gateEnter(thing.handle, ticket, amount, true)
   if (status === OWN) throw new SyncError('SYNC_OWN', thing.which)
   if (status !== QUEUED) return status
@@ -136,5 +158,7 @@ function refuseOwn(thing: Thing, amount: number, within: Holding | undefined): v
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  return (
+    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  )
 }

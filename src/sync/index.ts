@@ -17,17 +17,34 @@ export type { Held } from './gate.ts'
 export { Lock, RwLock, Semaphore } from './locks.ts'
 export type { BlockOptions, WaitOptions } from './turn.ts'
 
-const load = <T>(make: (arrived: Arrived) => T) => (saved: Saved): T => make(new Arrived(saved))
+const load =
+  <T>(make: (arrived: Arrived) => T) =>
+  (saved: Saved): T =>
+    make(new Arrived(saved))
 
 registerHandle({ tag: 'skein.Lock', is: Lock, save: saveThing, load: load((arrived) => new Lock(arrived)) })
-registerHandle({ tag: 'skein.RwLock', is: RwLock, save: saveThing, load: load((arrived) => new RwLock(arrived)) })
 registerHandle({
-  tag: 'skein.Semaphore', is: Semaphore, save: saveThing, load: load((arrived) => new Semaphore(1, arrived)),
+  tag: 'skein.RwLock',
+  is: RwLock,
+  save: saveThing,
+  load: load((arrived) => new RwLock(arrived)),
 })
 registerHandle({
-  tag: 'skein.Channel', is: Channel, save: saveThing, load: load((arrived) => new Channel(1, arrived)),
+  tag: 'skein.Semaphore',
+  is: Semaphore,
+  save: saveThing,
+  load: load((arrived) => new Semaphore(1, arrived)),
 })
 registerHandle({
-  tag: 'skein.AtomicCounter', is: AtomicCounter, save: saveThing, load: load((arrived) => new AtomicCounter(arrived)),
+  tag: 'skein.Channel',
+  is: Channel,
+  save: saveThing,
+  load: load((arrived) => new Channel(1, arrived)),
+})
+registerHandle({
+  tag: 'skein.AtomicCounter',
+  is: AtomicCounter,
+  save: saveThing,
+  load: load((arrived) => new AtomicCounter(arrived)),
 })
 register(SyncError, { cid: 'skein.SyncError' })

@@ -1,5 +1,7 @@
 /**
  * Lock, RwLock and Semaphore: names for gates.
+ *
+ * All rules are in gate.ts; these say how many permits each way in takes.
  */
 import { native } from '../native/index.ts'
 import { type Held, guard, guardSync, tryGuard } from './gate.ts'
@@ -36,7 +38,10 @@ export class Lock extends Thing {
     return guard(this, 1, fn, options)
   }
 
-  /** Run `fn` with the lock if it is free now; `undefined` when it is not. A promise keeps it until it settles. */
+  /**
+   * Run `fn` with the lock if it is free now; `undefined` when it is not. A promise keeps it until it
+   * settles.
+   */
   tryGuard<R>(fn: (held: Held) => R): { readonly value: R } | undefined {
     return tryGuard(this, 1, fn)
   }
@@ -110,12 +115,18 @@ export class Semaphore extends Thing {
   }
 
   /** As {@link Lock.guard}, with `permits` of it (1). @throws {SyncError} as there. */
-  async guard<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions & { readonly permits?: number }): Promise<R> {
+  async guard<R>(
+    fn: (held: Held) => R | Promise<R>,
+    options?: WaitOptions & { readonly permits?: number },
+  ): Promise<R> {
     return guard(this, this.#count(options), fn, options)
   }
 
   /** As {@link Lock.tryGuard}, with `permits` of it (1). @throws {SyncError} `SYNC_ARGUMENT`. */
-  tryGuard<R>(fn: (held: Held) => R, options?: { readonly permits?: number }): { readonly value: R } | undefined {
+  tryGuard<R>(
+    fn: (held: Held) => R,
+    options?: { readonly permits?: number },
+  ): { readonly value: R } | undefined {
     return tryGuard(this, this.#count(options), fn)
   }
 

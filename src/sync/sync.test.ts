@@ -1,9 +1,12 @@
-/** Locks, semaphores, channels and counters: rules in one thread, and under several. */
+/**
+ * Locks, semaphores, channels and counters: rules in one thread, and under several.
+ *
+ * Between threads the proof is memory that only a lock keeps right, and messages that are counted.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { store } from '../store/index.ts'
 import { marshall, unmarshall } from '../transport/index.ts'
 import { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './index.ts'
 
@@ -49,7 +52,10 @@ test('a counter counts what all threads add', async () => {
   const id = name()
   await Promise.all([1, 2].map(() => result(start('counter', id, 5000))))
   const counter = new AtomicCounter(id)
-  assert.deepEqual([counter.value, counter.add(-1), counter.compareAndSet(9999, 5), counter.set(7)], [10_000, 9999, true, 5])
+  assert.deepEqual(
+    [counter.value, counter.add(-1), counter.compareAndSet(9999, 5), counter.set(7)],
+    [10_000, 9999, true, 5],
+  )
   assert.equal(counter.compareAndSet(6, 1), false)
   counter.set(Number.MAX_SAFE_INTEGER)
   assert.throws(() => counter.add(), { code: 'SYNC_COUNTER_RANGE' })
@@ -57,7 +63,7 @@ test('a counter counts what all threads add', async () => {
   assert.equal(counter.value, Number.MAX_SAFE_INTEGER)
 })
 
-test('every message of many producers reaches one of many consumers, each producer\'s in order', async () => {
+test("every message of many producers reaches one of many consumers, each producer's in order", async () => {
   const [id, rounds] = [name(), 500]
   const consumers = [1, 2].map(() => result(start('consume', id)))
   const producers = [1, 2].map((number) => {
@@ -71,11 +77,17 @@ test('every message of many producers reaches one of many consumers, each produc
   for (const list of taken) {
     for (const number of [1, 2]) {
       const own = list.filter(([from]) => from === number).map(([, round]) => round)
-      assert.deepEqual(own, [...own].sort((a, b) => a - b))
+      assert.deepEqual(
+        own,
+        [...own].sort((a, b) => a - b),
+      )
     }
   }
   const all = taken.flat().map(([from, round]) => from * rounds + round)
-  assert.deepEqual(all.sort((a, b) => a - b), Array.from({ length: 2 * rounds }, (_, index) => rounds + index))
+  assert.deepEqual(
+    all.sort((a, b) => a - b),
+    Array.from({ length: 2 * rounds }, (_, index) => rounds + index),
+  )
 })
 
 test('a holder that dies releases, and the next one is told', async () => {
@@ -83,7 +95,10 @@ test('a holder that dies releases, and the next one is told', async () => {
   const lock = new Lock(id)
   const holder = start('hold', id)
   await once(holder, 'message')
-  assert.equal(lock.tryGuard(() => 1), undefined)
+  assert.equal(
+    lock.tryGuard(() => 1),
+    undefined,
+  )
   const waiting = lock.guard((held) => held.abandoned)
   await holder.terminate()
   assert.equal(await waiting, true)
@@ -98,53 +113,90 @@ test('a thread that dies while it blocks leaves the line', async () => {
     await once(waiter, 'message')
     await waiter.terminate()
   })
-  assert.deepEqual(lock.tryGuard((held) => held.abandoned), { value: false })
+  assert.deepEqual(
+    lock.tryGuard((held) => held.abandoned),
+    { value: false },
+  )
 })
 
-test('taking one\'s own lock again is an error that names it', async () => {
+test("taking one's own lock again is an error that names it", async () => {
   const id = name()
   const lock = new Lock(id)
   const wanted = { code: 'SYNC_OWN', message: new RegExp(id) }
-  await assert.rejects(lock.guard(() => lock.guard(() => {})), wanted)
-  await assert.rejects(lock.guard(() => lock.guardSync(() => {}, ALLOWED)), wanted)
+  await assert.rejects(
+    lock.guard(() => lock.guard(() => {})),
+    wanted,
+  )
+  await assert.rejects(
+    lock.guard(() => lock.guardSync(() => {}, ALLOWED)),
+    wanted,
+  )
   assert.equal(await result(start('own', id)), 'SYNC_OWN')
   const two = new Semaphore(2)
   assert.equal(await two.guard(() => two.guard(() => 'both')), 'both')
-  await assert.rejects(two.guard(() => two.guard(() => {}, { permits: 2 })), { code: 'SYNC_OWN' })
+  await assert.rejects(
+    two.guard(() => two.guard(() => {}, { permits: 2 })),
+    { code: 'SYNC_OWN' },
+  )
   assert.equal(two.free, 2)
 })
 
 test('the main thread does not block unless it is allowed', () => {
   const lock = new Lock()
   assert.throws(() => lock.guardSync(() => {}), { code: 'SYNC_BLOCKING' })
-  assert.equal(lock.guardSync(() => 5, ALLOWED), 5)
+  assert.equal(
+    lock.guardSync(() => 5, ALLOWED),
+    5,
+  )
   assert.throws(() => new Channel(1).takeSync(), { code: 'SYNC_BLOCKING' })
   assert.throws(() => lock.guardSync(() => Promise.resolve(), ALLOWED), { code: 'SYNC_ASYNC_BODY' })
 })
 
 test('errors of the function pass, and release', async () => {
   const lock = new Lock()
-  const fail = (): never => { throw new RangeError('mine') }
+  const fail = (): never => {
+    throw new RangeError('mine')
+  }
   assert.throws(() => lock.guardSync(fail, ALLOWED), RangeError)
   assert.throws(() => lock.tryGuard(fail), RangeError)
-  await assert.rejects(lock.guard(async () => fail()), RangeError)
+  await assert.rejects(
+    lock.guard(async () => fail()),
+    RangeError,
+  )
   const kept = lock.tryGuard(() => new Promise((resolve) => setImmediate(resolve, 3)))
-  assert.equal(lock.tryGuard(() => 4), undefined)
+  assert.equal(
+    lock.tryGuard(() => 4),
+    undefined,
+  )
   assert.equal(await kept?.value, 3)
-  assert.deepEqual(lock.tryGuard(() => 4), { value: 4 })
+  assert.deepEqual(
+    lock.tryGuard(() => 4),
+    { value: 4 },
+  )
 })
 
 test('timeouts and signals end the wait and leave the line', async () => {
   const lock = new Lock(name())
   const abort = new AbortController()
   await lock.guard(async () => {
-    await outside(() => assert.rejects(lock.guard(() => {}, { timeoutMs: 5 }), { code: 'SYNC_TIMEOUT' }))
+    await outside(() =>
+      assert.rejects(
+        lock.guard(() => {}, { timeoutMs: 5 }),
+        { code: 'SYNC_TIMEOUT' },
+      ),
+    )
     const waiting = outside(() => lock.guard(() => {}, { signal: abort.signal }))
     abort.abort(new Error('enough'))
     await assert.rejects(waiting, { message: 'enough' })
-    await assert.rejects(outside(() => lock.guard(() => {}, { signal: abort.signal })), { message: 'enough' })
+    await assert.rejects(
+      outside(() => lock.guard(() => {}, { signal: abort.signal })),
+      { message: 'enough' },
+    )
   })
-  assert.deepEqual(lock.tryGuard(() => 1), { value: 1 })
+  assert.deepEqual(
+    lock.tryGuard(() => 1),
+    { value: 1 },
+  )
   const channel = new Channel<number>(1)
   await assert.rejects(channel.take({ timeoutMs: 3 }), { code: 'SYNC_TIMEOUT' })
   assert.throws(() => channel.takeSync({ timeoutMs: 3, ...ALLOWED }), { code: 'SYNC_TIMEOUT' })
@@ -192,7 +244,7 @@ test('handles travel; a name with another capacity is refused', async () => {
   ;(things[3] as Channel).offer(5)
   assert.equal((arrived[3] as Channel).poll(), 5)
   const id = name()
-  store.create(id).set('lock', things[0])
+  new Channel(1, id).offer(things[0])
   assert.deepEqual(await result(start('passed', id)), { abandoned: false })
   const shared = new Semaphore(2, id)
   assert.equal(new Semaphore(2, id).number, shared.number)

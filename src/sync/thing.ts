@@ -1,8 +1,8 @@
 /**
  * What all of them are: a number in the process, and this thread's handle on it.
  *
- * A thing with a name is made by whoever asks for it first. Things live as long as the process: they are small,
- * and somebody who is about to receive a handle cannot be seen.
+ * A thing with a name is made by whoever asks for it first. Things live as long as the process: they are
+ * small, and somebody who is about to receive a handle cannot be seen.
  */
 import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'

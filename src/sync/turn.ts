@@ -1,8 +1,8 @@
 /**
  * Waiting for one's turn: with the loop running, or blocking the thread.
  *
- * Both end early by a timeout, the first also by a signal. Who gives up tells the core, which may say that the turn
- * has come already; then it is taken.
+ * Both end early by a timeout, the first also by a signal. Who gives up tells the core, which may say that
+ * the turn has come already; then it is taken.
  */
 import { availableParallelism } from 'node:os'
 import { isMainThread } from 'node:worker_threads'

@@ -1,5 +1,8 @@
 /**
  * Values for property tests and the fuzzer: everything that can travel, nested, shared and in cycles.
+ *
+ * Trees come mostly from fast-check itself; graphs are objects wired to each other at random afterwards,
+ * because no generator of trees ever makes a cycle.
  */
 import fc from 'fast-check'
 
@@ -12,14 +15,32 @@ export function anyValue(): fc.Arbitrary<unknown> {
 function anyTree(): fc.Arbitrary<unknown> {
   return fc.oneof(
     fc.anything({
-      withBigInt: true, withBoxedValues: true, withDate: true, withMap: true, withNullPrototype: true,
-      withSet: true, withSparseArray: true, withTypedArray: true, withUnicodeString: true, maxDepth: 5,
+      withBigInt: true,
+      withBoxedValues: true,
+      withDate: true,
+      withMap: true,
+      withNullPrototype: true,
+      withSet: true,
+      withSparseArray: true,
+      withTypedArray: true,
+      withUnicodeString: true,
+      maxDepth: 5,
     }),
-    fc.letrec(tie => ({
-      node: fc.oneof({ depthSize: 'small' }, tie('leaf'), tie('list'), tie('record'), tie('map'), tie('error')),
+    fc.letrec((tie) => ({
+      node: fc.oneof(
+        { depthSize: 'small' },
+        tie('leaf'),
+        tie('list'),
+        tie('record'),
+        tie('map'),
+        tie('error'),
+      ),
       list: fc.array(tie('node')),
-      record: fc.dictionary(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', 'constructor', 'a', 'b')), tie('node')),
-      map: fc.array(fc.tuple(tie('node'), tie('node'))).map(entries => new Map(entries)),
+      record: fc.dictionary(
+        fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', 'constructor', 'a', 'b')),
+        tie('node'),
+      ),
+      map: fc.array(fc.tuple(tie('node'), tie('node'))).map((entries) => new Map(entries)),
       error: fc.tuple(fc.string(), tie('node')).map(([message, cause]) => new TypeError(message, { cause })),
       leaf: anyLeaf(),
     })).node,
@@ -28,22 +49,28 @@ function anyTree(): fc.Arbitrary<unknown> {
 
 function anyLeaf(): fc.Arbitrary<unknown> {
   return fc.oneof(
-    fc.string({ unit: 'binary' }), fc.string({ minLength: 0, maxLength: 300 }), fc.double(), fc.integer(), fc.bigInt(),
+    fc.string({ unit: 'binary' }),
+    fc.string({ minLength: 0, maxLength: 300 }),
+    fc.double(),
+    fc.integer(),
+    fc.bigInt(),
     fc.constantFrom(undefined, null, true, false, -0, NaN, '\ud800', 'ÿ', 'Ā'),
     fc.date({ noInvalidDate: false }),
-    fc.uint8Array().map(bytes => bytes.buffer),
-    fc.uint8Array().map(bytes => Buffer.from(bytes)),
-    fc.webUrl().map(href => new URL(href)),
-    fc.constantFrom(/a/g, /\d+(?<n>x)/iu).map(pattern => new RegExp(pattern)),
+    fc.uint8Array().map((bytes) => bytes.buffer),
+    fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+    fc.webUrl().map((href) => new URL(href)),
+    fc.constantFrom(/a/g, /\d+(?<n>x)/iu).map((pattern) => new RegExp(pattern)),
     fc.sparseArray(fc.integer()),
-    fc.float64Array().map(numbers => [...numbers]),
+    fc.float64Array().map((numbers) => [...numbers]),
   )
 }
 
 /** Objects wired to each other at random. */
 function anyGraph(): fc.Arbitrary<unknown> {
   const kind = fc.constantFrom('object', 'array', 'map', 'set', 'error', 'null')
-  const wires = fc.array(fc.tuple(fc.nat(), fc.nat(), fc.oneof(anyLeaf(), fc.constant(wire))), { maxLength: 30 })
+  const wires = fc.array(fc.tuple(fc.nat(), fc.nat(), fc.oneof(anyLeaf(), fc.constant(wire))), {
+    maxLength: 30,
+  })
   return fc.tuple(fc.array(kind, { minLength: 1, maxLength: 12 }), wires).map(([kinds, links]) => {
     const objects = kinds.map(made)
     for (const [from, to, value] of links) {

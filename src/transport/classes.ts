@@ -1,13 +1,14 @@
 /**
- * Classes and handles that may travel: who registered under which name, and how an object is saved and loaded.
+ * Classes and handles that may travel: who registered under which name, and how an object is saved and
+ * loaded.
  *
  * One registry per thread; a cid means the same class in every thread because every thread registers it by
  * running the same module. The default keeps own enumerable fields and the prototype. Fields named #so are
  * invisible to that default, so a class that has them must say how it is saved: silence would lose data.
  */
-import { parse, type Node } from 'acorn'
 import { TransportError } from './errors.ts'
 import { shown } from '../base/index.ts'
+import { parseSource } from './captures.ts'
 import type { WriteObject } from './generate.ts'
 
 /** A constructor, of whatever arguments. */
@@ -78,8 +79,8 @@ const handlesByTest: HandleEntry[] = []
 /**
  * Let objects of `constructor` travel under the name `options.cid`. Registering the same class under the same
  * cid again replaces the options.
- * @throws {TransportError} `TRANSPORT_REGISTRATION` when the cid belongs to another class, the class to another
- * cid, or the class has private fields and no `save`; `TRANSPORT_ARGUMENT` for a wrong argument.
+ * @throws {TransportError} `TRANSPORT_REGISTRATION` when the cid belongs to another class, the class to
+ *   another cid, or the class has private fields and no `save`; `TRANSPORT_ARGUMENT` for a wrong argument.
  */
 export function register<Instance extends object, Saved = unknown>(
   constructor: Class<Instance>,
@@ -87,9 +88,11 @@ export function register<Instance extends object, Saved = unknown>(
 ): void {
   const entry = checkedEntry(constructor, options as unknown as ClassOptions)
   const named = classesByCid.get(entry.cid)
-  if (named !== undefined && named.prototype !== entry.prototype) refuse(entry.cid, 'the cid belongs to another class')
+  if (named !== undefined && named.prototype !== entry.prototype)
+    refuse(entry.cid, 'the cid belongs to another class')
   const known = classesByPrototype.get(entry.prototype)
-  if (known !== undefined && known.cid !== entry.cid) refuse(entry.cid, `the class is registered as '${known.cid}'`)
+  if (known !== undefined && known.cid !== entry.cid)
+    refuse(entry.cid, `the class is registered as '${known.cid}'`)
   classesByCid.set(entry.cid, entry)
   classesByPrototype.set(entry.prototype, entry)
 }
@@ -140,7 +143,7 @@ export function handleOf(value: object): HandleEntry | undefined {
     const entry = handlesByPrototype.get(up)
     if (entry !== undefined) return entry
   }
-  return handlesByTest.find(entry => entry.is(value))
+  return handlesByTest.find((entry) => entry.is(value))
 }
 
 /** The kind of handle of this tag. */
@@ -167,16 +170,39 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   }
   if (save === undefined) {
     const names = privateNames(constructor)
-    if (names.length > 0) refuse(cid, `it has private fields (${names.join(', ')}) and no save that keeps them`)
+    if (names.length > 0)
+      refuse(cid, `it has private fields (${names.join(', ')}) and no save that keeps them`)
   }
-  return { cid, version, prototype: constructor.prototype as object, constructor, save, load, number: 0, writers: new Map() }
+  return {
+    cid,
+    version,
+    prototype: constructor.prototype as object,
+    constructor,
+    save,
+    load,
+    number: 0,
+    writers: new Map(),
+  }
 }
 
 /** The class of the language, other than Object and the errors, that objects of this prototype belong to. */
 function builtinBase(prototype: object): string | undefined {
-  const bases = [Array, Map, Set, Date, RegExp, ArrayBuffer, SharedArrayBuffer, DataView, Promise, WeakMap, WeakSet, URL]
+  const bases = [
+    Array,
+    Map,
+    Set,
+    Date,
+    RegExp,
+    ArrayBuffer,
+    SharedArrayBuffer,
+    DataView,
+    Promise,
+    WeakMap,
+    WeakSet,
+    URL,
+  ]
   const typed = Object.getPrototypeOf(Uint8Array) as typeof Uint8Array
-  return [...bases, typed, Number, String, Boolean].find(base => prototype instanceof base)?.name
+  return [...bases, typed, Number, String, Boolean].find((base) => prototype instanceof base)?.name
 }
 
 /** Names of the private fields of a class and the classes it extends, from their source text. */
@@ -186,7 +212,11 @@ function privateNames(constructor: Class): string[] {
     const source = Function.prototype.toString.call(up)
     if (!source.includes('#')) continue
     for (const element of classElements(source)) {
-      if (element.type === 'PropertyDefinition' && element.static !== true && element.key?.type === 'PrivateIdentifier') {
+      if (
+        element.type === 'PropertyDefinition' &&
+        element.static !== true &&
+        element.key?.type === 'PrivateIdentifier'
+      ) {
         names.push(`#${element.key.name}`)
       }
     }
@@ -194,20 +224,23 @@ function privateNames(constructor: Class): string[] {
   return names
 }
 
-interface ClassElement extends Node {
+interface ClassElement {
+  readonly type: string
   readonly static?: boolean
-  readonly key?: Node & { readonly name?: string }
+  readonly key?: { readonly type: string; readonly name?: string }
 }
 
 function classElements(source: string): readonly ClassElement[] {
-  if (!source.startsWith('class')) return []
+  // Without the sign of a private name there is none, and the parser need not be loaded.
+  if (!source.startsWith('class') || !source.includes('#')) return []
   try {
-    const program = parse(`(${source})`, { ecmaVersion: 'latest' }) as unknown as {
+    const program = parseSource(`(${source})`) as unknown as {
       body: [{ expression: { body: { body: ClassElement[] } } }]
     }
     return program.body[0].expression.body.body
   } catch {
-    // Syntax newer than the parser, or a class nested in a generator or an async function: nothing to learn here.
+    // Syntax newer than the parser, or a class nested in a generator or an async function: nothing to learn
+    // here.
     return []
   }
 }
@@ -217,5 +250,9 @@ function refuse(cid: string, why: string): never {
 }
 
 function wrong(name: string, expected: string, received: unknown): never {
-  throw new TransportError('TRANSPORT_ARGUMENT', { name, expected, received: shown(received) })
+  throw new TransportError('TRANSPORT_ARGUMENT', {
+    name,
+    expected,
+    received: shown(received),
+  })
 }

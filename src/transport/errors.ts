@@ -9,9 +9,16 @@ import { SkeinError, type Sentences } from '../base/index.ts'
 /** The facts of each code. */
 export type TransportCodes = {
   /** A value no frame can carry: a symbol, a WeakMap, a promise... */
-  TRANSPORT_REFUSED: { readonly path: string; readonly what: string; readonly why: string }
+  TRANSPORT_REFUSED: {
+    readonly path: string
+    readonly what: string
+    readonly why: string
+  }
   /** An object of a class nobody registered. */
-  TRANSPORT_CLASS_UNREGISTERED: { readonly path: string; readonly className: string }
+  TRANSPORT_CLASS_UNREGISTERED: {
+    readonly path: string
+    readonly className: string
+  }
   /** A function that cannot travel, or travels in a frame that may not carry code. */
   TRANSPORT_FUNCTION: { readonly path: string; readonly why: string }
   /** Nested deeper than `depthMax`, in a value or in a frame. */
@@ -21,7 +28,11 @@ export type TransportCodes = {
   /** The frame names a class that this thread did not register. */
   TRANSPORT_CLASS_UNKNOWN: { readonly cid: string }
   /** The frame holds a version of a class that this thread cannot load. */
-  TRANSPORT_CLASS_VERSION: { readonly cid: string; readonly version: number; readonly versionKnown: number }
+  TRANSPORT_CLASS_VERSION: {
+    readonly cid: string
+    readonly version: number
+    readonly versionKnown: number
+  }
   /** The frame holds a kind of handle that this thread did not register. */
   TRANSPORT_HANDLE_UNKNOWN: { readonly tag: string }
   /** A registration that cannot stand: its cid is taken, its class keeps fields nobody can save... */
@@ -29,27 +40,38 @@ export type TransportCodes = {
   /** The bytes are no frame, or a damaged one. `offset` counts from the start of the frame. */
   TRANSPORT_MALFORMED: { readonly offset: number; readonly why: string }
   /** A frame of a format version this release does not read. */
-  TRANSPORT_VERSION: { readonly version: number; readonly versionKnown: number }
+  TRANSPORT_VERSION: {
+    readonly version: number
+    readonly versionKnown: number
+  }
   /** An argument of the transport's own functions is not what it must be. */
-  TRANSPORT_ARGUMENT: { readonly name: string; readonly expected: string; readonly received: string }
+  TRANSPORT_ARGUMENT: {
+    readonly name: string
+    readonly expected: string
+    readonly received: string
+  }
 }
 
 const sentences: Sentences<TransportCodes> = {
-  TRANSPORT_REFUSED: f => `${f.path} cannot be transported: ${f.what}: ${f.why}`,
-  TRANSPORT_CLASS_UNREGISTERED: f =>
-    `${f.path} cannot be transported: its class ${f.className} is not registered; call register(${f.className}, {cid})`,
-  TRANSPORT_FUNCTION: f => `${f.path} cannot be transported: ${f.why}`,
-  TRANSPORT_DEPTH: f => `nested deeper than ${f.depthMax} levels`,
-  TRANSPORT_TOO_LARGE: f => `a frame of ${f.bytes} bytes is longer than the ${f.bytesMax} a frame may have`,
-  TRANSPORT_CLASS_UNKNOWN: f => `the frame holds an object of class '${f.cid}', which is not registered in this thread`,
-  TRANSPORT_CLASS_VERSION: f =>
+  TRANSPORT_REFUSED: (f) => `${f.path} cannot be transported: ${f.what}: ${f.why}`,
+  TRANSPORT_CLASS_UNREGISTERED: (f) =>
+    `${f.path} cannot be transported: its class ${f.className} is not registered; ` +
+    `call register(${f.className}, {cid})`,
+  TRANSPORT_FUNCTION: (f) => `${f.path} cannot be transported: ${f.why}`,
+  TRANSPORT_DEPTH: (f) => `nested deeper than ${f.depthMax} levels`,
+  TRANSPORT_TOO_LARGE: (f) => `a frame of ${f.bytes} bytes is longer than the ${f.bytesMax} a frame may have`,
+  TRANSPORT_CLASS_UNKNOWN: (f) =>
+    `the frame holds an object of class '${f.cid}', which is not registered in this thread`,
+  TRANSPORT_CLASS_VERSION: (f) =>
     `the frame holds version ${f.version} of class '${f.cid}'; this thread knows version ${f.versionKnown} ` +
     'and its registration has no load that could read another',
-  TRANSPORT_HANDLE_UNKNOWN: f => `the frame holds a handle of kind '${f.tag}', which is not registered in this thread`,
-  TRANSPORT_REGISTRATION: f => `class '${f.cid}' cannot be registered: ${f.why}`,
-  TRANSPORT_MALFORMED: f => `not a frame, or a damaged one: ${f.why} at byte ${f.offset}`,
-  TRANSPORT_VERSION: f => `a frame of format version ${f.version}; this release reads version ${f.versionKnown}`,
-  TRANSPORT_ARGUMENT: f => `${f.name} must be ${f.expected}; received ${f.received}`,
+  TRANSPORT_HANDLE_UNKNOWN: (f) =>
+    `the frame holds a handle of kind '${f.tag}', which is not registered in this thread`,
+  TRANSPORT_REGISTRATION: (f) => `class '${f.cid}' cannot be registered: ${f.why}`,
+  TRANSPORT_MALFORMED: (f) => `not a frame, or a damaged one: ${f.why} at byte ${f.offset}`,
+  TRANSPORT_VERSION: (f) =>
+    `a frame of format version ${f.version}; this release reads version ${f.versionKnown}`,
+  TRANSPORT_ARGUMENT: (f) => `${f.name} must be ${f.expected}; received ${f.received}`,
 }
 
 /** A value that cannot travel, or bytes that are no frame. Decide by `code`, read `facts`. */

@@ -105,12 +105,38 @@ export const TAG_BOXED = 0xe8
 
 /** View kinds: the position in this list is the number in the frame; append only. */
 export const VIEW_KINDS = [
-  'DataView', 'Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array',
-  'Uint32Array', 'Float32Array', 'Float64Array', 'BigInt64Array', 'BigUint64Array', 'Buffer', 'Float16Array',
+  'DataView',
+  'Int8Array',
+  'Uint8Array',
+  'Uint8ClampedArray',
+  'Int16Array',
+  'Uint16Array',
+  'Int32Array',
+  'Uint32Array',
+  'Float32Array',
+  'Float64Array',
+  'BigInt64Array',
+  'BigUint64Array',
+  'Buffer',
+  'Float16Array',
 ] as const
 
 /** Error classes of the language: the position in this list is the number in the frame; append only. */
 export const ERROR_KINDS = [
-  'Error', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError', 'AggregateError',
+  'Error',
+  'EvalError',
+  'RangeError',
+  'ReferenceError',
+  'SyntaxError',
+  'TypeError',
+  'URIError',
+  'AggregateError',
   'DOMException',
 ] as const
+
+/**
+ * Most bytes a resizable buffer of `length` bytes may say it can grow to: address space is reserved for them.
+ */
+export function growthMax(length: number): number {
+  return length * 64 + 0x100_0000
+}

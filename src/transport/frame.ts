@@ -1,14 +1,19 @@
 /**
  * Whole frames: the doors of the codec.
  *
- * Inside a process, `FrameWriter` writes into memory that the native core knows and `readFrame` reads from it.
- * `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or load hook:
- * the inner call gets a writer or reader of its own.
+ * Inside a process, `FrameWriter` writes into memory that the native core knows and `readFrame` reads from
+ * it. `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or
+ * load hook: the inner call gets a writer or reader of its own.
  */
 import { shown } from '../base/index.ts'
 import { TransportError } from './errors.ts'
 import {
-  DEPTH_MAX, FORMAT_VERSION, FRAME_BYTES_MAX, HEADER_BYTES, MODE_PROCESS, MODE_SELF_CONTAINED,
+  DEPTH_MAX,
+  FORMAT_VERSION,
+  FRAME_BYTES_MAX,
+  HEADER_BYTES,
+  MODE_PROCESS,
+  MODE_SELF_CONTAINED,
 } from './format.ts'
 import { forgetMoved } from './memory.ts'
 import { pathOf } from './path.ts'
@@ -62,7 +67,9 @@ export class FrameWriter {
     try {
       writer.isProcess = true
       const end = writeFrame(writer, value, isInner ? 0 : offset, rootName)
-      if (writer.commitments.length > 0) this.attachments = commit(writer)
+      // What a hook wrote meanwhile is not this frame's.
+      if (this.attachments.length > 0) this.attachments = []
+      if (writer.commitments.length > 0) this.attachments = commit(writer, value, rootName)
       if (writer.bytes === this.#scratch) return end
       this.overflow = writer.bytes.subarray(0, end)
       return -1
@@ -99,22 +106,28 @@ const idleWriters: Writer[] = []
 
 /**
  * The bytes of `value`.
- * @param options.mode `'self-contained'` (the default): readable anywhere, on any supported Node, for ever; carries
- * no functions, handles or shared memory. `'process'`: smaller, carries them too, readable in this process only.
+ * @param options.mode `'self-contained'` (the default): readable anywhere, on any supported Node, for ever;
+ *   carries no functions, handles or shared memory. `'process'`: smaller, carries them too, readable in this
+ *   process only.
  * @throws {TransportError} naming the path of the part that cannot travel.
  */
-export function marshall(value: unknown, options?: { readonly mode?: 'process' | 'self-contained' }): Uint8Array {
+export function marshall(
+  value: unknown,
+  options?: { readonly mode?: 'process' | 'self-contained' },
+): Uint8Array {
   const mode = options?.mode ?? 'self-contained'
   if (mode !== 'process' && mode !== 'self-contained') {
     throw new TransportError('TRANSPORT_ARGUMENT', {
-      name: 'mode', expected: "'process' or 'self-contained'", received: shown(mode),
+      name: 'mode',
+      expected: "'process' or 'self-contained'",
+      received: shown(mode),
     })
   }
   const writer = idleWriters.pop() ?? new Writer(new Uint8Array(SCRATCH_BYTES), writeShapes)
   try {
     writer.isProcess = mode === 'process'
     const end = writeFrame(writer, value, 0, 'value')
-    if (writer.commitments.length > 0) commit(writer)
+    if (writer.commitments.length > 0) commit(writer, value, 'value')
     return writer.bytes.slice(0, end)
   } finally {
     writer.end()
@@ -129,12 +142,19 @@ export function marshall(value: unknown, options?: { readonly mode?: 'process' |
  */
 export function unmarshall(frame: Uint8Array): unknown {
   if (!(frame instanceof Uint8Array)) {
-    throw new TransportError('TRANSPORT_ARGUMENT', { name: 'frame', expected: 'a Uint8Array', received: shown(frame) })
+    throw new TransportError('TRANSPORT_ARGUMENT', {
+      name: 'frame',
+      expected: 'a Uint8Array',
+      received: shown(frame),
+    })
   }
   return readFrame(frame, 0, frame.length)
 }
 
-/** True when `marshall(value, {mode: 'process'})` would succeed. Save hooks run; errors they throw pass. */
+/**
+ * True when `marshall(value, {mode: 'process'})` would succeed. Save hooks run.
+ * @throws What a save hook or a getter throws.
+ */
 export function isTransportable(value: unknown): boolean {
   const writer = new Writer(new Uint8Array(1024), writeShapes)
   try {
@@ -148,7 +168,10 @@ export function isTransportable(value: unknown): boolean {
   }
 }
 
-/** Write a frame at `offset` of the writer's memory, or at the start of larger memory; the position of its end. */
+/**
+ * Write a frame at `offset` of the writer's memory, or at the start of larger memory; the position of its
+ * end.
+ */
 function writeFrame(writer: Writer, value: unknown, offset: number, rootName: string): number {
   try {
     let end = attempt(writer, value, offset)
@@ -161,7 +184,10 @@ function writeFrame(writer: Writer, value: unknown, offset: number, rootName: st
     if (end <= writer.bytes.length) return end
     const bytes = end - offset
     if (bytes > FRAME_BYTES_MAX) {
-      throw new TransportError('TRANSPORT_TOO_LARGE', { bytes, bytesMax: FRAME_BYTES_MAX })
+      throw new TransportError('TRANSPORT_TOO_LARGE', {
+        bytes,
+        bytesMax: FRAME_BYTES_MAX,
+      })
     }
     writer.into(new Uint8Array(bytes))
     if (writer.graph !== undefined) {
@@ -198,34 +224,40 @@ function attempt(writer: Writer, value: unknown, offset: number): number {
 }
 
 /** Do what may be done only once: memory leaves or is shared. The ids, as they now stand in the frame. */
-function commit(writer: Writer): number[] {
+function commit(writer: Writer, root: unknown, rootName: string): number[] {
   const tables = processTables()
   const ids: number[] = []
-  try {
-    for (const { position, buffer } of writer.commitments) {
+  for (const { position, buffer } of writer.commitments) {
+    try {
       const id = buffer instanceof ArrayBuffer ? tables.bufferMove(buffer) : tables.bufferShare(buffer)
       ids.push(id)
       forgetMoved(buffer)
       writer.uint32(id, position)
+    } catch (error) {
+      for (const id of ids) tables.bufferRelease(id)
+      const why = 'its memory belongs to something that does not let go of it'
+      throw explained(new Refusal(buffer, 'refused', why, error), writer, root, rootName)
     }
-  } catch (error) {
-    for (const id of ids) tables.bufferRelease(id)
-    throw error
   }
   return ids
 }
 
 /** What the caller is told: a refusal gets its path, everything else stays what it is. */
 function explained(error: unknown, writer: Writer, root: unknown, rootName: string): unknown {
-  if (error === TOO_DEEP || isStackOverflow(error)) return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
+  if (error === TOO_DEEP || isStackOverflow(error))
+    return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
   if (!(error instanceof Refusal)) return error
-  const path = pathOf(root, rootName, error.value, object => writer.savedOf(object))
+  const path = pathOf(root, rootName, error.value, (object) => writer.savedOf(object))
   const options = error.cause === undefined ? undefined : { cause: error.cause }
-  if (error.kind === 'function') return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
+  if (error.kind === 'function')
+    return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
   if (error.kind === 'class') {
     const made: unknown = (error.value as { constructor?: { name?: unknown } }).constructor?.name
     const className = typeof made === 'string' && made !== '' ? made : 'without a name'
-    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', { path, className })
+    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', {
+      path,
+      className,
+    })
   }
   return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: error.why }, options)
 }

@@ -13,6 +13,7 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
 const functionsUrl = new URL('./functions.js', import.meta.url).href
+const coreUrl = new URL('./index.js', import.meta.url).href
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'skein-functions-')))
 after(() => rmSync(folder, { recursive: true }))
 
@@ -232,4 +233,35 @@ const source = 'import(' + harness + ').then(async (h) => {' +
 new Worker(source, { eval: true }).once('message', out)
 `
   check('made.mjs', program, [2, 3, [4, 'FUNCTION_CAPTURES']])
+})
+
+test('with the native core, places tell functions apart', () => {
+  const program = `import { functionByNumber, functionNumber } from ${JSON.stringify(coreUrl)}
+const out = (value) => console.log(JSON.stringify(value))
+const make = () => () => Math.max(1, 2)
+const numbers = new Set(Array.from({ length: 300 }, () => functionNumber(make())))
+out(numbers.size)
+const elsewhere = () => Math.max(1, 2)
+out(numbers.has(functionNumber(elsewhere)))
+const shadowed = ((Math) => () => Math.max(1, 2))({ max: () => 'mine' })
+try { functionNumber(shadowed) } catch (error) { out(error.code) }
+const recursive = (other) => {
+  let rec = (n) => n && rec(n - 1)
+  const made = rec
+  rec = other ?? rec
+  return made
+}
+const code = (fn) => { try { functionNumber(fn); return 'accepted' } catch (error) { return error.code } }
+out([code(recursive()), code(recursive(() => 1)), code(recursive())])
+out([1, 2].map((n) => functionByNumber(functionNumber(new Function('return ' + n)))()))
+out([Math.max, new Proxy(make(), {}), make().bind(1), class {}].map(code))
+`
+  check('core.mjs', program, [
+    1,
+    false,
+    'FUNCTION_CAPTURES',
+    ['accepted', 'FUNCTION_CAPTURES', 'accepted'],
+    [1, 2],
+    ['FUNCTION_NATIVE', 'FUNCTION_NATIVE', 'FUNCTION_BOUND', 'FUNCTION_CLASS'],
+  ])
 })

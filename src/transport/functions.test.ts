@@ -433,6 +433,29 @@ test('with places from the engine, the text is read once per place', () => {
   setFunctionTable(table)
 })
 
+test('a variable of one closure decides for that closure alone', () => {
+  const make = (again: ((n: number) => number) | undefined): ((n: number) => number) => {
+    let rec = (n: number): number => (n === 0 ? 0 : rec(n - 1))
+    const made = rec
+    if (again !== undefined) rec = again
+    return made
+  }
+  same(make(undefined), 3)
+  refused(
+    make(() => 1),
+    'FUNCTION_CAPTURES',
+    'rec',
+  )
+  same(make(undefined), 3)
+})
+
+test('variables of classic scripts are variables too', () => {
+  vm.runInThisContext('let ofScript = 1; const process2 = process')
+  refused(vm.runInThisContext('() => ofScript') as Function, 'FUNCTION_CAPTURES', 'ofScript')
+  refused(vm.runInThisContext('() => process2') as Function, 'FUNCTION_CAPTURES', 'process2')
+  same(vm.runInThisContext('() => typeof declaredNowhere') as () => unknown)
+})
+
 const moduleUrl =
   'data:text/javascript,' +
   encodeURIComponent(`

@@ -62,16 +62,25 @@ export function setFunctionTable(next: FunctionTable): void {
 }
 
 /**
+ * The number of a function object that this thread has numbered before and remembers; 0 for any other.
+ * Cheaper than {@link functionNumber} for callers that have a faster way with fresh objects. @internal
+ */
+export function seenFunctionNumber(fn: Function): number {
+  if (fn === lastFunction) return lastNumber
+  const known = numberOf.get(fn)
+  if (known === undefined) return 0
+  lastFunction = fn
+  lastNumber = known
+  return known
+}
+
+/**
  * The process-wide number of a function, for {@link functionByNumber} in any thread.
  * @throws {FunctionError} that says why it cannot travel, with the variables it captures and where.
  */
 export function functionNumber(fn: Function): number {
-  if (fn === lastFunction) return lastNumber
-  const known = numberOf.get(fn)
-  if (known === undefined) return freshNumber(fn)
-  lastFunction = fn
-  lastNumber = known
-  return known
+  const seen = seenFunctionNumber(fn)
+  return seen === 0 ? freshNumber(fn) : seen
 }
 
 /**

@@ -1,18 +1,18 @@
 /**
  * One writer and one reader for each shape that is used often, generated.
  *
- * Each has its own code, so objects that make the engine's caches of one shape useless (in dictionary mode, or of
- * very many hidden classes) leave all other shapes alone. The code gets the writer or the reader it works for as
- * an argument and keeps nothing between calls. Where generating code is forbidden nothing is generated, and the
- * loops in writer.ts and reader.ts do the same work.
+ * Each has its own code, so objects that make the engine's caches of one shape useless (in dictionary mode,
+ * or of very many hidden classes) leave all other shapes alone. The code gets the writer or the reader it
+ * works for as an argument and keeps nothing between calls. Where generating code is forbidden nothing is
+ * generated, and the loops in writer.ts and reader.ts do the same work.
  *
  * Keys enter the code as JSON strings only; nothing else in it comes from a value or a frame.
  */
-import {
-  CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE,
-} from './format.ts'
+import { CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE } from './format.ts'
 
-/** Keys up to which a field is read by name; beyond, the loops in writer.ts are as fast and take less memory. */
+/**
+ * Keys up to which a field is read by name; beyond, the loops in writer.ts are as fast and take less memory.
+ */
 export const UNROLLED_KEYS_MAX = 40
 
 /** What generated code may ask of the writer. */
@@ -54,12 +54,64 @@ export interface GeneratedSource {
 }
 
 /**
- * Writes a whole object of the right prototype at `at` of a frame without a graph; the position behind it, -1 when
- * it has other keys.
+ * Writes a whole object at `at` of a frame without a graph; the position behind it, -1
+ * when it has other keys or another prototype.
  */
 export type WriteObject = (sink: GeneratedSink, object: object, at: number) => number
 /** Reads the fields into a new plain object. */
 export type ReadFields = (source: GeneratedSource) => object
+
+/** Most shapes of one kind (written, read) that have code at a time; each takes some kilobytes. */
+const GENERATED_MAX = 1000
+/** Objects of a shape that must pass before code is generated for it, at first and at most. */
+const USES_FIRST = 16
+const USES_MAX = 16_384
+
+/** Something that code may be generated for. */
+export interface Generated {
+  /** Give up the code; count uses from 0 again. */
+  forget(): void
+}
+
+/**
+ * How much code there may be. When it is too much, all of it is given up, and shapes must be used twice as
+ * often as before until they get code again: shapes that pass in endless variety soon stay without.
+ */
+export class CodeBudget {
+  /** Uses after which a shape may ask for code. */
+  usesMin = USES_FIRST
+  #holders: Generated[] = []
+
+  /**
+   * True when `holder` may have code now: it has been used `usesMin` times, and code may be generated at all.
+   */
+  admits(holder: Generated): boolean {
+    if (isGeneratingForbidden()) return false
+    if (this.#holders.length >= GENERATED_MAX) {
+      for (const other of this.#holders) other.forget()
+      this.#holders = []
+      this.usesMin = Math.min(this.usesMin * 2, USES_MAX)
+    }
+    this.#holders.push(holder)
+    return true
+  }
+}
+
+/** How generated code asks for the prototype; the language lets `__proto__` be switched off. */
+const prototypeOf = hasProto() ? 'object.__proto__' : 'Object.getPrototypeOf(object)'
+
+function hasProto(): boolean {
+  try {
+    return Reflect.get({}, '__proto__') === Object.prototype
+  } catch {
+    return false
+  }
+}
+
+/** False for keys that would hide an object's prototype from generated code. */
+export function isGenerable(keys: readonly string[]): boolean {
+  return !keys.includes('__proto__')
+}
 
 let isForbidden: boolean | undefined
 
@@ -84,24 +136,31 @@ export interface GeneratedClass {
 }
 
 /**
- * The writer for objects of `shape`, plain or of a class. Its numbers are part of the code, so they must not change afterwards.
- * Whoever calls it has compared the prototype. The keys are compared before any field is read: an object of other
- * keys leaves no trace in the engine's caches for the fields.
+ * The writer for objects of `shape`, plain or of a class. Its numbers are part of the code, so they must not
+ * change afterwards. The keys are compared before anything else: an object of other keys leaves no trace in
+ * the engine's caches for the fields. Then the prototype, by the one expression that costs nothing once the
+ * engine knows the hidden class; a shape with a key of that name gets no code, see {@link isGenerable}.
  */
 export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: GeneratedClass): WriteObject {
   const { keys, number } = shape
-  const fields = keys.length <= UNROLLED_KEYS_MAX
-    ? keys.map((key, index) => `value = object[${JSON.stringify(key)}]${writeOne(`${index}`)}`).join('')
-    : `for (let index = 0; index < ${keys.length}; index++) { value = object[keys[index]]${writeOne('index')} }`
+  const fields =
+    keys.length <= UNROLLED_KEYS_MAX
+      ? keys.map((key, index) => `value = object[${JSON.stringify(key)}]${writeOne(`${index}`)}`).join('')
+      : `for (let index = 0; index < ${keys.length}; index++) {
+      value = object[keys[index]]${writeOne('index')}
+    }`
   const tag = `at = sink.shapeTag(shape, at)`
-  const numbered = number === 0 || number > 0xffff ? tag : `if (sink.isProcess) {
+  const numbered =
+    number === 0 || number > 0xffff
+      ? tag
+      : `if (sink.isProcess) {
       bytes[at] = ${TAG_OBJECT16}; bytes[at + 1] = ${number & 0xff}; bytes[at + 2] = ${number >> 8}
       at += 3
     } else ${tag}`
   const code = `return function writeObject(sink, object, at) {
     let count = 0
     for (const key in object) if (key !== keys[count++]) return -1
-    if (count !== ${keys.length}) return -1
+    if (count !== ${keys.length} || ${prototypeOf} !== prototype) return -1
     if (++sink.depth > ${depthMax}) sink.deep()
     const leaves = sink.leafCount
     const bytes = sink.bytes
@@ -115,7 +174,13 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
     if (leaves === sink.leafCount) sink.leaf(object)
     return at
   }`
-  return new Function('keys', 'shape', 'owner', code)(keys, shape, owner) as WriteObject
+  const prototype = owner?.prototype ?? Object.prototype
+  return new Function('keys', 'shape', 'owner', 'prototype', code)(
+    keys,
+    shape,
+    owner,
+    prototype,
+  ) as WriteObject
 }
 
 function writeOne(index: string): string {
@@ -135,7 +200,8 @@ function writeOne(index: string): string {
 
 /** The reader for these keys: of plain objects, or of objects of a class that accept all keys as fields. */
 export function generateReader(keys: readonly string[], prototype?: object): ReadFields {
-  const fields = keys.map((_, index) => `
+  const fields = keys.map(
+    (_, index) => `
     tag = bytes[at++]
     let value${index}
     if (tag < ${TAG_STRING}) value${index} = tag
@@ -147,7 +213,8 @@ export function generateReader(keys: readonly string[], prototype?: object): Rea
       source.at = at; source.textAt = textAt
       value${index} = source.other(tag)
       at = source.at; textAt = source.textAt; text = source.text; textLength = text.length
-    }`)
+    }`,
+  )
   // In brackets `__proto__` is a field like any other.
   const nameOf = (key: string) => (key === '__proto__' ? '["__proto__"]' : JSON.stringify(key))
   const literal = `return { ${keys.map((key, index) => `${nameOf(key)}: value${index}`).join(', ')} }`

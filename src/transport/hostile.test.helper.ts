@@ -1,8 +1,8 @@
 /**
  * Reads bytes that nobody vouches for and fails when that does any harm.
  *
- * Shared by the tests and the fuzzer. Harm is: an error that is no TransportError, a changed Object.prototype, a
- * value much larger than its bytes, or a value that cannot be looked at.
+ * Shared by the tests and the fuzzer. Harm is: an error that is no TransportError, a changed
+ * Object.prototype, a value much larger than its bytes, or a value that cannot be looked at.
  */
 import assert from 'node:assert/strict'
 import { types } from 'node:util'
@@ -25,7 +25,10 @@ export function readHostile(bytes: Uint8Array): boolean {
     assert.equal(Object.getPrototypeOf(Object.prototype), null)
   }
   const size = sizeOf(value)
-  assert.ok(size.objects <= bytes.length * OBJECTS_PER_BYTE_MAX, `${size.objects} objects from ${bytes.length} bytes`)
+  assert.ok(
+    size.objects <= bytes.length * OBJECTS_PER_BYTE_MAX,
+    `${size.objects} objects from ${bytes.length} bytes`,
+  )
   assert.ok(size.characters <= bytes.length * 2, `${size.characters} characters from ${bytes.length} bytes`)
   return true
 }
@@ -52,7 +55,7 @@ function sizeOf(root: unknown): { objects: number; characters: number } {
 /** Pseudo-random numbers from 0 to `below`, the same for the same seed (xorshift). */
 export function randomFrom(seed: number): (below: number) => number {
   let state = seed | 0 || 1
-  return below => {
+  return (below) => {
     state ^= state << 13
     state ^= state >>> 17
     state ^= state << 5
@@ -74,7 +77,11 @@ export function damaged(frame: Uint8Array, other: Uint8Array, random: (below: nu
       return bytes
     case 3: {
       const at = random(bytes.length)
-      return Uint8Array.from([...bytes.subarray(0, at), ...other.subarray(random(other.length)), ...bytes.subarray(at)])
+      return Uint8Array.from([
+        ...bytes.subarray(0, at),
+        ...other.subarray(random(other.length)),
+        ...bytes.subarray(at),
+      ])
     }
     case 4: {
       // Lengths are where the harm is: all ones, or a large number.

@@ -1,10 +1,40 @@
+/**
+ * Frames built by hand to do harm, one lie each: lengths, references, keys, nesting, kinds.
+ *
+ * The property tests and the fuzzer find what nobody thought of; these keep what somebody did.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  FORMAT_VERSION, TAG_ARRAY32, TAG_ARRAY8, TAG_ARRAY_BUFFER, TAG_ARRAY_BUFFER_RESIZABLE, TAG_ARRAY_FLOAT64, TAG_BIGINT,
-  TAG_CLASS, TAG_DEFINE, TAG_ERROR, TAG_FUNCTION, TAG_HANDLE, TAG_HOLE, TAG_MAP, TAG_MOVED_BUFFER, TAG_NULL,
-  TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_REGEXP, TAG_SET,
-  TAG_SHARED_BUFFER, TAG_STRING, TAG_STRING32, TAG_URL, TAG_VIEW,
+  FORMAT_VERSION,
+  TAG_ARRAY32,
+  TAG_ARRAY8,
+  TAG_ARRAY_BUFFER,
+  TAG_ARRAY_BUFFER_RESIZABLE,
+  TAG_ARRAY_FLOAT64,
+  TAG_BIGINT,
+  TAG_CLASS,
+  TAG_DEFINE,
+  TAG_ERROR,
+  TAG_FUNCTION,
+  TAG_HANDLE,
+  TAG_HOLE,
+  TAG_MAP,
+  TAG_MOVED_BUFFER,
+  TAG_NULL,
+  TAG_OBJECT16,
+  TAG_OBJECT32,
+  TAG_OBJECT_AGAIN,
+  TAG_OBJECT_KEYS,
+  TAG_OBJECT_PAIRS,
+  TAG_REFERENCE,
+  TAG_REGEXP,
+  TAG_SET,
+  TAG_SHARED_BUFFER,
+  TAG_STRING,
+  TAG_STRING32,
+  TAG_URL,
+  TAG_VIEW,
 } from './format.ts'
 import { marshall, unmarshall } from './frame.ts'
 import { readHostile } from './hostile.test.helper.ts'
@@ -13,7 +43,7 @@ const huge = [0xff, 0xff, 0xff, 0xff]
 
 /** A frame of this body and these bytes of text. */
 function frameOf(body: number[], text: number[] = [], mode = 1): Uint8Array {
-  const length = [0, 8, 16, 24].map(shift => (body.length >> shift) & 0xff)
+  const length = [0, 8, 16, 24].map((shift) => (body.length >> shift) & 0xff)
   return Uint8Array.from([FORMAT_VERSION, mode, ...length, ...body, ...text])
 }
 
@@ -33,7 +63,15 @@ test('the builder of these tests builds frames', () => {
 })
 
 test('lengths that promise more than there is are refused', () => {
-  for (const tag of [TAG_ARRAY32, TAG_ARRAY_FLOAT64, TAG_MAP, TAG_SET, TAG_ARRAY_BUFFER, TAG_STRING32, TAG_OBJECT_PAIRS]) {
+  for (const tag of [
+    TAG_ARRAY32,
+    TAG_ARRAY_FLOAT64,
+    TAG_MAP,
+    TAG_SET,
+    TAG_ARRAY_BUFFER,
+    TAG_STRING32,
+    TAG_OBJECT_PAIRS,
+  ]) {
     check([tag, ...huge])
     check([tag, ...huge, 1, 2, 3])
     check([tag, 0xff, 0xff, 0, 0])
@@ -111,21 +149,40 @@ test('holes cannot make an array larger than it says, nor cost memory', () => {
 })
 
 test('deep nesting is refused before the stack ends', () => {
-  const deep = (levels: number) => Array.from({ length: levels * 2 }, (_, index) => (index % 2 === 0 ? TAG_ARRAY8 : 1))
+  const deep = (levels: number) =>
+    Array.from({ length: levels * 2 }, (_, index) => (index % 2 === 0 ? TAG_ARRAY8 : 1))
   for (const levels of [1001, 20_000, 500_000]) {
-    assert.throws(() => unmarshall(frameOf([...deep(levels), 5])), { code: 'TRANSPORT_DEPTH' })
+    assert.throws(() => unmarshall(frameOf([...deep(levels), 5])), {
+      code: 'TRANSPORT_DEPTH',
+    })
   }
-  assert.throws(() => unmarshall(frameOf(new Array<number>(300_000).fill(TAG_SET))), { name: 'TransportError' })
+  assert.throws(() => unmarshall(frameOf(new Array<number>(300_000).fill(TAG_SET))), {
+    name: 'TransportError',
+  })
 })
 
 test('headers that are none are refused', () => {
   const frame = marshall([1, 'a'])
-  for (let length = 0; length < 7; length++) assert.throws(() => unmarshall(frame.subarray(0, length)), { code: 'TRANSPORT_MALFORMED' })
-  assert.throws(() => unmarshall(Uint8Array.from([2, ...frame.subarray(1)])), { code: 'TRANSPORT_VERSION', facts: { version: 2, versionKnown: 1 } })
-  assert.throws(() => unmarshall(Uint8Array.from([1, 7, ...frame.subarray(2)])), { code: 'TRANSPORT_MALFORMED' })
-  assert.throws(() => unmarshall(Uint8Array.from([1, 1, ...huge, 5])), { code: 'TRANSPORT_MALFORMED' })
-  assert.throws(() => unmarshall(Uint8Array.from([1, 1, 0, 0, 0, 0, 5])), { code: 'TRANSPORT_MALFORMED' })
-  assert.throws(() => unmarshall(frameOf([5, 5])), { code: 'TRANSPORT_MALFORMED' })
+  for (let length = 0; length < 7; length++)
+    assert.throws(() => unmarshall(frame.subarray(0, length)), {
+      code: 'TRANSPORT_MALFORMED',
+    })
+  assert.throws(() => unmarshall(Uint8Array.from([2, ...frame.subarray(1)])), {
+    code: 'TRANSPORT_VERSION',
+    facts: { version: 2, versionKnown: 1 },
+  })
+  assert.throws(() => unmarshall(Uint8Array.from([1, 7, ...frame.subarray(2)])), {
+    code: 'TRANSPORT_MALFORMED',
+  })
+  assert.throws(() => unmarshall(Uint8Array.from([1, 1, ...huge, 5])), {
+    code: 'TRANSPORT_MALFORMED',
+  })
+  assert.throws(() => unmarshall(Uint8Array.from([1, 1, 0, 0, 0, 0, 5])), {
+    code: 'TRANSPORT_MALFORMED',
+  })
+  assert.throws(() => unmarshall(frameOf([5, 5])), {
+    code: 'TRANSPORT_MALFORMED',
+  })
 })
 
 test('a self-contained frame cannot use numbers of this process', () => {
@@ -137,8 +194,15 @@ test('a self-contained frame cannot use numbers of this process', () => {
 })
 
 test('names of keys from a frame never run as code', () => {
-  const keys = ['"]}; globalThis.hacked = 1; ({["', '\u2028', '${globalThis.hacked = 1}', '\\', '*/ hacked /*', '`']
-  const value = Object.fromEntries(keys.map(key => [key, 1]))
+  const keys = [
+    '"]}; globalThis.hacked = 1; ({["',
+    '\u2028',
+    '${globalThis.hacked = 1}',
+    '\\',
+    '*/ hacked /*',
+    '`',
+  ]
+  const value = Object.fromEntries(keys.map((key) => [key, 1]))
   for (let seen = 0; seen < 100; seen++) assert.deepEqual(unmarshall(marshall(value)), value)
   assert.equal((globalThis as { hacked?: unknown }).hacked, undefined)
 })

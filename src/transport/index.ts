@@ -6,6 +6,7 @@
 import { native, Table } from '../native/index.ts'
 import { register } from './classes.ts'
 import { TransportError } from './errors.ts'
+import { FunctionError } from './function-errors.ts'
 import { setFunctionTable } from './functions.ts'
 import { setProcessTables } from './process.ts'
 
@@ -15,7 +16,13 @@ export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
 export { FunctionError } from './function-errors.ts'
 export {
-  callerFile, codeNumber, functionByNumber, functionNumber, moduleFunctionNumber, setFunctionTable,
+  callerFile,
+  codeNumber,
+  functionByNumber,
+  functionNumber,
+  moduleFunctionNumber,
+  seenFunctionNumber,
+  setFunctionTable,
   setPreparation,
 } from './functions.ts'
 export type { FunctionTable } from './functions.ts'
@@ -25,6 +32,7 @@ export { setProcessTables } from './process.ts'
 export type { ProcessTables } from './process.ts'
 
 register(TransportError, { cid: 'skein.TransportError' })
+register(FunctionError, { cid: 'skein.FunctionError' })
 
 setProcessTables(native)
 setFunctionTable({

@@ -145,6 +145,8 @@ function inspect(ask: Ask, fn: Function): Inspected | undefined {
 interface ScopeShown {
   /** `Module`, `Closure`, `Block`, `Script`, ... as the engine names it. */
   readonly kind: string
+  /** It is of a function with a name. */
+  readonly named: boolean
   readonly objectId: string
 }
 
@@ -153,9 +155,9 @@ function scopesOf(ask: Ask, listId: string): ScopeShown[] {
   const list = ask('Runtime.getProperties', { objectId: listId, ownProperties: true }).result
   const scopes: ScopeShown[] = []
   for (const { value } of list as { value?: Remote }[]) {
-    const kind = value?.description?.split(' ', 1)[0]
+    const [kind, ...name] = value?.description?.split(' ') ?? []
     if (value?.objectId === undefined || kind === undefined || kind === 'Global') continue
-    scopes.push({ kind, objectId: value.objectId })
+    scopes.push({ kind, named: name.length > 0, objectId: value.objectId })
   }
   return scopes
 }
@@ -170,18 +172,21 @@ function bindingsOf(
   const found = new Map<string, Binding>()
   const path = file.startsWith('file:') ? fileURLToPath(file) : file
   const given = [{ objectId: functionId }, { value: path }, { value: dirname(path) }]
-  const outermost = scopes.findLast((scope) => scope.kind === 'Closure')
+  // The function that Node puts around a CommonJS module has no name and nothing around it.
+  const outermost = scopes.findLast((scope) => scope.kind === 'Module' || scope.kind === 'Closure')
   for (const scope of scopes) {
     const open = names.filter((name) => !found.has(name))
     if (open.length === 0) break
-    const once = scope.kind === 'Module' || scope.kind === 'Script' || scope === outermost
-    const held = ask('Runtime.callFunctionOn', {
+    const answer = ask('Runtime.callFunctionOn', {
       functionDeclaration: PROBE,
       objectId: scope.objectId,
       arguments: [{ value: open }, ...given],
       returnByValue: true,
-    }).result as { value: (Binding['holds'] | null)[] }
-    for (const [index, holds] of held.value.entries()) {
+    }).result as { value: { held: (Binding['holds'] | null)[]; ofModule: boolean } }
+    const { held, ofModule } = answer.value
+    const wrapper = ofModule && scope === outermost && !scope.named
+    const once = wrapper || scope.kind === 'Module' || scope.kind === 'Script'
+    for (const [index, holds] of held.entries()) {
       if (holds !== null) found.set(open[index], { holds, once })
     }
   }
@@ -190,10 +195,12 @@ function bindingsOf(
 
 /** Runs with a scope of the inspector for `this`. Reading a variable not yet initialised throws. */
 const PROBE = `function (names, fn, path, folder) {
-  return names.map((name) => {
-    if (!Object.prototype.hasOwnProperty.call(this.object, name)) return null
+  const has = (object, name) => Object.prototype.hasOwnProperty.call(object, name)
+  const variables = this.object
+  const held = names.map((name) => {
+    if (!has(variables, name)) return null
     let value
-    try { value = this.object[name] } catch { return 'other' }
+    try { value = variables[name] } catch { return 'other' }
     if (value === fn) return 'self'
     const callable = typeof value === 'function'
     switch (name) {
@@ -202,9 +209,11 @@ const PROBE = `function (names, fn, path, folder) {
       case '__dirname': return value === folder ? 'node' : 'other'
       case '__name': return callable ? 'helper' : 'other'
     }
-    const known = Object.prototype.hasOwnProperty.call(globalThis, name) && value !== undefined
-    return known && globalThis[name] === value ? 'global' : 'other'
+    return value !== undefined && has(globalThis, name) && globalThis[name] === value ? 'global' : 'other'
   })
+  const given = ['require', 'module', 'exports', '__filename', '__dirname']
+  const ofModule = given.some((name) => has(variables, name))
+  return { held, ofModule }
 }`
 
 /** The file of a script: from the stack of this call where it can be, else from the list of all scripts. */

@@ -20,7 +20,12 @@ interface Place {
  * The path of `part` within `root`.
  * @param savedOf What a save hook of this frame returned for an object, if one ran.
  */
-export function pathOf(root: unknown, rootName: string, part: unknown, savedOf: (object: object) => unknown): string {
+export function pathOf(
+  root: unknown,
+  rootName: string,
+  part: unknown,
+  savedOf: (object: object) => unknown,
+): string {
   const seen = new Set<object>()
   const places: Place[] = [{ value: root, before: undefined, step: rootName }]
   for (let count = 0; places.length > 0 && count < PARTS_MAX; count++) {
@@ -54,20 +59,31 @@ function addParts(
     let index = 0
     for (const [key, value] of object) {
       add(`.keys()[${index++}]`, key)
-      add(typeof key === 'string' || typeof key === 'number' ? `.get(${JSON.stringify(key)})` : `.values()[${index - 1}]`, value)
+      add(
+        typeof key === 'string' || typeof key === 'number'
+          ? `.get(${JSON.stringify(key)})`
+          : `.values()[${index - 1}]`,
+        value,
+      )
     }
   } else if (types.isSet(object)) {
     let index = 0
     for (const value of object) add(`.values()[${index++}]`, value)
   } else if (ArrayBuffer.isView(object)) add('.buffer', object.buffer)
   else {
-    if (types.isNativeError(object)) for (const key of ['cause', 'errors']) if (Object.hasOwn(object, key)) addField(object, key, add)
+    if (types.isNativeError(object))
+      for (const key of ['cause', 'errors']) if (Object.hasOwn(object, key)) addField(object, key, add)
     for (const key of Object.keys(object)) addField(object, key, add)
   }
 }
 
 function addField(object: object, key: string, add: (step: string, value: unknown) => void): void {
-  const step = Array.isArray(object) && /^\d+$/.test(key) ? `[${key}]` : IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
+  const step =
+    Array.isArray(object) && /^\d+$/.test(key)
+      ? `[${key}]`
+      : IDENTIFIER.test(key)
+        ? `.${key}`
+        : `[${JSON.stringify(key)}]`
   let value: unknown
   try {
     value = (object as Record<string, unknown>)[key]

@@ -1,9 +1,10 @@
 /**
  * The tables that all threads of a process share, as the transport needs them.
  *
- * The native module provides them (`setProcessTables` is called once per thread, before the first frame). Without
- * it, as in tests of the codec alone, tables of this one thread take their place: the same frames, one thread.
- * Numbers start at 1 and are never given twice; 0 means "no number" and the name itself goes into the frame.
+ * The native module provides them (`setProcessTables` is called once per thread, before the first frame).
+ * Without it, as in tests of the codec alone, tables of this one thread take their place: the same frames,
+ * one thread. Numbers start at 1 and are never given twice; 0 means "no number" and the name itself goes into
+ * the frame.
  */
 
 /** Table of shapes: the JSON text of the keys. */
@@ -68,6 +69,7 @@ export class LocalTables implements ProcessTables {
     return this.#bufferLast
   }
 
+  /** The memory of an id. @throws {RangeError} when there is none. */
   bufferTake(id: number): ArrayBuffer | SharedArrayBuffer {
     const buffer = this.#buffers.get(id)
     if (buffer === undefined) throw new RangeError(`no buffer has the id ${id}`)
@@ -87,7 +89,9 @@ export function processTables(): ProcessTables {
   return tables
 }
 
-/** Use `shared` in this thread from now on. Called by the module that loads the native core, before any frame. */
+/**
+ * Use `shared` in this thread from now on. Called by the module that loads the native core, before any frame.
+ */
 export function setProcessTables(shared: ProcessTables): void {
   tables = shared
 }

@@ -1,19 +1,24 @@
 /**
  * The ordered keys of plain objects, as the reader knows them.
  *
- * By process-wide number, and by the bytes of a key block. Both tables are bounded: numbers by the process-wide
- * table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like any other.
+ * By process-wide number, and by the bytes of a key block. Both tables are bounded: numbers by the
+ * process-wide table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like
+ * any other.
  */
-import { generateReader, isGeneratingForbidden, type ReadFields } from './generate.ts'
+import { CodeBudget, generateReader, type Generated, type ReadFields } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
 
-/** Objects of one shape that must pass before code is generated for it. */
-const GENERATE_AFTER = 16
+/** Process-wide numbers this thread remembers; beyond, it asks for the names again. */
+const NUMBERS_MAX = 8192
+/** Classes whose objects may have one shape and code for it. */
+const CLASSES_MAX = 8
 /** Slots for blocks. A power of two. */
 const SLOTS = 1024
 
+const budget = new CodeBudget()
+
 /** One list of keys in one order. */
-export class ReadShape {
+export class ReadShape implements Generated {
   readonly keys: readonly string[]
   /** Objects read, up to a bound: what decides about compiling. */
   uses = 0
@@ -22,9 +27,10 @@ export class ReadShape {
   /** True when a plain assignment of some key would not make a field. */
   readonly isOdd: boolean
 
-  /** The class whose objects had this shape last, and the reader for them. */
+  /** Readers for objects of classes: the last one, and all by prototype. */
   #class: object | undefined = undefined
   #readClass: ReadFields | undefined = undefined
+  readonly #classes = new Map<object, ReadFields | undefined>()
 
   constructor(keys: readonly string[]) {
     this.keys = keys
@@ -34,17 +40,28 @@ export class ReadShape {
   /** The reader for objects of `prototype`, once there have been enough; `undefined` until then. */
   readOf(prototype: object): ReadFields | undefined {
     if (this.#class === prototype) return this.#readClass
+    if (this.read === undefined) return undefined
+    if (!this.#classes.has(prototype)) {
+      if (this.#classes.size >= CLASSES_MAX) return undefined
+      // A key that the class knows as something else cannot be assigned.
+      const isFree = !this.keys.some((key) => key in prototype)
+      this.#classes.set(prototype, isFree ? generateReader(this.keys, prototype) : undefined)
+    }
     this.#class = prototype
-    const isFree = !this.keys.some(key => key in prototype)
-    this.#readClass = isFree && this.read !== undefined ? generateReader(this.keys, prototype) : undefined
-    // Asked again while code is still to come for the shape.
-    if (this.read === undefined) this.#class = undefined
-    return this.#readClass
+    return (this.#readClass = this.#classes.get(prototype))
   }
 
-  /** One more object of this shape. */
+  /** One more object of this shape that was read without generated code. */
   used(): void {
-    if (++this.uses === GENERATE_AFTER && !isGeneratingForbidden()) this.read = generateReader(this.keys)
+    if (++this.uses >= budget.usesMin && this.read === undefined && budget.admits(this)) {
+      this.read = generateReader(this.keys)
+    }
+  }
+
+  forget(): void {
+    this.read = this.#class = this.#readClass = undefined
+    this.#classes.clear()
+    this.uses = 0
   }
 }
 
@@ -52,6 +69,7 @@ export class ReadShape {
 export class ReadShapeTable {
   /** By process-wide number, as far as this thread has met them. */
   readonly byNumber: (ReadShape | undefined)[] = []
+  #remembered = 0
   readonly #blocks = new Array<{ bytes: Uint8Array; shape: ReadShape } | undefined>(SLOTS).fill(undefined)
 
   /** The shape of this process-wide number; `undefined` when there is none. */
@@ -63,14 +81,18 @@ export class ReadShapeTable {
     const keys = processTables().interned(TABLE_SHAPES, number)
     if (keys === undefined) return undefined
     const shape = new ReadShape(JSON.parse(keys) as string[])
+    if (this.#remembered++ >= NUMBERS_MAX) {
+      this.byNumber.fill(undefined)
+      this.#remembered = 1
+    }
     while (this.byNumber.length < number) this.byNumber.push(undefined)
     this.byNumber[number] = shape
     return shape
   }
 
   /**
-   * The shape of the block in `bytes` from `start` (after its length) to `end`; `undefined` when its own lengths
-   * contradict each other.
+   * The shape of the block in `bytes` from `start` (after its length) to `end`; `undefined` when its own
+   * lengths contradict each other.
    */
   block(bytes: Uint8Array, start: number, end: number): ReadShape | undefined {
     const slot = blockHash(bytes, start, end) & (SLOTS - 1)
@@ -86,10 +108,13 @@ export class ReadShapeTable {
 
 function blockHash(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start
-  // The ends of keys differ more often than their beginnings; sixteen bytes from the end tell most blocks apart.
-  for (let index = Math.max(start, end - 16); index < end; index++) hash = (Math.imul(hash, 31) + bytes[index]) | 0
+  // The ends of keys differ more often than their beginnings; sixteen bytes from the end tell most blocks
+  // apart.
+  for (let index = Math.max(start, end - 16); index < end; index++)
+    hash = (Math.imul(hash, 31) + bytes[index]) | 0
   const middle = (start + end) >> 1
-  for (let index = middle; index < Math.min(end, middle + 8); index++) hash = (Math.imul(hash, 31) + bytes[index]) | 0
+  for (let index = middle; index < Math.min(end, middle + 8); index++)
+    hash = (Math.imul(hash, 31) + bytes[index]) | 0
   return hash ^ (hash >>> 13)
 }
 
@@ -106,7 +131,9 @@ function blockKeys(bytes: Uint8Array, start: number, end: number): string[] | un
   const isWide = head >= 0x8000
   const textStart = start + 2 + count
   if (textStart > end) return undefined
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + textStart, end - textStart).toString(isWide ? 'utf16le' : 'latin1')
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + textStart, end - textStart).toString(
+    isWide ? 'utf16le' : 'latin1',
+  )
   const keys: string[] = []
   let used = 0
   for (let index = 0; index < count; index++) {

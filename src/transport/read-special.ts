@@ -1,46 +1,73 @@
 /**
- * Bytes into the rare kinds of object. The counterpart of write-special.ts and write-error.ts.
+ * Bytes into the rare kinds of object: the counterpart of write-special.ts and write-error.ts.
+ *
+ * What the engine would throw over content that makes no sense is caught here and becomes a TransportError;
+ * what a load hook throws passes. Nothing here runs code that a frame brought along.
  */
 import { types } from 'node:util'
 import { classOfCid, handleOfTag, type ClassEntry } from './classes.ts'
 import { TransportError } from './errors.ts'
 import {
-  ERROR_KINDS, TAG_ARRAY_BUFFER, TAG_ARRAY_BUFFER_RESIZABLE, TAG_BIGINT, TAG_BOXED, TAG_CLASS, TAG_CLASS_NAMED,
-  TAG_DATE, TAG_ERROR, TAG_FUNCTION, TAG_HANDLE, TAG_MAP, TAG_MOVED_BUFFER, TAG_NODE_BUFFER, TAG_REGEXP, TAG_SET,
-  TAG_SHARED_BUFFER, TAG_URL, TAG_VIEW, VIEW_KINDS,
+  growthMax,
+  ERROR_KINDS,
+  TAG_ARRAY_BUFFER,
+  TAG_ARRAY_BUFFER_RESIZABLE,
+  TAG_BIGINT,
+  TAG_BOXED,
+  TAG_CLASS,
+  TAG_CLASS_NAMED,
+  TAG_DATE,
+  TAG_ERROR,
+  TAG_FUNCTION,
+  TAG_HANDLE,
+  TAG_MAP,
+  TAG_MOVED_BUFFER,
+  TAG_NODE_BUFFER,
+  TAG_REGEXP,
+  TAG_SET,
+  TAG_SHARED_BUFFER,
+  TAG_URL,
+  TAG_VIEW,
+  VIEW_KINDS,
 } from './format.ts'
 import { functionByNumber } from './functions.ts'
 import { processTables, TABLE_CLASSES } from './process.ts'
 import type { Source } from './source.ts'
-import { DOM_EXCEPTION, ERROR_HAS_CAUSE, ERROR_HAS_CLASS, ERROR_HAS_ERRORS, ERROR_HAS_NAME } from './write-error.ts'
-
-/** Most bytes a resizable buffer from a frame may ask to grow to. */
-const RESIZABLE_BYTES_MAX = 0x4000_0000
+import {
+  DOM_EXCEPTION,
+  ERROR_HAS_CAUSE,
+  ERROR_HAS_CLASS,
+  ERROR_HAS_ERRORS,
+  ERROR_HAS_NAME,
+} from './write-error.ts'
 
 type ReadKind = (source: Source) => unknown
 
 const kinds = new Map<number, ReadKind>([
   [TAG_BIGINT, readBigInt],
-  [TAG_DATE, source => new Date(source.float64())],
+  [TAG_DATE, (source) => new Date(source.float64())],
   [TAG_REGEXP, readRegExp],
   [TAG_MAP, readMap],
   [TAG_SET, readSet],
   [TAG_ERROR, readError],
-  [TAG_ARRAY_BUFFER, source => ownCopy(source.raw(source.uint32()))],
+  [TAG_ARRAY_BUFFER, (source) => ownCopy(source.raw(source.uint32()))],
   [TAG_ARRAY_BUFFER_RESIZABLE, readResizable],
   [TAG_VIEW, readView],
-  [TAG_NODE_BUFFER, source => Buffer.from(ownCopy(source.raw(source.uint32())))],
+  [TAG_NODE_BUFFER, (source) => Buffer.from(ownCopy(source.raw(source.uint32())))],
   [TAG_SHARED_BUFFER, readShared],
   [TAG_MOVED_BUFFER, readShared],
   [TAG_URL, readUrl],
-  [TAG_CLASS, source => readClass(source, classOfNumber(source))],
-  [TAG_CLASS_NAMED, source => readClass(source, knownClass(source.string()))],
+  [TAG_CLASS, (source) => readClass(source, classOfNumber(source))],
+  [TAG_CLASS_NAMED, (source) => readClass(source, knownClass(source.string()))],
   [TAG_HANDLE, readHandle],
   [TAG_FUNCTION, readFunction],
   [TAG_BOXED, readBoxed],
 ])
 
-/** The object whose tag was just read. @throws {TransportError} when the tag or what follows it makes no sense. */
+/**
+ * The object whose tag was just read.
+ * @throws {TransportError} when the tag or what follows it makes no sense.
+ */
 export function readSpecial(source: Source, tag: number): unknown {
   const kind = kinds.get(tag)
   return kind === undefined ? source.fail(`tag ${tag} is unknown`) : kind(source)
@@ -101,11 +128,18 @@ function readResizable(source: Source): ArrayBuffer {
   const length = source.uint32()
   const lengthMax = source.uint32()
   const content = source.raw(length)
-  if (lengthMax < length || lengthMax > RESIZABLE_BYTES_MAX) source.fail('a resizable buffer is malformed')
-  const make = ArrayBuffer as unknown as new (length: number, options: { maxByteLength: number }) => ArrayBuffer
-  const buffer = new make(length, { maxByteLength: lengthMax })
-  new Uint8Array(buffer).set(content)
-  return buffer
+  if (lengthMax < length || lengthMax > growthMax(length)) source.fail('a resizable buffer is malformed')
+  const make = ArrayBuffer as unknown as new (
+    length: number,
+    options: { maxByteLength: number },
+  ) => ArrayBuffer
+  try {
+    const buffer = new make(length, { maxByteLength: lengthMax })
+    new Uint8Array(buffer).set(content)
+    return buffer
+  } catch {
+    return source.fail('there is no address space for a resizable buffer')
+  }
 }
 
 function readView(source: Source): object {
@@ -198,7 +232,11 @@ function readClass(source: Source, entry: ClassEntry): object {
 
 function checkVersion(entry: ClassEntry, version: number): void {
   if (version === entry.version || entry.load !== undefined) return
-  throw new TransportError('TRANSPORT_CLASS_VERSION', { cid: entry.cid, version, versionKnown: entry.version })
+  throw new TransportError('TRANSPORT_CLASS_VERSION', {
+    cid: entry.cid,
+    version,
+    versionKnown: entry.version,
+  })
 }
 
 function readError(source: Source): object {
@@ -230,7 +268,9 @@ function bareError(kind: number, message: string | undefined, name: string | und
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = 0
   try {
-    const made = (globalThis as unknown as Record<string, new (...parts: unknown[]) => Error>)[ERROR_KINDS[kind]]
+    const made = (globalThis as unknown as Record<string, new (...parts: unknown[]) => Error>)[
+      ERROR_KINDS[kind]
+    ]
     const error = ERROR_KINDS[kind] === 'AggregateError' ? new made([], message) : new made(message)
     if (ERROR_KINDS[kind] === 'AggregateError') delete (error as { errors?: unknown }).errors
     return error
@@ -240,5 +280,10 @@ function bareError(kind: number, message: string | undefined, name: string | und
 }
 
 function hide(object: object, key: string, value: unknown): void {
-  Object.defineProperty(object, key, { value, writable: true, enumerable: false, configurable: true })
+  Object.defineProperty(object, key, {
+    value,
+    writable: true,
+    enumerable: false,
+    configurable: true,
+  })
 }

@@ -2,15 +2,43 @@
  * Bytes into values: the common kinds. read-special.ts has the rare ones.
  *
  * Nothing in a frame is trusted: every length is compared with what is left before anything is made of it, so
- * what is allocated stays within a small multiple of the frame. One reader per thread and depth of nesting; all
- * of its state is in the object.
+ * what is allocated stays within a small multiple of the frame. One reader per thread and depth of nesting;
+ * all of its state is in the object.
  */
 import { TransportError } from './errors.ts'
 import {
-  DEPTH_MAX, FORMAT_VERSION, HEADER_BYTES, MODE_PROCESS, MODE_SELF_CONTAINED, TAG_ARRAY32, TAG_ARRAY8,
-  TAG_ARRAY_FLOAT64, TAG_CLASS, TAG_CLASS_NAMED, TAG_DEFINE, TAG_ERROR, TAG_FALSE, TAG_FLOAT64, TAG_HOLE, TAG_INT16,
-  TAG_INT32, TAG_MAP, TAG_NULL, TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_NULL,
-  TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_SET, TAG_STRING, TAG_STRING16, TAG_STRING32, TAG_TRUE, TAG_UNDEFINED,
+  DEPTH_MAX,
+  FORMAT_VERSION,
+  HEADER_BYTES,
+  MODE_PROCESS,
+  MODE_SELF_CONTAINED,
+  TAG_ARRAY32,
+  TAG_ARRAY8,
+  TAG_ARRAY_FLOAT64,
+  TAG_CLASS,
+  TAG_CLASS_NAMED,
+  TAG_DEFINE,
+  TAG_ERROR,
+  TAG_FALSE,
+  TAG_FLOAT64,
+  TAG_HOLE,
+  TAG_INT16,
+  TAG_INT32,
+  TAG_MAP,
+  TAG_NULL,
+  TAG_OBJECT16,
+  TAG_OBJECT32,
+  TAG_OBJECT_AGAIN,
+  TAG_OBJECT_KEYS,
+  TAG_OBJECT_NULL,
+  TAG_OBJECT_PAIRS,
+  TAG_REFERENCE,
+  TAG_SET,
+  TAG_STRING,
+  TAG_STRING16,
+  TAG_STRING32,
+  TAG_TRUE,
+  TAG_UNDEFINED,
 } from './format.ts'
 import type { GeneratedSource } from './generate.ts'
 import type { ReadShape, ReadShapeTable } from './read-shapes.ts'
@@ -47,7 +75,8 @@ export class Reader implements Source, GeneratedSource {
 
   /**
    * The value of the frame in `bytes` from `start` to `end`.
-   * @throws {TransportError} when the bytes are no frame of this version, or name what this thread does not know.
+   * @throws {TransportError} when the bytes are no frame of this version, or name what this thread does not
+   *   know.
    */
   frame(bytes: Uint8Array, start: number, end: number): unknown {
     this.bytes = bytes
@@ -72,16 +101,21 @@ export class Reader implements Source, GeneratedSource {
   #header(bytes: Uint8Array, start: number, end: number): void {
     this.at = start
     this.textAt = 0
-    if (end - start < HEADER_BYTES + 1 || end > bytes.length || start < 0) this.fail('it is shorter than a frame can be')
+    if (end - start < HEADER_BYTES + 1 || end > bytes.length || start < 0)
+      this.fail('it is shorter than a frame can be')
     if (bytes[start] !== FORMAT_VERSION) {
-      throw new TransportError('TRANSPORT_VERSION', { version: bytes[start], versionKnown: FORMAT_VERSION })
+      throw new TransportError('TRANSPORT_VERSION', {
+        version: bytes[start],
+        versionKnown: FORMAT_VERSION,
+      })
     }
     const mode = bytes[start + 1]
     if (mode !== MODE_PROCESS && mode !== MODE_SELF_CONTAINED) this.fail(`mode ${mode} is unknown`)
     this.isProcess = mode === MODE_PROCESS
     const bodyBytes =
       bytes[start + 2] | (bytes[start + 3] << 8) | (bytes[start + 4] << 16) | (bytes[start + 5] << 24)
-    if (bodyBytes <= 0 || bodyBytes > end - start - HEADER_BYTES) this.fail('its body is longer than the frame')
+    if (bodyBytes <= 0 || bodyBytes > end - start - HEADER_BYTES)
+      this.fail('its body is longer than the frame')
     this.bodyEnd = this.#chunkAt = start + HEADER_BYTES + bodyBytes
   }
 
@@ -213,7 +247,8 @@ export class Reader implements Source, GeneratedSource {
     const object: Record<string, unknown> = {}
     this.claim(object)
     const keys = shape.keys
-    if (shape.isOdd) for (let index = 0; index < keys.length; index++) setField(object, keys[index], this.value())
+    if (shape.isOdd)
+      for (let index = 0; index < keys.length; index++) setField(object, keys[index], this.value())
     else for (let index = 0; index < keys.length; index++) object[keys[index]] = this.value()
     return object
   }
@@ -257,7 +292,7 @@ export class Reader implements Source, GeneratedSource {
   #array(length: number): unknown[] {
     const array: unknown[] = []
     this.claim(array)
-    for (let index = 0; index < length; ) {
+    for (let index = 0; index < length;) {
       if (this.bytes[this.at] === TAG_HOLE) index = this.#holes(array, index, length)
       else {
         if (this.at >= this.bodyEnd) this.fail('an array is longer than what is left')
@@ -292,7 +327,8 @@ export class Reader implements Source, GeneratedSource {
     const number = this.#defined.push(UNMADE) - 1
     const tag = this.bytes[this.at++]
     this.#pending = isContainer(tag) ? number : -1
-    const value = tag < TAG_INT16 || tag === TAG_REFERENCE ? this.fail('no object is defined') : this.tagged(tag)
+    const value =
+      tag < TAG_INT16 || tag === TAG_REFERENCE ? this.fail('no object is defined') : this.tagged(tag)
     if (typeof value !== 'object' || value === null) this.fail('no object is defined')
     this.#pending = -1
     this.#defined[number] = value
@@ -316,7 +352,8 @@ export class Reader implements Source, GeneratedSource {
 
   string(): string {
     const tag = this.bytes[this.at]
-    if ((tag >= TAG_STRING && tag < TAG_INT16) || tag === TAG_STRING16 || tag === TAG_STRING32) return this.value() as string
+    if ((tag >= TAG_STRING && tag < TAG_INT16) || tag === TAG_STRING16 || tag === TAG_STRING32)
+      return this.value() as string
     return this.fail('a text is missing')
   }
 
@@ -384,9 +421,14 @@ export class Reader implements Source, GeneratedSource {
     return this.bytes.subarray(this.at - length, this.at)
   }
 
+  /** The frame is damaged. @throws {TransportError} `TRANSPORT_MALFORMED`, with the place reached. */
   fail(why: string, cause?: unknown): never {
     const offset = Math.min(this.at, this.#end) - this.#start
-    throw new TransportError('TRANSPORT_MALFORMED', { offset, why }, cause === undefined ? undefined : { cause })
+    throw new TransportError(
+      'TRANSPORT_MALFORMED',
+      { offset, why },
+      cause === undefined ? undefined : { cause },
+    )
   }
 }
 
@@ -407,13 +449,22 @@ function float64At(bytes: Uint8Array, at: number): number {
 function isContainer(tag: number): boolean {
   return (
     (tag >= TAG_OBJECT16 && tag <= TAG_ARRAY_FLOAT64) ||
-    tag === TAG_MAP || tag === TAG_SET || tag === TAG_ERROR || tag === TAG_CLASS || tag === TAG_CLASS_NAMED
+    tag === TAG_MAP ||
+    tag === TAG_SET ||
+    tag === TAG_ERROR ||
+    tag === TAG_CLASS ||
+    tag === TAG_CLASS_NAMED
   )
 }
 
 /** Give `object` a field of its own, whatever its prototype says about the key. */
 export function setField(object: object, key: string, value: unknown): void {
   if (key in object) {
-    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+    Object.defineProperty(object, key, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    })
   } else (object as Record<string, unknown>)[key] = value
 }

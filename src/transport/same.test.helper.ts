@@ -2,8 +2,8 @@
  * The oracle of the transport's tests: is the far side the same as the near side?
  *
  * Stricter than `assert.deepStrictEqual`: two values are the same when a one-to-one mapping of their objects
- * exists under which everything agrees, so sharing and cycles count, and so do holes, −0, the order of keys, and
- * what no enumeration shows (an error's message, a pattern's lastIndex, the memory behind a view).
+ * exists under which everything agrees, so sharing and cycles count, and so do holes, −0, the order of keys,
+ * and what no enumeration shows (an error's message, a pattern's lastIndex, the memory behind a view).
  */
 import assert from 'node:assert/strict'
 import { types } from 'node:util'
@@ -48,14 +48,18 @@ function compareFields(far: object, near: object, path: string, inner: Inner): v
   }
   if (Array.isArray(near)) assert.equal((far as unknown[]).length, near.length, `${path}: length`)
   if (types.isDate(near)) inner((far as Date).getTime(), near.getTime(), ' time')
-  if (types.isBoxedPrimitive(near)) inner((far as { valueOf(): unknown }).valueOf(), near.valueOf(), ' primitive')
+  if (types.isBoxedPrimitive(near))
+    inner((far as { valueOf(): unknown }).valueOf(), near.valueOf(), ' primitive')
   if (types.isRegExp(near)) {
-    for (const part of ['source', 'flags', 'lastIndex'] as const) inner((far as RegExp)[part], near[part], `.${part}`)
+    for (const part of ['source', 'flags', 'lastIndex'] as const)
+      inner((far as RegExp)[part], near[part], `.${part}`)
   }
   if (near instanceof URL) inner((far as URL).href, near.href, '.href')
   if (near instanceof Error) {
     for (const part of ['name', 'message', 'stack', 'cause', 'errors'] as const) {
-      const [farPart, nearPart] = [far, near].map(error => (error as unknown as Record<string, unknown>)[part])
+      const [farPart, nearPart] = [far, near].map(
+        (error) => (error as unknown as Record<string, unknown>)[part],
+      )
       inner(farPart, nearPart, `.${part}`)
     }
   }
@@ -64,7 +68,11 @@ function compareFields(far: object, near: object, path: string, inner: Inner): v
 function compareBytes(far: ArrayBuffer, near: ArrayBuffer, path: string): void {
   assert.deepEqual(Buffer.from(far), Buffer.from(near), `${path}: bytes`)
   type Growing = ArrayBuffer & { maxByteLength?: number }
-  assert.equal((far as Growing).maxByteLength, (near as Growing).maxByteLength, `${path}: bytes it can grow to`)
+  assert.equal(
+    (far as Growing).maxByteLength,
+    (near as Growing).maxByteLength,
+    `${path}: bytes it can grow to`,
+  )
 }
 
 function compareViews(far: Uint8Array, near: Uint8Array, inner: Inner): void {

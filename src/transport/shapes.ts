@@ -1,32 +1,32 @@
 /**
  * The ordered keys of plain objects, as the writer knows them.
  *
- * A fixed table of slots, two to a set: a shape is kept by being used and forgotten when others take its slot,
- * so a million different objects cost a million look-ups and no memory. A shape gets a process-wide number only
- * after `NUMBER_AFTER` objects of it, because those numbers are never given back; until then, and when the
- * process-wide table is full, its keys stand in the frame.
+ * A fixed table of slots, two to a set: a shape is kept by being used and forgotten when others take its
+ * slot, so a million different objects cost a million look-ups and no memory. A shape gets a process-wide
+ * number only after `NUMBER_AFTER` objects of it, because those numbers are never given back; until then, and
+ * when the process-wide table is full, its keys stand in the frame.
  */
 import type { ClassWriter } from './classes.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from './format.ts'
-import { generateWriter, isGeneratingForbidden, type WriteObject } from './generate.ts'
+import { CodeBudget, generateWriter, isGenerable, type Generated, type WriteObject } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
 
 /** Objects of one shape that must pass before it is numbered. */
 const NUMBER_AFTER = 8
-/** Objects of one shape that must pass before code is generated for it. */
-const GENERATE_AFTER = 16
-/** Uses beyond which nobody counts. */
-export const USES_COUNTED = 32
+/** Uses after which a process-wide table that was full is asked again. */
+const ASK_AGAIN_AFTER = 4096
 /** Sets of two slots. A power of two. */
 const SETS = 2048
 /** How many other shapes may claim a slot in vain before its shape is forgotten. */
 const HEAT_MAX = 64
 
+const budget = new CodeBudget()
+
 /** What an object is expected to be: always checked before it is believed. */
 export type Guess = WriteShape | ClassWriter
 
 /** One list of keys in one order. */
-export class WriteShape {
+export class WriteShape implements Generated {
   readonly prototype: object = Object.prototype
   readonly keys: readonly string[]
   readonly hash: number
@@ -52,7 +52,9 @@ export class WriteShape {
     this.inner = new Array<Guess | undefined>(keys.length).fill(undefined)
   }
 
-  /** True when `object` has exactly these keys in this order. Wants a plain object, prototype already checked. */
+  /**
+   * True when `object` has exactly these keys in this order. Wants a plain object, prototype already checked.
+   */
   fits(object: object): boolean {
     const keys = this.keys
     let index = 0
@@ -60,21 +62,21 @@ export class WriteShape {
     return index === keys.length
   }
 
-  /** One more object of this shape. */
+  /** One more object of this shape that was written without generated code. */
   used(): void {
-    if (++this.uses !== GENERATE_AFTER || isGeneratingForbidden()) return
-    this.numbered()
-    this.write = generateWriter(this, TREE_DEPTH_MAX)
+    this.uses++
+    if (this.number === 0 && this.uses % ASK_AGAIN_AFTER === NUMBER_AFTER) {
+      this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
+    }
+    if (this.write !== undefined || this.uses < budget.usesMin || !isGenerable(this.keys)) return
+    if (budget.admits(this)) {
+      this.write = generateWriter(this, TREE_DEPTH_MAX)
+    }
   }
 
-  /** The process-wide number, asked for once the shape has been used often enough; 0 when it has none. */
-  numbered(): number {
-    if (this.number === 0 && this.uses >= NUMBER_AFTER) {
-      this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
-      // A full table is asked again after as many uses as a new shape would need.
-      if (this.number === 0) this.uses = 0
-    }
-    return this.number
+  forget(): void {
+    this.write = undefined
+    this.uses = NUMBER_AFTER
   }
 }
 
@@ -129,7 +131,7 @@ export class ShapeTable {
  * length byte per key, the characters of all keys. `undefined` when they exceed the limits of a shape.
  */
 function keyBlock(keys: readonly string[]): Uint8Array | undefined {
-  if (keys.length > SHAPE_KEYS_MAX || keys.some(key => key.length > SHAPE_KEY_CHARS_MAX)) return undefined
+  if (keys.length > SHAPE_KEYS_MAX || keys.some((key) => key.length > SHAPE_KEY_CHARS_MAX)) return undefined
   const text = keys.join('')
   const isWide = /[^\0-\xff]/.test(text)
   const bytesAfter = 2 + keys.length + text.length * (isWide ? 2 : 1)

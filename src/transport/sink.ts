@@ -2,8 +2,8 @@
  * What the writers of single kinds of value may do with the frame under construction.
  *
  * The interface between writer.ts, which knows the common values, and the files that know the rare ones; it
- * exists so that those need not import the writer back. Writing past the end of `bytes` is allowed and ignored:
- * the frame is then written again into larger memory, so nobody checks room value by value.
+ * exists so that those need not import the writer back. Writing past the end of `bytes` is allowed and
+ * ignored: the frame is then written again into larger memory, so nobody checks room value by value.
  */
 
 import type { ClassEntry } from './classes.ts'
@@ -48,7 +48,11 @@ export class Refusal {
   readonly why: string
   readonly cause: unknown
 
-  /** @param value The value itself. @param kind Which error it becomes. @param why The rest of the sentence. */
+  /**
+   * @param value The value itself.
+   * @param kind Which error it becomes.
+   * @param why The rest of the sentence.
+   */
   constructor(value: unknown, kind: Refusal['kind'], why: string, cause?: unknown) {
     this.value = value
     this.kind = kind

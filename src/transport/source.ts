@@ -1,7 +1,8 @@
 /**
  * What the readers of single kinds of value may do with the frame being read.
  *
- * The interface between reader.ts and read-special.ts; each read checks what is left and throws TransportError.
+ * The interface between reader.ts and read-special.ts; each read checks what is left and throws
+ * TransportError.
  */
 
 /** The frame being read. */

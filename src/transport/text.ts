@@ -1,8 +1,9 @@
 /**
- * Characters in and out of bytes: Latin-1 where all of a chunk fits, else UTF-16, so that lone surrogates survive.
+ * Characters in and out of bytes: Latin-1 where all of a chunk fits, else UTF-16, so that lone surrogates
+ * survive.
  *
- * The fast calls are methods that Node's Buffer has had since its beginning and that its types do not mention;
- * they work on any Uint8Array and take no time for short texts.
+ * The fast calls are methods that Node's Buffer has had since its beginning and that its types do not
+ * mention; they work on any Uint8Array and take no time for short texts.
  */
 import type { Position } from './sink.ts'
 

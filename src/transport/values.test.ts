@@ -1,3 +1,8 @@
+/**
+ * Every kind of value that can travel arrives as it was, through every door.
+ *
+ * `same.test.helper.ts` is the oracle; `check` sends each value often enough for generated code to take over.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
@@ -17,7 +22,10 @@ function check(make: () => unknown): void {
     assertSame(unmarshall(marshall(value)), value)
     assertSame(unmarshall(marshall(value, { mode: 'process' })), value)
     const end = own.write(value, 5)
-    const far = end < 0 ? readFrame(own.overflow as Uint8Array, 0, (own.overflow as Uint8Array).length) : readFrame(scratch, 5, end)
+    const far =
+      end < 0
+        ? readFrame(own.overflow as Uint8Array, 0, (own.overflow as Uint8Array).length)
+        : readFrame(scratch, 5, end)
     assertSame(far, value)
     writer.write(value, 4095)
     assertSame(readFrame(writer.overflow as Uint8Array, 0, (writer.overflow as Uint8Array).length), value)
@@ -28,10 +36,53 @@ const keyed = (count: number, value: (index: number) => unknown) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`key${index}`, value(index)]))
 
 const primitives: unknown[] = [
-  undefined, null, true, false, 0, -0, 1, 127, 128, -1, 32767, 32768, -32768, -32769, 2 ** 31 - 1, -(2 ** 31), 2 ** 31,
-  2 ** 53, 0.1, -1e300, 5e-324, NaN, Infinity, -Infinity, 0n, 1n, -1n, 255n, 256n, -(2n ** 64n), 10n ** 400n, '', 'a',
-  'short', 'exactly 8', 'x'.repeat(63), 'x'.repeat(64), 'x'.repeat(65_535), 'x'.repeat(65_536), 'é'.repeat(70), 'ж',
-  '\0', '\ud800', 'a\udfffb', '😀'.repeat(100), 'ÿ', '\u0100',
+  undefined,
+  null,
+  true,
+  false,
+  0,
+  -0,
+  1,
+  127,
+  128,
+  -1,
+  32767,
+  32768,
+  -32768,
+  -32769,
+  2 ** 31 - 1,
+  -(2 ** 31),
+  2 ** 31,
+  2 ** 53,
+  0.1,
+  -1e300,
+  5e-324,
+  NaN,
+  Infinity,
+  -Infinity,
+  0n,
+  1n,
+  -1n,
+  255n,
+  256n,
+  -(2n ** 64n),
+  10n ** 400n,
+  '',
+  'a',
+  'short',
+  'exactly 8',
+  'x'.repeat(63),
+  'x'.repeat(64),
+  'x'.repeat(65_535),
+  'x'.repeat(65_536),
+  'é'.repeat(70),
+  'ж',
+  '\0',
+  '\ud800',
+  'a\udfffb',
+  '😀'.repeat(100),
+  'ÿ',
+  '\u0100',
 ]
 
 test('a primitive arrives as itself, alone, in a field and in an array', () => {
@@ -45,17 +96,31 @@ test('a primitive arrives as itself, alone, in a field and in an array', () => {
 test('many texts keep their order across chunks', () => {
   check(() => Array.from({ length: 300 }, (_, index) => `${index}`.repeat(index)))
   check(() => ['a'.repeat(32_767), 'bc', 'd'.repeat(32_768), '', 'é', 'ж'.repeat(40_000), 'end'])
-  check(() => keyed(100, index => (index % 7 === 0 ? 'ж'.repeat(index * 9) : 'z'.repeat(index * 13))))
+  check(() => keyed(100, (index) => (index % 7 === 0 ? 'ж'.repeat(index * 9) : 'z'.repeat(index * 13))))
 })
 
 test('plain objects keep their keys in order, whatever the keys and however many', () => {
   check(() => ({}))
-  check(() => keyed(10, index => index))
-  check(() => keyed(100, index => `text ${index}`))
-  check(() => keyed(300, index => index % 2 === 0))
-  check(() => ({ 10: 'a', 2: 'b', x: 'c', '-1': 'd', '': 'e', 'two words': 'f', 'ключ': 'g', '"\\\n\u2028': 'h' }))
+  check(() => keyed(10, (index) => index))
+  check(() => keyed(100, (index) => `text ${index}`))
+  check(() => keyed(300, (index) => index % 2 === 0))
+  check(() => ({
+    10: 'a',
+    2: 'b',
+    x: 'c',
+    '-1': 'd',
+    '': 'e',
+    'two words': 'f',
+    ключ: 'g',
+    '"\\\n\u2028': 'h',
+  }))
   check(() => ({ [`${'long'.repeat(100)}`]: 1 }))
-  check(() => ({ constructor: 1, toString: 2, hasOwnProperty: 3, valueOf: null }))
+  check(() => ({
+    constructor: 1,
+    toString: 2,
+    hasOwnProperty: 3,
+    valueOf: null,
+  }))
   check(() => Object.freeze({ a: Object.freeze({ b: 1 }) }))
 })
 
@@ -72,16 +137,37 @@ test('a key __proto__ is a field and changes no prototype', () => {
 
 test('objects keep their fields when values of all kinds take turns', () => {
   let turn = 0
-  check(() => ({ id: turn, value: primitives[turn++ % primitives.length], list: [turn, { turn }] }))
-  check(() => (turn++ % 3 === 0 ? { a: 1, b: 2 } : turn % 3 === 0 ? { b: 2, a: 1 } : { a: 1, b: 2, c: { a: 1, b: 2 } }))
-  check(() => ({ inner: turn++ % 2 === 0 ? { x: 1 } : turn % 3 === 0 ? [1] : turn % 5 === 0 ? new Map([[1, { x: 1 }]]) : Buffer.from('b') }))
+  check(() => ({
+    id: turn,
+    value: primitives[turn++ % primitives.length],
+    list: [turn, { turn }],
+  }))
+  check(() =>
+    turn++ % 3 === 0 ? { a: 1, b: 2 } : turn % 3 === 0 ? { b: 2, a: 1 } : { a: 1, b: 2, c: { a: 1, b: 2 } },
+  )
+  check(() => ({
+    inner:
+      turn++ % 2 === 0
+        ? { x: 1 }
+        : turn % 3 === 0
+          ? [1]
+          : turn % 5 === 0
+            ? new Map([[1, { x: 1 }]])
+            : Buffer.from('b'),
+  }))
 })
 
 test('arrays keep their length, holes and kinds of elements', () => {
   check(() => [])
   check(() => [1, 'a', null, [[]], {}, undefined])
   check(() => Array.from({ length: 300 }, (_, index) => index))
-  check(() => Array.from({ length: 300 }, (_, index) => ({ index, name: `n${index}`, deep: { index } })))
+  check(() =>
+    Array.from({ length: 300 }, (_, index) => ({
+      index,
+      name: `n${index}`,
+      deep: { index },
+    })),
+  )
   check(() => [1.5, 2.5, -0, NaN, 5])
   check(() => [1.5, 2.5, 3.5, undefined])
   check(() => Object.assign([1, , 3], { length: 5 }))
@@ -109,7 +195,12 @@ test('the rare kinds keep what they are', () => {
     () => new Date(1_700_000_000_123),
     () => [new Date(-1), new Date(NaN)],
     () => [/x\/y/giu, /(?<name>a)/, lastIndexed, new RegExp('')],
-    () => new Map<unknown, unknown>([['a', 1], [{ key: true }, new Map()], [NaN, -1]]),
+    () =>
+      new Map<unknown, unknown>([
+        ['a', 1],
+        [{ key: true }, new Map()],
+        [NaN, -1],
+      ]),
     () => new Set<unknown>([1, 'a', { b: 1 }, new Set([null])]),
     () => new URL('https://user:pw@example.org:8080/path/ü?q=1#hash'),
     () => [Object(1), Object('text'), Object(false), Object(5n)],
@@ -122,14 +213,30 @@ test('buffers and views keep bytes, kind, offset and the memory they share', () 
   check(() => bytes().buffer)
   check(() => new ArrayBuffer(0))
   const kinds = [
-    Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, Float32Array,
-    Float64Array, BigInt64Array, BigUint64Array, DataView,
+    Int8Array,
+    Uint8Array,
+    Uint8ClampedArray,
+    Int16Array,
+    Uint16Array,
+    Int32Array,
+    Uint32Array,
+    Float32Array,
+    Float64Array,
+    BigInt64Array,
+    BigUint64Array,
+    DataView,
   ]
   type ViewOf = new (buffer: ArrayBuffer, offset?: number, count?: number) => object
-  for (const View of kinds as ViewOf[]) check(() => [new View(bytes().buffer), new View(bytes().buffer, 16, 2)])
+  for (const View of kinds as ViewOf[])
+    check(() => [new View(bytes().buffer), new View(bytes().buffer, 16, 2)])
   check(() => {
     const { buffer } = bytes()
-    return { first: new Uint8Array(buffer, 1, 3), second: new Float64Array(buffer, 8), buffer, view: new DataView(buffer, 3) }
+    return {
+      first: new Uint8Array(buffer, 1, 3),
+      second: new Float64Array(buffer, 8),
+      buffer,
+      view: new DataView(buffer, 3),
+    }
   })
   check(() => [Buffer.from('pooled'), Buffer.alloc(10, 7), Buffer.allocUnsafeSlow(5).fill(1)])
 })
@@ -140,14 +247,20 @@ test('a buffer that can grow still can', { skip: !('resizable' in ArrayBuffer.pr
 })
 
 test('float16 arrays travel where they exist', { skip: !('Float16Array' in globalThis) }, () => {
-  const { Float16Array: View } = globalThis as unknown as { Float16Array: new (from: number[]) => object }
+  const { Float16Array: View } = globalThis as unknown as {
+    Float16Array: new (from: number[]) => object
+  }
   check(() => new View([1.5, -2, 0.25]))
 })
 
 test('what was shared is shared, what was a cycle is a cycle', () => {
   const shared = { id: 1 }
   check(() => [shared, shared])
-  check(() => ({ a: shared, b: { c: [shared] }, d: new Map([[shared, shared]]) }))
+  check(() => ({
+    a: shared,
+    b: { c: [shared] },
+    d: new Map([[shared, shared]]),
+  }))
   const date = new Date(1)
   check(() => [date, { date }, new Set([date])])
   check(() => {
@@ -202,10 +315,15 @@ test('objects and errors of another realm arrive as those of this one', () => {
   assert.equal(far.e.message, 'x')
 })
 
-test('a property added to Object.prototype is nobody\'s own', () => {
+test("a property added to Object.prototype is nobody's own", () => {
   const value = { a: 1, b: { a: 2 } }
   for (let sighting = 0; sighting < SIGHTINGS; sighting++) marshall(value)
-  Object.defineProperty(Object.prototype, 'added', { value: 9, enumerable: true, configurable: true, writable: true })
+  Object.defineProperty(Object.prototype, 'added', {
+    value: 9,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  })
   try {
     assert.deepEqual(Object.keys(unmarshall(marshall(value)) as object), ['a', 'b'])
     const own = JSON.parse('{"a":1,"added":2}') as object
@@ -216,7 +334,15 @@ test('a property added to Object.prototype is nobody\'s own', () => {
 })
 
 test('a getter is read, a property that is not enumerable stays', () => {
-  const value = Object.defineProperty({ get now() { return 5 } }, 'hidden', { value: 1 })
+  const value = Object.defineProperty(
+    {
+      get now() {
+        return 5
+      },
+    },
+    'hidden',
+    { value: 1 },
+  )
   assert.deepEqual(unmarshall(marshall(value)), { now: 5 })
 })
 

@@ -1,8 +1,9 @@
 /**
  * Errors into bytes: class, message, stack, cause, the list of an AggregateError, own fields.
  *
- * The class is one of the language's, or a registered one. An error of a class nobody registered arrives as the
- * language's class it extends, under its own name: an error on its way must not be lost to a second error.
+ * The class is one of the language's, or a registered one. An error of a class nobody registered arrives as
+ * the language's class it extends, under its own name: an error on its way must not be lost to a second
+ * error.
  */
 import type { ClassEntry } from './classes.ts'
 import { ERROR_KINDS, TAG_ERROR } from './format.ts'
@@ -22,7 +23,8 @@ for (const [kind, name] of ERROR_KINDS.entries()) {
 /** An error of a language class, of a registered class without hooks, or of a class below one of those. */
 export function writeError(sink: Sink, error: object, entry: ClassEntry | undefined, at: Position): Position {
   const { kind, name } = classOf(error, entry)
-  const isHidden = (key: string) => Object.hasOwn(error, key) && !Object.prototype.propertyIsEnumerable.call(error, key)
+  const isHidden = (key: string) =>
+    Object.hasOwn(error, key) && !Object.prototype.propertyIsEnumerable.call(error, key)
   const hasCause = isHidden('cause')
   const hasErrors = isHidden('errors')
   const { message, stack, cause, errors } = error as { [key: string]: unknown }
@@ -33,7 +35,10 @@ export function writeError(sink: Sink, error: object, entry: ClassEntry | undefi
     (hasCause ? ERROR_HAS_CAUSE : 0) |
     (hasErrors ? ERROR_HAS_ERRORS : 0) |
     (entry === undefined ? 0 : ERROR_HAS_CLASS)
-  let position = sink.value(isHidden('message') || kind === DOM_EXCEPTION ? String(message) : undefined, at + 3)
+  let position = sink.value(
+    isHidden('message') || kind === DOM_EXCEPTION ? String(message) : undefined,
+    at + 3,
+  )
   position = sink.value(typeof stack === 'string' ? stack : undefined, position)
   if (name !== undefined) position = sink.string(name, position)
   if (hasCause) position = sink.value(cause, position)
@@ -54,18 +59,22 @@ function classOf(error: object, entry: ClassEntry | undefined): { kind: number; 
     if (kind === undefined) continue
     const given: unknown = (error as { name?: unknown }).name
     if (kind === DOM_EXCEPTION) return { kind, name: String(given) }
-    if (entry !== undefined || prototype === own || Object.hasOwn(error, 'name')) return { kind, name: undefined }
+    if (entry !== undefined || prototype === own || Object.hasOwn(error, 'name'))
+      return { kind, name: undefined }
     const made: unknown = (error as { constructor?: { name?: unknown } }).constructor?.name
     const isInherited = given === ERROR_KINDS[kind]
-    return { kind, name: String(isInherited && typeof made === 'string' && made !== '' ? made : given) }
+    return {
+      kind,
+      name: String(isInherited && typeof made === 'string' && made !== '' ? made : given),
+    }
   }
   return { kind: 0, name: undefined }
 }
 
 /** The kind of a prototype of another realm (node:vm), by the name of its constructor. */
 function kindElsewhere(prototype: object): number | undefined {
-  if (!Object.hasOwn(prototype, 'constructor') || !Object.hasOwn(prototype, 'message')) return undefined
-  const made = (prototype as { constructor: { name?: unknown } }).constructor.name
-  const kind = ERROR_KINDS.indexOf(made as 'Error')
+  const made: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value
+  if (typeof made !== 'function' || !Object.hasOwn(prototype, 'message')) return undefined
+  const kind = ERROR_KINDS.indexOf(made.name as 'Error')
   return kind < 0 ? undefined : kind
 }

@@ -7,8 +7,21 @@
 import { types } from 'node:util'
 import { classOfPrototype, handleOf, type ClassEntry, type HandleEntry } from './classes.ts'
 import {
-  TAG_ARRAY_BUFFER, TAG_ARRAY_BUFFER_RESIZABLE, TAG_BOXED, TAG_DATE, TAG_HANDLE, TAG_MAP,
-  TAG_MOVED_BUFFER, TAG_NODE_BUFFER, TAG_REGEXP, TAG_SET, TAG_SHARED_BUFFER, TAG_URL, TAG_VIEW, VIEW_KINDS,
+  growthMax,
+  TAG_ARRAY_BUFFER,
+  TAG_ARRAY_BUFFER_RESIZABLE,
+  TAG_BOXED,
+  TAG_DATE,
+  TAG_HANDLE,
+  TAG_MAP,
+  TAG_MOVED_BUFFER,
+  TAG_NODE_BUFFER,
+  TAG_REGEXP,
+  TAG_SET,
+  TAG_SHARED_BUFFER,
+  TAG_URL,
+  TAG_VIEW,
+  VIEW_KINDS,
 } from './format.ts'
 import { isMoved } from './memory.ts'
 import { Refusal, type Position, type Sink } from './sink.ts'
@@ -24,7 +37,7 @@ const kinds = new Map<object, WriteKind>([
   [ArrayBuffer.prototype, writeArrayBuffer],
   [SharedArrayBuffer.prototype, writeSharedBuffer],
   [URL.prototype, writeUrl],
-  ...[Number, String, Boolean, BigInt].map(boxed => [boxed.prototype, writeBoxed] as [object, WriteKind]),
+  ...[Number, String, Boolean, BigInt].map((boxed) => [boxed.prototype, writeBoxed] as [object, WriteKind]),
 ])
 for (const [kind, name] of VIEW_KINDS.entries()) {
   const view = (globalThis as Record<string, unknown>)[name] as { prototype: object } | undefined
@@ -32,8 +45,10 @@ for (const [kind, name] of VIEW_KINDS.entries()) {
   if (view !== undefined) kinds.set(view.prototype, (sink, object, at) => writeView(sink, object, kind, at))
 }
 /** The name the engine gives a typed array, whatever its prototype says; `undefined` for anything else. */
-const nameOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
-  ?.get as (this: object) => string | undefined
+const nameOfView = Object.getOwnPropertyDescriptor(
+  Object.getPrototypeOf(Uint8Array.prototype),
+  Symbol.toStringTag,
+)?.get as (this: object) => string | undefined
 
 /** An object that is neither plain nor an array of this realm. @throws {Refusal} when it cannot travel. */
 export function writeSpecial(sink: Sink, object: object, prototype: object, at: Position): Position {
@@ -42,7 +57,8 @@ export function writeSpecial(sink: Sink, object: object, prototype: object, at: 
   const entry = classOfPrototype(prototype)
   const isError = types.isNativeError(object) || object instanceof DOMException
   if (entry !== undefined) {
-    if (isError && entry.save === undefined && entry.load === undefined) return writeError(sink, object, entry, at)
+    if (isError && entry.save === undefined && entry.load === undefined)
+      return writeError(sink, object, entry, at)
     return writeClass(sink, object, entry, at)
   }
   const handle = handleOf(object)
@@ -65,9 +81,13 @@ export function isArrayElsewhere(object: object, prototype: object): object is u
   return Array.isArray(object) && Array.isArray(prototype)
 }
 
-/** The kind of which `prototype` is the prototype in another realm: same name, same number of prototypes above. */
+/**
+ * The kind of which `prototype` is the prototype in another realm: same name, same number of prototypes
+ * above.
+ */
 function kindElsewhere(prototype: object): WriteKind | undefined {
-  const name: unknown = Object.hasOwn(prototype, 'constructor') && (prototype.constructor as { name?: unknown }).name
+  const made: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value
+  const name: unknown = typeof made === 'function' ? made.name : undefined
   if (typeof name !== 'string') return undefined
   const local = Object.getOwnPropertyDescriptor(globalThis, name)?.value as { prototype?: object } | undefined
   if (local?.prototype === undefined || heightOf(local.prototype) !== heightOf(prototype)) return undefined
@@ -114,7 +134,10 @@ function writeSet(sink: Sink, object: object, at: Position): Position {
 
 function writeArrayBuffer(sink: Sink, object: object, at: Position): Position {
   if (!types.isArrayBuffer(object)) throw spoofed(object, 'ArrayBuffer')
-  const buffer = object as ArrayBuffer & { readonly resizable?: boolean; readonly maxByteLength?: number }
+  const buffer = object as ArrayBuffer & {
+    readonly resizable?: boolean
+    readonly maxByteLength?: number
+  }
   const content = contentOf(buffer)
   if (sink.isProcess && isMoved(buffer)) {
     sink.bytes[at] = TAG_MOVED_BUFFER
@@ -122,6 +145,9 @@ function writeArrayBuffer(sink: Sink, object: object, at: Position): Position {
     return at + 5
   }
   if (buffer.resizable === true) {
+    if ((buffer.maxByteLength as number) > growthMax(content.length)) {
+      throw new Refusal(buffer, 'refused', `it can grow to more than ${growthMax(content.length)} bytes`)
+    }
     sink.bytes[at] = TAG_ARRAY_BUFFER_RESIZABLE
     const length = sink.uint32(content.length, at + 1)
     return sink.raw(content, sink.uint32(buffer.maxByteLength as number, length))
@@ -188,19 +214,29 @@ function writeClass(sink: Sink, object: object, entry: ClassEntry, at: Position)
   const position = sink.classTag(entry, at)
   if (save === undefined) return sink.fields(object, position)
   sink.opened(object, true)
-  const end = sink.value(sink.saved(object, () => save(object)), position)
+  const end = sink.value(
+    sink.saved(object, () => save(object)),
+    position,
+  )
   sink.opened(object, false)
   return end
 }
 
 function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Position): Position {
   if (!sink.isProcess && !entry.isSelfContained) {
-    throw new Refusal(object, 'refused', `a handle of kind '${entry.tag}' means something in this process only`)
+    throw new Refusal(
+      object,
+      'refused',
+      `a handle of kind '${entry.tag}' means something in this process only`,
+    )
   }
   sink.bytes[at] = TAG_HANDLE
   const position = sink.string(entry.tag, at + 1)
   sink.opened(object, true)
-  const end = sink.value(sink.saved(object, () => entry.save(object)), position)
+  const end = sink.value(
+    sink.saved(object, () => entry.save(object)),
+    position,
+  )
   sink.opened(object, false)
   return end
 }
@@ -215,7 +251,8 @@ function refusalOf(object: object): ['refused' | 'class', string] {
     return ['refused', 'what it refers to weakly exists in this thread only']
   }
   if (types.isGeneratorObject(object)) return ['refused', 'a running generator belongs to its thread']
-  if (types.isMapIterator(object) || types.isSetIterator(object)) return ['refused', 'an iterator belongs to its thread']
+  if (types.isMapIterator(object) || types.isSetIterator(object))
+    return ['refused', 'an iterator belongs to its thread']
   if (types.isBoxedPrimitive(object)) return ['refused', 'a symbol has an identity that no other thread has']
   if (types.isArgumentsObject(object)) return ['refused', 'an arguments object; spread it into an array']
   return ['class', '']

@@ -1,23 +1,48 @@
 /**
  * Values into bytes: the common kinds. write-special.ts has the rare ones, frame.ts begins and ends a frame.
  *
- * One writer per thread and depth of nesting; all of its state is in the object. Sharing and cycles cost almost
- * nothing while there are none: the writer assumes a tree and remembers only the *leaves*, the objects in which
- * it met no other object. If any object is met twice, then so is the first leaf below it, or there is a cycle and
- * the nesting has no end. Either makes the writer stop (`Retry`), and frame.ts starts again with every object
- * looked up in a table: once to learn which ones are met again, once to write.
+ * One writer per thread and depth of nesting; all of its state is in the object. Sharing and cycles cost
+ * almost nothing while there are none: the writer assumes a tree and remembers only the *leaves*, the objects
+ * in which it met no other object. If any object is met twice, then so is the first leaf below it, or there
+ * is a cycle and the nesting has no end. Either makes the writer stop (`Retry`), and frame.ts starts again
+ * with every object looked up in a table: once to learn which ones are met again, once to write.
  */
 import {
-  CHUNK_CHARS, DEPTH_MAX, TAG_ARRAY32, TAG_ARRAY8, TAG_ARRAY_FLOAT64, TAG_BIGINT, TAG_CLASS, TAG_CLASS_NAMED, TAG_DEFINE, TAG_FALSE, TAG_FLOAT64,
-  TAG_FUNCTION, TAG_HOLE, TAG_INT16, TAG_INT32, TAG_NULL, TAG_OBJECT16, TAG_OBJECT32, TAG_OBJECT_AGAIN,
-  TAG_OBJECT_KEYS, TAG_OBJECT_NULL, TAG_OBJECT_PAIRS, TAG_REFERENCE, TAG_STRING, TAG_STRING16, TAG_STRING32, TAG_TRUE,
-  TAG_UNDEFINED, TREE_DEPTH_MAX,
+  CHUNK_CHARS,
+  DEPTH_MAX,
+  TAG_ARRAY32,
+  TAG_ARRAY8,
+  TAG_ARRAY_FLOAT64,
+  TAG_BIGINT,
+  TAG_CLASS,
+  TAG_CLASS_NAMED,
+  TAG_DEFINE,
+  TAG_FALSE,
+  TAG_FLOAT64,
+  TAG_FUNCTION,
+  TAG_HOLE,
+  TAG_INT16,
+  TAG_INT32,
+  TAG_NULL,
+  TAG_OBJECT16,
+  TAG_OBJECT32,
+  TAG_OBJECT_AGAIN,
+  TAG_OBJECT_KEYS,
+  TAG_OBJECT_NULL,
+  TAG_OBJECT_PAIRS,
+  TAG_REFERENCE,
+  TAG_STRING,
+  TAG_STRING16,
+  TAG_STRING32,
+  TAG_TRUE,
+  TAG_UNDEFINED,
+  TREE_DEPTH_MAX,
 } from './format.ts'
 import type { ClassEntry, ClassWriter } from './classes.ts'
 import { functionNumber } from './functions.ts'
 import { generateWriter, type GeneratedSink } from './generate.ts'
 import { processTables, TABLE_CLASSES } from './process.ts'
-import { ShapeTable, USES_COUNTED, WriteShape, type Guess } from './shapes.ts'
+import { ShapeTable, WriteShape, type Guess } from './shapes.ts'
 import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
 import { isArrayElsewhere, isPlainElsewhere, writeSpecial } from './write-special.ts'
 
@@ -30,7 +55,10 @@ export const TOO_DEEP: unique symbol = Symbol('too deep')
 const PAIRS_MAX = 24
 /** Up to this many leaves each is searched for among the following: the engine compares many at once. */
 const SEARCHED_MAX = 128
-/** Leaves at which they are compared although the frame is not complete, so that no graph unfolds without bound. */
+/**
+ * Leaves at which they are compared although the frame is not complete, so that no graph unfolds without
+ * bound.
+ */
 const LEAVES_FIRST_CHECK = 1024
 /** Objects of one class and shape that must pass before code is generated for them. */
 const CLASS_USES_MIN = 16
@@ -115,6 +143,7 @@ export class Writer implements Sink, GeneratedSink {
     this.text = ''
     if (this.chunks.length > 0) this.chunks.length = 0
     if (this.commitments.length > 0) this.commitments.length = 0
+    this.#lastClass = undefined
     this.#isPolluted = false
     for (const _ in plainPrototype) this.#isPolluted = true
   }
@@ -123,7 +152,8 @@ export class Writer implements Sink, GeneratedSink {
   end(): void {
     const leaves = this.#leaves
     if (this.leafCount > LEAVES_FIRST_CHECK) leaves.length = LEAVES_FIRST_CHECK
-    for (let index = Math.min(this.leafCount, LEAVES_FIRST_CHECK) - 1; index >= 0; index--) leaves[index] = undefined
+    for (let index = Math.min(this.leafCount, LEAVES_FIRST_CHECK) - 1; index >= 0; index--)
+      leaves[index] = undefined
     this.leafCount = 0
     this.graph = undefined
     if (this.#saved.size > 0) this.#saved.clear()
@@ -135,6 +165,7 @@ export class Writer implements Sink, GeneratedSink {
     return count < 2 || distinct(this.#leaves, count)
   }
 
+  /** A value of any kind. @throws {Refusal} when it cannot travel. */
   value(value: unknown, at: Position): Position {
     const bytes = this.bytes
     switch (typeof value) {
@@ -230,24 +261,31 @@ export class Writer implements Sink, GeneratedSink {
   object(object: object, at: Position): Position {
     const prototype: unknown = Object.getPrototypeOf(object)
     const guess = this.#root
-    if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
+    if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(object)) {
       const end = guess.write(this, object, at)
       if (end >= 0) return end
     }
-    if (prototype === plainPrototype) return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
+    if (prototype === plainPrototype)
+      return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
     let position = at
     if (this.graph !== undefined) {
       position = this.#met(this.graph, object, at)
       if (position < 0) return ~position
     }
     const mark = this.#enter()
-    if ((prototype === arrayPrototype && Array.isArray(object)) || isArrayElsewhere(object, prototype as object)) position = this.#array(object as unknown[], position)
+    if (
+      (prototype === arrayPrototype && Array.isArray(object)) ||
+      isArrayElsewhere(object, prototype as object)
+    )
+      position = this.#array(object as unknown[], position)
     else if (prototype === null) position = this.#pairs(TAG_OBJECT_NULL, object, position)
-    else if (isPlainElsewhere(object, prototype as object)) position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
+    else if (isPlainElsewhere(object, prototype as object))
+      position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
     else {
       position = writeSpecial(this, object, prototype as object, position)
       // A rare kind is remembered even if objects lie below it: its content may be made anew at every look.
       this.#leave(this.leafCount, object)
+      if (this.depth === 0 && this.#lastClass !== undefined) this.#root = this.#lastClass
       return position
     }
     this.#leave(mark, object)
@@ -262,7 +300,10 @@ export class Writer implements Sink, GeneratedSink {
       if (position < 0) return ~position
     }
     const mark = this.#enter()
-    position = shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, position) : this.#shaped(shape, object, position)
+    position =
+      shape === undefined
+        ? this.#pairs(TAG_OBJECT_PAIRS, object, position)
+        : this.#shaped(shape, object, position)
     this.#leave(mark, object)
     return position
   }
@@ -273,7 +314,9 @@ export class Writer implements Sink, GeneratedSink {
   }
 
   #shapeLike(object: object, guess: Guess | undefined): WriteShape | undefined {
-    return guess instanceof WriteShape && guess.write === undefined && guess.fits(object) ? guess : this.#shapeOf(object)
+    return guess instanceof WriteShape && guess.write === undefined && guess.fits(object)
+      ? guess
+      : this.#shapeOf(object)
   }
 
   /** The shape found by its keys. */
@@ -294,11 +337,11 @@ export class Writer implements Sink, GeneratedSink {
   field(value: unknown, shape: WriteShape, index: number, at: Position): Position {
     if (typeof value !== 'object' || value === null) return this.value(value, at)
     const guess = shape.inner[index]
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
+    if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(value)) {
       const end = guess.write(this, value, at)
       if (end >= 0) return end
     }
+    const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype === arrayPrototype) return this.object(value, at)
     if (prototype === plainPrototype) {
       return this.#plain(value, at, (shape.inner[index] = this.#shapeLike(value, guess)))
@@ -311,8 +354,8 @@ export class Writer implements Sink, GeneratedSink {
 
   shapeTag(shape: WriteShape, at: Position): Position {
     const bytes = this.bytes
-    if (shape.uses < USES_COUNTED) shape.used()
-    const number = this.isProcess ? shape.number || shape.numbered() : 0
+    if (shape.write === undefined) shape.used()
+    const number = this.isProcess ? shape.number : 0
     if (number !== 0) {
       if (number < 65_536) {
         bytes[at] = TAG_OBJECT16
@@ -369,7 +412,8 @@ export class Writer implements Sink, GeneratedSink {
 
   #array(array: readonly unknown[], at: Position): Position {
     const length = array.length
-    if (length >= NUMBERS_MIN && typeof array[0] === 'number' && isFractions(array)) return this.#numbers(array, at)
+    if (length >= NUMBERS_MIN && typeof array[0] === 'number' && isFractions(array))
+      return this.#numbers(array, at)
     const bytes = this.bytes
     let position: Position
     if (length < 256) {
@@ -385,14 +429,14 @@ export class Writer implements Sink, GeneratedSink {
     for (let index = 0; index < length; index++) {
       const value = array[index]
       if (typeof value === 'object' && value !== null) {
-        const prototype: unknown = Object.getPrototypeOf(value)
-        if (guess !== undefined && guess.write !== undefined && prototype === guess.prototype && this.graph === undefined) {
+        if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(value)) {
           const end = guess.write(this, value, position)
           if (end >= 0) {
             position = end
             continue
           }
         }
+        const prototype: unknown = Object.getPrototypeOf(value)
         if (prototype === plainPrototype) {
           const shape = this.#shapeLike(value, guess)
           position = this.#plain(value, position, (guess = shape))
@@ -415,7 +459,8 @@ export class Writer implements Sink, GeneratedSink {
   #numbers(array: readonly unknown[], at: Position): Position {
     this.bytes[at] = TAG_ARRAY_FLOAT64
     let position = this.uint32(array.length, at + 1)
-    for (let index = 0; index < array.length; index++) position = this.float64(array[index] as number, position)
+    for (let index = 0; index < array.length; index++)
+      position = this.float64(array[index] as number, position)
     return position
   }
 
@@ -483,6 +528,7 @@ export class Writer implements Sink, GeneratedSink {
     if (mark === this.leafCount && this.graph === undefined) this.leaf(object)
   }
 
+  /** No other object was met in this one. @throws `RETRY` when the leaf was met before. */
   leaf(object: object): void {
     this.#leaves[this.leafCount++] = object
     if (this.leafCount !== this.#leavesCheckAt) return
@@ -490,6 +536,7 @@ export class Writer implements Sink, GeneratedSink {
     this.#leavesCheckAt *= 16
   }
 
+  /** Deeper than a tree should be. @throws `RETRY` without a graph, `TOO_DEEP` with one. */
   deep(): void {
     if (this.graph === undefined) throw RETRY
     if (this.depth > DEPTH_MAX) throw TOO_DEEP
@@ -510,6 +557,11 @@ function classWriter(entry: ClassEntry, shape: WriteShape): ClassWriter {
   return writer
 }
 
+/** False for what has elements: generated code would list all of them to see that they are no keys. */
+function isRecord(object: object): boolean {
+  return !Array.isArray(object) && !ArrayBuffer.isView(object)
+}
+
 /** True when no two of the first `count` objects are the same. */
 function distinct(objects: readonly (object | undefined)[], count: number): boolean {
   if (count > PAIRS_MAX) return isSetOf(objects.slice(0, count))
@@ -523,7 +575,8 @@ function distinct(objects: readonly (object | undefined)[], count: number): bool
 function isSetOf(objects: readonly unknown[]): boolean {
   const count = objects.length
   if (count > SEARCHED_MAX) return new Set(objects).size === count
-  for (let index = 1; index < count; index++) if (objects.indexOf(objects[index - 1], index) !== -1) return false
+  for (let index = 1; index < count; index++)
+    if (objects.indexOf(objects[index - 1], index) !== -1) return false
   return true
 }
 

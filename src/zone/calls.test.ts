@@ -1,8 +1,8 @@
 /**
  * Calls that go well and calls that fail: run, execute, module, results, errors, `this`, the current zone.
  *
- * One zone of two workers serves the whole file; what a function returns or throws in a worker is compared with
- * what the same function does here.
+ * One zone of two workers serves the whole file; what a function returns or throws in a worker is compared
+ * with what the same function does here.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -15,7 +15,10 @@ after(() => here.close())
 
 type Fn = (...args: never[]) => unknown
 
-/** A call in a worker gives what the call here gives: the value, or the error with class, message, code and name. */
+/**
+ * A call in a worker gives what the call here gives: the value, or the error with class, message, code and
+ * name.
+ */
 function same(name: string, fn: Fn, ...args: unknown[]): void {
   test(name, async () => {
     const [there, there2, local] = await Promise.all([
@@ -47,7 +50,14 @@ function described(error: Error): object {
 }
 
 same('no arguments and no value', () => {})
-same('arguments arrive in order and in number', (...args: unknown[]) => [args.length, ...args], 1, undefined, null, 'x')
+same(
+  'arguments arrive in order and in number',
+  (...args: unknown[]) => [args.length, ...args],
+  1,
+  undefined,
+  null,
+  'x',
+)
 same('values of many kinds there and back', (value: unknown) => value, {
   numbers: [0, -0, NaN, Infinity, 2 ** 53, 12n],
   texts: ['', 'ü', '🙂', '\ud800'],
@@ -57,7 +67,9 @@ same('values of many kinds there and back', (value: unknown) => value, {
 same('an asynchronous function', async (x: number) => (await Promise.resolve(x)) + 1, 4)
 same('a promise of a promise', () => Promise.resolve(Promise.resolve(5)))
 same('a thenable is adopted', () => ({ then: (yes: (value: number) => void) => yes(7) }))
-same('a thenable that rejects', () => ({ then: (_: unknown, no: (why: unknown) => void) => no(new RangeError('no')) }))
+same('a thenable that rejects', () => ({
+  then: (_: unknown, no: (why: unknown) => void) => no(new RangeError('no')),
+}))
 same('a thenable that settles twice counts once', () => ({
   then(yes: (value: number) => void, no: (why: unknown) => void) {
     yes(1)
@@ -82,13 +94,19 @@ same('a thenable whose getter of then throws', () => ({
   },
 }))
 same('a then that is no function is a value', () => ({ then: 5 }))
-same('a promise with a then of its own', () => Object.assign(Promise.resolve(1), { then: (yes: Fn) => yes(2 as never) }))
+same('a promise with a then of its own', () =>
+  Object.assign(Promise.resolve(1), { then: (yes: Fn) => yes(2 as never) }),
+)
 same('an error of the language with its class', () => {
   throw new RangeError('out of range')
 })
 same('an error with code, own fields and cause', () => {
   const cause = Object.assign(new TypeError('inner'), { code: 'E_INNER' })
-  throw Object.assign(new Error('outer', { cause }), { code: 'E_OUTER', status: 404, detail: { deep: [1, 2] } })
+  throw Object.assign(new Error('outer', { cause }), {
+    code: 'E_OUTER',
+    status: 404,
+    detail: { deep: [1, 2] },
+  })
 })
 same('an AggregateError with its errors', () => {
   throw new AggregateError([new Error('a'), new SyntaxError('b')], 'both')
@@ -117,7 +135,10 @@ test('an error of an unregistered class arrives under its name, as the class it 
   }
   await assert.rejects(here.run(failing), (error) => {
     assert.ok(error instanceof TypeError)
-    assert.deepEqual([error.name, error.message, (error as { kind?: unknown }).kind], ['Odd', 'strange', 'odd'])
+    assert.deepEqual(
+      [error.name, error.message, (error as { kind?: unknown }).kind],
+      ['Odd', 'strange', 'odd'],
+    )
     return true
   })
 })
@@ -151,20 +172,99 @@ test('what cannot be carried back fails its call alone, with the path and the re
   assert.equal(here.stats().died, ended)
 })
 
+/** What functions throw, and the message that must arrive. */
+const HOSTILE: [() => unknown, RegExp][] = [
+  [
+    () => {
+      throw Symbol('s')
+    },
+    /symbol/,
+  ],
+  [
+    () => {
+      throw Object.assign(new RangeError('kept'), { code: 'E_KEPT', odd: Symbol('s') })
+    },
+    /^kept$/,
+  ],
+  [
+    () => {
+      throw Object.defineProperty(new Error(''), 'message', {
+        get() {
+          throw new Error('inner')
+        },
+      })
+    },
+    /./,
+  ],
+  [
+    () => {
+      throw Object.defineProperty(new Error('m'), 'stack', {
+        get() {
+          throw new Error('inner')
+        },
+      })
+    },
+    /./,
+  ],
+  [
+    () => {
+      throw Object.defineProperty(new Error('m'), 'name', {
+        get() {
+          throw new Error('inner')
+        },
+      })
+    },
+    /./,
+  ],
+  [
+    () => {
+      throw new Proxy(new Error('m'), {
+        get() {
+          throw new Error('trap')
+        },
+      })
+    },
+    /./,
+  ],
+  [
+    () => {
+      throw new Proxy(
+        {},
+        {
+          ownKeys() {
+            throw new Error('trap')
+          },
+        },
+      )
+    },
+    /./,
+  ],
+  [
+    () => {
+      const { proxy, revoke } = Proxy.revocable({}, {})
+      revoke()
+      throw proxy
+    },
+    /./,
+  ],
+  [
+    async () => {
+      throw new Proxy(new Error('m'), {
+        get() {
+          throw new Error('trap')
+        },
+        getPrototypeOf() {
+          throw 1
+        },
+      })
+    },
+    /./,
+  ],
+]
+
 test('a thrown value that cannot be carried is reported, and the worker lives', async () => {
-  const hostile: [() => unknown, RegExp][] = [
-    [() => { throw Symbol('s') }, /symbol/],
-    [() => { throw Object.assign(new RangeError('kept'), { code: 'E_KEPT', odd: Symbol('s') }) }, /^kept$/],
-    [() => { throw Object.defineProperty(new Error(''), 'message', { get() { throw new Error('inner') } }) }, /./],
-    [() => { throw Object.defineProperty(new Error('m'), 'stack', { get() { throw new Error('inner') } }) }, /./],
-    [() => { throw Object.defineProperty(new Error('m'), 'name', { get() { throw new Error('inner') } }) }, /./],
-    [() => { throw new Proxy(new Error('m'), { get() { throw new Error('trap') } }) }, /./],
-    [() => { throw new Proxy({}, { ownKeys() { throw new Error('trap') } }) }, /./],
-    [() => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); throw proxy }, /./],
-    [async () => { throw new Proxy(new Error('m'), { get() { throw new Error('trap') }, getPrototypeOf() { throw 1 } }) }, /./],
-  ]
   const died = here.stats().died
-  for (const [fn, words] of hostile) {
+  for (const [fn, words] of HOSTILE) {
     await assert.rejects(here.run(fn), (error: { code?: unknown; message?: unknown }) => {
       assert.notEqual(error.code, 'WORKER_DIED', String(fn))
       assert.match(String(error.message ?? error), words, String(fn))
@@ -179,29 +279,50 @@ test('an argument that cannot be carried is refused at the call, by its path; no
   const cases: [unknown, string, RegExp][] = [
     [{ user: { socket: Symbol('s') } }, 'TRANSPORT_REFUSED', /\[0\]\.user\.socket/],
     [new WeakRef({}), 'TRANSPORT_REFUSED', /\[0\]/],
-    [{ get x() { throw new RangeError('getter') } }, '', /getter/],
+    [
+      {
+        get x() {
+          throw new RangeError('getter')
+        },
+      },
+      '',
+      /getter/,
+    ],
   ]
   for (const [value, code, words] of cases) {
-    await assert.rejects(here.run((x: unknown) => x, value), (error: { code?: string; message: string }) => {
-      if (code !== '') assert.equal(error.code, code)
-      assert.match(error.message, words)
-      return true
-    })
+    await assert.rejects(
+      here.run((x: unknown) => x, value),
+      (error: { code?: string; message: string }) => {
+        if (code !== '') assert.equal(error.code, code)
+        assert.match(error.message, words)
+        return true
+      },
+    )
   }
   const outer = 5
-  await assert.rejects(here.run(() => outer), { code: 'FUNCTION_CAPTURES', message: /outer \(line \d+, column \d+/ })
+  await assert.rejects(
+    here.run(() => outer),
+    { code: 'FUNCTION_CAPTURES', message: /outer \(line \d+, column \d+/ },
+  )
   assert.equal(here.stats().ended, ended)
 })
 
 test('what is no function is refused by name, as a rejection, never thrown', async () => {
   for (const value of [5, null, undefined, 'x', {}, []]) {
     const calls = [() => here.run(value as never), () => zone.node.run(value as never)]
-    for (const call of calls) await assert.rejects(call(), { code: 'ZONE_SETTING', message: /the first argument must be a function/ })
+    for (const call of calls)
+      await assert.rejects(call(), { code: 'ZONE_SETTING', message: /the first argument must be a function/ })
     if (value !== 'x') await assert.rejects(here.broadcast(value as never), { code: 'ZONE_SETTING' })
   }
   await assert.rejects(here.execute(5 as never), { code: 'ZONE_SETTING', message: /the first argument/ })
-  await assert.rejects(here.execute(() => 1, 5 as never), { code: 'ZONE_SETTING', message: /^args must/ })
-  await assert.rejects(here.execute(() => 1, [], 5 as never), { code: 'ZONE_SETTING', message: /^options must/ })
+  await assert.rejects(
+    here.execute(() => 1, 5 as never),
+    { code: 'ZONE_SETTING', message: /^args must/ },
+  )
+  await assert.rejects(
+    here.execute(() => 1, [], 5 as never),
+    { code: 'ZONE_SETTING', message: /^options must/ },
+  )
   await assert.rejects(here.execute('./m.js', ''), { code: 'ZONE_SETTING', message: /name of an export/ })
 })
 
@@ -237,7 +358,12 @@ test('a module, an export or a kind that is not there is an error that names it'
     [MODULE, 'none', 'FUNCTION_EXPORT_MISSING', /"none"; it has .*add/],
     [MODULE, 'five', 'FUNCTION_EXPORT_KIND', /"five" .* is 5, not a function/],
     ['data:text/javascript,export function f( {', 'f', 'FUNCTION_MODULE', /Unexpected/],
-    ['data:text/javascript,throw new Error("thrown while it was loaded")', 'f', 'FUNCTION_MODULE', /thrown while/],
+    [
+      'data:text/javascript,throw new Error("thrown while it was loaded")',
+      'f',
+      'FUNCTION_MODULE',
+      /thrown while/,
+    ],
   ]
   for (const [module, name, code, words] of cases) {
     await assert.rejects(here.execute(module, name), (error: FunctionError) => {
@@ -250,7 +376,11 @@ test('a module, an export or a kind that is not there is an error that names it'
 })
 
 test('module() gives typed calls; nothing is loaded before the first; it is no promise', async () => {
-  const math = here.module<{ add(a: number, b: number): number; later(a: number): Promise<number>; none(): void }>(MODULE)
+  const math = here.module<{
+    add(a: number, b: number): number
+    later(a: number): Promise<number>
+    none(): void
+  }>(MODULE)
   assert.equal(await math, math)
   assert.equal(math.add, math.add)
   assert.equal(await math.add(1, 2), 3)
@@ -261,7 +391,7 @@ test('module() gives typed calls; nothing is loaded before the first; it is no p
   assert.equal((math as Record<symbol, unknown>)[Symbol.iterator], undefined)
 })
 
-test('require, import() and import.meta work inside, relative to where the function was written', async () => {
+test('import() and import.meta work inside, relative to the file of the function', async () => {
   const url = await here.run(() => import.meta.url)
   assert.equal(url, import.meta.url)
   const keys = await here.run(async () => Object.keys(await import('./settings.js')))
@@ -274,19 +404,32 @@ test('a task knows itself as `this` and as currentTask(), also after it has wait
     const { currentTask } = await import('./index.js')
     const before = currentTask() === this
     await new Promise((resolve) => setImmediate(resolve))
-    return [this.zone, this.worker, before, currentTask() === this, this.signal.aborted, this.signal === this.signal]
+    return [
+      this.zone,
+      this.worker,
+      before,
+      currentTask() === this,
+      this.signal.aborted,
+      this.signal === this.signal,
+    ]
   })
   assert.deepEqual([seen[0], ...seen.slice(2)], ['calls', true, true, false, true])
   assert.match(seen[1] as string, /^calls\/[01]$/)
   assert.equal(currentTask(), undefined)
 })
 
-test('zone.current is the worker\'s zone inside and zone.node outside; zone.get finds from both', async () => {
+test("zone.current is the worker's zone inside and zone.node outside; zone.get finds from both", async () => {
   assert.equal(zone.current, zone.node)
   assert.equal(zone.get('node'), zone.node)
   const ids = await here.run(async () => {
     const { zone } = await import('./index.js')
-    return [zone.current.id, zone.get('calls').id, zone.get('node').id, zone.node.id, zone.current === zone.get('calls')]
+    return [
+      zone.current.id,
+      zone.get('calls').id,
+      zone.get('node').id,
+      zone.node.id,
+      zone.current === zone.get('calls'),
+    ]
   })
   assert.deepEqual(ids, ['calls', 'calls', 'node', 'node', true])
   assert.equal(zone.get('calls').id, 'calls')
@@ -299,7 +442,10 @@ test('finding a zone again and again costs no more each time', async () => {
   const first = performance.now() - start
   for (let index = 0; index < 100_000; index++) zone.get('calls')
   const rest = performance.now() - start - first
-  assert.ok(rest < 5 * first * 5 + 50, `20,000 took ${first.toFixed(0)} ms, 100,000 more ${rest.toFixed(0)} ms`)
+  assert.ok(
+    rest < 5 * first * 5 + 50,
+    `20,000 took ${first.toFixed(0)} ms, 100,000 more ${rest.toFixed(0)} ms`,
+  )
   const inside = await here.run(async () => {
     const { zone } = await import('./index.js')
     for (let index = 0; index < 20_000; index++) void zone.current.id
@@ -309,14 +455,21 @@ test('finding a zone again and again costs no more each time', async () => {
 })
 
 test('names: a taken one, the reserved one, an unknown one with the list of those there are', () => {
-  assert.throws(() => zone.create('calls'), { code: 'ZONE_EXISTS', facts: { zone: 'calls' }, message: /"calls" exists/ })
-  assert.throws(() => zone.create('node'), { code: 'ZONE_EXISTS' })
-  assert.throws(() => zone.get('nobody'), (error: ZoneError<'ZONE_UNKNOWN'>) => {
-    assert.equal(error.code, 'ZONE_UNKNOWN')
-    assert.ok(error.facts.known.includes('calls'))
-    assert.match(error.message, /no zone is named "nobody"; there are .*"calls"/)
-    return true
+  assert.throws(() => zone.create('calls'), {
+    code: 'ZONE_EXISTS',
+    facts: { zone: 'calls' },
+    message: /"calls" exists/,
   })
+  assert.throws(() => zone.create('node'), { code: 'ZONE_EXISTS' })
+  assert.throws(
+    () => zone.get('nobody'),
+    (error: ZoneError<'ZONE_UNKNOWN'>) => {
+      assert.equal(error.code, 'ZONE_UNKNOWN')
+      assert.ok(error.facts.known.includes('calls'))
+      assert.match(error.message, /no zone is named "nobody"; there are .*"calls"/)
+      return true
+    },
+  )
   assert.throws(() => zone.get(''), { code: 'ZONE_SETTING' })
 })
 
@@ -342,7 +495,10 @@ test('tasks submit to their own zone and to others, and errors come through both
       return `${at} ${await next.run((x: number) => x, depth)}`
     }
     assert.equal(await here.run(relay, ['calls', 'calls-other'], 3), 'calls 3')
-    await assert.rejects(other.run(relay, ['calls'], 0), { code: 'E_BOTTOM', message: 'bottom in calls-other' })
+    await assert.rejects(other.run(relay, ['calls'], 0), {
+      code: 'E_BOTTOM',
+      message: 'bottom in calls-other',
+    })
   } finally {
     await other.close()
   }
@@ -351,7 +507,11 @@ test('tasks submit to their own zone and to others, and errors come through both
 test('a recursive task that submits to its own zone of overlapping tasks ends', async () => {
   const deep = zone.create('calls-deep', { workers: 2, tasksPerWorkerMax: 64 })
   try {
-    const sum = await deep.execute(MODULE, 'treeSum', ['calls-deep', new URL('./index.js', import.meta.url).href, 6])
+    const sum = await deep.execute(MODULE, 'treeSum', [
+      'calls-deep',
+      new URL('./index.js', import.meta.url).href,
+      6,
+    ])
     assert.equal(sum.value, 2 ** 6)
   } finally {
     await deep.close()
@@ -369,12 +529,18 @@ for (const size of [0, 255 * 1024, 256 * 1024, 257 * 1024, 5 * 1024 ** 2]) {
     }
     const { value } = await here.execute((value: Uint8Array) => value, [bytes])
     assert.deepEqual(value, bytes)
-    await here.broadcast((value: Uint8Array) => void ((globalThis as { size?: number }).size = value.length), [bytes])
+    await here.broadcast(
+      (value: Uint8Array) => void ((globalThis as { size?: number }).size = value.length),
+      [bytes],
+    )
     assert.equal(await here.run(() => (globalThis as { size?: number }).size), size)
-    await assert.rejects(here.run((value: Uint8Array) => Promise.reject(Object.assign(new Error('big'), { value })), bytes), (error) => {
-      assert.deepEqual((error as { value?: unknown }).value, bytes)
-      return true
-    })
+    await assert.rejects(
+      here.run((value: Uint8Array) => Promise.reject(Object.assign(new Error('big'), { value })), bytes),
+      (error) => {
+        assert.deepEqual((error as { value?: unknown }).value, bytes)
+        return true
+      },
+    )
   })
 }
 
@@ -399,7 +565,10 @@ test('a worker starts tasks first in, first out', async () => {
     const push = (n: number) => ((globalThis as { seen?: number[] }).seen ??= []).push(n)
     await Promise.all(Array.from({ length: 500 }, (_, n) => one.run(push, n)))
     const seen = await one.run(() => (globalThis as { seen?: number[] }).seen)
-    assert.deepEqual(seen, Array.from({ length: 500 }, (_, n) => n))
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 500 }, (_, n) => n),
+    )
   } finally {
     await one.close()
   }
@@ -409,7 +578,10 @@ test('memory moves with move(), is shared with SharedArrayBuffer, both ways, and
   const { native } = await import('../native/index.ts')
   const before = native.bufferCount()
   const moved = new Uint8Array(1000).fill(7)
-  const answer = await here.run((bytes: Uint8Array) => bytes.reduce((sum, byte) => sum + byte, 0), move(moved))
+  const answer = await here.run(
+    (bytes: Uint8Array) => bytes.reduce((sum, byte) => sum + byte, 0),
+    move(moved),
+  )
   assert.deepEqual([answer, moved.length], [7000, 0])
   const back = await here.run(async () => {
     const { move } = await import('../transport/index.js')
@@ -417,14 +589,21 @@ test('memory moves with move(), is shared with SharedArrayBuffer, both ways, and
   })
   assert.deepEqual(back, new Uint8Array(500).fill(3))
   const shared = new Int32Array(new SharedArrayBuffer(8))
-  await Promise.all([1, 2, 3, 4].map((n) => here.run((cell: Int32Array, n: number) => void Atomics.add(cell, 0, n), shared, n)))
+  await Promise.all(
+    [1, 2, 3, 4].map((n) =>
+      here.run((cell: Int32Array, n: number) => void Atomics.add(cell, 0, n), shared, n),
+    ),
+  )
   assert.equal(shared[0], 10)
   const returned = await here.run((cell: Int32Array) => cell.buffer, shared)
   new Int32Array(returned as SharedArrayBuffer)[1] = 5
   assert.equal(shared[1], 5)
   const lazy = await here.execute((cell: Int32Array) => cell, [shared])
   assert.equal(Atomics.add(lazy.value, 0, 1), 10)
-  await assert.rejects(here.run((_: unknown, bad: symbol) => bad, shared, Symbol('s')), { code: 'TRANSPORT_REFUSED' })
+  await assert.rejects(
+    here.run((_: unknown, bad: symbol) => bad, shared, Symbol('s')),
+    { code: 'TRANSPORT_REFUSED' },
+  )
   await here.run(() => {})
   assert.equal(native.bufferCount(), before)
 })
@@ -442,12 +621,26 @@ test('stats count what was done and what is there', async () => {
   await assert.rejects(here.run(() => Promise.reject(new Error('x'))))
   const now = here.stats()
   assert.deepEqual(
-    [now.ended - before.ended, now.died - before.died, now.waiting, now.waitingBytes, now.running, now.workers],
+    [
+      now.ended - before.ended,
+      now.died - before.died,
+      now.waiting,
+      now.waitingBytes,
+      now.running,
+      now.workers,
+    ],
     [11, 0, 0, 0, 0, 2],
   )
   assert.ok(now.asleep <= 2 && now.wakeUps >= before.wakeUps)
   assert.deepEqual(Object.keys(now), [
-    'waiting', 'waitingBytes', 'running', 'ended', 'died', 'wakeUps', 'workers', 'asleep',
+    'waiting',
+    'waitingBytes',
+    'running',
+    'ended',
+    'died',
+    'wakeUps',
+    'workers',
+    'asleep',
   ])
 })
 

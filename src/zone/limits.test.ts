@@ -1,8 +1,8 @@
 /**
  * What ends a call before its function does: limits of the queue, deadlines, signals, withdrawals.
  *
- * A "gate" is a cell of shared memory that holds a worker until the test opens it, so every state is reached by
- * waiting for it and nothing sleeps. `settles` counts how often a promise settles: always once.
+ * A "gate" is a cell of shared memory that holds a worker until the test opens it, so every state is reached
+ * by waiting for it and nothing sleeps. `settles` counts how often a promise settles: always once.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -62,8 +62,14 @@ test('a full zone refuses with ZONE_FULL, keeps what it has, and takes again whe
     assert.equal(own.stats().waiting, 3)
     const facts = { zone: own.id, tasksMax: 3 }
     for (let again = 0; again < 3; again++) {
-      await assert.rejects(own.run(() => 4), { code: 'ZONE_FULL', facts, message: /3 tasks wait \(tasksMax\)/ })
-      await assert.rejects(own.execute(() => 4), { code: 'ZONE_FULL' })
+      await assert.rejects(
+        own.run(() => 4),
+        { code: 'ZONE_FULL', facts, message: /3 tasks wait \(tasksMax\)/ },
+      )
+      await assert.rejects(
+        own.execute(() => 4),
+        { code: 'ZONE_FULL' },
+      )
     }
     assert.equal(own.stats().waiting, 3)
     open(gate)
@@ -108,7 +114,10 @@ test('one task larger than taskBytesMax is refused, below and above the scratch'
 test('taskBytesMax 0 still lets calls without arguments through', () =>
   inZone({ workers: 1, taskBytesMax: 0 }, async (own) => {
     assert.equal(await own.run(() => 1), 1)
-    await assert.rejects(own.run((x: number) => x, 1), { code: 'TASK_TOO_LARGE' })
+    await assert.rejects(
+      own.run((x: number) => x, 1),
+      { code: 'TASK_TOO_LARGE' },
+    )
   }))
 
 test('broadcastsMax bounds what is kept for replay', () =>
@@ -116,7 +125,10 @@ test('broadcastsMax bounds what is kept for replay', () =>
     await own.broadcast(() => {})
     await own.broadcast(() => {})
     const refusal = { code: 'ZONE_BROADCASTS_FULL', facts: { zone: own.id, broadcastsMax: 3 } }
-    await assert.rejects(own.broadcast(() => {}), refusal)
+    await assert.rejects(
+      own.broadcast(() => {}),
+      refusal,
+    )
     assert.throws(() => own.broadcastSync(() => {}), refusal)
   }))
 
@@ -163,7 +175,10 @@ test('an aborted signal: not sent; queued: withdrawn; running: told, through cur
   inZone({ workers: 1, graceMs: 60_000 }, async (own) => {
     const why = new RangeError('enough')
     const ended = own.stats().ended
-    await assert.rejects(own.execute(() => 1, [], { signal: AbortSignal.abort(why) }), (error) => error === why)
+    await assert.rejects(
+      own.execute(() => 1, [], { signal: AbortSignal.abort(why) }),
+      (error) => error === why,
+    )
     assert.equal(own.stats().ended, ended)
     const gate = makeGate()
     const first = own.run(hold, gate)
@@ -207,13 +222,21 @@ test('a signal aborted while the arguments are being written ends the call', () 
         return 1
       },
     }
-    const call = own.execute((value: object) => new Promise(() => value), [args], { signal: controller.signal })
+    const call = own.execute((value: object) => new Promise(() => value), [args], {
+      signal: controller.signal,
+    })
     await assert.rejects(call, { message: 'meanwhile' })
   }))
 
-test('a task that goes on after graceMs loses its worker; the worker is replaced, other tasks are not lost', () =>
+test('a task that goes on after graceMs loses its worker, which is replaced; no other task is lost', () =>
   inZone({ workers: 1, graceMs: 20 }, async (own) => {
-    const endless = own.execute(() => { for (;;); }, [], { timeoutMs: 30 })
+    const endless = own.execute(
+      () => {
+        for (;;);
+      },
+      [],
+      { timeoutMs: 30 },
+    )
     const after = own.run(() => 'after')
     await assert.rejects(endless, { code: 'TASK_TIMEOUT' })
     assert.equal(await after, 'after')
@@ -222,7 +245,10 @@ test('a task that goes on after graceMs loses its worker; the worker is replaced
 
 test('a deadline of 0 ms ends what cannot end at once', () =>
   inZone({ workers: 1, graceMs: 0 }, async (own) => {
-    await assert.rejects(own.execute(() => new Promise(() => {}), [], { timeoutMs: 0 }), { code: 'TASK_TIMEOUT' })
+    await assert.rejects(
+      own.execute(() => new Promise(() => {}), [], { timeoutMs: 0 }),
+      { code: 'TASK_TIMEOUT' },
+    )
     assert.equal(await own.run(() => 1), 1)
   }))
 
@@ -253,7 +279,10 @@ test('tasksPerWorkerMax lets asynchronous tasks of one worker overlap, and no mo
         }, n),
       ),
     )
-    assert.deepEqual(peaks.map(([n]) => n), Array.from({ length: 20 }, (_, n) => n))
+    assert.deepEqual(
+      peaks.map(([n]) => n),
+      Array.from({ length: 20 }, (_, n) => n),
+    )
     assert.equal(Math.max(...peaks.map(([, peak]) => peak)), 4)
     assert.ok(peaks.every(([, , own]) => own))
   }))
@@ -291,7 +320,8 @@ function settles<T>(promise: Promise<T>): { readonly end: Promise<string>; count
   const seen = { count: 0, end: Promise.resolve('') }
   const count = (how: string) => (value: unknown) => {
     seen.count++
-    return `${how} ${(value as { code?: string; name?: string } | null)?.code ?? (value as Error | null)?.name ?? ''}`.trim()
+    const { code, name } = (value ?? {}) as { code?: string; name?: string }
+    return `${how} ${code ?? name ?? ''}`.trim()
   }
   seen.end = promise.then(count('done'), count('failed'))
   return seen
@@ -336,7 +366,10 @@ test('results that arrive after their callers gave up find nobody and harm nobod
     await assert.rejects(held, { name: 'AbortError' })
     const next = Array.from({ length: 300 }, (_, n) => own.run((n: number) => n, n))
     open(gate)
-    assert.deepEqual(await Promise.all(next), Array.from({ length: 300 }, (_, n) => n))
+    assert.deepEqual(
+      await Promise.all(next),
+      Array.from({ length: 300 }, (_, n) => n),
+    )
     assert.equal(own.stats().died, 0)
   }))
 
@@ -347,9 +380,11 @@ test('100,000 calls that run into their deadlines are all withdrawn, and the zon
     await begun(gate)
     const codes = new Map<string, number>()
     const calls = Array.from({ length: 100_000 }, (_, n) =>
-      own.execute((n: number) => n, [n], { timeoutMs: 1 + (n % 50) }).catch((error: ZoneError) => {
-        codes.set(error.code, (codes.get(error.code) ?? 0) + 1)
-      }),
+      own
+        .execute((n: number) => n, [n], { timeoutMs: 1 + (n % 50) })
+        .catch((error: ZoneError) => {
+          codes.set(error.code, (codes.get(error.code) ?? 0) + 1)
+        }),
     )
     await Promise.all(calls)
     assert.deepEqual([...codes], [['TASK_TIMEOUT', 100_000]])

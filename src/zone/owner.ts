@@ -92,11 +92,14 @@ export class Owner {
   #gone(zoneNumber: number, slot: number, worker: string, reason: string, why: unknown): void {
     const crew = this.#crew(zoneNumber)
     const zone = native.zoneId(zoneNumber) ?? ''
-    if (!crew.closing && crew.workers.get(slot)?.ready !== true) crew.failedStarts++
+    const wasReady = crew.workers.get(slot)?.ready === true
     crew.workers.delete(slot)
     const options = why === undefined ? undefined : { cause: why }
     const status = crew.closing ? Status.closed : Status.died
-    native.workerGone(zoneNumber, slot, status, this.#frame(new ZoneError('WORKER_DIED', { zone, worker, reason }, options)))
+    const died = this.#frame(new ZoneError('WORKER_DIED', { zone, worker, reason }, options))
+    const lost = native.workerGone(zoneNumber, slot, status, died)
+    // One that had begun a task was ready, even if it died before its word of that got here.
+    if (!crew.closing && !wasReady && lost === 0) crew.failedStarts++
     if (crew.failedStarts >= FAILED_STARTS_MAX) {
       crew.broken = true
       native.zoneFail(zoneNumber, this.#frame(new ZoneError('ZONE_BROKEN', { zone, reason }, options)))
@@ -119,7 +122,7 @@ export class Owner {
 
   #kill(zoneNumber: number, slot: number, serial: number): void {
     const kept = this.#crews.get(zoneNumber)?.workers.get(slot)
-    if (kept === undefined || native.isRunning(zoneNumber, slot, serial) === 0) return
+    if (kept === undefined || native.condemn(zoneNumber, slot, serial) === 0) return
     kept.reason = 'it went on after its caller had given up, longer than graceMs'
     void kept.thread.terminate()
   }
@@ -136,10 +139,26 @@ function start(birth: WorkerBirth, name: string): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), {
     name,
     workerData: { skein: birth },
-    ...(settings.execArgv === null ? {} : { execArgv: [...settings.execArgv] }),
+    ...execArgvOf(settings),
     ...(settings.env === null ? {} : { env: { ...settings.env } }),
     ...(settings.heapMbMax === null ? {} : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
   })
+}
+
+/** Options of Node that say how modules are found and what is warned of; those with a value of their own. */
+const PASSED_ON = /^(--import|--require|-r|--(no-)?experimental-|--conditions|-C|--no-|--trace-|--disable-warning|--enable-source)/
+const WITH_VALUE = /^(--import|--require|-r|--experimental-loader|--conditions|-C|--disable-warning)$/
+
+/**
+ * Node lets workers inherit its options; under --input-type it then refuses to start any from a file. There the
+ * workers get the options that matter for modules, since an explicit list may not have all that a process may.
+ */
+function execArgvOf(settings: Settings): { execArgv?: string[] } {
+  if (settings.execArgv !== null) return { execArgv: [...settings.execArgv] }
+  const given = process.execArgv
+  if (!given.some((option) => option.startsWith('--input-type'))) return {}
+  const ofPrevious = (index: number): boolean => WITH_VALUE.test(given[index - 1] ?? '')
+  return { execArgv: given.filter((option, index) => PASSED_ON.test(option) || ofPrevious(index)) }
 }
 
 /** Node hands a worker's error over as an object that only looks like an error. */

@@ -1,8 +1,8 @@
 /**
  * The door: every setting and argument with values at, inside and beyond its bounds.
  *
- * The oracle is the table: what is taken is found again in `settings`, what is not names the setting and shows
- * what was received. No worker starts here.
+ * The oracle is the table: what is taken is found again in `settings`, what is not names the setting and
+ * shows what was received. No worker starts here.
  */
 import assert from 'node:assert/strict'
 import { availableParallelism } from 'node:os'
@@ -54,21 +54,40 @@ for (const [name, least, most] of NUMBERS) {
       [Symbol('five'), 'Symbol(five)'],
       [function five() {}, 'function five'],
     ]
-    for (const [value, shown] of wrong) refuses(() => parseSettings({ [name]: value }), `settings.${name}`, shown)
+    for (const [value, shown] of wrong)
+      refuses(() => parseSettings({ [name]: value }), `settings.${name}`, shown)
   })
 }
 
 const OTHERS: [string, unknown[], [unknown, string][]][] = [
-  ['executor', ['fixed', undefined], [['stealing', '"stealing"'], [null, 'null'], [1, '1']]],
+  [
+    'executor',
+    ['fixed', undefined],
+    [
+      ['stealing', '"stealing"'],
+      [null, 'null'],
+      [1, '1'],
+    ],
+  ],
   [
     'execArgv',
     [[], ['--no-warnings'], undefined],
-    [['--no-warnings', '"--no-warnings"'], [[1], 'an array of 1'], [null, 'null'], [{}, 'an object of Object']],
+    [
+      ['--no-warnings', '"--no-warnings"'],
+      [[1], 'an array of 1'],
+      [null, 'null'],
+      [{}, 'an object of Object'],
+    ],
   ],
   [
     'env',
     [{}, { A: '1' }, undefined],
-    [[{ A: 1 }, 'an object of Object'], [null, 'null'], ['A=1', '"A=1"'], [{ A: undefined }, 'an object of Object']],
+    [
+      [{ A: 1 }, 'an object of Object'],
+      [null, 'null'],
+      ['A=1', '"A=1"'],
+      [{ A: undefined }, 'an object of Object'],
+    ],
   ],
 ]
 
@@ -78,7 +97,8 @@ for (const [name, right, wrong] of OTHERS) {
       const parsed = parseSettings({ [name]: value }) as unknown as Record<string, unknown>
       assert.deepEqual(parsed[name], value ?? (name === 'executor' ? 'fixed' : null))
     }
-    for (const [value, shown] of wrong) refuses(() => parseSettings({ [name]: value }), `settings.${name}`, shown)
+    for (const [value, shown] of wrong)
+      refuses(() => parseSettings({ [name]: value }), `settings.${name}`, shown)
   })
 }
 
@@ -99,7 +119,10 @@ test('what is absent, or undefined, has the documented default', () => {
     env: null,
   }
   assert.deepEqual(parseSettings({}), expected)
-  assert.deepEqual(parseSettings(Object.fromEntries(Object.keys(expected).map((name) => [name, undefined]))), expected)
+  assert.deepEqual(
+    parseSettings(Object.fromEntries(Object.keys(expected).map((name) => [name, undefined]))),
+    expected,
+  )
 })
 
 test('an unknown setting is named, with the list of those there are', () => {
@@ -110,11 +133,16 @@ test('an unknown setting is named, with the list of those there are', () => {
 })
 
 test('settings that are no object are refused', () => {
-  const wrong: [unknown, string][] = [[null, 'null'], [5, '5'], ['x', '"x"'], [[], 'an array of 0']]
+  const wrong: [unknown, string][] = [
+    [null, 'null'],
+    [5, '5'],
+    ['x', '"x"'],
+    [[], 'an array of 0'],
+  ]
   for (const [value, shown] of wrong) refuses(() => parseSettings(value), 'settings', shown)
 })
 
-test('parsed settings are complete, frozen, plain data, and no longer the caller\'s objects', () => {
+test("parsed settings are complete, frozen, plain data, and no longer the caller's objects", () => {
   const given = { execArgv: ['--no-warnings'], env: { A: '1' } }
   const parsed = parseSettings(given)
   given.execArgv.push('--broken')
@@ -165,11 +193,27 @@ test('options of a call are checked one by one', () => {
 test('arguments are an array, a module is a URL or path, an export has a name', () => {
   assert.deepEqual(argumentsOf(undefined), [])
   assert.deepEqual(argumentsOf([1, undefined]), [1, undefined])
-  const noArray: [unknown, string][] = [[null, 'null'], ['ab', '"ab"'], [{ length: 1 }, 'an object of Object'], [5, '5']]
+  const noArray: [unknown, string][] = [
+    [null, 'null'],
+    ['ab', '"ab"'],
+    [{ length: 1 }, 'an object of Object'],
+    [5, '5'],
+  ]
   for (const [value, shown] of noArray) refuses(() => argumentsOf(value), 'args', shown)
   assert.deepEqual(exportOf('./m.js', 'f'), ['./m.js', 'f'])
-  const noModule: [unknown, string][] = [[5, '5'], [undefined, 'undefined'], [null, 'null'], [{}, 'an object of Object']]
+  const noModule: [unknown, string][] = [
+    [5, '5'],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [{}, 'an object of Object'],
+  ]
   for (const [value, shown] of noModule) refuses(() => exportOf(value, 'f'), 'the first argument', shown)
-  const noName: [unknown, string][] = [['', '""'], [undefined, 'undefined'], [5, '5'], [null, 'null']]
-  for (const [value, shown] of noName) refuses(() => exportOf('./m.js', value), 'the name of an export', shown)
+  const noName: [unknown, string][] = [
+    ['', '""'],
+    [undefined, 'undefined'],
+    [5, '5'],
+    [null, 'null'],
+  ]
+  for (const [value, shown] of noName)
+    refuses(() => exportOf('./m.js', value), 'the name of an export', shown)
 })

@@ -6,8 +6,8 @@
  * never throw: what is wrong with a call is its promise's rejection.
  */
 import { assert } from '../base/index.ts'
-import { Given, Mail, OUTCOME, Refused, Status, native } from '../native/index.ts'
-import { codeNumber, functionNumber, moduleFunctionNumber, callerFile } from '../transport/index.ts'
+import { Given, Mail, OUTCOME, Refused, Status, UNKNOWN_FUNCTION, native } from '../native/index.ts'
+import { codeNumber, functionNumber, moduleFunctionNumber, seenFunctionNumber, callerFile } from '../transport/index.ts'
 import { type CallOptions, type CallZone, LimitedCall, PlainCall, ResultCall, ValueCall, failureOf } from './call.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { currentZoneId } from './current.ts'
@@ -107,7 +107,8 @@ export class Zone {
     const call = new ValueCall(this.#call, resolveNext, reject)
     try {
       if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
-      this.#send(functionNumber(fn), args, call)
+      const number = seenFunctionNumber(fn)
+      if (number !== 0 || !this.#sendFresh(fn, args, call)) this.#send(number || functionNumber(fn), args, call)
     } catch (error) {
       reject(error)
     }
@@ -243,7 +244,11 @@ export class Zone {
     const timeoutMs = parseMs('options.timeoutMs', options.timeoutMs ?? this.#settings.closeMs)
     const promise = new Promise(capture)
     const call = this.#port.take(new PlainCall(this.#call, resolveNext, rejectNext))
-    if (native.zoneClose(this.#handle, call) === 0) return this.#port.release(call)
+    if (native.zoneClose(this.#handle, call) === 0) {
+      this.#port.release(call)
+      native.zoneForget(this.#number)
+      return
+    }
     const timer = setTimeout(() => {
       native.zoneRefuse(this.#handle)
       native.kick(this.#number, Mail.closeNow)
@@ -273,14 +278,39 @@ export class Zone {
     return call
   }
 
-  #submit(fn: number, length: number, call: number): number {
+  /**
+   * Send a function object that was not seen before by the place it was written at: one crossing for both. False
+   * when the core does not know that place; nothing was sent then. Only with arguments that are written without
+   * leaving this thread, since they are written before the function is known to be able to travel.
+   */
+  #sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): boolean {
+    if (!args.every(isPrimitive)) return false
+    const port = this.#port
+    const length = args.length === 0 ? 0 : port.write(args)
+    if (length < 0) return false
+    const call = port.take(arrival)
+    this.#give(0, length, call)
+    native.submitFunction(fn)
+    const outcome = port.given[OUTCOME] as number
+    if (outcome === 0) return true
+    port.release(call)
+    if (outcome === UNKNOWN_FUNCTION) return false
+    this.#accepted(outcome, length)
+    return true
+  }
+
+  #give(fn: number, length: number, call: number): void {
     const { given } = this.#port
     given[Given.zone] = this.#handle
     given[Given.fn] = fn
     given[Given.length] = length
     given[Given.call] = call
+  }
+
+  #submit(fn: number, length: number, call: number): number {
+    this.#give(fn, length, call)
     native.submit()
-    return given[OUTCOME] as number
+    return this.#port.given[OUTCOME] as number
   }
 
   #submitLarge(fn: number, call: number): number {
@@ -341,5 +371,9 @@ export class Zone {
 function nothing(): void {}
 
 function exportNumber(module: unknown, name: unknown, from: () => string): number {
-  return moduleFunctionNumber(...exportOf(module, name), from())
+  return moduleFunctionNumber(...exportOf(module, name), from)
+}
+
+function isPrimitive(value: unknown): boolean {
+  return value === null || (typeof value !== 'object' && typeof value !== 'function')
 }

@@ -12,7 +12,11 @@ import type { Row } from '../../harness/table.ts'
 import { mainCondition, type Plan } from './plan.ts'
 
 const COUNTS = [200, 5_000, 10_000, 50_000] as const
-const FORM_WORDS: Readonly<Record<Form, string>> = { named: 'named', anonymous: 'anonymous', reused: 'anonymous, one function object' }
+const FORM_WORDS: Readonly<Record<Form, string>> = {
+  named: 'named',
+  anonymous: 'anonymous',
+  reused: 'anonymous, one function object',
+}
 
 /** 200 to 50,000 calls, named and anonymous, one by one and at once. */
 export async function overhead(plan: Plan): Promise<Row[]> {
@@ -24,10 +28,15 @@ export async function overhead(plan: Plan): Promise<Row[]> {
   await withChildren(plan.pools, { condition, threads: 1, skip: context.skip }, async (children) => {
     const forms = new Map<Child, Form[]>()
     for (const child of children) forms.set(child, await warmedForms(child))
-    for (let round = 0; round < Math.max(plan.context.quick ? 2 : 3, Math.ceil(plan.rounds / 3)); round += 1) {
+    for (
+      let round = 0;
+      round < Math.max(plan.context.quick ? 2 : 3, Math.ceil(plan.rounds / 3));
+      round += 1
+    ) {
       for (const calls of counts) {
         context.say(`overhead, ${calls} calls: round ${round + 1}`)
-        for (const child of children) for (const form of forms.get(child)!) await overheadSlice(child, { form, calls }, samples)
+        for (const child of children)
+          for (const form of forms.get(child)!) await overheadSlice(child, { form, calls }, samples)
       }
     }
   })
@@ -44,7 +53,11 @@ async function warmedForms(child: Child): Promise<Form[]> {
   return forms
 }
 
-async function overheadSlice(child: Child, order: { form: Form; calls: number }, samples: Samples): Promise<void> {
+async function overheadSlice(
+  child: Child,
+  order: { form: Form; calls: number },
+  samples: Samples,
+): Promise<void> {
   const words = `${order.calls} ${order.form}`
   const oneByOne = await child.do('loop', order)
   const atOnce = await child.do('batch', order)
@@ -64,10 +77,19 @@ function overheadRows(samples: Samples, calls: number, condition: string): Row[]
       const seeded = form === 'named' && way === 'one by one'
       rows.push(
         ...samples.rows({
-          section: 'overhead', row: `${calls} calls ${FORM_WORDS[form]}, ${way}`, figure, condition, threads: 1,
-          unit: 'ms', better: 'lower', cpu: `${figure} cpu`, against: 'piscina',
+          section: 'overhead',
+          row: `${calls} calls ${FORM_WORDS[form]}, ${way}`,
+          figure,
+          condition,
+          threads: 1,
+          unit: 'ms',
+          better: 'lower',
+          cpu: `${figure} cpu`,
+          against: 'piscina',
           ...(seeded ? { seeds: { skein: `napa/overhead/${calls}/ms` } } : {}),
-          ...(calls === 10_000 && form === 'anonymous' && way === 'one by one' ? { seeds: { skein: 'napa/overhead/10000-anonymous/ms' } } : {}),
+          ...(calls === 10_000 && form === 'anonymous' && way === 'one by one'
+            ? { seeds: { skein: 'napa/overhead/10000-anonymous/ms' } }
+            : {}),
         }),
       )
     }
@@ -85,14 +107,30 @@ export async function firstCalls(plan: Plan): Promise<Row[]> {
     context.say(`first calls: process ${turn + 1} of ${processes}`)
     for (const pool of plan.pools) await firstsOf(pool, plan, samples)
   }
-  const shape = { section: 'first calls', condition: condition.name, threads: 1, unit: 'µs', better: 'lower' } as const
+  const shape = {
+    section: 'first calls',
+    condition: condition.name,
+    threads: 1,
+    unit: 'µs',
+    better: 'lower',
+  } as const
   const calls = Array.from({ length: 20 }, (_, index) => index + 1)
   return [
     ...calls.flatMap((call) =>
-      samples.rows({ ...shape, row: `call ${call}`, figure: `call ${call}`, seeds: { skein: `napa/first/${call}/ms` } }),
+      samples.rows({
+        ...shape,
+        row: `call ${call}`,
+        figure: `call ${call}`,
+        seeds: { skein: `napa/first/${call}/ms` },
+      }),
     ),
     ...samples.rows({ ...shape, row: 'steady, p50', figure: 'steady' }),
-    ...samples.rows({ ...shape, row: 'from opening the pool to the first result', figure: 'open', unit: 'ms' }),
+    ...samples.rows({
+      ...shape,
+      row: 'from opening the pool to the first result',
+      figure: 'open',
+      unit: 'ms',
+    }),
   ]
 }
 
@@ -123,12 +161,22 @@ export async function memory(plan: Plan): Promise<Row[]> {
     }
   }
   return [...perThread].map(([contender, values]) => ({
-    section: 'memory', row: 'per worker', contender, condition: mainCondition(plan).name, threads: many,
-    unit: 'MB', better: 'lower' as const, ...summary(values),
+    section: 'memory',
+    row: 'per worker',
+    contender,
+    condition: mainCondition(plan).name,
+    threads: many,
+    unit: 'MB',
+    better: 'lower' as const,
+    ...summary(values),
   }))
 }
 
 async function residentMb(pool: string, threads: number, plan: Plan): Promise<number | undefined> {
   const setting = { condition: mainCondition(plan), threads, skip: plan.context.skip }
-  return withChildren([pool], setting, async ([child]) => (await child?.do('memory', { calls: threads * 4 }))?.rssMb)
+  return withChildren(
+    [pool],
+    setting,
+    async ([child]) => (await child?.do('memory', { calls: threads * 4 }))?.rssMb,
+  )
 }

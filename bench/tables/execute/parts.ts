@@ -14,8 +14,12 @@ import type { Row } from '../../harness/table.ts'
 import type { Plan } from './plan.ts'
 
 const PARTS = [
-  '1 marshall arguments', '2 wait for the worker', '3 unmarshall arguments',
-  '4 marshall the result', '5 wait for the caller', '6 unmarshall the result',
+  '1 marshall arguments',
+  '2 wait for the worker',
+  '3 unmarshall arguments',
+  '4 marshall the result',
+  '5 wait for the caller',
+  '6 unmarshall the result',
 ] as const
 
 /** The six parts under every condition. */
@@ -31,15 +35,35 @@ async function partsUnder(plan: Plan, condition: Condition): Promise<Row[]> {
   for (let round = 0; round < Math.max(plan.context.quick ? 1 : 3, Math.ceil(plan.rounds / 2)); round += 1) {
     plan.context.say(`parts, ${condition.name}: process ${round + 1}`)
     try {
-      samples.add('skein', figuresOf(await runParts(condition, { calls: plan.context.quick ? 500 : 5000, bytes: 100, spin: condition.spin })))
+      samples.add(
+        'skein',
+        figuresOf(
+          await runParts(condition, {
+            calls: plan.context.quick ? 500 : 5000,
+            bytes: 100,
+            spin: condition.spin,
+          }),
+        ),
+      )
     } catch (error) {
-      plan.context.skip(`parts, ${condition.name}`, String((error as { stderr?: string }).stderr ?? error).slice(0, 300))
+      plan.context.skip(
+        `parts, ${condition.name}`,
+        String((error as { stderr?: string }).stderr ?? error).slice(0, 300),
+      )
       return []
     }
   }
-  const shape = { section: 'parts', condition: condition.name, threads: 1, unit: 'µs', better: 'lower' } as const
+  const shape = {
+    section: 'parts',
+    condition: condition.name,
+    threads: 1,
+    unit: 'µs',
+    better: 'lower',
+  } as const
   return [
-    ...[...PARTS, 'the function itself', 'whole', 'whole without stamps'].flatMap((row) => samples.rows({ ...shape, row, figure: row })),
+    ...[...PARTS, 'the function itself', 'whole', 'whole without stamps'].flatMap((row) =>
+      samples.rows({ ...shape, row, figure: row }),
+    ),
     ...samples.rows({ ...shape, row: 'parts / whole', figure: 'sum', unit: '×' }),
   ]
 }
@@ -47,11 +71,22 @@ async function partsUnder(plan: Plan, condition: Condition): Promise<Row[]> {
 function figuresOf({ partsUs, functionUs, wholeUs, plainUs }: PartsResult): Record<string, number> {
   const named = Object.fromEntries(PARTS.map((part, index) => [part, partsUs[index]!]))
   const sum = partsUs.reduce((total, part) => total + part, functionUs)
-  return { ...named, 'the function itself': functionUs, whole: wholeUs, 'whole without stamps': plainUs, sum: sum / wholeUs }
+  return {
+    ...named,
+    'the function itself': functionUs,
+    whole: wholeUs,
+    'whole without stamps': plainUs,
+    sum: sum / wholeUs,
+  }
 }
 
 async function runParts(condition: Condition, order: PartsOrder): Promise<PartsResult> {
-  const [command, ...words] = [...condition.prefix, process.execPath, `${DIST_FOLDER}/contenders/parts.js`, JSON.stringify(order)]
+  const [command, ...words] = [
+    ...condition.prefix,
+    process.execPath,
+    `${DIST_FOLDER}/contenders/parts.js`,
+    JSON.stringify(order),
+  ]
   const { stdout } = await promisify(execFile)(command!, words)
   return JSON.parse(stdout) as PartsResult
 }

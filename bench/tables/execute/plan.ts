@@ -35,7 +35,13 @@ export function planOf(context: Context): Plan {
   const pools = wanted === 'all' ? POOLS : wanted.split(',')
   const skipOnce = once(context.skip)
   const found = conditions(skipOnce).filter(({ name }) => names === 'all' || names.split(',').includes(name))
-  return { context: { ...context, skip: skipOnce }, pools, conditions: found, rounds: context.number('rounds'), sliceMs: context.number('slice-ms') }
+  return {
+    context: { ...context, skip: skipOnce },
+    pools,
+    conditions: found,
+    rounds: context.number('rounds'),
+    sliceMs: context.number('slice-ms'),
+  }
 }
 
 /** The condition that sections with one condition only are measured under. */

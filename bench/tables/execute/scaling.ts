@@ -1,8 +1,8 @@
 /**
  * Sections `scaling`, `zone against main thread` and `why`: CPU-bound work on 1, 2, 4 and 8 workers.
  *
- * Each worker computes the CRC-32 of a 1024-character string as often as the main thread does alone, so with a
- * free core per worker the time would not change; with fewer cores the ideal is workers / cores times one.
+ * Each worker computes the CRC-32 of a 1024-character string as often as the main thread does alone, so with
+ * a free core per worker the time would not change; with fewer cores the ideal is workers / cores times one.
  */
 import os from 'node:os'
 import { crc32 as zlibCrc32 } from 'node:zlib'
@@ -15,7 +15,9 @@ import { crc32, foldCrc, mixed } from '../../contenders/work.ts'
 import { mainCondition, type Plan } from './plan.ts'
 
 /** 1024 characters of plain text, the same for all. */
-export const CRC_TEXT = 'The quick brown fox jumps over the lazy dog; 0123456789 times. '.repeat(17).slice(0, 1024)
+export const CRC_TEXT = 'The quick brown fox jumps over the lazy dog; 0123456789 times. '
+  .repeat(17)
+  .slice(0, 1024)
 
 /** What `crcMany` must answer; the CRC itself from an independent source where this Node has one. */
 export function expectedCrc(count: number): number {
@@ -39,7 +41,9 @@ export async function scaling(plan: Plan): Promise<Row[]> {
   const work = { count: Math.ceil(total / slices), expected: expectedCrc(Math.ceil(total / slices)), slices }
   const workers = context.text('workers').split(',').map(Number)
   const rows: Row[] = []
-  for (const pool of plan.pools.filter((name) => context.text('scaling-contenders').split(',').includes(name))) {
+  for (const pool of plan.pools.filter((name) =>
+    context.text('scaling-contenders').split(',').includes(name),
+  )) {
     rows.push(...(await scalingOf(plan, pool, { work, workers })))
   }
   return rows
@@ -52,15 +56,31 @@ async function scalingOf(plan: Plan, pool: string, order: { work: Work; workers:
   return samples.contenders.flatMap((name) => {
     const workers = Number(name)
     const common = {
-      section: 'scaling', row: workers === 0 ? 'main thread' : `${workers} worker${workers > 1 ? 's' : ''}`,
-      contender: workers === 0 ? `main thread beside ${pool}` : pool, condition: condition.name, threads: workers,
+      section: 'scaling',
+      row: workers === 0 ? 'main thread' : `${workers} worker${workers > 1 ? 's' : ''}`,
+      contender: workers === 0 ? `main thread beside ${pool}` : pool,
+      condition: condition.name,
+      threads: workers,
       better: 'lower' as const,
     }
-    const seed = (line: string): Pick<Row, 'seed'> => (pool === 'skein' ? { seed: `napa/scaling/${line}/${name === '0' ? 'node' : name}` } : {})
+    const seed = (line: string): Pick<Row, 'seed'> =>
+      pool === 'skein' ? { seed: `napa/scaling/${line}/${name === '0' ? 'node' : name}` } : {}
     const times = summary(samples.of(name, 'ms').map((ms) => ms * perMillion))
     return [
-      { ...common, unit: 'ms per million CRCs each', ...times, ...seed('time'), note: scalingNote(samples, workers) },
-      { ...common, row: `${common.row}, cpu`, unit: '% of all cores', ...summary(samples.of(name, 'cpu')), ...seed('cpu') },
+      {
+        ...common,
+        unit: 'ms per million CRCs each',
+        ...times,
+        ...seed('time'),
+        note: scalingNote(samples, workers),
+      },
+      {
+        ...common,
+        row: `${common.row}, cpu`,
+        unit: '% of all cores',
+        ...summary(samples.of(name, 'cpu')),
+        ...seed('cpu'),
+      },
     ]
   })
 }
@@ -71,12 +91,18 @@ function scalingNote(samples: Samples, workers: number): string {
   if (workers === 0) return `${ratioSummary(here, alone).median.toFixed(3)} × one worker's time`
   const quotient = ratioSummary(here, alone).median
   const ideal = Math.max(1, workers / os.availableParallelism())
-  return `${(workers / quotient).toFixed(3)} × one worker's rate · ${(quotient / ideal).toFixed(3)} × ideal time`
+  return (
+    `${(workers / quotient).toFixed(3)} × one worker's rate · ${(quotient / ideal).toFixed(3)} ` +
+    `× ideal time`
+  )
 }
 
 /** Samples by number of workers, '0' being the main thread. */
 async function scalingSamples(
-  plan: Plan, pool: string, condition: Condition, order: { work: Work; workers: number[] },
+  plan: Plan,
+  pool: string,
+  condition: Condition,
+  order: { work: Work; workers: number[] },
 ): Promise<Samples> {
   const samples = new Samples()
   const children = new Map<number, Child>()
@@ -95,7 +121,8 @@ async function scalingSamples(
 }
 
 async function slicesOf(
-  plan: Plan, pool: string,
+  plan: Plan,
+  pool: string,
   run: { children: Map<number, Child>; samples: Samples; work: Work; workers: number[] },
 ): Promise<void> {
   const { work, samples, children } = run
@@ -134,8 +161,14 @@ export async function zoneAgainstMain(plan: Plan): Promise<Row[]> {
     }
   })
   return samples.rows({
-    section: 'zone against main thread', row: `${turns.toLocaleString('en-US')} rounds of a mixed loop`, figure: 'ms',
-    condition: condition.name, threads: 1, unit: 'ms', better: 'lower', against: 'main thread',
+    section: 'zone against main thread',
+    row: `${turns.toLocaleString('en-US')} rounds of a mixed loop`,
+    figure: 'ms',
+    condition: condition.name,
+    threads: 1,
+    unit: 'ms',
+    better: 'lower',
+    against: 'main thread',
     seeds: { 'main thread': 'napa/javascript/time/node', skein: 'napa/javascript/time/zone' },
   })
 }

@@ -21,18 +21,34 @@ export async function sequential(plan: Plan): Promise<Row[]> {
 async function sequentialUnder(plan: Plan, condition: Condition, floor: string | undefined): Promise<Row[]> {
   const { rounds, sliceMs, context } = plan
   const samples = new Samples()
-  await withChildren([...plan.pools, 'direct'], { condition, threads: 1, skip: context.skip }, async (children) => {
-    for (let round = -1; round < rounds; round += 1) {
-      context.say(`sequential, ${condition.name}: round ${round + 1} of ${rounds}`)
-      const keep = round >= 0 // the first warms up every contender and is not kept
-      if (floor !== undefined && keep) samples.add(FLOOR, { ...floorSlice(floor, condition, sliceMs) })
-      for (const child of children) {
-        const slice = await child.do('sequential', { form: 'named', sliceMs })
-        if (keep) samples.add(child.contender, slice)
+  await withChildren(
+    [...plan.pools, 'direct'],
+    { condition, threads: 1, skip: context.skip },
+    async (children) => {
+      for (let round = -1; round < rounds; round += 1) {
+        context.say(`sequential, ${condition.name}: round ${round + 1} of ${rounds}`)
+        const keep = round >= 0 // the first warms up every contender and is not kept
+        if (floor !== undefined && keep) samples.add(FLOOR, { ...floorSlice(floor, condition, sliceMs) })
+        for (const child of children) {
+          const slice = await child.do('sequential', { form: 'named', sliceMs })
+          const reused =
+            child.contender === 'skein'
+              ? await child.do('sequential', { form: 'reused', sliceMs })
+              : undefined
+          if (keep) samples.add(child.contender, slice)
+          if (keep && reused !== undefined) samples.add('skein run(fn)', reused)
+        }
       }
-    }
-  })
-  const shape = { section: 'sequential', condition: condition.name, threads: 1, unit: 'µs', better: 'lower', cpu: 'cpuUs' } as const
+    },
+  )
+  const shape = {
+    section: 'sequential',
+    condition: condition.name,
+    threads: 1,
+    unit: 'µs',
+    better: 'lower',
+    cpu: 'cpuUs',
+  } as const
   const against = floor === undefined ? 'postMessage' : FLOOR
   return [
     ...samples.rows({ ...shape, row: 'p50', figure: 'p50Us', against }),
@@ -55,9 +71,25 @@ export async function batch(plan: Plan): Promise<Row[]> {
         for (const child of children) await batchSlice(child, calls, samples)
       }
     })
-    const shape = { section: 'batch', condition: condition.name, threads, better: 'lower', against: 'piscina' } as const
-    rows.push(...samples.rows({ ...shape, row: `${calls} at once, each`, figure: 'us', unit: 'µs', cpu: 'cpuUs' }))
-    rows.push(...samples.rows({ ...shape, row: `${calls} at once, rate`, figure: 'rate', unit: 'calls/s', better: 'higher' }))
+    const shape = {
+      section: 'batch',
+      condition: condition.name,
+      threads,
+      better: 'lower',
+      against: 'piscina',
+    } as const
+    rows.push(
+      ...samples.rows({ ...shape, row: `${calls} at once, each`, figure: 'us', unit: 'µs', cpu: 'cpuUs' }),
+    )
+    rows.push(
+      ...samples.rows({
+        ...shape,
+        row: `${calls} at once, rate`,
+        figure: 'rate',
+        unit: 'calls/s',
+        better: 'higher',
+      }),
+    )
   }
   return rows
 }
@@ -68,7 +100,11 @@ async function batchSlice(child: Child, calls: number, samples: Samples): Promis
   samples.add(child.contender, figures)
   if (child.contender !== 'skein') return
   const anonymous = await child.do('batch', { form: 'reused', calls })
-  samples.add('skein run(fn)', { us: (anonymous.ms * 1000) / calls, rate: (calls / anonymous.ms) * 1000, cpuUs: anonymous.cpuUs })
+  samples.add('skein run(fn)', {
+    us: (anonymous.ms * 1000) / calls,
+    rate: (calls / anonymous.ms) * 1000,
+    cpuUs: anonymous.cpuUs,
+  })
 }
 
 function threadCounts(most: number): number[] {
@@ -84,10 +120,18 @@ export async function idle(plan: Plan): Promise<Row[]> {
   await withChildren([...plan.pools, 'direct'], setting, async (children) => {
     for (const child of children) await child.do('batch', { form: 'named', calls: 1000 })
     plan.context.say(`idle for ${ms} ms, all pools at the same time`)
-    const seen = await Promise.all(children.map(async (child) => [child.contender, await child.do('idle', { ms })] as const))
+    const seen = await Promise.all(
+      children.map(async (child) => [child.contender, await child.do('idle', { ms })] as const),
+    )
     for (const [contender, { cpuUs }] of seen) samples.add(contender, { share: (cpuUs / (ms * 1000)) * 100 })
   })
   return samples.rows({
-    section: 'idle', row: `CPU over ${ms / 1000} s`, figure: 'share', condition: condition.name, threads: 2, unit: '% of a core', better: 'lower',
+    section: 'idle',
+    row: `CPU over ${ms / 1000} s`,
+    figure: 'share',
+    condition: condition.name,
+    threads: 2,
+    unit: '% of a core',
+    better: 'lower',
   })
 }

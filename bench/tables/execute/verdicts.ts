@@ -16,21 +16,39 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
 type Find = (contender: string) => Row | undefined
 
 function latency(rows: readonly Row[]): Verdict[] {
-  const p50 = (condition: string): Find => (contender) => findRow(rows, { section: 'sequential', row: 'p50', condition, contender })
+  const forms = [
+    ['skein', 'execute by name'],
+    ['skein run(fn)', 'run(fn)'],
+  ] as const
+  return [...forms.flatMap(([own, form]) => latencyOf(rows, own, form)), ...cpuVerdicts(rows)]
+}
+
+function latencyOf(rows: readonly Row[], own: string, form: string): Verdict[] {
+  const p50 = (condition: string): Find => {
+    return (contender) => findRow(rows, { section: 'sequential', row: 'p50', condition, contender })
+  }
   const [one, spinning, asleep] = [p50(ONE_CORE.name), p50(SPINNING.name), p50(ASLEEP.name)]
-  return [
-    quotient('one core: p50 ≤ 1.8 × the ping-pong', one('skein'), one(FLOOR), (value) => value <= 1.8),
-    quotient('one core: p50 below piscina', one('skein'), one('piscina'), (value) => value < 1),
-    quotient('one core: p50 below postMessage', one('skein'), one('postMessage'), (value) => value < 1),
-    absolute('cores spinning: p50 ≤ 2.5 µs', spinning('skein'), (value) => value <= 2.5),
-    quotient('cores spinning: piscina takes ≥ 30 ×', spinning('piscina'), spinning('skein'), (value) => value >= 30),
-    quotient('cores asleep: p50 ≤ 1.2 × the ping-pong', asleep('skein'), asleep(FLOOR), (value) => value <= 1.2),
-    ...cpuVerdicts(rows),
+  const isBelow = (value: number): boolean => value < 1
+  const all = [
+    quotient('one core: p50 ≤ 1.8 × the ping-pong', one(own), one(FLOOR), (value) => value <= 1.8),
+    quotient('one core: p50 below piscina', one(own), one('piscina'), isBelow),
+    quotient('one core: p50 below postMessage', one(own), one('postMessage'), isBelow),
+    absolute('cores spinning: p50 ≤ 2.5 µs', spinning(own), (value) => value <= 2.5),
+    quotient(
+      'cores spinning: piscina takes ≥ 30 ×',
+      spinning('piscina'),
+      spinning(own),
+      (value) => value >= 30,
+    ),
+    quotient('cores asleep: p50 ≤ 1.2 × the ping-pong', asleep(own), asleep(FLOOR), (value) => value <= 1.2),
   ]
+  return all.map((verdict) => ({ ...verdict, bar: `${verdict.bar} (${form})` }))
 }
 
 function cpuVerdicts(rows: readonly Row[]): Verdict[] {
-  const wanted = rows.filter((row) => row.cpuUs !== undefined && (row.row === 'p50' || row.row.endsWith('at once, each')))
+  const wanted = rows.filter(
+    (row) => row.cpuUs !== undefined && (row.row === 'p50' || row.row.endsWith('at once, each')),
+  )
   const groups = new Map<string, Row[]>()
   for (const row of wanted) {
     const group = `${row.section}, ${row.condition}, ${row.contender === 'direct' ? 1 : row.threads} threads`
@@ -38,11 +56,17 @@ function cpuVerdicts(rows: readonly Row[]): Verdict[] {
   }
   return [...groups].map(([group, members]) => {
     const own = members.find((row) => row.contender === 'skein')
-    const pools = members.filter((row) => !['skein', 'skein run(fn)', 'direct', FLOOR].includes(row.contender))
-    const best = pools.reduce<Row | undefined>((least, row) => (least === undefined || row.cpuUs! < least.cpuUs! ? row : least), undefined)
+    const pools = members.filter(
+      (row) => !['skein', 'skein run(fn)', 'direct', FLOOR].includes(row.contender),
+    )
+    const best = pools.reduce<Row | undefined>(
+      (least, row) => (least === undefined || row.cpuUs! < least.cpuUs! ? row : least),
+      undefined,
+    )
     const bar = `CPU per task below every pool: ${group}`
     if (own === undefined || best === undefined) return { bar, measured: '', holds: undefined }
-    const measured = `${own.cpuUs!.toFixed(2)} µs; least of the others ${best.cpuUs!.toFixed(2)} µs (${best.contender})`
+    const least = `${best.cpuUs!.toFixed(2)} µs (${best.contender})`
+    const measured = `${own.cpuUs!.toFixed(2)} µs; least of the others ${least}`
     return { bar, measured, holds: own.cpuUs! < best.cpuUs! }
   })
 }
@@ -54,7 +78,12 @@ function throughput(rows: readonly Row[]): Verdict[] {
   const quiet = findRow(rows, { section: 'idle', contender: 'direct' })
   return [
     absolute('≥ 1.5 million empty tasks/s from one thread', own, (value) => value >= 1.5e6),
-    quotient('batches: rate ≥ 5 × piscina', own, rates.find((row) => row.contender === 'piscina'), (value) => value >= 5),
+    quotient(
+      'batches: rate ≥ 5 × piscina',
+      own,
+      rates.find((row) => row.contender === 'piscina'),
+      (value) => value >= 5,
+    ),
     {
       bar: 'an idle zone uses no CPU (≤ 0.1 % of a core above a process without a pool)',
       measured: idle && quiet ? `${idle.median.toFixed(3)} % against ${quiet.median.toFixed(3)} %` : '',
@@ -64,12 +93,18 @@ function throughput(rows: readonly Row[]): Verdict[] {
 }
 
 function first(rows: readonly Row[]): Verdict[] {
-  const call = (row: string): Row | undefined => findRow(rows, { section: 'first calls', row, contender: 'skein' })
+  const call = (row: string): Row | undefined =>
+    findRow(rows, { section: 'first calls', row, contender: 'skein' })
   const loop = (words: string): Row | undefined =>
     findRow(rows, { section: 'overhead', row: `10000 calls ${words}, one by one`, contender: 'skein' })
   const sum = rows.filter((row) => row.section === 'parts' && row.row === 'parts / whole')
   return [
-    quotient('anonymous ≤ 1.05 × named (10,000 calls)', loop('anonymous'), loop('named'), (value) => value <= 1.05),
+    quotient(
+      'anonymous ≤ 1.05 × named (10,000 calls)',
+      loop('anonymous'),
+      loop('named'),
+      (value) => value <= 1.05,
+    ),
     quotient('call 20 ≤ 2 × the steady call', call('call 20'), call('steady, p50'), (value) => value <= 2),
     {
       bar: 'the six parts sum to the whole within 10 %',
@@ -81,7 +116,13 @@ function first(rows: readonly Row[]): Verdict[] {
 
 function scalingVerdicts(rows: readonly Row[]): Verdict[] {
   const workers = (count: number): Row | undefined =>
-    rows.find((row) => row.section === 'scaling' && row.contender === 'skein' && row.threads === count && row.unit.startsWith('ms'))
+    rows.find(
+      (row) =>
+        row.section === 'scaling' &&
+        row.contender === 'skein' &&
+        row.threads === count &&
+        row.unit.startsWith('ms'),
+    )
   const [one, two, eight] = [workers(1), workers(2), workers(8)]
   const cores = os.availableParallelism()
   const ideal = one && { ...one, median: one.median * Math.max(1, 8 / cores) }
@@ -93,7 +134,12 @@ function scalingVerdicts(rows: readonly Row[]): Verdict[] {
       measured: one && two ? `${((2 * one.median) / two.median).toFixed(3)} ×` : '',
       holds: one && two && cores > 1 ? (2 * one.median) / two.median >= 1.9 : undefined,
     },
-    quotient(`eight workers on ${cores} cores ≤ 1.05 × the ideal time`, eight, ideal, (value) => value <= 1.05),
+    quotient(
+      `eight workers on ${cores} cores ≤ 1.05 × the ideal time`,
+      eight,
+      ideal,
+      (value) => value <= 1.05,
+    ),
     {
       bar: 'a zone runs JavaScript as fast as the main thread (0.98–1.02)',
       measured: ratio === undefined ? '' : `${ratio.toFixed(3)} ×`,
@@ -104,12 +150,22 @@ function scalingVerdicts(rows: readonly Row[]): Verdict[] {
 
 function absolute(bar: string, row: Row | undefined, good: (value: number) => boolean): Verdict {
   if (row === undefined) return { bar, measured: '', holds: undefined }
-  return { bar, measured: `${Number(row.median.toPrecision(4))} ${row.unit} (${row.contender})`, holds: good(row.median) }
+  return {
+    bar,
+    measured: `${Number(row.median.toPrecision(4))} ${row.unit} (${row.contender})`,
+    holds: good(row.median),
+  }
 }
 
-function quotient(bar: string, above: Row | undefined, below: Row | undefined, good: (value: number) => boolean): Verdict {
+function quotient(
+  bar: string,
+  above: Row | undefined,
+  below: Row | undefined,
+  good: (value: number) => boolean,
+): Verdict {
   if (above === undefined || below === undefined) return { bar, measured: '', holds: undefined }
   const value = above.median / below.median
-  const figures = `${Number(above.median.toPrecision(4))} / ${Number(below.median.toPrecision(4))} ${above.unit}`
+  const [dividend, divisor] = [above, below].map(({ median }) => Number(median.toPrecision(4)))
+  const figures = `${dividend} / ${divisor} ${above.unit}`
   return { bar, measured: `${value.toFixed(2)} × (${figures})`, holds: good(value) }
 }

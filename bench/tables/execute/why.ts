@@ -1,8 +1,8 @@
 /**
  * Section `why`: the napajs report saw the same work take less time on more workers and did not know why.
  *
- * Each row removes or adds one cause that could do that and gives the time against one worker alone, warm, just
- * busy. A row below 1 is a cause that could make more workers seem to win; near 1 it cannot.
+ * Each row removes or adds one cause that could do that and gives the time against one worker alone, warm,
+ * just busy. A row below 1 is a cause that could make more workers seem to win; near 1 it cannot.
  */
 import { type Child, withChildren } from '../../harness/child.ts'
 import { Samples } from '../../harness/rounds.ts'
@@ -24,13 +24,22 @@ export async function why(plan: Plan): Promise<Row[]> {
     samples.add(pool, await oneRound(plan, pool, order))
   }
   const rowNames = [
-    'first work of a fresh worker (compiling in the clock)', 'after 2 s of idleness (core asleep, clock low)',
-    'split into 100 calls', 'two workers, one after the other test', 'two workers, before any other test',
-    'one worker beside a busy main thread', 'the main thread itself',
+    'first work of a fresh worker (compiling in the clock)',
+    'after 2 s of idleness (core asleep, clock low)',
+    'split into 100 calls',
+    'two workers, one after the other test',
+    'two workers, before any other test',
+    'one worker beside a busy main thread',
+    'the main thread itself',
   ]
   return rowNames.flatMap((row) =>
     samples.rows({
-      section: 'why', row, figure: row, condition: mainCondition(plan).name, threads: 2, better: 'lower',
+      section: 'why',
+      row,
+      figure: row,
+      condition: mainCondition(plan).name,
+      threads: 2,
+      better: 'lower',
       unit: `× ${STEADY}`,
     }),
   )
@@ -41,21 +50,23 @@ type CrcOrder = { readonly text: string; readonly count: number; readonly expect
 async function oneRound(plan: Plan, pool: string, order: CrcOrder): Promise<Record<string, number>> {
   const setting = { condition: mainCondition(plan), threads: 2, skip: plan.context.skip }
   const twoFirst = await withChildren([pool], setting, async ([child]) => {
-    await work(child!, order, 2)
-    return work(child!, order, 2)
+    if (child === undefined) return undefined
+    await work(child, order, 2)
+    return work(child, order, 2)
   })
   return withChildren([pool], setting, async ([child]) => {
-    const fresh = await work(child!, order, 1)
-    for (let turn = 0; turn < 3; turn += 1) await work(child!, order, 2)
-    const steady = await work(child!, order, 1)
-    const two = await work(child!, order, 2)
+    if (child === undefined || twoFirst === undefined) return {}
+    const fresh = await work(child, order, 1)
+    for (let turn = 0; turn < 3; turn += 1) await work(child, order, 2)
+    const steady = await work(child, order, 1)
+    const two = await work(child, order, 2)
     await new Promise((resolve) => setTimeout(resolve, 2000))
-    const rested = await work(child!, order, 1)
-    await child!.do('crcHere', order)
-    const here = (await child!.do('crcHere', order)).ms
-    const besideBusy = (await child!.do('crcBesideMain', order)).ms
-    const split = (await child!.do('crcSplit', { ...order, calls: 100 })).ms
-    const steadyAgain = await work(child!, order, 1)
+    const rested = await work(child, order, 1)
+    await child.do('crcHere', order)
+    const here = (await child.do('crcHere', order)).ms
+    const besideBusy = (await child.do('crcBesideMain', order)).ms
+    const split = (await child.do('crcSplit', { ...order, calls: 100 })).ms
+    const steadyAgain = await work(child, order, 1)
     const one = (steady + steadyAgain) / 2
     return {
       'first work of a fresh worker (compiling in the clock)': fresh / one,

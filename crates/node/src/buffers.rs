@@ -2,9 +2,9 @@
 //!
 //! napi has no way to carry a backing store from one isolate to another, V8 has: `GetBackingStore` and `New`.
 //! They are looked up by name; where they are missing, such values are refused. A `std::shared_ptr` is only
-//! ever stored as the two words it consists of and is never copied or dropped here, because its control block is
-//! the C++ library's business: another reference comes from V8 (`GetBackingStore` of a wrapper made from the
-//! stored one), and one is given back to V8 by making a wrapper that the collector drops.
+//! ever stored as the two words it consists of and is never copied or dropped here, because its control block
+//! is the C++ library's business: another reference comes from V8 (`GetBackingStore` of a wrapper made from
+//! the stored one), and one is given back to V8 by making a wrapper that the collector drops.
 
 use std::{
     collections::HashMap,
@@ -64,8 +64,8 @@ static V8: LazyLock<Option<V8>> = LazyLock::new(|| {
         c"_ZN2v811ArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE",
         c"_ZN2v811ArrayBuffer3NewEPNS_7IsolateENSt3__110shared_ptrINS_12BackingStoreEEE",
     )?;
-    // SAFETY: the mangled names fix the parameters; a shared_ptr parameter is passed by address and a shared_ptr
-    // result through memory in the Itanium C++ ABI, which the types above say.
+    // SAFETY: the mangled names fix the parameters; a shared_ptr parameter is passed by address and a
+    // shared_ptr result through memory in the Itanium C++ ABI, which the types above say.
     unsafe {
         Some(V8 {
             isolate: std::mem::transmute::<*mut c_void, CurrentIsolate>(isolate),
@@ -122,7 +122,8 @@ impl Table {
     /// On a thread inside a call from JavaScript.
     unsafe fn retire(&mut self, v8: &V8) {
         for (mut store, shared) in self.retired.drain(..) {
-            // SAFETY: the wrapper takes over the stored reference (it is moved from) and nobody keeps the wrapper.
+            // SAFETY: the wrapper takes over the stored reference (it is moved from) and nobody keeps the
+            // wrapper.
             unsafe { (if shared { v8.make_shared } else { v8.make_plain })((v8.isolate)(), &raw mut store) };
         }
     }
@@ -191,8 +192,8 @@ pub unsafe fn take(id: u32) -> Outcome<Value> {
     if held.store.pointer.is_null() {
         return Err(gone());
     }
-    // SAFETY: inside a call. `make_*` moves the reference out of the table into the wrapper; for shared memory
-    // another one is taken from the wrapper at once, so the table always owns one.
+    // SAFETY: inside a call. `make_*` moves the reference out of the table into the wrapper; for shared
+    // memory another one is taken from the wrapper at once, so the table always owns one.
     unsafe {
         if held.shared {
             let value = (v8.make_shared)((v8.isolate)(), &raw mut held.store);

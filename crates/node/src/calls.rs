@@ -1,9 +1,9 @@
 //! The functions that JavaScript calls for every task: submit, step, drain, complete.
 //!
-//! They neither take nor return anything: small integers lie in the first words of the scratch memory that was
-//! registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument. The
-//! thread is found in a thread-local variable. None makes a JavaScript object. The layout stands in the constants
-//! here and in `src/native/layout.ts`.
+//! They neither take nor return anything: small integers lie in the first words of the scratch memory that
+//! was registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument.
+//! The thread is found in a thread-local variable. None makes a JavaScript object. The layout stands in the
+//! constants here and in `src/native/layout.ts`.
 
 use std::{cell::Cell, ffi::c_void, ptr};
 
@@ -12,6 +12,7 @@ use skein_port::{Broadcast, Failure, Next, Refusal, Status, Task};
 
 use crate::{
     js::{Arguments, Env, Outcome, Value, wrong},
+    places,
     thread::Thread,
 };
 
@@ -76,27 +77,51 @@ pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
 }
 
 thread_local! {
-    /// The port of this thread: a Node environment never changes threads, and a thread has one.
+    /// The first port of this thread: a Node environment never changes threads, and a thread has one. Further
+    /// ports, of further copies of the package, are found through the data of their functions.
     static HERE: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// This thread's port is open, or (null) closed.
+/// A port of this thread is open.
 pub fn set_here(thread: *mut Thread) {
-    HERE.set(thread);
+    if HERE.get().is_null() {
+        HERE.set(thread);
+    }
 }
 
-/// This thread's port, if it is open.
+/// This thread's first port, if it is open.
 pub fn port() -> Option<&'static skein_port::Port> {
     // SAFETY: as in hot; the reference ends with this call.
     unsafe { HERE.get().as_ref() }.map(|thread| thread.desk.port())
 }
 
-/// Run `body` with this thread and the words it was given; throw what it fails with.
+/// A port of this thread is closed.
+pub fn unset_here(thread: *mut Thread) {
+    if HERE.get() == thread {
+        HERE.set(ptr::null_mut());
+    }
+}
+
+/// Run `body` with this thread and the words it was given; throw what it fails with. `FURTHER`: for the
+/// functions of a further port.
 #[inline]
-fn hot(env: sys::napi_env, body: impl FnOnce(&mut Thread, [u32; GIVEN]) -> Outcome<()>) -> Value {
+fn hot<const FURTHER: bool>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+    body: impl FnOnce(&mut Thread, [u32; GIVEN]) -> Outcome<()>,
+) -> Value {
+    let here = if FURTHER {
+        // SAFETY: napi calls this with its environment and info; the data is the cell of an environment that
+        // lives.
+        unsafe { *Arguments::<0>::read(Env(env), info).data.cast::<*mut Thread>() }
+    } else {
+        HERE.get()
+    };
     // SAFETY: set by open and reset before the thread is freed; only called by napi on this thread, and no
     // reference to the thread outlives a call.
-    let Some(thread) = (unsafe { HERE.get().as_mut() }) else { return Env(env).throw(&wrong("called before open")) };
+    let Some(thread) = (unsafe { here.as_mut() }) else {
+        return Env(env).throw(&wrong("called before open"));
+    };
     // SAFETY: JavaScript waits for this call.
     let given = unsafe { thread.out.words() };
     match body(thread, given) {
@@ -107,10 +132,36 @@ fn hot(env: sys::napi_env, body: impl FnOnce(&mut Thread, [u32; GIVEN]) -> Outco
 
 /// submit(): zone, function, length, call. Send `length` bytes of the out scratch as call number `call`. The
 /// outcome word becomes 0, or why not, below 0.
-pub unsafe extern "C" fn submit(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    hot(env, |thread, [zone, function, length, call]| {
+pub unsafe extern "C" fn submit<const FURTHER: bool>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> Value {
+    hot::<FURTHER>(env, info, |thread, [zone, function, length, call]| {
         // SAFETY: JavaScript waits for this call.
-        let bytes = unsafe { thread.out.data(length as usize) }.ok_or_else(|| wrong("length beyond the scratch"))?;
+        let bytes =
+            unsafe { thread.out.data(length as usize) }.ok_or_else(|| wrong("length beyond the scratch"))?;
+        let outcome = send(thread, zone, function, call, bytes)?;
+        thread.out.put(OUTCOME, outcome as u32);
+        Ok(())
+    })
+}
+
+/// `submitFunction` does not know the function; nothing was sent.
+const UNKNOWN: u32 = 1;
+
+/// submitFunction(function): zone, (unused), length, call. The same as submit for a function object that this
+/// thread has not seen but whose place it knows: one crossing instead of two.
+pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    // SAFETY: napi calls this with its environment and info; the value is one of this call.
+    let known = unsafe { places::known(Env(env), Arguments::<1>::read(Env(env), info)[0]) };
+    hot::<true>(env, info, |thread, [zone, _, length, call]| {
+        let Some(function) = known.filter(|&number| number > 0) else {
+            thread.out.put(OUTCOME, UNKNOWN);
+            return Ok(());
+        };
+        // SAFETY: JavaScript waits for this call.
+        let bytes =
+            unsafe { thread.out.data(length as usize) }.ok_or_else(|| wrong("length beyond the scratch"))?;
         let outcome = send(thread, zone, function, call, bytes)?;
         thread.out.put(OUTCOME, outcome as u32);
         Ok(())
@@ -138,7 +189,8 @@ pub unsafe extern "C" fn submit_large(env: sys::napi_env, info: sys::napi_callba
 
 fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Outcome<i32> {
     let attachments = thread.attachments.take();
-    let zone = thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
+    let zone =
+        thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
     let task = thread.desk.task(call);
     // SAFETY: `call` is free, says JavaScript, so its task is idle at home, which is this thread.
     unsafe {
@@ -163,10 +215,13 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     }
 }
 
-/// step(): token, status, length. End the running task `token` (unless it is 0xffffffff) with `length` bytes of the
-/// out scratch, then take the next thing to do: the found word becomes its kind.
-pub unsafe extern "C" fn step(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    hot(env, |thread, [token, status, length, _]| {
+/// step(): token, status, length. End the running task `token` (unless it is 0xffffffff) with `length` bytes
+/// of the out scratch, then take the next thing to do: the found word becomes its kind.
+pub unsafe extern "C" fn step<const FURTHER: bool>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> Value {
+    hot::<FURTHER>(env, info, |thread, [token, status, length, _]| {
         if token != u32::MAX {
             end(thread, token, status, length as usize)?;
         }
@@ -177,8 +232,13 @@ pub unsafe extern "C" fn step(env: sys::napi_env, _: sys::napi_callback_info) ->
 }
 
 /// complete(): token, status, length. End a running task without taking another.
-pub unsafe extern "C" fn complete(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    hot(env, |thread, [token, status, length, _]| end(thread, token, status, length as usize))
+pub unsafe extern "C" fn complete<const FURTHER: bool>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> Value {
+    hot::<FURTHER>(env, info, |thread, [token, status, length, _]| {
+        end(thread, token, status, length as usize)
+    })
 }
 
 /// completeLarge(token, status, bytes): the same with bytes of their own.
@@ -235,7 +295,9 @@ fn next(thread: &mut Thread) -> Outcome<i32> {
         Next::Task { task, token, serial } => {
             thread.note_activity();
             // SAFETY: this worker holds the task.
-            unsafe { task.body(|body| put_work(memory, body.function, body.bytes.as_slice(), token, serial)) };
+            unsafe {
+                task.body(|body| put_work(memory, body.function, body.bytes.as_slice(), token, serial))
+            };
             TASK
         }
         Next::Broadcast(broadcast) => {
@@ -255,16 +317,20 @@ fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: 
     }
 }
 
-/// taskBytes(token): the arguments of a running task, or of the broadcast (0xffffffff), in memory of their own.
+/// taskBytes(token): the arguments of a running task, or of the broadcast (0xffffffff), in memory of their
+/// own.
 pub unsafe extern "C" fn task_bytes(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit; the task is held by this worker while it runs.
     let outcome = unsafe {
         let arguments = Arguments::<1>::read(env, info);
         thread(arguments.data).and_then(|thread| match env.u32(arguments[0])? {
-            u32::MAX => {
-                env.copy(thread.current.as_ref().map_or(&[][..], |broadcast: &std::sync::Arc<Broadcast>| &broadcast.bytes))
-            }
+            u32::MAX => env.copy(
+                thread
+                    .current
+                    .as_ref()
+                    .map_or(&[][..], |broadcast: &std::sync::Arc<Broadcast>| &broadcast.bytes),
+            ),
             token => match thread.worker.as_ref().and_then(|worker| worker.running(token)) {
                 Some(task) => task.body(|body| env.copy(body.bytes.as_slice())),
                 None => Err(wrong("no such task")),
@@ -304,10 +370,13 @@ const FLAG_MAIL: u32 = 1;
 /// Flag of a drain: say `drained` when the results have been read.
 const FLAG_ATTACHMENTS: u32 = 2;
 
-/// drain(): write as many results as fit into the inbound scratch, flags into its first word, and their number
-/// into the found word.
-pub unsafe extern "C" fn drain(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    hot(env, |thread, _| {
+/// drain(): write as many results as fit into the inbound scratch, flags into its first word, and their
+/// number into the found word.
+pub unsafe extern "C" fn drain<const FURTHER: bool>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> Value {
+    hot::<FURTHER>(env, info, |thread, _| {
         let count = drain_into(thread);
         thread.inbound.put(FOUND, count);
         Ok(())
@@ -361,7 +430,8 @@ fn put_away(thread: &mut Thread, task: &'static Task) {
 pub unsafe extern "C" fn drained(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit.
-    let outcome = unsafe { thread(Arguments::<0>::read(env, info).data).map(|thread| thread.read_soon.clear()) };
+    let outcome =
+        unsafe { thread(Arguments::<0>::read(env, info).data).map(|thread| thread.read_soon.clear()) };
     match outcome {
         Ok(()) => env.undefined(),
         Err(thrown) => env.throw(&thrown),

@@ -1,8 +1,9 @@
 //! Other copies of this library in the process.
 //!
 //! Two copies of the package would mean two sets of tables that know nothing of each other. Each copy exports
-//! `skein_native_version`; the one loaded later finds the earlier one among the loaded objects, and JavaScript
-//! then uses that one if the versions agree and refuses to go on if they do not.
+//! `skein_native_version`; the one loaded later finds the earlier one among the loaded objects, and
+//! JavaScript then uses that one if the versions agree and refuses to go on if they do not. The one loaded
+//! first finds none.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -26,14 +27,15 @@ pub struct Other {
     pub version: String,
 }
 
-/// The first other copy that was loaded, if there is one.
+/// The first copy that was loaded before this one, if there is one.
 #[cfg(target_os = "linux")]
 pub fn other() -> Option<Other> {
     let mut paths: Vec<String> = Vec::new();
     // SAFETY: the callback only reads what it is given and appends to `paths`, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut paths).cast()) };
     let own = own_path();
-    paths.into_iter().filter(|path| Some(path) != own.as_ref()).find_map(ask)
+    // Objects are listed in the order in which they were loaded.
+    paths.into_iter().take_while(|path| Some(path) != own.as_ref()).find_map(ask)
 }
 
 /// Elsewhere copies are not looked for.
@@ -62,15 +64,16 @@ fn own_path() -> Option<String> {
     unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
         let found = libc::dladdr((skein_native_version as *const ()).cast(), &raw mut info);
-        (found != 0 && !info.dli_fname.is_null()).then(|| CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned())
+        (found != 0 && !info.dli_fname.is_null())
+            .then(|| CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned())
     }
 }
 
 #[cfg(target_os = "linux")]
 fn ask(path: String) -> Option<Other> {
     let name = std::ffi::CString::new(path.as_str()).ok()?;
-    // SAFETY: RTLD_NOLOAD only looks among the loaded objects; the symbol, if it exists, has the type that this
-    // file gives it.
+    // SAFETY: RTLD_NOLOAD only looks among the loaded objects; the symbol, if it exists, has the type that
+    // this file gives it.
     unsafe {
         let library = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if library.is_null() {

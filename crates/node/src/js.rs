@@ -62,14 +62,21 @@ impl Env {
     pub fn string(self, value: Value) -> Outcome<Box<[u16]>> {
         let mut length = 0;
         // SAFETY: with no buffer napi only measures.
-        let status = unsafe { sys::napi_get_value_string_utf16(self.0, value, ptr::null_mut(), 0, &raw mut length) };
+        let status =
+            unsafe { sys::napi_get_value_string_utf16(self.0, value, ptr::null_mut(), 0, &raw mut length) };
         if status != sys::Status::napi_ok {
             return Err(wrong("expected a string"));
         }
         let mut text = vec![0_u16; length + 1];
         // SAFETY: the buffer has room for the text and napi's closing zero.
         unsafe {
-            sys::napi_get_value_string_utf16(self.0, value, text.as_mut_ptr().cast(), length + 1, &raw mut length);
+            sys::napi_get_value_string_utf16(
+                self.0,
+                value,
+                text.as_mut_ptr().cast(),
+                length + 1,
+                &raw mut length,
+            );
         }
         text.truncate(length);
         Ok(text.into_boxed_slice())
@@ -126,7 +133,9 @@ impl Env {
     pub fn text(self, text: &[u16]) -> Value {
         let mut value = ptr::null_mut();
         // SAFETY: pointer and length of one slice.
-        unsafe { sys::napi_create_string_utf16(self.0, text.as_ptr().cast(), text.len() as isize, &raw mut value) };
+        unsafe {
+            sys::napi_create_string_utf16(self.0, text.as_ptr().cast(), text.len() as isize, &raw mut value)
+        };
         value
     }
 
@@ -135,7 +144,9 @@ impl Env {
         let (mut buffer, mut data, mut value) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         // SAFETY: out pointers are valid; `data` is written only on success, then has room for the bytes.
         unsafe {
-            if sys::napi_create_arraybuffer(self.0, bytes.len(), &raw mut data, &raw mut buffer) != sys::Status::napi_ok {
+            if sys::napi_create_arraybuffer(self.0, bytes.len(), &raw mut data, &raw mut buffer)
+                != sys::Status::napi_ok
+            {
                 return Err(Thrown("NATIVE_MEMORY", format!("no memory for {} bytes", bytes.len())));
             }
             if !bytes.is_empty() {
@@ -175,7 +186,14 @@ impl<const N: usize> Arguments<N> {
         let (mut count, mut values, mut data) = (N, [ptr::null_mut(); N], ptr::null_mut());
         // SAFETY: `values` has room for `count`; missing ones become undefined.
         unsafe {
-            sys::napi_get_cb_info(env.0, info, &raw mut count, values.as_mut_ptr(), ptr::null_mut(), &raw mut data);
+            sys::napi_get_cb_info(
+                env.0,
+                info,
+                &raw mut count,
+                values.as_mut_ptr(),
+                ptr::null_mut(),
+                &raw mut data,
+            );
         }
         Self { values, data }
     }

@@ -1,8 +1,8 @@
 //! The binding: what JavaScript sees of the native core. Conversions and nothing else.
 //!
-//! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a pointer to
-//! the cell in which `open` puts that thread's state; the others work on the process-wide tables. Written on
-//! napi's C interface itself, since a call must cost nothing but its crossing.
+//! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a pointer
+//! to the cell in which `open` puts that thread's state; the others work on the process-wide tables. Written
+//! on napi's C interface itself, since a call must cost nothing but its crossing.
 
 mod buffers;
 mod calls;
@@ -39,14 +39,16 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("open", open),
     ("version", version),
     ("otherInstance", other_instance),
-    ("submit", calls::submit),
+    ("instance", instance),
+    ("submit", calls::submit::<false>),
+    ("submitFunction", calls::submit_function),
     ("submitLarge", calls::submit_large),
-    ("step", calls::step),
-    ("complete", calls::complete),
+    ("step", calls::step::<false>),
+    ("complete", calls::complete::<false>),
     ("completeLarge", calls::complete_large),
     ("taskBytes", calls::task_bytes),
     ("broadcastDone", calls::broadcast_done),
-    ("drain", calls::drain),
+    ("drain", calls::drain::<false>),
     ("drained", calls::drained),
     ("largeResult", calls::large_result),
     ("mail", calls::mail),
@@ -64,7 +66,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("zoneFail", zones::zone_fail),
     ("zoneFailure", zones::zone_failure),
     ("withdraw", zones::withdraw),
-    ("isRunning", zones::is_running),
+    ("condemn", zones::condemn),
     ("broadcast", zones::broadcast),
     ("broadcastSync", zones::broadcast_sync),
     ("broadcastWait", zones::broadcast_wait),
@@ -76,7 +78,6 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("signalListen", signal_listen),
     ("intern", tables::intern),
     ("interned", tables::interned),
-    ("functionPlace", places::function_place),
     ("functionKnown", places::function_known),
     ("functionRemember", places::function_remember),
     ("bufferShare", tables::buffer_share),
@@ -148,26 +149,64 @@ pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: Va
     // SAFETY: looks napi's functions up in the running program, before any of them is called. What it returns
     // would close the program's own handle when dropped.
     SYMBOLS.call_once(|| std::mem::forget(unsafe { sys::setup() }));
-    // One cell per environment: where `open` puts the thread. Freed with the environment's instance data.
+    // SAFETY: the environment and exports of the call in progress.
+    unsafe { export(env, exports, &[]) };
+    exports
+}
+
+/// The hot functions as a further port of a thread has them.
+const FURTHER: &[(&str, Function)] = &[
+    ("submit", calls::submit::<true>),
+    ("step", calls::step::<true>),
+    ("complete", calls::complete::<true>),
+    ("drain", calls::drain::<true>),
+];
+
+/// Put every function on `exports`, those of `instead` in place of others.
+///
+/// # Safety
+///
+/// Inside a call from JavaScript.
+unsafe fn export(env: sys::napi_env, exports: Value, instead: &[(&str, Function)]) {
+    // One cell per port: where `open` puts the thread. Freed after the environment's last call.
     let cell: *mut *mut Thread = Box::into_raw(Box::new(ptr::null_mut()));
-    // SAFETY: valid environment; the finalizer frees what is passed here, after the last call.
-    unsafe { sys::napi_set_instance_data(env, cell.cast(), Some(free_cell), ptr::null_mut()) };
+    // SAFETY: valid environment; the hook frees what is passed here. Hooks run in reverse, so after `close`.
+    unsafe { sys::napi_add_env_cleanup_hook(env, Some(free_cell), cell.cast()) };
     for &(name, function) in FUNCTIONS {
+        let function =
+            instead.iter().find(|(other, _)| *other == name).map_or(function, |&(_, function)| function);
         let Ok(text) = CString::new(name) else { continue };
         let mut value = ptr::null_mut();
         // SAFETY: the text lives through both calls; the cell lives as long as the environment.
         unsafe {
             let length = name.len() as isize;
-            sys::napi_create_function(env, text.as_ptr(), length, Some(function), cell.cast(), &raw mut value);
+            sys::napi_create_function(
+                env,
+                text.as_ptr(),
+                length,
+                Some(function),
+                cell.cast(),
+                &raw mut value,
+            );
             sys::napi_set_named_property(env, exports, text.as_ptr(), value);
         }
     }
-    exports
 }
 
-unsafe extern "C" fn free_cell(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
-    // SAFETY: made by Box::into_raw in napi_register_module_v1 and freed only here.
+unsafe extern "C" fn free_cell(data: *mut c_void) {
+    // SAFETY: made by Box::into_raw in export and freed only here.
     drop(unsafe { Box::from_raw(data.cast::<*mut Thread>()) });
+}
+
+/// instance(): the same functions for a port of their own, for another copy of the package in this thread.
+unsafe extern "C" fn instance(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    let mut exports = ptr::null_mut();
+    // SAFETY: napi calls this with its environment.
+    unsafe {
+        sys::napi_create_object(env, &raw mut exports);
+        export(env, exports, FURTHER);
+    }
+    exports
 }
 
 /// open(drain, out, inbound, main): give this thread a port. Returns its number, 0 when it has one already.

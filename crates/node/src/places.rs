@@ -24,8 +24,6 @@ struct Places {
     column: Ask,
 }
 
-/// Positions are below this.
-const POSITIONS: f64 = 4_294_967_296.0;
 /// Later scripts have no place, so that every place is an exact double.
 const SCRIPTS: c_int = 1 << 21;
 /// Where only line and column are known, longer lines are not told apart.
@@ -78,16 +76,6 @@ impl Hasher for PlaceHasher {
     }
 }
 
-/// functionPlace(function): a number that no other function text of this isolate has, or -1.
-pub unsafe extern "C" fn function_place(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: napi calls this with its environment and info.
-    let function = unsafe { Arguments::<1>::read(env, info) }[0];
-    // SAFETY: read from the call in progress.
-    let found = unsafe { place(env, function) };
-    env.number(found.map_or(-1.0, |(script, position)| f64::from(script) * POSITIONS + f64::from(position)))
-}
-
 /// functionKnown(function): the number that was remembered for its place; 0 when none was, -1 without a
 /// place.
 pub unsafe extern "C" fn function_known(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
@@ -95,9 +83,19 @@ pub unsafe extern "C" fn function_known(env: sys::napi_env, info: sys::napi_call
     // SAFETY: napi calls this with its environment and info.
     let function = unsafe { Arguments::<1>::read(env, info) }[0];
     // SAFETY: read from the call in progress.
-    let found = unsafe { place(env, function) };
-    let number = found.map(|place| KNOWN.with_borrow(|known| known.get(&place).copied().unwrap_or(0)));
-    env.int(number.map_or(-1, u32::cast_signed))
+    env.int(unsafe { known(env, function) }.map_or(-1, u32::cast_signed))
+}
+
+/// The number that was remembered for the place of `value`; 0 when none was, `None` without a place.
+///
+/// # Safety
+///
+/// Called during a call from JavaScript, with a value of it.
+#[inline]
+pub unsafe fn known(env: Env, value: Value) -> Option<u32> {
+    // SAFETY: passed on to the caller.
+    let found = unsafe { place(env, value) };
+    found.map(|place| KNOWN.with_borrow(|known| known.get(&place).copied().unwrap_or(0)))
 }
 
 /// functionRemember(function, number): the number of every function of this place in this thread.

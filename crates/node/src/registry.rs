@@ -106,8 +106,6 @@ pub fn port_closed(port: &'static Port) {
     for entry in owned {
         entry.zone.orphan();
     }
-    crate::signals::port_closed(port);
-    crate::stage::gone(port);
 }
 
 impl Tables {
@@ -135,7 +133,8 @@ pub fn make_zone(id: Text, settings: Text, limits: Limits, workers: u32) -> Opti
         let owner = tables.main.or_else(|| tables.ports.first().copied())?;
         tables.zone_last += 1;
         let number = tables.zone_last;
-        let entry = Arc::new(Entry { zone: Arc::new(Zone::new(number, limits)), id: id.clone(), settings, owner });
+        let entry =
+            Arc::new(Entry { zone: Arc::new(Zone::new(number, limits)), id: id.clone(), settings, owner });
         tables.zones.insert(number, Arc::clone(&entry));
         tables.zone_numbers.insert(id, number);
         entry

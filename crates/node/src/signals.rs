@@ -1,8 +1,8 @@
 //! Abort signals that cross threads: who listens to which, and which have fired.
 //!
-//! A signal is a number; its reason is a frame of the transport. A thread that receives a signal subscribes; the
-//! thread that owns it fires it once, and every subscriber gets one piece of mail. Subscribing after that tells
-//! so at once: both happen under one lock, so no abort is missed.
+//! A signal is a number; its reason is a frame of the transport. A thread that receives a signal subscribes;
+//! the thread that owns it fires it once, and every subscriber gets one piece of mail. Subscribing after that
+//! tells so at once: both happen under one lock, so no abort is missed.
 
 use std::{
     collections::HashMap,

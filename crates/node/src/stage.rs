@@ -1,7 +1,7 @@
 //! A thread's end of stores and locks: scratch memory of its own, its handles, what it is being told.
 //!
-//! Apart from the scratch of calls to zones, so that a store can be read while a task's arguments or a batch of
-//! results are being read: the hooks of classes are free to do that.
+//! Apart from the scratch of calls to zones, so that a store can be read while a task's arguments or a batch
+//! of results are being read: the hooks of classes are free to do that.
 
 use std::{cell::Cell, ptr, sync::Arc};
 
@@ -12,7 +12,7 @@ use skein_store::{Call, Fact, Keeps, Notify, Parker, Store, Watcher};
 use crate::{
     buffers::Attached,
     calls::{self, HEADER_BYTES},
-    js::{Env, Outcome, Value, wrong},
+    js::{Env, Outcome, Thrown, Value, wrong},
     registry::MAIL_SHARED,
     store, sync,
     thread::Scratch,
@@ -132,7 +132,10 @@ pub const fn double(low: u32, high: u32) -> f64 {
 macro_rules! call {
     ($name:ident, $count:literal, |$env:ident, $arguments:ident| $body:block, $doc:literal) => {
         #[doc = $doc]
-        pub unsafe extern "C" fn $name(env: napi_sys::napi_env, info: napi_sys::napi_callback_info) -> $crate::js::Value {
+        pub unsafe extern "C" fn $name(
+            env: napi_sys::napi_env,
+            info: napi_sys::napi_callback_info,
+        ) -> $crate::js::Value {
             let $env = $crate::js::Env(env);
             // SAFETY: napi calls this with its environment and info.
             let $arguments = unsafe { $crate::js::Arguments::<$count>::read($env, info) };
@@ -145,46 +148,67 @@ macro_rules! call {
     };
 }
 
-call!(open, 2, |env, arguments| {
-    let port = calls::port().ok_or_else(|| wrong("stageOpen before open"))?;
-    let (out, inbound) = (Scratch::new(env.bytes(arguments[0])?), Scratch::new(env.bytes(arguments[1])?));
-    if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 || !HERE.get().is_null() {
-        return Err(wrong("stageOpen"));
-    }
-    HERE.set(Box::into_raw(Box::new(Stage {
-        out,
-        inbound,
-        stores: Vec::new(),
-        things: Vec::new(),
-        watches: Vec::new(),
-        large: None,
-        read_soon: None,
-        attachments: None,
-        owner: port.number(),
-        parker: Arc::default(),
-        mailbox: Arc::new(Mailbox(port)),
-    })));
-    Ok(env.undefined())
-}, "stageOpen(out, inbound): register this thread's scratch memory, after `open`, once.");
+call!(
+    open,
+    2,
+    |env, arguments| {
+        let port = calls::port().ok_or_else(|| wrong("stageOpen before open"))?;
+        let (out, inbound) = (Scratch::new(env.bytes(arguments[0])?), Scratch::new(env.bytes(arguments[1])?));
+        if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 {
+            return Err(wrong("scratch too small"));
+        }
+        if !HERE.get().is_null() {
+            let why = "another copy of skein uses stores or locks in this thread; only one copy can".into();
+            return Err(Thrown("NATIVE_SECOND_COPY", why));
+        }
+        HERE.set(Box::into_raw(Box::new(Stage {
+            out,
+            inbound,
+            stores: Vec::new(),
+            things: Vec::new(),
+            watches: Vec::new(),
+            large: None,
+            read_soon: None,
+            attachments: None,
+            owner: port.number(),
+            parker: Arc::default(),
+            mailbox: Arc::new(Mailbox(port)),
+        })));
+        Ok(env.undefined())
+    },
+    "stageOpen(out, inbound): register this thread's scratch memory, after `open`, once."
+);
 
-call!(attach, 1, |env, arguments| {
-    let ids = env.ids(arguments[0])?;
-    // SAFETY: inside a call.
-    unsafe { here()? }.attachments = Some(Attached::new(ids));
-    Ok(env.undefined())
-}, "stageAttach(ids): the buffers that the next value to be written refers to.");
+call!(
+    attach,
+    1,
+    |env, arguments| {
+        let ids = env.ids(arguments[0])?;
+        // SAFETY: inside a call.
+        unsafe { here()? }.attachments = Some(Attached::new(ids));
+        Ok(env.undefined())
+    },
+    "stageAttach(ids): the buffers that the next value to be written refers to."
+);
 
-call!(large, 0, |env, arguments| {
-    let _ = &arguments;
-    // SAFETY: inside a call.
-    let bytes = unsafe { here()? }.large.take().ok_or_else(|| wrong("nothing large"))?;
-    env.copy(&bytes)
-}, "stageLarge(): the value that did not fit.");
+call!(
+    large,
+    0,
+    |env, arguments| {
+        let _ = &arguments;
+        // SAFETY: inside a call.
+        let bytes = unsafe { here()? }.large.take().ok_or_else(|| wrong("nothing large"))?;
+        env.copy(&bytes)
+    },
+    "stageLarge(): the value that did not fit."
+);
 
 /// The thread of `port` ends: what it held is released, what it waits for forgotten.
 pub fn gone(port: &'static Port) {
-    let stage = HERE.replace(ptr::null_mut());
-    if !stage.is_null() {
+    let stage = HERE.get();
+    // SAFETY: as in here; the reference ends with the statement.
+    if unsafe { stage.as_ref() }.is_some_and(|stage| stage.owner == port.number()) {
+        HERE.set(ptr::null_mut());
         // SAFETY: made by Box::into_raw in open; no call is in progress.
         drop(unsafe { Box::from_raw(stage) });
     }

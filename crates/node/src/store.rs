@@ -1,13 +1,16 @@
 //! Stores as JavaScript sees them: the process-wide table of them, and conversions.
 //!
-//! Hot calls take their words and the bytes of value and key from the stage's out scratch and leave what they found
-//! in its inbound scratch; the layout stands in `src/port/stage.ts`.
+//! Hot calls take their words and the bytes of value and key from the stage's out scratch and leave what they
+//! found in its inbound scratch; the layout stands in `src/port/stage.ts`.
 
 use std::{
     collections::HashMap,
     ffi::c_void,
     ptr,
-    sync::{Arc, LazyLock, Mutex, atomic::{AtomicU64, Ordering}},
+    sync::{
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Instant,
 };
 
@@ -92,7 +95,8 @@ fn life(given: &[u32; GIVEN]) -> Life {
     }
 }
 
-/// storeGet(): handle, key length. Status, length, version, word index, word, milliseconds left; then the value.
+/// storeGet(): handle, key length. Status, length, version, word index, word, milliseconds left; then the
+/// value.
 pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     hot(env, |stage, given| {
         stage.read_soon = None;
@@ -118,7 +122,13 @@ pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> 
             }
         });
         let status = match (found, later) {
-            (None, _) => if store.is_closed() { CLOSED } else { ABSENT },
+            (None, _) => {
+                if store.is_closed() {
+                    CLOSED
+                } else {
+                    ABSENT
+                }
+            }
             (Some(()), None) => FOUND,
             (Some(()), Some(bytes)) => {
                 if stage.put_bytes(&bytes) {
@@ -149,18 +159,24 @@ pub unsafe extern "C" fn set(env: sys::napi_env, _: sys::napi_callback_info) -> 
     })
 }
 
-call!(set_large, 1, |env, arguments| {
-    let value = env.slice(arguments[0])?;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    // SAFETY: as above.
-    let given = unsafe { stage.out.words() };
-    let (_, key) = value_and_key(stage, &given)?;
-    write(stage, &given, value, key)?;
-    Ok(env.undefined())
-}, "storeSetLarge(value): storeSet with a value of its own memory and no value in the scratch.");
+call!(
+    set_large,
+    1,
+    |env, arguments| {
+        let value = env.slice(arguments[0])?;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        // SAFETY: as above.
+        let given = unsafe { stage.out.words() };
+        let (_, key) = value_and_key(stage, &given)?;
+        write(stage, &given, value, key)?;
+        Ok(env.undefined())
+    },
+    "storeSetLarge(value): storeSet with a value of its own memory and no value in the scratch."
+);
 
-/// storeRemove(): handle, key length, 0, mode, expected version. Status, and in the next word whether it was there.
+/// storeRemove(): handle, key length, 0, mode, expected version. Status, and in the next word whether it was
+/// there.
 pub unsafe extern "C" fn remove(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     hot(env, |stage, given| {
         let (_, key) = value_and_key(stage, &given)?;
@@ -176,61 +192,98 @@ pub unsafe extern "C" fn has(env: sys::napi_env, _: sys::napi_callback_info) -> 
     hot(env, |stage, given| {
         let (_, key) = value_and_key(stage, &given)?;
         let store = store_of(stage, given[0])?;
-        let found = if store.has(key) { FOUND } else if store.is_closed() { CLOSED } else { ABSENT };
+        let found = if store.has(key) {
+            FOUND
+        } else if store.is_closed() {
+            CLOSED
+        } else {
+            ABSENT
+        };
         stage.inbound.put(STATUS, found);
         Ok(())
     })
 }
 
-call!(make, 7, |env, arguments| {
-    let bound = |value| env.f64(value).map(|number| if number.is_finite() { number as u64 } else { u64::MAX });
-    let (id, settings) = (env.string(arguments[0])?, env.string(arguments[1])?);
-    let limits = Limits {
-        entries_max: bound(arguments[2])?,
-        bytes_max: bound(arguments[3])?,
-        value_bytes_max: bound(arguments[4])?,
-        ttl_ms: bound(arguments[5])?,
-        evicts: env.bool(arguments[6])?,
-    };
-    let mut stores = lock(&STORES);
-    if stores.numbers.contains_key(&id) {
-        return Ok(env.int(0));
-    }
-    let number = registry::next_id();
-    stores.numbers.insert(id.clone(), number);
-    stores.all.insert(number, Entry { id, settings, store: Arc::new(Store::new(limits, clock)) });
-    Ok(env.number(f64::from(number)))
-}, "storeMake(id, settings, entriesMax, bytesMax, valueBytesMax, ttlMs, evicts): its number; 0: the name is taken.");
+call!(
+    make,
+    7,
+    |env, arguments| {
+        let bound =
+            |value| env.f64(value).map(|number| if number.is_finite() { number as u64 } else { u64::MAX });
+        let (id, settings) = (env.string(arguments[0])?, env.string(arguments[1])?);
+        let limits = Limits {
+            entries_max: bound(arguments[2])?,
+            bytes_max: bound(arguments[3])?,
+            value_bytes_max: bound(arguments[4])?,
+            ttl_ms: bound(arguments[5])?,
+            evicts: env.bool(arguments[6])?,
+        };
+        let mut stores = lock(&STORES);
+        if stores.numbers.contains_key(&id) {
+            return Ok(env.int(0));
+        }
+        let number = registry::next_id();
+        stores.numbers.insert(id.clone(), number);
+        stores.all.insert(number, Entry { id, settings, store: Arc::new(Store::new(limits, clock)) });
+        Ok(env.number(f64::from(number)))
+    },
+    "storeMake(id, settings, entriesMax, bytesMax, valueBytesMax, ttlMs, evicts): its number; 0: name taken."
+);
 
-call!(number, 1, |env, arguments| {
-    let number = lock(&STORES).numbers.get(&env.string(arguments[0])?).copied();
-    Ok(env.number(f64::from(number.unwrap_or(0))))
-}, "storeNumber(id): the number of the store with that name, 0 when there is none.");
+call!(
+    number,
+    1,
+    |env, arguments| {
+        let number = lock(&STORES).numbers.get(&env.string(arguments[0])?).copied();
+        Ok(env.number(f64::from(number.unwrap_or(0))))
+    },
+    "storeNumber(id): the number of the store with that name, 0 when there is none."
+);
 
-call!(id, 1, |env, arguments| {
-    let number = env.u32(arguments[0])?;
-    Ok(lock(&STORES).all.get(&number).map_or(env.undefined(), |entry| env.text(&entry.id)))
-}, "storeId(number): its name; undefined when it is closed.");
+call!(
+    id,
+    1,
+    |env, arguments| {
+        let number = env.u32(arguments[0])?;
+        Ok(lock(&STORES).all.get(&number).map_or(env.undefined(), |entry| env.text(&entry.id)))
+    },
+    "storeId(number): its name; undefined when it is closed."
+);
 
-call!(settings, 1, |env, arguments| {
-    let number = env.u32(arguments[0])?;
-    Ok(lock(&STORES).all.get(&number).map_or(env.undefined(), |entry| env.text(&entry.settings)))
-}, "storeSettings(number): its settings as its maker wrote them.");
+call!(
+    settings,
+    1,
+    |env, arguments| {
+        let number = env.u32(arguments[0])?;
+        Ok(lock(&STORES).all.get(&number).map_or(env.undefined(), |entry| env.text(&entry.settings)))
+    },
+    "storeSettings(number): its settings as its maker wrote them."
+);
 
-call!(count, 0, |env, arguments| {
-    let _ = &arguments;
-    Ok(env.int(lock(&STORES).all.len() as i32))
-}, "storeCount(): stores that are open.");
+call!(
+    count,
+    0,
+    |env, arguments| {
+        let _ = &arguments;
+        Ok(env.int(lock(&STORES).all.len() as i32))
+    },
+    "storeCount(): stores that are open."
+);
 
-call!(open, 1, |env, arguments| {
-    let number = env.u32(arguments[0])?;
-    let Some(store) = lock(&STORES).all.get(&number).map(|entry| Arc::clone(&entry.store)) else {
-        return Ok(env.int(-1));
-    };
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    Ok(env.int(place(&mut stage.stores, store)))
-}, "storeOpen(number): this thread's handle on it; -1 when it is closed.");
+call!(
+    open,
+    1,
+    |env, arguments| {
+        let number = env.u32(arguments[0])?;
+        let Some(store) = lock(&STORES).all.get(&number).map(|entry| Arc::clone(&entry.store)) else {
+            return Ok(env.int(-1));
+        };
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        Ok(env.int(place(&mut stage.stores, store)))
+    },
+    "storeOpen(number): this thread's handle on it; -1 when it is closed."
+);
 
 /// Put a thing into the first free place.
 pub fn place<T>(places: &mut Vec<Option<T>>, thing: T) -> i32 {
@@ -242,31 +295,41 @@ pub fn place<T>(places: &mut Vec<Option<T>>, thing: T) -> i32 {
     free as i32
 }
 
-call!(drop_handle, 1, |env, arguments| {
-    let handle = env.u32(arguments[0])? as usize;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    if let Some(place) = stage.stores.get_mut(handle) {
-        *place = None;
-    }
-    Ok(env.undefined())
-}, "storeDrop(handle): this thread no longer uses it.");
-
-call!(close, 1, |env, arguments| {
-    let number = env.u32(arguments[0])?;
-    let entry = {
-        let mut stores = lock(&STORES);
-        let entry = stores.all.remove(&number);
-        if let Some(entry) = &entry {
-            stores.numbers.remove(&entry.id);
+call!(
+    drop_handle,
+    1,
+    |env, arguments| {
+        let handle = env.u32(arguments[0])? as usize;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        if let Some(place) = stage.stores.get_mut(handle) {
+            *place = None;
         }
-        entry
-    };
-    if let Some(entry) = entry {
-        entry.store.close();
-    }
-    Ok(env.undefined())
-}, "storeClose(number): empty it and forget its name.");
+        Ok(env.undefined())
+    },
+    "storeDrop(handle): this thread no longer uses it."
+);
+
+call!(
+    close,
+    1,
+    |env, arguments| {
+        let number = env.u32(arguments[0])?;
+        let entry = {
+            let mut stores = lock(&STORES);
+            let entry = stores.all.remove(&number);
+            if let Some(entry) = &entry {
+                stores.numbers.remove(&entry.id);
+            }
+            entry
+        };
+        if let Some(entry) = entry {
+            entry.store.close();
+        }
+        Ok(env.undefined())
+    },
+    "storeClose(number): empty it and forget its name."
+);
 
 /// The store of a handle argument.
 fn store(env: Env, value: Value) -> Outcome<Arc<Store>> {
@@ -274,125 +337,187 @@ fn store(env: Env, value: Value) -> Outcome<Arc<Store>> {
     store_of(unsafe { stage::here()? }, env.u32(value)?).cloned()
 }
 
-call!(clear, 1, |env, arguments| {
-    store(env, arguments[0])?.clear();
-    Ok(env.undefined())
-}, "storeClear(handle): delete everything.");
+call!(
+    clear,
+    1,
+    |env, arguments| {
+        store(env, arguments[0])?.clear();
+        Ok(env.undefined())
+    },
+    "storeClear(handle): delete everything."
+);
 
-call!(stats, 2, |env, arguments| {
-    let stats = store(env, arguments[0])?.stats();
-    let (data, length) = env.bytes(arguments[1])?;
-    let numbers =
-        [stats.entries, stats.bytes, stats.hits, stats.misses, stats.evictions, stats.expirations].map(|n| n as f64);
-    if length < size_of_val(&numbers) {
-        return Err(wrong("storeStats: too short"));
-    }
-    // SAFETY: there is room; any alignment is written.
-    unsafe { data.cast::<[f64; 6]>().write_unaligned(numbers) };
-    Ok(env.undefined())
-}, "storeStats(handle, numbers): entries, bytes, hits, misses, evictions, expirations as doubles.");
+call!(
+    stats,
+    2,
+    |env, arguments| {
+        let stats = store(env, arguments[0])?.stats();
+        let (data, length) = env.bytes(arguments[1])?;
+        let numbers =
+            [stats.entries, stats.bytes, stats.hits, stats.misses, stats.evictions, stats.expirations]
+                .map(|n| n as f64);
+        if length < size_of_val(&numbers) {
+            return Err(wrong("storeStats: too short"));
+        }
+        // SAFETY: there is room; any alignment is written.
+        unsafe { data.cast::<[f64; 6]>().write_unaligned(numbers) };
+        Ok(env.undefined())
+    },
+    "storeStats(handle, numbers): entries, bytes, hits, misses, evictions, expirations as doubles."
+);
 
-call!(words, 1, |env, arguments| {
-    let store = store(env, arguments[0])?;
-    let address = store.words().address().cast_mut().cast::<c_void>();
-    let hint = Arc::into_raw(store).cast_mut().cast::<c_void>();
-    let mut value = ptr::null_mut();
-    // SAFETY: the memory lives as long as the reference that the finalizer gives back.
-    let status = unsafe {
-        sys::napi_create_external_arraybuffer(env.0, address, WORDS * 4, Some(let_go), hint, &raw mut value)
-    };
-    if status != sys::Status::napi_ok {
-        // SAFETY: napi has not taken the reference over.
-        drop(unsafe { Arc::from_raw(hint.cast::<Store>()) });
-        return Ok(env.undefined());
-    }
-    Ok(value)
-}, "storeWords(handle): its version words as memory; undefined where memory of others is not allowed.");
+call!(
+    words,
+    1,
+    |env, arguments| {
+        let store = store(env, arguments[0])?;
+        let address = store.words().address().cast_mut().cast::<c_void>();
+        let hint = Arc::into_raw(store).cast_mut().cast::<c_void>();
+        let mut value = ptr::null_mut();
+        // SAFETY: the memory lives as long as the reference that the finalizer gives back.
+        let status = unsafe {
+            sys::napi_create_external_arraybuffer(
+                env.0,
+                address,
+                WORDS * 4,
+                Some(let_go),
+                hint,
+                &raw mut value,
+            )
+        };
+        if status != sys::Status::napi_ok {
+            // SAFETY: napi has not taken the reference over.
+            drop(unsafe { Arc::from_raw(hint.cast::<Store>()) });
+            return Ok(env.undefined());
+        }
+        Ok(value)
+    },
+    "storeWords(handle): its version words as memory; undefined where memory of others is not allowed."
+);
 
 unsafe extern "C" fn let_go(_: sys::napi_env, _: *mut c_void, hint: *mut c_void) {
     // SAFETY: the reference that `words` gave away.
     drop(unsafe { Arc::from_raw(hint.cast::<Store>()) });
 }
 
-call!(parts, 1, |env, arguments| {
-    Ok(env.int(store(env, arguments[0])?.parts() as i32))
-}, "storeParts(handle): into how many parts its keys are divided.");
+call!(
+    parts,
+    1,
+    |env, arguments| { Ok(env.int(store(env, arguments[0])?.parts() as i32)) },
+    "storeParts(handle): into how many parts its keys are divided."
+);
 
-call!(keys, 2, |env, arguments| {
-    let mut bytes = Vec::new();
-    store(env, arguments[0])?.keys(env.u32(arguments[1])? as usize, |key| put_key(&mut bytes, key));
-    env.copy(&bytes)
-}, "storeKeys(handle, part): its keys, each behind its length as 32 bits.");
+call!(
+    keys,
+    2,
+    |env, arguments| {
+        let mut bytes = Vec::new();
+        store(env, arguments[0])?.keys(env.u32(arguments[1])? as usize, |key| put_key(&mut bytes, key));
+        env.copy(&bytes)
+    },
+    "storeKeys(handle, part): its keys, each behind its length as 32 bits."
+);
 
 fn put_key(bytes: &mut Vec<u8>, key: &[u8]) {
     bytes.extend_from_slice(&(key.len() as u32).to_le_bytes());
     bytes.extend_from_slice(key);
 }
 
-call!(watch, 4, |env, arguments| {
-    let store = store(env, arguments[0])?;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    // SAFETY: as above.
-    let given = unsafe { stage.out.words() };
-    let key: Box<[u8]> = value_and_key(stage, &given)?.1.into();
-    let pattern = if env.bool(arguments[2])? { Pattern::Prefix(key) } else { Pattern::Key(key) };
-    let call = stage.call(env.u32(arguments[1])?, false);
-    Ok(env.int(match store.watch(pattern, env.u32(arguments[3])? as usize, call) {
-        Some(watcher) => place(&mut stage.watches, (store, watcher)),
-        None => -1,
-    }))
-}, "storeWatch(handle, ticket, isPrefix, eventsMax): watch the key in the scratch; -1: the store is closed.");
+call!(
+    watch,
+    4,
+    |env, arguments| {
+        let store = store(env, arguments[0])?;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        // SAFETY: as above.
+        let given = unsafe { stage.out.words() };
+        let key: Box<[u8]> = value_and_key(stage, &given)?.1.into();
+        let pattern = if env.bool(arguments[2])? { Pattern::Prefix(key) } else { Pattern::Key(key) };
+        let call = stage.call(env.u32(arguments[1])?, false);
+        Ok(env.int(match store.watch(pattern, env.u32(arguments[3])? as usize, call) {
+            Some(watcher) => place(&mut stage.watches, (store, watcher)),
+            None => -1,
+        }))
+    },
+    "storeWatch(handle, ticket, isPrefix, eventsMax): watch the key in the scratch; -1: the store is closed."
+);
 
-call!(watch_take, 1, |env, arguments| {
-    let handle = env.u32(arguments[0])? as usize;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    let (_, watcher) = stage.watches.get(handle).and_then(Option::as_ref).ok_or_else(|| wrong("no such watch"))?;
-    let (events, missed) = watcher.take();
-    let mut bytes = (missed as f64).to_le_bytes().to_vec();
-    for event in events {
-        bytes.push(event.change as u8);
-        put_key(&mut bytes, &event.key);
-    }
-    env.copy(&bytes)
-}, "storeWatchTake(watch): changes missed behind the others (a double); then of each its kind and key.");
+call!(
+    watch_take,
+    1,
+    |env, arguments| {
+        let handle = env.u32(arguments[0])? as usize;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        let (_, watcher) =
+            stage.watches.get(handle).and_then(Option::as_ref).ok_or_else(|| wrong("no such watch"))?;
+        let (events, missed) = watcher.take();
+        let mut bytes = (missed as f64).to_le_bytes().to_vec();
+        for event in events {
+            bytes.push(event.change as u8);
+            put_key(&mut bytes, &event.key);
+        }
+        env.copy(&bytes)
+    },
+    "storeWatchTake(watch): changes missed behind the others (a double); then of each its kind and key."
+);
 
-call!(unwatch, 1, |env, arguments| {
-    let handle = env.u32(arguments[0])? as usize;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    if let Some((store, watcher)) = stage.watches.get_mut(handle).and_then(Option::take) {
-        store.unwatch(&watcher);
-    }
-    Ok(env.undefined())
-}, "storeUnwatch(watch): end it.");
+call!(
+    unwatch,
+    1,
+    |env, arguments| {
+        let handle = env.u32(arguments[0])? as usize;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        if let Some((store, watcher)) = stage.watches.get_mut(handle).and_then(Option::take) {
+            store.unwatch(&watcher);
+        }
+        Ok(env.undefined())
+    },
+    "storeUnwatch(watch): end it."
+);
 
-call!(begin, 2, |env, arguments| {
-    let store = store(env, arguments[0])?;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    // SAFETY: as above.
-    let given = unsafe { stage.out.words() };
-    let (_, key) = value_and_key(stage, &given)?;
-    Ok(env.int(match store.compute_begin(key, stage.call(env.u32(arguments[1])?, false)) {
-        Begin::Lead => 0,
-        Begin::Wait => 1,
-    }))
-}, "storeBegin(handle, ticket): whether to compute the key in the scratch (0) or to wait (1).");
+call!(
+    begin,
+    2,
+    |env, arguments| {
+        let store = store(env, arguments[0])?;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        // SAFETY: as above.
+        let given = unsafe { stage.out.words() };
+        let (_, key) = value_and_key(stage, &given)?;
+        Ok(env.int(match store.compute_begin(key, stage.call(env.u32(arguments[1])?, false)) {
+            Begin::Lead => 0,
+            Begin::Wait => 1,
+        }))
+    },
+    "storeBegin(handle, ticket): whether to compute the key in the scratch (0) or to wait (1)."
+);
 
-call!(end, 3, |env, arguments| {
-    let store = store(env, arguments[0])?;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    // SAFETY: as above.
-    let given = unsafe { stage.out.words() };
-    let (_, key) = value_and_key(stage, &given)?;
-    store.compute_end(key, stage.owner, env.u32(arguments[1])?, env.bool(arguments[2])?);
-    Ok(env.undefined())
-}, "storeEnd(handle, ticket, well): a computation, or a wait for one, is over.");
+call!(
+    end,
+    3,
+    |env, arguments| {
+        let store = store(env, arguments[0])?;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        // SAFETY: as above.
+        let given = unsafe { stage.out.words() };
+        let (_, key) = value_and_key(stage, &given)?;
+        store.compute_end(key, stage.owner, env.u32(arguments[1])?, env.bool(arguments[2])?);
+        Ok(env.undefined())
+    },
+    "storeEnd(handle, ticket, well): a computation, or a wait for one, is over."
+);
 
-call!(advance, 1, |env, arguments| {
-    AHEAD_MS.fetch_add(u64::from(env.u32(arguments[0])?), Ordering::Relaxed);
-    Ok(env.undefined())
-}, "storeAdvance(ms): move the clock of all stores forward; for tests.");
+call!(
+    advance,
+    1,
+    |env, arguments| {
+        AHEAD_MS.fetch_add(u64::from(env.u32(arguments[0])?), Ordering::Relaxed);
+        Ok(env.undefined())
+    },
+    "storeAdvance(ms): move the clock of all stores forward; for tests."
+);

@@ -1,4 +1,6 @@
 //! Locks, semaphores, channels and counters as JavaScript sees them: one process-wide table, and conversions.
+//!
+//! Only `syncWait` blocks, and for 10 ms at most: a thread can be ended only between native calls.
 
 use std::{
     collections::HashMap,
@@ -30,10 +32,13 @@ pub enum Thing {
     Counter(AtomicI64),
 }
 
+/// What a thing is called: its kind and its name.
+type Name = (u32, Text);
+
 #[derive(Default)]
 struct Things {
-    all: HashMap<u32, (Arc<Thing>, Option<(u32, Text)>)>,
-    numbers: HashMap<(u32, Text), u32>,
+    all: HashMap<u32, (Arc<Thing>, Option<Name>)>,
+    numbers: HashMap<Name, u32>,
 }
 
 static THINGS: LazyLock<Mutex<Things>> = LazyLock::new(Mutex::default);
@@ -74,65 +79,90 @@ fn channel(stage: &Stage, handle: u32) -> Outcome<&Channel> {
     }
 }
 
-call!(make, 4, |env, arguments| {
-    let (kind, amount) = (env.u32(arguments[0])?, env.f64(arguments[2])?);
-    let (name, named) = (env.string(arguments[1])?, env.bool(arguments[3])?);
-    let name = (kind, name);
-    let mut things = lock(&THINGS);
-    if let Some(&number) = things.numbers.get(&name).filter(|_| named) {
-        return Ok(env.number(f64::from(number)));
-    }
-    let thing = match kind {
-        KIND_CHANNEL => Thing::Channel(Channel::new(amount as usize)),
-        KIND_COUNTER => Thing::Counter(AtomicI64::new(amount as i64)),
-        _ => Thing::Gate(Gate::new(amount as u32)),
-    };
-    let number = registry::next_id();
-    if named {
-        things.numbers.insert(name.clone(), number);
-    }
-    things.all.insert(number, (Arc::new(thing), named.then_some(name)));
-    Ok(env.number(f64::from(number)))
-}, "syncMake(kind, name, amount, named): the number of the thing with that name, made if there is none.");
+call!(
+    make,
+    4,
+    |env, arguments| {
+        let (kind, amount) = (env.u32(arguments[0])?, env.f64(arguments[2])?);
+        let (name, named) = (env.string(arguments[1])?, env.bool(arguments[3])?);
+        let name = (kind, name);
+        let mut things = lock(&THINGS);
+        if let Some(&number) = things.numbers.get(&name).filter(|_| named) {
+            return Ok(env.number(f64::from(number)));
+        }
+        let thing = match kind {
+            KIND_CHANNEL => Thing::Channel(Channel::new(amount as usize)),
+            KIND_COUNTER => Thing::Counter(AtomicI64::new(amount as i64)),
+            _ => Thing::Gate(Gate::new(amount as u32)),
+        };
+        let number = registry::next_id();
+        if named {
+            things.numbers.insert(name.clone(), number);
+        }
+        things.all.insert(number, (Arc::new(thing), named.then_some(name)));
+        Ok(env.number(f64::from(number)))
+    },
+    "syncMake(kind, name, amount, named): the number of the thing with that name, made if there is none."
+);
 
 const KIND_CHANNEL: u32 = 4;
 const KIND_COUNTER: u32 = 5;
 
-call!(open, 1, |env, arguments| {
-    let number = env.u32(arguments[0])?;
-    let found = lock(&THINGS).all.get(&number).map(|(thing, _)| Arc::clone(thing));
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    Ok(env.int(found.map_or(-1, |thing| place(&mut stage.things, thing))))
-}, "syncOpen(number): this thread's handle; -1 when there is no such thing.");
+call!(
+    open,
+    1,
+    |env, arguments| {
+        let number = env.u32(arguments[0])?;
+        let found = lock(&THINGS).all.get(&number).map(|(thing, _)| Arc::clone(thing));
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        Ok(env.int(found.map_or(-1, |thing| place(&mut stage.things, thing))))
+    },
+    "syncOpen(number): this thread's handle; -1 when there is no such thing."
+);
 
-call!(drop_handle, 1, |env, arguments| {
-    let handle = env.u32(arguments[0])? as usize;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    if let Some(place) = stage.things.get_mut(handle) {
-        *place = None;
-    }
-    Ok(env.undefined())
-}, "syncDrop(handle): this thread no longer uses it.");
+call!(
+    drop_handle,
+    1,
+    |env, arguments| {
+        let handle = env.u32(arguments[0])? as usize;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        if let Some(place) = stage.things.get_mut(handle) {
+            *place = None;
+        }
+        Ok(env.undefined())
+    },
+    "syncDrop(handle): this thread no longer uses it."
+);
 
-call!(forget, 1, |env, arguments| {
-    let mut things = lock(&THINGS);
-    if let Some((_, Some(name))) = things.all.remove(&env.u32(arguments[0])?) {
-        things.numbers.remove(&name);
-    }
-    Ok(env.undefined())
-}, "syncForget(number): nobody else may open it any more; threads that have it keep it.");
+call!(
+    forget,
+    1,
+    |env, arguments| {
+        let mut things = lock(&THINGS);
+        if let Some((_, Some(name))) = things.all.remove(&env.u32(arguments[0])?) {
+            things.numbers.remove(&name);
+        }
+        Ok(env.undefined())
+    },
+    "syncForget(number): nobody else may open it any more; threads that have it keep it."
+);
 
-call!(amount, 1, |env, arguments| {
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    Ok(env.number(match thing(stage, env.u32(arguments[0])?)? {
-        Thing::Gate(gate) => f64::from(gate.permits()),
-        Thing::Channel(channel) => channel.messages_max() as f64,
-        Thing::Counter(_) => 0.0,
-    }))
-}, "syncAmount(handle): its permits, or the most messages it holds.");
+call!(
+    amount,
+    1,
+    |env, arguments| {
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        Ok(env.number(match thing(stage, env.u32(arguments[0])?)? {
+            Thing::Gate(gate) => f64::from(gate.permits()),
+            Thing::Channel(channel) => channel.messages_max() as f64,
+            Thing::Counter(_) => 0.0,
+        }))
+    },
+    "syncAmount(handle): its permits, or the most messages it holds."
+);
 
 const fn entered(outcome: Enter) -> u32 {
     match outcome {
@@ -161,53 +191,83 @@ pub unsafe extern "C" fn gate_leave(env: sys::napi_env, _: sys::napi_callback_in
     })
 }
 
-call!(gate_enter, 4, |env, arguments| {
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    let (ticket, amount, blocks) = (env.u32(arguments[1])?, env.u32(arguments[2])?, env.bool(arguments[3])?);
-    let outcome = gate(stage, env.u32(arguments[0])?)?.enter(stage.call(ticket, blocks), amount, blocks);
-    Ok(env.int(entered(outcome) as i32))
-}, "gateEnter(handle, ticket, amount, blocks): as gateTry, but stands in line.");
+call!(
+    gate_enter,
+    4,
+    |env, arguments| {
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        let (ticket, amount, blocks) =
+            (env.u32(arguments[1])?, env.u32(arguments[2])?, env.bool(arguments[3])?);
+        let outcome = gate(stage, env.u32(arguments[0])?)?.enter(stage.call(ticket, blocks), amount, blocks);
+        Ok(env.int(entered(outcome) as i32))
+    },
+    "gateEnter(handle, ticket, amount, blocks): as gateTry, but stands in line."
+);
 
-call!(gate_cancel, 2, |env, arguments| {
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    let waited = gate(stage, env.u32(arguments[0])?)?.cancel(stage.owner, env.u32(arguments[1])?);
-    Ok(env.int(i32::from(waited)))
-}, "gateCancel(handle, ticket): leave the line; 0: the permits have come already.");
+call!(
+    gate_cancel,
+    2,
+    |env, arguments| {
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        let waited = gate(stage, env.u32(arguments[0])?)?.cancel(stage.owner, env.u32(arguments[1])?);
+        Ok(env.int(i32::from(waited)))
+    },
+    "gateCancel(handle, ticket): leave the line; 0: the permits have come already."
+);
 
-call!(gate_counts, 2, |env, arguments| {
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    let (free, waiting) = gate(stage, env.u32(arguments[0])?)?.counts();
-    let asked = if env.bool(arguments[1])? { waiting as u32 } else { free };
-    Ok(env.number(f64::from(asked)))
-}, "gateCounts(handle, waiting): permits free, or calls that wait.");
+call!(
+    gate_counts,
+    2,
+    |env, arguments| {
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        let (free, waiting) = gate(stage, env.u32(arguments[0])?)?.counts();
+        let asked = if env.bool(arguments[1])? { waiting as u32 } else { free };
+        Ok(env.number(f64::from(asked)))
+    },
+    "gateCounts(handle, waiting): permits free, or calls that wait."
+);
 
-call!(wait, 3, |env, arguments| {
-    let (ticket, slice) = (env.u32(arguments[0])?, Duration::from_secs_f64(env.f64(arguments[1])?.max(0.0) / 1000.0));
-    // SAFETY: inside a call.
-    let parker = Arc::clone(&unsafe { stage::here()? }.parker);
-    let fact = parker.wait(ticket, slice.min(SLICE_MAX), env.bool(arguments[2])?);
-    Ok(env.int(fact.map_or(0, |fact| fact as i32)))
-}, "syncWait(ticket, sliceMs, spins): block until told about the ticket, 10 ms at most; what was told, or 0.");
+call!(
+    wait,
+    3,
+    |env, arguments| {
+        let (ticket, slice) =
+            (env.u32(arguments[0])?, Duration::from_secs_f64(env.f64(arguments[1])?.max(0.0) / 1000.0));
+        // SAFETY: inside a call.
+        let parker = Arc::clone(&unsafe { stage::here()? }.parker);
+        let fact = parker.wait(ticket, slice.min(SLICE_MAX), env.bool(arguments[2])?);
+        Ok(env.int(fact.map_or(0, |fact| fact as i32)))
+    },
+    "syncWait(ticket, sliceMs, spins): block until told about the ticket, 10 ms at most; what was told, or 0."
+);
 
-call!(unwait, 1, |env, arguments| {
-    // SAFETY: inside a call.
-    let fact = unsafe { stage::here()? }.parker.forget(env.u32(arguments[0])?);
-    Ok(env.int(fact.map_or(0, |fact| fact as i32)))
-}, "syncUnwait(ticket): forget what was told; what it was, or 0.");
+call!(
+    unwait,
+    1,
+    |env, arguments| {
+        // SAFETY: inside a call.
+        let fact = unsafe { stage::here()? }.parker.forget(env.u32(arguments[0])?);
+        Ok(env.int(fact.map_or(0, |fact| fact as i32)))
+    },
+    "syncUnwait(ticket): forget what was told; what it was, or 0."
+);
 
 fn put_message(stage: &mut Stage, given: &[u32; GIVEN], bytes: &[u8]) -> Outcome<()> {
     let message = Message { bytes: bytes.into(), keeps: stage.take_attachments() };
     let call = (given[3] != 0).then(|| stage.call(given[1], given[3] == 2));
     let outcome = channel(stage, given[0])?.put(message, call);
-    stage.inbound.put(STATUS, match outcome {
-        Put::Done => 0,
-        Put::Full => 2,
-        Put::Queued => 3,
-        Put::Closed => 4,
-    });
+    stage.inbound.put(
+        STATUS,
+        match outcome {
+            Put::Done => 0,
+            Put::Full => 2,
+            Put::Queued => 3,
+            Put::Closed => 4,
+        },
+    );
     Ok(())
 }
 
@@ -220,15 +280,20 @@ pub unsafe extern "C" fn channel_put(env: sys::napi_env, _: sys::napi_callback_i
     })
 }
 
-call!(channel_put_large, 1, |env, arguments| {
-    let bytes = env.slice(arguments[0])?;
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    // SAFETY: as above.
-    let given = unsafe { stage.out.words() };
-    put_message(stage, &given, bytes)?;
-    Ok(env.undefined())
-}, "channelPutLarge(bytes): channelPut with bytes of their own memory.");
+call!(
+    channel_put_large,
+    1,
+    |env, arguments| {
+        let bytes = env.slice(arguments[0])?;
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        // SAFETY: as above.
+        let given = unsafe { stage.out.words() };
+        put_message(stage, &given, bytes)?;
+        Ok(env.undefined())
+    },
+    "channelPutLarge(bytes): channelPut with bytes of their own memory."
+);
 
 fn give(stage: &mut Stage, message: Message) -> u32 {
     stage.read_soon = message.keeps;
@@ -268,27 +333,43 @@ pub unsafe extern "C" fn channel_fetch(env: sys::napi_env, _: sys::napi_callback
     })
 }
 
-call!(channel_cancel, 2, |env, arguments| {
-    // SAFETY: inside a call.
-    let stage = unsafe { stage::here()? };
-    let waited = channel(stage, env.u32(arguments[0])?)?.cancel_put(stage.owner, env.u32(arguments[1])?);
-    Ok(env.int(i32::from(waited)))
-}, "channelCancel(handle, ticket): take a message back that waits for room; 0: it is in the queue already.");
+call!(
+    channel_cancel,
+    2,
+    |env, arguments| {
+        // SAFETY: inside a call.
+        let stage = unsafe { stage::here()? };
+        let waited = channel(stage, env.u32(arguments[0])?)?.cancel_put(stage.owner, env.u32(arguments[1])?);
+        Ok(env.int(i32::from(waited)))
+    },
+    "channelCancel(handle, ticket): take a message back that waits for room; 0: it is in the queue already."
+);
 
-call!(channel_close, 1, |env, arguments| {
-    // SAFETY: inside a call.
-    channel(unsafe { stage::here()? }, env.u32(arguments[0])?)?.close();
-    Ok(env.undefined())
-}, "channelClose(handle): no more messages.");
+call!(
+    channel_close,
+    1,
+    |env, arguments| {
+        // SAFETY: inside a call.
+        channel(unsafe { stage::here()? }, env.u32(arguments[0])?)?.close();
+        Ok(env.undefined())
+    },
+    "channelClose(handle): no more messages."
+);
 
-call!(channel_length, 1, |env, arguments| {
-    // SAFETY: inside a call.
-    let channel = channel(unsafe { stage::here()? }, env.u32(arguments[0])?)?;
-    Ok(env.number(if channel.is_closed() && channel.is_empty() { -1.0 } else { channel.len() as f64 }))
-}, "channelLength(handle): messages in the queue; -1 when it is closed and empty.");
+call!(
+    channel_length,
+    1,
+    |env, arguments| {
+        // SAFETY: inside a call.
+        let channel = channel(unsafe { stage::here()? }, env.u32(arguments[0])?)?;
+        Ok(env.number(if channel.is_closed() && channel.is_empty() { -1.0 } else { channel.len() as f64 }))
+    },
+    "channelLength(handle): messages in the queue; -1 when it is closed and empty."
+);
 
-/// counterDo(): handle, what to do (0 add, 1 set, 2 set if equal), 0, 0, then two doubles: operand and, for 2, what
-/// is expected. Status: 1 when the result would leave the exact integers; in the double at word 6 what there was.
+/// counterDo(): handle, what to do (0 add, 1 set, 2 set if equal), 0, 0, then two doubles: operand and, for
+/// 2, what is expected. Status: 1 when the result would leave the exact integers; in the double at word 6
+/// what there was.
 pub unsafe extern "C" fn counter_do(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     hot(env, |stage, given| {
         let Thing::Counter(counter) = thing(stage, given[0])? else { return Err(wrong("not a counter")) };

@@ -1,4 +1,6 @@
 //! Interned texts, buffers, signals and settings: functions that need no port.
+//!
+//! Any thread may call them at any time, before `open` too: all they touch are the process-wide tables.
 
 use napi_sys as sys;
 
@@ -26,63 +28,113 @@ macro_rules! plain {
     };
 }
 
-plain!(intern, 2, |env, arguments| {
-    let number = registry::intern(env.u32(arguments[0])? as usize, &env.string(arguments[1])?);
-    Ok(env.int(number.ok_or_else(|| wrong("no such table"))? as i32))
-}, "intern(table, text): the text's number, from 1; 0 when the table is full.");
+plain!(
+    intern,
+    2,
+    |env, arguments| {
+        let number = registry::intern(env.u32(arguments[0])? as usize, &env.string(arguments[1])?);
+        Ok(env.int(number.ok_or_else(|| wrong("no such table"))? as i32))
+    },
+    "intern(table, text): the text's number, from 1; 0 when the table is full."
+);
 
-plain!(interned, 2, |env, arguments| {
-    let text = registry::interned(env.u32(arguments[0])? as usize, env.u32(arguments[1])?);
-    Ok(text.map_or(env.undefined(), |text| env.text(&text)))
-}, "interned(table, number): the text, or undefined.");
+plain!(
+    interned,
+    2,
+    |env, arguments| {
+        let text = registry::interned(env.u32(arguments[0])? as usize, env.u32(arguments[1])?);
+        Ok(text.map_or(env.undefined(), |text| env.text(&text)))
+    },
+    "interned(table, number): the text, or undefined."
+);
 
-plain!(buffer_share, 1, |env, arguments| {
-    // SAFETY: src/native/index.ts has checked the value's class with V8's own test, which napi lacks.
-    Ok(env.number(f64::from(unsafe { buffers::share(arguments[0]) }?)))
-}, "bufferShare(sharedArrayBuffer): the number of its memory, with one reference more.");
+plain!(
+    buffer_share,
+    1,
+    |env, arguments| {
+        // SAFETY: src/native/index.ts has checked the value's class with V8's own test, which napi lacks.
+        Ok(env.number(f64::from(unsafe { buffers::share(arguments[0]) }?)))
+    },
+    "bufferShare(sharedArrayBuffer): the number of its memory, with one reference more."
+);
 
-plain!(buffer_move, 1, |env, arguments| {
-    let mut is_buffer = false;
-    // SAFETY: a valid environment, value and out pointer.
-    unsafe { sys::napi_is_arraybuffer(env.0, arguments[0], &raw mut is_buffer) };
-    if !is_buffer {
-        return Err(wrong("expected an ArrayBuffer"));
-    }
-    // SAFETY: the value's class was checked.
-    Ok(env.number(f64::from(unsafe { buffers::detach(env, arguments[0]) }?)))
-}, "bufferMove(arrayBuffer): detach it and keep its memory under a number, with one reference.");
+plain!(
+    buffer_move,
+    1,
+    |env, arguments| {
+        let mut is_buffer = false;
+        // SAFETY: a valid environment, value and out pointer.
+        unsafe { sys::napi_is_arraybuffer(env.0, arguments[0], &raw mut is_buffer) };
+        if !is_buffer {
+            return Err(wrong("expected an ArrayBuffer"));
+        }
+        // SAFETY: the value's class was checked.
+        Ok(env.number(f64::from(unsafe { buffers::detach(env, arguments[0]) }?)))
+    },
+    "bufferMove(arrayBuffer): detach it and keep its memory under a number, with one reference."
+);
 
-plain!(buffer_take, 1, |env, arguments| {
-    // SAFETY: inside a call from JavaScript.
-    unsafe { buffers::take(env.u32(arguments[0])?) }
-}, "bufferTake(number): a buffer over that memory.");
+plain!(
+    buffer_take,
+    1,
+    |env, arguments| {
+        // SAFETY: inside a call from JavaScript.
+        unsafe { buffers::take(env.u32(arguments[0])?) }
+    },
+    "bufferTake(number): a buffer over that memory."
+);
 
-plain!(buffer_release, 1, |env, arguments| {
-    buffers::release(env.u32(arguments[0])?);
-    Ok(env.undefined())
-}, "bufferRelease(number): drop one reference.");
+plain!(
+    buffer_release,
+    1,
+    |env, arguments| {
+        buffers::release(env.u32(arguments[0])?);
+        Ok(env.undefined())
+    },
+    "bufferRelease(number): drop one reference."
+);
 
-plain!(buffer_count, 0, |env, arguments| {
-    let _ = &arguments;
-    Ok(env.int(buffers::count() as i32))
-}, "bufferCount(): buffers held.");
+plain!(
+    buffer_count,
+    0,
+    |env, arguments| {
+        let _ = &arguments;
+        Ok(env.int(buffers::count() as i32))
+    },
+    "bufferCount(): buffers held."
+);
 
-plain!(signal_fire, 2, |env, arguments| {
-    let (data, length) = env.bytes(arguments[1])?;
-    // SAFETY: read before JavaScript runs again.
-    let reason = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
-    signals::fire(env.u32(arguments[0])?, reason);
-    Ok(env.undefined())
-}, "signalFire(number, reason): abort it.");
+plain!(
+    signal_fire,
+    2,
+    |env, arguments| {
+        let (data, length) = env.bytes(arguments[1])?;
+        // SAFETY: read before JavaScript runs again.
+        let reason = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
+        signals::fire(env.u32(arguments[0])?, reason);
+        Ok(env.undefined())
+    },
+    "signalFire(number, reason): abort it."
+);
 
-plain!(signal_reason, 1, |env, arguments| {
-    match signals::reason(env.u32(arguments[0])?) {
-        Some(reason) => env.copy(&reason),
-        None => Ok(env.undefined()),
-    }
-}, "signalReason(number): its reason if it was aborted.");
+plain!(
+    signal_reason,
+    1,
+    |env, arguments| {
+        match signals::reason(env.u32(arguments[0])?) {
+            Some(reason) => env.copy(&reason),
+            None => Ok(env.undefined()),
+        }
+    },
+    "signalReason(number): its reason if it was aborted."
+);
 
-plain!(signal_forget, 1, |env, arguments| {
-    signals::forget(env.u32(arguments[0])?);
-    Ok(env.undefined())
-}, "signalForget(number): nobody will abort it any more.");
+plain!(
+    signal_forget,
+    1,
+    |env, arguments| {
+        signals::forget(env.u32(arguments[0])?);
+        Ok(env.undefined())
+    },
+    "signalForget(number): nobody will abort it any more."
+);

@@ -1,9 +1,9 @@
 //! One thread's end of the core: its desk, its scratch memory, its handles in the event loop.
 //!
-//! The loop's prepare step is where things happen: whatever has arrived is given to JavaScript in one call; if
-//! nothing has and it pays, the thread looks for some microseconds more; then it declares itself asleep and the
-//! loop waits. A `Thread` is reached by raw pointer from napi and libuv, on its own thread only, and JavaScript
-//! that it calls may call back into it: so no reference to it lives across a call into JavaScript.
+//! The loop's prepare step is where things happen: whatever has arrived is given to JavaScript in one call;
+//! if nothing has and it pays, the thread looks for some microseconds more; then it declares itself asleep
+//! and the loop waits. A `Thread` is reached by raw pointer from napi and libuv, on its own thread only, and
+//! JavaScript that it calls may call back into it: so no reference to it lives across a call into JavaScript.
 
 use std::{
     any::Any,
@@ -19,7 +19,7 @@ use skein_port::{Broadcast, Desk, Spin, Worker, Zone};
 use crate::{
     calls::{self, HEADER_BYTES},
     js::{Env, Value},
-    registry,
+    registry, signals, stage,
     uv::{self, Handles},
 };
 
@@ -128,9 +128,16 @@ impl Thread {
     ///
     /// # Safety
     ///
-    /// `env` is this thread's; `drain` is a function of it; the scratches live as long as the environment. `cell` is
-    /// where calls find the thread: it is emptied when the thread is gone.
-    pub unsafe fn open(env: Env, drain: Value, out: Scratch, inbound: Scratch, main: bool, cell: *mut *mut Self) -> *mut Self {
+    /// `env` is this thread's; `drain` is a function of it; the scratches live as long as the environment.
+    /// `cell` is where calls find the thread: it is emptied when the thread is gone.
+    pub unsafe fn open(
+        env: Env,
+        drain: Value,
+        out: Scratch,
+        inbound: Scratch,
+        main: bool,
+        cell: *mut *mut Self,
+    ) -> *mut Self {
         let (mut uv_loop, mut reference, mut context) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let (mut name, label) = (ptr::null_mut(), c"skein");
         // SAFETY: valid environment, values and out pointers.
@@ -261,8 +268,8 @@ impl Thread {
         self.asleep
     }
 
-    /// Awake again, whatever woke it. Callbacks of I/O run before the loop's check step says so, so whoever takes
-    /// work says it too: a worker that runs something must not be listed as asleep.
+    /// Awake again, whatever woke it. Callbacks of I/O run before the loop's check step says so, so whoever
+    /// takes work says it too: a worker that runs something must not be listed as asleep.
     #[inline]
     pub fn wake_up(&mut self) {
         if self.asleep {
@@ -364,8 +371,7 @@ unsafe fn call_drain(thread: *mut Thread) -> bool {
         }
         sys::napi_get_reference_value(env, drain, &raw mut function);
         sys::napi_get_global(env, &raw mut global);
-        let status =
-            sys::napi_make_callback(env, context, global, function, 0, ptr::null(), ptr::null_mut());
+        let status = sys::napi_make_callback(env, context, global, function, 0, ptr::null(), ptr::null_mut());
         let mut runs = status == sys::Status::napi_ok;
         if status == sys::Status::napi_pending_exception {
             let mut error = ptr::null_mut();
@@ -384,7 +390,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     let mut thread = unsafe { Box::from_raw(data.cast::<Thread>()) };
     // SAFETY: hooks run before instance data is freed; a call that comes after this one finds no thread.
     unsafe { thread.cell.write(ptr::null_mut()) };
-    calls::set_here(ptr::null_mut());
+    calls::unset_here(data.cast());
     thread.wake_up();
     thread.desk.close();
     if let Some(worker) = thread.worker.take() {
@@ -392,6 +398,8 @@ unsafe extern "C" fn close(data: *mut c_void) {
     }
     thread.handles.close();
     registry::port_closed(thread.desk.port());
+    signals::port_closed(thread.desk.port());
+    stage::gone(thread.desk.port());
     let Thread { desk, .. } = *thread;
     registry::give_desk(desk);
 }

@@ -1,7 +1,7 @@
 //! The few functions of libuv that a port needs to live in a thread's event loop.
 //!
-//! They resolve from the Node executable. Handles are allocated by the size that libuv reports, so no layout is
-//! assumed; each is closed from the environment's clean-up hook and freed in its close callback.
+//! They resolve from the Node executable. Handles are allocated by the size that libuv reports, so no layout
+//! is assumed; each is closed from the environment's clean-up hook and freed in its close callback.
 
 use std::{
     alloc::Layout,
@@ -54,7 +54,8 @@ fn allocate(kind: c_int, data: *mut c_void) -> Handle {
 }
 
 unsafe extern "C" fn free(handle: *mut c_void) {
-    // SAFETY: called by libuv once, after the handle was closed; allocated by `allocate` with the same layout.
+    // SAFETY: called by libuv once, after the handle was closed; allocated by `allocate` with the same
+    // layout.
     unsafe { std::alloc::dealloc(handle.cast(), layout(uv_handle_get_type(handle))) };
 }
 
@@ -123,7 +124,8 @@ impl Handles {
     /// Close all; libuv calls `free` for each.
     pub fn close(&self) {
         for handle in self.all() {
-            // SAFETY: open handles of this thread, closed once: `close` is called from the clean-up hook only.
+            // SAFETY: open handles of this thread, closed once: `close` is called from the clean-up hook
+            // only.
             unsafe { uv_close(handle.as_ptr(), free) };
         }
     }

@@ -1,4 +1,7 @@
 //! The functions of a zone's life: make, find, broadcast, withdraw, close, and what its owner does.
+//!
+//! Each does one thing to a zone of the core; what it means for calls in flight stands in
+//! crates/port/README.md.
 
 use std::time::Duration;
 
@@ -16,14 +19,15 @@ use crate::{
 
 /// Run `body` with the thread and arguments of a call and turn its error into an exception.
 macro_rules! call {
-    ($name:ident, $count:literal, |$env:ident, $thread:ident, $arguments:ident| $body:block, $doc:literal) => {
+    ($name:ident, $count:literal, |$env:ident, $thread:ident, $given:ident| $body:block, $doc:literal) => {
         #[doc = $doc]
         pub unsafe extern "C" fn $name(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
             let $env = Env(env);
             // SAFETY: napi calls this with its environment and info, on the thread of the function's data.
-            let $arguments = unsafe { Arguments::<$count>::read($env, info) };
+            let $given = unsafe { Arguments::<$count>::read($env, info) };
             // SAFETY: as above; the reference ends with this call, in which no JavaScript runs.
-            let outcome: Outcome<Value> = unsafe { thread($arguments.data) }.and_then(|$thread: &mut Thread| $body);
+            let here = unsafe { thread($given.data) };
+            let outcome: Outcome<Value> = here.and_then(|$thread: &mut Thread| $body);
             match outcome {
                 Ok(value) => value,
                 Err(thrown) => $env.throw(&thrown),
@@ -45,236 +49,378 @@ fn open_zone(thread: &mut Thread, zone: std::sync::Arc<skein_port::Zone>) -> i32
     handle as i32
 }
 
-call!(zone_make, 9, |env, thread, arguments| {
-    let limits = Limits {
-        tasks_max: env.f64(arguments[3])? as usize,
-        task_bytes_max: env.f64(arguments[4])? as usize,
-        queue_bytes_max: env.f64(arguments[5])? as usize,
-        broadcasts_max: env.f64(arguments[6])? as usize,
-        tasks_per_worker_max: env.f64(arguments[7])? as usize,
-        spin: Duration::from_micros(u64::from(env.u32(arguments[8])?)),
-    };
-    let made = registry::make_zone(
-        env.string(arguments[0])?,
-        env.string(arguments[1])?,
-        limits,
-        env.u32(arguments[2])?,
-    );
-    Ok(env.int(made.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
-}, "zoneMake(id, settings, workers, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, tasksPerWorkerMax, spinUs): make a zone. Returns this thread's handle, -1 when the name is taken.");
+call!(
+    zone_make,
+    9,
+    |env, thread, arguments| {
+        let limits = Limits {
+            tasks_max: env.f64(arguments[3])? as usize,
+            task_bytes_max: env.f64(arguments[4])? as usize,
+            queue_bytes_max: env.f64(arguments[5])? as usize,
+            broadcasts_max: env.f64(arguments[6])? as usize,
+            tasks_per_worker_max: env.f64(arguments[7])? as usize,
+            spin: Duration::from_micros(u64::from(env.u32(arguments[8])?)),
+        };
+        let made = registry::make_zone(
+            env.string(arguments[0])?,
+            env.string(arguments[1])?,
+            limits,
+            env.u32(arguments[2])?,
+        );
+        Ok(env.int(made.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
+    },
+    "zoneMake(id, settings, workers, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, \
+    tasksPerWorkerMax, spinUs): make a zone. Returns this thread's handle, -1 when the name is taken."
+);
 
-call!(zone_open, 1, |env, thread, arguments| {
-    let found = registry::find_zone(&env.string(arguments[0])?);
-    Ok(env.int(found.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
-}, "zoneOpen(id): a handle for a zone made by any thread, -1 when there is none.");
+call!(
+    zone_open,
+    1,
+    |env, thread, arguments| {
+        let found = registry::find_zone(&env.string(arguments[0])?);
+        Ok(env.int(found.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
+    },
+    "zoneOpen(id): a handle for a zone made by any thread, -1 when there is none."
+);
 
-call!(zone_number, 1, |env, thread, arguments| {
-    let number = opened(thread, env.u32(arguments[0])?)?.number();
-    Ok(env.int(number as i32))
-}, "zoneNumber(handle): its number in the process.");
+call!(
+    zone_number,
+    1,
+    |env, thread, arguments| {
+        let number = opened(thread, env.u32(arguments[0])?)?.number();
+        Ok(env.int(number as i32))
+    },
+    "zoneNumber(handle): its number in the process."
+);
 
-call!(zone_settings, 1, |env, _thread, arguments| {
-    let entry = registry::zone(env.u32(arguments[0])?);
-    Ok(entry.map_or(env.undefined(), |entry| env.text(&entry.settings)))
-}, "zoneSettings(number): what its maker wrote, undefined when it is gone.");
+call!(
+    zone_settings,
+    1,
+    |env, _thread, arguments| {
+        let entry = registry::zone(env.u32(arguments[0])?);
+        Ok(entry.map_or(env.undefined(), |entry| env.text(&entry.settings)))
+    },
+    "zoneSettings(number): what its maker wrote, undefined when it is gone."
+);
 
-call!(zone_id, 1, |env, _thread, arguments| {
-    let entry = registry::zone(env.u32(arguments[0])?);
-    Ok(entry.map_or(env.undefined(), |entry| env.text(&entry.id)))
-}, "zoneId(number): its name, undefined when it is gone.");
+call!(
+    zone_id,
+    1,
+    |env, _thread, arguments| {
+        let entry = registry::zone(env.u32(arguments[0])?);
+        Ok(entry.map_or(env.undefined(), |entry| env.text(&entry.id)))
+    },
+    "zoneId(number): its name, undefined when it is gone."
+);
 
-call!(zone_ids, 0, |env, _thread, arguments| {
-    let _ = &arguments;
-    let ids = registry::zone_ids();
-    let joined = ids.join(&0_u16);
-    Ok(env.text(&joined))
-}, "zoneIds(): the names of all zones, separated by a zero character.");
+call!(
+    zone_ids,
+    0,
+    |env, _thread, arguments| {
+        let _ = &arguments;
+        let ids = registry::zone_ids();
+        let joined = ids.join(&0_u16);
+        Ok(env.text(&joined))
+    },
+    "zoneIds(): the names of all zones, separated by a zero character."
+);
 
-call!(zone_drop, 1, |env, thread, arguments| {
-    let handle = env.u32(arguments[0])? as usize;
-    if let Some(slot) = thread.zones.get_mut(handle) {
-        *slot = None;
-    }
-    Ok(env.undefined())
-}, "zoneDrop(handle): forget the handle.");
-
-call!(zone_counts, 2, |env, thread, arguments| {
-    let counts = opened(thread, env.u32(arguments[0])?)?.counts();
-    let (data, length) = env.bytes(arguments[1])?;
-    let fields = [counts.waiting, counts.waiting_bytes, counts.running, counts.ended, counts.died,
-        counts.wake_ups, counts.workers, counts.asleep];
-    if length < fields.len() * 8 {
-        return Err(wrong("the counts need 64 bytes"));
-    }
-    for (index, &field) in fields.iter().enumerate() {
-        // SAFETY: within the array's memory, whose length was checked.
-        unsafe { data.add(index * 8).cast::<[u8; 8]>().write_unaligned((field as f64).to_le_bytes()) };
-    }
-    Ok(env.undefined())
-}, "zoneCounts(handle, bytes): write eight float64: waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep.");
-
-call!(withdraw, 3, |env, thread, arguments| {
-    let (handle, call, kill) = (env.u32(arguments[0])?, env.u32(arguments[1])?, env.bool(arguments[2])?);
-    let task = thread.desk.task(call);
-    let zone = std::sync::Arc::clone(opened(thread, handle)?);
-    Ok(env.int(match zone.withdraw(task, MAIL_ABORT) {
-        Withdrawal::Withdrawn => {
-            thread.put_away(task);
-            0
+call!(
+    zone_drop,
+    1,
+    |env, thread, arguments| {
+        let handle = env.u32(arguments[0])? as usize;
+        if let Some(slot) = thread.zones.get_mut(handle) {
+            *slot = None;
         }
-        Withdrawal::Told { slot, serial } => {
-            if let Some(entry) = registry::zone(zone.number()).filter(|_| kill) {
-                entry.owner.send(Mail { kind: MAIL_KILL, subject: zone.number(), facts: [slot, serial] });
+        Ok(env.undefined())
+    },
+    "zoneDrop(handle): forget the handle."
+);
+
+call!(
+    zone_counts,
+    2,
+    |env, thread, arguments| {
+        let counts = opened(thread, env.u32(arguments[0])?)?.counts();
+        let (data, length) = env.bytes(arguments[1])?;
+        let fields = [
+            counts.waiting,
+            counts.waiting_bytes,
+            counts.running,
+            counts.ended,
+            counts.died,
+            counts.wake_ups,
+            counts.workers,
+            counts.asleep,
+        ];
+        if length < fields.len() * 8 {
+            return Err(wrong("the counts need 64 bytes"));
+        }
+        for (index, &field) in fields.iter().enumerate() {
+            // SAFETY: within the array's memory, whose length was checked.
+            unsafe { data.add(index * 8).cast::<[u8; 8]>().write_unaligned((field as f64).to_le_bytes()) };
+        }
+        Ok(env.undefined())
+    },
+    "zoneCounts(handle, bytes): write eight float64: waiting, waitingBytes, running, ended, died, wakeUps, \
+    workers, asleep."
+);
+
+call!(
+    withdraw,
+    3,
+    |env, thread, arguments| {
+        let (handle, call, kill) = (env.u32(arguments[0])?, env.u32(arguments[1])?, env.bool(arguments[2])?);
+        let task = thread.desk.task(call);
+        let zone = std::sync::Arc::clone(opened(thread, handle)?);
+        Ok(env.int(match zone.withdraw(task, MAIL_ABORT) {
+            Withdrawal::Withdrawn => {
+                thread.put_away(task);
+                0
             }
-            1
+            Withdrawal::Told { slot, serial } => {
+                if let Some(entry) = registry::zone(zone.number()).filter(|_| kill) {
+                    entry.owner.send(Mail { kind: MAIL_KILL, subject: zone.number(), facts: [slot, serial] });
+                }
+                1
+            }
+            Withdrawal::Ended => 2,
+        }))
+    },
+    "withdraw(handle, call, kill): give up a call in flight. Returns 0: it had not started and is over; 1: \
+    its worker was told (and with `kill` the owner, to replace it); 2: it has ended and its result is on the \
+    way."
+);
+
+call!(
+    condemn,
+    3,
+    |env, _thread, arguments| {
+        let entry = registry::zone(env.u32(arguments[0])?);
+        let (slot, serial) = (env.u32(arguments[1])?, env.u32(arguments[2])?);
+        Ok(env.int(i32::from(entry.is_some_and(|entry| entry.zone.condemn(slot, serial)))))
+    },
+    "condemn(number, slot, serial): whether that worker still runs that task; if so it begins nothing more."
+);
+
+call!(
+    broadcast,
+    4,
+    |env, thread, arguments| {
+        let (handle, function) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+        let (data, length) = env.bytes(arguments[2])?;
+        // SAFETY: read before JavaScript runs again.
+        let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
+        let call = env.u32(arguments[3])?;
+        let attachments = thread.attachments.take().map(|attached| Box::new(attached) as _);
+        let task = thread.desk.task(call);
+        let made = opened(thread, handle)?.broadcast(function, bytes, attachments, Some(task));
+        Ok(env.int(match made {
+            Ok(_) => {
+                thread.sent();
+                0
+            }
+            Err(why) => calls::refusal(why),
+        }))
+    },
+    "broadcast(handle, function, bytes, call): call every worker; `call` ends when all have run it. Returns \
+    0 or why not."
+);
+
+call!(
+    broadcast_sync,
+    3,
+    |env, thread, arguments| {
+        let (handle, function) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+        let (data, length) = env.bytes(arguments[2])?;
+        // SAFETY: as above.
+        let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
+        let attachments = thread.attachments.take().map(|attached| Box::new(attached) as _);
+        Ok(env.int(match opened(thread, handle)?.broadcast(function, bytes, attachments, None) {
+            Ok(broadcast) => {
+                let free =
+                    thread.broadcasts.iter().position(Option::is_none).unwrap_or(thread.broadcasts.len());
+                if free == thread.broadcasts.len() {
+                    thread.broadcasts.push(None);
+                }
+                thread.broadcasts[free] = Some(broadcast);
+                free as i32
+            }
+            Err(why) => calls::refusal(why),
+        }))
+    },
+    "broadcastSync(handle, function, bytes): the same for a caller that blocks. Returns a number for \
+    broadcastWait, or why not, below 0."
+);
+
+call!(
+    broadcast_wait,
+    2,
+    |env, thread, arguments| {
+        let (number, slice_us) = (env.u32(arguments[0])? as usize, env.u32(arguments[1])?);
+        let broadcast =
+            thread.broadcasts.get(number).cloned().flatten().ok_or_else(|| wrong("no such broadcast"))?;
+        let mut outcome = broadcast.outcome();
+        if outcome.is_none() {
+            // Bounded: Node waits for this call when it ends the thread.
+            std::thread::sleep(Duration::from_micros(u64::from(slice_us.min(10_000))));
+            outcome = broadcast.outcome();
         }
-        Withdrawal::Ended => 2,
-    }))
-}, "withdraw(handle, call, kill): give up a call in flight. Returns 0: it had not started and is over; 1: its worker was told (and with `kill` the owner, to replace it); 2: it has ended and its result is on the way.");
+        let Some(outcome) = outcome else { return Ok(env.int(-1)) };
+        thread.broadcasts[number] = None;
+        let Some(failure) = outcome else { return Ok(env.int(0)) };
+        env.copy(&failure.bytes)
+    },
+    "broadcastWait(number, sliceUs): wait at most that long, 10 ms at most. Returns -1: not yet; 0: all have \
+    run it; the bytes of the first error."
+);
 
-call!(is_running, 3, |env, _thread, arguments| {
-    let entry = registry::zone(env.u32(arguments[0])?);
-    let (slot, serial) = (env.u32(arguments[1])?, env.u32(arguments[2])?);
-    Ok(env.int(i32::from(entry.is_some_and(|entry| entry.zone.is_running(slot, serial)))))
-}, "isRunning(number, slot, serial): whether that worker still runs that task.");
-
-call!(broadcast, 4, |env, thread, arguments| {
-    let (handle, function) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-    let (data, length) = env.bytes(arguments[2])?;
-    // SAFETY: read before JavaScript runs again.
-    let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
-    let call = env.u32(arguments[3])?;
-    let attachments = thread.attachments.take().map(|attached| Box::new(attached) as _);
-    let task = thread.desk.task(call);
-    let made = opened(thread, handle)?.broadcast(function, bytes, attachments, Some(task));
-    Ok(env.int(match made {
-        Ok(_) => {
+call!(
+    zone_close,
+    2,
+    |env, thread, arguments| {
+        let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+        let task = thread.desk.task(call);
+        let zone = std::sync::Arc::clone(opened(thread, handle)?);
+        let waits = zone.close(Some(task));
+        if waits {
             thread.sent();
-            0
         }
-        Err(why) => calls::refusal(why),
-    }))
-}, "broadcast(handle, function, bytes, call): call every worker; `call` ends when all have run it. Returns 0 or why not.");
+        Ok(env.int(i32::from(waits)))
+    },
+    "zoneClose(handle, call): refuse new calls and let the workers go when all is done; `call` ends then. \
+    Returns 0 when that has happened before."
+);
 
-call!(broadcast_sync, 3, |env, thread, arguments| {
-    let (handle, function) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-    let (data, length) = env.bytes(arguments[2])?;
-    // SAFETY: as above.
-    let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
-    let attachments = thread.attachments.take().map(|attached| Box::new(attached) as _);
-    Ok(env.int(match opened(thread, handle)?.broadcast(function, bytes, attachments, None) {
-        Ok(broadcast) => {
-            let free = thread.broadcasts.iter().position(Option::is_none).unwrap_or(thread.broadcasts.len());
-            if free == thread.broadcasts.len() {
-                thread.broadcasts.push(None);
-            }
-            thread.broadcasts[free] = Some(broadcast);
-            free as i32
+call!(
+    zone_refuse,
+    1,
+    |env, thread, arguments| {
+        opened(thread, env.u32(arguments[0])?)?.refuse_waiting(skein_port::Status::Closed, &[]);
+        Ok(env.undefined())
+    },
+    "zoneRefuse(handle): end every call that has not started."
+);
+
+call!(
+    zone_forget,
+    1,
+    |env, _thread, arguments| {
+        registry::forget_zone(env.u32(arguments[0])?);
+        Ok(env.undefined())
+    },
+    "zoneForget(number): the owner's word that the zone is closed and empty: its name is free."
+);
+
+call!(
+    attach,
+    2,
+    |env, thread, arguments| {
+        let entry = registry::zone(env.u32(arguments[0])?);
+        let slot = env.u32(arguments[1])?;
+        let port = thread.desk.port();
+        let worker = entry.and_then(|entry| entry.zone.attach(slot, port));
+        let found = worker.is_some();
+        if let Some(worker) = worker {
+            thread.become_worker(worker);
         }
-        Err(why) => calls::refusal(why),
-    }))
-}, "broadcastSync(handle, function, bytes): the same for a caller that blocks. Returns a number for broadcastWait, or why not, below 0.");
+        Ok(env.int(i32::from(found)))
+    },
+    "attach(number, slot): become that worker. Returns 0 when the zone or the slot is gone."
+);
 
-call!(broadcast_wait, 2, |env, thread, arguments| {
-    let (number, slice_us) = (env.u32(arguments[0])? as usize, env.u32(arguments[1])?);
-    let broadcast = thread.broadcasts.get(number).cloned().flatten().ok_or_else(|| wrong("no such broadcast"))?;
-    let mut outcome = broadcast.outcome();
-    if outcome.is_none() {
-        // Bounded: Node waits for this call when it ends the thread.
-        std::thread::sleep(Duration::from_micros(u64::from(slice_us.min(10_000))));
-        outcome = broadcast.outcome();
-    }
-    let Some(outcome) = outcome else { return Ok(env.int(-1)) };
-    thread.broadcasts[number] = None;
-    let Some(failure) = outcome else { return Ok(env.int(0)) };
-    env.copy(&failure.bytes)
-}, "broadcastWait(number, sliceUs): wait at most that long, 10 ms at most. Returns -1: not yet; 0: all have run it; the bytes of the first error.");
+call!(
+    worker_gone,
+    4,
+    |env, _thread, arguments| {
+        let (number, slot) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+        let status = calls::status(env.u32(arguments[2])?);
+        let (data, length) = env.bytes(arguments[3])?;
+        // SAFETY: read before JavaScript runs again.
+        let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
+        let lost = registry::zone(number).map_or(0, |entry| entry.zone.slot_gone(slot, status, bytes));
+        Ok(env.int(lost as i32))
+    },
+    "workerGone(number, slot, status, bytes): the owner's word that a worker has ended: its running tasks \
+    come home. Returns how many."
+);
 
-call!(zone_close, 2, |env, thread, arguments| {
-    let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-    let task = thread.desk.task(call);
-    let zone = std::sync::Arc::clone(opened(thread, handle)?);
-    let waits = zone.close(Some(task));
-    if waits {
-        thread.sent();
-    }
-    Ok(env.int(i32::from(waits)))
-}, "zoneClose(handle, call): refuse new calls and let the workers go when all is done; `call` ends then. Returns 0 when that has happened before.");
+call!(
+    worker_add,
+    1,
+    |env, _thread, arguments| {
+        let added =
+            registry::zone(env.u32(arguments[0])?).is_some_and(|entry| registry::start_worker(&entry));
+        Ok(env.int(i32::from(added)))
+    },
+    "workerAdd(number): ask the owner for one more worker. Returns 0 when the zone is closing."
+);
 
-call!(zone_refuse, 1, |env, thread, arguments| {
-    opened(thread, env.u32(arguments[0])?)?.refuse_waiting(skein_port::Status::Closed, &[]);
-    Ok(env.undefined())
-}, "zoneRefuse(handle): end every call that has not started.");
+call!(
+    zone_fail,
+    2,
+    |env, _thread, arguments| {
+        let (data, length) = env.bytes(arguments[1])?;
+        // SAFETY: read before JavaScript runs again.
+        let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
+        if let Some(entry) = registry::zone(env.u32(arguments[0])?) {
+            entry.zone.finish(skein_port::Status::Died, bytes);
+        }
+        Ok(env.undefined())
+    },
+    "zoneFail(number, bytes): its workers cannot be started: everything that waits ends as died, for that \
+    reason."
+);
 
-call!(zone_forget, 1, |env, _thread, arguments| {
-    registry::forget_zone(env.u32(arguments[0])?);
-    Ok(env.undefined())
-}, "zoneForget(number): the owner's word that the zone is closed and empty: its name is free.");
+call!(
+    zone_failure,
+    1,
+    |env, thread, arguments| {
+        match opened(thread, env.u32(arguments[0])?)?.failure() {
+            Some(bytes) => env.copy(&bytes),
+            None => Ok(env.undefined()),
+        }
+    },
+    "zoneFailure(handle): what zoneFail was told, undefined when the zone has not failed."
+);
 
-call!(attach, 2, |env, thread, arguments| {
-    let entry = registry::zone(env.u32(arguments[0])?);
-    let slot = env.u32(arguments[1])?;
-    let port = thread.desk.port();
-    let worker = entry.and_then(|entry| entry.zone.attach(slot, port));
-    let found = worker.is_some();
-    if let Some(worker) = worker {
-        thread.become_worker(worker);
-    }
-    Ok(env.int(i32::from(found)))
-}, "attach(number, slot): become that worker. Returns 0 when the zone or the slot is gone.");
+call!(
+    kick,
+    2,
+    |env, _thread, arguments| {
+        if let Some(entry) = registry::zone(env.u32(arguments[0])?) {
+            let kind = env.u32(arguments[1])?;
+            entry.owner.send(Mail { kind, subject: entry.zone.number(), facts: [0, 0] });
+        }
+        Ok(env.undefined())
+    },
+    "kick(number, kind): send the zone's owner mail of that kind."
+);
 
-call!(worker_gone, 4, |env, _thread, arguments| {
-    let (number, slot) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-    let status = calls::status(env.u32(arguments[2])?);
-    let (data, length) = env.bytes(arguments[3])?;
-    // SAFETY: read before JavaScript runs again.
-    let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
-    let lost = registry::zone(number).map_or(0, |entry| entry.zone.slot_gone(slot, status, bytes));
-    Ok(env.int(lost as i32))
-}, "workerGone(number, slot, status, bytes): the owner's word that a worker has ended: its running tasks come home. Returns how many.");
+call!(
+    attach_buffers,
+    1,
+    |env, thread, arguments| {
+        let (data, length) = env.bytes(arguments[0])?;
+        let mut ids = Vec::with_capacity(length / 4);
+        for index in 0..length / 4 {
+            // SAFETY: within the array's memory.
+            ids.push(u32::from_le_bytes(unsafe { data.add(index * 4).cast::<[u8; 4]>().read_unaligned() }));
+        }
+        thread.attachments = Some(Attached::new(ids));
+        Ok(env.undefined())
+    },
+    "attachBuffers(bytes): the next bytes that leave refer to these buffers (uint32 each) and take over one \
+    reference of each."
+);
 
-call!(worker_add, 1, |env, _thread, arguments| {
-    let added = registry::zone(env.u32(arguments[0])?).is_some_and(|entry| registry::start_worker(&entry));
-    Ok(env.int(i32::from(added)))
-}, "workerAdd(number): ask the owner for one more worker. Returns 0 when the zone is closing.");
-
-call!(zone_fail, 2, |env, _thread, arguments| {
-    let (data, length) = env.bytes(arguments[1])?;
-    // SAFETY: read before JavaScript runs again.
-    let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
-    if let Some(entry) = registry::zone(env.u32(arguments[0])?) {
-        entry.zone.finish(skein_port::Status::Died, bytes);
-    }
-    Ok(env.undefined())
-}, "zoneFail(number, bytes): its workers cannot be started: everything that waits ends as died, for that reason.");
-
-call!(zone_failure, 1, |env, thread, arguments| {
-    match opened(thread, env.u32(arguments[0])?)?.failure() {
-        Some(bytes) => env.copy(&bytes),
-        None => Ok(env.undefined()),
-    }
-}, "zoneFailure(handle): what zoneFail was told, undefined when the zone has not failed.");
-
-call!(kick, 2, |env, _thread, arguments| {
-    if let Some(entry) = registry::zone(env.u32(arguments[0])?) {
-        let kind = env.u32(arguments[1])?;
-        entry.owner.send(Mail { kind, subject: entry.zone.number(), facts: [0, 0] });
-    }
-    Ok(env.undefined())
-}, "kick(number, kind): send the zone's owner mail of that kind.");
-
-call!(attach_buffers, 1, |env, thread, arguments| {
-    let (data, length) = env.bytes(arguments[0])?;
-    let mut ids = Vec::with_capacity(length / 4);
-    for index in 0..length / 4 {
-        // SAFETY: within the array's memory.
-        ids.push(u32::from_le_bytes(unsafe { data.add(index * 4).cast::<[u8; 4]>().read_unaligned() }));
-    }
-    thread.attachments = Some(Attached::new(ids));
-    Ok(env.undefined())
-}, "attachBuffers(bytes): the next bytes that leave refer to these buffers (uint32 each) and take over one reference of each.");
-
-call!(signal_make, 0, |env, thread, arguments| {
-    let _ = &arguments;
-    Ok(env.number(f64::from(signals::make(thread.desk.port()))))
-}, "signalMake(): the number of a new abort signal of this thread.");
+call!(
+    signal_make,
+    0,
+    |env, thread, arguments| {
+        let _ = &arguments;
+        Ok(env.number(f64::from(signals::make(thread.desk.port()))))
+    },
+    "signalMake(): the number of a new abort signal of this thread."
+);

@@ -39,7 +39,8 @@ impl Bytes {
 
     /// Take the content out, leaving none.
     pub fn take(&mut self) -> Vec<u8> {
-        let taken = if self.len <= INLINE_BYTES { self.as_slice().to_vec() } else { std::mem::take(&mut self.heap) };
+        let taken =
+            if self.len <= INLINE_BYTES { self.as_slice().to_vec() } else { std::mem::take(&mut self.heap) };
         self.len = 0;
         taken
     }

@@ -1,11 +1,12 @@
 //! A port: the mailbox of one JavaScript thread and the way to wake it.
 //!
 //! Two things arrive: tasks that come home (a lock-free stack) and mail, rare instructions such as "start a
-//! worker" (a locked queue). The wake-up is coalesced: a thread that is awake is never signalled, and one that
-//! sleeps is signalled once. README.md proves that no arrival is slept through.
+//! worker" (a locked queue). The wake-up is coalesced: a thread that is awake is never signalled, and one
+//! that sleeps is signalled once. README.md proves that no arrival is slept through.
 //!
 //! Ports are never freed: `Desk`s, the owners' ends, are kept for later threads (see `Desk::is_idle`). So a
-//! reference to a port is good for ever, and a task that comes home to an ended thread finds memory, not rubble.
+//! reference to a port is good for ever, and a task that comes home to an ended thread finds memory, not
+//! rubble.
 
 use std::collections::VecDeque;
 
@@ -107,7 +108,8 @@ impl Port {
     /// Wake the thread if it sleeps.
     #[inline]
     pub fn rouse(&self) {
-        // SeqCst: after the sender's push, before the sleeper's second look, in the one order of all SeqCst steps.
+        // SeqCst: after the sender's push, before the sleeper's second look, in the one order of all SeqCst
+        // steps.
         if self.state.load(Ordering::SeqCst) == ASLEEP && self.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP {
             // Relaxed: a hint for spinning.
             self.machine.awake.fetch_add(1, Ordering::Relaxed);
@@ -289,9 +291,10 @@ impl Desk {
     #[inline]
     pub fn wake_up(&mut self) {
         // A sender that came first has counted this thread as awake already.
-        if self.port.state.load(Ordering::Relaxed) == ASLEEP && self.port.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP {
+        if self.port.state.load(Ordering::Relaxed) == ASLEEP
+            && self.port.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP
+        {
             self.port.machine.awake.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
-

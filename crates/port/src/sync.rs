@@ -19,8 +19,8 @@ pub(crate) use std::sync::{
 };
 
 /// What loom lacks and the program has: loom gives SeqCst loads and stores acquire and release only, so each
-/// place where "I write mine, then look at yours" must hold in both directions says so once more for the model.
-/// Dropping one of these in a model is what weakening the SeqCst beside it would be in the program.
+/// place where "I write mine, then look at yours" must hold in both directions says so once more for the
+/// model. Dropping one of these in a model is what weakening the SeqCst beside it would be in the program.
 #[inline(always)]
 pub(crate) fn model_fence() {
     #[cfg(loom)]

@@ -1,7 +1,7 @@
 //! One task: a call that travels from a thread to a zone and comes back with its result.
 //!
-//! A task belongs to the port that submits it (its home) and is used again for later calls of that thread;
-//! it is never freed, so a reference to it is good for ever and only *who may touch it* changes. At any moment
+//! A task belongs to the port that submits it (its home) and is used again for later calls of that thread; it
+//! is never freed, so a reference to it is good for ever and only *who may touch it* changes. At any moment
 //! exactly one party holds a task, in the order below, and only the holder touches its body:
 //!
 //! home (idle) → a zone's injector or queue → a worker (running) → home's inbox → home (idle)
@@ -134,7 +134,8 @@ impl Stack {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// Put `task`, which the caller holds, on top. Sequentially consistent: callers look at a sleep flag next.
+    /// Put `task`, which the caller holds, on top. Sequentially consistent: callers look at a sleep flag
+    /// next.
     #[inline]
     pub(crate) fn push(&self, task: &'static Task) {
         use crate::sync::Ordering::{Relaxed, SeqCst};

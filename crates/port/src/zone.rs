@@ -1,9 +1,10 @@
 //! A zone: a queue of tasks and the workers that take from it.
 //!
 //! Submitting is lock-free: a push on the injector, and a wake-up if a worker sleeps and none is looking.
-//! Taking is under the zone's lock, first in first out; broadcasts go before tasks. A task is with exactly one
-//! holder at any time (see task.rs), so it runs at most once and comes home exactly once, whatever dies.
-//! README.md states the protocol and the races it excludes. Deliberately absent: JavaScript, timers, stealing.
+//! Taking is under the zone's lock, first in first out; broadcasts go before tasks. A task is with exactly
+//! one holder at any time (see task.rs), so it runs at most once and comes home exactly once, whatever dies.
+//! README.md states the protocol and the races it excludes. Deliberately absent: JavaScript, timers,
+//! stealing.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -105,12 +106,16 @@ pub struct Slot {
     /// Broadcasts run so far.
     applied: AtomicU32,
     searching: AtomicBool,
-    /// Tasks in `running`; changed with it, read without its lock.
+    /// Tasks in `running`, and `CONDEMNED` more for a worker that must begin nothing; changed under its lock, read
+    /// without it.
     busy: AtomicUsize,
     ended: AtomicU64,
     port: Mutex<Option<&'static Port>>,
     running: Mutex<Vec<Option<Running>>>,
 }
+
+/// More tasks than any worker may have: one that is busy by so much takes no more.
+const CONDEMNED: usize = 1 << 31;
 
 /// A task that a worker holds.
 #[derive(Clone, Copy)]
@@ -205,7 +210,9 @@ impl Zone {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Refusal::Full);
         }
-        if bytes > 0 && self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limits.queue_bytes_max {
+        if bytes > 0
+            && self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limits.queue_bytes_max
+        {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Refusal::BytesFull);
@@ -290,7 +297,9 @@ impl Zone {
                 drop(inner);
                 let Some(slot) = slot else { return Withdrawal::Ended };
                 let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
-                let Some(token) = lock(&slot.running).iter().position(is_it) else { return Withdrawal::Ended };
+                let Some(token) = lock(&slot.running).iter().position(is_it) else {
+                    return Withdrawal::Ended;
+                };
                 // Locked until the mail has left: a port whose worker ends may soon be another thread's.
                 let port = lock(&slot.port);
                 let Some(port) = *port else { return Withdrawal::Ended };
@@ -301,10 +310,17 @@ impl Zone {
         }
     }
 
-    /// Whether the task started under `serial` still runs in `slot`.
-    pub fn is_running(&self, slot: u32, serial: u32) -> bool {
-        let found = lock(&self.inner).slots.get(slot as usize).cloned().flatten();
-        found.is_some_and(|slot| lock(&slot.running).iter().flatten().any(|running| running.serial == serial))
+    /// If the task started under `serial` still runs in `slot`, let its worker begin nothing more, since it will be
+    /// ended: whatever the worker could take in between would end with it. Returns whether it does.
+    pub fn condemn(&self, slot: u32, serial: u32) -> bool {
+        let Some(found) = lock(&self.inner).slots.get(slot as usize).cloned().flatten() else { return false };
+        // The lock under which the worker takes its next task.
+        let running = lock(&found.running);
+        let runs = running.iter().flatten().any(|running| running.serial == serial);
+        if runs && found.busy.load(Ordering::Relaxed) < CONDEMNED {
+            found.busy.fetch_add(CONDEMNED, Ordering::Relaxed);
+        }
+        runs
     }
 
     /// Make a call to every worker, those to come included. `task`, if given, comes home when all members of
@@ -342,7 +358,8 @@ impl Zone {
         Ok(broadcast)
     }
 
-    /// Make room for one more worker; `None` when the zone needs none, because it is closing and nothing waits.
+    /// Make room for one more worker; `None` when the zone needs none, because it is closing and nothing
+    /// waits.
     pub fn add_slot(&self) -> Option<u32> {
         let mut inner = lock(&self.inner);
         let needless = self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0;
@@ -385,8 +402,8 @@ impl Zone {
         Some(Worker { zone: Arc::clone(self), slot, port, broadcasting: false })
     }
 
-    /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how many
-    /// did. Nothing happens as long as the slot has a [`Worker`].
+    /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how
+    /// many did. Nothing happens as long as the slot has a [`Worker`].
     pub fn slot_gone(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
         let slot = {
             let mut inner = lock(&self.inner);
@@ -466,7 +483,6 @@ impl Zone {
             self.wake_all(&mut inner);
             std::mem::take(&mut inner.closers)
         };
-        model_fence();
         self.refuse_waiting(status, bytes);
         let broadcasts = {
             let mut inner = lock(&self.inner);
@@ -531,7 +547,7 @@ impl Zone {
         Counts {
             waiting: self.waiting.load(Ordering::Relaxed) as u64,
             waiting_bytes: self.waiting_bytes.load(Ordering::Relaxed) as u64,
-            running: slots.iter().map(|slot| slot.busy.load(Ordering::Relaxed) as u64).sum(),
+            running: slots.iter().map(|slot| (slot.busy.load(Ordering::Relaxed) % CONDEMNED) as u64).sum(),
             ended: ended + self.ended_before.load(Ordering::Relaxed),
             died: self.died.load(Ordering::Relaxed),
             wake_ups: self.wake_ups.load(Ordering::Relaxed),
@@ -614,13 +630,17 @@ impl Worker {
         if busy >= zone.limits.tasks_per_worker_max {
             return Next::Nothing;
         }
-        // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack itself.
+        // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack
+        // itself.
         if zone.waiting.load(Ordering::Relaxed) == 0 {
             let leave = busy == 0 && zone.is_closing();
             return if leave && lock_and_see(zone).is_empty() { Next::Leave } else { Next::Nothing };
         }
         // Held until the task is in it: withdraw and slot_gone look for it here.
         let mut running = lock(&self.slot.running);
+        if self.running_count() != busy {
+            return Next::Nothing;
+        }
         let token = running.iter().position(Option::is_none).unwrap_or(running.len());
         let (task, serial, more) = {
             let mut inner = lock(&zone.inner);
@@ -632,7 +652,11 @@ impl Worker {
             let serial = inner.serial;
             // SAFETY: the zone's lock is held.
             unsafe { task.place(|place| place.stage = Stage::Running { slot: self.slot.number, serial }) };
-            (task, serial, !inner.sleepers.is_empty() && (!inner.queue.is_empty() || !zone.injector.is_empty()))
+            (
+                task,
+                serial,
+                !inner.sleepers.is_empty() && (!inner.queue.is_empty() || !zone.injector.is_empty()),
+            )
         };
         match running.get_mut(token) {
             Some(free) => *free = Some(Running { task, serial }),
@@ -673,12 +697,14 @@ impl Worker {
     /// when there is no such task.
     #[inline]
     pub fn complete(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
-        let Some(Running { task, .. }) = lock(&self.slot.running).get_mut(token as usize).and_then(Option::take)
+        let Some(Running { task, .. }) =
+            lock(&self.slot.running).get_mut(token as usize).and_then(Option::take)
         else {
             return false;
         };
         self.slot.busy.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: this worker held it as running; taking it out of `running` makes this the only place to end it.
+        // SAFETY: this worker held it as running; taking it out of `running` makes this the only place to end
+        // it.
         unsafe { task.body(fill) };
         // Relaxed: a count.
         self.slot.ended.fetch_add(1, Ordering::Relaxed);
@@ -699,8 +725,8 @@ impl Worker {
         self.slot.busy.load(Ordering::Relaxed)
     }
 
-    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is registered
-    /// as searching or asleep.
+    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is
+    /// registered as searching or asleep.
     #[inline]
     #[must_use]
     pub fn has_work(&self) -> bool {
@@ -738,7 +764,8 @@ impl Worker {
         }
     }
 
-    /// This worker has something else to do before it takes a task: if one waits, another worker may be woken.
+    /// This worker has something else to do before it takes a task: if one waits, another worker may be
+    /// woken.
     pub fn pass_on(&self) {
         // Relaxed: a hint; what comes later finds the sleeper itself.
         if self.zone.waiting.load(Ordering::Relaxed) > 0 {
@@ -782,11 +809,11 @@ impl Worker {
         zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
         model_fence();
         // SeqCst: the second look comes after the registration, the submitter's look after its push.
-        if !zone.has_waiting(&inner) && !(zone.is_closing() && busy == 0) {
-            return true;
+        let found = zone.has_waiting(&inner) || (zone.is_closing() && busy == 0);
+        if found {
+            zone.unregister(&mut inner, &self.slot);
         }
-        zone.unregister(&mut inner, &self.slot);
-        false
+        !found
     }
 
     /// Unregister after sleep, whatever ended it.

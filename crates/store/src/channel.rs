@@ -1,8 +1,9 @@
 //! A bounded queue of messages between any number of threads.
 //!
-//! A message is handed to one taker: a taker that waits gets a message set aside under its ticket and fetches it.
-//! If its thread ends before that, the message goes back to the front. A message that waits for room belongs to its
-//! sender until there is room, and ends with it. After `close` what is queued can still be taken.
+//! A message is handed to one taker: a taker that waits gets a message set aside under its ticket and fetches
+//! it. If its thread ends before that, the message goes back to the front. A message that waits for room
+//! belongs to its sender until there is room, and ends with it. After `close` what is queued can still be
+//! taken.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,8 @@
 //! Who computes a missing value: one call per key across all threads; the others wait.
 //!
-//! The leader ends well (all waiters look again) or fails, gives up or dies (the first waiter leads). A waiter that
-//! gives up or dies is forgotten. Nothing here knows values: whoever leads looks once more before it computes.
+//! The leader ends well (all waiters look again) or fails, gives up or dies (the first waiter leads). A
+//! waiter that gives up or dies is forgotten. Nothing here knows values: whoever leads looks once more before
+//! it computes.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,9 @@
 //! A gate: so many permits, given in the order they were asked for.
 //!
-//! A lock is a gate of one permit; a read-write lock one whose readers take a single permit and whose writers take
-//! all of them; a semaphore is the gate itself. Whoever asks while others wait stands behind them, so no writer
-//! starves behind readers, nor the other way round. A thread that ends gives back what it held, and whoever gets a
-//! permit next is told.
+//! A lock is a gate of one permit; a read-write lock one whose readers take a single permit and whose writers
+//! take all of them; a semaphore is the gate itself. Whoever asks while others wait stands behind them, so no
+//! writer starves behind readers, nor the other way round. A thread that ends gives back what it held, and
+//! whoever gets a permit next is told.
 
 use std::collections::VecDeque;
 
@@ -72,8 +72,8 @@ impl Gate {
         Enter::Busy
     }
 
-    /// Take `amount` permits, now or when it is this call's turn. `blocks`: the thread will do nothing else until
-    /// then, so waiting for itself is refused.
+    /// Take `amount` permits, now or when it is this call's turn. `blocks`: the thread will do nothing else
+    /// until then, so waiting for itself is refused.
     pub fn enter(&self, call: Call, amount: u32, blocks: bool) -> Enter {
         let mut state = self.state.lock();
         if state.queue.is_empty() && state.free >= amount {
@@ -91,7 +91,8 @@ impl Gate {
     pub fn leave(&self, owner: u32, ticket: u32) -> bool {
         let mut state = self.state.lock();
         // The last one taken is the first given back, nearly always.
-        let Some(index) = state.held.iter().rposition(|held| held.owner == owner && held.ticket == ticket) else {
+        let Some(index) = state.held.iter().rposition(|held| held.owner == owner && held.ticket == ticket)
+        else {
             return false;
         };
         state.free += state.held.swap_remove(index).amount;
@@ -156,11 +157,18 @@ impl State {
         }
     }
 
-    /// Whether what other threads hold would suffice, were it given back: if not, the rest is the caller's own.
+    /// Whether what other threads hold would suffice, were it given back: if not, the rest is the caller's
+    /// own.
     fn would_wait_for_itself(&self, owner: u32, amount: u32, permits: u32) -> bool {
         let own: u32 = self.held.iter().filter(|held| held.owner == owner).map(|held| held.amount).sum();
         // Those who wait in front need all that the thread holds, or the caller itself does.
-        own > 0 && self.queue.iter().map(|(_, wanted)| *wanted).chain([amount]).any(|wanted| wanted > permits - own)
+        own > 0
+            && self
+                .queue
+                .iter()
+                .map(|(_, wanted)| *wanted)
+                .chain([amount])
+                .any(|wanted| wanted > permits - own)
     }
 }
 
@@ -197,7 +205,9 @@ mod tests {
         let call = |owner, ticket| Call { owner, ticket, notify: log.clone() };
         for (index, step) in steps.iter().enumerate() {
             match *step {
-                Do::Try(owner, ticket, n, wanted) => assert_eq!(gate.try_enter(owner, ticket, n), wanted, "{index}"),
+                Do::Try(owner, ticket, n, wanted) => {
+                    assert_eq!(gate.try_enter(owner, ticket, n), wanted, "{index}")
+                }
                 Do::Enter(owner, ticket, n, wanted) => {
                     assert_eq!(gate.enter(call(owner, ticket), n, false), wanted, "{index}");
                 }
@@ -205,7 +215,9 @@ mod tests {
                     assert_eq!(gate.enter(call(owner, ticket), n, true), wanted, "{index}");
                 }
                 Do::Leave(owner, ticket, wanted) => assert_eq!(gate.leave(owner, ticket), wanted, "{index}"),
-                Do::Cancel(owner, ticket, wanted) => assert_eq!(gate.cancel(owner, ticket), wanted, "{index}"),
+                Do::Cancel(owner, ticket, wanted) => {
+                    assert_eq!(gate.cancel(owner, ticket), wanted, "{index}")
+                }
                 Do::Gone(owner) => gate.owner_gone(owner),
             }
         }

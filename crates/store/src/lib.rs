@@ -1,8 +1,8 @@
 //! The process-wide maps and locks that every thread reaches synchronously.
 //!
-//! A [`Store`] maps byte strings to byte strings; what they mean is the transport's business. A [`Gate`] is what
-//! locks, read-write locks and semaphores are; a [`Channel`] is a bounded queue of byte strings. Nobody here
-//! knows of JavaScript: a thread is an owner number, and it is told things through [`Notify`].
+//! A [`Store`] maps byte strings to byte strings; what they mean is the transport's business. A [`Gate`] is
+//! what locks, read-write locks and semaphores are; a [`Channel`] is a bounded queue of byte strings. Nobody
+//! here knows of JavaScript: a thread is an owner number, and it is told things through [`Notify`].
 
 mod channel;
 mod compute;

@@ -1,7 +1,7 @@
 //! How a waiting thread is told: a ticket and a fact, through its mailbox or out of its blocking wait.
 //!
-//! A ticket is a number that the waiter chose and that no other wait of its thread has. Telling never runs foreign
-//! code and never waits; whoever tells may hold a lock of this crate.
+//! A ticket is a number that the waiter chose and that no other wait of its thread has. Telling never runs
+//! foreign code and never waits; whoever tells may hold a lock of this crate.
 
 use std::{
     sync::{

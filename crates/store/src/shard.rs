@@ -1,7 +1,8 @@
 //! One part of a store's map, under one lock: entries, their deadlines, and what is dropped for room.
 //!
-//! Bounded parts keep what is hot by quick_cache's policy (CLOCK-Pro with the small and ghost queues of S3-FIFO);
-//! unbounded ones are a plain hash map. Deadlines lie in a heap that is never larger than twice the entries.
+//! Bounded parts keep what is hot by quick_cache's policy (CLOCK-Pro with the small and ghost queues of
+//! S3-FIFO); unbounded ones are a plain hash map. Deadlines lie in a heap that is never larger than twice the
+//! entries.
 
 use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
 
@@ -176,7 +177,8 @@ impl Shard {
                 None => map.insert(key.into(), entry),
             },
             Entries::Bounded { cache, .. } => {
-                // What is replaced comes out like what is dropped; it is the one with this key and an older version.
+                // What is replaced comes out like what is dropped; it is the one with this key and an older
+                // version.
                 let mut gone = cache.insert_with_lifecycle(key.into(), entry);
                 self.bytes -= gone.iter().map(|(key, entry)| bytes_of(key, entry)).sum::<u64>();
                 let old = gone.iter().position(|(other, entry)| **other == *key && entry.version != version);

@@ -1,8 +1,8 @@
 //! A store: shards of a map, version words, watchers and computations.
 //!
-//! Every operation on one key happens under the lock of its shard, at one moment, so a store is linearizable key by
-//! key; `clear` and `close` hold all locks. Only `keys` and `len` look at one shard after the other. Nothing is
-//! told and nothing is freed while a lock is held.
+//! Every operation on one key happens under the lock of its shard, at one moment, so a store is linearizable
+//! key by key; `clear` and `close` hold all locks. Only `keys` and `len` look at one shard after the other.
+//! Nothing is told and nothing is freed while a lock is held.
 
 use std::{
     any::Any,
@@ -206,8 +206,8 @@ impl Store {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Give the current entry of `key` to `read`, under the shard's lock, with the key's word and the milliseconds
-    /// it has left (0: it does not end).
+    /// Give the current entry of `key` to `read`, under the shard's lock, with the key's word and the
+    /// milliseconds it has left (0: it does not end).
     #[inline]
     pub fn read<R>(&self, key: &[u8], read: impl FnOnce(&Entry, usize, u32, u64) -> R) -> Option<R> {
         let (part, index) = self.place(key);

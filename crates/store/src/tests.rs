@@ -1,4 +1,6 @@
-//! Stores against plain oracles, one thread and several; small enough for Miri.
+//! Stores against plain oracles, one thread and several.
+//!
+//! Small enough for Miri, which runs fewer steps of each.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -102,7 +104,11 @@ fn check_against_map(limits: Limits, seed: u64) {
                 model.clear();
             }
             _ => {
-                assert_eq!(get(&store, &key), model.get(&key).map(|(bytes, _)| bytes.clone()), "seed {seed} step {step}");
+                assert_eq!(
+                    get(&store, &key),
+                    model.get(&key).map(|(bytes, _)| bytes.clone()),
+                    "seed {seed} step {step}"
+                );
                 assert_eq!(store.has(&key), model.contains_key(&key));
             }
         }
@@ -114,7 +120,10 @@ fn check_against_map(limits: Limits, seed: u64) {
     let mut keys = Vec::new();
     (0..store.parts()).for_each(|part| store.keys(part, |key| keys.push(key.to_vec())));
     keys.sort();
-    assert_eq!(keys, model.into_keys().collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    assert_eq!(
+        keys,
+        model.into_keys().collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -127,7 +136,8 @@ fn a_store_is_a_map_with_deadlines() {
     }
 }
 
-/// Fill a bounded store at random: it never holds more than its limits, and its accounting is that of its entries.
+/// Fill a bounded store at random: it never holds more than its limits, and its accounting is that of its
+/// entries.
 fn check_bounds(limits: Limits) {
     let store = Store::new(limits, now);
     let mut random = Random(77);
@@ -143,9 +153,15 @@ fn check_bounds(limits: Limits) {
             store.remove(&key, Expected::Any).unwrap();
         }
         let stats = store.stats();
-        assert!(stats.entries <= limits.entries_max && stats.bytes <= limits.bytes_max, "{limits:?} {stats:?} {step}");
+        assert!(
+            stats.entries <= limits.entries_max && stats.bytes <= limits.bytes_max,
+            "{limits:?} {stats:?} {step}"
+        );
     }
-    assert!(limits.evicts == (store.stats().evictions > 0) && limits.evicts != (refused > 0), "{limits:?} {refused}");
+    assert!(
+        limits.evicts == (store.stats().evictions > 0) && limits.evicts != (refused > 0),
+        "{limits:?} {refused}"
+    );
     let mut bytes = 0;
     for part in 0..store.parts() {
         let mut keys = Vec::new();
@@ -235,7 +251,15 @@ fn changes_arrive_in_order_and_a_gap_stands_for_those_that_did_not_fit() {
     let wide = &b"\x01a\0\x34\x12"[..];
     assert_eq!(
         (seen, missed),
-        (vec![(Change::Set, &b"\0ab"[..]), (Change::Set, wide), (Change::Delete, wide), (Change::Expire, b"\0ab")], 0)
+        (
+            vec![
+                (Change::Set, &b"\0ab"[..]),
+                (Change::Set, wide),
+                (Change::Delete, wide),
+                (Change::Expire, b"\0ab")
+            ],
+            0
+        )
     );
     for _ in 0..7 {
         store.set(b"\0a", value(b"1"), Expected::Any).unwrap();
@@ -365,7 +389,8 @@ fn what_threads_see_of_a_key_is_linearizable() {
                                     What::Set(mine)
                                 }
                                 _ => {
-                                    let read = |entry: &Entry, _, _, _| (entry.version, number_of(&entry.bytes));
+                                    let read =
+                                        |entry: &Entry, _, _, _| (entry.version, number_of(&entry.bytes));
                                     let old = store.read(b"k", read);
                                     let expected = Expected::Version(old.map_or(0, |(version, _)| version));
                                     let done = store.set(b"k", value(&mine.to_le_bytes()), expected).is_ok();
@@ -417,7 +442,8 @@ fn a_thread_that_blocks_is_told() {
         let parker = Arc::clone(&parker);
         thread::spawn(move || parker.notify(2, Fact::Granted))
     };
-    let fact = std::iter::repeat_with(|| parker.wait(2, std::time::Duration::from_millis(10), true)).find_map(|fact| fact);
+    let fact = std::iter::repeat_with(|| parker.wait(2, std::time::Duration::from_millis(10), true))
+        .find_map(|fact| fact);
     told.join().unwrap();
     assert_eq!((fact, parker.forget(2)), (Some(Fact::Granted), None));
 }

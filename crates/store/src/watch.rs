@@ -1,8 +1,8 @@
 //! Watching keys: a bounded queue of changes per watcher, and a count of those that did not fit.
 //!
-//! Changes of one key are queued under the lock of its shard, so they arrive in the order they happened. A queue
-//! that is full takes nothing more until its reader has emptied it; what was missed then is one gap behind the
-//! rest. The reader is told once per emptying.
+//! Changes of one key are queued under the lock of its shard, so they arrive in the order they happened. A
+//! queue that is full takes nothing more until its reader has emptied it; what was missed then is one gap
+//! behind the rest. The reader is told once per emptying.
 
 use std::{
     collections::VecDeque,
@@ -94,7 +94,8 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Take what has happened and how many changes are missing behind it. The next change tells the reader again.
+    /// Take what has happened and how many changes are missing behind it. The next change tells the reader
+    /// again.
     pub fn take(&self) -> (VecDeque<Event>, u64) {
         let mut queue = self.queue.lock();
         queue.told = false;

@@ -1,8 +1,9 @@
 //! Version words: how a thread sees, without a lock or a call, that nobody wrote a key.
 //!
-//! Keys share words by their hash. A writer changes its entry and then adds one to the word, both under the lock of
-//! the entry's shard; a reader takes word and value under that lock. So as long as the word that came with a value
-//! stands, no write to the key has ended since. A word returns to an old value only after 2^32 writes.
+//! Keys share words by their hash. A writer changes its entry and then adds one to the word, both under the
+//! lock of the entry's shard; a reader takes word and value under that lock. So as long as the word that came
+//! with a value stands, no write to the key has ended since. A word returns to an old value only after 2^32
+//! writes.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -52,47 +53,10 @@ impl Words {
         }
     }
 
-    /// Where the words lie, for readers that are not Rust: `WORDS` aligned 32-bit words, to be read atomically.
+    /// Where the words lie, for readers that are not Rust: `WORDS` aligned 32-bit words, to be read
+    /// atomically.
     #[must_use]
     pub fn address(&self) -> *const u8 {
         self.0.as_ptr().cast()
-    }
-}
-
-#[cfg(all(test, loom))]
-mod models {
-    use super::*;
-    use loom::sync::{Arc, Mutex};
-
-    /// Whatever happens in between: a value read together with its word is current as long as the word stands.
-    #[test]
-    fn a_word_that_stands_vouches_for_its_value() {
-        loom::model(|| {
-            let words = Arc::new(Words::default());
-            let entry = Arc::new(Mutex::new(0_u32));
-            let ended = Arc::new(AtomicU32::new(0));
-            let writer = {
-                let (words, entry, ended) = (words.clone(), entry.clone(), ended.clone());
-                loom::thread::spawn(move || {
-                    for value in 1..3 {
-                        let mut entry = entry.lock().unwrap();
-                        *entry = value;
-                        words.touch(0);
-                        drop(entry);
-                        ended.store(value, Ordering::SeqCst);
-                    }
-                })
-            };
-            let (value, word) = {
-                let entry = entry.lock().unwrap();
-                (*entry, words.load(0))
-            };
-            // A write that ended before the look must be seen by it.
-            let ended_before = ended.load(Ordering::SeqCst);
-            if words.load(0) == word {
-                assert!(value >= ended_before, "value {value} vouched for after write {ended_before} had ended");
-            }
-            writer.join().unwrap();
-        });
     }
 }

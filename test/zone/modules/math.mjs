@@ -1,4 +1,7 @@
-/** Exports of every kind for the tests that call modules by name. */
+/**
+ * Exports of every kind, for the tests that call modules by name: functions, a default, a promise,
+ * no function, and one that submits to its own zone.
+ */
 
 /** @param {number} a @param {number} b */
 export function add(a, b) {
@@ -29,6 +32,8 @@ export const five = 5
 export async function treeSum(id, skein, depth) {
   if (depth === 0) return 1
   const { zone } = await import(skein)
-  const halves = await Promise.all([0, 1].map(() => zone.get(id).execute(import.meta.url, 'treeSum', [id, skein, depth - 1])))
+  const halves = await Promise.all(
+    [0, 1].map(() => zone.get(id).execute(import.meta.url, 'treeSum', [id, skein, depth - 1])),
+  )
   return halves[0].value + halves[1].value
 }

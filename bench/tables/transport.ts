@@ -1,0 +1,239 @@
+/**
+ * Table `transport`: what it costs to turn values into bytes and back, beside everything that needs no
+ * schema.
+ *
+ * Ratios are against JSON of the same Node in the same round: JSON.stringify became twice as fast twice, so a
+ * figure without its Node says nothing.
+ */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { DIST_FOLDER } from '../harness/place.ts'
+import { Samples } from '../harness/rounds.ts'
+import type { Context, Row, Table } from '../harness/table.ts'
+import { JSON_NAME } from './transport/codecs.ts'
+import type { Extras, ExtrasOrder } from './transport/extras.ts'
+import type { Direction, MeasureOrder, Measured } from './transport/measure.ts'
+import { REAL_PAYLOADS, SEED_PAYLOADS, type Built, type Payload } from './transport/payloads.ts'
+import { verdicts } from './transport/verdicts.ts'
+
+const PAYLOADS = [...SEED_PAYLOADS, ...REAL_PAYLOADS]
+
+async function run(context: Context): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const built of context.text('built').split(',') as Built[]) {
+    rows.push(...(await fresh(context, built)), ...(await mixed(context, built)))
+  }
+  rows.push(...extraRows(await inProcess<ExtrasOrder, Extras>('extras', pace(context))))
+  return rows
+}
+
+/** Each payload in a process of its own. */
+async function fresh(context: Context, built: Built): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const { label } of wanted(context)) {
+    context.say(`transport, fresh, ${built}: ${label}`)
+    const order = { ...pace(context), labels: [label], built, isMixed: false }
+    rows.push(...payloadRows(await inProcess<MeasureOrder, Measured>('measure', order), built, 'fresh'))
+  }
+  return rows
+}
+
+/** All payloads in one process, after all of them have passed. */
+async function mixed(context: Context, built: Built): Promise<Row[]> {
+  context.say(`transport, mixed, ${built}`)
+  const order = {
+    ...pace(context),
+    labels: wanted(context).map(({ label }) => label),
+    built,
+    isMixed: true,
+  }
+  return payloadRows(await inProcess<MeasureOrder, Measured>('measure', order), built, 'mixed')
+}
+
+function wanted(context: Context): readonly Payload[] {
+  const word = context.text('payloads')
+  return word === 'all' ? PAYLOADS : PAYLOADS.filter(({ label }) => label.includes(word))
+}
+
+function pace(context: Context): ExtrasOrder {
+  return {
+    rounds: context.number('rounds'),
+    sliceMs: context.number('slice-ms'),
+  }
+}
+
+async function inProcess<Order, Answer>(script: string, order: Order): Promise<Answer> {
+  const path = `${DIST_FOLDER}/tables/transport/${script}.js`
+  const { stdout } = await promisify(execFile)(process.execPath, [path, JSON.stringify(order)], {
+    maxBuffer: 1 << 28,
+  })
+  return JSON.parse(stdout) as Answer
+}
+
+function payloadRows(measured: Measured, built: Built, process: 'fresh' | 'mixed'): Row[] {
+  return Object.entries(measured).flatMap(([label, contenders]) => {
+    const payload = PAYLOADS.find((each) => each.label === label)!
+    const samples = new Samples()
+    for (const [contender, figures] of Object.entries(contenders)) {
+      for (const direction of ['encode', 'decode'] as const)
+        addAll(samples, contender, direction, figures[direction])
+      addAll(samples, contender, 'both', figures.both ?? sums(figures.encode!, figures.decode!))
+    }
+    const isSeed = built === 'assigned' && process === 'fresh' && payload.seedRow !== undefined
+    return [
+      ...directionRows(
+        samples,
+        { label, direction: 'encode', condition: `${process}, ${built}` },
+        isSeed ? `napa/transport/${payload.seedRow}/` : undefined,
+      ),
+      ...directionRows(
+        samples,
+        { label, direction: 'decode', condition: `${process}, ${built}` },
+        isSeed ? `napa/transport/${payload.seedRow}/` : undefined,
+      ),
+      ...directionRows(samples, { label, direction: 'both', condition: `${process}, ${built}` }, undefined),
+      ...(isSeed ? sizeRows(label, contenders, payload.seedRow!) : []),
+    ]
+  })
+}
+
+interface Line {
+  readonly label: string
+  readonly direction: Direction
+  readonly condition: string
+}
+
+const SECTIONS: Readonly<Record<Direction, string>> = {
+  encode: 'encode',
+  decode: 'decode',
+  both: 'round trip',
+}
+const SEED_COLUMNS: Readonly<Record<string, readonly [json: string, skein: string]>> = {
+  encode: ['stringify', 'marshall'],
+  decode: ['parse', 'unmarshall'],
+}
+
+function directionRows(samples: Samples, line: Line, seed: string | undefined): Row[] {
+  const columns = seed === undefined ? undefined : SEED_COLUMNS[line.direction]
+  const seeds =
+    columns === undefined ? undefined : { [JSON_NAME]: seed + columns[0], skein: seed + columns[1] }
+  const rows = samples.rows({
+    figure: line.direction,
+    section: SECTIONS[line.direction],
+    row: line.label,
+    condition: line.condition,
+    threads: 0,
+    unit: 'µs',
+    better: 'lower',
+    against: JSON_NAME,
+    ...(seeds === undefined ? {} : { seeds }),
+  })
+  const own = rows.find((row) => row.contender === 'skein')
+  if (columns === undefined || own?.ratio === undefined) return rows
+  const { median, low, high } = own.ratio
+  const section = `${SECTIONS[line.direction]}, against JSON`
+  return [
+    ...rows,
+    {
+      ...own,
+      section,
+      unit: '×',
+      median,
+      low,
+      high,
+      seed: `${seed}${columns[1]}-ratio`,
+    },
+  ]
+}
+
+function addAll(
+  samples: Samples,
+  contender: string,
+  figure: string,
+  ns: readonly number[] | undefined,
+): void {
+  // A thousand of them in milliseconds, as the seed counts, is the same number.
+  for (const each of ns ?? []) samples.add(contender, { [figure]: each / 1000 })
+}
+
+function sums(encode: readonly number[], decode: readonly number[]): number[] {
+  return encode.map((ns, round) => ns + decode[round]!)
+}
+
+function sizeRows(label: string, contenders: Measured[string], seedRow: string): Row[] {
+  return Object.entries(contenders).flatMap(([contender, { bytes }]) => {
+    if (bytes === undefined) return []
+    const [median] = bytes as [number]
+    const seed = contender === 'skein' ? { seed: `napa/transport/${seedRow}/bytes` } : {}
+    const fixed = {
+      section: 'size',
+      row: label,
+      contender,
+      condition: 'first object',
+      threads: 0,
+      unit: 'bytes',
+      better: 'lower',
+    } as const
+    return [{ ...fixed, median, low: median, high: median, samples: 1, ...seed }]
+  })
+}
+
+function extraRows(extras: Extras): Row[] {
+  return Object.entries(extras).flatMap(([row, contenders]) => {
+    const samples = new Samples()
+    for (const [contender, ns] of Object.entries(contenders))
+      for (const each of ns) samples.add(contender, { ns: each })
+    return samples.rows({
+      figure: 'ns',
+      section: 'small frames and classes',
+      row,
+      condition: 'one process',
+      threads: 0,
+      unit: 'ns',
+      better: 'lower',
+      against: JSON_NAME,
+    })
+  })
+}
+
+const table: Table = {
+  name: 'transport',
+  title: 'Values into bytes and back',
+  definitions: {
+    encode:
+      'µs of CPU per object over 64 different objects. `fresh`: the payload alone in a process; ' +
+      '`mixed`: after ' +
+      'all payloads, built in both ways, have passed through. `assigned`: built by object[key] = value; ' +
+      '`parsed`: by JSON.parse. skein writes into memory it was given, as a zone does; ' +
+      '`skein, self-contained` is marshall, with bytes of its own.',
+    decode: 'µs of CPU per object, the same objects.',
+    'round trip': 'Both directions added, µs; structuredClone only has this one.',
+    size: 'Bytes (JSON: characters) of the first object.',
+    'small frames and classes':
+      "Frames of the size of a task's arguments; objects of a registered class beside the same as plain " +
+      'objects, and the plain ones again when a thousand classes are registered: what it costs to look for ' +
+      'classes.',
+  },
+  parameters: {
+    payloads: {
+      value: 'all',
+      quick: '1 level - 10',
+      doc: 'a word of the labels wanted, or all',
+    },
+    built: {
+      value: 'assigned,parsed',
+      quick: 'assigned',
+      doc: 'how objects are built, by comma',
+    },
+    rounds: {
+      value: 9,
+      quick: 3,
+      doc: 'rounds in which all contenders take their turn',
+    },
+    'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
+  },
+  run,
+  verdicts,
+}
+
+export default table

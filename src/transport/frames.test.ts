@@ -1,0 +1,121 @@
+/**
+ * Frames that lie on somebody's disk: each was written once by some release and must be read by all later
+ * ones.
+ *
+ * frames/v1.json holds them in base64 by name. A new kind of value gets a new name below and is added by
+ * running this test with SKEIN_KEEP_FRAMES=1; what is there is never written again. frames/harm.json holds
+ * bytes that once did harm.
+ */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { register } from './classes.ts'
+import { marshall, unmarshall } from './frame.ts'
+import { readHostile } from './hostile.test.helper.ts'
+import { assertSame } from './same.test.helper.ts'
+
+const KEPT = new URL('../../src/transport/frames/v1.json', import.meta.url)
+const HARM = new URL('../../src/transport/frames/harm.json', import.meta.url)
+
+class Point {
+  x: number
+  y: number
+  constructor(x: number, y: number) {
+    this.x = x
+    this.y = y
+  }
+}
+register(Point, { cid: 'frames.Point', version: 7 })
+class Hooked {
+  text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+register(Hooked, { cid: 'frames.Hooked', save: ({ text }) => text, load: (text: string) => new Hooked(text) })
+
+const withStack = <Thrown extends Error>(error: Thrown, extra: object = {}) =>
+  Object.assign(
+    Object.defineProperty(error, 'stack', { value: `${error.name}: kept`, writable: true }),
+    extra,
+  )
+
+const buffer = Uint8Array.from({ length: 32 }, (_, index) => index * 7).buffer
+const shared = { shared: true }
+const cyclic: Record<string, unknown> = { name: 'cycle', shared }
+cyclic.list = [cyclic, shared, new Map<unknown, unknown>([[cyclic, new Set([cyclic])]])]
+const bare = Object.assign(Object.create(null) as object, { a: 1 })
+const sparse: unknown[] = [1, , 3]
+sparse[5_000_000] = 'far'
+
+const values: Readonly<Record<string, unknown>> = {
+  integers: [0, 1, 127, 128, -1, 32_767, -32_768, 32_768, 2_147_483_647, -2_147_483_648],
+  numbers: [-0, 0.5, NaN, Infinity, -Infinity, 5e-324, 1.7976931348623157e308, 2 ** 31, -(2 ** 53)],
+  constants: [undefined, null, true, false],
+  bigints: [0n, 1n, -1n, 255n, -256n, 2n ** 200n, -(3n ** 150n)],
+  texts: ['', 'a', 'x'.repeat(63), 'y'.repeat(64), 'é ÿ', 'Ж Ā', '日本語', '😀', '\ud800', '\0'],
+  longTexts: ['l'.repeat(32_769), 'ж'.repeat(200), 'end'],
+  object: { a: 1, b: 'two', c: { a: 3, b: 'four', c: null }, 'key with spaces': [], ключ: true, 10: 'ten' },
+  objects: Array.from({ length: 5 }, (_, id) => ({ id, name: `name ${id}`, inner: { id } })),
+  manyKeys: Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`key${index}`, index])),
+  protoKey: JSON.parse('{"__proto__": {"a": 1}, "b": 2}') as unknown,
+  nullPrototype: bare,
+  holes: [, 1, , , 'x', ,],
+  sparse,
+  fractions: [0.1, 0.2, 0.3, -1.5, 1e100],
+  longArray: Array.from({ length: 1000 }, (_, index) => index * 3),
+  dates: [new Date(0), new Date(1_763_694_000_123), new Date(NaN)],
+  patterns: [/a+/giu, /\//, Object.assign(/x/g, { lastIndex: 3 })],
+  map: new Map<unknown, unknown>([
+    ['a', 1],
+    [{ key: 1 }, new Map([[2, 'b']])],
+  ]),
+  set: new Set<unknown>([1, 'a', { b: 1 }]),
+  buffers: {
+    buffer,
+    bytes: new Uint8Array(buffer, 4, 8),
+    doubles: new Float64Array(buffer, 8, 2),
+    view: new DataView(buffer, 1, 3),
+  },
+  views: [
+    new Int8Array([-1]),
+    new Uint8ClampedArray([255]),
+    new Int16Array([-2]),
+    new Uint16Array([65_535]),
+    new Int32Array([-3]),
+    new Uint32Array([7]),
+    new Float32Array([0.5]),
+    new BigInt64Array([-5n]),
+    new BigUint64Array([5n]),
+  ],
+  nodeBuffer: [Buffer.from('pooled'), Buffer.alloc(4, 9)],
+  url: new URL('https://example.org/a?b=c#d'),
+  boxed: [Object(1), Object('s'), Object(true), Object(2n)],
+  graph: cyclic,
+  error: withStack(new Error('plain')),
+  errors: withStack(new AggregateError([withStack(new TypeError('first')), 'second'], 'all'), {
+    code: 'E_ALL',
+    details: { a: [1] },
+  }),
+  cause: withStack(new RangeError('outer', { cause: { why: 'inner' } })),
+  classes: [new Point(1, 2), new Point(0.5, -0), new Hooked('saved'), { point: new Point(3, 4) }],
+}
+
+const kept = JSON.parse(readFileSync(KEPT, 'utf8')) as Record<string, string>
+if (process.env.SKEIN_KEEP_FRAMES === '1') {
+  for (const [name, value] of Object.entries(values))
+    kept[name] ??= Buffer.from(marshall(value)).toString('base64')
+  writeFileSync(KEPT, `${JSON.stringify(kept, undefined, 1)}\n`)
+}
+
+test('every frame ever kept is read as the value it was written from', () => {
+  assert.deepEqual(Object.keys(kept).sort(), Object.keys(values).sort())
+  for (const [name, frame] of Object.entries(kept)) {
+    assertSame(unmarshall(Buffer.from(frame, 'base64')), values[name])
+  }
+})
+
+test('bytes that once did harm do none', () => {
+  for (const frame of JSON.parse(readFileSync(HARM, 'utf8')) as string[])
+    readHostile(Buffer.from(frame, 'hex'))
+})

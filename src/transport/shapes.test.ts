@@ -1,0 +1,136 @@
+/**
+ * Shapes: when they get numbers and code, and that those which come once leave nothing behind.
+ *
+ * Also the whole of the codec where code must not be generated.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS } from './format.ts'
+import { marshall, unmarshall } from './frame.ts'
+import { LocalTables, setProcessTables, TABLE_SHAPES } from './process.ts'
+import { ShapeTable } from './shapes.ts'
+
+const HEADER = 6
+const tagOf = (value: unknown) => marshall(value, { mode: 'process' })[HEADER]
+
+test('a shape is numbered only after it has been used several times', () => {
+  const value = () => ({ onlyHere: 1, andHere: 2 })
+  for (let use = 1; use < 8; use++) assert.equal(tagOf(value()), TAG_OBJECT_KEYS)
+  assert.equal(tagOf(value()), TAG_OBJECT16)
+  for (let use = 0; use < 50; use++) assert.equal(tagOf(value()), TAG_OBJECT16)
+  assert.equal(marshall(value())[HEADER], TAG_OBJECT_KEYS, 'never in a self-contained frame')
+})
+
+test('keys stand in a frame once', () => {
+  const list = Array.from({ length: 5 }, (_, rare) => ({
+    rare,
+    keyOfThisTestAlone: rare,
+  }))
+  const frame = Buffer.from(marshall(list))
+  assert.equal(frame.indexOf('keyOfThisTestAlone'), frame.lastIndexOf('keyOfThisTestAlone'))
+  assert.ok(frame.includes(TAG_OBJECT_AGAIN))
+  assert.deepEqual(unmarshall(frame), list)
+})
+
+test('a full process-wide table means keys in the frame, and nothing else', () => {
+  const tables = new LocalTables(0)
+  setProcessTables(tables)
+  try {
+    for (let use = 0; use < 100; use++) {
+      const frame = marshall({ full: use, table: 'x' }, { mode: 'process' })
+      assert.equal(frame[HEADER], TAG_OBJECT_KEYS)
+      assert.deepEqual(unmarshall(frame), { full: use, table: 'x' })
+    }
+  } finally {
+    setProcessTables(new LocalTables())
+  }
+})
+
+test('shapes that come once leave neither numbers nor memory', () => {
+  const tables = new LocalTables()
+  setProcessTables(tables)
+  const churn = (from: number, to: number) => {
+    for (let id = from; id < to; id++) {
+      const value = { [`a${id}`]: id, [`b${id}`]: { [`c${id}`]: 'text' } }
+      const mode = id % 2 === 0 ? 'process' : 'self-contained'
+      assert.deepEqual(unmarshall(marshall(value, { mode })), value)
+    }
+  }
+  churn(0, 20_000)
+  const before = memoryInUse()
+  churn(20_000, 200_000)
+  const grown = memoryInUse() - before
+  assert.ok(grown < 4_000_000, `grown by ${grown} bytes`)
+  assert.equal(tables.interned(TABLE_SHAPES, 1), undefined)
+})
+
+test('shapes in use beyond the budget of generated code still travel, in bounded memory', () => {
+  const shape = (id: number) => ({
+    [`w${id}`]: id,
+    text: `${id}`,
+    inner: { [`i${id % 500}`]: true },
+  })
+  const pass = () => {
+    for (let id = 0; id < 3000; id++) {
+      const value = shape(id)
+      for (let use = 0; use < 20; use++)
+        assert.deepEqual(unmarshall(marshall(value, { mode: 'process' })), value)
+    }
+  }
+  pass()
+  const before = memoryInUse()
+  pass()
+  pass()
+  const grown = memoryInUse() - before
+  assert.ok(grown < 30_000_000, `grown by ${grown} bytes`)
+})
+
+test('the table of shapes finds, keeps what is used and refuses what is too large', () => {
+  const table = new ShapeTable()
+  const kept = table.find({ kept: 1 })
+  for (let id = 0; id < 50_000; id++) {
+    table.find({ [`passing${id}`]: 1 })
+    if (id % 10 === 0) assert.equal(table.find({ kept: id }), kept)
+  }
+  assert.notEqual(table.find({ a: 1, b: 2 }), table.find({ b: 1, a: 2 }))
+  assert.equal(table.find({ ['x'.repeat(256)]: 1 }), undefined)
+  assert.equal(
+    table.find(Object.fromEntries(Array.from({ length: 257 }, (_, id) => [`k${id}`, id]))),
+    undefined,
+  )
+  assert.equal(
+    table.find(Object.create({ inherited: 1 }, { own: { value: 1, enumerable: true } }) as object),
+    undefined,
+  )
+})
+
+for (const flag of ['--disallow-code-generation-from-strings', '--jitless']) {
+  test(`everything works under ${flag}`, { timeout: 300_000 }, () => {
+    const files = ['values', 'classes'].map((name) =>
+      fileURLToPath(new URL(`./${name}.test.js`, import.meta.url)),
+    )
+    for (const file of files)
+      execFileSync(process.execPath, [flag, file], {
+        stdio: 'pipe',
+        env: { ...process.env, NODE_TEST_CONTEXT: '' },
+      })
+  })
+}
+
+/** Bytes of the heap after everything that is garbage is gone. */
+function memoryInUse(): number {
+  const collect = (globalThis as { gc?: () => void }).gc ?? exposed()
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+function exposed(): () => void {
+  // Garbage collection on demand without a flag on the command line of the whole test run.
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
+}

@@ -1,0 +1,195 @@
+/**
+ * Kills workers while several threads have tasks in flight, and counts what becomes of every promise.
+ *
+ * A program of its own, run by kills.test.mjs and, longer, by `npm run check:long`:
+ *   node test/stress/kills.mjs [kills] [seed]
+ * It prints one line of JSON. The seed decides what is submitted and how each worker dies; threads make the
+ * order of events their own, so a seed repeats the load, not the interleaving.
+ */
+import { readdirSync } from 'node:fs'
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { zone } from '../../dist/zone/index.js'
+
+const THREADS = 3
+const IN_FLIGHT = 40
+/** What a call may end with; anything else is a failure of the test. */
+const ALLOWED = new Set(['done', 'WORKER_DIED', 'TASK_TIMEOUT', 'AbortError', 'ZONE_FULL', 'E_OWN'])
+
+/** Numbers from a seed (mulberry32). @param {number} seed */
+function numbers(seed) {
+  let state = seed >>> 0
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+/** Every way in which a task kills its worker. */
+const DEATHS = [
+  () => process.exit(1),
+  () => {
+    setImmediate(() => {
+      throw new Error('uncaught')
+    })
+    return new Promise(() => {})
+  },
+  async () => {
+    void Promise.reject(new Error('unhandled'))
+    await new Promise(() => {})
+  },
+  (bytes) => {
+    const view = new Uint8Array(bytes)
+    view.fill(1)
+    process.reallyExit(2)
+  },
+]
+
+const stubborn = (own, random) => own.execute(() => new Promise(() => {}), [], { timeoutMs: 1 + random(10) })
+const echo = (own, random) => own.run((x) => x, random(1000))
+
+/** What is submitted; one in forty is stubborn and costs its worker. */
+const KINDS = [
+  ...Array(24).fill(echo),
+  ...Array(4).fill((own, random) =>
+    own.run((bytes) => bytes, new Uint8Array(random(3) === 0 ? 300_000 : random(5_000))),
+  ),
+  ...Array(3).fill((own, random) =>
+    own.run((ms) => new Promise((resolve) => setTimeout(resolve, ms)), random(3)),
+  ),
+  (own, random) => {
+    const told = function () {
+      return new Promise((resolve) => this.signal.addEventListener('abort', resolve))
+    }
+    return own.execute(told, [], { timeoutMs: 1 + random(10) })
+  },
+  stubborn,
+  ...Array(3).fill((own, random) => own.execute((x) => x, [1], { signal: AbortSignal.timeout(random(4)) })),
+  (own) =>
+    own.run(() => {
+      throw Object.assign(new Error('own'), { code: 'E_OWN' })
+    }),
+  ...Array(3).fill((own, _, tally) => own.run((cell) => Atomics.add(cell, 0, 1), tally.cell)),
+]
+
+/** One call of the load: returns how it ended. */
+async function call(own, random, tally) {
+  let settled = 0
+  const made = KINDS[random(KINDS.length)](own, random, tally)
+  tally.made++
+  const how = await made.then(
+    () => (settled++, 'done'),
+    (error) => (
+      settled++,
+      error.name === 'AbortError' || error.name === 'TimeoutError'
+        ? 'AbortError'
+        : (error.code ?? String(error))
+    ),
+  )
+  if (settled !== 1) throw new Error(`settled ${settled} times`)
+  tally.ends[how] = (tally.ends[how] ?? 0) + 1
+}
+
+async function load(id, seed, until) {
+  const own = zone.get(id)
+  const random = numbers(seed)
+  const tally = { made: 0, ends: {}, cell: new Int32Array(new SharedArrayBuffer(4)) }
+  const lane = async () => {
+    while (!until()) await call(own, random, tally)
+  }
+  await Promise.all(Array.from({ length: IN_FLIGHT }, lane))
+  return { made: tally.made, ends: tally.ends }
+}
+
+if (isMainThread) await main(Number(process.argv[2] ?? 60), Number(process.argv[3] ?? Date.now() % 1_000_000))
+else {
+  const { id, seed, stop } = workerData
+  parentPort.postMessage(await load(id, seed, () => Atomics.load(stop, 0) === 1))
+}
+
+async function main(kills, seed) {
+  const random = numbers(seed)
+  // What a process opens once and keeps is not what is looked for.
+  await round(2, random)
+  await untilEqual(threads, 0, 500)
+  const begun = { threads: threads(), fds: fds() }
+  const rss = []
+  const warmUp = Math.ceil(kills / 3)
+  let tally = { made: 0, ends: {}, terminated: 0 }
+  let died = 0
+  while (died < kills) {
+    const part = await round(Math.min(20, kills - died), random)
+    died += part.died
+    if (process.stderr.isTTY || process.env.SKEIN_LOUD) console.error(died, part.made)
+    tally = sum(tally, part)
+    globalThis.gc?.()
+    if (died >= warmUp) rss.push(Math.round(process.memoryUsage.rss() / 1024 ** 2))
+  }
+  const wrong = Object.keys(tally.ends).filter((how) => !ALLOWED.has(how))
+  const settled = Object.values(tally.ends).reduce((all, count) => all + count, 0)
+  await untilEqual(threads, begun.threads)
+  await untilEqual(fds, begun.fds)
+  const left = { threads: Math.max(0, threads() - begun.threads), fds: Math.max(0, fds() - begun.fds) }
+  console.log(
+    JSON.stringify({ seed, kills, died, made: tally.made, settled, ends: tally.ends, wrong, left, rss }),
+  )
+}
+
+/** One zone and its threads, until so many of its workers have died. */
+async function round(kills, random) {
+  const id = 'kills'
+  const own = zone.create(id, {
+    workers: 2,
+    graceMs: 5,
+    tasksMax: 5_000,
+    tasksPerWorkerMax: 1 + 7 * random(2),
+  })
+  const stop = new Int32Array(new SharedArrayBuffer(4))
+  const threads = Array.from({ length: THREADS }, () => {
+    const worker = new Worker(new URL(import.meta.url), { workerData: { id, seed: random(2 ** 31), stop } })
+    const end = new Promise((resolve, reject) => {
+      worker
+        .once('message', resolve)
+        .once('error', reject)
+        .once('exit', () => resolve(undefined))
+    })
+    return { worker, end }
+  })
+  const mine = load(id, random(2 ** 31), () => Atomics.load(stop, 0) === 1)
+  let died = 0
+  while (died < kills) {
+    const death = DEATHS[random(DEATHS.length)]
+    await own.run(death, new ArrayBuffer(random(400_000))).catch((error) => {
+      if (error.code === 'WORKER_DIED') died++
+    })
+  }
+  // One of the submitting threads is ended in the midst of it: its promises end with it, nobody else's do.
+  await threads[0].worker.terminate()
+  Atomics.store(stop, 0, 1)
+  const tallies = [await mine, ...(await Promise.all(threads.slice(1).map(({ end }) => end)))]
+  await Promise.all(threads.map(({ worker }) => worker.terminate()))
+  await own.close()
+  return { died, ...tallies.reduce(sum) }
+}
+
+function sum(one, other) {
+  const ends = { ...one.ends }
+  for (const [how, count] of Object.entries(other.ends)) ends[how] = (ends[how] ?? 0) + count
+  return { made: one.made + other.made, ends }
+}
+
+function threads() {
+  return readdirSync('/proc/self/task').length
+}
+
+function fds() {
+  return readdirSync('/proc/self/fd').length
+}
+
+/** Node ends threads a moment after it says so. */
+async function untilEqual(count, expected, waitMs = 5_000) {
+  const deadline = performance.now() + waitMs
+  while (count() > expected && performance.now() < deadline)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+}
