@@ -130,7 +130,7 @@ export class Store<Value = unknown> {
    */
   has(key: string): boolean {
     const stage = this.#stage
-    if (stage.busy) return stage.aside(() => this.has(key))
+    if (stage.busy) return stage.aside(this.has, this, [key])
     this.#putKey(key, 0)
     native.storeHas()
     const status = stage.words[0]
@@ -338,7 +338,7 @@ export class Store<Value = unknown> {
 
   #find(key: string): unknown {
     const stage = this.#stage
-    if (stage.busy) return stage.aside(() => this.#find(key))
+    if (stage.busy) return stage.aside(this.#find, this, [key])
     this.#putKey(key, 0)
     native.storeGet()
     const status = stage.words[0]
@@ -350,7 +350,7 @@ export class Store<Value = unknown> {
 
   #look(key: string, view: View | undefined): unknown {
     const stage = this.#stage
-    if (stage.busy) return stage.aside(() => this.#look(key, view))
+    if (stage.busy) return stage.aside(this.#look, this, [key, view])
     this.#versions ??= wordsOf(this.#handle)
     const now = performance.now()
     this.#putKey(key, 0)
@@ -410,7 +410,7 @@ export class Store<Value = unknown> {
 
   #findVersion(key: string): [number, number, unknown] {
     const stage = this.#stage
-    if (stage.busy) return stage.aside(() => this.#findVersion(key))
+    if (stage.busy) return stage.aside(this.#findVersion, this, [key])
     this.#putKey(key, 0)
     native.storeGet()
     const { words } = stage
@@ -424,7 +424,7 @@ export class Store<Value = unknown> {
   /** Returns false only when something else was there than expected. */
   #write(key: string, value: unknown, mode: number, low: number, high: number, ttlMs: number): boolean {
     const stage = this.#stage
-    if (stage.busy) return stage.aside(() => this.#write(key, value, mode, low, high, ttlMs))
+    if (stage.busy) return stage.aside(this.#write, this, [key, value, mode, low, high, ttlMs])
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
     let length = stage.write(value)
     const { given, words } = stage
@@ -454,7 +454,7 @@ export class Store<Value = unknown> {
   /** Returns REMOVED, NOTHING or CONFLICTED. */
   #remove(key: string, mode: number, low: number, high: number): number {
     const stage = this.#stage
-    if (stage.busy) return stage.aside(() => this.#remove(key, mode, low, high))
+    if (stage.busy) return stage.aside(this.#remove, this, [key, mode, low, high])
     this.#putKey(key, 0)
     const { given } = stage
     given[3] = mode
@@ -481,7 +481,7 @@ export class Store<Value = unknown> {
 
   #withKey<Result>(key: string, body: () => Result): Result {
     const stage = this.#stage
-    if (stage.busy) return stage.aside(() => this.#withKey(key, body))
+    if (stage.busy) return stage.aside(this.#withKey, this, [key, body])
     this.#putKey(key, 0)
     return body()
   }

@@ -148,7 +148,7 @@ export class Channel<Value = unknown> extends Thing {
   /** Returns DONE, NONE or QUEUED. */
   #put(value: Value, ticket: number, wait: number): number {
     const { stage } = this
-    if (stage.busy) return stage.aside(() => this.#put(value, ticket, wait))
+    if (stage.busy) return stage.aside(this.#put, this, [value, ticket, wait])
     const length = stage.write(value)
     const { given } = stage
     given[0] = this.handle
@@ -166,7 +166,7 @@ export class Channel<Value = unknown> extends Thing {
 
   #take(ticket: number, wait: number): { readonly value: Value } | undefined {
     const { stage } = this
-    if (stage.busy) return stage.aside(() => this.#take(ticket, wait))
+    if (stage.busy) return stage.aside(this.#take, this, [ticket, wait])
     const { given } = stage
     given[0] = this.handle
     given[1] = ticket
@@ -177,7 +177,7 @@ export class Channel<Value = unknown> extends Thing {
 
   #fetch(ticket: number): { readonly value: Value } | undefined {
     const { stage } = this
-    if (stage.busy) return stage.aside(() => this.#fetch(ticket))
+    if (stage.busy) return stage.aside(this.#fetch, this, [ticket])
     stage.given[0] = this.handle
     stage.given[1] = ticket
     native.channelFetch()
