@@ -10,7 +10,10 @@ export class AssertionFailure extends Error {
   override readonly name = 'AssertionFailure'
 }
 
-/** Stop here when `condition` is false. @throws {AssertionFailure} with `what`, which names the broken invariant. */
+/**
+ * Stop here when `condition` is false.
+ * @throws {AssertionFailure} with `what`, which names the broken invariant.
+ */
 export function assert(condition: boolean, what: string): asserts condition {
   if (!condition) throw new AssertionFailure(`skein: broken invariant: ${what}`)
 }

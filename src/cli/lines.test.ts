@@ -47,6 +47,12 @@ test('a line that is too long is one error, and the next line is whole again', (
 })
 test('pieces never matter', () => {
   const letters = fc.constantFrom('a', 'b', '\n', '\r', '\r\n', ' ', '\uFEFF', 'é', '😀', 'xxxxxxxx')
-  const pieces = fc.array(fc.array(letters, { maxLength: 6 }).map((all) => all.join('')), { maxLength: 12 })
-  fc.assert(fc.property(pieces, fc.boolean(), (all, blankLines) => check(all, blankLines)), { numRuns: 2000 })
+  const pieces = fc.array(
+    fc.array(letters, { maxLength: 6 }).map((all) => all.join('')),
+    { maxLength: 12 },
+  )
+  fc.assert(
+    fc.property(pieces, fc.boolean(), (all, blankLines) => check(all, blankLines)),
+    { numRuns: 2000 },
+  )
 })

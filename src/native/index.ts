@@ -2,8 +2,8 @@
  * The native core of this process, loaded once.
  *
  * The only folder that sees the .node file. When another copy of the package has loaded its core before, that
- * one is used, so that all copies share one set of tables, each with a port of its own in every thread; a copy of
- * another version is refused.
+ * one is used, so that all copies share one set of tables, each with a port of its own in every thread; a
+ * copy of another version is refused.
  */
 import { createRequire } from 'node:module'
 import { types } from 'node:util'
@@ -14,7 +14,19 @@ import { loadBinding } from './load.ts'
 export type { Binding } from './binding.ts'
 export { NativeError, type NativeCodes } from './errors.ts'
 export {
-  Ended, FOUND, Flag, Given, HEADER_BYTES, Mail, NO_TOKEN, OUTCOME, RECORD_BYTES, Refused, Status, Step, Table,
+  Ended,
+  FOUND,
+  Flag,
+  Given,
+  HEADER_BYTES,
+  Mail,
+  NO_TOKEN,
+  OUTCOME,
+  RECORD_BYTES,
+  Refused,
+  Status,
+  Step,
+  Table,
   UNKNOWN_FUNCTION,
 } from './layout.ts'
 

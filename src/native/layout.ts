@@ -15,7 +15,9 @@ export const UNKNOWN_FUNCTION = 1
 /** Word of the inbound scratch for the kind that `step` found and the count of `drain`. */
 export const FOUND = 5
 
-/** Bytes of either scratch before its data: of a step, a result, a call's arguments, the records of a drain. */
+/**
+ * Bytes of either scratch before its data: of a step, a result, a call's arguments, the records of a drain.
+ */
 export const HEADER_BYTES = 64
 /** Bytes before the data of a drained record: call, status, length, large. */
 export const RECORD_BYTES = 16

@@ -57,10 +57,14 @@ export class Stage {
   }
 
   /**
-   * Call `method` of `self`, which uses this memory, while it is in use, and leave it as it was. Takes no closure:
-   * a function with one allocates on every call, not only on those that come here.
+   * Call `method` of `self`, which uses this memory, while it is in use, and leave it as it was. Takes no
+   * closure: a function with one allocates on every call, not only on those that come here.
    */
-  aside<Args extends unknown[], Result>(method: (...args: Args) => Result, self: unknown, args: Args): Result {
+  aside<Args extends unknown[], Result>(
+    method: (...args: Args) => Result,
+    self: unknown,
+    args: Args,
+  ): Result {
     const [out, inbound, overflow] = [this.out.slice(), this.inbound.slice(), this.overflow]
     this.busy = false
     try {

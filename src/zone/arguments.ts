@@ -1,4 +1,8 @@
-/** The arguments of a zone's methods, checked at the door. */
+/**
+ * The arguments of a zone's methods, checked at the door.
+ *
+ * What comes out is complete and of the right kind, so the methods themselves check nothing twice.
+ */
 import type { CallOptions } from './call.ts'
 import { parseMs, wrong } from './settings.ts'
 
@@ -15,7 +19,8 @@ export function optionsOf(options: unknown): CallOptions {
   if (options === null || typeof options !== 'object') throw wrong('options', 'an object', options)
   const { timeoutMs, signal } = options as CallOptions
   if (timeoutMs !== undefined) parseMs('options.timeoutMs', timeoutMs)
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw wrong('options.signal', 'an AbortSignal', signal)
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw wrong('options.signal', 'an AbortSignal', signal)
   return options
 }
 
@@ -24,6 +29,7 @@ export function exportOf(module: unknown, name: unknown): [string | URL, string]
   if (typeof module !== 'string' && !(module instanceof URL)) {
     throw wrong('the first argument', 'a function, or the URL or path of a module', module)
   }
-  if (typeof name !== 'string' || name === '') throw wrong('the name of an export', 'a string that is not empty', name)
+  if (typeof name !== 'string' || name === '')
+    throw wrong('the name of an export', 'a string that is not empty', name)
   return [module, name]
 }

@@ -1,9 +1,10 @@
 /**
  * A call in flight: the promise of its caller, its deadline and its signal.
  *
- * Settles exactly once. A caller that stops waiting (deadline, signal) hears so at once; the task is withdrawn
- * if it has not started, told through its own signal if it has, and after `graceMs` its worker is replaced. The
- * call keeps its number until the task has come home, so a late result finds nobody and harms nobody.
+ * Settles exactly once. A caller that stops waiting (deadline, signal) hears so at once; the task is
+ * withdrawn if it has not started, told through its own signal if it has, and after `graceMs` its worker is
+ * replaced. The call keeps its number until the task has come home, so a late result finds nobody and harms
+ * nobody.
  */
 import { Status, native } from '../native/index.ts'
 import { readFrame } from '../transport/index.ts'
@@ -146,7 +147,13 @@ export class PlainCall extends ValueCall {
 }
 
 /** Why a call ended otherwise than well, as the error for its caller. */
-export function failureOf(zone: CallZone, status: number, bytes: Uint8Array, start: number, end: number): unknown {
+export function failureOf(
+  zone: CallZone,
+  status: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): unknown {
   switch (status) {
     case Status.closed:
       return new ZoneError('ZONE_CLOSED', { zone: zone.id })

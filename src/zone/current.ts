@@ -1,4 +1,9 @@
-/** The name of the zone whose worker this thread is. Set once, by the worker's main module. */
+/**
+ * The name of the zone whose worker this thread is.
+ *
+ * Set once, by the worker's main module, before any task; it never changes, since workers do not change
+ * zones.
+ */
 
 let current: string | undefined
 

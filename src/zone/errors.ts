@@ -1,7 +1,8 @@
 /**
  * What zones refuse and what can become of a task, as errors.
  *
- * A function's own error is not here: it arrives as what it was. These are Skein's words about the call itself.
+ * A function's own error is not here: it arrives as what it was. These are Skein's words about the call
+ * itself.
  */
 import { SkeinError, type Sentences } from '../base/index.ts'
 
@@ -42,7 +43,9 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_EXISTS: ({ zone }) => `a zone named ${JSON.stringify(zone)} exists already; zone.get finds it`,
   ZONE_UNKNOWN: ({ zone, known }) =>
     `no zone is named ${JSON.stringify(zone)}` +
-    (known.length === 0 ? '; none has been created' : `; there are ${known.map((id) => JSON.stringify(id)).join(', ')}`),
+    (known.length === 0
+      ? '; none has been created'
+      : `; there are ${known.map((id) => JSON.stringify(id)).join(', ')}`),
   ZONE_FULL: ({ zone, tasksMax }) => `zone ${zone} is full: ${tasksMax} tasks wait (tasksMax)`,
   ZONE_BYTES_FULL: ({ zone, queueBytesMax, taskBytes }) =>
     `zone ${zone} is full: ${taskBytes} bytes more would exceed queueBytesMax of ${queueBytesMax}`,
@@ -53,8 +56,10 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_CLOSED: ({ zone }) => `zone ${zone} is closed`,
   ZONE_OWNER_DIED: ({ zone }) => `the thread that kept the workers of zone ${zone} has ended`,
   ZONE_BROKEN: ({ zone, reason }) => `the workers of zone ${zone} cannot be started: ${reason}`,
-  ZONE_WAITS_FOR_ITSELF: ({ zone, call }) => `${call} in a worker of zone ${zone} would wait for that worker itself`,
-  BROADCAST_TIMEOUT: ({ zone, timeoutMs }) => `not every worker of zone ${zone} has answered in ${timeoutMs} ms`,
+  ZONE_WAITS_FOR_ITSELF: ({ zone, call }) =>
+    `${call} in a worker of zone ${zone} would wait for that worker itself`,
+  BROADCAST_TIMEOUT: ({ zone, timeoutMs }) =>
+    `not every worker of zone ${zone} has answered in ${timeoutMs} ms`,
   TASK_TIMEOUT: ({ zone, timeoutMs, started }) =>
     `the task in zone ${zone} did not ${started ? 'end' : 'start'} within ${timeoutMs} ms`,
   WORKER_DIED: ({ worker, reason }) => `worker ${worker} died while it ran the task: ${reason}`,

@@ -1,8 +1,8 @@
 /**
  * Zones: groups of worker threads that any thread may submit calls to.
  *
- * `zone.create(id, settings)` makes one, `zone.get(id)` finds one made by any thread, `zone.current` is the one
- * whose worker this thread is, `zone.node` is this thread itself.
+ * `zone.create(id, settings)` makes one, `zone.get(id)` finds one made by any thread, `zone.current` is the
+ * one whose worker this thread is, `zone.node` is this thread itself.
  */
 export type { CallOptions } from './call.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'

@@ -1,11 +1,18 @@
 /**
  * The calling thread itself, with the API of a zone.
  *
- * Code that is given a zone works with this one too, without a hop: functions are called here, in a microtask of
- * their own, with the very arguments. So nothing is copied and captured variables are allowed; a program that
- * relies on that does not run elsewhere. It has no queue and no workers, hence no limits; closing does nothing.
+ * Code that is given a zone works with this one too, without a hop: functions are called here, in a microtask
+ * of their own, with the very arguments. So nothing is copied and captured variables are allowed; a program
+ * that relies on that does not run elsewhere. It has no queue and no workers, hence no limits; closing does
+ * nothing.
  */
-import { callerFile, codeNumber, functionByNumber, marshall, moduleFunctionNumber } from '../transport/index.ts'
+import {
+  callerFile,
+  codeNumber,
+  functionByNumber,
+  marshall,
+  moduleFunctionNumber,
+} from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
@@ -25,23 +32,34 @@ export class NodeZone {
   #running = 0
   #ended = 0
 
-  /** Call a function here, soon. Rejects with what it throws. */
-  async run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
+  /**
+   * Call a function here, soon. Rejects with what it throws.
+   * @throws {ZoneError} (as a rejection) `ZONE_SETTING` when it is no function.
+   */
+  async run<Args extends unknown[], Value>(
+    fn: TaskFunction<Args, Value>,
+    ...args: Args
+  ): Promise<Awaited<Value>> {
     if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
     await undefined
     return (await this.#call(fn as unknown as AnyFunction, args, new Task(this.id, 'node'))) as Awaited<Value>
   }
 
   /**
-   * The same for a function or the export `name` of a module, with a deadline and a signal. A function that never
-   * waits cannot be interrupted here; its caller's promise still settles when it should.
+   * The same for a function or the export `name` of a module, with a deadline and a signal. A function that
+   * never waits cannot be interrupted here; its caller's promise still settles when it should.
    */
   execute<Args extends unknown[], Value>(
     fn: TaskFunction<Args, Value>,
     args?: Readonly<Args>,
     options?: CallOptions,
   ): Promise<Result<Awaited<Value>>>
-  execute(module: string | URL, name: string, args?: readonly unknown[], options?: CallOptions): Promise<Result>
+  execute(
+    module: string | URL,
+    name: string,
+    args?: readonly unknown[],
+    options?: CallOptions,
+  ): Promise<Result>
   async execute(...given: unknown[]): Promise<Result> {
     const byName = typeof given[0] !== 'function'
     const from = byName ? callerFile(this.execute) : ''
@@ -57,20 +75,27 @@ export class NodeZone {
     return new Proxy(Object.create(null) as object, {
       get: (_, name) => {
         if (typeof name !== 'string' || name === 'then') return undefined
-        return async (...args: unknown[]) => this.run((await exported(url, name, from)) as never, ...(args as never[]))
+        return async (...args: unknown[]) =>
+          this.run((await exported(url, name, from)) as never, ...(args as never[]))
       },
     }) as ModuleCalls<Module>
   }
 
   /** Run a function or code here, once. */
-  async broadcast<Args extends unknown[]>(what: string | TaskFunction<Args, unknown>, args?: Readonly<Args>): Promise<void> {
+  async broadcast<Args extends unknown[]>(
+    what: string | TaskFunction<Args, unknown>,
+    args?: Readonly<Args>,
+  ): Promise<void> {
     const fn = this.#codeOrFunction(what, callerFile(this.broadcast))
     await undefined
     await this.#call(fn, argumentsOf(args), new Task(this.id, 'node'))
   }
 
   /** Run a function or code here, now. What it returns is not waited for. */
-  broadcastSync<Args extends unknown[]>(what: string | TaskFunction<Args, unknown>, args?: Readonly<Args>): void {
+  broadcastSync<Args extends unknown[]>(
+    what: string | TaskFunction<Args, unknown>,
+    args?: Readonly<Args>,
+  ): void {
     const fn = this.#codeOrFunction(what, callerFile(this.broadcastSync))
     fn.apply(new Task(this.id, 'node'), [...argumentsOf(args)])
   }
@@ -118,8 +143,10 @@ export class NodeZone {
         reject(why as Error)
       }
       const aborted = (): void => giveUp(signal?.reason)
-      const late = (): void => giveUp(new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs: timeoutMs ?? 0, started: true }))
-      const timer = timeoutMs === undefined ? undefined : setTimeout(late, parseMs('options.timeoutMs', timeoutMs))
+      const late = (): void =>
+        giveUp(new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs: timeoutMs ?? 0, started: true }))
+      const timer =
+        timeoutMs === undefined ? undefined : setTimeout(late, parseMs('options.timeoutMs', timeoutMs))
       signal?.addEventListener('abort', aborted, { once: true })
       const release = (): void => {
         clearTimeout(timer)

@@ -1,9 +1,10 @@
 /**
  * What the thread that owns zones does for them: start workers, watch them, replace them.
  *
- * A Node worker dies with the thread that made it, and only that thread hears why it ended; so one thread makes
- * the workers of a zone and all others ask it through its port. The core decides *that* a worker is needed (mail);
- * this file knows *how*. If this thread is blocked, new workers wait for it; running ones do not.
+ * A Node worker dies with the thread that made it, and only that thread hears why it ended; so one thread
+ * makes the workers of a zone and all others ask it through its port. The core decides *that* a worker is
+ * needed (mail); this file knows *how*. If this thread is blocked, new workers wait for it; running ones do
+ * not.
  */
 import { types } from 'node:util'
 import { Worker } from 'node:worker_threads'
@@ -141,17 +142,23 @@ function start(birth: WorkerBirth, name: string): Worker {
     workerData: { skein: birth },
     ...execArgvOf(settings),
     ...(settings.env === null ? {} : { env: { ...settings.env } }),
-    ...(settings.heapMbMax === null ? {} : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
+    ...(settings.heapMbMax === null
+      ? {}
+      : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
   })
 }
 
 /** Options of Node that say how modules are found and what is warned of; those with a value of their own. */
-const PASSED_ON = /^(--import|--require|-r|--(no-)?experimental-|--conditions|-C|--no-|--trace-|--disable-warning|--enable-source)/
+const PASSED_ON = new RegExp(
+  '^(--import|--require|-r|--(no-)?experimental-|--conditions|-C|--no-|--trace-|' +
+    '--disable-warning|--enable-source)',
+)
 const WITH_VALUE = /^(--import|--require|-r|--experimental-loader|--conditions|-C|--disable-warning)$/
 
 /**
- * Node lets workers inherit its options; under --input-type it then refuses to start any from a file. There the
- * workers get the options that matter for modules, since an explicit list may not have all that a process may.
+ * Node lets workers inherit its options; under --input-type it then refuses to start any from a file. There
+ * the workers get the options that matter for modules, since an explicit list may not have all that a process
+ * may.
  */
 function execArgvOf(settings: Settings): { execArgv?: string[] } {
   if (settings.execArgv !== null) return { execArgv: [...settings.execArgv] }

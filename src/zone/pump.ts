@@ -2,8 +2,8 @@
  * The loop of a worker: take, run, complete.
  *
  * One call into the core per task ends one and takes the next. The loop returns after a few tasks so that the
- * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a promise
- * leaves the loop and comes back through `#settled`. Broadcasts run alone.
+ * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a
+ * promise leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
 import { inspect } from 'node:util'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
@@ -65,7 +65,8 @@ export class Pump {
   /** The caller of a task has given up. */
   abandon(token: number, serial: number): void {
     const started = this.#started.get(token)
-    if (started?.serial === serial) started.task.abandon(new DOMException('The caller no longer waits', 'AbortError'))
+    if (started?.serial === serial)
+      started.task.abandon(new DOMException('The caller no longer waits', 'AbortError'))
   }
 
   #turn(): void {
@@ -100,7 +101,9 @@ export class Pump {
 
   #status: number = Status.done
 
-  /** Run the task in the inbound scratch. Returns the length of its result in the out scratch, or ELSEWHERE. */
+  /**
+   * Run the task in the inbound scratch. Returns the length of its result in the out scratch, or ELSEWHERE.
+   */
   #start(token: number): number {
     const { words, inbound } = this.#port
     const length = words[1] as number
@@ -208,7 +211,10 @@ export class Pump {
       this.#broadcasting = false
       this.#status = Status.failed
       const sent = this.#write(error)
-      const frame = sent >= 0 ? this.#port.out.subarray(HEADER_BYTES, HEADER_BYTES + sent) : (this.#port.writer.overflow ?? EMPTY)
+      const frame =
+        sent >= 0
+          ? this.#port.out.subarray(HEADER_BYTES, HEADER_BYTES + sent)
+          : (this.#port.writer.overflow ?? EMPTY)
       native.broadcastDone(Status.failed, frame)
       this.run()
     }
@@ -245,7 +251,11 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** As `await` waits: once, whatever a `then` of the promise's own would do. */
-function follow(promise: Promise<unknown>, done: (value: unknown) => void, failed: (error: unknown) => void): void {
+function follow(
+  promise: Promise<unknown>,
+  done: (value: unknown) => void,
+  failed: (error: unknown) => void,
+): void {
   void PROMISE_THEN.call(promise, done, failed)
 }
 
@@ -263,7 +273,9 @@ function portable(value: unknown, why: unknown): unknown {
 /** Reading a hostile value can throw anything: what is thrown is told in words. */
 function portableWhy(why: unknown): unknown {
   if (why instanceof TransportError) return why
-  return new TypeError(`the function threw a value that cannot be read: ${inspect(why, { depth: 0, customInspect: false })}`)
+  return new TypeError(
+    `the function threw a value that cannot be read: ${inspect(why, { depth: 0, customInspect: false })}`,
+  )
 }
 
 /** Its class's name, message, code and stack. */

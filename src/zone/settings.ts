@@ -1,9 +1,9 @@
 /**
  * What a zone is made with, checked once at the door.
  *
- * Inside there are no optionals: `parseSettings` gives a complete, frozen record, and a wrong value is an error
- * that names the setting and what was received. The record travels to the thread that starts the workers as
- * JSON, so everything in it is plain data.
+ * Inside there are no optionals: `parseSettings` gives a complete, frozen record, and a wrong value is an
+ * error that names the setting and what was received. The record travels to the thread that starts the
+ * workers as JSON, so everything in it is plain data.
  */
 import { availableParallelism } from 'node:os'
 import { shown } from '../base/index.ts'
@@ -23,7 +23,10 @@ export interface ZoneSettings {
   readonly queueBytesMax?: number
   /** Most broadcasts kept for replay on workers that join later. Default 10,000. */
   readonly broadcastsMax?: number
-  /** Tasks that one worker may have begun and not ended; more than 1 lets asynchronous ones overlap. Default 1. */
+  /**
+   * Tasks that one worker may have begun and not ended; more than 1 lets asynchronous ones overlap. Default
+   * 1.
+   */
   readonly tasksPerWorkerMax?: number
   /**
    * Longest time in µs for which a worker or a caller looks for the next arrival before it sleeps, while that
@@ -84,7 +87,8 @@ const OTHERS = ['executor', 'heapMbMax', 'execArgv', 'env']
 
 /** Check `given` and fill in what is absent. @throws {ZoneError} `ZONE_SETTING`. */
 export function parseSettings(given: unknown): Settings {
-  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw wrong('settings', 'an object', given)
+  if (given === null || typeof given !== 'object' || Array.isArray(given))
+    throw wrong('settings', 'an object', given)
   const known = [...Object.keys(NUMBERS), ...OTHERS]
   const fields = given as Record<string, unknown>
   for (const name of Object.keys(fields)) {
@@ -100,7 +104,9 @@ export function parseSettings(given: unknown): Settings {
     executor,
     ...numbers,
     heapMbMax:
-      heapMbMax === undefined ? null : numberIn('settings.heapMbMax', heapMbMax, { least: 4, most: 2 ** 20, default: () => 0 }),
+      heapMbMax === undefined
+        ? null
+        : numberIn('settings.heapMbMax', heapMbMax, { least: 4, most: 2 ** 20, default: () => 0 }),
     execArgv: execArgv === undefined ? null : texts('settings.execArgv', execArgv),
     env: env === undefined ? null : textRecord('settings.env', env),
   })
@@ -129,13 +135,16 @@ function numberIn(name: string, value: unknown, range: Range, whole = true): num
 }
 
 function texts(name: string, value: unknown): readonly string[] {
-  if (!Array.isArray(value) || !value.every((text) => typeof text === 'string')) throw wrong(name, 'an array of strings', value)
+  if (!Array.isArray(value) || !value.every((text) => typeof text === 'string'))
+    throw wrong(name, 'an array of strings', value)
   return Object.freeze([...value])
 }
 
 function textRecord(name: string, value: unknown): Readonly<Record<string, string>> {
   const right =
-    value !== null && typeof value === 'object' && Object.values(value).every((text) => typeof text === 'string')
+    value !== null &&
+    typeof value === 'object' &&
+    Object.values(value).every((text) => typeof text === 'string')
   if (!right) throw wrong(name, 'an object of strings', value)
   return Object.freeze({ ...(value as Record<string, string>) })
 }

@@ -1,9 +1,9 @@
 /**
  * An AbortSignal passed as an argument arrives as a signal that is aborted when the first one is.
  *
- * The process knows a signal by a number. The thread that first sends one owns it: it fires the number when its
- * signal is aborted and forgets it when its signal is collected. A thread that receives the number has one signal
- * for it, kept only as long as somebody holds it. The reason travels with the abort.
+ * The process knows a signal by a number. The thread that first sends one owns it: it fires the number when
+ * its signal is aborted and forgets it when its signal is collected. A thread that receives the number has
+ * one signal for it, kept only as long as somebody holds it. The reason travels with the abort.
  */
 import { Mail, native } from '../native/index.ts'
 import { marshall, registerHandle, unmarshall } from '../transport/index.ts'

@@ -68,7 +68,10 @@ export function useTracker(next: Tracker): void {
   tracker = next
 }
 
-/** Run `body` as part of `task`, in a thread that is no worker or in one: its own task comes back after. @internal */
+/**
+ * Run `body` as part of `task`, in a thread that is no worker or in one: its own task comes back after.
+ * @internal
+ */
 export function useTrackerOnce<R>(task: Task, body: () => R): R {
   return outside.run(task, body)
 }

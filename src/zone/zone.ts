@@ -1,14 +1,28 @@
 /**
  * A zone as a thread sees it: the API.
  *
- * A zone is process-wide; a `Zone` object is one thread's handle on it, and any thread may have one. All state
- * that matters is in the native core, so this object keeps nothing but the handle. Methods that return promises
- * never throw: what is wrong with a call is its promise's rejection.
+ * A zone is process-wide; a `Zone` object is one thread's handle on it, and any thread may have one. All
+ * state that matters is in the native core, so this object keeps nothing but the handle. Methods that return
+ * promises never throw: what is wrong with a call is its promise's rejection.
  */
 import { assert } from '../base/index.ts'
 import { Given, Mail, OUTCOME, Refused, Status, UNKNOWN_FUNCTION, native } from '../native/index.ts'
-import { codeNumber, functionNumber, moduleFunctionNumber, seenFunctionNumber, callerFile } from '../transport/index.ts'
-import { type CallOptions, type CallZone, LimitedCall, PlainCall, ResultCall, ValueCall, failureOf } from './call.ts'
+import {
+  codeNumber,
+  functionNumber,
+  moduleFunctionNumber,
+  seenFunctionNumber,
+  callerFile,
+} from '../transport/index.ts'
+import {
+  type CallOptions,
+  type CallZone,
+  LimitedCall,
+  PlainCall,
+  ResultCall,
+  ValueCall,
+  failureOf,
+} from './call.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { currentZoneId } from './current.ts'
 import { ZoneError } from './errors.ts'
@@ -24,9 +38,9 @@ export type TaskFunction<Args extends unknown[], Value> = (this: Task, ...args: 
 
 /** The exported functions of a module as calls to a zone. */
 export type ModuleCalls<Module> = {
-  readonly [Name in keyof Module as Module[Name] extends (...args: never[]) => unknown ? Name : never]: Module[Name] extends (
-    ...args: infer Args
-  ) => infer Value
+  readonly [
+    Name in keyof Module as Module[Name] extends (...args: never[]) => unknown ? Name : never
+  ]: Module[Name] extends (...args: infer Args) => infer Value
     ? (...args: Args) => Promise<Awaited<Value>>
     : never
 }
@@ -100,6 +114,7 @@ export class Zone {
    * Rejects with what the function throws; with a {@link ZoneError} `ZONE_FULL`, `ZONE_BYTES_FULL`,
    * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED` or `ZONE_BROKEN`; with a FunctionError
    * that names what the function captures; with a TransportError that names what cannot be copied.
+   * @throws {ZoneError} Never here: always as the rejection.
    */
   run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
     const promise = new Promise(capture)
@@ -108,7 +123,8 @@ export class Zone {
     try {
       if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
       const number = seenFunctionNumber(fn)
-      if (number !== 0 || !this.#sendFresh(fn, args, call)) this.#send(number || functionNumber(fn), args, call)
+      if (number !== 0 || !this.#sendFresh(fn, args, call))
+        this.#send(number || functionNumber(fn), args, call)
     } catch (error) {
       reject(error)
     }
@@ -116,19 +132,25 @@ export class Zone {
   }
 
   /**
-   * Run a function, or the export `name` of a module, on one worker; the result is decoded when it is looked at.
-   * Rejects as `run` does; also with `TASK_TIMEOUT`, the signal's reason, or a FunctionError about the module.
+   * Run a function, or the export `name` of a module, on one worker; the result is decoded when it is looked
+   * at. Rejects as `run` does; also with `TASK_TIMEOUT`, the signal's reason, or a FunctionError about the
+   * module.
    *
    * @param options.timeoutMs Longest time from now to the end, waiting included. Default: no limit.
-   * @param options.signal Aborting it ends the call: withdrawn if it has not started, else the task's own signal
-   * is aborted and, `graceMs` later, its worker replaced.
+   * @param options.signal Aborting it ends the call: withdrawn if it has not started, else the task's own
+   *   signal is aborted and, `graceMs` later, its worker replaced.
    */
   execute<Args extends unknown[], Value>(
     fn: TaskFunction<Args, Value>,
     args?: Readonly<Args>,
     options?: CallOptions,
   ): Promise<Result<Awaited<Value>>>
-  execute(module: string | URL, name: string, args?: readonly unknown[], options?: CallOptions): Promise<Result>
+  execute(
+    module: string | URL,
+    name: string,
+    args?: readonly unknown[],
+    options?: CallOptions,
+  ): Promise<Result>
   execute(...given: unknown[]): Promise<Result> {
     const promise = new Promise(capture)
     const reject = rejectNext
@@ -157,7 +179,11 @@ export class Zone {
       const reject = rejectNext
       const made = new ValueCall(this.#call, resolveNext, reject)
       try {
-        this.#send(exportNumber(url, name, () => from), args, made)
+        this.#send(
+          exportNumber(url, name, () => from),
+          args,
+          made,
+        )
       } catch (error) {
         reject(error)
       }
@@ -176,11 +202,14 @@ export class Zone {
   }
 
   /**
-   * Run a function, or code, once on every worker, before all waiting tasks; and again on each worker that joins
-   * later. Code runs as a script: what it declares at its top is global in the worker. Resolves when all workers
-   * of this moment have run it; rejects with the first error, after all have.
+   * Run a function, or code, once on every worker, before all waiting tasks; and again on each worker that
+   * joins later. Code runs as a script: what it declares at its top is global in the worker. Resolves when
+   * all workers of this moment have run it; rejects with the first error, after all have.
    */
-  broadcast<Args extends unknown[]>(what: string | TaskFunction<Args, unknown>, args?: Readonly<Args>): Promise<void> {
+  broadcast<Args extends unknown[]>(
+    what: string | TaskFunction<Args, unknown>,
+    args?: Readonly<Args>,
+  ): Promise<void> {
     const promise = new Promise(capture)
     const reject = rejectNext
     const port = this.#port
@@ -198,7 +227,8 @@ export class Zone {
   /**
    * The same, blocking this thread until all workers have run it.
    * @param options.timeoutMs Longest wait. Default 30,000. When it passes the workers still run it.
-   * @throws {ZoneError} `ZONE_WAITS_FOR_ITSELF` in a worker of this zone; `BROADCAST_TIMEOUT`; and as `broadcast`.
+   * @throws {ZoneError} `ZONE_WAITS_FOR_ITSELF` in a worker of this zone; `BROADCAST_TIMEOUT`; and as
+   *   `broadcast`.
    */
   broadcastSync<Args extends unknown[]>(
     what: string | TaskFunction<Args, unknown>,
@@ -206,7 +236,8 @@ export class Zone {
     options: { readonly timeoutMs?: number } = {},
   ): void {
     const timeoutMs = parseMs('options.timeoutMs', options.timeoutMs ?? BROADCAST_SYNC_MS)
-    if (currentZoneId() === this.id) throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
+    if (currentZoneId() === this.id)
+      throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
     const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcastSync))
     const number = native.broadcastSync(this.#handle, fn, bytes)
     this.#accepted(Math.min(number, 0), bytes.length)
@@ -217,7 +248,8 @@ export class Zone {
       const outcome = native.broadcastWait(number, WAIT_SLICE_US)
       if (outcome === 0) return
       if (typeof outcome !== 'number') throw failureOf(this.#call, 1, outcome, 0, outcome.length)
-      if (performance.now() - begun > timeoutMs) throw new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
+      if (performance.now() - begun > timeoutMs)
+        throw new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
     }
   }
 
@@ -225,7 +257,8 @@ export class Zone {
   stats(): ZoneStats {
     const counts = new Float64Array(8)
     native.zoneCounts(this.#handle, new Uint8Array(counts.buffer))
-    const [waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep] = counts as unknown as number[]
+    const [waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep] =
+      counts as unknown as number[]
     return { waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep } as ZoneStats
   }
 
@@ -279,9 +312,9 @@ export class Zone {
   }
 
   /**
-   * Send a function object that was not seen before by the place it was written at: one crossing for both. False
-   * when the core does not know that place; nothing was sent then. Only with arguments that are written without
-   * leaving this thread, since they are written before the function is known to be able to travel.
+   * Send a function object that was not seen before by the place it was written at: one crossing for both.
+   * False when the core does not know that place; nothing was sent then. Only with arguments that are written
+   * without leaving this thread, since they are written before the function is known to be able to travel.
    */
   #sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): boolean {
     if (!args.every(isPrimitive)) return false
@@ -336,7 +369,8 @@ export class Zone {
 
   #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
     const given = argumentsOf(args)
-    if (typeof what !== 'string' && typeof what !== 'function') throw wrong('a broadcast', 'a function or code', what)
+    if (typeof what !== 'string' && typeof what !== 'function')
+      throw wrong('a broadcast', 'a function or code', what)
     const number = typeof what === 'string' ? codeNumber(what, file) : functionNumber(what)
     return [number, given.length === 0 ? EMPTY : this.#port.frame(given)]
   }

@@ -1,8 +1,8 @@
 /**
  * The zones of this process, as a thread reaches them; and how what belongs to zones travels.
  *
- * Every module of the folder that must exist in each thread (the owner's part, signals, handles) is set up from
- * here, once, by the first use of a zone or by the worker's main module.
+ * Every module of the folder that must exist in each thread (the owner's part, signals, handles) is set up
+ * from here, once, by the first use of a zone or by the worker's main module.
  */
 import { native } from '../native/index.ts'
 import { register, registerHandle } from '../transport/index.ts'
@@ -49,7 +49,8 @@ function open(id: string): Zone | undefined {
   const number = native.zoneNumber(handle)
   const known = opened.get(number)?.deref()
   const settings = known === undefined ? native.zoneSettings(number) : undefined
-  if (settings !== undefined) return remember(new Zone(id, handle, freeze(JSON.parse(settings) as Settings)), handle)
+  if (settings !== undefined)
+    return remember(new Zone(id, handle, freeze(JSON.parse(settings) as Settings)), handle)
   native.zoneDrop(handle)
   return known
 }
@@ -98,7 +99,10 @@ export const zone = Object.freeze({
     if (name === NodeZone.id) return zone.node
     const found = open(name)
     if (found === undefined) {
-      const known = native.zoneIds().split('\0').filter((other) => other !== '')
+      const known = native
+        .zoneIds()
+        .split('\0')
+        .filter((other) => other !== '')
       throw new ZoneError('ZONE_UNKNOWN', { zone: name, known })
     }
     return found

@@ -127,8 +127,11 @@ test('results that cannot be written: one line, exit code 2', { ...onLinux }, as
   child.stdin.end('a\nb\n')
   const { code, err } = await ended
   closeSync(full)
-  assert.deepEqual({ code, err }, {
-    code: 2,
-    err: 'skein: standard output: cannot be written: no space left on the device\n',
-  })
+  assert.deepEqual(
+    { code, err },
+    {
+      code: 2,
+      err: 'skein: standard output: cannot be written: no space left on the device\n',
+    },
+  )
 })

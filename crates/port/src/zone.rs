@@ -106,8 +106,8 @@ pub struct Slot {
     /// Broadcasts run so far.
     applied: AtomicU32,
     searching: AtomicBool,
-    /// Tasks in `running`, and `CONDEMNED` more for a worker that must begin nothing; changed under its lock, read
-    /// without it.
+    /// Tasks in `running`, and `CONDEMNED` more for a worker that must begin nothing; changed under its lock,
+    /// read without it.
     busy: AtomicUsize,
     ended: AtomicU64,
     port: Mutex<Option<&'static Port>>,
@@ -310,8 +310,8 @@ impl Zone {
         }
     }
 
-    /// If the task started under `serial` still runs in `slot`, let its worker begin nothing more, since it will be
-    /// ended: whatever the worker could take in between would end with it. Returns whether it does.
+    /// If the task started under `serial` still runs in `slot`, let its worker begin nothing more, since it
+    /// will be ended: whatever the worker could take in between would end with it. Returns whether it does.
     pub fn condemn(&self, slot: u32, serial: u32) -> bool {
         let Some(found) = lock(&self.inner).slots.get(slot as usize).cloned().flatten() else { return false };
         // The lock under which the worker takes its next task.
