@@ -3,5 +3,7 @@
  *
  * Everything that has a module of its own (`skein/zone`, `skein/transport`) is there too.
  */
+export * from './store/index.ts'
+export * from './sync/index.ts'
 export * from './transport/index.ts'
 export * from './zone/index.ts'

@@ -30,6 +30,23 @@ export const STEPS = [
     lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
   },
   {
+    name: 'miri-store',
+    what: 'undefined behaviour and data races in crates/store: its tests, interpreted under four schedules',
+    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-store'],
+    env: {
+      CARGO_TARGET_DIR: inRoot('target', 'miri'),
+      // The locks' parking table turns addresses into pointers.
+      MIRIFLAGS: '-Zmiri-permissive-provenance -Zmiri-many-seeds=0..4',
+    },
+    lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
+  },
+  {
+    name: 'store-soak',
+    what: '10 million mixed operations on a bounded store from three threads',
+    command: [process.execPath, '--test', 'dist/store/threads.test.js'],
+    env: { SKEIN_SOAK_OPERATIONS: '10000000' },
+  },
+  {
     name: 'loom',
     what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm test`',
     command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--test', 'models'],

@@ -13,6 +13,7 @@ export const MODULE_RANKS = [
   ['base'],
   ['native'],
   ['transport'],
+  ['port'],
   ['store', 'sync'],
   ['zone'],
   ['fiber'],

@@ -86,4 +86,72 @@ export interface Binding {
   signalListen(number: number): Uint8Array | undefined
   signalReason(number: number): Uint8Array | undefined
   signalForget(number: number): void
+
+  /** Given: handle, key bytes. Found: status, length, version, word index, word, ms left. */
+  storeGet(): void
+  /** Given: handle, key and value bytes, mode, version, ttl. Found: status. */
+  storeSet(): void
+  /** Given: handle, key bytes, 0, mode, version. Found: status, whether it was there. */
+  storeRemove(): void
+  /** Given: handle, key bytes. Found: status. */
+  storeHas(): void
+  /** Given: handle, ticket, amount. Found: status. */
+  gateTry(): void
+  /** Given: handle, ticket. */
+  gateLeave(): void
+  /** Given: handle, ticket, length, how to wait. Found: status. */
+  channelPut(): void
+  /** Given: handle, ticket, 0, how to wait. Found: status, length. */
+  channelTake(): void
+  /** Given: handle, ticket. Found: status, length. */
+  channelFetch(): void
+  /** Given: handle, kind, 0, 0, two doubles. Found: status, and a double at word 6. */
+  counterDo(): void
+
+  stageOpen(out: Uint8Array, inbound: Uint8Array): void
+  stageAttach(ids: Uint8Array): void
+  stageLarge(): Uint8Array
+  storeSetLarge(value: Uint8Array): void
+  storeMake(
+    id: string,
+    settings: string,
+    entriesMax: number,
+    bytesMax: number,
+    valueBytesMax: number,
+    ttlMs: number,
+    evicts: boolean,
+  ): number
+  storeNumber(id: string): number
+  storeId(number: number): string | undefined
+  storeSettings(number: number): string | undefined
+  storeCount(): number
+  storeOpen(number: number): number
+  storeDrop(handle: number): void
+  storeClose(number: number): void
+  storeClear(handle: number): void
+  storeStats(handle: number, numbers: Uint8Array): void
+  storeWords(handle: number): ArrayBuffer | undefined
+  storeParts(handle: number): number
+  storeKeys(handle: number, part: number): Uint8Array
+  storeWatch(handle: number, ticket: number, isPrefix: boolean, eventsMax: number): number
+  storeWatchTake(watch: number): Uint8Array
+  storeUnwatch(watch: number): void
+  /** 0: compute; 1: wait. */
+  storeBegin(handle: number, ticket: number): number
+  storeEnd(handle: number, ticket: number, well: boolean): void
+  storeAdvance(ms: number): void
+  syncMake(kind: number, name: string, amount: number, named: boolean): number
+  syncOpen(number: number): number
+  syncDrop(handle: number): void
+  syncForget(number: number): void
+  syncAmount(handle: number): number
+  syncWait(ticket: number, sliceMs: number, spins: boolean): number
+  syncUnwait(ticket: number): number
+  gateEnter(handle: number, ticket: number, amount: number, blocks: boolean): number
+  gateCancel(handle: number, ticket: number): number
+  gateCounts(handle: number, waiting: boolean): number
+  channelPutLarge(bytes: Uint8Array): void
+  channelCancel(handle: number, ticket: number): number
+  channelClose(handle: number): void
+  channelLength(handle: number): number
 }

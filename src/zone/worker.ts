@@ -6,6 +6,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../base/index.ts'
 import { Mail, native } from '../native/index.ts'
+import '../store/index.ts'
+import '../sync/index.ts'
 import { installTypeScript } from './loader/index.ts'
 import type { WorkerBirth } from './owner.ts'
 import { thisPort } from './port.ts'

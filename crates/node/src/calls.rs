@@ -89,6 +89,12 @@ pub fn set_here(thread: *mut Thread) {
     }
 }
 
+/// This thread's first port, if it is open.
+pub fn port() -> Option<&'static skein_port::Port> {
+    // SAFETY: as in hot; the reference ends with this call.
+    unsafe { HERE.get().as_ref() }.map(|thread| thread.desk.port())
+}
+
 /// A port of this thread is closed.
 pub fn unset_here(thread: *mut Thread) {
     if HERE.get() == thread {

@@ -12,6 +12,9 @@ mod js;
 mod places;
 mod registry;
 mod signals;
+mod stage;
+mod store;
+mod sync;
 mod tables;
 mod thread;
 mod uv;
@@ -87,6 +90,53 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("signalFire", tables::signal_fire),
     ("signalReason", tables::signal_reason),
     ("signalForget", tables::signal_forget),
+    ("stageOpen", stage::open),
+    ("stageAttach", stage::attach),
+    ("stageLarge", stage::large),
+    ("storeGet", store::get),
+    ("storeSet", store::set),
+    ("storeSetLarge", store::set_large),
+    ("storeRemove", store::remove),
+    ("storeHas", store::has),
+    ("storeMake", store::make),
+    ("storeNumber", store::number),
+    ("storeId", store::id),
+    ("storeSettings", store::settings),
+    ("storeCount", store::count),
+    ("storeOpen", store::open),
+    ("storeDrop", store::drop_handle),
+    ("storeClose", store::close),
+    ("storeClear", store::clear),
+    ("storeStats", store::stats),
+    ("storeWords", store::words),
+    ("storeParts", store::parts),
+    ("storeKeys", store::keys),
+    ("storeWatch", store::watch),
+    ("storeWatchTake", store::watch_take),
+    ("storeUnwatch", store::unwatch),
+    ("storeBegin", store::begin),
+    ("storeEnd", store::end),
+    ("storeAdvance", store::advance),
+    ("syncMake", sync::make),
+    ("syncOpen", sync::open),
+    ("syncDrop", sync::drop_handle),
+    ("syncForget", sync::forget),
+    ("syncAmount", sync::amount),
+    ("syncWait", sync::wait),
+    ("syncUnwait", sync::unwait),
+    ("gateTry", sync::gate_try),
+    ("gateLeave", sync::gate_leave),
+    ("gateEnter", sync::gate_enter),
+    ("gateCancel", sync::gate_cancel),
+    ("gateCounts", sync::gate_counts),
+    ("channelPut", sync::channel_put),
+    ("channelPutLarge", sync::channel_put_large),
+    ("channelTake", sync::channel_take),
+    ("channelFetch", sync::channel_fetch),
+    ("channelCancel", sync::channel_cancel),
+    ("channelClose", sync::channel_close),
+    ("channelLength", sync::channel_length),
+    ("counterDo", sync::counter_do),
 ];
 
 /// Node calls this once for each environment that loads the library.

@@ -24,6 +24,8 @@ pub const MAIL_ABORT: u32 = 2;
 pub const MAIL_KILL: u32 = 3;
 /// Mail: the signal with number `subject` was aborted.
 pub const MAIL_SIGNAL: u32 = 4;
+/// Mail: the wait with ticket `subject` is told fact `facts[0]`; see stage.rs.
+pub const MAIL_SHARED: u32 = 6;
 
 /// A zone as the process knows it.
 pub struct Entry {

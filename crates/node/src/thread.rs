@@ -20,7 +20,7 @@ use crate::{
     calls::{self, HEADER_BYTES},
     cores,
     js::{Env, Value},
-    registry, signals,
+    registry, signals, stage,
     uv::{self, Handles},
 };
 
@@ -419,6 +419,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     thread.handles.close();
     registry::port_closed(thread.desk.port());
     signals::port_closed(thread.desk.port());
+    stage::gone(thread.desk.port());
     let Thread { desk, .. } = *thread;
     registry::give_desk(desk);
 }

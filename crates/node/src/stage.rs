@@ -1,0 +1,232 @@
+//! A thread's end of stores and locks: scratch memory of its own, its handles, what it is being told.
+//!
+//! Apart from the scratch of calls to zones, so that a store can be read while a task's arguments or a batch
+//! of results are being read: the hooks of classes are free to do that.
+
+use std::{cell::Cell, ptr, sync::Arc};
+
+use napi_sys as sys;
+use skein_port::{Mail, Port};
+use skein_store::{Call, Fact, Keeps, Notify, Parker, Store, Watcher};
+
+use crate::{
+    buffers::Attached,
+    calls::{self, HEADER_BYTES},
+    js::{Env, Outcome, Thrown, Value, wrong},
+    registry::MAIL_SHARED,
+    store, sync,
+    thread::Scratch,
+};
+
+/// Words that a hot call is given, in the out scratch.
+pub const GIVEN: usize = 8;
+
+/// See the module's text.
+pub struct Stage {
+    /// What JavaScript writes.
+    pub out: Scratch,
+    /// What it reads.
+    pub inbound: Scratch,
+    /// The stores this thread has opened, by its own numbers.
+    pub stores: Vec<Option<Arc<Store>>>,
+    /// The locks and channels.
+    pub things: Vec<Option<Arc<sync::Thing>>>,
+    /// Its watches.
+    pub watches: Vec<Option<(Arc<Store>, Arc<Watcher>)>>,
+    /// A value that did not fit, until it is fetched.
+    pub large: Option<Arc<[u8]>>,
+    /// What the value read last refers to.
+    pub read_soon: Option<Keeps>,
+    /// What the next value to be written refers to.
+    pub attachments: Option<Attached>,
+    /// The thread's number.
+    pub owner: u32,
+    /// Where it blocks.
+    pub parker: Arc<Parker>,
+    mailbox: Arc<Mailbox>,
+}
+
+struct Mailbox(&'static Port);
+
+impl Notify for Mailbox {
+    fn notify(&self, ticket: u32, fact: Fact) {
+        self.0.send(Mail { kind: MAIL_SHARED, subject: ticket, facts: [fact as u32, 0] });
+    }
+}
+
+thread_local! {
+    static HERE: Cell<*mut Stage> = const { Cell::new(ptr::null_mut()) };
+}
+
+impl Stage {
+    /// A wait of this thread, which is told by mail or, if it `blocks`, where it blocks.
+    pub fn call(&self, ticket: u32, blocks: bool) -> Call {
+        let notify: Arc<dyn Notify> =
+            if blocks { Arc::clone(&self.parker) as _ } else { Arc::clone(&self.mailbox) as _ };
+        Call { owner: self.owner, ticket, notify }
+    }
+
+    /// What the value about to be written refers to.
+    pub fn take_attachments(&mut self) -> Option<Keeps> {
+        self.attachments.take().map(|attached| Arc::new(attached) as Keeps)
+    }
+
+    /// Give bytes to JavaScript in the inbound scratch; those that do not fit wait for `stageLarge`.
+    pub fn put_bytes(&mut self, bytes: &[u8]) -> bool {
+        // SAFETY: JavaScript waits for the call in progress and keeps no view that it reads across one.
+        let memory = unsafe { self.inbound.write() };
+        self.inbound.put(LENGTH, bytes.len() as u32);
+        let fits = bytes.len() <= memory.len() - HEADER_BYTES;
+        if fits {
+            memory[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
+        }
+        fits
+    }
+}
+
+/// Word of the inbound scratch: what became of a call.
+pub const STATUS: usize = 0;
+/// Word of the inbound scratch: bytes that follow the header, or wait.
+pub const LENGTH: usize = 1;
+
+/// This thread's stage.
+///
+/// # Safety
+///
+/// Called by napi on the thread itself; the reference ends with the call.
+#[inline]
+pub unsafe fn here<'a>() -> Outcome<&'a mut Stage> {
+    // SAFETY: made by open, freed by gone, both on this thread; see above.
+    unsafe { HERE.get().as_mut() }.ok_or_else(|| wrong("called before stageOpen"))
+}
+
+/// Run `body` with the stage and the words it was given; throw what it fails with.
+#[inline]
+pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut Stage, [u32; GIVEN]) -> Outcome<()>) -> Value {
+    // SAFETY: inside a call from JavaScript; nothing that `body` calls runs JavaScript.
+    let outcome = unsafe { here() }.and_then(|stage| {
+        // SAFETY: JavaScript waits for this call.
+        let given = unsafe { stage.out.words() };
+        body(stage, given)
+    });
+    match outcome {
+        Ok(()) => ptr::null_mut(),
+        Err(thrown) => Env(env).throw(&thrown),
+    }
+}
+
+/// Two words as one number.
+#[inline]
+pub const fn wide(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+/// Two words as a double.
+#[inline]
+pub const fn double(low: u32, high: u32) -> f64 {
+    f64::from_bits(wide(low, high))
+}
+
+/// Run `body` with the arguments of a call and turn its error into an exception.
+#[macro_export]
+macro_rules! call {
+    ($name:ident, $count:literal, |$env:ident, $arguments:ident| $body:block, $doc:literal) => {
+        #[doc = $doc]
+        pub unsafe extern "C" fn $name(
+            env: napi_sys::napi_env,
+            info: napi_sys::napi_callback_info,
+        ) -> $crate::js::Value {
+            let $env = $crate::js::Env(env);
+            // SAFETY: napi calls this with its environment and info.
+            let $arguments = unsafe { $crate::js::Arguments::<$count>::read($env, info) };
+            let run = || -> $crate::js::Outcome<$crate::js::Value> { $body };
+            match run() {
+                Ok(value) => value,
+                Err(thrown) => $env.throw(&thrown),
+            }
+        }
+    };
+}
+
+call!(
+    open,
+    2,
+    |env, arguments| {
+        let port = calls::port().ok_or_else(|| wrong("stageOpen before open"))?;
+        let (out, inbound) = (Scratch::new(env.bytes(arguments[0])?), Scratch::new(env.bytes(arguments[1])?));
+        if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 {
+            return Err(wrong("scratch too small"));
+        }
+        if !HERE.get().is_null() {
+            let why = "another copy of skein uses stores or locks in this thread; only one copy can".into();
+            return Err(Thrown("NATIVE_SECOND_COPY", why));
+        }
+        HERE.set(Box::into_raw(Box::new(Stage {
+            out,
+            inbound,
+            stores: Vec::new(),
+            things: Vec::new(),
+            watches: Vec::new(),
+            large: None,
+            read_soon: None,
+            attachments: None,
+            owner: port.number(),
+            parker: Arc::default(),
+            mailbox: Arc::new(Mailbox(port)),
+        })));
+        Ok(env.undefined())
+    },
+    "stageOpen(out, inbound): register this thread's scratch memory, after `open`, once."
+);
+
+call!(
+    attach,
+    1,
+    |env, arguments| {
+        let ids = env.ids(arguments[0])?;
+        // SAFETY: inside a call.
+        unsafe { here()? }.attachments = Some(Attached::new(ids));
+        Ok(env.undefined())
+    },
+    "stageAttach(ids): the buffers that the next value to be written refers to."
+);
+
+call!(
+    large,
+    0,
+    |env, arguments| {
+        let _ = &arguments;
+        // SAFETY: inside a call.
+        let bytes = unsafe { here()? }.large.take().ok_or_else(|| wrong("nothing large"))?;
+        env.copy(&bytes)
+    },
+    "stageLarge(): the value that did not fit."
+);
+
+/// The thread of `port` ends: what it held is released, what it waits for forgotten.
+pub fn gone(port: &'static Port) {
+    let stage = HERE.get();
+    // SAFETY: as in here; the reference ends with the statement.
+    if unsafe { stage.as_ref() }.is_some_and(|stage| stage.owner == port.number()) {
+        HERE.set(ptr::null_mut());
+        // SAFETY: made by Box::into_raw in open; no call is in progress.
+        drop(unsafe { Box::from_raw(stage) });
+    }
+    store::owner_gone(port.number());
+    sync::owner_gone(port.number());
+}
+
+impl Env {
+    /// The numbers in a Uint8Array over 32-bit words.
+    pub fn ids(self, value: Value) -> Outcome<Vec<u32>> {
+        let bytes = self.slice(value)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect())
+    }
+
+    /// The bytes of a Uint8Array, for the call in progress.
+    pub fn slice<'a>(self, value: Value) -> Outcome<&'a [u8]> {
+        let (data, length) = self.bytes(value)?;
+        // SAFETY: read before JavaScript runs again, as every caller does.
+        Ok(if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } })
+    }
+}

@@ -1,0 +1,203 @@
+//! A bounded queue of messages between any number of threads.
+//!
+//! A message is handed to one taker: a taker that waits gets a message set aside under its ticket and fetches
+//! it. If its thread ends before that, the message goes back to the front. A message that waits for room
+//! belongs to its sender until there is room, and ends with it. After `close` what is queued can still be
+//! taken.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+
+use crate::{
+    notify::{Call, Fact},
+    store::Keeps,
+};
+
+/// One message.
+pub struct Message {
+    /// Its bytes.
+    pub bytes: Box<[u8]>,
+    /// What it refers to.
+    pub keeps: Option<Keeps>,
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Message({} bytes)", self.bytes.len())
+    }
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Put {
+    /// It is in the queue, or a taker's.
+    Done,
+    /// No room; nothing was kept.
+    Full,
+    /// No room; the sender will be told.
+    Queued,
+    /// The channel is closed.
+    Closed,
+}
+
+/// What a taker gets.
+#[derive(Debug)]
+pub enum Take {
+    /// A message.
+    Message(Message),
+    /// None now; nothing was queued.
+    Empty,
+    /// None now; the taker will be told and then fetches.
+    Queued,
+    /// None ever.
+    Closed,
+}
+
+#[derive(Default)]
+struct State {
+    messages: VecDeque<Message>,
+    putters: VecDeque<(Call, Message)>,
+    takers: VecDeque<Call>,
+    set_aside: Vec<(Call, Message)>,
+    closed: bool,
+}
+
+/// See the module's text.
+pub struct Channel {
+    messages_max: usize,
+    state: Mutex<State>,
+}
+
+impl std::fmt::Debug for Channel {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Channel({})", self.messages_max)
+    }
+}
+
+impl Channel {
+    /// For at most so many messages.
+    #[must_use]
+    pub fn new(messages_max: usize) -> Self {
+        Self { messages_max, state: Mutex::default() }
+    }
+
+    /// Most messages.
+    #[must_use]
+    pub const fn messages_max(&self) -> usize {
+        self.messages_max
+    }
+
+    /// Put a message; where there is no room, wait as `call`, or not at all.
+    pub fn put(&self, message: Message, call: Option<Call>) -> Put {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Put::Closed;
+        }
+        if let Some(taker) = state.takers.pop_front() {
+            taker.tell(Fact::Granted);
+            state.set_aside.push((taker, message));
+            return Put::Done;
+        }
+        if state.messages.len() < self.messages_max {
+            state.messages.push_back(message);
+            return Put::Done;
+        }
+        match call {
+            Some(call) => {
+                state.putters.push_back((call, message));
+                Put::Queued
+            }
+            None => Put::Full,
+        }
+    }
+
+    /// Take the oldest message; where there is none, wait as `call`, or not at all.
+    pub fn take(&self, call: Option<Call>) -> Take {
+        let mut state = self.state.lock();
+        if let Some(message) = state.messages.pop_front() {
+            state.admit();
+            return Take::Message(message);
+        }
+        match call {
+            _ if state.closed => Take::Closed,
+            Some(call) => {
+                state.takers.push_back(call);
+                Take::Queued
+            }
+            None => Take::Empty,
+        }
+    }
+
+    /// The message that was set aside for a taker that was told so, or that gives up.
+    pub fn fetch(&self, owner: u32, ticket: u32) -> Option<Message> {
+        let mut state = self.state.lock();
+        state.takers.retain(|call| !call.is(owner, ticket));
+        let index = state.set_aside.iter().position(|(call, _)| call.is(owner, ticket))?;
+        Some(state.set_aside.swap_remove(index).1)
+    }
+
+    /// Stop waiting for room; false when the message is no longer the sender's.
+    pub fn cancel_put(&self, owner: u32, ticket: u32) -> bool {
+        let mut state = self.state.lock();
+        let before = state.putters.len();
+        state.putters.retain(|(call, _)| !call.is(owner, ticket));
+        state.putters.len() != before
+    }
+
+    /// No more messages; whoever waits is told. Does nothing the second time.
+    pub fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let (putters, takers) = (std::mem::take(&mut state.putters), std::mem::take(&mut state.takers));
+        putters.iter().for_each(|(call, _)| call.tell(Fact::Closed));
+        takers.iter().for_each(|call| call.tell(Fact::Closed));
+    }
+
+    /// Whether it was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    /// Messages that wait for a taker.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.state.lock().messages.len()
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A thread has ended.
+    pub fn owner_gone(&self, owner: u32) {
+        let mut state = self.state.lock();
+        state.putters.retain(|(call, _)| call.owner != owner);
+        state.takers.retain(|call| call.owner != owner);
+        let set_aside = std::mem::take(&mut state.set_aside);
+        let (lost, kept): (Vec<_>, Vec<_>) = set_aside.into_iter().partition(|(call, _)| call.owner == owner);
+        state.set_aside = kept;
+        for (_, message) in lost.into_iter().rev() {
+            state.messages.push_front(message);
+        }
+        while !state.messages.is_empty() {
+            let Some(taker) = state.takers.pop_front() else { return };
+            taker.tell(Fact::Granted);
+            let Some(message) = state.messages.pop_front() else { return };
+            state.set_aside.push((taker, message));
+        }
+    }
+}
+
+impl State {
+    /// There is room for one more.
+    fn admit(&mut self) {
+        if let Some((call, message)) = self.putters.pop_front() {
+            self.messages.push_back(message);
+            call.tell(Fact::Granted);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Who computes a missing value: one call per key across all threads; the others wait.
+//!
+//! The leader ends well (all waiters look again) or fails, gives up or dies (the first waiter leads). A
+//! waiter that gives up or dies is forgotten. Nothing here knows values: whoever leads looks once more before
+//! it computes.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::{
+    notify::{Call, Fact},
+    shard::Key,
+};
+
+/// What a call that needs a value is to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Begin {
+    /// Compute it, then say `end`.
+    Lead,
+    /// Wait to be told.
+    Wait,
+}
+
+struct Computing {
+    leader: Call,
+    waiters: VecDeque<Call>,
+}
+
+/// The computations of one store.
+#[derive(Default)]
+pub(crate) struct Computations(Mutex<HashMap<Key, Computing>>);
+
+impl Computations {
+    pub(crate) fn begin(&self, key: &[u8], call: Call) -> Begin {
+        let mut all = self.0.lock();
+        if let Some(computing) = all.get_mut(key) {
+            computing.waiters.push_back(call);
+            return Begin::Wait;
+        }
+        all.insert(key.into(), Computing { leader: call, waiters: VecDeque::new() });
+        Begin::Lead
+    }
+
+    /// A call ends: the leader, well or not, or a waiter that gives up.
+    pub(crate) fn end(&self, key: &[u8], owner: u32, ticket: u32, well: bool) {
+        let mut all = self.0.lock();
+        let Some(computing) = all.get_mut(key) else { return };
+        if !computing.leader.is(owner, ticket) {
+            return computing.waiters.retain(|waiter| !waiter.is(owner, ticket));
+        }
+        if well {
+            if let Some(ended) = all.remove(key) {
+                ended.waiters.iter().for_each(|waiter| waiter.tell(Fact::Look));
+            }
+        } else if !computing.pass_on() {
+            all.remove(key);
+        }
+    }
+
+    pub(crate) fn owner_gone(&self, owner: u32) {
+        self.0.lock().retain(|_, computing| {
+            computing.waiters.retain(|waiter| waiter.owner != owner);
+            computing.leader.owner != owner || computing.pass_on()
+        });
+    }
+
+    /// The store is closed: all waiters look again and find that.
+    pub(crate) fn close(&self) {
+        for (_, computing) in self.0.lock().drain() {
+            computing.waiters.iter().for_each(|waiter| waiter.tell(Fact::Look));
+        }
+    }
+}
+
+impl Computing {
+    /// Let the first waiter lead; false when there is none.
+    fn pass_on(&mut self) -> bool {
+        let Some(next) = self.waiters.pop_front() else { return false };
+        next.tell(Fact::Lead);
+        self.leader = next;
+        true
+    }
+}

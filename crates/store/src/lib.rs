@@ -1,0 +1,26 @@
+//! The process-wide maps and locks that every thread reaches synchronously.
+//!
+//! A [`Store`] maps byte strings to byte strings; what they mean is the transport's business. A [`Gate`] is
+//! what locks, read-write locks and semaphores are; a [`Channel`] is a bounded queue of byte strings. Nobody
+//! here knows of JavaScript: a thread is an owner number, and it is told things through [`Notify`].
+
+mod channel;
+mod compute;
+mod gate;
+mod notify;
+mod shard;
+mod store;
+mod watch;
+mod words;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use channel::{Channel, Message, Put, Take};
+pub use compute::Begin;
+pub use gate::{Enter, Gate};
+pub use notify::{Call, Fact, Notify, Parker};
+pub use shard::{Entry, Key};
+pub use store::{Clock, Expected, Keeps, Life, Limits, NewValue, Refusal, Stats, Store};
+pub use watch::{Change, Event, Pattern, Watcher};
+pub use words::{WORDS, Words};

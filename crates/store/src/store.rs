@@ -1,0 +1,534 @@
+//! A store: shards of a map, version words, watchers and computations.
+//!
+//! Every operation on one key happens under the lock of its shard, at one moment, so a store is linearizable
+//! key by key; `clear` and `close` hold all locks. Only `keys` and `len` look at one shard after the other.
+//! Nothing is told and nothing is freed while a lock is held.
+
+use std::{
+    any::Any,
+    hash::BuildHasher,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use hashbrown::DefaultHashBuilder;
+use parking_lot::RwLock;
+
+use crate::{
+    compute::{Begin, Computations},
+    notify::Call,
+    shard::{self, Entry, Key, Room, Shard},
+    watch::{self, Change, Pattern, ToTell, Watcher, Watchers},
+    words::Words,
+};
+
+/// What a value refers to: kept as long as the entry and whoever reads it.
+pub type Keeps = Arc<dyn Any + Send + Sync>;
+/// Milliseconds since any fixed moment, above 0.
+pub type Clock = fn() -> u64;
+
+/// Shards of a store that is large enough for them.
+const SHARDS_MAX: u64 = 64;
+/// Least room of a shard, so that a small store keeps the best of all its entries and not of each shard's.
+const SHARD_ENTRIES: u64 = 1024;
+const SHARD_BYTES: u64 = 1 << 20;
+
+/// The bounds of a store.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most entries; `u64::MAX` for any number.
+    pub entries_max: u64,
+    /// Most bytes as accounted: keys, values and 96 for each entry; `u64::MAX` for any number.
+    pub bytes_max: u64,
+    /// Longest value, in bytes.
+    pub value_bytes_max: u64,
+    /// Life of an entry that was given none; 0: it does not end.
+    pub ttl_ms: u64,
+    /// Whether a full store drops what is cold; else it refuses.
+    pub evicts: bool,
+}
+
+impl Limits {
+    const fn is_bounded(&self) -> bool {
+        self.entries_max != u64::MAX || self.bytes_max != u64::MAX
+    }
+
+    /// How many shards, a power of two.
+    fn shards(&self) -> u64 {
+        if !self.is_bounded() || !self.evicts {
+            return SHARDS_MAX;
+        }
+        let by_bytes = self.bytes_max / SHARD_BYTES.max(self.value_bytes_max.saturating_mul(2));
+        let shards = (self.entries_max / SHARD_ENTRIES).min(by_bytes).clamp(1, SHARDS_MAX);
+        1 << shards.ilog2()
+    }
+}
+
+/// When an entry ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Life {
+    /// After the store's `ttl_ms`.
+    Default,
+    /// When what it replaces would have; as `Default` for a new key.
+    Keep,
+    /// After so many milliseconds.
+    Ms(u64),
+}
+
+/// A value to be written.
+pub struct NewValue {
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+    /// When it ends.
+    pub life: Life,
+    /// What it refers to.
+    pub keeps: Option<Keeps>,
+}
+
+/// What must be there for a write to happen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Expected {
+    /// Anything.
+    Any,
+    /// This version; 0: nothing.
+    Version(u64),
+}
+
+/// Why nothing was written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// Something else was there than expected.
+    Conflict,
+    /// The store is closed.
+    Closed,
+    /// The value is longer than a value, or an entry larger than the store, may be.
+    TooLarge,
+    /// The store is full and does not evict.
+    Full,
+}
+
+/// What a store has done.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Stats {
+    /// Entries now.
+    pub entries: u64,
+    /// Bytes now, as accounted.
+    pub bytes: u64,
+    /// Reads that found something.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Entries dropped for room.
+    pub evictions: u64,
+    /// Entries whose time was over.
+    pub expirations: u64,
+}
+
+/// One shard, on cache lines of its own.
+#[repr(align(128))]
+struct Part {
+    shard: RwLock<Shard>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// See the module's text.
+pub struct Store {
+    limits: Limits,
+    clock: Clock,
+    hasher: DefaultHashBuilder,
+    parts: Box<[Part]>,
+    words: Words,
+    watchers: Watchers,
+    computations: Computations,
+    closed: AtomicBool,
+    evictions: AtomicU64,
+    expirations: AtomicU64,
+    /// Of a store that refuses when full: what it holds.
+    entries_held: AtomicU64,
+    bytes_held: AtomicU64,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Store({:?})", self.limits)
+    }
+}
+
+impl Store {
+    /// An empty one.
+    #[must_use]
+    pub fn new(limits: Limits, clock: Clock) -> Self {
+        let shards = limits.shards();
+        let room = Room { entries: limits.entries_max / shards, bytes: limits.bytes_max / shards };
+        let make = |_| Part {
+            shard: RwLock::new(if limits.is_bounded() && limits.evicts {
+                let share = |whole: u64, part: u64| if whole == u64::MAX { whole } else { part.max(1) };
+                Shard::bounded(Room {
+                    entries: share(limits.entries_max, room.entries),
+                    bytes: share(limits.bytes_max, room.bytes),
+                })
+            } else {
+                Shard::plain()
+            }),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        };
+        Self {
+            limits,
+            clock,
+            hasher: DefaultHashBuilder::default(),
+            parts: (0..shards).map(make).collect(),
+            words: Words::default(),
+            watchers: Watchers::default(),
+            computations: Computations::default(),
+            closed: AtomicBool::new(false),
+            evictions: AtomicU64::new(0),
+            expirations: AtomicU64::new(0),
+            entries_held: AtomicU64::new(0),
+            bytes_held: AtomicU64::new(0),
+        }
+    }
+
+    /// Its version words.
+    #[must_use]
+    pub const fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Whether it was closed.
+    #[inline]
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release in close.
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Give the current entry of `key` to `read`, under the shard's lock, with the key's word and the
+    /// milliseconds it has left (0: it does not end).
+    #[inline]
+    pub fn read<R>(&self, key: &[u8], read: impl FnOnce(&Entry, usize, u32, u64) -> R) -> Option<R> {
+        let (part, index) = self.place(key);
+        let shard = part.shard.read();
+        let found = shard.get(key).and_then(|entry| self.left_ms(entry).map(|left_ms| (entry, left_ms)));
+        // Relaxed: counts.
+        match found {
+            Some((entry, left_ms)) => {
+                part.hits.fetch_add(1, Ordering::Relaxed);
+                Some(read(entry, index, self.words.load(index), left_ms))
+            }
+            None => {
+                part.misses.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    /// Whether there is an entry. Counts neither as hit nor as miss.
+    #[must_use]
+    pub fn has(&self, key: &[u8]) -> bool {
+        self.place(key).0.shard.read().peek(key).is_some_and(|entry| self.left_ms(entry).is_some())
+    }
+
+    /// Write; the version of the new entry.
+    ///
+    /// # Errors
+    ///
+    /// See [`Refusal`]; nothing has changed then.
+    pub fn set(&self, key: &[u8], value: NewValue, expected: Expected) -> Result<u64, Refusal> {
+        if value.bytes.len() as u64 > self.limits.value_bytes_max {
+            return Err(Refusal::TooLarge);
+        }
+        let (mut out, mut to_tell) = (Vec::new(), ToTell::new());
+        let outcome = match self.put(key, &value, expected, &mut out, &mut to_tell) {
+            // Entries of other shards may have ended and still be counted.
+            Err(Refusal::Full) if self.sweep_all() => self.put(key, &value, expected, &mut out, &mut to_tell),
+            outcome => outcome,
+        };
+        drop(out);
+        watch::tell(to_tell);
+        outcome
+    }
+
+    fn put(
+        &self,
+        key: &[u8],
+        value: &NewValue,
+        expected: Expected,
+        out: &mut Vec<(Key, Entry)>,
+        to_tell: &mut ToTell,
+    ) -> Result<u64, Refusal> {
+        let (part, index) = self.place(key);
+        let mut shard = part.shard.write();
+        if self.is_closed() {
+            return Err(Refusal::Closed);
+        }
+        let old = self.current(&shard, key);
+        if !matches(expected, old) {
+            return Err(Refusal::Conflict);
+        }
+        let expires_ms = self.deadline(value.life, old);
+        let version = shard.version + 1;
+        let (bytes, keeps) = (Arc::clone(&value.bytes), value.keeps.clone());
+        let entry = Entry { bytes, version, expires_ms, keeps };
+        if shard.is_too_large(key, &entry) {
+            return Err(Refusal::TooLarge);
+        }
+        let expired_before = out.len();
+        self.expire_some(&mut shard, false, out, expired_before, to_tell);
+        self.hold(&shard, key, &entry)?;
+        shard.version = version;
+        let expired = out.len();
+        let replaced = shard.insert(key, entry, out);
+        self.words.touch(index);
+        self.watchers.put(Change::Set, key, version, to_tell);
+        for (key, entry) in &out[expired..] {
+            self.gone(Change::Evict, key, entry, to_tell);
+        }
+        drop(shard);
+        drop(replaced);
+        Ok(version)
+    }
+
+    /// Take an entry out; whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// `Closed`, or `Conflict` when something else was there than expected.
+    pub fn remove(&self, key: &[u8], expected: Expected) -> Result<bool, Refusal> {
+        let (part, _) = self.place(key);
+        let mut to_tell = ToTell::new();
+        let mut shard = part.shard.write();
+        if self.is_closed() {
+            return Err(Refusal::Closed);
+        }
+        let old = self.current(&shard, key);
+        let found = old.is_some();
+        if !matches(expected, old) {
+            return Err(Refusal::Conflict);
+        }
+        let removed = shard.remove(key);
+        if let Some((key, entry)) = &removed {
+            self.release(key, entry);
+            let change = if found { Change::Delete } else { Change::Expire };
+            self.gone(change, key, entry, &mut to_tell);
+        }
+        drop(shard);
+        drop(removed);
+        watch::tell(to_tell);
+        Ok(found)
+    }
+
+    /// Take all entries out, at one moment.
+    pub fn clear(&self) {
+        let mut to_tell = ToTell::new();
+        let mut locked: Vec<_> = self.parts.iter().map(|part| part.shard.write()).collect();
+        let gone: Vec<_> = locked.iter_mut().map(|shard| shard.clear()).collect();
+        self.entries_held.store(0, Ordering::Relaxed);
+        self.bytes_held.store(0, Ordering::Relaxed);
+        self.words.touch_all();
+        self.watchers.put(Change::Clear, &[], 0, &mut to_tell);
+        drop(locked);
+        drop(gone);
+        watch::tell(to_tell);
+    }
+
+    /// Empty it for ever: from here on writes are refused, watchers end and computations are over.
+    pub fn close(&self) {
+        // Release: a reader that sees it closed sees what went before; writers look under their shard's lock,
+        // which clear takes after this.
+        self.closed.store(true, Ordering::Release);
+        self.clear();
+        self.watchers.close();
+        self.computations.close();
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.stats().entries
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What it has done. Drops what has ended first.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        for part in &self.parts {
+            self.sweep(part);
+            let shard = part.shard.read();
+            stats.entries += shard.len() as u64;
+            stats.bytes += shard.bytes;
+            stats.hits += part.hits.load(Ordering::Relaxed);
+            stats.misses += part.misses.load(Ordering::Relaxed);
+        }
+        stats.evictions = self.evictions.load(Ordering::Relaxed);
+        stats.expirations = self.expirations.load(Ordering::Relaxed);
+        stats
+    }
+
+    /// Number of parts that `keys` is asked for.
+    #[must_use]
+    pub const fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Visit the keys of one part as they are at one moment.
+    pub fn keys(&self, part: usize, mut visit: impl FnMut(&[u8])) {
+        let Some(part) = self.parts.get(part) else { return };
+        self.sweep(part);
+        part.shard.read().each(|key, entry| {
+            if self.left_ms(entry).is_some() {
+                visit(key);
+            }
+        });
+    }
+
+    /// Watch keys; at most `events_max` changes wait for their reader.
+    pub fn watch(&self, pattern: Pattern, events_max: usize, call: Call) -> Option<Arc<Watcher>> {
+        let watcher = self.watchers.add(pattern, events_max, call);
+        // Closed in between: nobody would ever tell.
+        if self.is_closed() {
+            self.unwatch(&watcher);
+            return None;
+        }
+        Some(watcher)
+    }
+
+    /// End a watch.
+    pub fn unwatch(&self, watcher: &Arc<Watcher>) {
+        self.watchers.retain(|other| !Arc::ptr_eq(other, watcher));
+    }
+
+    /// Ask who computes the value of a key.
+    pub fn compute_begin(&self, key: &[u8], call: Call) -> Begin {
+        self.computations.begin(key, call)
+    }
+
+    /// A call to compute ends; see [`Begin`].
+    pub fn compute_end(&self, key: &[u8], owner: u32, ticket: u32, well: bool) {
+        self.computations.end(key, owner, ticket, well);
+    }
+
+    /// A thread has ended: its watches end, its computations are passed on.
+    pub fn owner_gone(&self, owner: u32) {
+        self.watchers.retain_owners(|other| other != owner);
+        self.computations.owner_gone(owner);
+    }
+
+    #[inline]
+    fn place(&self, key: &[u8]) -> (&Part, usize) {
+        let hash = self.hasher.hash_one(key);
+        (&self.parts[(hash >> 32) as usize & (self.parts.len() - 1)], Words::index(hash))
+    }
+
+    /// Milliseconds that an entry has left, 0 for one that does not end; `None` when its time is over.
+    #[inline]
+    fn left_ms(&self, entry: &Entry) -> Option<u64> {
+        if entry.expires_ms == 0 {
+            return Some(0);
+        }
+        entry.expires_ms.checked_sub((self.clock)()).filter(|&left_ms| left_ms > 0)
+    }
+
+    fn current<'a>(&self, shard: &'a Shard, key: &[u8]) -> Option<&'a Entry> {
+        shard.peek(key).filter(|entry| self.left_ms(entry).is_some())
+    }
+
+    fn deadline(&self, life: Life, old: Option<&Entry>) -> u64 {
+        let ttl_ms = match (life, old) {
+            (Life::Ms(ttl_ms), _) => ttl_ms,
+            (Life::Keep, Some(old)) => return old.expires_ms,
+            _ => self.limits.ttl_ms,
+        };
+        if ttl_ms == 0 { 0 } else { (self.clock)().saturating_add(ttl_ms) }
+    }
+
+    /// Take ended entries out; those behind the first `from` of `out` are new there.
+    fn expire_some(
+        &self,
+        shard: &mut Shard,
+        all: bool,
+        out: &mut Vec<(Key, Entry)>,
+        from: usize,
+        to_tell: &mut ToTell,
+    ) {
+        if !shard.has_deadlines() {
+            return;
+        }
+        shard.expire((self.clock)(), all, out);
+        for (key, entry) in &out[from..] {
+            self.release(key, entry);
+            self.gone(Change::Expire, key, entry, to_tell);
+        }
+    }
+
+    /// Whether anything has ended.
+    fn sweep_all(&self) -> bool {
+        let before = self.expirations.load(Ordering::Relaxed);
+        self.parts.iter().for_each(|part| self.sweep(part));
+        self.expirations.load(Ordering::Relaxed) != before
+    }
+
+    fn sweep(&self, part: &Part) {
+        if !part.shard.read().has_deadlines() {
+            return;
+        }
+        let (mut out, mut to_tell) = (Vec::new(), ToTell::new());
+        self.expire_some(&mut part.shard.write(), true, &mut out, 0, &mut to_tell);
+        drop(out);
+        watch::tell(to_tell);
+    }
+
+    /// An entry has left the map other than by being replaced.
+    fn gone(&self, change: Change, key: &[u8], entry: &Entry, to_tell: &mut ToTell) {
+        match change {
+            Change::Evict => self.evictions.fetch_add(1, Ordering::Relaxed),
+            Change::Expire => self.expirations.fetch_add(1, Ordering::Relaxed),
+            _ => 0,
+        };
+        self.words.touch(self.place(key).1);
+        self.watchers.put(change, key, entry.version, to_tell);
+    }
+
+    /// In a store that refuses: count what an entry adds, or say that it is full.
+    fn hold(&self, shard: &Shard, key: &[u8], entry: &Entry) -> Result<(), Refusal> {
+        if self.limits.evicts || !self.limits.is_bounded() {
+            return Ok(());
+        }
+        let (bytes, old) = (shard::bytes_of(key, entry), shard.peek(key));
+        let (old_bytes, added) = old.map_or((0, 1), |old| (shard::bytes_of(key, old), 0));
+        // Relaxed: each counter is a bound of its own; nothing is published through it.
+        let entries = self.entries_held.fetch_add(added, Ordering::Relaxed) + added;
+        let held = self.bytes_held.fetch_add(bytes, Ordering::Relaxed) + bytes - old_bytes;
+        if entries > self.limits.entries_max || held > self.limits.bytes_max {
+            self.entries_held.fetch_sub(added, Ordering::Relaxed);
+            self.bytes_held.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(Refusal::Full);
+        }
+        self.bytes_held.fetch_sub(old_bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The opposite of `hold`.
+    fn release(&self, key: &[u8], entry: &Entry) {
+        if !self.limits.evicts && self.limits.is_bounded() {
+            self.entries_held.fetch_sub(1, Ordering::Relaxed);
+            self.bytes_held.fetch_sub(shard::bytes_of(key, entry), Ordering::Relaxed);
+        }
+    }
+}
+
+fn matches(expected: Expected, old: Option<&Entry>) -> bool {
+    match expected {
+        Expected::Any => true,
+        Expected::Version(version) => old.map_or(0, |entry| entry.version) == version,
+    }
+}

@@ -1,0 +1,183 @@
+//! Watching keys: a bounded queue of changes per watcher, and a count of those that did not fit.
+//!
+//! Changes of one key are queued under the lock of its shard, so they arrive in the order they happened. A
+//! queue that is full takes nothing more until its reader has emptied it; what was missed then is one gap
+//! behind the rest. The reader is told once per emptying.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::{
+    notify::{Call, Fact},
+    shard::Key,
+};
+
+/// What happened to a key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Change {
+    /// It was written.
+    Set = 1,
+    /// It was deleted.
+    Delete = 2,
+    /// Its time was over.
+    Expire = 3,
+    /// It was dropped for room.
+    Evict = 4,
+    /// All keys were deleted.
+    Clear = 5,
+}
+
+/// One change.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Event {
+    /// What.
+    pub change: Change,
+    /// To which key; empty for `Clear`.
+    pub key: Key,
+    /// The version of what was written or went.
+    pub version: u64,
+}
+
+/// Which keys: one byte that says how wide characters are (0: one byte, 1: two), then the characters.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// One key.
+    Key(Key),
+    /// All that begin with these characters.
+    Prefix(Key),
+}
+
+impl Pattern {
+    fn matches(&self, key: &[u8]) -> bool {
+        match self {
+            Self::Key(wanted) => **wanted == *key,
+            Self::Prefix(prefix) => {
+                let mut characters = units(key);
+                units(prefix).all(|unit| characters.next() == Some(unit))
+            }
+        }
+    }
+}
+
+/// The characters of a key, whatever their width.
+fn units(key: &[u8]) -> impl Iterator<Item = u16> {
+    let (wide, text) = key.split_first().map_or((0, &[][..]), |(&wide, text)| (wide, text));
+    let step = if wide == 0 { 1 } else { 2 };
+    text.chunks(step).map(|unit| u16::from(unit[0]) | unit.get(1).map_or(0, |&high| u16::from(high) << 8))
+}
+
+struct Queue {
+    events: VecDeque<Event>,
+    missed: u64,
+    told: bool,
+}
+
+/// One reader's queue.
+pub struct Watcher {
+    pattern: Pattern,
+    events_max: usize,
+    call: Call,
+    queue: Mutex<Queue>,
+}
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Watcher({:?}, {:?})", self.pattern, self.call)
+    }
+}
+
+impl Watcher {
+    /// Take what has happened and how many changes are missing behind it. The next change tells the reader
+    /// again.
+    pub fn take(&self) -> (VecDeque<Event>, u64) {
+        let mut queue = self.queue.lock();
+        queue.told = false;
+        (std::mem::take(&mut queue.events), std::mem::take(&mut queue.missed))
+    }
+
+    /// Queue a change; whether the reader must be told.
+    fn put(&self, event: Event) -> bool {
+        let mut queue = self.queue.lock();
+        if queue.missed > 0 || queue.events.len() >= self.events_max {
+            queue.missed += 1;
+        } else {
+            queue.events.push_back(event);
+        }
+        !std::mem::replace(&mut queue.told, true)
+    }
+}
+
+/// The watchers of one store.
+#[derive(Default)]
+pub(crate) struct Watchers {
+    count: AtomicUsize,
+    all: RwLock<Vec<Arc<Watcher>>>,
+}
+
+/// Readers to be told once the shard's lock is free.
+pub(crate) type ToTell = Vec<Arc<Watcher>>;
+
+impl Watchers {
+    pub(crate) fn add(&self, pattern: Pattern, events_max: usize, call: Call) -> Arc<Watcher> {
+        let queue = Mutex::new(Queue { events: VecDeque::new(), missed: 0, told: false });
+        let watcher = Arc::new(Watcher { pattern, events_max, call, queue });
+        let mut all = self.all.write();
+        all.push(Arc::clone(&watcher));
+        // Relaxed: a write that began before the watcher was there need not be told.
+        self.count.store(all.len(), Ordering::Relaxed);
+        watcher
+    }
+
+    /// Forget those for which `keep` is false.
+    pub(crate) fn retain(&self, keep: impl Fn(&Arc<Watcher>) -> bool) {
+        let mut all = self.all.write();
+        all.retain(keep);
+        self.count.store(all.len(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn retain_owners(&self, keep: impl Fn(u32) -> bool) {
+        self.retain(|watcher| keep(watcher.call.owner));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Queue a change for all that watch its key.
+    #[inline]
+    pub(crate) fn put(&self, change: Change, key: &[u8], version: u64, to_tell: &mut ToTell) {
+        if self.is_empty() {
+            return;
+        }
+        for watcher in &*self.all.read() {
+            if change == Change::Clear || watcher.pattern.matches(key) {
+                let event = Event { change, key: key.into(), version };
+                if watcher.put(event) {
+                    to_tell.push(Arc::clone(watcher));
+                }
+            }
+        }
+    }
+
+    /// Tell all that there will be nothing more, and forget them.
+    pub(crate) fn close(&self) {
+        let all = std::mem::take(&mut *self.all.write());
+        for watcher in all {
+            watcher.call.tell(Fact::Closed);
+        }
+    }
+}
+
+/// Tell the readers.
+pub(crate) fn tell(to_tell: ToTell) {
+    for watcher in to_tell {
+        watcher.call.tell(Fact::Look);
+    }
+}

@@ -1,0 +1,62 @@
+//! Version words: how a thread sees, without a lock or a call, that nobody wrote a key.
+//!
+//! Keys share words by their hash. A writer changes its entry and then adds one to the word, both under the
+//! lock of the entry's shard; a reader takes word and value under that lock. So as long as the word that came
+//! with a value stands, no write to the key has ended since. A word returns to an old value only after 2^32
+//! writes.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Words of one store; a power of two.
+pub const WORDS: usize = if cfg!(loom) { 2 } else { 4096 };
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Words(Box<[AtomicU32]>);
+
+impl Default for Words {
+    fn default() -> Self {
+        Self((0..WORDS).map(|_| AtomicU32::new(0)).collect())
+    }
+}
+
+impl Words {
+    /// Which word stands for keys with that hash.
+    #[inline]
+    #[must_use]
+    pub const fn index(hash: u64) -> usize {
+        hash as usize & (WORDS - 1)
+    }
+
+    /// The word as it is now.
+    #[inline]
+    #[must_use]
+    pub fn load(&self, index: usize) -> u32 {
+        // Acquire: pairs with the Release in touch; a reader that sees the count sees the entry it counts.
+        self.0[index].load(Ordering::Acquire)
+    }
+
+    /// An entry of this word has changed.
+    #[inline]
+    pub fn touch(&self, index: usize) {
+        // Release: after the change of the entry.
+        self.0[index].fetch_add(1, Ordering::Release);
+    }
+
+    /// Every entry has changed.
+    pub fn touch_all(&self) {
+        for index in 0..WORDS {
+            self.touch(index);
+        }
+    }
+
+    /// Where the words lie, for readers that are not Rust: `WORDS` aligned 32-bit words, to be read
+    /// atomically.
+    #[must_use]
+    pub fn address(&self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
+}

@@ -1,0 +1,42 @@
+//! Every interleaving of what is lock-free here: the version words.
+//!
+//! Compiled with `--cfg loom` only.
+#![cfg(loom)]
+
+use loom::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU32, Ordering},
+};
+use skein_store::Words;
+
+/// Whatever happens in between: a value read together with its word is current as long as the word stands.
+#[test]
+fn a_word_that_stands_vouches_for_its_value() {
+    loom::model(|| {
+        let words = Arc::new(Words::default());
+        let entry = Arc::new(Mutex::new(0_u32));
+        let ended = Arc::new(AtomicU32::new(0));
+        let writer = {
+            let (words, entry, ended) = (words.clone(), entry.clone(), ended.clone());
+            loom::thread::spawn(move || {
+                for value in 1..3 {
+                    let mut entry = entry.lock().unwrap();
+                    *entry = value;
+                    words.touch(0);
+                    drop(entry);
+                    ended.store(value, Ordering::SeqCst);
+                }
+            })
+        };
+        let (value, word) = {
+            let entry = entry.lock().unwrap();
+            (*entry, words.load(0))
+        };
+        // A write that ended before the look must be seen by it.
+        let ended_before = ended.load(Ordering::SeqCst);
+        if words.load(0) == word {
+            assert!(value >= ended_before, "value {value} vouched for after write {ended_before} had ended");
+        }
+        writer.join().unwrap();
+    });
+}

@@ -1,0 +1,171 @@
+/**
+ * This thread's port: its scratch memory, its calls in flight, and what it does when something arrives.
+ *
+ * A call is a number that stands for a task in the native core; JavaScript gives numbers out densely and uses
+ * one again only when its task has come home. Everything that arrives comes through `drain`, which the core
+ * calls once per batch. There is one port per thread, opened by the first use of a zone.
+ */
+import { isMainThread } from 'node:worker_threads'
+import { assert } from '../base/index.ts'
+import { FOUND, Flag, HEADER_BYTES, Mail, RECORD_BYTES, Status, native } from '../native/index.ts'
+import { FrameWriter, readFrame } from '../transport/index.ts'
+
+/** Bytes of each scratch: a batch of some thousand small results; larger values take a path of their own. */
+const SCRATCH_BYTES = 256 * 1024
+
+/** What a call in flight is waiting for. */
+export interface Arrival {
+  /** The call has ended: `bytes` from `start` to `end` are its value, error or reason. */
+  ended(status: number, bytes: Uint8Array, start: number, end: number): void
+}
+
+/** What a kind of mail means to this thread: its subject and two facts. */
+export type MailHandler = (subject: number, first: number, second: number) => void
+
+/** See the module's text. */
+export class Port {
+  /** Where arguments and results are written for the core. */
+  readonly out = new Uint8Array(SCRATCH_BYTES)
+  /** Where the core writes; valid until the next call into it. */
+  readonly inbound = new Uint8Array(SCRATCH_BYTES)
+  /** The same memory as words. */
+  readonly words = new Uint32Array(this.inbound.buffer)
+  /** The out scratch as words: what calls into the core are given. */
+  readonly given = new Int32Array(this.out.buffer)
+  readonly writer = new FrameWriter(this.out)
+  /** Takes tasks, in the worker of a zone. */
+  pump: (() => void) | undefined
+  /** Whether results that are being settled refer to memory that is let go right after. */
+  settlesAttachments = false
+  /** Results are being read from the scratch: nothing else may be written there. */
+  #settling = false
+  readonly #waiting: (Arrival | undefined)[] = []
+  readonly #free: number[] = []
+  readonly #mail = new Map<number, MailHandler>()
+
+  constructor() {
+    native.open(() => this.#drain(), this.out, this.inbound, isMainThread)
+  }
+
+  /** A free number for a call that `arrival` waits for; not in flight until the core has accepted it. */
+  take(arrival: Arrival): number {
+    const call = this.#free.pop() ?? this.#waiting.length
+    this.#waiting[call] = arrival
+    return call
+  }
+
+  /** The core did not accept the call, or has given it back. */
+  release(call: number): void {
+    this.#waiting[call] = undefined
+    this.#free.push(call)
+  }
+
+  /** What waits for a call. */
+  waiting(call: number): Arrival | undefined {
+    return this.#waiting[call]
+  }
+
+  /** Handle mail of one kind from now on. */
+  onMail(kind: (typeof Mail)[keyof typeof Mail], handler: MailHandler): void {
+    this.#mail.set(kind, handler)
+  }
+
+  /**
+   * Write a value into the out scratch, after its header. Returns its length, or -1 when it did not fit: then
+   * `writer.overflow` has the frame.
+   * @throws {TransportError} when it cannot be carried.
+   */
+  write(value: unknown): number {
+    const writer = this.writer
+    const end = writer.write(value, HEADER_BYTES)
+    if (writer.attachments.length > 0) this.#attach()
+    return end < 0 ? end : end - HEADER_BYTES
+  }
+
+  /**
+   * A value as a frame of its own memory.
+   * @throws {TransportError} when it cannot be carried.
+   */
+  frame(value: unknown): Uint8Array {
+    const length = this.write(value)
+    const overflow = this.writer.overflow
+    if (length >= 0) return this.out.slice(HEADER_BYTES, HEADER_BYTES + length)
+    assert(overflow !== undefined, 'a frame that did not fit is in overflow')
+    return overflow
+  }
+
+  #attach(): void {
+    const ids = Uint32Array.from(this.writer.attachments)
+    native.attachBuffers(new Uint8Array(ids.buffer))
+  }
+
+  /** Do what the core asks of this thread as the owner of zones, in the middle of a call from its program. */
+  takeMail(): void {
+    if (this.pump === undefined && !this.#settling) this.#handleMail()
+  }
+
+  #drain(): void {
+    for (;;) {
+      native.drain()
+      const count = this.words[FOUND] as number
+      const flags = this.words[0] as number
+      this.settlesAttachments = (flags & Flag.attachments) !== 0
+      this.#settling = true
+      if (count > 0) this.#settle(count)
+      this.#settling = false
+      if ((flags & Flag.attachments) !== 0) native.drained()
+      if ((flags & Flag.mail) !== 0) this.#handleMail()
+      if (count === 0) break
+    }
+    this.pump?.()
+  }
+
+  #settle(count: number): void {
+    const { words, inbound } = this
+    let at = HEADER_BYTES
+    for (let index = 0; index < count; index++) {
+      const word = at >>> 2
+      const call = words[word] as number
+      const status = words[word + 1] as number
+      const length = words[word + 2] as number
+      at += RECORD_BYTES
+      const arrival = this.#waiting[call]
+      this.#waiting[call] = undefined
+      this.#free.push(call)
+      if (words[word + 3] === 1) {
+        const bytes = native.largeResult(call)
+        arrival?.ended(status, bytes, 0, bytes.length)
+      } else {
+        arrival?.ended(status, inbound, at, at + length)
+        at += (length + 7) & ~7
+      }
+    }
+  }
+
+  #handleMail(): void {
+    while (native.mail() === 1) {
+      const [kind, subject, first, second] = this.words as unknown as [number, number, number, number]
+      this.#mail.get(kind)?.(subject, first, second)
+    }
+  }
+}
+
+let port: Port | undefined
+
+/**
+ * This thread's port, opened when it is first asked for.
+ * @throws {NativeError} when the core does not load.
+ */
+export function thisPort(): Port {
+  return (port ??= new Port())
+}
+
+/**
+ * The value of a call that ended well. No bytes stand for `undefined`.
+ * @throws {TransportError} when this thread cannot read it.
+ */
+export function valueOf(bytes: Uint8Array, start: number, end: number): unknown {
+  return start === end ? undefined : readFrame(bytes, start, end)
+}
+
+export { Status }

@@ -1,0 +1,166 @@
+/**
+ * The scratch memory through which stores and locks are called.
+ *
+ * Apart from the port's, because the hooks of classes may use a store while a task's arguments or a batch of
+ * results are being read. A hook that runs while this memory itself is in use works aside: what lies here is
+ * put back when it has ended.
+ *
+ * Given, in 32-bit words of `out`: handle, key bytes, value bytes, mode, then two doubles' worth; the bytes
+ * of value and key follow the header. Found, in words of `inbound`: status, length, version (two words), word
+ * index, word, then a double; bytes follow the header. The same stands in crates/node/src/stage.rs, store.rs
+ * and sync.rs.
+ */
+import { assert } from '../base/index.ts'
+import { HEADER_BYTES, native } from '../native/index.ts'
+import { FrameWriter, readFrame } from '../transport/index.ts'
+import { thisPort } from './port.ts'
+
+/** Bytes of each scratch; larger values take a path of their own. */
+const SCRATCH_BYTES = 256 * 1024
+/** Keys of up to so many characters are copied one by one. */
+const COPY_MAX = 40
+/** One comparison for texts that the engine keeps in one byte per character. */
+const isWide = /[^\0-\xff]/
+
+interface RawText {
+  latin1Write(text: string, at: number, bytes: number): number
+  ucs2Write(text: string, at: number, bytes: number): number
+  latin1Slice(start: number, end: number): string
+  ucs2Slice(start: number, end: number): string
+}
+
+const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
+
+/** See the module's text. */
+export class Stage {
+  /** What the core is given. */
+  readonly out = new Uint8Array(SCRATCH_BYTES)
+  /** What it found; valid until the next call. */
+  readonly inbound = new Uint8Array(SCRATCH_BYTES)
+  /** `out` as words. */
+  readonly given = new Uint32Array(this.out.buffer)
+  /** `out` as doubles. */
+  readonly givenDoubles = new Float64Array(this.out.buffer)
+  /** `inbound` as words. */
+  readonly words = new Uint32Array(this.inbound.buffer)
+  /** `inbound` as doubles. */
+  readonly doubles = new Float64Array(this.inbound.buffer)
+  /** Whether a value is being written or read here: then only `aside` may use this memory. */
+  busy = false
+  /** The value written last, when it did not fit. */
+  overflow: Uint8Array | undefined = undefined
+  readonly #writer = new FrameWriter(this.out)
+
+  constructor() {
+    thisPort()
+    native.stageOpen(this.out, this.inbound)
+  }
+
+  /**
+   * Call `method` of `self`, which uses this memory, while it is in use, and leave it as it was. Takes no
+   * closure: a function with one allocates on every call, not only on those that come here.
+   */
+  aside<Args extends unknown[], Result>(
+    method: (...args: Args) => Result,
+    self: unknown,
+    args: Args,
+  ): Result {
+    const [out, inbound, overflow] = [this.out.slice(), this.inbound.slice(), this.overflow]
+    this.busy = false
+    try {
+      return method.apply(self, args)
+    } finally {
+      this.busy = true
+      this.out.set(out)
+      this.inbound.set(inbound)
+      this.overflow = overflow
+    }
+  }
+
+  /**
+   * Write a value behind the header; its bytes. -1: it lies in `overflow`.
+   * @throws {TransportError} when it cannot be carried.
+   */
+  write(value: unknown): number {
+    const writer = this.#writer
+    let end: number
+    this.busy = true
+    try {
+      end = writer.write(value, HEADER_BYTES)
+    } finally {
+      this.busy = false
+    }
+    if (writer.attachments.length > 0) {
+      native.stageAttach(new Uint8Array(Uint32Array.from(writer.attachments).buffer))
+      writer.attachments = []
+    }
+    if (end >= 0) return end - HEADER_BYTES
+    assert(writer.overflow !== undefined, 'a frame that did not fit is in overflow')
+    this.overflow = writer.overflow
+    return -1
+  }
+
+  /**
+   * The value that the core has found: `length` bytes in the inbound scratch.
+   * @throws {TransportError} when this thread cannot read it.
+   */
+  read(length: number): unknown {
+    this.busy = true
+    try {
+      return readFrame(this.inbound, HEADER_BYTES, HEADER_BYTES + length)
+    } finally {
+      this.busy = false
+    }
+  }
+
+  /**
+   * The value that did not fit the inbound scratch.
+   * @throws {TransportError} when this thread cannot read it.
+   */
+  readLarge(): unknown {
+    const bytes = native.stageLarge()
+    return readFrame(bytes, 0, bytes.length)
+  }
+
+  /** Write a key at `at` of `out`: how wide its characters are, then they. The bytes it takes. */
+  putKey(key: string, at: number): number {
+    const { out } = this
+    const length = key.length
+    if (length <= COPY_MAX) {
+      let all = 0
+      for (let index = 0; index < length; index++) {
+        const unit = key.charCodeAt(index)
+        all |= unit
+        out[at + 1 + index] = unit
+      }
+      if (all < 256) {
+        out[at] = 0
+        return length + 1
+      }
+    } else if (!isWide.test(key)) {
+      out[at] = 0
+      latin1Write.call(out, key, at + 1, length)
+      return length + 1
+    }
+    out[at] = 1
+    ucs2Write.call(out, key, at + 1, length * 2)
+    return length * 2 + 1
+  }
+
+  /** The key that lies in `bytes` from `start` to `end`. */
+  static keyOf(bytes: Uint8Array, start: number, end: number): string {
+    return bytes[start] === 0
+      ? latin1Slice.call(bytes, start + 1, end)
+      : ucs2Slice.call(bytes, start + 1, end)
+  }
+}
+
+let stage: Stage | undefined
+
+/**
+ * This thread's stage, made when it is first asked for.
+ * @throws {NativeError} when the core does not load.
+ */
+export function thisStage(): Stage {
+  return (stage ??= new Stage())
+}

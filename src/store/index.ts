@@ -1,0 +1,10 @@
+/**
+ * `skein/store`: named maps that every thread of the process reads and writes synchronously.
+ *
+ * docs/design/store.md says how, and what is promised.
+ */
+export { StoreError, type StoreCodes } from './errors.ts'
+export type { StoreSettings } from './settings.ts'
+export { type ComputeOptions, Store, type StoreStats, type WriteOptions } from './store.ts'
+export { store } from './stores.ts'
+export { type StoreEvent, Watch, type WatchOptions } from './watch.ts'

@@ -1,0 +1,341 @@
+/**
+ * One thread's stores against a plain Map; limits, deadlines, views, watches, computations, handles.
+ *
+ * The clock is moved by hand (`storeAdvance`): nothing here waits for time.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { native } from '../native/index.ts'
+import { marshall, register, unmarshall } from '../transport/index.ts'
+import { store, type Store, type StoreEvent, type StoreSettings } from './index.ts'
+
+let last = 0
+function made<Value = unknown>(settings?: StoreSettings): Store<Value> {
+  return store.create<Value>(`test ${++last}`, settings)
+}
+
+type Step = readonly [kind: number, key: string, value: unknown]
+
+/** Run the steps on a store and on a Map. */
+function check(steps: readonly Step[]): void {
+  const used = made()
+  const model = new Map<string, unknown>()
+  for (const [kind, key, value] of steps) {
+    if (kind === 0) assert.equal(used.delete(key), model.delete(key))
+    else if (kind === 1) assert.equal(used.has(key), model.has(key))
+    else if (kind === 2) {
+      assert.equal(used.compareAndSet(key, model.get(key), value), true)
+      model.set(key, value)
+      assert.equal(used.compareAndSet(key, { never: 'there' }, 0), false)
+    } else if (kind === 3) {
+      assert.deepEqual(
+        used.update(key, (old) => [old, value]),
+        [model.get(key), value],
+      )
+      model.set(key, [model.get(key), value])
+    } else if (kind === 4) {
+      used.clear()
+      model.clear()
+    } else {
+      used.set(key, value)
+      model.set(key, value)
+    }
+    assert.deepEqual(used.get(key), model.get(key))
+    assert.equal(used.size, model.size)
+  }
+  assert.deepEqual(new Map(used.entries()), model)
+  assert.deepEqual([...used.keys()].sort(), [...model.keys()].sort())
+  used.close()
+}
+
+const KEY = fc.oneof(
+  fc.constantFrom('', 'a', 'é', '键', '\ud800', 'a\0'),
+  fc.string({ unit: 'binary', maxLength: 90 }),
+)
+const VALUE = fc.oneof(
+  fc.integer(),
+  fc.string(),
+  fc.array(fc.integer()),
+  fc.record({ id: fc.integer(), name: fc.string() }),
+)
+
+test('a store is a Map of copies', () => {
+  const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 7 }), KEY, VALUE), { maxLength: 40 })
+  fc.assert(fc.property(steps, check), { numRuns: 150 })
+})
+
+test("a value read is the reader's own", () => {
+  const used = made<{ list: number[] }>()
+  const value = { list: [1] }
+  used.set('k', value)
+  value.list.push(2)
+  used.get('k')?.list.push(3)
+  assert.deepEqual(used.get('k'), { list: [1] })
+})
+
+test('keys of 64 KiB and values of megabytes go in and out whole', () => {
+  const used = made()
+  const values = [
+    'x'.repeat(200_000),
+    'x'.repeat(261_900),
+    '键'.repeat(3_000_000),
+    new Uint8Array(5_000_000).fill(7),
+  ]
+  for (const key of ['k', 'y'.repeat(65_536), '键'.repeat(32_768)]) {
+    for (const value of values) {
+      used.set(key, value)
+      assert.deepEqual(used.get(key), value)
+    }
+  }
+  assert.equal(used.size, 3)
+  assert.throws(() => used.set('键'.repeat(32_769), 1), { code: 'STORE_ARGUMENT' })
+  assert.throws(() => used.get('y'.repeat(65_537)), { code: 'STORE_ARGUMENT' })
+  assert.throws(() => used.get(7 as never), { code: 'STORE_ARGUMENT' })
+})
+
+test('undefined is a value of its own', () => {
+  const used = made()
+  used.set('k', undefined)
+  assert.deepEqual([used.has('k'), used.get('k'), used.size], [true, undefined, 1])
+})
+
+test('update whose function throws changes nothing; undefined deletes', () => {
+  const used = made<number>({ ttlMs: 1e6 })
+  used.set('k', 1)
+  assert.throws(
+    () =>
+      used.update('k', () => {
+        throw new RangeError('no')
+      }),
+    RangeError,
+  )
+  assert.equal(used.get('k'), 1)
+  assert.equal(
+    used.update('k', () => undefined),
+    undefined,
+  )
+  assert.equal(used.has('k'), false)
+})
+
+test('increment counts from 0 and refuses what is no number', () => {
+  const used = made()
+  assert.deepEqual([used.increment('n'), used.increment('n', 5), used.increment('n', -7)], [1, 6, -1])
+  used.set('n', 'one')
+  assert.throws(() => used.increment('n'), { code: 'STORE_NOT_NUMBER', message: /has "one" for "n"/ })
+})
+
+test('entries end; increment keeps their life', () => {
+  const used = made({ ttlMs: 100 })
+  used.set('default', 1)
+  used.set('short', 1, { ttlMs: 10 })
+  used.increment('default')
+  native.storeAdvance(50)
+  assert.deepEqual([used.get('default'), used.get('short'), used.has('short')], [2, undefined, false])
+  used.increment('default')
+  native.storeAdvance(60)
+  assert.deepEqual([used.get('default'), used.size], [undefined, 0])
+  assert.equal(used.stats().expirations, 2)
+  for (const ttlMs of [0, -1, NaN, Infinity, '5' as never]) {
+    assert.throws(() => used.set('k', 1, { ttlMs }), { code: 'STORE_SETTING' })
+  }
+})
+
+test('a full store evicts what is cold, or refuses', () => {
+  const hot = made({ entriesMax: 10 })
+  for (let key = 0; key < 100; key++) hot.set(String(key), key)
+  assert.equal(hot.size <= 10 && hot.stats().evictions >= 90, true)
+  const none = made({ entriesMax: 2, eviction: 'none' })
+  none.set('a', 1)
+  none.set('b', 1)
+  assert.throws(() => none.set('c', 1), { code: 'STORE_FULL' })
+  none.set('a', 2)
+  none.delete('b')
+  none.set('c', 1)
+  assert.throws(() => made({ valueBytesMax: 50 }).set('k', 'x'.repeat(60)), { code: 'STORE_VALUE_TOO_LARGE' })
+})
+
+test('an unchanged view is the same frozen object', () => {
+  const used = made<{ list: { n: number }[] } | Map<string, number>>()
+  assert.equal(used.view('k'), undefined)
+  used.set('k', { list: [{ n: 1 }] })
+  const view = used.view('k') as { list: { n: number }[] }
+  assert.equal(used.view('k'), view)
+  assert.throws(() => (view.list[0] as { n: number }).n++, TypeError)
+  assert.throws(() => view.list.push({ n: 2 }), TypeError)
+  used.set('k', { list: [] })
+  assert.deepEqual(used.view('k'), { list: [] })
+  used.delete('k')
+  assert.equal(used.view('k'), undefined)
+  used.set('k', new Map())
+  assert.throws(() => used.view('k'), { code: 'STORE_NOT_FREEZABLE' })
+  used.close()
+  assert.throws(() => used.view('k'), { code: 'STORE_CLOSED' })
+})
+
+test('names: taken, unknown, counted, free again after close', () => {
+  const before = store.count
+  const used = store.create('name')
+  assert.equal(store.get('name'), used)
+  assert.equal(store.getOrCreate('name', { entriesMax: 1 }), used)
+  assert.equal(store.count, before + 1)
+  assert.throws(() => store.create('name'), { code: 'STORE_EXISTS' })
+  assert.throws(() => store.get('no such name'), { code: 'STORE_UNKNOWN' })
+  used.set('k', 1)
+  used.close()
+  for (const use of [
+    () => used.get('k'),
+    () => used.set('k', 1),
+    () => used.delete('k'),
+    () => used.has('k'),
+  ]) {
+    assert.throws(use, { code: 'STORE_CLOSED' })
+  }
+  assert.throws(() => used.watch('k'), { code: 'STORE_CLOSED' })
+  assert.equal(store.create('name').get('k'), undefined)
+  store.get('name').close()
+})
+
+test('settings that make no sense are refused by name', () => {
+  for (const settings of [
+    { entriesMax: 0 },
+    { bytesMax: 1.5 },
+    { ttlMs: -1 },
+    { eviction: 'lru' },
+    { entriesmax: 5 },
+  ]) {
+    assert.throws(() => made(settings as never), { code: 'STORE_SETTING' }, JSON.stringify(settings))
+  }
+  assert.throws(() => store.create(''), { code: 'STORE_ARGUMENT' })
+})
+
+test('a store travels as itself', () => {
+  const [used, other] = [made(), made()]
+  const [first] = unmarshall(marshall([used], { mode: 'process' })) as [Store]
+  assert.equal(first, used)
+  other.set('k', { used })
+  assert.equal((other.get('k') as { used: Store }).used, used)
+  used.close()
+  assert.throws(() => (other.get('k') as { used: Store }).used.get('x'), { code: 'STORE_CLOSED' })
+})
+
+test('shared memory in a value stays shared, and outlives the entry', () => {
+  const used = made()
+  const shared = new Int32Array(new SharedArrayBuffer(4))
+  used.set('k', shared)
+  const read = used.get('k') as Int32Array
+  used.delete('k')
+  shared[0] = 9
+  assert.equal(read[0], 9)
+})
+
+const outer = made<unknown>()
+
+/** Its hooks use the very store that it is written to and read from. */
+class Nosy {
+  readonly n: number
+  constructor(n: number) {
+    this.n = n
+  }
+}
+register(Nosy, {
+  cid: 'store.test.Nosy',
+  save: (nosy) => {
+    outer.set('inner', 'i'.repeat(300))
+    return { n: nosy.n, seen: outer.get('inner') }
+  },
+  load: (saved) => {
+    outer.set('other', 'o'.repeat(500))
+    assert.equal(outer.delete('other'), true)
+    const { n, seen } = saved as { n: number; seen: unknown }
+    return new Nosy(seen === outer.get('inner') ? n : -1)
+  },
+})
+
+test('hooks of classes may use the store that calls them', () => {
+  const value = { before: 'b'.repeat(50), nosy: new Nosy(5), after: ['a'.repeat(50)] }
+  outer.set('k', value)
+  assert.deepEqual(outer.get('k'), value)
+  assert.deepEqual(
+    outer.update('k', (old) => old),
+    value,
+  )
+})
+
+test('getOrCompute: one computes, failures go to their caller, a waiter follows', async () => {
+  const used = made<number>()
+  let calls = 0
+  const compute = async (): Promise<number> => {
+    const call = ++calls
+    await new Promise(setImmediate)
+    if (call === 1) throw new RangeError('first')
+    return call
+  }
+  const all = await Promise.allSettled([1, 2, 3].map(() => used.getOrCompute('k', compute)))
+  assert.deepEqual(
+    all.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.message)),
+    ['first', 2, 2],
+  )
+  assert.equal(await used.getOrCompute('k', compute), 2)
+  assert.equal(calls, 2)
+  await used.getOrCompute('short', () => 1, { ttlMs: 5 })
+  native.storeAdvance(10)
+  assert.equal(await used.getOrCompute('short', () => 2), 2)
+})
+
+test('getOrCompute: a write meanwhile wins; cycles are refused; waiting can be given up', async () => {
+  const used = made<number>()
+  assert.equal(await used.getOrCompute('k', () => (used.set('k', 7), 8)), 7)
+  const cycle = used.getOrCompute('a', () => used.getOrCompute('b', () => used.getOrCompute('a', () => 1)))
+  await assert.rejects(cycle, { code: 'STORE_COMPUTE_CYCLE' })
+  let finish: (n: number) => void = () => {}
+  const leading = used.getOrCompute('w', () => new Promise((resolve) => (finish = resolve)))
+  const abort = new AbortController()
+  const waiting = used.getOrCompute('w', () => 2, { signal: abort.signal })
+  await new Promise(setImmediate)
+  abort.abort(new Error('enough'))
+  await assert.rejects(waiting, { message: 'enough' })
+  finish(1)
+  assert.equal(await leading, 1)
+})
+
+test('a watch tells what happened, in order, and where it missed something', async () => {
+  const used = made<number>()
+  const watch = used.watch({ prefix: 'a' }, { eventsMax: 3 })
+  used.set('ab', 1)
+  used.set('b', 1)
+  used.delete('ab')
+  const seen: StoreEvent[] = []
+  const next = async (): Promise<void> => void seen.push((await watch.next()).value as StoreEvent)
+  await next()
+  await next()
+  const waiting = next()
+  for (let n = 0; n < 5; n++) used.set('a键', n)
+  await waiting
+  used.clear()
+  for (let n = 0; n < 4; n++) await next()
+  const set = { type: 'set', key: 'a键' }
+  const rest = [set, set, set, { type: 'gap', missed: 2 }, { type: 'clear' }]
+  assert.deepEqual(seen, [{ type: 'set', key: 'ab' }, { type: 'delete', key: 'ab' }, ...rest])
+  await watch.return()
+  assert.equal((await watch.next()).done, true)
+})
+
+test('a watch ends with its signal, and with its store', async () => {
+  const used = made<number>()
+  const abort = new AbortController()
+  const [first, second] = [used.watch('k', { signal: abort.signal }), used.watch('k')]
+  const pending = [first.next(), second.next()]
+  abort.abort()
+  assert.equal((await pending[0])?.done, true)
+  used.set('k', 1)
+  assert.deepEqual((await pending[1])?.value, { type: 'set', key: 'k' })
+  used.set('k', 2)
+  used.close()
+  const rest: StoreEvent[] = []
+  for await (const event of second) rest.push(event)
+  assert.deepEqual(
+    rest.map((event) => event.type),
+    ['set', 'clear'],
+  )
+})

@@ -1,0 +1,576 @@
+/**
+ * A store as a thread sees it: the API.
+ *
+ * All state is in the native core; this object keeps a handle, and the values that `view` has frozen. Every
+ * operation is synchronous and happens at one moment for all threads, except `getOrCompute` and `watch`,
+ * which wait, and `keys`, `entries` and `size`, which look at the parts of the store one after the other.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { isDeepStrictEqual } from 'node:util'
+import { shown } from '../base/index.ts'
+import { HEADER_BYTES, native } from '../native/index.ts'
+import { Fact, Stage, thisStage, thisWaits } from '../port/index.ts'
+import { StoreError } from './errors.ts'
+import { deepFreeze } from './freeze.ts'
+import { parseTtl, type Settings } from './settings.ts'
+import { Watch, type WatchOptions } from './watch.ts'
+
+/** Longest key: 65,536 characters of Latin-1, or half as many of others. */
+const KEY_BYTES_MAX = 65_536
+/** Views kept by one handle; the one made first goes first. */
+const VIEWS_MAX = 16_384
+const EVENTS_MAX = 1024
+
+/** What storeGet finds. */
+const FOUND = 0
+const ABSENT_STATUS = 1
+const LARGE = 3
+/** What a write meets. */
+const CONFLICT = 1
+const CLOSED = 2
+const TOO_LARGE = 3
+const FULL = 4
+
+/** Modes of a write: what it expects and how long the entry lives. */
+const EXPECTS = 1
+const KEEPS_LIFE = 2
+const HAS_LIFE = 4
+
+const ABSENT = Symbol('absent')
+
+/** What became of a removal. */
+const REMOVED = 0
+const NOTHING = 1
+const CONFLICTED = 2
+
+/** How an entry is written. */
+export interface WriteOptions {
+  /** Life of the entry in ms. */
+  readonly ttlMs?: number
+}
+
+/** What `getOrCompute` takes. */
+export interface ComputeOptions extends WriteOptions {
+  /** Ends the waiting for another thread's computation, not a computation of one's own. */
+  readonly signal?: AbortSignal
+}
+
+/** What a store has done since it was made. */
+export interface StoreStats {
+  /** Entries now. */
+  readonly entries: number
+  /** Bytes now: keys, values as the transport writes them, and 96 for each entry. */
+  readonly bytes: number
+  /** Reads that found a value. */
+  readonly hits: number
+  /** Reads that did not. */
+  readonly misses: number
+  /** Entries dropped for room. */
+  readonly evictions: number
+  /** Entries whose time was over. */
+  readonly expirations: number
+}
+
+interface View {
+  value: unknown
+  index: number
+  word: number
+  version: number
+  versionHigh: number
+  /** By performance.now(); 0: it does not end. */
+  deadline: number
+}
+
+interface Computing {
+  readonly store: number
+  readonly key: string
+  readonly within: Computing | undefined
+}
+
+const computing = new AsyncLocalStorage<Computing>()
+
+/** A process-wide map from strings to values that the transport can carry. */
+export class Store<Value = unknown> {
+  /** Its name. */
+  readonly id: string
+  readonly #number: number
+  readonly #handle: number
+  readonly #settings: Settings
+  readonly #stage: Stage
+  readonly #views = new Map<string, View>()
+  #versions: Uint32Array | undefined
+
+  /** Use `store.create`, `store.get` or `store.getOrCreate`. @internal */
+  constructor(id: string, number: number, handle: number, settings: Settings) {
+    this.id = id
+    this.#number = number
+    this.#handle = handle
+    this.#settings = settings
+    this.#stage = thisStage()
+  }
+
+  /** Its number in the process. @internal */
+  static numberOf(store: Store): number {
+    return store.#number
+  }
+
+  /**
+   * The value of a key, as a copy of the reader's own; `undefined` when there is none.
+   * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
+   * @throws {TransportError} when this thread cannot read the value.
+   */
+  get(key: string): Value | undefined {
+    const found = this.#find(key)
+    return found === ABSENT ? undefined : (found as Value)
+  }
+
+  /**
+   * Whether there is a value.
+   * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
+   */
+  has(key: string): boolean {
+    const stage = this.#stage
+    if (stage.busy) return stage.aside(this.has, this, [key])
+    this.#putKey(key, 0)
+    native.storeHas()
+    const status = stage.words[0]
+    if (status === CLOSED) throw this.#closed()
+    return status === FOUND
+  }
+
+  /**
+   * The value of a key, deeply frozen and shared by all views of this thread: as long as nobody has written
+   * the key, reading it again costs a look at a version. `undefined` when there is none.
+   * @throws {StoreError} `STORE_NOT_FREEZABLE` for a Map, Set, Date, URL or buffer; `STORE_CLOSED`,
+   *   `STORE_ARGUMENT`.
+   * @throws {TransportError} when this thread cannot read the value.
+   */
+  view(key: string): Value | undefined {
+    const view = this.#views.get(key)
+    if (
+      view !== undefined &&
+      this.#versions !== undefined &&
+      Atomics.load(this.#versions, view.index) === view.word &&
+      (view.deadline === 0 || performance.now() < view.deadline)
+    ) {
+      return view.value as Value
+    }
+    return this.#look(key, view) as Value | undefined
+  }
+
+  /**
+   * Write a value; readers see it as soon as this returns.
+   * @throws {StoreError} `STORE_VALUE_TOO_LARGE`, `STORE_FULL`, `STORE_CLOSED`, `STORE_ARGUMENT`,
+   *   `STORE_SETTING`.
+   * @throws {TransportError} when the value cannot be carried; nothing was written.
+   */
+  set(key: string, value: Value, options?: WriteOptions): void {
+    const ttlMs = options?.ttlMs
+    if (ttlMs === undefined) this.#write(key, value, 0, 0, 0, 0)
+    else this.#write(key, value, HAS_LIFE, 0, 0, parseTtl('ttlMs', ttlMs))
+  }
+
+  /**
+   * Delete a key; whether it had a value.
+   * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
+   */
+  delete(key: string): boolean {
+    return this.#remove(key, 0, 0, 0) === REMOVED
+  }
+
+  /**
+   * Write `value` if the key has `expected`: equal as `util.isDeepStrictEqual` says; `undefined`: no value.
+   * The entry keeps its life unless one is given. Returns whether it was written.
+   * @throws {StoreError} as `set`.
+   * @throws {TransportError} when a value cannot be carried or read.
+   */
+  compareAndSet(key: string, expected: Value | undefined, value: Value, options?: WriteOptions): boolean {
+    let done = false
+    this.#change(
+      key,
+      (old) => {
+        done = isDeepStrictEqual(old, expected)
+        return done ? value : KEEP
+      },
+      options,
+    )
+    return done
+  }
+
+  /**
+   * Replace the value by what `fn` makes of it; `undefined` in or out: no value. `fn` runs again when another
+   * thread wrote in between, so it should do nothing else; when it throws, nothing has changed. The entry
+   * keeps its life unless one is given. Returns the new value.
+   * @throws {StoreError} as `set`.
+   * @throws {TransportError} when a value cannot be carried or read.
+   */
+  update(
+    key: string,
+    fn: (value: Value | undefined) => Value | undefined,
+    options?: WriteOptions,
+  ): Value | undefined {
+    return this.#change(key, fn as (value: unknown) => unknown, options) as Value | undefined
+  }
+
+  /**
+   * Add to a number, which is 0 where there is none. Returns the sum.
+   * @throws {StoreError} `STORE_NOT_NUMBER`, and as `set`.
+   */
+  increment(key: string, by = 1, options?: WriteOptions): number {
+    if (typeof by !== 'number') throw wrong('by', 'a number', by)
+    return this.#change(
+      key,
+      (old) => {
+        if (old === undefined) return by
+        if (typeof old === 'number') return old + by
+        throw new StoreError('STORE_NOT_NUMBER', { id: this.id, key: shown(key), received: shown(old) })
+      },
+      options,
+    ) as number
+  }
+
+  /**
+   * The value of a key; where there is none, what `fn` makes, which is written. Across all threads one call
+   * computes a key at a time and the others wait for it; if it fails or its thread ends, one of the others
+   * takes over.
+   * @throws {StoreError} `STORE_COMPUTE_CYCLE` when `fn` asks for the key it computes; and as `set`.
+   * @throws whatever `fn` throws, to the call whose `fn` it was.
+   */
+  async getOrCompute(
+    key: string,
+    fn: (key: string) => Value | Promise<Value>,
+    options?: ComputeOptions,
+  ): Promise<Value> {
+    const signal = options?.signal
+    for (;;) {
+      const found = this.#find(key)
+      if (found !== ABSENT) return found as Value
+      signal?.throwIfAborted()
+      this.#refuseCycle(key)
+      const waits = thisWaits()
+      const ticket = waits.ticket()
+      const fact = this.#begin(key, ticket) ? Fact.lead : await this.#turn(key, ticket, signal)
+      if (fact === Fact.lead) return this.#compute(key, ticket, fn, options)
+    }
+  }
+
+  /**
+   * What happens to a key, or to all that begin with a prefix, from now on.
+   * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
+   */
+  watch(what: string | { readonly prefix: string }, options?: WatchOptions): Watch {
+    const eventsMax = options?.eventsMax ?? EVENTS_MAX
+    if (!Number.isSafeInteger(eventsMax) || eventsMax < 1 || eventsMax > 2 ** 31) {
+      throw wrong('eventsMax', 'an integer of at least 1', eventsMax)
+    }
+    const isPrefix = typeof what !== 'string'
+    const open = (ticket: number): number =>
+      this.#withKey(isPrefix ? what.prefix : what, () =>
+        native.storeWatch(this.#handle, ticket, isPrefix, eventsMax),
+      )
+    if (native.storeId(this.#number) === undefined) throw this.#closed()
+    return new Watch(thisWaits(), open, options?.signal)
+  }
+
+  /** Number of entries. */
+  get size(): number {
+    return this.stats().entries
+  }
+
+  /** The keys, in no order; those written or deleted meanwhile may or may not be among them. */
+  *keys(): IterableIterator<string> {
+    const parts = native.storeParts(this.#handle)
+    for (let part = 0; part < parts; part++) {
+      const bytes = native.storeKeys(this.#handle, part)
+      const view = new DataView(bytes.buffer)
+      for (let at = 0; at < bytes.length;) {
+        const start = at + 4
+        at = start + view.getUint32(at, true)
+        yield Stage.keyOf(bytes, start, at)
+      }
+    }
+  }
+
+  /**
+   * The entries, in no order; each as it is when it is its turn.
+   * @throws {StoreError} `STORE_CLOSED`.
+   * @throws {TransportError} when this thread cannot read a value.
+   */
+  *entries(): IterableIterator<[string, Value]> {
+    for (const key of this.keys()) {
+      const value = this.#find(key)
+      if (value !== ABSENT) yield [key, value as Value]
+    }
+  }
+
+  /** The entries. */
+  [Symbol.iterator](): IterableIterator<[string, Value]> {
+    return this.entries()
+  }
+
+  /** Delete everything, at one moment. */
+  clear(): void {
+    native.storeClear(this.#handle)
+  }
+
+  /** What it has done. */
+  stats(): StoreStats {
+    const numbers = new Float64Array(6)
+    native.storeStats(this.#handle, new Uint8Array(numbers.buffer))
+    const [entries, bytes, hits, misses, evictions, expirations] = numbers as unknown as number[]
+    return { entries, bytes, hits, misses, evictions, expirations } as StoreStats
+  }
+
+  /** Delete everything and forget the name; every other use, in any thread, is refused from then on. */
+  close(): void {
+    native.storeClose(this.#number)
+  }
+
+  /** Close it. */
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  /** Close it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close()
+  }
+
+  #find(key: string): unknown {
+    const stage = this.#stage
+    if (stage.busy) return stage.aside(this.#find, this, [key])
+    this.#putKey(key, 0)
+    native.storeGet()
+    const status = stage.words[0]
+    if (status === FOUND) return stage.read(stage.words[1] as number)
+    if (status === LARGE) return stage.readLarge()
+    if (status === ABSENT_STATUS) return ABSENT
+    throw this.#closed()
+  }
+
+  #look(key: string, view: View | undefined): unknown {
+    const stage = this.#stage
+    if (stage.busy) return stage.aside(this.#look, this, [key, view])
+    this.#versions ??= wordsOf(this.#handle)
+    const now = performance.now()
+    this.#putKey(key, 0)
+    native.storeGet()
+    const { words } = stage
+    const status = words[0]
+    if (status === CLOSED) throw this.#closed()
+    if (status === ABSENT_STATUS) {
+      this.#views.delete(key)
+      return undefined
+    }
+    const [version, versionHigh] = [words[2] as number, words[3] as number]
+    const [index, word] = [words[4] as number, words[5] as number]
+    const leftMs = stage.doubles[3] as number
+    // The core counts whole milliseconds: one less here, never one more.
+    const deadline = leftMs === 0 ? 0 : now + leftMs - 1
+    if (view !== undefined && view.version === version && view.versionHigh === versionHigh) {
+      view.word = word
+      view.deadline = deadline
+      if (status === LARGE) native.stageLarge()
+      return view.value
+    }
+    const value = status === LARGE ? stage.readLarge() : stage.read(words[1] as number)
+    const unfreezable = deepFreeze(value)
+    if (unfreezable !== undefined)
+      throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
+    this.#keepView(key, { value, index, word, version, versionHigh, deadline })
+    return value
+  }
+
+  #keepView(key: string, view: View): void {
+    const views = this.#views
+    if (views.size >= VIEWS_MAX && !views.has(key)) {
+      for (const oldest of views.keys()) {
+        views.delete(oldest)
+        break
+      }
+    }
+    views.set(key, view)
+  }
+
+  /** One read, one write of what `change` makes of it, again until nobody came in between. */
+  #change(key: string, change: (old: unknown) => unknown, options: WriteOptions | undefined): unknown {
+    const ttlMs = options?.ttlMs === undefined ? 0 : parseTtl('ttlMs', options.ttlMs)
+    const mode = EXPECTS | (ttlMs > 0 ? HAS_LIFE : KEEPS_LIFE)
+    for (;;) {
+      const [low, high, old] = this.#findVersion(key)
+      const value = change(old === ABSENT ? undefined : old)
+      if (value === KEEP) return undefined
+      if (value !== undefined) {
+        if (this.#write(key, value, mode, low, high, ttlMs)) return value
+      } else if (old === ABSENT || this.#remove(key, EXPECTS, low, high) !== CONFLICTED) {
+        return undefined
+      }
+    }
+  }
+
+  #findVersion(key: string): [number, number, unknown] {
+    const stage = this.#stage
+    if (stage.busy) return stage.aside(this.#findVersion, this, [key])
+    this.#putKey(key, 0)
+    native.storeGet()
+    const { words } = stage
+    const [status, length, low, high] = words as unknown as [number, number, number, number]
+    if (status === FOUND) return [low, high, stage.read(length)]
+    if (status === LARGE) return [low, high, stage.readLarge()]
+    if (status === ABSENT_STATUS) return [0, 0, ABSENT]
+    throw this.#closed()
+  }
+
+  /** Returns false only when something else was there than expected. */
+  #write(key: string, value: unknown, mode: number, low: number, high: number, ttlMs: number): boolean {
+    const stage = this.#stage
+    if (stage.busy) return stage.aside(this.#write, this, [key, value, mode, low, high, ttlMs])
+    if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
+    let length = stage.write(value)
+    const { given, words } = stage
+    let large = length < 0 ? stage.overflow : undefined
+    if (length + HEADER_BYTES + key.length * 2 + 1 > stage.out.length) {
+      large = stage.out.slice(HEADER_BYTES, HEADER_BYTES + length)
+    }
+    if (large !== undefined) length = 0
+    this.#putKey(key, length)
+    given[3] = mode
+    if (mode !== 0) {
+      given[4] = low
+      given[5] = high
+      stage.givenDoubles[3] = ttlMs
+    }
+    if (large === undefined) native.storeSet()
+    else {
+      stage.overflow = undefined
+      native.storeSetLarge(large)
+    }
+    const status = words[0]
+    if (status === 0) return true
+    if (status === CONFLICT) return false
+    throw this.#refused(status as number, key)
+  }
+
+  /** Returns REMOVED, NOTHING or CONFLICTED. */
+  #remove(key: string, mode: number, low: number, high: number): number {
+    const stage = this.#stage
+    if (stage.busy) return stage.aside(this.#remove, this, [key, mode, low, high])
+    this.#putKey(key, 0)
+    const { given } = stage
+    given[3] = mode
+    given[4] = low
+    given[5] = high
+    native.storeRemove()
+    const [status, removed] = stage.words as unknown as [number, number]
+    if (status === CLOSED) throw this.#closed()
+    if (status !== 0) return CONFLICTED
+    return removed === 1 ? REMOVED : NOTHING
+  }
+
+  /** Put handle, key and lengths where the core finds them; the value's `length` bytes lie before the key. */
+  #putKey(key: string, length: number): void {
+    const stage = this.#stage
+    if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
+    const bytes = stage.putKey(key, HEADER_BYTES + length)
+    if (bytes > KEY_BYTES_MAX + 1) throw this.#wrongKey(key)
+    const { given } = stage
+    given[0] = this.#handle
+    given[1] = bytes
+    given[2] = length
+  }
+
+  #withKey<Result>(key: string, body: () => Result): Result {
+    const stage = this.#stage
+    if (stage.busy) return stage.aside(this.#withKey, this, [key, body])
+    this.#putKey(key, 0)
+    return body()
+  }
+
+  /** Whether this call computes. */
+  #begin(key: string, ticket: number): boolean {
+    return this.#withKey(key, () => native.storeBegin(this.#handle, ticket)) === 0
+  }
+
+  #end(key: string, ticket: number, well: boolean): void {
+    this.#withKey(key, () => native.storeEnd(this.#handle, ticket, well))
+  }
+
+  /** Wait for what another call makes of the key. */
+  async #turn(key: string, ticket: number, signal: AbortSignal | undefined): Promise<number> {
+    const waits = thisWaits()
+    const told = waits.once(ticket)
+    const abort = (): void => waits.tell(ticket, Fact.nothing)
+    signal?.addEventListener('abort', abort, { once: true })
+    const fact = await told
+    signal?.removeEventListener('abort', abort)
+    if (fact === Fact.nothing || (signal?.aborted === true && fact === Fact.lead)) {
+      // It may have become this call's to compute meanwhile: then it is passed on.
+      this.#end(key, ticket, false)
+      signal?.throwIfAborted()
+    }
+    return fact
+  }
+
+  async #compute(
+    key: string,
+    ticket: number,
+    fn: (key: string) => Value | Promise<Value>,
+    options: WriteOptions | undefined,
+  ): Promise<Value> {
+    let well = false
+    try {
+      const found = this.#find(key)
+      if (found !== ABSENT) {
+        well = true
+        return found as Value
+      }
+      const within = computing.getStore()
+      const value = await computing.run({ store: this.#number, key, within }, () => fn(key))
+      const ttlMs = options?.ttlMs === undefined ? 0 : parseTtl('ttlMs', options.ttlMs)
+      // Expecting nothing: what somebody wrote meanwhile is newer than what this made.
+      const written = this.#write(key, value, EXPECTS | (ttlMs > 0 ? HAS_LIFE : 0), 0, 0, ttlMs)
+      const newer = written ? ABSENT : this.#find(key)
+      well = true
+      return newer === ABSENT ? value : (newer as Value)
+    } finally {
+      this.#end(key, ticket, well)
+    }
+  }
+
+  #refuseCycle(key: string): void {
+    for (let at = computing.getStore(); at !== undefined; at = at.within) {
+      if (at.store === this.#number && at.key === key) {
+        throw new StoreError('STORE_COMPUTE_CYCLE', { id: this.id, key: shown(key) })
+      }
+    }
+  }
+
+  #closed(): StoreError {
+    return new StoreError('STORE_CLOSED', { id: this.id })
+  }
+
+  #refused(status: number, key: string): StoreError {
+    const { entriesMax, bytesMax, valueBytesMax } = this.#settings
+    if (status === FULL) return new StoreError('STORE_FULL', { id: this.id, entriesMax, bytesMax })
+    if (status !== TOO_LARGE) return this.#closed()
+    return new StoreError('STORE_VALUE_TOO_LARGE', { id: this.id, key: shown(key), bytesMax: valueBytesMax })
+  }
+
+  #wrongKey(key: unknown): StoreError {
+    const received = typeof key === 'string' ? `a string of ${key.length} characters` : shown(key)
+    return wrong('key', `a string of at most ${KEY_BYTES_MAX} bytes`, received)
+  }
+}
+
+/** What `#change` is told when nothing shall be written. */
+const KEEP = Symbol('keep')
+
+function wrong(name: string, expected: string, received: unknown): StoreError {
+  const text = typeof received === 'string' ? received : shown(received)
+  return new StoreError('STORE_ARGUMENT', { name, expected, received: text })
+}
+
+function wordsOf(handle: number): Uint32Array | undefined {
+  const memory = native.storeWords(handle)
+  return memory === undefined ? undefined : new Uint32Array(memory)
+}

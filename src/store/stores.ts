@@ -1,0 +1,123 @@
+/**
+ * The stores of the process by name, and how a store travels: as its number.
+ *
+ * A thread has one object per store, as long as somebody holds it.
+ */
+import { shown } from '../base/index.ts'
+import { native } from '../native/index.ts'
+import { thisStage } from '../port/index.ts'
+import { register, registerHandle } from '../transport/index.ts'
+import { StoreError } from './errors.ts'
+import { parseSettings, type Settings, type StoreSettings } from './settings.ts'
+import { Store } from './store.ts'
+
+const ID_LENGTH_MAX = 256
+
+const stores = new Map<number, WeakRef<Store>>()
+const gone = new FinalizationRegistry<{ readonly number: number; readonly handle: number }>(
+  ({ number, handle }) => {
+    if (stores.get(number)?.deref() === undefined) stores.delete(number)
+    native.storeDrop(handle)
+  },
+)
+
+/** The stores of this process. */
+export const store = {
+  /**
+   * Make a store.
+   * @throws {StoreError} `STORE_EXISTS`, `STORE_SETTING`, `STORE_ARGUMENT`.
+   */
+  create<Value = unknown>(id: string, settings: StoreSettings = {}): Store<Value> {
+    const number = make(id, parseSettings(settings))
+    if (number === 0) throw new StoreError('STORE_EXISTS', { id })
+    return open(number) as Store<Value>
+  },
+
+  /**
+   * The store with that name, made by any thread.
+   * @throws {StoreError} `STORE_UNKNOWN`, `STORE_ARGUMENT`.
+   */
+  get<Value = unknown>(id: string): Store<Value> {
+    checkId(id)
+    return open(native.storeNumber(id), id) as Store<Value>
+  },
+
+  /**
+   * The store with that name, made with these settings if there is none; those of an existing one stay.
+   * @throws {StoreError} `STORE_SETTING`, `STORE_ARGUMENT`.
+   */
+  getOrCreate<Value = unknown>(id: string, settings: StoreSettings = {}): Store<Value> {
+    const parsed = parseSettings(settings)
+    for (;;) {
+      checkId(id)
+      const number = native.storeNumber(id) || make(id, parsed)
+      const found = number === 0 ? undefined : tryOpen(number)
+      // Closed, or made, by another thread in between: once more.
+      if (found !== undefined) return found as Store<Value>
+    }
+  },
+
+  /** How many stores are open. */
+  get count(): number {
+    return native.storeCount()
+  },
+}
+
+function make(id: string, settings: Settings): number {
+  checkId(id)
+  const { entriesMax, bytesMax, valueBytesMax, ttlMs, eviction } = settings
+  const text = JSON.stringify({ ...settings, entriesMax: finite(entriesMax), bytesMax: finite(bytesMax) })
+  return native.storeMake(id, text, entriesMax, bytesMax, valueBytesMax, ttlMs, eviction === 'hot')
+}
+
+/** JSON has no Infinity. */
+function finite(bound: number): number | undefined {
+  return bound === Infinity ? undefined : bound
+}
+
+function checkId(id: string): void {
+  if (typeof id !== 'string' || id === '' || id.length > ID_LENGTH_MAX) {
+    const expected = `a string of 1 to ${ID_LENGTH_MAX} characters`
+    throw new StoreError('STORE_ARGUMENT', { name: 'id', expected, received: shown(id) })
+  }
+}
+
+function open(number: number, id = ''): Store {
+  const found = number === 0 ? undefined : tryOpen(number)
+  if (found === undefined) throw new StoreError('STORE_UNKNOWN', { id })
+  return found
+}
+
+function tryOpen(number: number): Store | undefined {
+  const known = stores.get(number)?.deref()
+  if (known !== undefined) return known
+  thisStage()
+  const [id, settings] = [native.storeId(number), native.storeSettings(number)]
+  const handle = native.storeOpen(number)
+  if (id === undefined || settings === undefined || handle < 0) return undefined
+  const opened = new Store(id, number, handle, {
+    entriesMax: Infinity,
+    bytesMax: Infinity,
+    ...JSON.parse(settings),
+  })
+  stores.set(number, new WeakRef(opened))
+  gone.register(opened, { number, handle })
+  return opened
+}
+
+interface Saved {
+  readonly number: number
+  readonly id: string
+}
+
+registerHandle({
+  tag: 'skein.Store',
+  is: Store,
+  save: (handle: Store): Saved => ({ number: Store.numberOf(handle), id: handle.id }),
+  load: ({ number, id }: Saved): Store => {
+    const opened = tryOpen(number)
+    if (opened === undefined) throw new StoreError('STORE_CLOSED', { id })
+    return opened
+  },
+})
+register(StoreError, { cid: 'skein.StoreError' })

@@ -1,0 +1,123 @@
+/**
+ * A store under several real threads: linearizable, sound when threads are killed, bounded in memory.
+ *
+ * The threads are plain workers; what each does is in worker.test.support.ts.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { isLinearizable, type Seen } from './history.test.support.ts'
+import { store, type StoreSettings } from './index.ts'
+
+let last = 0
+const workers = new Set<Worker>()
+after(() => Promise.all([...workers].map((worker) => worker.terminate())))
+
+function made(settings?: StoreSettings) {
+  return store.create(`threads ${++last}`, settings)
+}
+
+function start(
+  id: string,
+  what: string,
+  seed: number,
+  rounds: number,
+  clock = new SharedArrayBuffer(8),
+): Worker {
+  const workerData = { what, id, seed, rounds, clock }
+  const worker = new Worker(new URL('./worker.test.support.js', import.meta.url), { workerData })
+  workers.add(worker)
+  worker.once('exit', () => workers.delete(worker))
+  return worker
+}
+
+test('the search for an order tells histories that have one from those that have none', () => {
+  const set: Seen = { from: 0, to: 1, what: 'set', value: 1 }
+  assert.equal(
+    isLinearizable([set, { from: 2, to: 3, what: 'get', old: undefined }]),
+    false,
+    'a read of the past',
+  )
+  assert.equal(isLinearizable([set, { from: 0, to: 3, what: 'get', old: undefined }]), true)
+  const twice = [0, 1].map((): Seen => ({
+    from: 1,
+    to: 2,
+    what: 'swap',
+    old: undefined,
+    value: 7,
+    done: true,
+  }))
+  assert.equal(isLinearizable(twice), false, 'two that both found nothing')
+})
+
+test('what three threads see of a key has an order', async () => {
+  const used = made()
+  const clock = new SharedArrayBuffer(8)
+  const rounds = 150
+  const threads = [1, 2, 3].map((seed) => start(used.id, 'history', seed, rounds, clock))
+  const histories = await Promise.all(
+    threads.map(async (thread) => (await once(thread, 'message'))[0] as Seen[][]),
+  )
+  for (let round = 0; round < rounds; round++) {
+    const seen = histories.flatMap((history) => history[round] as Seen[])
+    assert.ok(isLinearizable(seen), `round ${round}: ${JSON.stringify(seen)}`)
+  }
+  used.close()
+})
+
+test('threads killed in the middle of operations leave a store that works', async () => {
+  const used = made({ bytesMax: 100_000 })
+  for (let round = 0; round < 12; round++) {
+    const pair = [start(used.id, 'mixed', round + 1, Infinity), start(used.id, 'mixed', round + 50, Infinity)]
+    await Promise.all(pair.map((thread) => once(thread, 'message')))
+    await pause(round)
+    await Promise.all(pair.map((thread) => thread.terminate()))
+    for (const [key, value] of used.entries()) {
+      if (key.startsWith('key')) assert.equal((value as { key: string }).key, key)
+    }
+    used.set('alive', round)
+    assert.equal(used.get('alive'), round)
+  }
+  assert.ok(used.stats().bytes <= 100_000)
+  used.close()
+})
+
+test('when the thread that computes dies, one that waits takes over', async () => {
+  const used = made()
+  const leader = start(used.id, 'lead', 1, 1)
+  await once(leader, 'message')
+  let calls = 0
+  const waiting = Array.from({ length: 5 }, () => used.getOrCompute('key', () => ++calls))
+  await pause(5)
+  assert.equal(calls, 0, 'nobody computes beside the leader')
+  await leader.terminate()
+  assert.deepEqual(await Promise.all(waiting), [1, 1, 1, 1, 1])
+  used.close()
+})
+
+/** Operations in all; check:long asks for 10 million. */
+const SOAK = Number(process.env['SKEIN_SOAK_OPERATIONS'] ?? 200_000)
+
+test('all threads, all operations, for a while: memory stays bounded', async () => {
+  const used = made({ entriesMax: 200, bytesMax: 200_000 })
+  const threads = [1, 2, 3].map((seed) => start(used.id, 'mixed', seed, Math.ceil(SOAK / 3)))
+  const ended = Promise.all(threads.map((thread) => once(thread, 'exit')))
+  let highest = 0
+  const watcher = setInterval(() => {
+    const { entries, bytes } = used.stats()
+    assert.ok(entries <= 200 && bytes <= 200_000)
+    highest = Math.max(highest, process.memoryUsage().rss)
+  }, 20)
+  const codes = await ended
+  clearInterval(watcher)
+  assert.deepEqual(
+    codes.map(([code]) => code),
+    [0, 0, 0],
+  )
+  const before = process.memoryUsage().rss
+  assert.ok(highest < before + 500e6, `${highest} bytes at most, ${before} at the end`)
+  assert.ok(used.stats().entries <= 200)
+  used.close()
+})

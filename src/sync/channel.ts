@@ -1,0 +1,202 @@
+/**
+ * A bounded queue of values between any number of threads; each value is taken once.
+ *
+ * Trying and waiting have different names: `offer` and `poll` never wait, `put` and `take` do.
+ */
+import { native } from '../native/index.ts'
+import { Fact, thisWaits } from '../port/index.ts'
+import { SyncError } from './errors.ts'
+import { type Arrived, Thing, checkCount } from './thing.ts'
+import {
+  type BlockOptions,
+  type WaitOptions,
+  blockingTurn,
+  checkBlocking,
+  checkTimeout,
+  turn,
+} from './turn.ts'
+
+const MESSAGES_MAX = 2 ** 31 - 1
+
+/** How a call waits, as the core numbers it. */
+const NOT = 0
+const MAIL = 1
+const BLOCKING = 2
+
+/** What the core says. */
+const DONE = 0
+const LARGE = 1
+const NONE = 2
+const QUEUED = 3
+const CLOSED = 4
+
+/** See the module's text. Values arrive as the reader's own, `move`d buffers without a copy. */
+export class Channel<Value = unknown> extends Thing {
+  /** What the core said of the last call to take. */
+  #status = NONE
+
+  /**
+   * @param messagesMax Most values that wait for a taker; an existing channel of that name must have as many.
+   * @param name Process-wide; without one the channel is known by its handles only.
+   * @throws {SyncError} `SYNC_ARGUMENT`, `SYNC_DIFFERENT`.
+   */
+  constructor(messagesMax: number, name?: string | Arrived) {
+    super('channel', name, checkCount('messagesMax', messagesMax, MESSAGES_MAX))
+  }
+
+  /**
+   * Put a value if there is room now; whether there was.
+   * @throws {SyncError} `SYNC_CLOSED`. @throws {TransportError} when it cannot be carried.
+   */
+  offer(value: Value): boolean {
+    return this.#put(value, 0, NOT) === DONE
+  }
+
+  /**
+   * Put a value when there is room. One that waits is lost if its thread ends.
+   * @throws {SyncError} `SYNC_CLOSED`, `SYNC_TIMEOUT`. @throws the signal's reason.
+   * @throws {TransportError} when it cannot be carried.
+   */
+  async put(value: Value, options?: WaitOptions): Promise<void> {
+    checkTimeout(options?.timeoutMs)
+    options?.signal?.throwIfAborted()
+    const ticket = thisWaits().ticket()
+    if (this.#put(value, ticket, MAIL) !== QUEUED) return
+    const fact = await turn(ticket, this.which, options, () => this.#cancel(ticket))
+    if (fact === Fact.closed) throw this.#closed()
+  }
+
+  /**
+   * As `put`, blocking the thread.
+   * @throws {SyncError} `SYNC_BLOCKING` in the main thread, `SYNC_CLOSED`, `SYNC_TIMEOUT`.
+   */
+  putSync(value: Value, options?: BlockOptions): void {
+    checkBlocking(this.which, options)
+    const ticket = thisWaits().ticket()
+    if (this.#put(value, ticket, BLOCKING) !== QUEUED) return
+    const fact = blockingTurn(ticket, this.which, options, () => this.#cancel(ticket))
+    if (fact === Fact.closed) throw this.#closed()
+  }
+
+  /** Take the oldest value if there is one; `undefined` when there is none. @throws {TransportError} */
+  poll(): Value | undefined {
+    return this.#take(0, NOT)?.value
+  }
+
+  /**
+   * Take the oldest value when there is one.
+   * @throws {SyncError} `SYNC_CLOSED` when it is closed and empty, `SYNC_TIMEOUT`. @throws the signal's
+   *   reason.
+   * @throws {TransportError} when this thread cannot read the value.
+   */
+  async take(options?: WaitOptions): Promise<Value> {
+    const taken = await this.#next(options)
+    if (taken === undefined) throw this.#closed()
+    return taken.value
+  }
+
+  /**
+   * As `take`, blocking the thread.
+   * @throws {SyncError} `SYNC_BLOCKING` in the main thread, `SYNC_CLOSED`, `SYNC_TIMEOUT`.
+   */
+  takeSync(options?: BlockOptions): Value {
+    checkBlocking(this.which, options)
+    const ticket = thisWaits().ticket()
+    let taken = this.#take(ticket, BLOCKING)
+    if (taken === undefined && this.#status === QUEUED) {
+      blockingTurn(ticket, this.which, options, () => (taken = this.#fetch(ticket)) === undefined)
+      taken ??= this.#fetch(ticket)
+    }
+    if (taken === undefined) throw this.#closed()
+    return taken.value
+  }
+
+  /** No more values: those in the queue can still be taken, whoever waits for room or for more is told. */
+  close(): void {
+    native.channelClose(this.handle)
+  }
+
+  /** Values that wait for a taker. */
+  get size(): number {
+    return Math.max(0, native.channelLength(this.handle))
+  }
+
+  /** Close it. */
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  /** Take values until it is closed and empty. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Value, void, undefined> {
+    for (;;) {
+      const taken = await this.#next(undefined)
+      if (taken === undefined) return
+      yield taken.value
+    }
+  }
+
+  async #next(options: WaitOptions | undefined): Promise<{ readonly value: Value } | undefined> {
+    checkTimeout(options?.timeoutMs)
+    options?.signal?.throwIfAborted()
+    const ticket = thisWaits().ticket()
+    let taken = this.#take(ticket, MAIL)
+    if (taken !== undefined || this.#status !== QUEUED) return taken
+    await turn(ticket, this.which, options, () => (taken = this.#fetch(ticket)) === undefined)
+    return taken ?? this.#fetch(ticket)
+  }
+
+  /** Returns DONE, NONE or QUEUED. */
+  #put(value: Value, ticket: number, wait: number): number {
+    const { stage } = this
+    if (stage.busy) return stage.aside(this.#put, this, [value, ticket, wait])
+    const length = stage.write(value)
+    const { given } = stage
+    given[0] = this.handle
+    given[1] = ticket
+    given[2] = Math.max(0, length)
+    given[3] = wait
+    const large = length < 0 ? stage.overflow : undefined
+    stage.overflow = undefined
+    if (large === undefined) native.channelPut()
+    else native.channelPutLarge(large)
+    const status = stage.words[0] as number
+    if (status === CLOSED) throw this.#closed()
+    return status
+  }
+
+  #take(ticket: number, wait: number): { readonly value: Value } | undefined {
+    const { stage } = this
+    if (stage.busy) return stage.aside(this.#take, this, [ticket, wait])
+    const { given } = stage
+    given[0] = this.handle
+    given[1] = ticket
+    given[3] = wait
+    native.channelTake()
+    return this.#read()
+  }
+
+  #fetch(ticket: number): { readonly value: Value } | undefined {
+    const { stage } = this
+    if (stage.busy) return stage.aside(this.#fetch, this, [ticket])
+    stage.given[0] = this.handle
+    stage.given[1] = ticket
+    native.channelFetch()
+    return this.#read()
+  }
+
+  #read(): { readonly value: Value } | undefined {
+    const { stage } = this
+    const status = stage.words[0] as number
+    this.#status = status
+    if (status >= NONE) return undefined
+    return { value: (status === LARGE ? stage.readLarge() : stage.read(stage.words[1] as number)) as Value }
+  }
+
+  #cancel(ticket: number): boolean {
+    return native.channelCancel(this.handle, ticket) === 1
+  }
+
+  #closed(): SyncError {
+    return new SyncError('SYNC_CLOSED', this.which)
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Permits held while a function runs: what locks, read-write locks and semaphores do.
+ *
+ * The core gives permits in the order they were asked for. A thread that ends gives back what it held.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { native } from '../native/index.ts'
+import { Fact, thisWaits } from '../port/index.ts'
+import { SyncError } from './errors.ts'
+import type { Thing } from './thing.ts'
+import {
+  type BlockOptions,
+  type WaitOptions,
+  blockingTurn,
+  checkBlocking,
+  checkTimeout,
+  turn,
+} from './turn.ts'
+
+/** What a function that holds something is told. */
+export interface Held {
+  /** The thread that held it before died while it did: what it guards may be half changed. */
+  readonly abandoned: boolean
+}
+
+const FRESH: Held = Object.freeze({ abandoned: false })
+const ABANDONED: Held = Object.freeze({ abandoned: true })
+
+/** What the core says of a request. */
+const GRANTED = 0
+const GRANTED_ABANDONED = 1
+const BUSY = 2
+const QUEUED = 3
+const OWN = 4
+
+/** What the code that runs now holds, innermost first. */
+interface Holding {
+  readonly number: number
+  readonly amount: number
+  active: boolean
+  readonly within: Holding | undefined
+}
+
+const holding = new AsyncLocalStorage<Holding>()
+
+/**
+ * Run `fn` with `amount` permits, blocking until they are had.
+ * @throws {SyncError} `SYNC_BLOCKING`, `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY`, `SYNC_ARGUMENT`.
+ */
+export function guardSync<R>(
+  thing: Thing,
+  amount: number,
+  fn: (held: Held) => R,
+  options: BlockOptions | undefined,
+): R {
+  checkBlocking(thing.which, options)
+  const ticket = thisWaits().ticket()
+  let status = tryEnter(thing, ticket, amount)
+  if (status === BUSY) status = enterBlocking(thing, ticket, amount, options)
+  let result: R
+  try {
+    result = fn(status === GRANTED_ABANDONED ? ABANDONED : FRESH)
+  } finally {
+    leave(thing, ticket)
+  }
+  if (isThenable(result)) throw new SyncError('SYNC_ASYNC_BODY', thing.which)
+  return result
+}
+
+/**
+ * Run `fn` with `amount` permits when it is its turn, and hold them until what it returns has settled.
+ * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ARGUMENT`. @throws the signal's reason, and what `fn`
+ *   throws.
+ */
+export async function guard<R>(
+  thing: Thing,
+  amount: number,
+  fn: (held: Held) => R | Promise<R>,
+  options: WaitOptions | undefined,
+): Promise<R> {
+  checkTimeout(options?.timeoutMs)
+  options?.signal?.throwIfAborted()
+  const within = holding.getStore()
+  refuseOwn(thing, amount, within)
+  const ticket = thisWaits().ticket()
+  let status = native.gateEnter(thing.handle, ticket, amount, false)
+  if (status === QUEUED) {
+    const fact = await turn(ticket, thing.which, options, () => native.gateCancel(thing.handle, ticket) === 1)
+    status = fact === Fact.abandoned ? GRANTED_ABANDONED : GRANTED
+  }
+  const here: Holding = { number: thing.number, amount, active: true, within }
+  try {
+    return await holding.run(here, fn, status === GRANTED_ABANDONED ? ABANDONED : FRESH)
+  } finally {
+    here.active = false
+    leave(thing, ticket)
+  }
+}
+
+/** Run `fn` with `amount` permits if they are free now; a promise it returns keeps them until it settles. */
+export function tryGuard<R>(
+  thing: Thing,
+  amount: number,
+  fn: (held: Held) => R,
+): { readonly value: R } | undefined {
+  const ticket = thisWaits().ticket()
+  const status = tryEnter(thing, ticket, amount)
+  if (status === BUSY) return undefined
+  let isHeld = false
+  try {
+    const value = fn(status === GRANTED_ABANDONED ? ABANDONED : FRESH)
+    if (!isThenable(value)) return { value }
+    isHeld = true
+    return { value: Promise.resolve(value).finally(() => leave(thing, ticket)) as R }
+  } finally {
+    if (!isHeld) leave(thing, ticket)
+  }
+}
+
+function tryEnter(thing: Thing, ticket: number, amount: number): number {
+  const { given, words } = thing.stage
+  given[0] = thing.handle
+  given[1] = ticket
+  given[2] = amount
+  native.gateTry()
+  return words[0] as number
+}
+
+function enterBlocking(
+  thing: Thing,
+  ticket: number,
+  amount: number,
+  options: BlockOptions | undefined,
+): number {
+  const status = native.gateEnter(thing.handle, ticket, amount, true)
+  if (status === OWN) throw new SyncError('SYNC_OWN', thing.which)
+  if (status !== QUEUED) return status
+  const fact = blockingTurn(ticket, thing.which, options, () => native.gateCancel(thing.handle, ticket) === 1)
+  return fact === Fact.abandoned ? GRANTED_ABANDONED : GRANTED
+}
+
+function leave(thing: Thing, ticket: number): void {
+  const { given } = thing.stage
+  given[0] = thing.handle
+  given[1] = ticket
+  native.gateLeave()
+}
+
+/** A lock is refused to those who hold it; a semaphore only where what they hold makes the wait endless. */
+function refuseOwn(thing: Thing, amount: number, within: Holding | undefined): void {
+  let own = 0
+  for (let at = within; at !== undefined; at = at.within) {
+    if (at.active && at.number === thing.number) own += at.amount
+  }
+  if (own > 0 && (thing.which.kind !== 'semaphore' || own + amount > thing.amount)) {
+    throw new SyncError('SYNC_OWN', thing.which)
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  )
+}

@@ -1,0 +1,254 @@
+/**
+ * Locks, semaphores, channels and counters: rules in one thread, and under several.
+ *
+ * Between threads the proof is memory that only a lock keeps right, and messages that are counted.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { marshall, unmarshall } from '../transport/index.ts'
+import { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './index.ts'
+
+let last = 0
+const name = (): string => `sync test ${++last}`
+const workers = new Set<Worker>()
+after(() => Promise.all([...workers].map((worker) => worker.terminate())))
+
+function start(what: string, id: string, rounds = 0, memory = new SharedArrayBuffer(64)): Worker {
+  const workerData = { what, id, rounds, memory }
+  const worker = new Worker(new URL('./worker.test.support.js', import.meta.url), { workerData })
+  workers.add(worker)
+  return worker
+}
+
+async function result(worker: Worker): Promise<unknown> {
+  const [message] = (await once(worker, 'message')) as [{ result: unknown }]
+  return message.result
+}
+
+const ALLOWED = { allowBlocking: true }
+
+test('a lock lets one in at a time, whichever way it is asked', async () => {
+  const [id, memory, rounds] = [name(), new SharedArrayBuffer(64), 2000]
+  await Promise.all(['lock', 'lock', 'async'].map((what) => result(start(what, id, rounds, memory))))
+  assert.equal(new Int32Array(memory)[0], 3 * rounds)
+})
+
+test('a read-write lock lets in readers together and writers alone', async () => {
+  const [id, memory, rounds] = [name(), new SharedArrayBuffer(64), 500]
+  await Promise.all([1, 2, 3].map(() => result(start('rw', id, rounds, memory))))
+  const words = new Int32Array(memory)
+  assert.deepEqual([words[0], words[3]], [3 * rounds, 0])
+})
+
+test('a semaphore lets in as many as it has permits', async () => {
+  const [id, memory] = [name(), new SharedArrayBuffer(64)]
+  await Promise.all([1, 2, 3].map(() => result(start('semaphore', id, 1000, memory))))
+  assert.equal(new Int32Array(memory)[3], 0)
+})
+
+test('a counter counts what all threads add', async () => {
+  const id = name()
+  await Promise.all([1, 2].map(() => result(start('counter', id, 5000))))
+  const counter = new AtomicCounter(id)
+  assert.deepEqual(
+    [counter.value, counter.add(-1), counter.compareAndSet(9999, 5), counter.set(7)],
+    [10_000, 9999, true, 5],
+  )
+  assert.equal(counter.compareAndSet(6, 1), false)
+  counter.set(Number.MAX_SAFE_INTEGER)
+  assert.throws(() => counter.add(), { code: 'SYNC_COUNTER_RANGE' })
+  assert.throws(() => counter.add(0.5), { code: 'SYNC_ARGUMENT' })
+  assert.equal(counter.value, Number.MAX_SAFE_INTEGER)
+})
+
+test("every message of many producers reaches one of many consumers, each producer's in order", async () => {
+  const [id, rounds] = [name(), 500]
+  const consumers = [1, 2].map(() => result(start('consume', id)))
+  const producers = [1, 2].map((number) => {
+    const memory = new SharedArrayBuffer(64)
+    new Int32Array(memory)[4] = number
+    return result(start('produce', id, rounds, memory))
+  })
+  await Promise.all(producers)
+  new Channel(4, id).close()
+  const taken = (await Promise.all(consumers)) as [number, number][][]
+  for (const list of taken) {
+    for (const number of [1, 2]) {
+      const own = list.filter(([from]) => from === number).map(([, round]) => round)
+      assert.deepEqual(
+        own,
+        [...own].sort((a, b) => a - b),
+      )
+    }
+  }
+  const all = taken.flat().map(([from, round]) => from * rounds + round)
+  assert.deepEqual(
+    all.sort((a, b) => a - b),
+    Array.from({ length: 2 * rounds }, (_, index) => rounds + index),
+  )
+})
+
+test('a holder that dies releases, and the next one is told', async () => {
+  const id = name()
+  const lock = new Lock(id)
+  const holder = start('hold', id)
+  await once(holder, 'message')
+  assert.equal(
+    lock.tryGuard(() => 1),
+    undefined,
+  )
+  const waiting = lock.guard((held) => held.abandoned)
+  await holder.terminate()
+  assert.equal(await waiting, true)
+  assert.equal(await lock.guard((held) => held.abandoned), false)
+})
+
+test('a thread that dies while it blocks leaves the line', async () => {
+  const id = name()
+  const lock = new Lock(id)
+  await lock.guard(async () => {
+    const waiter = start('wait', id)
+    await once(waiter, 'message')
+    await waiter.terminate()
+  })
+  assert.deepEqual(
+    lock.tryGuard((held) => held.abandoned),
+    { value: false },
+  )
+})
+
+test("taking one's own lock again is an error that names it", async () => {
+  const id = name()
+  const lock = new Lock(id)
+  const wanted = { code: 'SYNC_OWN', message: new RegExp(id) }
+  await assert.rejects(
+    lock.guard(() => lock.guard(() => {})),
+    wanted,
+  )
+  await assert.rejects(
+    lock.guard(() => lock.guardSync(() => {}, ALLOWED)),
+    wanted,
+  )
+  assert.equal(await result(start('own', id)), 'SYNC_OWN')
+  const two = new Semaphore(2)
+  assert.equal(await two.guard(() => two.guard(() => 'both')), 'both')
+  await assert.rejects(
+    two.guard(() => two.guard(() => {}, { permits: 2 })),
+    { code: 'SYNC_OWN' },
+  )
+  assert.equal(two.free, 2)
+})
+
+test('the main thread does not block unless it is allowed', () => {
+  const lock = new Lock()
+  assert.throws(() => lock.guardSync(() => {}), { code: 'SYNC_BLOCKING' })
+  assert.equal(
+    lock.guardSync(() => 5, ALLOWED),
+    5,
+  )
+  assert.throws(() => new Channel(1).takeSync(), { code: 'SYNC_BLOCKING' })
+  assert.throws(() => lock.guardSync(() => Promise.resolve(), ALLOWED), { code: 'SYNC_ASYNC_BODY' })
+})
+
+test('errors of the function pass, and release', async () => {
+  const lock = new Lock()
+  const fail = (): never => {
+    throw new RangeError('mine')
+  }
+  assert.throws(() => lock.guardSync(fail, ALLOWED), RangeError)
+  assert.throws(() => lock.tryGuard(fail), RangeError)
+  await assert.rejects(
+    lock.guard(async () => fail()),
+    RangeError,
+  )
+  const kept = lock.tryGuard(() => new Promise((resolve) => setImmediate(resolve, 3)))
+  assert.equal(
+    lock.tryGuard(() => 4),
+    undefined,
+  )
+  assert.equal(await kept?.value, 3)
+  assert.deepEqual(
+    lock.tryGuard(() => 4),
+    { value: 4 },
+  )
+})
+
+test('timeouts and signals end the wait and leave the line', async () => {
+  const lock = new Lock(name())
+  const abort = new AbortController()
+  await lock.guard(async () => {
+    await outside(() =>
+      assert.rejects(
+        lock.guard(() => {}, { timeoutMs: 5 }),
+        { code: 'SYNC_TIMEOUT' },
+      ),
+    )
+    const waiting = outside(() => lock.guard(() => {}, { signal: abort.signal }))
+    abort.abort(new Error('enough'))
+    await assert.rejects(waiting, { message: 'enough' })
+    await assert.rejects(
+      outside(() => lock.guard(() => {}, { signal: abort.signal })),
+      { message: 'enough' },
+    )
+  })
+  assert.deepEqual(
+    lock.tryGuard(() => 1),
+    { value: 1 },
+  )
+  const channel = new Channel<number>(1)
+  await assert.rejects(channel.take({ timeoutMs: 3 }), { code: 'SYNC_TIMEOUT' })
+  assert.throws(() => channel.takeSync({ timeoutMs: 3, ...ALLOWED }), { code: 'SYNC_TIMEOUT' })
+  channel.putSync(1, ALLOWED)
+  await assert.rejects(channel.put(2, { timeoutMs: 3 }), { code: 'SYNC_TIMEOUT' })
+  assert.throws(() => channel.putSync(2, { timeoutMs: 3, ...ALLOWED }), { code: 'SYNC_TIMEOUT' })
+  assert.deepEqual([channel.poll(), channel.poll(), channel.size], [1, undefined, 0])
+})
+
+/** Not within whatever is held here: what one's own code waits for is refused. */
+function outside<T>(body: () => Promise<T>): Promise<T> {
+  return root(() => body())
+}
+const { AsyncLocalStorage } = await import('node:async_hooks')
+const root = AsyncLocalStorage.snapshot()
+
+test('a channel waits, tries, closes', async () => {
+  const channel = new Channel<unknown>(2)
+  assert.deepEqual([channel.offer(1), channel.offer({ a: [1] }), channel.offer(3)], [true, true, false])
+  const third = channel.put('x'.repeat(300_000))
+  assert.deepEqual([await channel.take(), channel.poll()], [1, { a: [1] }])
+  await third
+  assert.equal(channel.size, 1)
+  const taking = [channel.take(), channel.take()]
+  assert.equal(((await taking[0]) as string).length, 300_000)
+  assert.equal(channel.offer(undefined), true)
+  assert.equal(await taking[1], undefined)
+  const ending = channel.take()
+  channel.offer('taken')
+  channel.offer('last')
+  channel.close()
+  assert.equal(await ending, 'taken')
+  assert.throws(() => channel.offer(1), { code: 'SYNC_CLOSED' })
+  await assert.rejects(channel.put(1), { code: 'SYNC_CLOSED' })
+  const rest: unknown[] = []
+  for await (const value of channel) rest.push(value)
+  assert.deepEqual(rest, ['last'])
+  await assert.rejects(channel.take(), { code: 'SYNC_CLOSED' })
+})
+
+test('handles travel; a name with another capacity is refused', async () => {
+  const things = [new Lock(), new RwLock(), new Semaphore(3), new Channel(3), new AtomicCounter()]
+  const arrived = unmarshall(marshall(things, { mode: 'process' })) as typeof things
+  arrived.forEach((thing, index) => assert.equal(thing.number, things[index]?.number))
+  ;(things[3] as Channel).offer(5)
+  assert.equal((arrived[3] as Channel).poll(), 5)
+  const id = name()
+  new Channel(1, id).offer(things[0])
+  assert.deepEqual(await result(start('passed', id)), { abandoned: false })
+  const shared = new Semaphore(2, id)
+  assert.equal(new Semaphore(2, id).number, shared.number)
+  assert.throws(() => new Semaphore(3, id), { code: 'SYNC_DIFFERENT' })
+  assert.throws(() => new Channel(0), { code: 'SYNC_ARGUMENT' })
+  assert.throws(() => new Lock(''), { code: 'SYNC_ARGUMENT' })
+})

@@ -1,0 +1,97 @@
+/**
+ * What all of them are: a number in the process, and this thread's handle on it.
+ *
+ * A thing with a name is made by whoever asks for it first. Things live as long as the process: they are
+ * small, and somebody who is about to receive a handle cannot be seen.
+ */
+import { shown } from '../base/index.ts'
+import { native } from '../native/index.ts'
+import { type Stage, thisStage } from '../port/index.ts'
+import { SyncError, type Which } from './errors.ts'
+
+/** Kinds of things, as the core numbers them. */
+export const Kind = { lock: 1, rwLock: 2, semaphore: 3, channel: 4, counter: 5 } as const
+
+const NAME_LENGTH_MAX = 256
+
+/** A thing that arrived from another thread. */
+export class Arrived {
+  readonly number: number
+  readonly name: string
+
+  /** @param saved What `saveThing` made. */
+  constructor(saved: Saved) {
+    this.number = saved.number
+    this.name = saved.name
+  }
+}
+
+/** How a thing travels. */
+export interface Saved {
+  readonly number: number
+  readonly name: string
+}
+
+const gone = new FinalizationRegistry<number>((handle) => native.syncDrop(handle))
+
+/** See the module's text. */
+export class Thing {
+  /** Its name; `''` when it has none. */
+  readonly name: string
+  /** Its number in the process. @internal */
+  readonly number: number
+  /** This thread's handle. @internal */
+  readonly handle: number
+  /** What it holds: permits or messages. @internal */
+  readonly amount: number
+  /** @internal */
+  readonly which: Which
+  /** @internal */
+  readonly stage: Stage
+
+  /**
+   * @throws {SyncError} `SYNC_DIFFERENT`, `SYNC_UNKNOWN`, `SYNC_ARGUMENT`.
+   * @internal
+   */
+  constructor(kind: keyof typeof Kind, name: string | Arrived | undefined, amount: number) {
+    this.stage = thisStage()
+    if (name instanceof Arrived) {
+      this.number = name.number
+      this.name = name.name
+    } else {
+      checkName(name)
+      this.name = name ?? ''
+      this.number = native.syncMake(Kind[kind], this.name, amount, name !== undefined)
+    }
+    this.which = { kind, name: this.name }
+    this.handle = native.syncOpen(this.number)
+    if (this.handle < 0) throw new SyncError('SYNC_UNKNOWN', { kind })
+    this.amount = native.syncAmount(this.handle)
+    gone.register(this, this.handle)
+    if (!(name instanceof Arrived) && this.amount !== amount && kind !== 'counter') {
+      throw new SyncError('SYNC_DIFFERENT', { ...this.which, expected: amount, found: this.amount })
+    }
+  }
+}
+
+/** A thing on its way to another thread. */
+export function saveThing(thing: Thing): Saved {
+  return { number: thing.number, name: thing.name }
+}
+
+/** An integer from 1 to `max`. @throws {SyncError} `SYNC_ARGUMENT`. */
+export function checkCount(argument: string, count: number, max: number): number {
+  if (!Number.isSafeInteger(count) || count < 1 || count > max) {
+    const expected = `an integer from 1 to ${max}`
+    throw new SyncError('SYNC_ARGUMENT', { argument, expected, received: shown(count) })
+  }
+  return count
+}
+
+function checkName(name: unknown): void {
+  if (name === undefined) return
+  if (typeof name !== 'string' || name === '' || name.length > NAME_LENGTH_MAX) {
+    const expected = `a string of 1 to ${NAME_LENGTH_MAX} characters`
+    throw new SyncError('SYNC_ARGUMENT', { argument: 'name', expected, received: shown(name) })
+  }
+}

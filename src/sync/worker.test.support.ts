@@ -1,0 +1,89 @@
+/**
+ * A thread of the tests of locks and channels: does what its workerData says.
+ *
+ * What it changes under a lock it changes without atomics: only the lock keeps that right.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './index.ts'
+
+interface Work {
+  readonly what: string
+  readonly id: string
+  readonly rounds: number
+  readonly memory: SharedArrayBuffer
+}
+
+const { what, id, rounds, memory } = workerData as Work
+const words = new Int32Array(memory)
+
+/** Read and write without atomics: only a lock keeps this right. */
+function addSlowly(): void {
+  const before = words[0] as number
+  for (let spin = 0; spin < 50; spin++) words[1] = spin
+  words[0] = before + 1
+}
+
+/** At most `most` inside at once. */
+function inside(most: number, by: number): void {
+  const now = Atomics.add(words, 2, by) + by
+  if (now > most) Atomics.add(words, 3, 1)
+  for (let spin = 0; spin < 30; spin++) Atomics.load(words, 1)
+  Atomics.sub(words, 2, by)
+}
+
+const jobs: Record<string, () => unknown> = {
+  lock: () => {
+    const lock = new Lock(id)
+    for (let round = 0; round < rounds; round++) lock.guardSync(addSlowly)
+  },
+  async: async () => {
+    const lock = new Lock(id)
+    for (let round = 0; round < rounds; round++) await lock.guard(addSlowly)
+  },
+  rw: () => {
+    const lock = new RwLock(id)
+    for (let round = 0; round < rounds; round++) {
+      lock.readSync(() => inside(999, 1))
+      lock.writeSync(() => inside(1000, 1000))
+      lock.writeSync(addSlowly)
+    }
+  },
+  semaphore: () => {
+    const semaphore = new Semaphore(2, id)
+    for (let round = 0; round < rounds; round++) semaphore.guardSync(() => inside(2, 1))
+  },
+  counter: () => {
+    const counter = new AtomicCounter(id)
+    for (let round = 0; round < rounds; round++) counter.add()
+  },
+  produce: () => {
+    const channel = new Channel<[number, number]>(4, id)
+    for (let round = 0; round < rounds; round++) channel.putSync([words[4] as number, round])
+  },
+  consume: async () => {
+    const taken: [number, number][] = []
+    for await (const message of new Channel<[number, number]>(4, id)) taken.push(message)
+    return taken
+  },
+  hold: () => {
+    new Lock(id).guardSync(() => {
+      parentPort?.postMessage('holding')
+      for (;;) Atomics.wait(words, 5, 0, 1000)
+    })
+  },
+  wait: () => {
+    parentPort?.postMessage('waiting')
+    new Lock(id).guardSync(() => {})
+  },
+  own: () => {
+    const lock = new Lock(id)
+    try {
+      return lock.guardSync(() => lock.guardSync(() => 'twice'))
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  },
+  passed: () => new Channel<Lock>(1, id).poll()?.guardSync((held) => held),
+}
+
+void (async () => parentPort?.postMessage({ result: await jobs[what]?.() }))()
