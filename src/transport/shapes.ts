@@ -89,9 +89,10 @@ export class ShapeTable {
     let hash = 0
     let count = 0
     for (const key in object) {
+      // Length and last character tell most lists of keys apart; a look at more of each key costs more than
+      // it saves.
       const length = key.length
-      hash = (Math.imul(hash, 31) + length * 7 + key.charCodeAt(0) * 131 + key.charCodeAt(length - 1)) | 0
-      hash ^= key.charCodeAt(length >> 1) << 4
+      hash = (Math.imul(hash, 31) + length * 131 + key.charCodeAt(length - 1)) | 0
       if (++count > SHAPE_KEYS_MAX) return undefined
     }
     hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0
