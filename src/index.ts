@@ -5,5 +5,15 @@
  */
 export * from './store/index.ts'
 export * from './sync/index.ts'
-export * from './transport/index.ts'
+export {
+  FunctionError,
+  TransportError,
+  isTransportable,
+  marshall,
+  move,
+  register,
+  transportable,
+  unmarshall,
+} from './transport/index.ts'
+export type { TransportCodes } from './transport/index.ts'
 export * from './zone/index.ts'

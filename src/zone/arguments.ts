@@ -17,6 +17,11 @@ export function argumentsOf(args: unknown): readonly unknown[] {
 export function optionsOf(options: unknown): CallOptions {
   if (options === undefined) return {}
   if (options === null || typeof options !== 'object') throw wrong('options', 'an object', options)
+  for (const name of Object.keys(options)) {
+    if (name !== 'timeoutMs' && name !== 'signal') {
+      throw wrong(`options.${name}`, 'absent; the options are timeoutMs, signal', (options as never)[name])
+    }
+  }
   const { timeoutMs, signal } = options as CallOptions
   if (timeoutMs !== undefined) parseMs('options.timeoutMs', timeoutMs)
   if (signal !== undefined && !(signal instanceof AbortSignal))

@@ -68,6 +68,28 @@ export class ResultCall extends ValueCall {
   }
 }
 
+/** What a signal ends: one listener for all calls that share it, however many they are. */
+const watchers = new WeakMap<AbortSignal, Set<() => void>>()
+
+function watch(signal: AbortSignal, aborted: () => void): void {
+  const known = watchers.get(signal)
+  if (known !== undefined) return void known.add(aborted)
+  const all = new Set([aborted])
+  watchers.set(signal, all)
+  signal.addEventListener('abort', tellAll)
+}
+
+function unwatch(signal: AbortSignal, aborted: () => void): void {
+  const all = watchers.get(signal)
+  if (all === undefined || !all.delete(aborted) || all.size > 0) return
+  watchers.delete(signal)
+  signal.removeEventListener('abort', tellAll)
+}
+
+function tellAll(event: Event): void {
+  for (const aborted of [...(watchers.get(event.target as AbortSignal) ?? [])]) aborted()
+}
+
 /** Watches over a call with a deadline or a signal; stands between it and the port. */
 export class LimitedCall implements Arrival {
   readonly #call: ValueCall
@@ -92,7 +114,7 @@ export class LimitedCall implements Arrival {
   begin(number: number, timeoutMs: number | undefined): void {
     this.#number = number
     if (timeoutMs !== undefined) this.#deadline = setTimeout(() => this.#late(timeoutMs), timeoutMs)
-    this.#signal?.addEventListener('abort', this.#aborted, { once: true })
+    if (this.#signal !== undefined) watch(this.#signal, this.#aborted)
     // Reading the arguments may have run the caller's code, which may have aborted.
     if (this.#signal?.aborted === true) this.#aborted()
   }
@@ -135,7 +157,7 @@ export class LimitedCall implements Arrival {
 
   #release(): void {
     clearTimeout(this.#deadline)
-    this.#signal?.removeEventListener('abort', this.#aborted)
+    if (this.#signal !== undefined) unwatch(this.#signal, this.#aborted)
   }
 }
 

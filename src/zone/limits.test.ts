@@ -4,8 +4,10 @@
  * A "gate" is a cell of shared memory that holds a worker until the test opens it, so every state is reached
  * by waiting for it and nothing sleeps. `settles` counts how often a promise settles: always once.
  */
+import { getEventListeners } from 'node:events'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { native } from '../native/index.ts'
 import { type Zone, ZoneError, type ZoneSettings, zone } from './index.ts'
 
@@ -394,3 +396,64 @@ test('100,000 calls that run into their deadlines are all withdrawn, and the zon
     assert.equal(await own.run(() => 1), 1)
     assert.equal(own.stats().ended, 2)
   }))
+
+test('fifty calls share a signal without a warning, each ends with its reason, and no listener is left', async () => {
+  const warnings: string[] = []
+  const warned = (warning: Error): void => void warnings.push(warning.name)
+  process.on('warning', warned)
+  const own = zone.create('limits-shared-signal', { workers: 1 })
+  const { signal, abort } = ((controller) => ({
+    signal: controller.signal,
+    abort: () => controller.abort(new RangeError('all of them')),
+  }))(new AbortController())
+  const quick = Array.from({ length: 50 }, () => own.execute(() => 1, [], { signal }))
+  await Promise.all(quick)
+  assert.equal(getEventListeners(signal, 'abort').length, 0)
+  const slow = Array.from({ length: 50 }, () => own.execute(() => new Promise(() => {}), [], { signal }))
+  assert.equal(getEventListeners(signal, 'abort').length, 1)
+  abort()
+  const ends = await Promise.allSettled(slow)
+  assert.deepEqual(
+    ends.map((end) => (end as PromiseRejectedResult).reason),
+    ends.map(() => signal.reason),
+  )
+  assert.equal(getEventListeners(signal, 'abort').length, 0)
+  await own.close({ timeoutMs: 0 })
+  process.off('warning', warned)
+  assert.deepEqual(warnings, [])
+})
+
+test('code that outlives its task belongs to none, and an unknown option is an error that names it', async () => {
+  const own = zone.create('limits-task-ends', { workers: 1 })
+  await own.run(
+    (index: string) => {
+      const load = process.getBuiltinModule('node:module').createRequire(index)
+      const { currentTask } = load(index) as typeof import('./index.ts')
+      const seen = globalThis as { after?: Promise<string> }
+      seen.after = new Promise((resolve) => setTimeout(() => resolve(typeof currentTask()), 20))
+    },
+    fileURLToPath(new URL('./index.js', import.meta.url)),
+  )
+  assert.equal(
+    await own.run(() => (globalThis as { after?: Promise<string> }).after),
+    'object',
+    'the task that waits',
+  )
+  await own.run(
+    (index: string) => {
+      const load = process.getBuiltinModule('node:module').createRequire(index)
+      const { currentTask } = load(index) as typeof import('./index.ts')
+      setTimeout(() => Object.assign(globalThis, { later: typeof currentTask() }), 0)
+    },
+    fileURLToPath(new URL('./index.js', import.meta.url)),
+  )
+  const later = async (): Promise<unknown> => own.run(() => (globalThis as { later?: string }).later)
+  while ((await later()) === undefined) await new Promise(setImmediate)
+  assert.equal(await later(), 'undefined')
+  await assert.rejects(
+    own.execute(() => 1, [], { timeout: 5 } as never),
+    { code: 'ZONE_SETTING', message: /options\.timeout / },
+  )
+  await assert.rejects(own.close(null as never), { code: 'ZONE_SETTING' })
+  await own.close()
+})

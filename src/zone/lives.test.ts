@@ -338,7 +338,11 @@ const STARTS: [string, ZoneSettings, RegExp][] = [
     { execArgv: ['--import', 'data:text/javascript,process.exit(5)'] },
     /it exited with code 5/,
   ],
-  ['an option Node refuses', { execArgv: ['--max-old-space-size=50'] }, /could not be started/],
+  [
+    'an option Node refuses',
+    { execArgv: ['--max-old-space-size=50'] },
+    /could not be started: .*max-old-space-size/,
+  ],
 ]
 
 for (const [name, settings, reason] of STARTS) {

@@ -67,7 +67,7 @@ export class Owner {
     try {
       this.#watch(zoneNumber, slot, name, start({ zoneNumber, slot, zoneId, settings }, name))
     } catch (error) {
-      this.#gone(zoneNumber, slot, name, 'it could not be started', error)
+      this.#gone(zoneNumber, slot, name, `it could not be started: ${(error as Error).message}`, error)
     }
   }
 

@@ -122,6 +122,7 @@ export class Pump {
       result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
       if (isThenable(result)) promise = Promise.resolve(result)
     } catch (error) {
+      this.#single?.set(undefined)
       return this.#finish(token, Status.failed, error)
     }
     if (promise !== undefined) {
@@ -133,6 +134,7 @@ export class Pump {
       )
       return ELSEWHERE
     }
+    this.#single?.set(undefined)
     return this.#finish(token, Status.done, result)
   }
 
@@ -157,6 +159,7 @@ export class Pump {
 
   #settled(token: number, status: number, value: unknown): void {
     this.#started.delete(token)
+    this.#single?.set(undefined)
     const length = this.#finish(token, status, value)
     if (length !== ELSEWHERE) {
       const { given } = this.#port

@@ -109,7 +109,9 @@ export class Zone {
   }
 
   /**
-   * Run a function on one worker. It must not capture variables; its arguments and value are copied.
+   * Run a function on one worker. It must not capture variables; its arguments and value are copied. A task
+   * that awaits a call to its own zone keeps its place meanwhile: with every worker waiting so, none is left
+   * to run what they wait for.
    *
    * Rejects with what the function throws; with a {@link ZoneError} `ZONE_FULL`, `ZONE_BYTES_FULL`,
    * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED` or `ZONE_BROKEN`; with a FunctionError
@@ -235,7 +237,7 @@ export class Zone {
     args?: Readonly<Args>,
     options: { readonly timeoutMs?: number } = {},
   ): void {
-    const timeoutMs = parseMs('options.timeoutMs', options.timeoutMs ?? BROADCAST_SYNC_MS)
+    const timeoutMs = parseMs('options.timeoutMs', optionsOf(options).timeoutMs ?? BROADCAST_SYNC_MS)
     if (currentZoneId() === this.id)
       throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
     const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcastSync))
@@ -274,7 +276,7 @@ export class Zone {
    * @param options.timeoutMs Default: the zone's `closeMs`.
    */
   async close(options: { readonly timeoutMs?: number } = {}): Promise<void> {
-    const timeoutMs = parseMs('options.timeoutMs', options.timeoutMs ?? this.#settings.closeMs)
+    const timeoutMs = parseMs('options.timeoutMs', optionsOf(options).timeoutMs ?? this.#settings.closeMs)
     const promise = new Promise(capture)
     const call = this.#port.take(new PlainCall(this.#call, resolveNext, rejectNext))
     if (native.zoneClose(this.#handle, call) === 0) {
