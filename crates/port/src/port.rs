@@ -24,8 +24,8 @@ pub trait Wake: Send {
 /// Cores told apart; those of larger machines share a count.
 const CORES: usize = 64;
 
-/// How many threads may run at once, how many ports are awake, and on which cores. All of it hints, for spinning
-/// only: wrong for a moment costs a moment. So the counts are no part of loom's models.
+/// How many threads may run at once, how many ports are awake, and on which cores. All of it hints, for
+/// spinning only: wrong for a moment costs a moment. So the counts are no part of loom's models.
 #[derive(Debug)]
 pub struct Machine {
     cores: u32,
@@ -301,7 +301,8 @@ impl Desk {
         mail
     }
 
-    /// Say where this thread, which is awake, runs. Returns how many awake ports are there, this one included.
+    /// Say where this thread, which is awake, runs. Returns how many awake ports are there, this one
+    /// included.
     pub fn runs_on(&mut self, core: u32) -> u32 {
         let port = self.port;
         if port.core.load(Ordering::Relaxed) != core {
