@@ -397,7 +397,7 @@ test('100,000 calls that run into their deadlines are all withdrawn, and the zon
     assert.equal(own.stats().ended, 2)
   }))
 
-test('fifty calls share a signal without a warning, each ends with its reason, and no listener is left', async () => {
+test('fifty calls share a signal without a warning; each ends with its reason', async () => {
   const warnings: string[] = []
   const warned = (warning: Error): void => void warnings.push(warning.name)
   process.on('warning', warned)
@@ -423,7 +423,7 @@ test('fifty calls share a signal without a warning, each ends with its reason, a
   assert.deepEqual(warnings, [])
 })
 
-test('code that outlives its task belongs to none, and an unknown option is an error that names it', async () => {
+test('code that outlives its task belongs to none; an unknown option is named', async () => {
   const own = zone.create('limits-task-ends', { workers: 1 })
   await own.run(
     (index: string) => {

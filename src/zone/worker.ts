@@ -6,7 +6,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../base/index.ts'
 import { Mail, native } from '../native/index.ts'
+// oxlint-disable-next-line import/no-unassigned-import -- its handles must be known here before any task
 import '../store/index.ts'
+// oxlint-disable-next-line import/no-unassigned-import -- as above
 import '../sync/index.ts'
 import { installTypeScript } from './loader/index.ts'
 import type { WorkerBirth } from './owner.ts'

@@ -173,6 +173,7 @@ impl State {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod tests {
     use std::sync::{Arc, Mutex};
 

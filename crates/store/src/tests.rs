@@ -1,6 +1,7 @@
 //! Stores against plain oracles, one thread and several.
 //!
 //! Small enough for Miri, which runs fewer steps of each.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::{
     collections::{BTreeMap, HashMap},
