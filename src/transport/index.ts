@@ -1,7 +1,7 @@
 /**
  * `skein/transport`: values into bytes and back, for threads, stores, disks and networks.
  *
- * What can travel, what is refused and how a class joins in: docs/guide and docs/design/transport.md.
+ * What can travel, what is refused and how a class joins in: docs/design/transport.md.
  */
 import { native, Table } from '../native/index.ts'
 import { register } from './classes.ts'
