@@ -242,18 +242,23 @@ impl Thread {
         self.desk.has_arrivals() || (!self.leaving && self.worker.as_ref().is_some_and(Worker::has_work))
     }
 
-    /// Look for work without sleeping, if that has been paying and a core is free.
-    pub fn look(&mut self) -> bool {
-        if !self.active || self.spin.is_off() || !registry::machine().has_room_to_spin() {
-            return false;
-        }
-        // Who spins on the core that the other thread waits for keeps it from running.
+    /// Leave a core that another awake port's thread runs on, if another is free.
+    fn seek_own_core(&mut self) {
         let core = cores::current();
         if self.desk.runs_on(core) > 1
             && self.step_aside.leave(core, |core| registry::machine().awake_on(core) == 0)
         {
             self.desk.runs_on(cores::current());
         }
+    }
+
+    /// Look for work without sleeping, if that has been paying and a core is free.
+    pub fn look(&mut self) -> bool {
+        if !self.active || self.spin.is_off() || !registry::machine().has_room_to_spin() {
+            return false;
+        }
+        // Who spins on the core that the other thread waits for keeps it from running.
+        self.seek_own_core();
         if let Some(worker) = self.worker.as_mut().filter(|_| !self.leaving) {
             worker.begin_search();
         }
@@ -293,6 +298,10 @@ impl Thread {
                 worker.wake_up();
             }
             self.desk.wake_up();
+            // A worker that was woken by a thread that goes on is often put on that thread's core.
+            if self.worker.is_some() && !self.spin.is_off() && registry::machine().has_room_to_spin() {
+                self.seek_own_core();
+            }
         }
     }
 
