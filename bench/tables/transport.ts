@@ -33,7 +33,7 @@ async function fresh(context: Context, built: Built): Promise<Row[]> {
   for (const { label } of wanted(context)) {
     context.say(`transport, fresh, ${built}: ${label}`)
     const order = { ...pace(context), labels: [label], built, isMixed: false }
-    rows.push(...payloadRows(await inProcess<MeasureOrder, Measured>('measure', order), built, 'fresh'))
+    rows.push(...payloadRows(await inProcesses(context, order), built, 'fresh'))
   }
   return rows
 }
@@ -47,7 +47,7 @@ async function mixed(context: Context, built: Built): Promise<Row[]> {
     built,
     isMixed: true,
   }
-  return payloadRows(await inProcess<MeasureOrder, Measured>('measure', order), built, 'mixed')
+  return payloadRows(await inProcesses(context, order), built, 'mixed')
 }
 
 function wanted(context: Context): readonly Payload[] {
@@ -59,6 +59,33 @@ function pace(context: Context): ExtrasOrder {
   return {
     rounds: context.number('rounds'),
     sliceMs: context.number('slice-ms'),
+  }
+}
+
+/**
+ * The rounds of one order, spread over several processes: an engine compiles the same program well in most
+ * processes and badly in some (Barrett et al.: Virtual machine warmup blows hot and cold, 2017), so one
+ * process says more about its luck than about the codec.
+ */
+async function inProcesses(context: Context, order: MeasureOrder): Promise<Measured> {
+  const processes = Math.min(context.number('processes'), order.rounds)
+  const all: Measured = {}
+  for (let process = 0; process < processes; process += 1) {
+    const before = Math.round((order.rounds * process) / processes)
+    const rounds = Math.round((order.rounds * (process + 1)) / processes) - before
+    merge(all, await inProcess<MeasureOrder, Measured>('measure', { ...order, rounds }))
+  }
+  return all
+}
+
+/** Add the samples of one more process. */
+function merge(all: Measured, more: Measured): void {
+  for (const [label, contenders] of Object.entries(more)) {
+    for (const [contender, figures] of Object.entries(contenders)) {
+      const known = ((all[label] ??= {})[contender] ??= {})
+      for (const [figure, samples] of Object.entries(figures) as [Direction | 'bytes', number[]][])
+        if (figure !== 'bytes' || known.bytes === undefined) (known[figure] ??= []).push(...samples)
+    }
   }
 }
 
@@ -230,6 +257,7 @@ const table: Table = {
       quick: 3,
       doc: 'rounds in which all contenders take their turn',
     },
+    processes: { value: 3, quick: 1, doc: 'processes over which the rounds are spread' },
     'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
   },
   run,

@@ -57,6 +57,7 @@ Exit codes:
     0  every item has a result (also when the reader left early: | head)
     1  some items failed, or an input could not be read
     2  wrong arguments, no such module or function, results that cannot be written
+   70  a bug in Skein
   130  interrupted (SIGINT);  143  terminated (SIGTERM)
 
 Examples:
