@@ -13,6 +13,12 @@ import { FrameWriter, readFrame } from '../transport/index.ts'
 /** Bytes of each scratch: a batch of some thousand small results; larger values take a path of their own. */
 const SCRATCH_BYTES = 256 * 1024
 
+/**
+ * After fewer results than this their promises go first: what comes meanwhile is drained next. After more, a
+ * caller's batch is coming home, and the rest of it is better taken at once.
+ */
+const FEW_RESULTS = 16
+
 /** What a call in flight is waiting for. */
 export interface Arrival {
   /** The call has ended: `bytes` from `start` to `end` are its value, error or reason. */
@@ -115,7 +121,7 @@ export class Port {
       this.#settling = false
       if ((flags & Flag.attachments) !== 0) native.drained()
       if ((flags & Flag.mail) !== 0) this.#handleMail()
-      if (count === 0) break
+      if (count < FEW_RESULTS) break
     }
     this.pump?.()
   }

@@ -28,6 +28,8 @@ use crate::{
 const ROUNDS_MAX: u32 = 256;
 /// Calls between two readings of the clock, which costs as much as an empty task.
 const ROUNDS_PER_READING: u32 = 8;
+/// Calls between two looks at which core they leave from.
+const SENDS_PER_LOOK: u32 = 64;
 /// And the longest time for them.
 const TURN_MAX: Duration = Duration::from_micros(500);
 
@@ -120,6 +122,8 @@ pub struct Thread {
     pub attachments: Option<crate::buffers::Attached>,
     spin: Spin,
     step_aside: cores::StepAside,
+    /// Calls that have left, modulo 2 to the power of 32.
+    sends: u32,
     /// Something was done since the thread last slept: only then does it look before it sleeps again.
     active: bool,
     asleep: bool,
@@ -178,6 +182,7 @@ impl Thread {
                 attachments: None,
                 spin: Spin::new(Duration::ZERO),
                 step_aside: cores::StepAside::new(),
+                sends: 0,
                 active: false,
                 asleep: false,
                 idling: false,
@@ -198,6 +203,11 @@ impl Thread {
     #[inline]
     pub fn sent(&mut self) {
         self.active = true;
+        // A thread that sends without pause never looks, and may have been moved meanwhile.
+        self.sends = self.sends.wrapping_add(1);
+        if self.sends % SENDS_PER_LOOK == 0 {
+            self.desk.runs_on(cores::current());
+        }
         if self.desk.sent() && self.worker.is_none() {
             self.handles.keep_alive(true);
         }
