@@ -16,6 +16,7 @@ export const SCOPE_ENDED = 'its scope has ended'
 /** Waits until an owner's last child has ended. */
 class Emptied extends Op<void> {
   readonly #owner: Owner
+  #waiter: Waiter | undefined
 
   constructor(owner: Owner) {
     super()
@@ -23,11 +24,12 @@ class Emptied extends Op<void> {
   }
 
   park(fiber: Waiter): void {
-    this.#owner.whenEmpty(() => fiber.makeReady())
+    this.#waiter = fiber
+    this.#owner.whenEmpty(this.#wake)
   }
 
   unpark(): boolean {
-    this.#owner.whenEmpty(undefined)
+    this.#owner.forgetEmpty(this.#wake)
     return true
   }
 
@@ -36,6 +38,8 @@ class Emptied extends Op<void> {
   describe(): string {
     return 'the end of its children'
   }
+
+  readonly #wake = (): void => this.#waiter?.makeReady()
 }
 
 /** Wait until `owner` has no children. */

@@ -3,6 +3,7 @@
  *
  * A parked fiber without any of it is small; that is why these are not fields of the fiber.
  */
+import type { InterruptedError } from './errors.ts'
 import type { Exit, Failed } from './exit.ts'
 import type { Child, Owner } from './owner.ts'
 
@@ -21,6 +22,8 @@ export class Extra {
   raised: Failed | undefined = undefined
   /** Why it is interrupted. */
   cause: Failed | undefined = undefined
+  /** What was thrown into the body to unwind it. */
+  token: InterruptedError | undefined = undefined
   /** How the body ended, while what it owns is being closed. */
   exit: Exit<unknown, unknown> | undefined = undefined
   /** What went wrong beside. */

@@ -225,8 +225,9 @@ test('an interrupted generator runs its finally blocks, and interrupt waits for 
   const fiber = fork(function* () {
     try {
       yield* never()
-    } catch {
-      log.push('caught')
+    } catch (error) {
+      log.push((error as InterruptedError).code)
+      throw error
     } finally {
       log.push('begun')
       yield* sleep(1)
@@ -234,7 +235,43 @@ test('an interrupted generator runs its finally blocks, and interrupt waits for 
     }
   })
   assert.deepEqual(await fiber.interrupt('why'), Exit.interruption('why'))
-  assert.deepEqual(log, ['begun', 'ended'])
+  assert.deepEqual(log, ['FIBER_INTERRUPTED', 'begun', 'ended'])
+})
+
+test('finally blocks that wait, in generators inside each other, all run and nothing behind them', async () => {
+  const log: string[] = []
+  const inner = function* (): Operation<void> {
+    try {
+      yield* never()
+    } finally {
+      yield* sleep(1)
+      yield* fork(() => 1).join()
+      log.push('inner')
+    }
+  }
+  const fiber = fork(function* () {
+    try {
+      yield* inner()
+      log.push('not reached')
+    } finally {
+      yield* yieldNow()
+      log.push('outer')
+    }
+  })
+  assert.deepEqual(await fiber.interrupt(), Exit.interruption())
+  assert.deepEqual(log, ['inner', 'outer'])
+})
+
+test('a body that swallows its interrupt and ends is interrupted all the same', async () => {
+  const fiber = fork(function* () {
+    try {
+      yield* never()
+    } catch {
+      yield* sleep(1)
+    }
+    return 'went on'
+  })
+  assert.deepEqual(await fiber.interrupt('why'), Exit.interruption('why'))
 })
 
 test('an interrupted fiber is unwound once, and what fails then is kept', async () => {

@@ -7,7 +7,7 @@
  * told. A fiber that never waits is in no owner's list, so it costs its own object and no more.
  */
 import { shown } from '../base/index.ts'
-import { FiberError } from './errors.ts'
+import { FiberError, InterruptedError } from './errors.ts'
 import { Exit, type Failed, exitValue, thrownBy, withErrors, withOthers } from './exit.ts'
 import { closeOwners } from './closing.ts'
 import { Extra } from './extra.ts'
@@ -19,7 +19,6 @@ import {
   PENDING,
   WAITABLE,
   generatorNext,
-  generatorReturn,
   generatorThrow,
   isGenerator,
   isThenable,
@@ -182,6 +181,16 @@ class PromisedEnding implements Wakeable {
   }
 }
 
+/** What an interrupted fiber is given in place of what it waited for. */
+const UNWIND: Waited = {
+  park: (fiber) => fiber.makeReady(),
+  unpark: () => true,
+  take(fiber) {
+    throw (fiber as Fiber).token()
+  },
+  describe: () => 'its end',
+}
+
 /** What a fiber with an async body waits for. */
 const BODY: Waited = {
   park() {},
@@ -256,7 +265,8 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     const extra = this.more()
     if (extra.controller === undefined) {
       extra.controller = new AbortController()
-      if ((this.flags & CANCELLED) !== 0) extra.controller.abort(reasonOf(extra.cause))
+      const isCancelled = (this.flags & CANCELLED) !== 0 && (this.flags & MASKED) === 0
+      if (isCancelled) extra.controller.abort(reasonOf(extra.cause))
     }
     return extra.controller.signal
   }
@@ -275,9 +285,12 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   }
 
   /**
-   * Interrupt it, now; the result waits until its finalizers have run and gives its exit. A generator is
-   * unwound at the `yield*` where it stands (its `finally` blocks run), an async body's signal is aborted.
-   * Nothing happens to a fiber that has ended, and a fiber is unwound once.
+   * Interrupt it, now; the result waits until its finalizers have run and gives its exit.
+   *
+   * At the `yield*` where a generator stands an {@link InterruptedError} is thrown; its `finally` blocks run
+   * and may wait, since a fiber is unwound once. A `catch` sees the error too and should let it pass: a body
+   * that goes on is left to go on, and is interrupted all the same when it has ended. An async body's signal
+   * is aborted. Nothing happens to a fiber that has ended.
    * @param reason What its exit will say.
    */
   interrupt(reason?: unknown): Waitable<Exit<A, E>> {
@@ -303,6 +316,11 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   /** Whether somebody knows or will know how it ended. @internal */
   get isObserved(): boolean {
     return (this.flags & OBSERVED) !== 0
+  }
+
+  /** Whether an interrupt would have to wait. @internal */
+  get isMasked(): boolean {
+    return (this.flags & MASKS) !== 0
   }
 
   /** However it ends, somebody will know. @internal */
@@ -364,7 +382,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   resume(): void {
     const flags = (this.flags &= ~READY)
     if ((flags & UNSTARTED) !== 0) return this.startNow()
-    if ((flags & CANCELLED) !== 0 && (flags & MASKS) === 0) return this.unwind()
+    if ((flags & CANCELLED) !== 0 && (flags & MASKS) === 0) this.unwind()
     const outer = running.fiber
     running.fiber = this
     let result
@@ -394,9 +412,21 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return extra.thrown
   }
 
+  /** What unwinds the body: an error that stands for the interrupt. @internal */
+  token(): InterruptedError {
+    const extra = this.more()
+    return (extra.token ??= new InterruptedError(reasonOf(extra.cause)))
+  }
+
+  /** Whether `thrown` unwinds the body: who catches it lets it pass. @internal */
+  isToken(thrown: unknown): boolean {
+    return this.extra?.token !== undefined && this.extra.token === thrown
+  }
+
   /** The exit that `thrown` stands for: what was raised in this fiber is that again. @internal */
   failedBy(thrown: unknown): Failed {
     const extra = this.extra
+    if (this.isToken(thrown)) return extra?.cause as Failed
     const isRaised = extra?.raised !== undefined && Object.is(extra.thrown, thrown)
     return isRaised ? (extra.raised as Failed) : Exit.defect(thrown)
   }
@@ -411,9 +441,10 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     }
     this.flags |= CANCELLED
     extra.cause = why
+    if ((this.flags & MASKS) !== 0) return
     // Listeners run here: they may end this very fiber, or fork.
     extra.controller?.abort(reasonOf(why))
-    if ((this.flags & (MASKS | READY | UNSTARTED | DONE)) !== 0) return
+    if ((this.flags & (READY | UNSTARTED | DONE)) !== 0) return
     if (this.op === undefined)
       turn.steps = 0 // It runs: at its next `yield*` it stops, which it does not when it has steps left.
     else if (this.op.unpark(this)) this.makeReady()
@@ -424,7 +455,10 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     const wereAllowed = (this.flags & MASKED) === 0
     if (on) this.flags |= MASKED
     else this.flags &= ~MASKED
-    if (!on && (this.flags & CANCELLED) !== 0) turn.steps = 0
+    if (!on && (this.flags & CANCELLED) !== 0) {
+      turn.steps = 0
+      if (!this.isMasked) this.extra?.controller?.abort(reasonOf(this.extra.cause))
+    }
     return wereAllowed
   }
 
@@ -564,7 +598,10 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   /** The generator has yielded. */
   private yielded(result: IteratorResult<unknown>): void {
     if (result !== PENDING) return this.yieldedWrong(result.value)
-    if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) return this.unwind()
+    if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) {
+      this.unwind()
+      return this.resume()
+    }
     if (this.owner === undefined) this.link()
     ;(this.op as Waited).park(this)
   }
@@ -590,24 +627,19 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return children.filter((child) => !child.isObserved).map((child) => child.exit as Failed)
   }
 
+  /** From here on it is on its way out: the interrupt is thrown where it waits. */
   private unwind(): void {
     this.flags |= UNWINDING
-    this.op = undefined
-    this.drive(generatorReturn, undefined)
+    this.op = UNWIND
   }
 
   private yieldedWrong(value: unknown): void {
     const facts = { id: this.id, name: this.name, received: shown(value) }
-    this.drive(generatorThrow, new FiberError('FIBER_YIELD', facts))
-  }
-
-  /** Let the generator go on in another way than by `next`. */
-  private drive(how: (this: unknown, value: unknown) => IteratorResult<unknown>, value: unknown): void {
     const outer = running.fiber
     running.fiber = this
     let result
     try {
-      result = how.call(this.state, value)
+      result = generatorThrow.call(this.state, new FiberError('FIBER_YIELD', facts))
     } catch (thrown) {
       running.fiber = outer
       return this.bodyThrew(thrown)
@@ -654,7 +686,8 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     const cause = this.extra?.cause
     let final = exit
     if (cause !== undefined && (this.flags & UNWINDING) !== 0) {
-      const isEcho = exit.kind === 'success' || isEchoOf(exit, this.extra?.controller?.signal)
+      const isEcho =
+        exit.kind === 'success' || exit === cause || isEchoOf(exit, this.extra?.controller?.signal)
       final = isEcho ? cause : withOthers(cause, [exit])
     } else if (cause !== undefined && cause.kind !== 'interruption') final = withErrors(exit, [cause])
     return this.extra?.troubles === undefined ? final : withErrors(final, this.troubles())

@@ -10,6 +10,7 @@ import { Fiber } from './fiber.ts'
 import { type Op, type Step, running } from './op.ts'
 import { Owner } from './owner.ts'
 import { root } from './owners.ts'
+import { type Place, bodyAt } from './place.ts'
 import type { Runnable } from './runnable.ts'
 import { STEPS_MAX, turn } from './scheduler.ts'
 
@@ -57,6 +58,10 @@ export interface ForkOptions {
   readonly scope?: Owner | Fiber
   /** It may outlive the fiber that forks it. It must have a `name`, and nobody interrupts it but by hand. */
   readonly daemon?: boolean
+  /**
+   * Run the body in that zone. It must be an arrow or a function without captured variables. Default: here.
+   */
+  readonly on?: Place
   /** What the body is called with; functions get the fiber behind it. */
   readonly input?: unknown
 }
@@ -81,10 +86,11 @@ export function fork<const B extends AnyBody>(
     if (!turn.scheduler.isDraining) turn.steps = STEPS_MAX
   } else if (parent.extra !== undefined && parent.extra.locals !== undefined)
     fiber.more().locals = parent.extra.locals
+  if (typeof body !== 'function') checkBody(body)
+  const placed = options?.on === undefined ? body : bodyAt(options.on, body, options.input)
   if (options !== undefined) configure(fiber, options)
-  else if (typeof body !== 'function') checkBody(body)
-  if (running.depth < DEPTH_MAX) fiber.start(body, options?.input)
-  else fiber.startLater(body, options?.input)
+  if (running.depth < DEPTH_MAX) fiber.start(placed, options?.input)
+  else fiber.startLater(placed, options?.input)
   return fiber
 }
 

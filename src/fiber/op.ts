@@ -30,6 +30,8 @@ export interface Waiter {
   raise(failed: Failed): unknown
   /** The exit that a thing thrown by its body stands for: what was raised is that again, else a defect. */
   failedBy(thrown: unknown): Failed
+  /** Whether `thrown` is what unwinds it: it must pass. */
+  isToken(thrown: unknown): boolean
 }
 
 /** What a fiber can wait for, as the fiber sees it. @internal */
@@ -121,8 +123,6 @@ type GeneratorMethod = (this: unknown, value?: unknown) => IteratorResult<unknow
 
 /** The methods of generators, taken once: looking them up on each generator costs more than the call. */
 export const generatorNext = prototype.next as GeneratorMethod
-/** See {@link generatorNext}. */
-export const generatorReturn = prototype.return as GeneratorMethod
 /** See {@link generatorNext}. */
 export const generatorThrow = prototype.throw as GeneratorMethod
 

@@ -35,7 +35,7 @@ export class Owner {
   isClosing = false
   #youngest: Child | undefined
   #finalizers: Finalizer[] | undefined
-  #emptied: (() => void) | undefined
+  #emptied: Set<() => void> | undefined
 
   constructor(outer?: Owner) {
     this.outer = outer
@@ -78,7 +78,7 @@ export class Owner {
     if (this.#youngest === undefined && this.#emptied !== undefined) {
       const emptied = this.#emptied
       this.#emptied = undefined
-      emptied()
+      for (const one of emptied) one()
     }
   }
 
@@ -92,9 +92,14 @@ export class Owner {
   }
 
   /** Call `emptied` once, when the last child has left; at once when there is none. */
-  whenEmpty(emptied: (() => void) | undefined): void {
-    if (emptied !== undefined && this.#youngest === undefined) emptied()
-    else this.#emptied = emptied
+  whenEmpty(emptied: () => void): void {
+    if (this.#youngest === undefined) emptied()
+    else (this.#emptied ??= new Set()).add(emptied)
+  }
+
+  /** Do not call it. */
+  forgetEmpty(emptied: () => void): void {
+    this.#emptied?.delete(emptied)
   }
 
   /** Add what is to be called when it closes, before all that were added earlier. */

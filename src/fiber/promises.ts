@@ -132,7 +132,7 @@ export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
   try {
     return Exit.success(yield* within(body))
   } catch (thrown) {
-    if (fiber === undefined) throw thrown
+    if (fiber === undefined || fiber.isToken(thrown)) throw thrown
     return fiber.failedBy(thrown)
   }
 }

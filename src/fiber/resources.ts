@@ -72,19 +72,19 @@ export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>,
   const fiber = currentFiber('scoped()')
   const owner = new FiberOwner(fiber, fiber.extra?.owner)
   fiber.enter(owner)
-  let exit: Exit<unknown, unknown> | undefined
+  let exit: Exit<unknown, unknown>
+  let token: unknown
   try {
     exit = Exit.success(yield* within(body))
   } catch (thrown) {
     exit = fiber.failedBy(thrown)
-  } finally {
-    const isOutermost = fiber.mask(true)
-    const told = exit ?? fiber.extra?.cause ?? Exit.interruption()
-    const errors = yield* closeOwners(owner, owner.outer, told)
-    fiber.enter(owner.outer)
-    if (isOutermost) fiber.mask(false)
-    if (exit !== undefined) exit = withErrors(exit, errors)
-    else for (const error of errors) fiber.more().addError(error)
+    if (fiber.isToken(thrown)) token = thrown
   }
-  return (yield* fromExit(exit)) as ValueOf<B>
+  const isOutermost = fiber.mask(true)
+  const errors = yield* closeOwners(owner, owner.outer, exit)
+  fiber.enter(owner.outer)
+  if (isOutermost) fiber.mask(false)
+  if (token === undefined) return (yield* fromExit(withErrors(exit, errors))) as ValueOf<B>
+  for (const error of errors) fiber.more().addError(error)
+  throw token
 }
