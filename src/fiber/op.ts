@@ -83,6 +83,7 @@ export function takeResult(): unknown {
 export abstract class Op<out A, out E = never> implements Waited {
   /** For `yield*`; the `next` must follow at once. */
   [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
+    // oxlint-disable-next-line typescript/no-this-alias -- handed to the shared iterator, which asks at once
     asked = this
     return STEP as Iterator<Step<E>, A, unknown>
   }

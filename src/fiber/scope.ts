@@ -83,14 +83,8 @@ export class Scope extends Owner {
    * scope. With `yield*` in a fiber, `await` elsewhere.
    */
   join(): Waitable<void, unknown> {
-    const scope = this
-    return fork(
-      function* (): Operation<void, unknown> {
-        if (scope.isOpen) yield* emptied(scope)
-        yield* fromExit(yield* scope.close())
-      },
-      { name: `join of ${this.title}`, daemon: true },
-    ).join()
+    const options = { name: `join of ${this.title}`, daemon: true, input: this }
+    return fork(joinScope, options).join() as Waitable<void, unknown>
   }
 
   /**
@@ -150,6 +144,11 @@ export class Scope extends Owner {
   get failed(): Failed | undefined {
     return this.#failed
   }
+}
+
+function* joinScope(scope: Scope): Operation<void, unknown> {
+  if (scope.isOpen) yield* emptied(scope)
+  yield* fromExit(yield* scope.close())
 }
 
 function* closeScope(scope: Scope, fiber: Fiber): Operation<void, unknown> {

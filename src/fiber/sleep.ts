@@ -4,8 +4,9 @@
  * Times are those of the scheduler's clock, so a test runtime can give its own.
  */
 import { wrong } from './errors.ts'
-import { Op, type Operation, type Waiter, isThenable, outside, running } from './op.ts'
-import { PromiseOp, fail } from './promises.ts'
+import { Exit, type Failed } from './exit.ts'
+import { Op, type Waiter, isThenable, outside, running } from './op.ts'
+import { PromiseOp } from './promises.ts'
 import { turn } from './scheduler.ts'
 import type { Timed } from './timers.ts'
 
@@ -99,27 +100,75 @@ export function never(): Op<never> {
   return NEVER
 }
 
+/** A step of foreign code: run when `yield*` asks, and waited for only when it gave a promise. */
+class Attempt extends Op<unknown, unknown> {
+  readonly #what: unknown
+  #value: unknown
+  #promised: PromiseOp<unknown> | undefined
+  #failed: Failed | undefined
+
+  constructor(what: unknown) {
+    super()
+    this.#what = what
+  }
+
+  override isReady(): boolean {
+    const what = this.#what
+    let made = what
+    if (typeof what === 'function') {
+      try {
+        made = call(what as (signal?: AbortSignal) => unknown)
+      } catch (thrown) {
+        this.#failed = Exit.failure(thrown)
+        return true
+      }
+    }
+    if (!isThenable(made)) {
+      this.#value = made
+      return true
+    }
+    this.#promised = new PromiseOp(made, typeof what === 'function' && what.length > 0)
+    return false
+  }
+
+  park(fiber: Waiter): void {
+    if (this.#promised === undefined) fiber.makeReady()
+    else this.#promised.park(fiber)
+  }
+
+  unpark(fiber: Waiter): boolean {
+    return this.#promised === undefined || this.#promised.unpark(fiber)
+  }
+
+  take(fiber: Waiter): unknown {
+    if (this.#promised !== undefined) return this.#promised.take(fiber)
+    if (this.#failed !== undefined) throw fiber.raise(this.#failed)
+    return this.#value
+  }
+
+  describe(): string {
+    return 'a promise'
+  }
+}
+
+/** Only who takes a signal has one made. */
+function call(what: (signal?: AbortSignal) => unknown): unknown {
+  return what.length > 0 ? what((running.fiber as Fiberlike).signal) : what()
+}
+
+interface Fiberlike extends Waiter {
+  readonly signal: AbortSignal
+}
+
 /**
  * Wait for a promise, or for what a function gives; a rejection and what the function throws are failures, as
- * `ZIO.attempt` has it.
+ * `ZIO.attempt` has it. The function is called when `yield*` asks, each time anew.
  *
- * A function is called with a signal that is aborted when the fiber is interrupted. One that takes it is
- * waited for then, until its promise settles; one that does not, and a bare promise, are left behind.
+ * A function is called with a signal that is aborted when the fiber is interrupted. One that takes it is waited
+ * for then, until its promise settles; one that does not, and a bare promise, are left behind.
  */
-export function* attempt<A>(
+export function attempt<A>(
   what: PromiseLike<A> | ((signal: AbortSignal) => A | PromiseLike<A>),
-): Operation<Awaited<A>, unknown> {
-  let made: unknown = what
-  let takesSignal = false
-  if (typeof what === 'function') {
-    takesSignal = what.length > 0
-    try {
-      made = takesSignal
-        ? what((running.fiber as unknown as { signal: AbortSignal }).signal)
-        : (what as () => A)()
-    } catch (thrown) {
-      return yield* fail(thrown)
-    }
-  }
-  return (isThenable(made) ? yield* new PromiseOp(made, takesSignal) : made) as Awaited<A>
+): Op<Awaited<A>, unknown> {
+  return new Attempt(what) as Op<unknown, unknown> as Op<Awaited<A>, unknown>
 }
