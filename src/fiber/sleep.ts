@@ -136,8 +136,8 @@ class Attempt extends Op<unknown, unknown> {
     else this.#promised.park(fiber)
   }
 
-  unpark(fiber: Waiter): boolean {
-    return this.#promised === undefined || this.#promised.unpark(fiber)
+  unpark(): boolean {
+    return this.#promised === undefined || this.#promised.unpark()
   }
 
   take(fiber: Waiter): unknown {
@@ -164,8 +164,8 @@ interface Fiberlike extends Waiter {
  * Wait for a promise, or for what a function gives; a rejection and what the function throws are failures, as
  * `ZIO.attempt` has it. The function is called when `yield*` asks, each time anew.
  *
- * A function is called with a signal that is aborted when the fiber is interrupted. One that takes it is waited
- * for then, until its promise settles; one that does not, and a bare promise, are left behind.
+ * A function is called with a signal that is aborted when the fiber is interrupted. One that takes it is
+ * waited for then, until its promise settles; one that does not, and a bare promise, are left behind.
  */
 export function attempt<A>(
   what: PromiseLike<A> | ((signal: AbortSignal) => A | PromiseLike<A>),
