@@ -99,6 +99,11 @@ export class SkeinRequest implements Request {
     return (looked.params ??= this.#match.params())
   }
 
+  /** Routers put their own here. */
+  set params(value: unknown) {
+    Object.defineProperty(this, 'params', { value, writable: true, configurable: true, enumerable: true })
+  }
+
   /** The client's address; '' on a Unix socket and for injected requests. */
   get remoteAddress(): string {
     return this.#open('the remote address').remoteAddress
