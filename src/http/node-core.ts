@@ -21,6 +21,8 @@ interface Line {
   requestsCount: number
   /** How a broken request is answered once those before it are; 0: none is. */
   refusal: number
+  /** A refusal is on its way: whatever else is wrong does not matter. */
+  isRefused: boolean
   /** What had been counted of the socket's bytes. */
   counted: { in: number; out: number }
 }
@@ -116,6 +118,7 @@ export class NodeCore implements Core {
       waiting: [],
       requestsCount: 0,
       refusal: 0,
+      isRefused: false,
       counted: { in: 0, out: 0 },
     }
     this.#lines.set(socket, line)
@@ -146,6 +149,7 @@ export class NodeCore implements Core {
     const refusal = refusalOf(request, limits)
     if (refusal !== 0) {
       this.#counts.refused += 1
+      line.isRefused = true
       const lines = { 'content-length': 0, connection: 'close' }
       response.writeHead(refusal, lines).end(() => request.socket.destroySoon())
       return
@@ -185,12 +189,13 @@ export class NodeCore implements Core {
   }
 
   /** node:http's parser gave up, or a head took too long. Answers that are due go first. */
-  #onBroken(error: NodeJS.ErrnoException & { reason?: string }, socket: Socket): void {
+  #onBroken(error: NodeJS.ErrnoException & { reason?: string; rawPacket?: Uint8Array }, socket: Socket): void {
     const line = this.#lines.get(socket)
     if (line === undefined || error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
       return
     }
+    if (line.isRefused) return
     const last = [...line.open].at(-1)
     if (last !== undefined && last.isReading) return last.malformed(error.reason ?? error.message)
     const refusal = parserRefusal(error)

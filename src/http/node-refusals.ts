@@ -52,19 +52,25 @@ function framingRefusal({ headers, httpVersionMinor: minor }: IncomingMessage, l
 }
 
 /** The status that answers what node:http's parser did not accept. */
-export function parserRefusal(error: { code?: string; reason?: string }): number {
+export function parserRefusal(error: { code?: string; rawPacket?: Uint8Array }): number {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
       return 431
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return 413
     case 'HPE_INVALID_VERSION':
-      return 505
+      return versionRefusal(error.rawPacket)
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return 408
     default:
       return 400
   }
+}
+
+/** A version that is well written and not ours is 505; anything else in its place is 400 (RFC 9112, 2.3). */
+function versionRefusal(packet: Uint8Array | undefined): number {
+  const text = Buffer.from(packet ?? []).toString('latin1')
+  return / HTTP\/\d\.\d\r?$/m.test(text.slice(0, text.indexOf('\n') + 1 || undefined)) ? 505 : 400
 }
 
 /** A whole answer of a refusal, for a socket that no response of node:http owns. */
