@@ -8,7 +8,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
-import { HttpError } from './errors.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
 
@@ -68,16 +67,11 @@ export class NodeCore implements Core {
 
   async listen(): Promise<CoreAddress> {
     const { host, port, unixPath, backlog, reusePort } = this.#settings
-    const where = unixPath ?? `${host}:${port}`
     await new Promise<void>((resolve, reject) => {
-      const failed = (error: NodeJS.ErrnoException): void => {
-        if (error.code === 'EADDRINUSE') reject(new HttpError('HTTP_PORT_TAKEN', { where }, { cause: error }))
-        else reject(new HttpError('HTTP_LISTEN', { where, reason: error.message }, { cause: error }))
-      }
-      this.#server.once('error', failed)
+      this.#server.once('error', reject)
       const place = unixPath === undefined ? { host, port, reusePort } : { path: unixPath }
       this.#server.listen({ ...place, backlog, exclusive: true }, () => {
-        this.#server.off('error', failed).on('error', this.#settings.onFault)
+        this.#server.off('error', reject).on('error', this.#settings.onFault)
         resolve()
       })
     })
@@ -189,7 +183,10 @@ export class NodeCore implements Core {
   }
 
   /** node:http's parser gave up, or a head took too long. Answers that are due go first. */
-  #onBroken(error: NodeJS.ErrnoException & { reason?: string; rawPacket?: Uint8Array }, socket: Socket): void {
+  #onBroken(
+    error: NodeJS.ErrnoException & { reason?: string; rawPacket?: Uint8Array },
+    socket: Socket,
+  ): void {
     const line = this.#lines.get(socket)
     if (line === undefined || error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
