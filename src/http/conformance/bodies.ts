@@ -178,7 +178,7 @@ export const BODIES: readonly Case[] = [
     expect: stays([200, 'ignored'], [200, 'hello']),
     node: {
       ...closes([200, 'ignored']),
-      why: 'node:http tells of a head before it has read a chunk; a body of no known length that nobody wants ends the connection',
+      why: 'node:http tells of a head before its chunks; a body without a length that nobody wants closes',
     },
   },
   ...[
