@@ -15,9 +15,13 @@ import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
 interface Line {
   /** Requests that were given to the app and are not answered. */
   readonly open: Set<NodeExchange>
-  /** Requests beyond `pipelineMax` that were read already. */
+  /** Requests that were read already and have to wait: for answers before them, or for other connections. */
   readonly waiting: { request: IncomingMessage; response: ServerResponse; owesContinue: boolean }[]
   requestsCount: number
+  /** Requests begun since other connections had their turn. */
+  turnCount: number
+  /** Somebody will look at `waiting` again. */
+  isScheduled: boolean
   /** How a broken request is answered once those before it are; 0: none is. */
   refusal: number
   /** A refusal is on its way: whatever else is wrong does not matter. */
@@ -111,6 +115,8 @@ export class NodeCore implements Core {
       open: new Set(),
       waiting: [],
       requestsCount: 0,
+      turnCount: 0,
+      isScheduled: false,
       refusal: 0,
       isRefused: false,
       counted: { in: 0, out: 0 },
@@ -127,17 +133,47 @@ export class NodeCore implements Core {
   #onRequest(request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
     const line = this.#lines.get(request.socket)
     if (line === undefined) return // closed in the same turn
-    if (line.open.size >= this.#settings.limits.pipelineMax) {
+    if (line.waiting.length > 0 || !this.#hasRoom(line)) {
       line.waiting.push({ request, response, owesContinue })
       request.socket.pause()
-      return
+    } else this.#begin(line, request, response, owesContinue)
+    this.#schedule(request.socket, line)
+  }
+
+  /** Whether a request more may be begun: of the connection's share in this turn, and of what it may hold. */
+  #hasRoom({ open, turnCount }: Line): boolean {
+    const { pipelineMax, outBytesMax } = this.#settings.limits
+    if (open.size >= pipelineMax || turnCount >= pipelineMax) return false
+    let unsentBytes = 0
+    for (const exchange of open) unsentBytes += exchange.unsentBytes
+    return unsentBytes < outBytesMax
+  }
+
+  /** Go on when all other connections have had their turn. */
+  #schedule(socket: Socket, line: Line): void {
+    if (line.isScheduled) return
+    line.isScheduled = true
+    setImmediate(() => {
+      line.isScheduled = false
+      line.turnCount = 0
+      this.#beginWaiting(socket, line)
+    })
+  }
+
+  #beginWaiting(socket: Socket, line: Line): void {
+    if (line.waiting.length === 0) return
+    while (line.waiting.length > 0 && this.#hasRoom(line)) {
+      const { request, response, owesContinue } = line.waiting.shift()!
+      this.#begin(line, request, response, owesContinue)
     }
-    this.#begin(line, request, response, owesContinue)
+    if (line.waiting.length === 0) socket.resume()
+    else if (line.turnCount > 0) this.#schedule(socket, line)
   }
 
   #begin(line: Line, request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
     const { limits, onExchange } = this.#settings
     line.requestsCount += 1
+    line.turnCount += 1
     if (this.#isStopping || line.requestsCount >= limits.requestsPerConnectionMax)
       response.shouldKeepAlive = false
     const refusal = refusalOf(request, limits)
@@ -172,11 +208,8 @@ export class NodeCore implements Core {
   }
 
   #onAnswered(socket: Socket, line: Line): void {
-    const next = line.waiting.shift()
-    if (next !== undefined) {
-      if (line.waiting.length === 0) socket.resume()
-      this.#begin(line, next.request, next.response, next.owesContinue)
-    } else if (line.open.size === 0) {
+    if (line.waiting.length > 0) this.#schedule(socket, line)
+    else if (line.open.size === 0) {
       if (line.refusal !== 0) this.#refuse(socket, line.refusal)
       else if (this.#isStopping) socket.destroySoon()
     }

@@ -23,7 +23,7 @@ export interface ServerStats extends CoreStats {
   readonly core: 'native' | 'node'
   /** Why it is not the native core although nobody asked for another; '' otherwise. */
   readonly coreReason: string
-  /** Errors that no handler caught. */
+  /** Errors that no handler caught and no client caused. */
   readonly errors: number
 }
 
