@@ -137,7 +137,6 @@ pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<P
     if bytes > limits.header_bytes_max {
         return Err(Refusal::of(431, "head too long"));
     }
-    check_line_ends(&input[..bytes])?;
     let whole = Place(input);
     let mut head = Head {
         method_name: whole.span(method.as_bytes()),
@@ -155,6 +154,7 @@ pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<P
         seen.field(header.name.as_bytes(), header.value, &mut head)?;
         fields.push(Field { name: whole.span(header.name.as_bytes()), value: whole.span(header.value) });
     }
+    check_lines(input, &head, fields)?;
     seen.finish(&mut head, limits)?;
     check_target(method.as_bytes(), target.as_bytes())?;
     Ok(Parsed::Whole(head))
@@ -187,6 +187,18 @@ fn still_partial(input: &[u8], limits: &Limits) -> Result<Parsed, Refusal> {
         return Err(Refusal::of(431, "head too long"));
     }
     Ok(Parsed::Partial)
+}
+
+/// The same as [`check_line_ends`] for a head that is whole, looking only where its lines end.
+#[inline]
+fn check_lines(input: &[u8], head: &Head, fields: &[Field]) -> Result<(), Refusal> {
+    let ends_well = |at: usize| at >= 2 && input[at - 2..at] == *b"\r\n";
+    let before = &input[..head.method_name.at as usize];
+    let is_well = (before.is_empty() || check_line_ends(before).is_ok())
+        && fields.iter().all(|field| ends_well(field.name.at as usize))
+        && ends_well(head.bytes)
+        && ends_well(head.bytes - 2);
+    if is_well { Ok(()) } else { Err(Refusal::bad("line feed without carriage return")) }
 }
 
 /// Every line ends with CR LF: a line feed alone is a line end for some readers only (RFC 9112, 2.2).
