@@ -4,6 +4,8 @@
  * Everything that has a module of its own (`skein/zone`, `skein/transport`) is there too.
  */
 export * from './fiber/index.ts'
+export { createApp, HttpError, HttpServer, serve } from './http/index.ts'
+export type { HttpCodes, HttpLimits, HttpRequest, Routes, ServerStats, ServeSettings } from './http/index.ts'
 export * from './store/index.ts'
 export * from './sync/index.ts'
 export {

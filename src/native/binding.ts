@@ -154,4 +154,31 @@ export interface Binding {
   channelCancel(handle: number, ticket: number): number
   channelClose(handle: number): void
   channelLength(handle: number): number
+
+  /** Listen. Numbers, host, path and constants are packed by src/http/native-core.ts; the server's number. */
+  httpOpen(
+    call: () => void,
+    inbound: Uint8Array,
+    out: Uint8Array,
+    body: Uint8Array,
+    numbers: Uint8Array,
+    host: string,
+    path: Uint8Array,
+    constants: Uint8Array,
+  ): number
+  /** "port host", or "0 path". */
+  httpAddress(server: number): string
+  /** Take the answers in the out region and send them. */
+  httpFlush(server: number): void
+  /** Take the records in the out region; what waits on the last one's connection is found there. */
+  httpPut(server: number): void
+  /** The same; `bytes` are the last one's body. */
+  httpLarge(server: number, bytes: Uint8Array): void
+  /** The next bytes of a body, in the body region: how many, or a negative number that says why none. */
+  httpPull(server: number, slot: number, stamp: number): number
+  httpRemote(server: number, slot: number, stamp: number): string
+  /** Write eight doubles. */
+  httpStats(server: number, counts: Uint8Array): void
+  httpStop(server: number, graceMs: number): void
+  httpClose(server: number): void
 }

@@ -168,6 +168,38 @@ impl Env {
     }
 }
 
+/// Call a function from the event loop, and run what it queued. An exception goes to `uncaughtException`.
+/// False: the environment can no longer run JavaScript.
+///
+/// # Safety
+///
+/// On the thread of `env`, outside of any call from JavaScript; `function` refers to a function of it.
+pub unsafe fn call_back(
+    env: sys::napi_env,
+    function: sys::napi_ref,
+    context: sys::napi_async_context,
+) -> bool {
+    let (mut scope, mut callee, mut global) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: valid environment; values live in the scope opened here.
+    unsafe {
+        if sys::napi_open_handle_scope(env, &raw mut scope) != sys::Status::napi_ok {
+            return false;
+        }
+        sys::napi_get_reference_value(env, function, &raw mut callee);
+        sys::napi_get_global(env, &raw mut global);
+        let status = sys::napi_make_callback(env, context, global, callee, 0, ptr::null(), ptr::null_mut());
+        let mut runs = status == sys::Status::napi_ok;
+        if status == sys::Status::napi_pending_exception {
+            let mut error = ptr::null_mut();
+            if sys::napi_get_and_clear_last_exception(env, &raw mut error) == sys::Status::napi_ok {
+                runs = sys::napi_fatal_exception(env, error) == sys::Status::napi_ok;
+            }
+        }
+        sys::napi_close_handle_scope(env, scope);
+        runs
+    }
+}
+
 /// The arguments of one call, at most `N`, and the data of its function.
 pub struct Arguments<const N: usize> {
     values: [Value; N],

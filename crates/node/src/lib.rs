@@ -7,6 +7,7 @@
 mod buffers;
 mod calls;
 mod cores;
+mod http;
 mod instances;
 mod js;
 mod places;
@@ -137,6 +138,16 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("channelClose", sync::channel_close),
     ("channelLength", sync::channel_length),
     ("counterDo", sync::counter_do),
+    ("httpOpen", http::open),
+    ("httpAddress", http::address),
+    ("httpFlush", http::flush),
+    ("httpPut", http::put),
+    ("httpLarge", http::large),
+    ("httpPull", http::pull),
+    ("httpRemote", http::remote),
+    ("httpStats", http::stats),
+    ("httpStop", http::stop),
+    ("httpClose", http::close),
 ];
 
 /// Node calls this once for each environment that loads the library.

@@ -400,27 +400,8 @@ unsafe extern "C" fn after_wait(handle: *mut c_void) {
 unsafe fn call_drain(thread: *mut Thread) -> bool {
     // SAFETY: the fields are copied out; none changes during the thread's life.
     let (env, drain, context) = unsafe { ((*thread).env, (*thread).drain, (*thread).context) };
-    let mut scope = ptr::null_mut();
-    let mut function = ptr::null_mut();
-    let mut global = ptr::null_mut();
-    // SAFETY: valid environment; values live in the scope opened here.
-    unsafe {
-        if sys::napi_open_handle_scope(env, &raw mut scope) != sys::Status::napi_ok {
-            return false;
-        }
-        sys::napi_get_reference_value(env, drain, &raw mut function);
-        sys::napi_get_global(env, &raw mut global);
-        let status = sys::napi_make_callback(env, context, global, function, 0, ptr::null(), ptr::null_mut());
-        let mut runs = status == sys::Status::napi_ok;
-        if status == sys::Status::napi_pending_exception {
-            let mut error = ptr::null_mut();
-            if sys::napi_get_and_clear_last_exception(env, &raw mut error) == sys::Status::napi_ok {
-                runs = sys::napi_fatal_exception(env, error) == sys::Status::napi_ok;
-            }
-        }
-        sys::napi_close_handle_scope(env, scope);
-        runs
-    }
+    // SAFETY: valid environment, reference and context.
+    unsafe { crate::js::call_back(env, drain, context) }
 }
 
 /// The environment ends: pass on what waits, close the handles, put the desk away.

@@ -14,10 +14,17 @@ pub type Handle = NonNull<c_void>;
 /// Callback of async, prepare, check and idle handles.
 pub type Callback = unsafe extern "C" fn(*mut c_void);
 
+/// Callback of poll handles: the handle, an error or 0, what is ready.
+pub type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
+
 const ASYNC: c_int = 1;
 const CHECK: c_int = 2;
 const IDLE: c_int = 6;
+const POLL: c_int = 8;
 const PREPARE: c_int = 9;
+const TIMER: c_int = 13;
+/// What a descriptor is watched for.
+const READABLE: c_int = 1;
 
 unsafe extern "C" {
     fn uv_handle_size(kind: c_int) -> usize;
@@ -33,6 +40,11 @@ unsafe extern "C" {
     fn uv_idle_init(uv_loop: *mut c_void, handle: *mut c_void) -> c_int;
     fn uv_idle_start(handle: *mut c_void, callback: Callback) -> c_int;
     fn uv_idle_stop(handle: *mut c_void) -> c_int;
+    fn uv_poll_init(uv_loop: *mut c_void, handle: *mut c_void, fd: c_int) -> c_int;
+    fn uv_poll_start(handle: *mut c_void, events: c_int, callback: PollCallback) -> c_int;
+    fn uv_timer_init(uv_loop: *mut c_void, handle: *mut c_void) -> c_int;
+    fn uv_timer_start(handle: *mut c_void, callback: Callback, timeout: u64, repeat: u64) -> c_int;
+    fn uv_timer_stop(handle: *mut c_void) -> c_int;
     fn uv_ref(handle: *mut c_void);
     fn uv_unref(handle: *mut c_void);
     fn uv_close(handle: *mut c_void, callback: Callback);
@@ -131,11 +143,65 @@ impl Handles {
     }
 }
 
+/// The handles of a descriptor that lives in a thread's loop, and of its clock.
+pub struct Watch {
+    poll: Handle,
+    timer: Handle,
+}
+
+impl Watch {
+    /// Watch `fd` on `uv_loop`, which it keeps alive. `data` goes to the callbacks. `None`: the loop refuses
+    /// it.
+    ///
+    /// # Safety
+    ///
+    /// `uv_loop` is this thread's loop; `data` is valid until `close`, and `fd` open.
+    pub unsafe fn open(
+        uv_loop: *mut c_void,
+        data: *mut c_void,
+        fd: c_int,
+        ready: PollCallback,
+    ) -> Option<Self> {
+        let poll = allocate(POLL, data);
+        // SAFETY: a fresh handle on the loop of this thread. One that was not initialised is not closed.
+        unsafe {
+            if uv_poll_init(uv_loop, poll.as_ptr(), fd) != 0 {
+                std::alloc::dealloc(poll.as_ptr().cast(), layout(POLL));
+                return None;
+            }
+            uv_poll_start(poll.as_ptr(), READABLE, ready);
+            let timer = allocate(TIMER, data);
+            uv_timer_init(uv_loop, timer.as_ptr());
+            uv_unref(timer.as_ptr());
+            Some(Self { poll, timer })
+        }
+    }
+
+    /// Call back every so many milliseconds, or with `None` no more.
+    pub fn tick(&self, every: Option<(u64, Callback)>) {
+        // SAFETY: an open handle of this thread.
+        unsafe {
+            match every {
+                Some((ms, callback)) => uv_timer_start(self.timer.as_ptr(), callback, ms, ms),
+                None => uv_timer_stop(self.timer.as_ptr()),
+            };
+        }
+    }
+
+    /// Close both; libuv calls `free` for each. The descriptor may be closed afterwards.
+    pub fn close(&self) {
+        for handle in [self.poll, self.timer] {
+            // SAFETY: open handles of this thread, closed once.
+            unsafe { uv_close(handle.as_ptr(), free) };
+        }
+    }
+}
+
 /// The data that the handle was opened with.
 ///
 /// # Safety
 ///
-/// `handle` comes from libuv and was opened by [`Handles::open`].
+/// `handle` comes from libuv and was opened by [`Handles::open`] or [`Watch::open`].
 pub unsafe fn data_of(handle: *mut c_void) -> *mut c_void {
     // SAFETY: passed on to the caller.
     unsafe { uv_handle_get_data(handle) }

@@ -1,0 +1,257 @@
+//! Heads of answers, and the clock they carry.
+//!
+//! The parts that are the same for every answer of a second (status line, type, date, the name of the length)
+//! are put together once per second and copied.
+
+use std::io::Write as _;
+
+/// Content types by number; the same stand in src/http/core.ts.
+pub const TYPES: [&str; 5] = [
+    "",
+    "text/plain;charset=UTF-8",
+    "application/json",
+    "text/html;charset=UTF-8",
+    "application/octet-stream",
+];
+
+/// The phrase of a status; empty for those that have none.
+pub const fn phrase(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        203 => "Non-Authoritative Information",
+        204 => "No Content",
+        205 => "Reset Content",
+        206 => "Partial Content",
+        207 => "Multi-Status",
+        208 => "Already Reported",
+        226 => "IM Used",
+        300 => "Multiple Choices",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        305 => "Use Proxy",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
+        418 => "I'm a Teapot",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        423 => "Locked",
+        424 => "Failed Dependency",
+        425 => "Too Early",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        506 => "Variant Also Negotiates",
+        507 => "Insufficient Storage",
+        508 => "Loop Detected",
+        511 => "Network Authentication Required",
+        _ => "",
+    }
+}
+
+/// How the body of an answer is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// No field says: there is no body (204, 304), or it ends with the connection.
+    Silent,
+    /// After so many bytes.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+}
+
+/// What `connection` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing: the version's default, kept.
+    Kept,
+    /// `keep-alive`, to a client of HTTP/1.0 that asked.
+    KeptOld,
+    /// `close`.
+    Closes,
+}
+
+/// The head of an answer to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct AnswerHead<'a> {
+    /// 200 to 599.
+    pub status: u16,
+    /// Index into [`TYPES`].
+    pub kind: u8,
+    /// Ready-made lines.
+    pub headers: &'a [u8],
+    /// The body's framing.
+    pub ends: Ends,
+    /// What becomes of the connection.
+    pub fate: Fate,
+}
+
+/// Writes heads; knows the second it is.
+pub struct Heads {
+    second: i64,
+    date: Vec<u8>,
+    /// For status 200 and each type: everything up to the length's digits.
+    common: [Vec<u8>; TYPES.len()],
+}
+
+impl Default for Heads {
+    fn default() -> Self {
+        let mut heads = Self { second: i64::MIN, date: Vec::new(), common: Default::default() };
+        heads.set_time(0);
+        heads
+    }
+}
+
+impl Heads {
+    /// It is `second` (since 1970) now. Returns whether that is news.
+    pub fn set_time(&mut self, second: i64) -> bool {
+        if second == self.second {
+            return false;
+        }
+        self.second = second;
+        self.date.clear();
+        self.date.extend_from_slice(b"date: ");
+        write_date(second, &mut self.date);
+        self.date.extend_from_slice(b"\r\n");
+        for (kind, common) in self.common.iter_mut().enumerate() {
+            common.clear();
+            common.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+            push_type(kind, common);
+            common.extend_from_slice(&self.date);
+            common.extend_from_slice(b"content-length: ");
+        }
+        true
+    }
+
+    /// Append a head to `out`, with the empty line that ends it.
+    #[inline]
+    pub fn write(&self, head: &AnswerHead<'_>, out: &mut Vec<u8>) {
+        if let (200, Ends::Length(length), Fate::Kept) = (head.status, head.ends, head.fate) {
+            out.extend_from_slice(&self.common[usize::from(head.kind) % TYPES.len()]);
+            push_number(length, out);
+            if head.headers.is_empty() {
+                out.extend_from_slice(b"\r\n\r\n");
+            } else {
+                out.extend_from_slice(b"\r\n");
+                out.extend_from_slice(head.headers);
+                out.extend_from_slice(b"\r\n");
+            }
+            return;
+        }
+        self.write_any(head, out);
+    }
+
+    #[cold]
+    fn write_any(&self, head: &AnswerHead<'_>, out: &mut Vec<u8>) {
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "HTTP/1.1 {} {}\r\n", head.status, phrase(head.status));
+        push_type(usize::from(head.kind), out);
+        out.extend_from_slice(&self.date);
+        match head.ends {
+            Ends::Silent => {}
+            Ends::Length(length) => {
+                out.extend_from_slice(b"content-length: ");
+                push_number(length, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            Ends::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+        }
+        match head.fate {
+            Fate::Kept => {}
+            Fate::KeptOld => out.extend_from_slice(b"connection: keep-alive\r\n"),
+            Fate::Closes => out.extend_from_slice(b"connection: close\r\n"),
+        }
+        out.extend_from_slice(head.headers);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn push_type(kind: usize, out: &mut Vec<u8>) {
+    match TYPES.get(kind) {
+        None | Some(&"") => {}
+        Some(text) => {
+            out.extend_from_slice(b"content-type: ");
+            out.extend_from_slice(text.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// Append a number in decimal digits.
+#[inline]
+pub fn push_number(mut number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Append the size line of a chunk.
+pub fn push_chunk_size(size: usize, out: &mut Vec<u8>) {
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{size:x}\r\n");
+}
+
+/// Append `second` (since 1970) as an IMF-fixdate (RFC 9110, 5.6.7).
+pub fn write_date(second: i64, out: &mut Vec<u8>) {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (days, time) = (second.div_euclid(86_400), second.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    let (hours, minutes, seconds) = (time / 3600, time / 60 % 60, time % 60);
+    let weekday = DAYS[days.rem_euclid(7) as usize];
+    let month = MONTHS[month as usize - 1];
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{weekday}, {day:02} {month} {year:04} {hours:02}:{minutes:02}:{seconds:02} GMT");
+}
+
+/// Year, month and day of a number of days since 1970-01-01: years are counted from March, in eras of 400.
+const fn civil(days: i64) -> (i64, i64, i64) {
+    let from_march = days + 719_468;
+    let era = from_march.div_euclid(146_097);
+    let of_era = from_march.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (year + era * 400 + next, month, day)
+}

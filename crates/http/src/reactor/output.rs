@@ -1,0 +1,250 @@
+//! From answers to sockets: sending, closing, and what is done when time runs out. A connection is sent to
+//! once per batch, whatever was answered on it.
+
+use std::io;
+
+use super::{
+    Reactor,
+    input::{Fortune, is_soon},
+    state::{Line, Tell},
+};
+use crate::{layout::event, limits::Refusal, sys};
+
+/// How long a client is listened to after everything was sent, ms.
+const LINGER_MS: u64 = 2_000;
+/// Buffers kept for later, and the largest of them.
+const BUFFERS_MAX: usize = 256;
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+/// Time that is looked at twice a second at most need not be finer than this, ms.
+const NO_DEADLINE: u64 = 0;
+
+impl Reactor {
+    /// Something is to be sent, or decided, on that connection.
+    pub(super) fn mark(&mut self, slot: u32) {
+        if let Some(line) = self.slots.get_mut(slot)
+            && !line.is_dirty
+        {
+            line.is_dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    /// The same for one that is lifted.
+    #[inline]
+    pub(super) fn mark_line(&mut self, slot: u32, line: &mut Line) {
+        if !line.is_dirty {
+            line.is_dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    /// Give the connection a buffer for what it sends.
+    #[inline]
+    pub(super) fn lend_buffer(&mut self, line: &mut Line) {
+        if line.machine.out.capacity() == 0
+            && let Some(buffer) = self.buffers.pop()
+        {
+            line.machine.out = buffer;
+        }
+    }
+
+    fn take_buffer(&mut self, line: &mut Line) {
+        let mut buffer = std::mem::take(&mut line.machine.out);
+        line.machine.sent = 0;
+        if self.buffers.len() < BUFFERS_MAX && buffer.capacity() <= BUFFER_BYTES_MAX {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+
+    /// Send what is to be sent, on all connections that were marked.
+    pub(super) fn flush(&mut self) {
+        // Nothing that is done here marks another one.
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for slot in dirty.drain(..) {
+            let Some(mut line) = self.slots.lift(slot) else { continue };
+            line.is_dirty = false;
+            let fortune = self.settle(slot, &mut line);
+            self.put_or_bury(slot, line, fortune);
+        }
+        if self.dirty.is_empty() {
+            self.dirty = dirty;
+        }
+    }
+
+    /// Send, and decide what comes next on this connection.
+    #[inline]
+    fn settle(&mut self, slot: u32, line: &mut Line) -> Fortune {
+        if self.send(line) == Fortune::Dies {
+            return Fortune::Dies;
+        }
+        if line.is_full && line.machine.unsent() <= self.limits.out_bytes_max / 2 {
+            self.tell_drained(slot, line);
+        }
+        if self.is_stopping {
+            line.machine.close_soon();
+        }
+        if line.machine.unsent() == 0 && line.machine.is_over() {
+            return self.finish(slot, line);
+        }
+        let may_go_on = line.is_readable || line.is_at_end || !line.machine.kept.is_empty();
+        if may_go_on && line.machine.wants_input(&self.limits) {
+            self.queue(slot, line);
+        }
+        self.set_deadline(line);
+        Fortune::Lives
+    }
+
+    /// Send what waits; the kernel may not take all of it.
+    #[inline]
+    pub(super) fn send(&mut self, line: &mut Line) -> Fortune {
+        if line.machine.unsent() == 0 || !line.is_writable {
+            return Fortune::Lives;
+        }
+        loop {
+            let bytes = &line.machine.out[line.machine.sent..];
+            match sys::send(&line.socket, bytes) {
+                Ok(sent) => {
+                    self.stats.bytes_out += sent as u64;
+                    let is_all = sent == bytes.len();
+                    line.machine.sent += sent;
+                    if is_all {
+                        line.out_wait_began = 0;
+                        self.take_buffer(line);
+                    } else {
+                        self.wait_for_reader(line, sent as u64);
+                    }
+                    return Fortune::Lives;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_soon(&error) => {
+                    self.wait_for_reader(line, 0);
+                    return Fortune::Lives;
+                }
+                Err(_) => return Fortune::Dies,
+            }
+        }
+    }
+
+    /// The kernel took a part. The time a client needs to read is taken from the patience with it; what it
+    /// reads buys more: 500 bytes a second keep it.
+    pub(super) fn wait_for_reader(&self, line: &mut Line, sent: u64) {
+        line.is_writable = false;
+        let waited = match line.out_wait_began {
+            0 => {
+                line.out_patience_ms = self.limits.body_ms;
+                0
+            }
+            began => self.now_ms - began,
+        };
+        let left = line.out_patience_ms.saturating_sub(waited) + sent * 2;
+        line.out_patience_ms = left.min(self.limits.body_ms);
+        line.out_wait_began = self.now_ms;
+        // What has left need not be kept.
+        if line.machine.sent >= BUFFER_BYTES_MAX {
+            line.machine.out.drain(..line.machine.sent);
+            line.machine.sent = 0;
+        }
+    }
+
+    fn tell_drained(&mut self, slot: u32, line: &mut Line) {
+        line.is_full = false;
+        let half = self.limits.out_bytes_max / 2;
+        for stamp in line.machine.stamps() {
+            if line.machine.waiting_bytes(stamp) <= half {
+                self.tells.push_back(Tell { kind: event::DRAINED, slot, stamp });
+            } else {
+                line.is_full = true;
+            }
+        }
+    }
+
+    /// Everything was sent and nothing more is read.
+    fn finish(&mut self, slot: u32, line: &mut Line) -> Fortune {
+        if line.is_lingering {
+            return Fortune::Lives;
+        }
+        if line.is_at_end || !line.machine.is_cut() {
+            return Fortune::Dies;
+        }
+        // Closing now, with bytes unread, would send a reset, which may overtake the answer.
+        sys::shut_writing(&line.socket);
+        line.is_lingering = true;
+        line.deadline = self.now_ms + LINGER_MS;
+        self.queue(slot, line);
+        Fortune::Lives
+    }
+
+    /// When to look after a connection of which nothing is heard.
+    #[inline]
+    pub(super) fn set_deadline(&self, line: &mut Line) {
+        if line.is_lingering {
+            return;
+        }
+        line.deadline = if line.machine.unsent() > 0 && line.out_wait_began != 0 {
+            line.out_wait_began + line.out_patience_ms
+        } else if line.wants_body {
+            line.wait_began + line.body_patience_ms
+        } else if line.machine.flights() > 0 || line.machine.unsent() > 0 {
+            NO_DEADLINE
+        } else if line.head_began != 0 {
+            line.head_began + self.limits.headers_ms
+        } else if line.machine.is_discarding() {
+            self.now_ms + self.limits.body_ms
+        } else {
+            self.now_ms + self.limits.idle_ms
+        };
+    }
+
+    /// A connection's time has run out.
+    pub(super) fn time_out(&mut self, slot: u32) {
+        let Some(mut line) = self.slots.lift(slot) else { return };
+        let fortune = self.time_out_line(slot, &mut line);
+        self.put_or_bury(slot, line, fortune);
+    }
+
+    fn time_out_line(&mut self, slot: u32, line: &mut Line) -> Fortune {
+        line.deadline = NO_DEADLINE;
+        if line.is_lingering {
+            return Fortune::Dies;
+        }
+        if line.machine.unsent() > 0 {
+            // What the kernel still holds is not wanted either.
+            sys::reset_on_close(&line.socket);
+            return Fortune::Dies;
+        }
+        if line.wants_body {
+            line.wants_body = false;
+            line.body_failed = 408;
+            let stamp = line.machine.stamps().last().unwrap_or_default();
+            line.machine.cease();
+            self.stats.refused += 1;
+            self.tells.push_back(Tell { kind: event::BODY, slot, stamp });
+            return Fortune::Lives;
+        }
+        if line.machine.is_in_head() {
+            self.stats.refused += 1;
+            line.machine.refuse(Refusal::of(408, "the head took too long"), &self.heads);
+            self.mark_line(slot, line);
+            return Fortune::Lives;
+        }
+        Fortune::Dies
+    }
+
+    /// Close a connection, whatever it was doing.
+    pub(super) fn close(&mut self, slot: u32) {
+        if let Some(line) = self.slots.lift(slot) {
+            self.bury(slot, line);
+        }
+    }
+
+    /// The connection that was lifted is closed: whoever waits for it is told.
+    pub(super) fn bury(&mut self, slot: u32, mut line: Box<Line>) {
+        self.stats.aborted += line.machine.stamps().count() as u64;
+        self.tell_gone(slot, &mut line);
+        self.slots.retire(slot);
+        self.take_buffer(&mut line);
+        drop(line);
+        self.tell_stopped();
+    }
+}

@@ -1,0 +1,263 @@
+//! The system calls of the reactor, each with its errors as `io::Error`, all non-blocking. Nothing here keeps
+//! state.
+//!
+//! The three that are made for every request go to the kernel directly: the C library's are points where a
+//! thread can be cancelled, which costs each of them two atomic operations in a process of several threads.
+
+use std::{
+    io,
+    mem::{self, MaybeUninit},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
+};
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn check_size(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: a descriptor that was just made and belongs to nobody.
+    check(result).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An epoll descriptor.
+pub fn epoll() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved.
+    owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
+}
+
+/// An eventfd.
+pub fn bell() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved.
+    owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
+}
+
+/// Ring an eventfd. It cannot block before it was rung 2^64 times.
+pub fn ring(bell: &OwnedFd) {
+    let one = 1_u64;
+    // SAFETY: eight bytes of a local.
+    unsafe { libc::write(bell.as_raw_fd(), (&raw const one).cast(), 8) };
+}
+
+/// Watch `fd` for `events`, known by `data`.
+pub fn watch(epoll: RawFd, fd: RawFd, events: u32, data: u64) -> io::Result<()> {
+    let mut event = libc::epoll_event { events, u64: data };
+    // SAFETY: the event is a local that the kernel copies.
+    check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) }).map(drop)
+}
+
+/// Watch for other events.
+pub fn rewatch(epoll: RawFd, fd: RawFd, events: u32, data: u64) -> io::Result<()> {
+    let mut event = libc::epoll_event { events, u64: data };
+    // SAFETY: as above.
+    check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_MOD, fd, &raw mut event) }).map(drop)
+}
+
+/// Watch no more. One that was not watched is no matter.
+pub fn unwatch(epoll: RawFd, fd: RawFd) {
+    // SAFETY: no memory is involved.
+    unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, ptr::null_mut()) };
+}
+
+/// What is ready now.
+pub fn poll(epoll: &OwnedFd, events: &mut [libc::epoll_event]) -> io::Result<usize> {
+    let (fd, room, len) = (epoll.as_raw_fd(), events.as_mut_ptr(), events.len());
+    // SAFETY: room for as many events as are asked for; no signal mask is set.
+    let count = unsafe {
+        let none = ptr::null_mut::<libc::c_void>();
+        libc::syscall(libc::SYS_epoll_pwait, fd, room, len, 0, none, 8)
+    };
+    check_size(count as isize)
+}
+
+/// Accept a connection that does not block.
+pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no address is asked for.
+    owned(unsafe { libc::accept4(listener, ptr::null_mut(), ptr::null_mut(), flags) })
+}
+
+/// Read what has arrived.
+#[inline]
+pub fn receive(fd: &OwnedFd, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the room is as long as is said.
+    check_size(unsafe {
+        let none = ptr::null_mut::<libc::c_void>();
+        let (to, len) = (room.as_mut_ptr(), room.len());
+        libc::syscall(libc::SYS_recvfrom, fd.as_raw_fd(), to, len, 0, none, none) as isize
+    })
+}
+
+/// Send what the kernel takes; a client that has gone is an error and no signal.
+#[inline]
+pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the bytes are as many as is said.
+    check_size(unsafe {
+        let none = ptr::null_mut::<libc::c_void>();
+        let (from, len, flags) = (bytes.as_ptr(), bytes.len(), libc::MSG_NOSIGNAL);
+        libc::syscall(libc::SYS_sendto, fd.as_raw_fd(), from, len, flags, none, 0) as isize
+    })
+}
+
+/// Send two stretches of bytes in one call.
+pub fn send_both(fd: &OwnedFd, first: &[u8], second: &[u8]) -> io::Result<usize> {
+    let part =
+        |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let mut parts = [part(first), part(second)];
+    // SAFETY: a message header of zeroes is valid; the parts live through the call and are only read.
+    check_size(unsafe {
+        let mut message: libc::msghdr = mem::zeroed();
+        message.msg_iov = parts.as_mut_ptr();
+        message.msg_iovlen = 2;
+        libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
+    })
+}
+
+/// Say that nothing more will be sent.
+pub fn shut_writing(fd: &OwnedFd) {
+    // SAFETY: no memory is involved.
+    unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
+}
+
+/// Closing sends a reset.
+pub fn reset_on_close(fd: &OwnedFd) {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    set(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger).ok();
+}
+
+fn set<T>(fd: RawFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    let size = mem::size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value is as large as is said.
+    check(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), size) }).map(drop)
+}
+
+/// Milliseconds on a clock that only runs forward, a few milliseconds coarse.
+#[inline]
+pub fn now_ms() -> u64 {
+    let time = clock(libc::CLOCK_MONOTONIC_COARSE);
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
+/// Nanoseconds on the same clock, fine.
+#[inline]
+pub fn now_ns() -> u64 {
+    let time = clock(libc::CLOCK_MONOTONIC);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Seconds since 1970.
+#[inline]
+pub fn wall_second() -> i64 {
+    clock(libc::CLOCK_REALTIME_COARSE).tv_sec
+}
+
+fn clock(which: libc::clockid_t) -> libc::timespec {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a local to write to. These clocks exist on every Linux this runs on.
+    unsafe { libc::clock_gettime(which, &raw mut time) };
+    time
+}
+
+/// A listening socket at an address, its queue `backlog` long.
+pub fn listen_at(address: SocketAddr, backlog: i32, reuse: bool) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is involved.
+    let socket = owned(unsafe { libc::socket(family, kind, 0) })?;
+    let fd = socket.as_raw_fd();
+    set(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1_i32)?;
+    if reuse {
+        set(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, &1_i32)?;
+    }
+    // Accepted sockets inherit it, which saves a call for each.
+    set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32)?;
+    let (storage, size) = raw_address(address);
+    // SAFETY: the address is as long as is said.
+    check(unsafe { libc::bind(fd, (&raw const storage).cast(), size) })?;
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::listen(fd, backlog) })?;
+    Ok(socket)
+}
+
+fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all zeroes is a valid address storage, larger than either kind of address.
+    unsafe {
+        let mut storage: libc::sockaddr_storage = mem::zeroed();
+        let size = match address {
+            SocketAddr::V4(v4) => {
+                let raw = (&raw mut storage).cast::<libc::sockaddr_in>();
+                (*raw).sin_family = libc::AF_INET as libc::sa_family_t;
+                (*raw).sin_port = v4.port().to_be();
+                (*raw).sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+                mem::size_of::<libc::sockaddr_in>()
+            }
+            SocketAddr::V6(v6) => {
+                let raw = (&raw mut storage).cast::<libc::sockaddr_in6>();
+                (*raw).sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                (*raw).sin6_port = v6.port().to_be();
+                (*raw).sin6_addr.s6_addr = v6.ip().octets();
+                (*raw).sin6_scope_id = v6.scope_id();
+                mem::size_of::<libc::sockaddr_in6>()
+            }
+        };
+        (storage, size as libc::socklen_t)
+    }
+}
+
+/// Where a socket is bound, or with `peer` who is at its other end; `None` on a path.
+pub fn address_of(fd: &OwnedFd, peer: bool) -> Option<SocketAddr> {
+    let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+    let mut size = mem::size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: the storage is as large as is said, and is read as the family that the kernel has written.
+    unsafe {
+        let raw = storage.as_mut_ptr().cast();
+        let call = if peer { libc::getpeername } else { libc::getsockname };
+        check(call(fd.as_raw_fd(), raw, &raw mut size)).ok()?;
+        match libc::c_int::from((*storage.as_ptr()).ss_family) {
+            libc::AF_INET => {
+                let address = storage.as_ptr().cast::<libc::sockaddr_in>();
+                let ip = Ipv4Addr::from((*address).sin_addr.s_addr.to_ne_bytes());
+                Some(SocketAddr::new(IpAddr::V4(ip), u16::from_be((*address).sin_port)))
+            }
+            libc::AF_INET6 => {
+                let address = storage.as_ptr().cast::<libc::sockaddr_in6>();
+                let ip = Ipv6Addr::from((*address).sin6_addr.s6_addr);
+                Some(SocketAddr::new(IpAddr::V6(ip), u16::from_be((*address).sin6_port)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A listening socket on a path of the file system.
+pub fn listen_on(path: &[u8], backlog: i32) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is involved.
+    let socket = owned(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    // SAFETY: all zeroes is a valid address.
+    let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    if path.is_empty() || path.len() >= address.sun_path.len() || path.contains(&0) {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    for (to, from) in address.sun_path.iter_mut().zip(path) {
+        *to = *from as libc::c_char;
+    }
+    let size = mem::size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    // SAFETY: the address is as long as is said.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) })?;
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
+    Ok(socket)
+}
+
+/// Something to close when no descriptor is left.
+pub fn spare() -> Option<OwnedFd> {
+    // SAFETY: a constant path.
+    owned(unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }).ok()
+}

@@ -1,0 +1,241 @@
+/**
+ * An app: routes, a `fetch` behind them, and what happens to errors; it answers exchanges and owns no socket.
+ *
+ * A request whose handler gives its answer at once is answered before `onExchange` returns, without a
+ * promise. An error never leaves this file: it becomes an answer, and somebody is told.
+ */
+import diagnostics from 'node:diagnostics_channel'
+import { sendAnswer } from './answer.ts'
+import { type Exchange, TypeOf } from './core.ts'
+import { HttpError, statusFor } from './errors.ts'
+import { closeRequest, isClientFault, SkeinRequest } from './request.ts'
+import { NativeResponse } from './response.ts'
+import { type Compiled, type CompiledRoutes, type HttpRequest } from './routes.ts'
+import { Match, type Route } from './router.ts'
+import { readTarget } from './target.ts'
+
+/** Told each error that no handler caught; what it gives, if anything, is the answer. */
+export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
+
+/** What each message on the channel `skein:http:error` is. */
+export interface ErrorMessage {
+  readonly error: unknown
+  /** The request, while its answer is open. */
+  readonly request: HttpRequest
+}
+
+/** What an app is made from, checked. */
+export interface AppParts {
+  readonly routes: CompiledRoutes
+  readonly fetch: ((request: Request) => unknown) | undefined
+  readonly error: ErrorHandler | undefined
+}
+
+const errors = diagnostics.channel('skein:http:error')
+const BAD_REQUEST = 'Bad Request'
+const REASONS: Readonly<Record<number, string>> = {
+  400: BAD_REQUEST,
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  500: 'Internal Server Error',
+}
+
+/** See the file's text. */
+export class App {
+  readonly #routes: CompiledRoutes
+  readonly #fetch: ((request: Request) => unknown) | undefined
+  readonly #error: ErrorHandler | undefined
+  #errorsCount = 0
+
+  constructor({ routes, fetch, error }: AppParts) {
+    this.#routes = routes
+    this.#fetch = fetch
+    this.#error = error
+  }
+
+  /** Errors that no handler caught and no client caused, so far. */
+  get errorsCount(): number {
+    return this.#errorsCount
+  }
+
+  /** Answer a request, now or later. Never throws. */
+  readonly onExchange = (exchange: Exchange): void => {
+    const target = exchange.target
+    const cut = target.indexOf('?')
+    const path = cut < 0 ? target : target.slice(0, cut)
+    const route = this.#routes.router.fixed(path)
+    if (route !== undefined) this.#dispatch(exchange, route, undefined)
+    else this.#search(exchange, target)
+  }
+
+  /** A path that is no fixed route as it stands. */
+  #search(exchange: Exchange, target: string): void {
+    const read = readTarget(target)
+    if (read === undefined) return respondText(exchange, 400, BAD_REQUEST)
+    if (read.path === '*') return this.#onAsterisk(exchange)
+    const values: string[] = []
+    const route = this.#routes.router.find(read.path, values)
+    if (route === undefined) return this.#onOther(exchange)
+    const match = new Match(route.names, values)
+    if (!match.isDecodable()) return respondText(exchange, 400, BAD_REQUEST)
+    this.#dispatch(exchange, route, match)
+  }
+
+  #dispatch(exchange: Exchange, route: Route<Compiled>, match: Match | undefined): void {
+    const { methods } = route
+    const method = exchange.method
+    const compiled =
+      methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined) ?? methods.get('*')
+    if (compiled === undefined) this.#onOtherMethod(exchange, route)
+    else if (compiled.run !== undefined) this.#run(exchange, compiled.run, match, compiled.where)
+    else {
+      const { status, type, lines, body } = compiled.constant!
+      exchange.respond(status, type, lines, body)
+    }
+  }
+
+  #onOtherMethod(exchange: Exchange, route: Route<Compiled>): void {
+    if (this.#fetch !== undefined) return this.#onOther(exchange)
+    const allow = `allow: ${route.allow}\r\n`
+    if (exchange.method === 'OPTIONS') exchange.respond(204, TypeOf.none, allow, undefined)
+    else exchange.respond(405, TypeOf.text, allow, 'Method Not Allowed')
+  }
+
+  /** `OPTIONS *` asks what the server can do; no other method goes with `*` (RFC 9112, 3.2.4). */
+  #onAsterisk(exchange: Exchange): void {
+    if (exchange.method !== 'OPTIONS') return respondText(exchange, 400, BAD_REQUEST)
+    exchange.respond(204, TypeOf.none, 'allow: GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE\r\n', undefined)
+  }
+
+  #onOther(exchange: Exchange): void {
+    if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
+    else this.#run(exchange, this.#fetch, undefined, 'fetch')
+  }
+
+  #run(
+    exchange: Exchange,
+    handle: (request: SkeinRequest) => unknown,
+    match: Match | undefined,
+    where: string,
+  ): void {
+    const request = new SkeinRequest(exchange, match)
+    try {
+      const value = handle(request)
+      if (isThenable(value)) this.#later(exchange, request, value, where)
+      else this.#answer(exchange, request, value, where)
+    } catch (error) {
+      this.#fail(exchange, request, error)
+    }
+  }
+
+  #later(exchange: Exchange, request: SkeinRequest, value: PromiseLike<unknown>, where: string): void {
+    exchange.retain()
+    value.then(
+      (answer) => {
+        try {
+          this.#answer(exchange, request, answer, where)
+        } catch (error) {
+          this.#fail(exchange, request, error)
+        }
+      },
+      (error: unknown) => this.#fail(exchange, request, error),
+    )
+  }
+
+  #answer(exchange: Exchange, request: SkeinRequest, value: unknown, where: string): void {
+    const rest = sendAnswer(exchange, value, where)
+    if (rest === undefined) closeRequest(request)
+    else this.#untilSent(exchange, request, rest)
+  }
+
+  #untilSent(exchange: Exchange, request: SkeinRequest, rest: Promise<void>): void {
+    rest.then(
+      () => closeRequest(request),
+      // When the answer has begun it has been cut already, and the new one goes nowhere.
+      (error: unknown) => this.#fail(exchange, request, error),
+    )
+  }
+
+  /** Nobody caught it: tell, and answer in its place. */
+  #fail(exchange: Exchange, request: SkeinRequest, cause: unknown): void {
+    if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
+    if (exchange.aborted && isAbort(cause)) return closeRequest(request)
+    const handled = this.#tell(cause, request)
+    if (!isThenable(handled)) return this.#lastAnswer(exchange, request, handled, cause)
+    exchange.retain()
+    handled.then(
+      (answer) => this.#lastAnswer(exchange, request, answer, cause),
+      (error: unknown) => {
+        this.#say(error, request)
+        this.#lastAnswer(exchange, request, undefined, cause)
+      },
+    )
+  }
+
+  /** What `error` gave instead of an answer; whatever goes wrong here ends with a plain 500. */
+  #lastAnswer(exchange: Exchange, request: SkeinRequest, value: unknown, cause?: unknown): void {
+    try {
+      const rest = value === undefined ? undefined : sendAnswer(exchange, value, 'error')
+      if (value === undefined) respondText(exchange, statusOf(cause))
+      if (rest === undefined) return closeRequest(request)
+      rest.then(
+        () => closeRequest(request),
+        (error: unknown) => {
+          this.#say(error, request)
+          exchange.abort()
+          closeRequest(request)
+        },
+      )
+    } catch (error) {
+      this.#say(error, request)
+      respondText(exchange, 500)
+      closeRequest(request)
+    }
+  }
+
+  /** Tell the channel and `error`; what `error` gave. */
+  #tell(cause: unknown, request: SkeinRequest): unknown {
+    const isOurs = statusOf(cause) >= 500
+    if (isOurs) this.#errorsCount += 1
+    if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorMessage)
+    if (this.#error === undefined) {
+      if (!isOurs) return undefined // what a client does wrong fills nobody's log
+      console.error(`skein/http: a handler of ${request.method} failed:`, cause)
+      return undefined
+    }
+    try {
+      return this.#error(cause, request as unknown as HttpRequest)
+    } catch (error) {
+      this.#say(error, request)
+      return undefined
+    }
+  }
+
+  /** An error of what should have handled errors: nobody but the channel and the console is left. */
+  #say(error: unknown, request: SkeinRequest): void {
+    this.#errorsCount += 1
+    if (errors.hasSubscribers) errors.publish({ error, request } satisfies ErrorMessage)
+    console.error('skein/http: an error could not be answered as `error` wanted:', error)
+  }
+}
+
+function respondText(exchange: Exchange, status: number, text = REASONS[status] ?? BAD_REQUEST): void {
+  exchange.respond(status, TypeOf.text, '', text)
+}
+
+/** 400 and more when the client is to blame, else 500. */
+function statusOf(cause: unknown): number {
+  return isClientFault(cause) ? 400 : statusFor(cause)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  )
+}
+
+/** What handlers throw because their client has gone. */
+function isAbort(cause: unknown): boolean {
+  if (cause instanceof HttpError) return cause.code === 'HTTP_CLIENT_GONE'
+  return cause instanceof Error && cause.name === 'AbortError'
+}

@@ -1,0 +1,101 @@
+/**
+ * The conformance table on every core: bytes in, answers out.
+ *
+ * Every answer is also read by a strict reader (raw.test.support.ts) and must have a date, and a length or
+ * chunks, as the standard asks of a server with a clock.
+ */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { BODIES } from './conformance/bodies.ts'
+import type { Case, Expected, Outcome } from './conformance/case.ts'
+import { CONNECTIONS } from './conformance/connections.ts'
+import { FIELDS } from './conformance/fields.ts'
+import { REQUEST_LINES } from './conformance/request-line.ts'
+import { CORES } from './cores.test.support.ts'
+import { converse, type RawAnswer } from './raw.test.support.ts'
+import { HttpServer, serve } from './serve.ts'
+
+const CASES: readonly Case[] = [...REQUEST_LINES, ...FIELDS, ...BODIES, ...CONNECTIONS]
+
+function start(core: 'native' | 'node'): Promise<HttpServer> {
+  const streamed = (): Response => new Response(new Blob(['stream']).stream().pipeThrough(ending('ed')))
+  return serve({
+    core,
+    host: '127.0.0.1',
+    port: 0,
+    limits: { bodyBytesMax: 1_000_000 },
+    error: () => undefined,
+    routes: {
+      '/': { GET: () => 'hello' },
+      '/constant': 'constant',
+      '/echo': async (request) => request.text(),
+      '/ignore': () => 'ignored',
+      '/host': (request) => new URL(request.url).host,
+      '/header': (request) => JSON.stringify(request.headers.get('x-test')),
+      '/cookie': (request) => request.headers.get('cookie') ?? '',
+      '/user/:id': (request) => request.params.id,
+      '/target/*': (request) => {
+        const { pathname, search } = new URL(request.url)
+        return `${request.method} ${pathname} ${search}`
+      },
+      '/slow': () => new Promise<string>((resolve) => setTimeout(() => resolve('slow'), 20)),
+      '/stream': streamed,
+      '/status/:code': (request) => new Response(null, { status: Number(request.params.code) }),
+      '/throws': () => {
+        throw new Error('on purpose')
+      },
+    },
+  })
+}
+
+/** Bytes behind what went through, after a while, so that an answer is seen to be streamed. */
+function ending(text: string): TransformStream<Uint8Array, Uint8Array> {
+  return new TransformStream({
+    async flush(controller) {
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      controller.enqueue(new TextEncoder().encode(text))
+    },
+  })
+}
+
+function shown(answer: RawAnswer, expected: Expected | undefined): Expected {
+  return typeof expected === 'object' ? [answer.status, answer.body] : answer.status
+}
+
+async function check(port: number, found: Case, expect: Outcome): Promise<void> {
+  const pieces = typeof found.send === 'string' ? [found.send] : found.send
+  const { answers, closed, rest } = await converse(port, pieces, {
+    answers: expect.answers.length + (expect.closes ? 1 : 0),
+    methods: found.methods ?? [],
+    end: found.ends ?? false,
+  })
+  const seen = answers.map((answer, at) => shown(answer, expect.answers[at]))
+  assert.deepEqual({ answers: seen, closes: closed, rest }, { ...expect, rest: '' })
+  for (const { status, headers } of answers.filter(({ status }) => status >= 200)) {
+    assert.match(headers.date ?? '', /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/)
+    const length = headers['content-length']
+    if (status === 204) assert.equal(length, undefined)
+    assert.ok(length === undefined || headers['transfer-encoding'] === undefined)
+  }
+  if (expect.closes && answers.length > 0 && found.ends !== true)
+    assert.equal(answers.at(-1)!.headers.connection, 'close')
+}
+
+test('the table has cases enough, each with a name of its own and a clause', () => {
+  const names = new Set(CASES.map(({ name }) => name))
+  assert.ok(CASES.length >= 200, `${CASES.length} cases`)
+  assert.equal(names.size, CASES.length)
+  for (const { clause } of CASES) assert.match(clause, /^\d{4} \d/)
+})
+
+for (const core of CORES) {
+  let server: HttpServer
+  before(async () => {
+    server = await start(core)
+  })
+  after(() => server.stop({ drainMs: 0 }))
+  for (const found of CASES) {
+    const { answers, closes } = found[core] ?? found.expect
+    test(`${core}, RFC ${found.clause}: ${found.name}`, () => check(server.port, found, { answers, closes }))
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * What a conformance case is: bytes in, answers out, and the clause that says so.
+ *
+ * Cases are data; conformance.test.ts sends them to every core. Where node:http's own parser decides
+ * otherwise the case says what it does, and why that is left: docs/design/http.md lists these places from
+ * here.
+ */
+
+/** One answer: its status, and its body when that matters. */
+export type Expected = number | readonly [status: number, body: string]
+
+/** What comes of a case. */
+export interface Outcome {
+  /** Answers in order; 1xx included. */
+  readonly answers: readonly Expected[]
+  /** Whether the server closes behind them. */
+  readonly closes: boolean
+}
+
+/** One conversation with a server. */
+export interface Case {
+  readonly name: string
+  /** Section of an RFC: '9112 3.2'. */
+  readonly clause: string
+  /** Bytes as Latin-1; several pieces are sent one after the other. */
+  readonly send: string | readonly string[]
+  readonly expect: Outcome
+  /** Methods of the requests, when one is not GET-like in its answer. */
+  readonly methods?: readonly string[]
+  /** The client ends its side behind what it sends. */
+  readonly ends?: boolean
+  /** What the core on node:http does instead. */
+  readonly node?: Outcome & { readonly why: string }
+  /** What the native core does instead. */
+  readonly native?: Outcome & { readonly why: string }
+}
+
+/** Answers, and the connection stays. */
+export function stays(...answers: Expected[]): Outcome {
+  return { answers, closes: false }
+}
+
+/** Answers, and the connection closes. */
+export function closes(...answers: Expected[]): Outcome {
+  return { answers, closes: true }
+}
+
+/** The lines of a head, closed by an empty one. */
+export function head(...lines: string[]): string {
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+/** A request for `/` of HTTP/1.1 with a host and these lines. */
+export function get(...lines: string[]): string {
+  return head('GET / HTTP/1.1', 'Host: x', ...lines)
+}
+
+/** A request that sends a body to be echoed. */
+export function post(lines: readonly string[], body = ''): string {
+  return head('POST /echo HTTP/1.1', 'Host: x', ...lines) + body
+}
+
+/** A chunked body to be echoed. */
+export function chunked(body: string): string {
+  return post(['Transfer-Encoding: chunked'], body)
+}
+
+/** One case for each of these bytes. */
+export function each(characters: string, make: (character: string, shown: string) => Case): Case[] {
+  return [...characters].map((character) => make(character, JSON.stringify(character)))
+}
+
+/** Every control character but those of `except`. */
+export function controls(except = ''): string {
+  const all = Array.from({ length: 33 }, (_, code) => String.fromCharCode(code === 32 ? 127 : code))
+  return all.filter((character) => !except.includes(character)).join('')
+}

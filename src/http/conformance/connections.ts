@@ -1,0 +1,200 @@
+/**
+ * Connections: keeping, closing, pipelining, and answers (RFC 9112, 9; RFC 9110, 6 to 8 and 15).
+ *
+ * What a client sends behind a closing request must not be answered.
+ */
+import { type Case, closes, get, head, post, stays } from './case.ts'
+
+const OLD = 'GET / HTTP/1.0'
+const hello = [200, 'hello'] as const
+
+/** See the file's text. */
+export const CONNECTIONS: readonly Case[] = [
+  {
+    name: 'HTTP/1.1 keeps a connection',
+    clause: '9112 9.3',
+    send: [get(), get()],
+    expect: stays(hello, hello),
+  },
+  { name: 'close closes', clause: '9112 9.6', send: get('Connection: close') + get(), expect: closes(hello) },
+  {
+    name: 'Close in other letters',
+    clause: '9110 7.6.1',
+    send: get('Connection: CLOSE') + get(),
+    expect: closes(hello),
+  },
+  {
+    name: 'close in a list',
+    clause: '9110 7.6.1',
+    send: get('Connection: x-a, close') + get(),
+    expect: closes(hello),
+  },
+  {
+    name: 'close in a second field',
+    clause: '9110 7.6.1',
+    send: get('Connection: x-a', 'Connection: close') + get(),
+    expect: closes(hello),
+  },
+  {
+    name: 'close goes before keep-alive',
+    clause: '9112 9.3',
+    send: get('Connection: keep-alive, close') + get(),
+    expect: closes(hello),
+  },
+  {
+    name: 'another option keeps',
+    clause: '9110 7.6.1',
+    send: get('Connection: x-closed') + get(),
+    expect: stays(hello, hello),
+  },
+  { name: 'HTTP/1.0 closes', clause: '9112 9.3', send: head(OLD) + get(), expect: closes(hello) },
+  {
+    name: 'HTTP/1.0 is kept when it asks',
+    clause: '9112 9.3',
+    send: head(OLD, 'Connection: keep-alive') + head(OLD),
+    expect: closes(hello, hello),
+  },
+  {
+    name: 'three pipelined',
+    clause: '9112 9.3.2',
+    send: get() + get() + get(),
+    expect: stays(hello, hello, hello),
+  },
+  {
+    name: 'fifty pipelined',
+    clause: '9112 9.3.2',
+    send: get().repeat(50),
+    expect: stays(...Array.from({ length: 50 }, () => hello)),
+  },
+  {
+    name: 'two hundred pipelined, more than are read ahead',
+    clause: '9112 9.3.2',
+    send: get().repeat(200),
+    expect: stays(...Array.from({ length: 200 }, () => hello)),
+  },
+  {
+    name: 'pipelined, the first slow',
+    clause: '9112 9.3.2',
+    send: head('GET /slow HTTP/1.1', 'Host: x') + get(),
+    expect: stays([200, 'slow'], hello),
+  },
+  {
+    name: 'pipelined, the second malformed',
+    clause: '9112 9.3.2',
+    send: `${get()}GARBAGE\r\n\r\n`,
+    expect: closes(hello, 400),
+  },
+  {
+    name: 'pipelined, the first slow and the second malformed',
+    clause: '9112 9.3.2',
+    send: `${head('GET /slow HTTP/1.1', 'Host: x')}GARBAGE\r\n\r\n`,
+    expect: closes([200, 'slow'], 400),
+  },
+  {
+    name: 'pipelined across pieces',
+    clause: '9112 9.3.2',
+    send: [get() + get().slice(0, 10), get().slice(10)],
+    expect: stays(hello, hello),
+  },
+  {
+    name: 'a constant among others',
+    clause: '9112 9.3.2',
+    send: get() + head('GET /constant HTTP/1.1', 'Host: x') + get(),
+    expect: stays(hello, [200, 'constant'], hello),
+  },
+  {
+    name: 'a slow answer before a constant',
+    clause: '9112 9.3.2',
+    send: head('GET /slow HTTP/1.1', 'Host: x') + head('GET /constant HTTP/1.1', 'Host: x'),
+    expect: stays([200, 'slow'], [200, 'constant']),
+  },
+  {
+    name: 'a constant with a query',
+    clause: '9112 3.2',
+    send: head('GET /constant?q HTTP/1.1', 'Host: x'),
+    expect: stays([200, 'constant']),
+  },
+  {
+    name: 'an empty line between requests',
+    clause: '9112 2.2',
+    send: `${get()}\r\n${get()}`,
+    expect: stays(hello, hello),
+  },
+  {
+    name: 'a streamed answer is chunked',
+    clause: '9112 7.1',
+    send: head('GET /stream HTTP/1.1', 'Host: x') + get(),
+    expect: stays([200, 'streamed'], hello),
+  },
+  {
+    name: 'a streamed answer to HTTP/1.0 ends with the connection',
+    clause: '9112 6.3',
+    send: head('GET /stream HTTP/1.0'),
+    expect: closes([200, 'streamed']),
+  },
+  {
+    name: 'a streamed answer to HTTP/1.0 that asked to keep',
+    clause: '9112 6.3',
+    send: head('GET /stream HTTP/1.0', 'Connection: keep-alive'),
+    expect: closes([200, 'streamed']),
+  },
+  {
+    name: '204 has no body and no length',
+    clause: '9110 15.3.5',
+    send: head('GET /status/204 HTTP/1.1', 'Host: x') + get(),
+    expect: stays(204, hello),
+  },
+  {
+    name: '304 has no body',
+    clause: '9110 15.4.5',
+    send: head('GET /status/304 HTTP/1.1', 'Host: x') + get(),
+    expect: stays(304, hello),
+  },
+  {
+    name: '205 has no body',
+    clause: '9110 15.3.6',
+    send: head('GET /status/205 HTTP/1.1', 'Host: x') + get(),
+    expect: stays([205, ''], hello),
+  },
+  {
+    name: 'an error of the app keeps the connection',
+    clause: '9110 15.6.1',
+    send: head('GET /throws HTTP/1.1', 'Host: x') + get(),
+    expect: stays(500, hello),
+  },
+  {
+    name: 'a client that ends its side gets its answer',
+    clause: '9112 9.6',
+    send: get(),
+    ends: true,
+    expect: closes(hello),
+  },
+  {
+    name: 'a client that ends in its second request',
+    clause: '9112 8',
+    send: get() + get().slice(0, 8),
+    ends: true,
+    expect: closes(hello),
+    node: { ...closes(hello, 400), why: 'llhttp refuses the half of a head' },
+  },
+  {
+    name: 'a head that ends in the middle',
+    clause: '9112 8',
+    send: 'GET / HT',
+    ends: true,
+    expect: closes(),
+    node: { ...closes(400), why: 'llhttp refuses the half of a head' },
+  },
+  {
+    name: 'a request after one with a body',
+    clause: '9112 9.3',
+    send: [post(['Content-Length: 3'], 'abc'), get()],
+    expect: stays([200, 'abc'], hello),
+  },
+  {
+    name: 'bytes behind a closing request are not read',
+    clause: '9112 9.6',
+    send: `${get('Connection: close')}GARBAGE`,
+    expect: closes(hello),
+  },
+]

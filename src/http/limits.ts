@@ -1,0 +1,86 @@
+/**
+ * The limits of a server: every one has a default, and none can be turned off by leaving it out.
+ *
+ * What a core does at each limit stands at the field and in docs/design/http.md; nothing here is a hint.
+ */
+import { shown } from '../base/index.ts'
+import type { CoreLimits } from './core.ts'
+import { HttpError } from './errors.ts'
+
+/** What `serve({limits})` takes; what is left out has the default named here. */
+export interface HttpLimits {
+  /** Most bytes of a request's line and headers; 431 beyond. Default 16,384. */
+  readonly headerBytesMax?: number
+  /** Most headers of a request, and trailers of a chunked body; 431 beyond. Default 100. */
+  readonly headersMax?: number
+  /** Most bytes of a request's target; 414 beyond. Default 8192. */
+  readonly targetBytesMax?: number
+  /** Most bytes of a request's body; 413 beyond. Default 16 MiB. */
+  readonly bodyBytesMax?: number
+  /** Longest time in ms that a connection may stand between two requests; closed then. Default 65,000. */
+  readonly idleMs?: number
+  /** Longest time in ms from the first byte of a head to its last; 408 beyond. Default 10,000. */
+  readonly headersMs?: number
+  /** Longest time in ms for which a body that is wanted may stand still; 408 beyond. Default 30,000. */
+  readonly bodyMs?: number
+  /** Most connections at once; others are closed as they come. Default 20,000. */
+  readonly connectionsMax?: number
+  /** Requests after which a connection is closed in good order. Default 1,000,000. */
+  readonly requestsPerConnectionMax?: number
+  /** Most requests of one connection that were read and not answered. Default 64. */
+  readonly pipelineMax?: number
+  /** Most bytes of answers that a connection holds for a slow reader before writers wait. Default 256 KiB. */
+  readonly outBytesMax?: number
+}
+
+interface Range {
+  readonly least: number
+  readonly most: number
+  readonly default: number
+}
+
+const MEBI = 1024 * 1024
+const TIMER_MS_MAX = 2 ** 31 - 1
+
+/** Each limit's default and what it may be. */
+export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
+  headerBytesMax: { least: 256, most: MEBI, default: 16_384 },
+  headersMax: { least: 1, most: 10_000, default: 100 },
+  targetBytesMax: { least: 16, most: MEBI, default: 8192 },
+  bodyBytesMax: { least: 0, most: 2 ** 40, default: 16 * MEBI },
+  idleMs: { least: 1, most: TIMER_MS_MAX, default: 65_000 },
+  headersMs: { least: 1, most: TIMER_MS_MAX, default: 10_000 },
+  bodyMs: { least: 1, most: TIMER_MS_MAX, default: 30_000 },
+  connectionsMax: { least: 1, most: 1_000_000, default: 20_000 },
+  requestsPerConnectionMax: { least: 1, most: 2 ** 31 - 1, default: 1_000_000 },
+  pipelineMax: { least: 1, most: 10_000, default: 64 },
+  outBytesMax: { least: 1024, most: 2 ** 30, default: 256 * 1024 },
+}
+
+/** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING`. */
+export function parseLimits(given: unknown): CoreLimits {
+  if (given !== undefined && (given === null || typeof given !== 'object' || Array.isArray(given))) {
+    throw wrong('limits', 'an object', given)
+  }
+  const fields = (given ?? {}) as Record<string, unknown>
+  const names = Object.keys(LIMIT_RANGES) as (keyof CoreLimits)[]
+  for (const name of Object.keys(fields)) {
+    if (!names.includes(name as keyof CoreLimits))
+      throw wrong(`limits.${name}`, `absent; the limits are ${names.join(', ')}`, fields[name])
+  }
+  const entries = names.map((name) => [name, integerIn(`limits.${name}`, fields[name], LIMIT_RANGES[name])])
+  return Object.freeze(Object.fromEntries(entries)) as unknown as CoreLimits
+}
+
+/** An integer within a range, or its default. @throws {HttpError} `HTTP_SETTING`. */
+export function integerIn(name: string, value: unknown, range: Range): number {
+  if (value === undefined) return range.default
+  if (!Number.isInteger(value) || (value as number) < range.least || (value as number) > range.most)
+    throw wrong(name, `an integer from ${range.least} to ${range.most}`, value)
+  return value as number
+}
+
+/** The error for a setting that cannot be what it is. */
+export function wrong(name: string, expected: string, received: unknown): HttpError {
+  return new HttpError('HTTP_SETTING', { name, expected, received: shown(received) })
+}

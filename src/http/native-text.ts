@@ -1,0 +1,51 @@
+/**
+ * Text to bytes and back, in memory that is there already.
+ *
+ * Short texts are copied character by character, which costs less than a call into the engine.
+ */
+
+interface RawText {
+  latin1Write(text: string, at: number, bytes: number): number
+  utf8Write(text: string, at: number, bytes: number): number
+  latin1Slice(start: number, end: number): string
+}
+
+const raw = Buffer.prototype as unknown as RawText
+const { latin1Write, utf8Write, latin1Slice } = raw
+
+/** Texts of up to so many characters are copied one by one. */
+const COPY_MAX = 16
+
+/** Write `text` as UTF-8 at `at`, where there is room for three times its length. Its bytes. */
+export function putUtf8(bytes: Uint8Array, text: string, at: number): number {
+  const length = text.length
+  if (length > COPY_MAX) return utf8Write.call(bytes, text, at, length * 3)
+  for (let index = 0; index < length; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit > 127) return utf8Write.call(bytes, text, at, length * 3)
+    bytes[at + index] = unit
+  }
+  return length
+}
+
+/** Write `text` as Latin-1 at `at`. */
+export function putLatin1(bytes: Uint8Array, text: string, at: number): void {
+  const length = text.length
+  if (length > COPY_MAX) latin1Write.call(bytes, text, at, length)
+  else for (let index = 0; index < length; index++) bytes[at + index] = text.charCodeAt(index)
+}
+
+/** The text that lies in `bytes`, a byte per character. */
+export function latin1At(bytes: Uint8Array, at: number, length: number): string {
+  return latin1Slice.call(bytes, at, at + length)
+}
+
+/** Whether the `name.length` bytes at `at` are `name`, which is in lower case, in whatever case they are. */
+export function isName(bytes: Uint8Array, at: number, name: string): boolean {
+  for (let index = 0; index < name.length; index++) {
+    const byte = bytes[at + index]!
+    const lower = byte >= 65 && byte <= 90 ? byte | 32 : byte
+    if (lower !== name.charCodeAt(index)) return false
+  }
+  return true
+}

@@ -1,0 +1,241 @@
+/**
+ * The core on node:http: used where the native one cannot be loaded, or when it is asked for.
+ *
+ * node:http reads and writes; this file adds what it leaves out: limits it does not have, refusals it does
+ * not make, and answers to malformed requests that wait for the answers before them.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
+import { NodeExchange } from './node-exchange.ts'
+import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
+
+/** What is known of one connection. */
+interface Line {
+  /** Requests that were given to the app and are not answered. */
+  readonly open: Set<NodeExchange>
+  /** Requests that were read already and have to wait: for answers before them, or for other connections. */
+  readonly waiting: { request: IncomingMessage; response: ServerResponse; owesContinue: boolean }[]
+  requestsCount: number
+  /** Requests begun since other connections had their turn. */
+  turnCount: number
+  /** Somebody will look at `waiting` again. */
+  isScheduled: boolean
+  /** How a broken request is answered once those before it are; 0: none is. */
+  refusal: number
+  /** A refusal is on its way: whatever else is wrong does not matter. */
+  isRefused: boolean
+  /** What had been counted of the socket's bytes. */
+  counted: { in: number; out: number }
+}
+
+/** See the file's text. */
+export class NodeCore implements Core {
+  readonly kind = 'node'
+  readonly #settings: CoreSettings
+  readonly #server: Server
+  readonly #lines = new Map<Socket, Line>()
+  readonly #constants = new Map<string, CoreSettings['constants'][number]>()
+  readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0, in: 0, out: 0 }
+  #isStopping = false
+
+  constructor(settings: CoreSettings) {
+    const { limits } = settings
+    this.#settings = settings
+    for (const constant of settings.constants) {
+      this.#constants.set(`${constant.method} ${constant.path}`, constant)
+      if (constant.method === 'GET') this.#constants.set(`HEAD ${constant.path}`, constant)
+    }
+    this.#server = createServer({
+      maxHeaderSize: limits.headerBytesMax,
+      headersTimeout: limits.headersMs,
+      requestTimeout: 0,
+      keepAliveTimeout: limits.idleMs,
+      connectionsCheckingInterval: Math.max(10, Math.min(1000, limits.headersMs / 2)),
+      highWaterMark: limits.outBytesMax,
+      joinDuplicateHeaders: true,
+      requireHostHeader: false, // refused with the rest, by refusalOf
+      noDelay: true,
+    })
+    this.#server.maxHeadersCount = 0
+    this.#server.maxConnections = limits.connectionsMax
+    this.#server
+      .on('connection', (socket: Socket) => this.#onConnection(socket))
+      .on('request', (request, response) => this.#onRequest(request, response, false))
+      .on('checkContinue', (request, response) => this.#onRequest(request, response, true))
+      .on('checkExpectation', (request, response) => this.#onRequest(request, response, false))
+      .on('connect', (_request, socket) => this.#refuse(socket as Socket, 501))
+      .on('clientError', (error, socket) => this.#onBroken(error, socket as Socket))
+  }
+
+  async listen(): Promise<CoreAddress> {
+    const { host, port, unixPath, backlog, reusePort } = this.#settings
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      const place = unixPath === undefined ? { host, port, reusePort } : { path: unixPath }
+      this.#server.listen({ ...place, backlog, exclusive: true }, () => {
+        this.#server.off('error', reject).on('error', this.#settings.onFault)
+        resolve()
+      })
+    })
+    if (unixPath !== undefined) return { host: '', port: 0, unixPath }
+    const { address, port: bound } = this.#server.address() as AddressInfo
+    return { host: address, port: bound, unixPath: undefined }
+  }
+
+  stats(): CoreStats {
+    const { in: bytesIn, out: bytesOut, ...counts } = this.#counts
+    let [more, sent] = [0, 0]
+    for (const [socket, { counted }] of this.#lines) {
+      more += socket.bytesRead - counted.in
+      sent += socket.bytesWritten - counted.out
+    }
+    return { connections: this.#lines.size, ...counts, bytesIn: bytesIn + more, bytesOut: bytesOut + sent }
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    // A request that has reached the kernel before this call is still taken.
+    await nextTurn()
+    await nextTurn()
+    for (const [socket, line] of this.#lines) if (line.open.size === 0) socket.destroySoon()
+    const late = setTimeout(() => {
+      for (const socket of this.#lines.keys()) socket.destroy()
+    }, graceMs)
+    await closed
+    while (this.#lines.size > 0) await nextTurn() // their last events follow
+    clearTimeout(late)
+  }
+
+  #onConnection(socket: Socket): void {
+    this.#counts.connectionsTotal += 1
+    const line: Line = {
+      open: new Set(),
+      waiting: [],
+      requestsCount: 0,
+      turnCount: 0,
+      isScheduled: false,
+      refusal: 0,
+      isRefused: false,
+      counted: { in: 0, out: 0 },
+    }
+    this.#lines.set(socket, line)
+    socket.on('error', () => {}) // a reset; the close that follows does the rest
+    socket.once('close', () => {
+      this.#counts.in += socket.bytesRead
+      this.#counts.out += socket.bytesWritten
+      this.#lines.delete(socket)
+    })
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
+    const line = this.#lines.get(request.socket)
+    if (line === undefined) return // closed in the same turn
+    if (line.waiting.length > 0 || !this.#hasRoom(line)) {
+      line.waiting.push({ request, response, owesContinue })
+      request.socket.pause()
+    } else this.#begin(line, request, response, owesContinue)
+    this.#schedule(request.socket, line)
+  }
+
+  /** Whether a request more may be begun: of the connection's share in this turn, and of what it may hold. */
+  #hasRoom({ open, turnCount }: Line): boolean {
+    const { pipelineMax, outBytesMax } = this.#settings.limits
+    if (open.size >= pipelineMax || turnCount >= pipelineMax) return false
+    let unsentBytes = 0
+    for (const exchange of open) unsentBytes += exchange.unsentBytes
+    return unsentBytes < outBytesMax
+  }
+
+  /** Go on when all other connections have had their turn. */
+  #schedule(socket: Socket, line: Line): void {
+    if (line.isScheduled) return
+    line.isScheduled = true
+    setImmediate(() => {
+      line.isScheduled = false
+      line.turnCount = 0
+      this.#beginWaiting(socket, line)
+    })
+  }
+
+  #beginWaiting(socket: Socket, line: Line): void {
+    if (line.waiting.length === 0) return
+    while (line.waiting.length > 0 && this.#hasRoom(line)) {
+      const { request, response, owesContinue } = line.waiting.shift()!
+      this.#begin(line, request, response, owesContinue)
+    }
+    if (line.waiting.length === 0) socket.resume()
+    else if (line.turnCount > 0) this.#schedule(socket, line)
+  }
+
+  #begin(line: Line, request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
+    const { limits, onExchange } = this.#settings
+    line.requestsCount += 1
+    line.turnCount += 1
+    if (this.#isStopping || line.requestsCount >= limits.requestsPerConnectionMax)
+      response.shouldKeepAlive = false
+    const refusal = refusalOf(request, limits)
+    if (refusal !== 0) {
+      this.#counts.refused += 1
+      line.isRefused = true
+      const lines = { 'content-length': 0, connection: 'close' }
+      response.writeHead(refusal, lines).end(() => request.socket.destroySoon())
+      return
+    }
+    this.#counts.requests += 1
+    const exchange = new NodeExchange(request, response, limits, owesContinue)
+    line.open.add(exchange)
+    response.on('close', () => {
+      exchange.closed()
+      if (exchange.aborted) this.#counts.aborted += 1
+      line.open.delete(exchange)
+      this.#onAnswered(request.socket, line)
+    })
+    const constant = this.#constantFor(exchange)
+    if (constant === undefined) onExchange(exchange)
+    else {
+      this.#counts.constants += 1
+      exchange.respond(constant.status, 0, constant.headers, constant.body)
+    }
+  }
+
+  #constantFor({ method, target }: NodeExchange): CoreSettings['constants'][number] | undefined {
+    if (this.#constants.size === 0) return undefined
+    const cut = target.indexOf('?')
+    return this.#constants.get(`${method} ${cut < 0 ? target : target.slice(0, cut)}`)
+  }
+
+  #onAnswered(socket: Socket, line: Line): void {
+    if (line.waiting.length > 0) this.#schedule(socket, line)
+    else if (line.open.size === 0) {
+      if (line.refusal !== 0) this.#refuse(socket, line.refusal)
+      else if (this.#isStopping) socket.destroySoon()
+    }
+  }
+
+  /** node:http's parser gave up, or a head took too long. Answers that are due go first. */
+  #onBroken(
+    error: NodeJS.ErrnoException & { reason?: string; rawPacket?: Uint8Array },
+    socket: Socket,
+  ): void {
+    const line = this.#lines.get(socket)
+    if (line === undefined || error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    if (line.isRefused) return
+    const last = [...line.open].at(-1)
+    if (last !== undefined && last.isReading) return last.malformed(error.reason ?? error.message)
+    const refusal = parserRefusal(error)
+    if (line.open.size + line.waiting.length === 0) this.#refuse(socket, refusal)
+    else line.refusal = refusal
+  }
+
+  #refuse(socket: Socket, status: number): void {
+    this.#counts.refused += 1
+    if (socket.writable) socket.write(refusalText(status, STATUS_CODES[status]!))
+    socket.destroySoon()
+  }
+}

@@ -1,0 +1,347 @@
+/**
+ * `Request` as the Fetch standard has it, over an exchange, made of nothing until somebody looks.
+ *
+ * While its answer is open it reads from the exchange; when the answer has been given, what was not looked at
+ * is gone, and asking for it is an error that says so. `clone()`, and whatever else needs a body twice, makes
+ * Node's own Request, which then is the truth. Instances pass `instanceof Request`.
+ */
+import stream from 'node:stream'
+import type { Exchange } from './core.ts'
+import { HttpError } from './errors.ts'
+import { SkeinHeaders } from './headers.ts'
+import { NativeResponse, textStreamOf } from './response.ts'
+import type { Match } from './router.ts'
+import type { Inspect, RequestField } from './standard.ts'
+import { readTarget, urlOf } from './target.ts'
+
+/** Node's own class, whatever the global one is at the moment. */
+export const NativeRequest = globalThis.Request
+
+/** What is made when somebody looks. */
+interface Looked {
+  url: string
+  headers: SkeinHeaders | undefined
+  params: Readonly<Record<string, string>> | undefined
+  controller: AbortController | undefined
+  /** The body as a stream, when it was asked for as one. */
+  body: ReadableStream<Uint8Array> | undefined
+  native: Request | undefined
+  bodyUsed: boolean
+}
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+/** Node's test for whether anybody has read of a stream, which its types do not know. */
+const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }
+const NO_BYTES = new Uint8Array(0)
+/** Errors that a client's bytes caused inside of a standard method: answered with 400. */
+const clientFaults = new WeakSet<object>()
+
+let ownOf: (request: SkeinRequest) => Request
+let isOwn: (value: object) => value is SkeinRequest
+let close: (request: SkeinRequest) => void
+
+/** See the file's text; what handlers receive. */
+export class SkeinRequest implements Request {
+  #exchange: Exchange | undefined
+  readonly #match: Match | undefined
+  readonly #method: string
+  #looked: Looked | undefined
+
+  static {
+    ownOf = (request) => request.#own()
+    isOwn = (value): value is SkeinRequest => #looked in value
+    close = (request) => {
+      request.#exchange = undefined
+    }
+  }
+
+  constructor(exchange: Exchange, match: Match | undefined) {
+    this.#exchange = exchange
+    this.#match = match
+    this.#method = exchange.method
+    this.#looked = undefined
+  }
+
+  #open(what: string): Exchange {
+    if (this.#exchange === undefined) throw new HttpError('HTTP_REQUEST_OVER', { what })
+    return this.#exchange
+  }
+
+  #look(): Looked {
+    return (this.#looked ??= {
+      url: '',
+      headers: undefined,
+      params: undefined,
+      controller: undefined,
+      body: undefined,
+      native: undefined,
+      bodyUsed: false,
+    })
+  }
+
+  get method(): string {
+    return this.#method
+  }
+
+  get url(): string {
+    const looked = this.#look()
+    if (looked.url !== '') return looked.url
+    const exchange = this.#open('the URL')
+    const { tail, host } = readTarget(exchange.target)!
+    const named = host !== '' ? host : (exchange.header('host') ?? '')
+    return (looked.url = urlOf('http', named !== '' ? named : 'localhost', tail))
+  }
+
+  /** What the route's pattern named, decoded; empty outside of a route. */
+  get params(): Readonly<Record<string, string>> {
+    if (this.#match === undefined) return NO_PARAMS
+    const looked = this.#look()
+    return (looked.params ??= this.#match.params())
+  }
+
+  /** Routers put their own here. */
+  set params(value: unknown) {
+    Object.defineProperty(this, 'params', { value, writable: true, configurable: true, enumerable: true })
+  }
+
+  /** The client's address; '' on a Unix socket and for injected requests. */
+  get remoteAddress(): string {
+    return this.#open('the remote address').remoteAddress
+  }
+
+  get headers(): SkeinHeaders {
+    const looked = this.#look()
+    return (looked.headers ??= new SkeinHeaders(undefined, this.#open('the headers')))
+  }
+
+  /** Aborts when the client goes before it has its answer. */
+  get signal(): AbortSignal {
+    const looked = this.#look()
+    if (looked.controller === undefined) {
+      const controller = (looked.controller = new AbortController())
+      const exchange = this.#exchange
+      if (exchange?.aborted === true) controller.abort()
+      else if (exchange !== undefined) onAbort(exchange, () => controller.abort())
+    }
+    return looked.controller.signal
+  }
+
+  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+    type Body = ReadableStream<Uint8Array<ArrayBuffer>>
+    const looked = this.#look()
+    if (looked.native !== undefined) return looked.native.body as Body | null
+    if (looked.body !== undefined) return looked.body as Body
+    if (this.#hasNoBody()) return null
+    return (looked.body = bodyStream(this.#open('the body'))) as Body
+  }
+
+  get bodyUsed(): boolean {
+    const looked = this.#looked
+    if (looked === undefined) return false
+    if (looked.native !== undefined) return looked.native.bodyUsed
+    return looked.bodyUsed || (looked.body !== undefined && isDisturbed(looked.body))
+  }
+
+  #hasNoBody(): boolean {
+    return this.#method === 'GET' || this.#method === 'HEAD' || this.#open('the body').bodyBytes === 0
+  }
+
+  /** The whole body: at once when it is there. */
+  #bytes(): Uint8Array | Promise<Uint8Array> {
+    const looked = this.#look()
+    if (looked.native !== undefined)
+      return looked.native.arrayBuffer().then((buffer) => new Uint8Array(buffer))
+    if (looked.body !== undefined) {
+      return new NativeResponse(looked.body).arrayBuffer().then((buffer) => new Uint8Array(buffer))
+    }
+    if (looked.bodyUsed) throw new TypeError('Request: the body has been read already')
+    if (this.#hasNoBody()) return NO_BYTES
+    looked.bodyUsed = true
+    const exchange = this.#open('the body')
+    return exchange.bodyNow() ?? gather(exchange)
+  }
+
+  async text(): Promise<string> {
+    const bytes = this.#bytes()
+    return textOf(bytes instanceof Promise ? await bytes : bytes)
+  }
+
+  /** The body's text as it comes. */
+  textStream(): ReadableStream<string> {
+    return textStreamOf(this.body)
+  }
+
+  /**
+   * As the standard's.
+   * @throws {SyntaxError} When it is no JSON; answered with 400 when nobody catches it.
+   */
+  async json(): Promise<unknown> {
+    const bytes = this.#bytes()
+    const text = textOf(bytes instanceof Promise ? await bytes : bytes)
+    try {
+      return JSON.parse(text)
+    } catch (error) {
+      clientFaults.add(error as object)
+      throw error
+    }
+  }
+
+  async bytes(): Promise<Uint8Array<ArrayBuffer>> {
+    const bytes = this.#bytes()
+    // What is there already is a view of the core's memory; what was waited for is the caller's own.
+    return (bytes instanceof Promise ? await bytes : bytes.slice()) as Uint8Array<ArrayBuffer>
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    const { buffer, byteOffset, byteLength } = await this.bytes()
+    return byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength)
+  }
+
+  async blob(): Promise<Blob> {
+    const type = this.headers.get('content-type') ?? ''
+    return new Blob([await this.bytes()], { type })
+  }
+
+  /** As the standard's. @throws {TypeError} When it is no form; answered with 400 when nobody catches it. */
+  async formData(): Promise<FormData> {
+    const type = this.headers.get('content-type')
+    const headers: Record<string, string> = type === null ? {} : { 'content-type': type }
+    const body = await this.bytes()
+    try {
+      return await new NativeRequest('http://localhost', { method: 'POST', headers, body }).formData()
+    } catch (error) {
+      if (error instanceof Error) clientFaults.add(error)
+      throw error
+    }
+  }
+
+  /** @throws {TypeError} When the body was read. */
+  clone(): Request {
+    return this.#own().clone()
+  }
+
+  /** The same in Node's own class, made once; the body is there from now on. */
+  #own(): Request {
+    const looked = this.#look()
+    if (looked.native !== undefined) return looked.native
+    if (this.bodyUsed) throw new TypeError('Request: the body has been read already')
+    const { body, headers, signal } = this
+    const init = { method: this.#method, headers, signal, ...(body === null ? {} : { body, duplex: 'half' }) }
+    return (looked.native = new NativeRequest(this.url, init as RequestInit))
+  }
+
+  get cache(): RequestField<'cache'> {
+    return 'default'
+  }
+
+  get credentials(): RequestField<'credentials'> {
+    return 'same-origin'
+  }
+
+  get destination(): RequestField<'destination'> {
+    return ''
+  }
+
+  get duplex(): RequestField<'duplex'> {
+    return 'half'
+  }
+
+  get integrity(): string {
+    return ''
+  }
+
+  get keepalive(): boolean {
+    return false
+  }
+
+  get mode(): RequestField<'mode'> {
+    return 'cors'
+  }
+
+  get redirect(): RequestField<'redirect'> {
+    return 'follow'
+  }
+
+  get referrer(): string {
+    return 'about:client'
+  }
+
+  get referrerPolicy(): RequestField<'referrerPolicy'> {
+    return ''
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Request'
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: number, options: object, inspect: Inspect): string {
+    if (this.#exchange === undefined) return `Request ${inspect({ method: this.#method }, options)}`
+    const { method, url, headers, params } = this
+    return `Request ${inspect({ method, url, headers, params }, options)}`
+  }
+}
+
+Object.setPrototypeOf(SkeinRequest.prototype, NativeRequest.prototype)
+
+/** Node's own request behind any: ours is unwrapped, others are what they are. */
+export function nativeRequest(request: unknown): unknown {
+  return typeof request === 'object' && request !== null && isOwn(request) ? ownOf(request) : request
+}
+
+/** The answer has been given: what was not looked at is gone. */
+export function closeRequest(request: SkeinRequest): void {
+  close(request)
+}
+
+/** Whether an error was caused by what a client sent. */
+export function isClientFault(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && clientFaults.has(error)
+}
+
+/** Be told when the client goes, beside whoever is told already. */
+export function onAbort(exchange: Exchange, act: () => void): void {
+  const before = exchange.onAbort
+  exchange.onAbort =
+    before === undefined
+      ? act
+      : () => {
+          before()
+          act()
+        }
+}
+
+/** The whole body in one piece that belongs to the caller. */
+async function gather(exchange: Exchange): Promise<Uint8Array> {
+  const first = await exchange.pull()
+  if (first === undefined) return NO_BYTES
+  const second = await exchange.pull()
+  if (second === undefined) return first
+  const chunks = [first, second]
+  for (let next = await exchange.pull(); next !== undefined; next = await exchange.pull()) chunks.push(next)
+  const whole = new Uint8Array(chunks.reduce((bytes, chunk) => bytes + chunk.byteLength, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return whole
+}
+
+/** The body as a stream: a pull of the reader is a pull of the core, so nothing is read ahead. */
+function bodyStream(exchange: Exchange): ReadableStream<Uint8Array> {
+  const source = {
+    type: 'bytes' as const,
+    async pull(controller: ReadableByteStreamController): Promise<void> {
+      const chunk = await exchange.pull()
+      if (chunk !== undefined) return controller.enqueue(chunk as Uint8Array<ArrayBuffer>)
+      controller.close()
+      controller.byobRequest?.respond(0) // a reader that brought its own buffer gets it back
+    },
+  }
+  return new ReadableStream(source, { highWaterMark: 0 })
+}
+
+function textOf(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+}

@@ -1,0 +1,16 @@
+/**
+ * Types of the Fetch standard that Node's own types do not name globally, taken from those they do.
+ *
+ * Types alone: nothing of this is left when it runs.
+ */
+
+/** What `new Headers(init)` takes. */
+export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>
+/** What a reader's `read()` gives. */
+export type ReadResult =
+  | { readonly done: false; readonly value: Uint8Array }
+  | { readonly done: true; readonly value?: Uint8Array | undefined }
+/** A field of the standard's request. */
+export type RequestField<Name extends keyof Request> = Request[Name]
+/** How Node's `inspect` is handed to those who say how they look. */
+export type Inspect = (value: unknown, options: object) => string
