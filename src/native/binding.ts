@@ -18,6 +18,10 @@ export interface Binding {
   /** Found: a count of records. */
   drain(): void
   drained(): void
+  /** As submit, from a worker of that zone, for a call that it waits for with `help`. */
+  joinFork(): void
+  /** Given: call, steals. Found: a kind of step: mine, joined, task or nothing. */
+  help(): void
 
   version(): string
   /** "version path" of another copy of the library in this process. */
@@ -35,17 +39,18 @@ export interface Binding {
   mail(): number
   attachBuffers(ids: Uint8Array): void
 
-  zoneMake(
-    id: string,
-    settings: string,
-    workers: number,
-    tasksMax: number,
-    taskBytesMax: number,
-    queueBytesMax: number,
-    broadcastsMax: number,
-    tasksPerWorkerMax: number,
-    spinUs: number,
-  ): number
+  /** The plan's numbers, in order, stand beside the Rust code. */
+  zoneMake(id: string, settings: string, plan: Uint8Array, count: number): number
+  /** 1 when it has ended, or is not known any more. */
+  zoneOver(number: number): number
+  /** 0: nothing is to be done; 1: ask again soon; 2: workers were asked for, ask again. */
+  zoneGrow(number: number): number
+  /** uint32: ms until the next look (0: none), then the slots of the workers that leave. */
+  zoneShrink(number: number, idleMs: number): Uint8Array
+  /** 1: there is room; 0: `call` ends when there is; below 0 a refusal. */
+  zoneReady(handle: number, call: number): number
+  /** Six float64 for each worker: slot, running, ended, failed, stolen, utilisation. */
+  zoneWorkers(handle: number): Uint8Array
   zoneOpen(id: string): number
   zoneNumber(handle: number): number
   zoneSettings(number: number): string | undefined
@@ -58,7 +63,7 @@ export interface Binding {
   zoneForget(number: number): void
   zoneFail(number: number, reason: Uint8Array): void
   zoneFailure(handle: number): Uint8Array | undefined
-  /** 0: had not started and is over; 1: its worker was told; 2: has ended. */
+  /** A number of `Withdrawn`. */
   withdraw(handle: number, call: number, kill: boolean): number
   /** 1 when that worker runs that task: it begins nothing more. */
   condemn(number: number, slot: number, serial: number): number
@@ -76,6 +81,8 @@ export interface Binding {
   /** The number remembered for the place of a function; 0 when none was, -1 when its place is unknown. */
   functionKnown(fn: Function): number
   functionRemember(fn: Function, number: number): void
+  /** This thread can call that function without its loop. */
+  functionReady(number: number): void
   bufferShare(buffer: SharedArrayBuffer): number
   bufferMove(buffer: ArrayBuffer): number
   bufferTake(number: number): ArrayBuffer | SharedArrayBuffer

@@ -14,11 +14,13 @@ import { loadBinding } from './load.ts'
 export type { Binding } from './binding.ts'
 export { NativeError, type NativeCodes } from './errors.ts'
 export {
+  COUNTS,
   Ended,
   FOUND,
   Flag,
   Given,
   HEADER_BYTES,
+  Helped,
   Mail,
   NO_TOKEN,
   OUTCOME,
@@ -28,6 +30,7 @@ export {
   Step,
   Table,
   UNKNOWN_FUNCTION,
+  Withdrawn,
 } from './layout.ts'
 
 /** The core. Loading this module loads it, or throws a {@link NativeError}. */

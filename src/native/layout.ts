@@ -25,8 +25,17 @@ export const RECORD_BYTES = 16
 /** Tables of interned texts. */
 export const Table = { shapes: 0, functions: 1, classes: 2, signals: 3 } as const
 
-/** What `step` found. Its words: function, length, token, serial, large. */
-export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3 } as const
+/** What `step` and `help` found. Its words: function, length, token, serial, large, found, joined. */
+export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3, mine: 4, joined: 5 } as const
+
+/** Words of the out scratch that `help` is given. */
+export const Helped = { call: 0, steals: 1 } as const
+
+/** What became of a call that was withdrawn. */
+export const Withdrawn = { over: 0, told: 1, ended: 2, skipped: 3 } as const
+
+/** Numbers of a zone's counts, in order; the times are in ns, of waiting and then of running. */
+export const COUNTS = 24
 
 /** How a call ended. */
 export const Status = { done: 0, failed: 1, died: 2, closed: 3, orphaned: 4 } as const
@@ -35,7 +44,7 @@ export const Status = { done: 0, failed: 1, died: 2, closed: 3, orphaned: 4 } as
 export const Refused = { full: -1, bytesFull: -2, tooLarge: -3, closed: -4, broadcastsFull: -5 } as const
 
 /** Mail: kind, subject and two facts. */
-export const Mail = { spawn: 1, abort: 2, kill: 3, signal: 4, closeNow: 5, shared: 6 } as const
+export const Mail = { spawn: 1, abort: 2, kill: 3, signal: 4, closeNow: 5, shared: 6, grow: 7 } as const
 
 /** Flags of a drain. */
 export const Flag = { mail: 1, attachments: 2 } as const

@@ -69,6 +69,8 @@ export function codeKey(code: string, file: string): string {
 export function compileKey(key: string): Function | Promise<Function> {
   const rest = key.slice(1)
   if (key[0] === 'm') {
+    const loaded = exportsByKey.get(key)
+    if (loaded !== undefined) return loaded
     const [module, name, from] = JSON.parse(rest) as [string, string, string | undefined]
     return exportedFunction(module, name, from)
   }
@@ -152,6 +154,7 @@ async function exportedFunction(module: string, name: string, from: string | und
   } catch (error) {
     throw new FunctionError('FUNCTION_MODULE', { module, reason: reasonOf(error, module) }, { cause: error })
   }
+  rememberExports(module, from, space)
   let { owner, value } = member(space, name)
   if (value === undefined && isObject(space.default)) ({ owner, value } = member(space.default, name))
   if (typeof value === 'function') {
@@ -164,6 +167,29 @@ async function exportedFunction(module: string, name: string, from: string | und
     throw new FunctionError('FUNCTION_EXPORT_MISSING', { module, export: name, exports })
   }
   throw new FunctionError('FUNCTION_EXPORT_KIND', { module, export: name, received: shown(value) })
+}
+
+/** Of modules that tasks have loaded here: the functions they export, and the texts they are numbered under. */
+const exportsByKey = new Map<string, Function>()
+const exportPlaces = new WeakMap<Function, string>()
+/** A module with more is a table of functions made by a program; those are told apart by their text. */
+const EXPORTS_KEPT_MAX = 1000
+
+function rememberExports(module: string, from: string | undefined, space: object): void {
+  for (const [name, value] of Object.entries(space).slice(0, EXPORTS_KEPT_MAX)) {
+    if (typeof value !== 'function') continue
+    const key = moduleKey(module, name, from)
+    exportsByKey.set(key, value)
+    if (!exportPlaces.has(value)) exportPlaces.set(value, key)
+  }
+}
+
+/**
+ * The text under which an export of a module is numbered, for function objects of modules that tasks have
+ * loaded in this thread: such a function travels as that export, whatever it captures.
+ */
+export function exportPlaceOf(fn: Function): string | undefined {
+  return exportPlaces.get(fn)
 }
 
 /** Node's sentence would name this file as the one that imports. */

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url'
 import { types } from 'node:util'
 import { shown } from '../base/index.ts'
 import { readFunctionText, type FreeName, type FunctionText } from './captures.ts'
-import { checkCode, codeKey, compileKey, functionKey, moduleKey, type Given } from './compile.ts'
+import { checkCode, codeKey, compileKey, exportPlaceOf, functionKey, moduleKey, type Given } from './compile.ts'
 import { FunctionError, type Captured, type FunctionPlace } from './function-errors.ts'
 import { originOf, type Binding, type Origin } from './origin.ts'
 import { importedFrom, isStrict } from './surroundings.ts'
@@ -185,20 +185,30 @@ function firstFunction(number: number): Function | Promise<Function> {
   const key = table.interned(number)
   if (key === undefined) throw new FunctionError('FUNCTION_UNKNOWN', { number })
   const made = compileKey(key)
-  if (typeof made === 'function') functionsOf[number] = made
   // Whoever asked gets the error, and the next may try again.
+  if (typeof made === 'function') keep(number, made)
   else
     made.then(
-      (fn) => {
-        functionsOf[number] = fn
-      },
+      (fn) => keep(number, fn),
       () => {},
     )
   return made
 }
 
+/** It goes on from here under the number that it came with. */
+function keep(number: number, fn: Function): void {
+  functionsOf[number] = fn
+  if (!numberOf.has(fn)) numberOf.set(fn, number)
+}
+
 /** A function object not seen before: by its place, else by its text, else by reading it. */
 function freshNumber(fn: Function): number {
+  const exported = exportPlaceOf(fn)
+  if (exported !== undefined) {
+    const number = numbered(exported, fn.name)
+    keep(number, fn)
+    return number
+  }
   const placed = knownAt === undefined ? -1 : knownAt(fn)
   if (placed > 0) return seldomRemembered(fn, placed)
   const text = textOf(fn)

@@ -6,7 +6,7 @@
  * replaced. The call keeps its number until the task has come home, so a late result finds nobody and harms
  * nobody.
  */
-import { Status, native } from '../native/index.ts'
+import { Status, Withdrawn, native } from '../native/index.ts'
 import { readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
@@ -151,9 +151,11 @@ export class LimitedCall implements Arrival {
     this.#over = true
     this.#release()
     const became = native.withdraw(this.#zone.handle, this.#number, false)
-    if (became === 0) this.#port.release(this.#number)
-    if (became === 1) this.#grace = setTimeout(() => this.#replaceWorker(), this.#zone.graceMs)
-    return became !== 0
+    if (became === Withdrawn.over) this.#port.release(this.#number)
+    if (became === Withdrawn.told) {
+      this.#grace = setTimeout(() => this.#replaceWorker(), this.#zone.graceMs)
+    }
+    return became === Withdrawn.told || became === Withdrawn.ended
   }
 
   #replaceWorker(): void {

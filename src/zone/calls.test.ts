@@ -632,16 +632,18 @@ test('stats count what was done and what is there', async () => {
     [11, 0, 0, 0, 0, 2],
   )
   assert.ok(now.asleep <= 2 && now.wakeUps >= before.wakeUps)
-  assert.deepEqual(Object.keys(now), [
-    'waiting',
-    'waitingBytes',
-    'running',
-    'ended',
-    'died',
-    'wakeUps',
-    'workers',
-    'asleep',
-  ])
+  assert.deepEqual([now.done - before.done, now.failed - before.failed], [10, 1])
+  assert.equal(now.runUs.count - before.runUs.count, 11)
+  const { mean, p50, p90, p99, p999, max } = now.runUs
+  assert.ok(0 < p50 && p50 <= p90 && p90 <= p99 && p99 <= p999 && p999 <= max && 0 < mean && mean <= max)
+  assert.ok(now.waitUs.count >= 11 && now.waitUs.max < 60e6)
+  assert.deepEqual(
+    now.byWorker.map(({ worker }) => worker),
+    ['calls/0', 'calls/1'],
+  )
+  const sum = (key: 'done' | 'failed'): number => now.byWorker.reduce((all, worker) => all + worker[key], 0)
+  assert.deepEqual([sum('done'), sum('failed')], [now.done, now.failed])
+  assert.ok(now.byWorker.every(({ utilisation }) => utilisation >= 0 && utilisation <= 1))
 })
 
 test('ZoneError crosses threads as itself, with code and facts', async () => {

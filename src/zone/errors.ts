@@ -30,6 +30,8 @@ export interface ZoneCodes {
   ZONE_BROKEN: { readonly zone: string; readonly reason: string }
   /** A call that blocks would wait for the thread that makes it. */
   ZONE_WAITS_FOR_ITSELF: { readonly zone: string; readonly call: string }
+  /** A function given to `join` is asynchronous. */
+  JOIN_ASYNC: { readonly zone: string; readonly name: string }
   /** Not every worker has answered in time. */
   BROADCAST_TIMEOUT: { readonly zone: string; readonly timeoutMs: number }
   /** The task did not end within its `timeoutMs`. */
@@ -58,6 +60,8 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_BROKEN: ({ zone, reason }) => `the workers of zone ${zone} cannot be started: ${reason}`,
   ZONE_WAITS_FOR_ITSELF: ({ zone, call }) =>
     `${call} in a worker of zone ${zone} would wait for that worker itself`,
+  JOIN_ASYNC: ({ zone, name }) =>
+    `join in zone ${zone} calls synchronous functions only, and ${name || 'an anonymous one'} returned a promise`,
   BROADCAST_TIMEOUT: ({ zone, timeoutMs }) =>
     `not every worker of zone ${zone} has answered in ${timeoutMs} ms`,
   TASK_TIMEOUT: ({ zone, timeoutMs, started }) =>

@@ -7,9 +7,18 @@
 export type { CallOptions } from './call.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
 export { installTypeScript } from './loader/index.ts'
+export { type Fork, type ForkValue, join } from './join.ts'
 export { NodeZone } from './node-zone.ts'
 export { Result } from './result.ts'
-export type { Settings, ZoneSettings } from './settings.ts'
+export type { ExecutorName, Settings, ZoneSettings } from './settings.ts'
 export { Task, currentTask } from './task.ts'
-export { type ModuleCalls, type TaskFunction, Zone, type ZoneStats } from './zone.ts'
+export type { StatsTold, WorkerTold, ZoneCreated } from './tell.ts'
+export {
+  type ModuleCalls,
+  type TaskFunction,
+  type Times,
+  type WorkerStats,
+  Zone,
+  type ZoneStats,
+} from './zone.ts'
 export { zone } from './zones.ts'

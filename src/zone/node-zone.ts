@@ -19,6 +19,7 @@ import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { parseMs, wrong } from './settings.ts'
 import { Task, useTrackerOnce } from './task.ts'
 import type { CallOptions } from './call.ts'
+import { NO_TIMES } from './stats.ts'
 import type { ModuleCalls, TaskFunction, ZoneStats } from './zone.ts'
 
 type AnyFunction = (this: Task, ...args: unknown[]) => unknown
@@ -31,6 +32,7 @@ export class NodeZone {
   readonly id = NodeZone.id
   #running = 0
   #ended = 0
+  #failed = 0
 
   /**
    * Call a function here, soon. Rejects with what it throws.
@@ -102,8 +104,15 @@ export class NodeZone {
 
   /** What this thread runs for the zone. */
   stats(): ZoneStats {
-    const counts = { waiting: 0, waitingBytes: 0, running: this.#running, ended: this.#ended }
-    return { ...counts, died: 0, wakeUps: 0, workers: 1, asleep: 0 }
+    const { id, ...own } = this.#counts()
+    const worker = { worker: id, ...own, stolen: 0, utilisation: own.running > 0 ? 1 : 0 }
+    const nothing = { waiting: 0, waitingBytes: 0, died: 0, stolen: 0, wakeUps: 0, workers: 1, asleep: 0 }
+    const times = { waitUs: NO_TIMES, runUs: NO_TIMES, utilisation: worker.utilisation, byWorker: [worker] }
+    return { ...nothing, ...own, ended: own.done + own.failed, ...times }
+  }
+
+  #counts(): { id: string; running: number; done: number; failed: number } {
+    return { id: this.id, running: this.#running, done: this.#ended - this.#failed, failed: this.#failed }
   }
 
   /** Resolves at once. */
@@ -127,6 +136,9 @@ export class NodeZone {
     this.#running++
     try {
       return await useTrackerOnce(task, () => fn.apply(task, [...args]))
+    } catch (error) {
+      this.#failed++
+      throw error
     } finally {
       this.#running--
       this.#ended++

@@ -12,6 +12,10 @@ import { Mail, Status, native } from '../native/index.ts'
 import { ZoneError } from './errors.ts'
 import type { Port } from './port.ts'
 import type { Settings } from './settings.ts'
+import { tell } from './tell.ts'
+
+/** How often a zone that wants more workers is looked at, in ms. */
+const GROW_MS = 2
 
 /** Workers of a zone that may end in a row before they were ready; then the zone is broken. */
 const FAILED_STARTS_MAX = 3
@@ -35,7 +39,11 @@ interface Kept {
 /** The workers of one zone. */
 class Crew {
   readonly workers = new Map<number, Kept>()
+  /** Those that were let go, and are not replaced. */
+  readonly leaving = new Set<number>()
   failedStarts = 0
+  growing: NodeJS.Timeout | undefined
+  shrinking: NodeJS.Timeout | undefined
   broken = false
   closing = false
 }
@@ -50,6 +58,7 @@ export class Owner {
     port.onMail(Mail.spawn, (zoneNumber, slot) => this.#spawn(zoneNumber, slot))
     port.onMail(Mail.kill, (zoneNumber, slot, serial) => this.#kill(zoneNumber, slot, serial))
     port.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
+    port.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
   }
 
   #crew(zoneNumber: number): Crew {
@@ -73,11 +82,13 @@ export class Owner {
 
   #watch(zoneNumber: number, slot: number, name: string, thread: Worker): void {
     const crew = this.#crew(zoneNumber)
+    tell.workerStarted(name)
     const kept: Kept = { thread, name, ready: false, why: undefined, reason: '' }
     crew.workers.set(slot, kept)
     thread.once('message', () => {
       kept.ready = true
       crew.failedStarts = 0
+      tell.workerReady(name)
     })
     thread.on('error', (error) => {
       kept.why = revived(error)
@@ -95,21 +106,50 @@ export class Owner {
     const zone = native.zoneId(zoneNumber) ?? ''
     const wasReady = crew.workers.get(slot)?.ready === true
     crew.workers.delete(slot)
+    const letGo = crew.leaving.delete(slot)
+    tell.workerEnded(worker, reason)
     const options = why === undefined ? undefined : { cause: why }
     const status = crew.closing ? Status.closed : Status.died
     const died = this.#frame(new ZoneError('WORKER_DIED', { zone, worker, reason }, options))
     const lost = native.workerGone(zoneNumber, slot, status, died)
     // One that had begun a task was ready, even if it died before its word of that got here.
-    if (!crew.closing && !wasReady && lost === 0) crew.failedStarts++
+    if (!crew.closing && !letGo && !wasReady && lost === 0) crew.failedStarts++
     if (crew.failedStarts >= FAILED_STARTS_MAX) {
       crew.broken = true
       native.zoneFail(zoneNumber, this.#frame(new ZoneError('ZONE_BROKEN', { zone, reason }, options)))
     }
-    const more = !crew.broken && native.workerAdd(zoneNumber) === 1
+    const more = letGo ? native.zoneOver(zoneNumber) === 0 : this.#replace(zoneNumber, crew)
     if (!more && crew.workers.size === 0) {
       this.#crews.delete(zoneNumber)
       native.zoneForget(zoneNumber)
     }
+  }
+
+  #replace(zoneNumber: number, crew: Crew): boolean {
+    return !crew.broken && native.workerAdd(zoneNumber) === 1
+  }
+
+  /** Tasks wait and nobody is free. */
+  #grow(zoneNumber: number): void {
+    const crew = this.#crew(zoneNumber)
+    clearTimeout(crew.growing)
+    const became = crew.broken ? 0 : native.zoneGrow(zoneNumber)
+    if (became === 0) return void (crew.growing = undefined)
+    crew.growing = setTimeout(() => this.#grow(zoneNumber), GROW_MS).unref()
+    if (crew.shrinking === undefined) this.#shrink(zoneNumber)
+  }
+
+  /** Let idle workers go, and look again when the next may be due; no timer when there are none too many. */
+  #shrink(zoneNumber: number): void {
+    const crew = this.#crew(zoneNumber)
+    const text = native.zoneSettings(zoneNumber)
+    crew.shrinking = undefined
+    if (text === undefined) return
+    const { idleMs } = JSON.parse(text) as Settings
+    const shrunk = native.zoneShrink(zoneNumber, idleMs)
+    const [nextMs = 0, ...slots] = new Uint32Array(shrunk.buffer)
+    for (const slot of slots) crew.leaving.add(slot)
+    if (nextMs > 0) crew.shrinking = setTimeout(() => this.#shrink(zoneNumber), nextMs).unref()
   }
 
   /** An error as a frame; without its cause if that cannot be carried. */

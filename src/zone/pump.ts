@@ -8,6 +8,7 @@
 import { inspect } from 'node:util'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
 import { TransportError, functionByNumber, readFrame } from '../transport/index.ts'
+import { ZoneError } from './errors.ts'
 import type { Port } from './port.ts'
 import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
 
@@ -31,9 +32,9 @@ export class Pump {
   readonly #zone: string
   readonly #worker: string
   readonly #events: PumpEvents
-  readonly #tracker: Tracker
-  /** The tracker, where tasks do not overlap: spares a closure. */
-  readonly #single: ReturnType<typeof singleTracker> | undefined
+  #tracker: Tracker
+  /** The tracker, as long as tasks do not overlap: spares a closure. */
+  #single: ReturnType<typeof singleTracker> | undefined
   readonly #functions: (TaskFunction | undefined)[] = []
   /** Tasks in progress that have returned a promise, by token. */
   readonly #started = new Map<number, { readonly serial: number; readonly task: Task }>()
@@ -60,6 +61,34 @@ export class Pump {
     } finally {
       this.#pumping = false
     }
+  }
+
+  /**
+   * A task is about to call its own zone, and others may run here while it waits: from now on each is followed
+   * through its promises.
+   */
+  readonly overlap = (): void => {
+    if (this.#single === undefined) return
+    const running = this.#single.current()
+    this.#single = undefined
+    this.#tracker = overlappingTracker(running)
+    useTracker(this.#tracker)
+  }
+
+  /** Run the task that `help` has found, in the middle of another one. */
+  readonly runFound = (): void => {
+    this.overlap()
+    const { words, given } = this.#port
+    const token = words[2] as number
+    const status = this.#status
+    const length = this.#start(token)
+    if (length !== ELSEWHERE) {
+      given[Ended.token] = token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
+      native.complete()
+    }
+    this.#status = status
   }
 
   /** The caller of a task has given up. */
@@ -108,6 +137,7 @@ export class Pump {
     const { words, inbound } = this.#port
     const length = words[1] as number
     const serial = words[3] as number
+    const joined = words[JOINED] === 1
     let result: unknown
     let promise: Promise<unknown> | undefined
     this.#status = Status.done
@@ -120,7 +150,11 @@ export class Pump {
       const from = large ? 0 : HEADER_BYTES
       const args = length === 0 ? undefined : (readFrame(bytes, from, from + length) as unknown[])
       result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
-      if (isThenable(result)) promise = Promise.resolve(result)
+      if (isThenable(result)) {
+        // Its caller blocks, perhaps in a thread that this promise waits for.
+        if (joined && fn !== undefined) throw this.#refuseAsync(fn, result)
+        promise = Promise.resolve(result)
+      }
     } catch (error) {
       this.#single?.set(undefined)
       return this.#finish(token, Status.failed, error)
@@ -138,6 +172,11 @@ export class Pump {
     return this.#finish(token, Status.done, result)
   }
 
+  #refuseAsync(fn: TaskFunction, promise: PromiseLike<unknown>): ZoneError {
+    Promise.resolve(promise).catch(() => {})
+    return new ZoneError('JOIN_ASYNC', { zone: this.#zone, name: fn.name })
+  }
+
   #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
     if (this.#single === undefined) return this.#tracker.run(task, () => invoke(fn, task, args))
     this.#single.set(task)
@@ -149,10 +188,12 @@ export class Pump {
     const found = functionByNumber(number) as TaskFunction | Promise<TaskFunction>
     if (typeof found === 'function') {
       this.#functions[number] = found
+      native.functionReady(number)
       return this.#call(found, task, args)
     }
     return found.then((fn) => {
       this.#functions[number] = fn
+      native.functionReady(number)
       return this.#call(fn, task, args)
     })
   }
@@ -237,6 +278,9 @@ export class Pump {
     queueMicrotask(body)
   }
 }
+
+/** Word of a step that says whether the task's caller waits for it, blocking. */
+const JOINED = 6
 
 /** NO_TOKEN as the signed words have it. */
 const NO_TASK = NO_TOKEN | 0

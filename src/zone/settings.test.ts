@@ -106,6 +106,8 @@ test('what is absent, or undefined, has the documented default', () => {
   const expected = {
     executor: 'fixed',
     workers: availableParallelism(),
+    workersMax: availableParallelism(),
+    idleMs: 60_000,
     tasksMax: 1_000_000,
     taskBytesMax: 256 * 1024 ** 2,
     queueBytesMax: 1024 ** 3,
@@ -125,10 +127,29 @@ test('what is absent, or undefined, has the documented default', () => {
   )
 })
 
+test('each executor has its own workers', () => {
+  const rows: [object, number, number][] = [
+    [{ executor: 'work-stealing' }, availableParallelism(), availableParallelism()],
+    [{ executor: 'blocking' }, 1, 64],
+    [{ executor: 'blocking', workers: 3, workersMax: 3 }, 3, 3],
+    [{ executor: 'cached' }, 0, 64],
+    [{ executor: 'cached', workers: 100 }, 100, 100],
+  ]
+  for (const [given, workers, workersMax] of rows) {
+    const parsed = parseSettings(given)
+    assert.deepEqual([parsed.workers, parsed.workersMax], [workers, workersMax])
+  }
+  refuses(() => parseSettings({ workers: 0 }), 'settings.workers', '0')
+  refuses(() => parseSettings({ executor: 'cached', workersMax: 0 }), 'settings.workersMax', '0')
+  refuses(() => parseSettings({ executor: 'blocking', workers: 5, workersMax: 4 }), 'settings.workersMax', '4')
+  refuses(() => parseSettings({ workersMax: 4 }), 'settings.workersMax', '4')
+  refuses(() => parseSettings({ executor: 'work-stealing', idleMs: 4 }), 'settings.idleMs', '4')
+})
+
 test('an unknown setting is named, with the list of those there are', () => {
   assert.throws(() => parseSettings({ worker: 2 }), {
     code: 'ZONE_SETTING',
-    message: /settings\.worker must be absent; the settings are workers, .*, env, received 2$/,
+    message: /settings\.worker must be absent; the settings are executor, workers, .*, env, received 2$/,
   })
 })
 

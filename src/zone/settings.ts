@@ -9,12 +9,27 @@ import { availableParallelism } from 'node:os'
 import { shown } from '../base/index.ts'
 import { ZoneError } from './errors.ts'
 
+/** How work meets the workers of a zone. */
+export type ExecutorName = 'fixed' | 'work-stealing' | 'blocking' | 'cached'
+
 /** What a zone may be made with. Every limit is here. */
 export interface ZoneSettings {
-  /** How work meets the workers: `fixed` is n workers and one queue, first in first out. */
-  readonly executor?: 'fixed'
-  /** Workers, 1 to 1024. Default: one for each core that this process may use. */
+  /**
+   * How work meets the workers. `fixed`, the default: n workers and one queue, first in first out.
+   * `work-stealing`: what tasks fork stays with their worker, and idle workers steal it. `blocking`: for tasks
+   * that block their thread; grows to `workersMax` while tasks wait. `cached`: grows on demand from none, and
+   * an idle worker leaves after `idleMs`.
+   */
+  readonly executor?: ExecutorName
+  /**
+   * Workers at the start and always, 1 to 1024. Default: one for each core that this process may use; 1 for
+   * `blocking`; 0, which is allowed there, for `cached`.
+   */
   readonly workers?: number
+  /** Most workers of `blocking` and `cached`, 1 to 1024. Default 64, or `workers` if that is more. */
+  readonly workersMax?: number
+  /** How long a worker of `blocking` and `cached` beyond `workers` idles before it leaves, in ms. Default 60,000. */
+  readonly idleMs?: number
   /** Most tasks accepted and not started. Default 1,000,000. A full zone refuses with `ZONE_FULL`. */
   readonly tasksMax?: number
   /** Most bytes of one task's arguments. Default 256 MiB. */
@@ -47,8 +62,10 @@ export interface ZoneSettings {
 
 /** Complete settings: only what Node decides by itself may be absent. */
 export interface Settings {
-  readonly executor: 'fixed'
+  readonly executor: ExecutorName
   readonly workers: number
+  readonly workersMax: number
+  readonly idleMs: number
   readonly tasksMax: number
   readonly taskBytesMax: number
   readonly queueBytesMax: number
@@ -72,7 +89,7 @@ interface Range {
 }
 
 const NUMBERS = {
-  workers: { least: 1, most: 1024, default: availableParallelism },
+  idleMs: { least: 1, most: TIMER_MS_MAX, default: () => 60_000 },
   tasksMax: { least: 1, most: 2 ** 31 - 1, default: () => 1_000_000 },
   taskBytesMax: { least: 0, most: 2 ** 30, default: () => 256 * MEBI },
   queueBytesMax: { least: 0, most: 2 ** 40, default: () => 1024 * MEBI },
@@ -83,13 +100,20 @@ const NUMBERS = {
   closeMs: { least: 0, most: TIMER_MS_MAX, default: () => 30_000 },
 } as const satisfies Record<string, Range>
 
-const OTHERS = ['executor', 'heapMbMax', 'execArgv', 'env']
+const WORKERS_MOST = 1024
+/** Workers of each executor by default; the fewest; and the most by default, for those that grow. */
+const EXECUTORS: Readonly<Record<ExecutorName, { default: () => number; least: number; max?: number }>> = {
+  fixed: { default: availableParallelism, least: 1 },
+  'work-stealing': { default: availableParallelism, least: 1 },
+  blocking: { default: () => 1, least: 1, max: 64 },
+  cached: { default: () => 0, least: 0, max: 64 },
+}
 
 /** Check `given` and fill in what is absent. @throws {ZoneError} `ZONE_SETTING`. */
 export function parseSettings(given: unknown): Settings {
   if (given === null || typeof given !== 'object' || Array.isArray(given))
     throw wrong('settings', 'an object', given)
-  const known = [...Object.keys(NUMBERS), ...OTHERS]
+  const known = ['executor', 'workers', 'workersMax', ...Object.keys(NUMBERS), 'heapMbMax', 'execArgv', 'env']
   const fields = given as Record<string, unknown>
   for (const name of Object.keys(fields)) {
     if (known.includes(name)) continue
@@ -98,10 +122,9 @@ export function parseSettings(given: unknown): Settings {
   const numbers = Object.fromEntries(
     Object.entries(NUMBERS).map(([name, range]) => [name, numberIn(`settings.${name}`, fields[name], range)]),
   ) as Record<keyof typeof NUMBERS, number>
-  const { executor = 'fixed', heapMbMax, execArgv, env } = fields
-  if (executor !== 'fixed') throw wrong('settings.executor', "'fixed'", executor)
+  const { heapMbMax, execArgv, env } = fields
   return Object.freeze({
-    executor,
+    ...parseWorkers(fields),
     ...numbers,
     heapMbMax:
       heapMbMax === undefined
@@ -110,6 +133,30 @@ export function parseSettings(given: unknown): Settings {
     execArgv: execArgv === undefined ? null : texts('settings.execArgv', execArgv),
     env: env === undefined ? null : textRecord('settings.env', env),
   })
+}
+
+function parseWorkers(
+  fields: Record<string, unknown>,
+): Pick<Settings, 'executor' | 'workers' | 'workersMax'> {
+  const { executor = 'fixed', workersMax: given } = fields
+  const names = Object.keys(EXECUTORS) as ExecutorName[]
+  if (!names.includes(executor as ExecutorName)) {
+    throw wrong('settings.executor', `one of ${names.map((name) => `'${name}'`).join(', ')}`, executor)
+  }
+  const kind = EXECUTORS[executor as ExecutorName]
+  const range = { least: kind.least, most: WORKERS_MOST, default: kind.default }
+  const workers = numberIn('settings.workers', fields['workers'], range)
+  const { max } = kind
+  if (max === undefined) {
+    for (const name of ['workersMax', 'idleMs']) {
+      if (fields[name] === undefined) continue
+      throw wrong(`settings.${name}`, `absent: the workers of '${String(executor)}' do not change`, fields[name])
+    }
+    return { executor: executor as ExecutorName, workers, workersMax: workers }
+  }
+  const most = { least: Math.max(1, workers), most: WORKERS_MOST, default: () => Math.max(max, workers) }
+  const workersMax = numberIn('settings.workersMax', given, most)
+  return { executor: executor as ExecutorName, workers, workersMax }
 }
 
 /** Check a zone's name. @throws {ZoneError} `ZONE_SETTING`. */

@@ -58,8 +58,10 @@ export function singleTracker(): { set(task: Task | undefined): void } & Tracker
 }
 
 /** Overlapping tasks: Node's AsyncLocalStorage follows each through its promises. */
-export function overlappingTracker(): Tracker {
+export function overlappingTracker(running?: Task): Tracker {
   const storage = new AsyncLocalStorage<Task>()
+  // The task that makes the change goes on in it.
+  if (running !== undefined) storage.enterWith(running)
   return { run: (task, body) => storage.run(task, body), current: () => storage.getStore() }
 }
 

@@ -12,6 +12,7 @@ import '../store/index.ts'
 import '../sync/index.ts'
 import { installTypeScript } from './loader/index.ts'
 import type { WorkerBirth } from './owner.ts'
+import { useJoiner } from './join.ts'
 import { thisPort } from './port.ts'
 import { Pump } from './pump.ts'
 import { setCurrent } from './current.ts'
@@ -24,10 +25,13 @@ const parent = parentPort
 installTypeScript()
 const port = thisPort()
 const pump = new Pump(port, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, { ready, leave })
-setCurrent(zoneId)
+setCurrent(zoneId, pump.overlap)
 listen()
 port.onMail(Mail.abort, (token, serial) => pump.abandon(token, serial))
 port.pump = pump.run
+if (settings.executor === 'work-stealing') {
+  useJoiner({ port, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: pump.runFound })
+}
 if (native.attach(zoneNumber, slot) === 1) pump.run()
 else leave()
 

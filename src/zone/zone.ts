@@ -24,12 +24,14 @@ import {
   failureOf,
 } from './call.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
-import { currentZoneId } from './current.ts'
+import { beforeFork, currentZoneId } from './current.ts'
 import { ZoneError } from './errors.ts'
 import { type Port, thisPort } from './port.ts'
 import { type Result } from './result.ts'
 import { type Settings, parseMs, wrong } from './settings.ts'
+import { type ZoneStats, statsOf } from './stats.ts'
 import type { Task } from './task.ts'
+import { tell } from './tell.ts'
 
 export type { CallOptions } from './call.ts'
 
@@ -45,25 +47,7 @@ export type ModuleCalls<Module> = {
     : never
 }
 
-/** What a zone has done and is doing. */
-export interface ZoneStats {
-  /** Tasks accepted and not started. */
-  readonly waiting: number
-  /** Bytes of their arguments. */
-  readonly waitingBytes: number
-  /** Tasks started and not ended. */
-  readonly running: number
-  /** Tasks ended by workers, well or not. */
-  readonly ended: number
-  /** Tasks lost with their workers. */
-  readonly died: number
-  /** Times a sleeping worker was woken. */
-  readonly wakeUps: number
-  /** Workers now, those that are starting included. */
-  readonly workers: number
-  /** Workers asleep now. */
-  readonly asleep: number
-}
+export type { Times, WorkerStats, ZoneStats } from './stats.ts'
 
 /** Longest time `broadcastSync` waits by default, in ms. */
 const BROADCAST_SYNC_MS = 30_000
@@ -90,6 +74,9 @@ export class Zone {
   readonly #port: Port
   readonly #call: CallZone
   readonly #number: number
+  /** This thread is one of its workers. */
+  readonly #isOwn: boolean
+  #started: Promise<void> | undefined
 
   /** Use `zone.create` or `zone.get`. @internal */
   constructor(id: string, handle: number, settings: Settings) {
@@ -99,6 +86,7 @@ export class Zone {
     this.#port = thisPort()
     this.#number = native.zoneNumber(handle)
     this.#call = { id, handle, graceMs: settings.graceMs }
+    this.#isOwn = currentZoneId() === id
     // A call in flight keeps it too, so a handle is never given to another zone while one may still use it.
     unused.register(this.#call, handle)
   }
@@ -110,8 +98,8 @@ export class Zone {
 
   /**
    * Run a function on one worker. It must not capture variables; its arguments and value are copied. A task
-   * that awaits a call to its own zone keeps its place meanwhile: with every worker waiting so, none is left
-   * to run what they wait for.
+   * may call its own zone and await the result: for as long as such a call is out, its worker may begin one
+   * task more, so that waiting keeps nobody from running what is waited for.
    *
    * Rejects with what the function throws; with a {@link ZoneError} `ZONE_FULL`, `ZONE_BYTES_FULL`,
    * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED` or `ZONE_BROKEN`; with a FunctionError
@@ -282,19 +270,48 @@ export class Zone {
     }
   }
 
-  /** What the zone has done and is doing, at this moment. */
+  /**
+   * What the zone has done and is doing, at this moment. Told on the channel `skein.zone.stats` too.
+   */
   stats(): ZoneStats {
-    const counts = new Float64Array(8)
-    native.zoneCounts(this.#handle, new Uint8Array(counts.buffer))
-    const [waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep] =
-      counts as unknown as number[]
-    return { waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep } as ZoneStats
+    const stats = statsOf(this.#handle, this.id)
+    tell.zoneStats(this.id, stats)
+    return stats
   }
 
-  /** Resolves when every worker has started and can take tasks. Rejects when they cannot be started. */
-  async ready(): Promise<void> {
-    // A broadcast of nothing ends when every worker has reached it.
-    await this.broadcast(nothing)
+  /**
+   * Resolves when the zone's workers have started and its queue has room for a task (`tasksMax`,
+   * `queueBytesMax`): the way to wait instead of being refused with `ZONE_FULL`. Those who wait are let in in
+   * order. Rejects with `ZONE_CLOSED`, or with `ZONE_BROKEN` when the workers cannot be started.
+   * @param options.signal Ends the wait with its reason.
+   */
+  async ready(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    const { signal } = optionsOf(options)
+    signal?.throwIfAborted()
+    // A broadcast of nothing ends when every worker has reached it; once is enough.
+    this.#started ??= this.broadcast(nothing).catch((error: unknown) => {
+      this.#started = undefined
+      throw error
+    })
+    await unlessAborted(this.#started, signal)
+    await unlessAborted(this.#room(), signal)
+  }
+
+  #room(): Promise<void> {
+    const promise = new Promise(capture)
+    const reject = rejectNext
+    const port = this.#port
+    const call = port.take(new PlainCall(this.#call, resolveNext, reject))
+    const outcome = native.zoneReady(this.#handle, call)
+    if (outcome === 0) return promise as Promise<void>
+    port.release(call)
+    try {
+      this.#accepted(Math.min(outcome, 0), 0)
+      return Promise.resolve()
+    } catch (error) {
+      reject(error)
+      return promise as Promise<void>
+    }
   }
 
   /**
@@ -320,6 +337,7 @@ export class Zone {
     } finally {
       clearTimeout(timer)
       native.zoneForget(this.#number)
+      tell.zoneClosed(this.id)
     }
   }
 
@@ -362,6 +380,7 @@ export class Zone {
   }
 
   #give(fn: number, length: number, call: number): void {
+    if (this.#isOwn) beforeFork()
     const { given } = this.#port
     given[Given.zone] = this.#handle
     given[Given.fn] = fn
@@ -376,6 +395,7 @@ export class Zone {
   }
 
   #submitLarge(fn: number, call: number): number {
+    if (this.#isOwn) beforeFork()
     return native.submitLarge(this.#handle, fn, this.#port.writer.overflow ?? EMPTY, call)
   }
 
@@ -432,6 +452,25 @@ export class Zone {
 }
 
 function nothing(): void {}
+
+/** What `promise` becomes, or the signal's reason if that comes first. */
+async function unlessAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return promise
+  const { promise: over, reject } = deferred()
+  const abort = (): void => reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    await Promise.race([promise, over])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+function deferred(): { promise: Promise<never>; reject: (why: unknown) => void } {
+  let reject!: (why: unknown) => void
+  const promise = new Promise<never>((_, no) => (reject = no))
+  return { promise, reject }
+}
 
 function exportNumber(module: unknown, name: unknown, from: () => string): number {
   return moduleFunctionNumber(...exportOf(module, name), from)

@@ -10,9 +10,11 @@ import { currentZoneId } from './current.ts'
 import { ZoneError } from './errors.ts'
 import { NodeZone } from './node-zone.ts'
 import { Owner } from './owner.ts'
+import { planOf } from './plan.ts'
 import { thisPort } from './port.ts'
 import { carrySignals } from './signals.ts'
 import { type Settings, type ZoneSettings, parseId, parseSettings } from './settings.ts'
+import { tell } from './tell.ts'
 import { Zone } from './zone.ts'
 
 register(ZoneError, { cid: 'skein.ZoneError' })
@@ -55,6 +57,28 @@ function open(id: string): Zone | undefined {
   return known
 }
 
+function make(name: string, settings: Settings): Zone | undefined {
+  const handle = native.zoneMake(name, JSON.stringify(settings), ...planOf(settings))
+  if (handle < 0) return undefined
+  tell.zoneCreated(name, settings)
+  // Where this thread starts the workers it does so now, not when it next has nothing else to do.
+  thisPort().takeMail()
+  return remember(new Zone(name, handle, settings), handle)
+}
+
+/** The zones that need not be created. */
+const READY_MADE: ReadonlyMap<string, ZoneSettings> = new Map([
+  ['skein.cpu', { executor: 'work-stealing' }],
+  ['skein.blocking', { executor: 'blocking' }],
+  ['skein.cached', { executor: 'cached' }],
+])
+
+function readyMade(name: string): Zone | undefined {
+  const settings = READY_MADE.get(name)
+  // Another thread may have been quicker.
+  return settings === undefined ? undefined : (make(name, parseSettings(settings)) ?? open(name))
+}
+
 function freeze(settings: Settings): Settings {
   Object.values(settings).forEach(Object.freeze)
   return Object.freeze(settings)
@@ -73,21 +97,9 @@ export const zone = Object.freeze({
     const parsed = parseSettings(settings)
     if (name === NodeZone.id) throw new ZoneError('ZONE_EXISTS', { zone: name })
     listen()
-    const handle = native.zoneMake(
-      name,
-      JSON.stringify(parsed),
-      parsed.workers,
-      parsed.tasksMax,
-      parsed.taskBytesMax,
-      parsed.queueBytesMax,
-      parsed.broadcastsMax,
-      parsed.tasksPerWorkerMax,
-      parsed.spinUs,
-    )
-    if (handle < 0) throw new ZoneError('ZONE_EXISTS', { zone: name })
-    // Where this thread starts the workers it does so now, not when it next has nothing else to do.
-    thisPort().takeMail()
-    return remember(new Zone(name, handle, parsed), handle)
+    const made = make(name, parsed)
+    if (made === undefined) throw new ZoneError('ZONE_EXISTS', { zone: name })
+    return made
   },
 
   /**
@@ -97,7 +109,7 @@ export const zone = Object.freeze({
   get(id: string): Zone | NodeZone {
     const name = parseId(id)
     if (name === NodeZone.id) return zone.node
-    const found = open(name)
+    const found = open(name) ?? readyMade(name)
     if (found === undefined) {
       const known = native
         .zoneIds()
@@ -112,6 +124,24 @@ export const zone = Object.freeze({
   get current(): Zone | NodeZone {
     const id = currentZoneId()
     return id === undefined ? zone.node : zone.get(id)
+  },
+
+  /**
+   * Ready-made, made when it is first asked for: one worker for each core, `work-stealing`. For CPU-bound
+   * work, and for tasks that fork tasks. Its name is `skein.cpu`. It keeps no process alive.
+   */
+  get cpu(): Zone {
+    return zone.get('skein.cpu') as Zone
+  },
+
+  /** The same for tasks that block their thread: synchronous I/O, `Atomics.wait`. Named `skein.blocking`. */
+  get blocking(): Zone {
+    return zone.get('skein.blocking') as Zone
+  },
+
+  /** The same for work that comes in bursts: it starts with no worker, and idle ones leave. `skein.cached`. */
+  get cached(): Zone {
+    return zone.get('skein.cached') as Zone
   },
 
   /** This thread itself, with the API of a zone. */

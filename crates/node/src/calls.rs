@@ -8,11 +8,11 @@
 use std::{cell::Cell, ffi::c_void, ptr};
 
 use napi_sys as sys;
-use skein_port::{Broadcast, Failure, Next, Refusal, Status, Task};
+use skein_port::{Broadcast, Failure, Help, Next, Refusal, Status, Task};
 
 use crate::{
     js::{Arguments, Env, Outcome, Value, wrong},
-    places,
+    places, registry,
     thread::Thread,
 };
 
@@ -36,6 +36,16 @@ const TASK: i32 = 1;
 const BROADCAST: i32 = 2;
 /// `step` found that the zone lets the worker go.
 const LEAVE: i32 = 3;
+
+/// `help`: nobody has started the joined call, which is over for the core: run it here.
+const MINE: i32 = 4;
+/// `help`: the joined call has ended, its result lies in the inbound scratch.
+const JOINED: i32 = 5;
+
+/// Longest sleep of one `help`: Node waits for the call when it ends the thread.
+const HELP_SLEEP: std::time::Duration = std::time::Duration::from_millis(5);
+/// Longest look for work before it, while that pays.
+const HELP_SPIN: std::time::Duration = std::time::Duration::from_micros(50);
 
 /// A refusal as JavaScript sees it.
 pub fn refusal(refusal: Refusal) -> i32 {
@@ -200,9 +210,13 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
             body.bytes.set(bytes);
         });
     }
-    match zone.submit(task, bytes.len()) {
+    let spin = zone.limits().spin;
+    let outcome = match thread.worker.as_mut().filter(|worker| std::sync::Arc::ptr_eq(worker.zone(), zone)) {
+        Some(worker) => worker.fork(task, bytes.len()),
+        None => zone.submit(task, bytes.len()),
+    };
+    match outcome {
         Ok(()) => {
-            let spin = zone.limits().spin;
             thread.set_spin(spin);
             thread.sent();
             Ok(0)
@@ -279,6 +293,7 @@ fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8]) -> Outcome
 
 fn next(thread: &mut Thread) -> Outcome<i32> {
     thread.wake_up();
+    thread.desk.set_blocked(false);
     let mut taken = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.take();
     // Nothing else to do here: look for some microseconds before going back through the loop.
     if matches!(taken, Next::Nothing) && thread.desk.in_flight() == 0 && thread.is_free() && thread.look() {
@@ -294,10 +309,10 @@ fn next(thread: &mut Thread) -> Outcome<i32> {
         }
         Next::Task { task, token, serial } => {
             thread.note_activity();
-            // SAFETY: this worker holds the task.
-            unsafe {
-                task.body(|body| put_work(memory, body.function, body.bytes.as_slice(), token, serial))
-            };
+            if thread.may_block() {
+                thread.desk.set_blocked(true);
+            }
+            put_task(memory, task, token, serial);
             TASK
         }
         Next::Broadcast(broadcast) => {
@@ -309,11 +324,127 @@ fn next(thread: &mut Thread) -> Outcome<i32> {
     })
 }
 
+/// Word of the inbound scratch that says whether the caller of the task waits for it, blocking.
+const JOINED_WORD: usize = 6;
+
+fn put_task(memory: &mut [u8], task: &'static Task, token: u32, serial: u32) {
+    // SAFETY: this worker holds the task.
+    unsafe { task.body(|body| put_work(memory, body.function, body.bytes.as_slice(), token, serial)) };
+    put_words(&mut memory[JOINED_WORD * 4..], &[u32::from(task.is_joined())]);
+}
+
 fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: u32) {
     let fits = bytes.len() <= memory.len() - HEADER_BYTES;
     put_words(memory, &[function, bytes.len() as u32, token, serial, u32::from(!fits)]);
     if fits {
         memory[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// joinFork(): zone, function, length, call. As submit, for a call that this thread, a worker of that zone, waits
+/// for with `help`.
+pub unsafe extern "C" fn join_fork(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    hot::<true>(env, info, |thread, [zone, function, length, call]| {
+        // SAFETY: JavaScript waits for this call.
+        let bytes =
+            unsafe { thread.out.data(length as usize) }.ok_or_else(|| wrong("length beyond the scratch"))?;
+        let task = thread.desk.task(call);
+        thread.desk.join(task);
+        let outcome = send(thread, zone, function, call, bytes)?;
+        if outcome != 0 {
+            thread.desk.unjoin(task);
+        }
+        thread.out.put(OUTCOME, outcome as u32);
+        Ok(())
+    })
+}
+
+/// help(): call, steals. What to do while that joined call is not home: the found word becomes `MINE`, `JOINED`,
+/// `TASK` (run it, then complete it) or `NOTHING` (ask again).
+pub unsafe extern "C" fn help(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    hot::<true>(env, info, |thread, [call, steals, ..]| {
+        let kind = help_with(thread, call, steals != 0)?;
+        thread.inbound.put(FOUND, kind as u32);
+        Ok(())
+    })
+}
+
+fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<i32> {
+    let task = thread.desk.task(call);
+    let mut help = ask(thread, task, steals)?;
+    if matches!(help, Help::Nothing) {
+        let begun = std::time::Instant::now();
+        let room = registry::machine().has_room_to_spin();
+        while room && matches!(help, Help::Nothing) && begun.elapsed() < HELP_SPIN {
+            (0..64).for_each(|_| std::hint::spin_loop());
+            help = ask(thread, task, steals)?;
+        }
+    }
+    if matches!(help, Help::Nothing) {
+        let Thread { worker, desk, .. } = thread;
+        let worker = worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
+        if worker.try_sleep_until(desk, task) {
+            // Whoever rouses the port unparks this thread; see uv::Waker.
+            std::thread::park_timeout(HELP_SLEEP);
+            worker.wake_up();
+            desk.wake_up();
+        }
+        help = ask(thread, task, steals)?;
+    }
+    // SAFETY: JavaScript waits for this call and keeps no view that it reads across one.
+    let memory = unsafe { thread.inbound.write() };
+    Ok(match help {
+        Help::Nothing => NOTHING,
+        Help::Mine => {
+            thread.put_away(task);
+            MINE
+        }
+        Help::Done => {
+            // SAFETY: it is at home, which is this thread.
+            let (status, bytes) = unsafe { task.body(|body| (body.status as u32, body.bytes.take())) };
+            put_work(memory, status, &bytes, 0, 0);
+            if memory[16] != 0 {
+                thread.large.push((call, bytes));
+            }
+            put_away(thread, task);
+            JOINED
+        }
+        Help::Task { task, token, serial } => {
+            put_task(memory, task, token, serial);
+            TASK
+        }
+    })
+}
+
+fn ask(thread: &mut Thread, task: &'static Task, steals: bool) -> Outcome<Help> {
+    let Thread { worker, ready, .. } = thread;
+    let worker = worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
+    Ok(worker.help(task, steals, |function| ready.get(function as usize).copied().unwrap_or(false)))
+}
+
+/// Functions beyond this number always need the loop of a worker that waits for a joined call.
+const READY_MAX: usize = 1 << 20;
+
+/// functionReady(number): this thread has that function and can call it without its loop.
+pub unsafe extern "C" fn function_ready(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
+    let env = Env(env);
+    // SAFETY: as in submit.
+    let outcome = unsafe {
+        let arguments = Arguments::<1>::read(env, info);
+        thread(arguments.data).and_then(|thread| {
+            let number = env.u32(arguments[0])? as usize;
+            if number < READY_MAX {
+                if thread.ready.len() <= number {
+                    thread.ready.resize(number + 1, false);
+                }
+                thread.ready[number] = true;
+            }
+            Ok(())
+        })
+    };
+    match outcome {
+        Ok(()) => env.undefined(),
+        Err(thrown) => env.throw(&thrown),
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use skein_port::{Desk, Limits, Machine, Mail, Port, Zone};
+use skein_port::{Desk, Executor, Growth, Limits, Machine, Mail, Port, Zone};
 
 /// A text as JavaScript has it.
 pub type Text = Box<[u16]>;
@@ -26,6 +26,24 @@ pub const MAIL_KILL: u32 = 3;
 pub const MAIL_SIGNAL: u32 = 4;
 /// Mail: the wait with ticket `subject` is told fact `facts[0]`; see stage.rs.
 pub const MAIL_SHARED: u32 = 6;
+
+/// Mail: tasks of zone `subject` wait and none of its workers is free; see `Zone::grow`.
+pub const MAIL_GROW: u32 = 7;
+
+/// How a zone that is to be made meets its work.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// Idle workers take forked tasks from others.
+    pub steals: bool,
+    /// Its tasks may block their threads.
+    pub blocks: bool,
+    /// Workers at its start, and the fewest later.
+    pub workers: u32,
+    /// The most, where that is more.
+    pub workers_max: u32,
+    /// See `Growth::patience`.
+    pub patience: std::time::Duration,
+}
 
 /// A zone as the process knows it.
 pub struct Entry {
@@ -123,8 +141,8 @@ impl Tables {
     }
 }
 
-/// Make a zone with `workers` workers to be started by its owner. `None` when the name is taken.
-pub fn make_zone(id: Text, settings: Text, limits: Limits, workers: u32) -> Option<Arc<Entry>> {
+/// Make a zone whose workers are to be started by its owner. `None` when the name is taken.
+pub fn make_zone(id: Text, settings: Text, limits: Limits, plan: Plan) -> Option<Arc<Entry>> {
     let entry = {
         let mut tables = lock(&TABLES);
         if tables.zone_numbers.contains_key(&id) {
@@ -133,13 +151,21 @@ pub fn make_zone(id: Text, settings: Text, limits: Limits, workers: u32) -> Opti
         let owner = tables.main.or_else(|| tables.ports.first().copied())?;
         tables.zone_last += 1;
         let number = tables.zone_last;
-        let entry =
-            Arc::new(Entry { zone: Arc::new(Zone::new(number, limits)), id: id.clone(), settings, owner });
+        let growth = (plan.workers_max > plan.workers).then_some(Growth {
+            workers_min: plan.workers as usize,
+            workers_max: plan.workers_max as usize,
+            patience: plan.patience,
+            owner,
+            mail: MAIL_GROW,
+        });
+        let executor = Executor { steals: plan.steals, blocks: plan.blocks, growth };
+        let zone = Arc::new(Zone::with(number, limits, executor));
+        let entry = Arc::new(Entry { zone, id: id.clone(), settings, owner });
         tables.zones.insert(number, Arc::clone(&entry));
         tables.zone_numbers.insert(id, number);
         entry
     };
-    for _ in 0..workers {
+    for _ in 0..plan.workers {
         start_worker(&entry);
     }
     Some(entry)

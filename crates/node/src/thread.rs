@@ -120,6 +120,8 @@ pub struct Thread {
     pub read_soon: Vec<Box<dyn Any + Send>>,
     /// What the next bytes to leave refer to.
     pub attachments: Option<crate::buffers::Attached>,
+    /// Functions, by number, that this thread can call without its loop.
+    pub ready: Vec<bool>,
     spin: Spin,
     step_aside: cores::StepAside,
     /// Calls that have left, modulo 2 to the power of 32.
@@ -160,7 +162,7 @@ impl Thread {
         // SAFETY: the loop is this thread's; `thread` lives until the handles are closed, in `close`.
         let handles = unsafe { Handles::open(uv_loop.cast(), thread.cast(), before_wait, after_wait) };
         let mut desk = registry::take_desk();
-        desk.open(Box::new(uv::Waker(handles.wake)));
+        desk.open(Box::new(uv::Waker::new(handles.wake)));
         registry::port_opened(desk.port(), main);
         // SAFETY: `memory` is fresh and of the right type; nothing reads it before this write.
         unsafe {
@@ -180,6 +182,7 @@ impl Thread {
                 current: None,
                 read_soon: Vec::new(),
                 attachments: None,
+                ready: Vec::new(),
                 spin: Spin::new(Duration::ZERO),
                 step_aside: cores::StepAside::new(),
                 sends: 0,
@@ -217,9 +220,20 @@ impl Thread {
     #[inline]
     pub fn put_away(&mut self, task: &'static skein_port::Task) {
         self.active = true;
+        // SAFETY: the task is at home, which is this thread.
+        if let Some(worker) = self.worker.as_mut()
+            && unsafe { task.body(|body| std::mem::take(&mut body.forked)) }
+        {
+            worker.child_home();
+        }
         if self.desk.put_away(task) && self.worker.is_none() {
             self.handles.keep_alive(false);
         }
+    }
+
+    /// Whether tasks that run here may block their thread.
+    pub fn may_block(&self) -> bool {
+        self.worker.as_ref().is_some_and(|worker| worker.zone().executor().blocks)
     }
 
     /// Become a worker: the loop lives until the zone lets it go.
@@ -317,6 +331,7 @@ impl Thread {
 
     /// One step before the loop waits; tells what to do next.
     fn before_wait(&mut self, rounds: u32, begun: &mut Option<Instant>) -> Step {
+        self.desk.set_blocked(false);
         if self.has_work() {
             // What has come home is given to JavaScript first, and that may take its time.
             if let Some(worker) = self.worker.as_ref().filter(|_| self.desk.has_arrivals()) {

@@ -207,8 +207,18 @@ pub unsafe fn data_of(handle: *mut c_void) -> *mut c_void {
     unsafe { uv_handle_get_data(handle) }
 }
 
-/// Wakes a loop; see [`skein_port::Wake`].
-pub struct Waker(pub Handle);
+/// Wakes a loop, or its thread where that waits for a joined call; see [`skein_port::Wake`].
+pub struct Waker {
+    handle: Handle,
+    thread: std::thread::Thread,
+}
+
+impl Waker {
+    /// For this thread and the handle that wakes its loop.
+    pub fn new(handle: Handle) -> Self {
+        Self { handle, thread: std::thread::current() }
+    }
+}
 
 // SAFETY: uv_async_send may be called from any thread; the port drops the waker, under its lock, before the
 // handle is closed.
@@ -217,6 +227,7 @@ unsafe impl Send for Waker {}
 impl skein_port::Wake for Waker {
     fn wake(&self) {
         // SAFETY: as above: the handle is open as long as the waker exists.
-        unsafe { uv_async_send(self.0.as_ptr()) };
+        unsafe { uv_async_send(self.handle.as_ptr()) };
+        self.thread.unpark();
     }
 }

@@ -6,16 +6,20 @@
 use std::time::Duration;
 
 use napi_sys as sys;
-use skein_port::{Limits, Mail, Withdrawal};
+use skein_port::{Grown, Limits, Mail, Withdrawal, WorkerCounts};
 
 use crate::{
     buffers::Attached,
     calls::{self, thread},
     js::{Arguments, Env, Outcome, Value, wrong},
-    registry::{self, MAIL_ABORT, MAIL_KILL},
+    registry::{self, MAIL_ABORT, MAIL_KILL, Plan},
     signals,
     thread::Thread,
 };
+
+/// Numbers of a zone's plan, and of its counts.
+const PLAN_NUMBERS: usize = 11;
+const COUNT_NUMBERS: usize = 24;
 
 /// Run `body` with the thread and arguments of a call and turn its error into an exception.
 macro_rules! call {
@@ -51,26 +55,123 @@ fn open_zone(thread: &mut Thread, zone: std::sync::Arc<skein_port::Zone>) -> i32
 
 call!(
     zone_make,
-    9,
+    4,
     |env, thread, arguments| {
-        let limits = Limits {
-            tasks_max: env.f64(arguments[3])? as usize,
-            task_bytes_max: env.f64(arguments[4])? as usize,
-            queue_bytes_max: env.f64(arguments[5])? as usize,
-            broadcasts_max: env.f64(arguments[6])? as usize,
-            tasks_per_worker_max: env.f64(arguments[7])? as usize,
-            spin: Duration::from_micros(u64::from(env.u32(arguments[8])?)),
+        let (data, length) = env.bytes(arguments[2])?;
+        let count = env.u32(arguments[3])?;
+        if length != PLAN_NUMBERS * 8 || count as usize != PLAN_NUMBERS {
+            return Err(wrong("the plan of a zone has other numbers"));
+        }
+        let number = |index: usize| {
+            // SAFETY: within the array's memory, whose length was checked; read before JavaScript runs again.
+            f64::from_le_bytes(unsafe { data.add(index * 8).cast::<[u8; 8]>().read_unaligned() })
         };
-        let made = registry::make_zone(
-            env.string(arguments[0])?,
-            env.string(arguments[1])?,
-            limits,
-            env.u32(arguments[2])?,
-        );
+        let limits = Limits {
+            tasks_max: number(5) as usize,
+            task_bytes_max: number(6) as usize,
+            queue_bytes_max: number(7) as usize,
+            broadcasts_max: number(8) as usize,
+            tasks_per_worker_max: number(9) as usize,
+            spin: Duration::from_micros(number(10) as u64),
+        };
+        let plan = Plan {
+            steals: number(0) > 0.0,
+            blocks: number(1) > 0.0,
+            workers: number(2) as u32,
+            workers_max: number(3) as u32,
+            patience: Duration::from_micros(number(4) as u64),
+        };
+        let made = registry::make_zone(env.string(arguments[0])?, env.string(arguments[1])?, limits, plan);
         Ok(env.int(made.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
     },
-    "zoneMake(id, settings, workers, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, \
-    tasksPerWorkerMax, spinUs): make a zone. Returns this thread's handle, -1 when the name is taken."
+    "zoneMake(id, settings, plan, count): make a zone; the plan is eleven float64: steals, blocks, workers, \
+    workersMax, patienceUs, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, tasksPerWorkerMax, spinUs. \
+    Returns this thread's handle, -1 when the name is taken."
+);
+
+call!(
+    zone_over,
+    1,
+    |env, _thread, arguments| {
+        let entry = registry::zone(env.u32(arguments[0])?);
+        Ok(env.int(i32::from(entry.is_none_or(|entry| entry.zone.is_over()))))
+    },
+    "zoneOver(number): 1 when the zone has ended, or is not known any more."
+);
+
+call!(
+    zone_grow,
+    1,
+    |env, _thread, arguments| {
+        let Some(entry) = registry::zone(env.u32(arguments[0])?) else { return Ok(env.int(0)) };
+        Ok(env.int(match entry.zone.grow() {
+            Grown::Calm | Grown::Full => 0,
+            Grown::NotYet => 1,
+            Grown::Add(count) => {
+                (0..count).for_each(|_| _ = registry::start_worker(&entry));
+                2
+            }
+        }))
+    },
+    "zoneGrow(number): the owner's answer to mail that more workers are wanted. Returns 0: nothing is to be \
+    done; 1: ask again soon; 2: workers were asked for, ask again."
+);
+
+call!(
+    zone_shrink,
+    2,
+    |env, _thread, arguments| {
+        let idle_ns = env.f64(arguments[1])? * 1e6;
+        let Some(entry) = registry::zone(env.u32(arguments[0])?) else { return env.copy(&[]) };
+        let shrunk = entry.zone.shrink(idle_ns);
+        let next_ms = shrunk.next_ns.map_or(0, |ns| (ns / 1e6).ceil() as u32);
+        let words: Vec<u8> =
+            std::iter::once(next_ms).chain(shrunk.dismissed).flat_map(u32::to_le_bytes).collect();
+        env.copy(&words)
+    },
+    "zoneShrink(number, idleMs): let go workers that have slept for so long. Returns uint32: ms until the \
+    next look, 0 for none, then the slots of those that leave; empty when the zone is gone."
+);
+
+call!(
+    zone_ready,
+    2,
+    |env, thread, arguments| {
+        let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+        let task = thread.desk.task(call);
+        let zone = std::sync::Arc::clone(opened(thread, handle)?);
+        Ok(env.int(match zone.await_room(task) {
+            Ok(true) => 1,
+            Ok(false) => {
+                thread.sent();
+                0
+            }
+            Err(why) => calls::refusal(why),
+        }))
+    },
+    "zoneReady(handle, call): wait for room in the queue. Returns 1: there is some; 0: `call` ends when there \
+    is; below 0 why not."
+);
+
+call!(
+    zone_workers,
+    1,
+    |env, thread, arguments| {
+        let workers = opened(thread, env.u32(arguments[0])?)?.worker_counts();
+        let row = |worker: &WorkerCounts| {
+            [
+                f64::from(worker.slot),
+                worker.running as f64,
+                worker.ended as f64,
+                worker.failed as f64,
+                worker.stolen as f64,
+                worker.utilisation,
+            ]
+        };
+        let rows: Vec<u8> = workers.iter().flat_map(row).flat_map(f64::to_le_bytes).collect();
+        env.copy(&rows)
+    },
+    "zoneWorkers(handle): six float64 for each worker: slot, running, ended, failed, stolen, utilisation."
 );
 
 call!(
@@ -153,18 +254,24 @@ call!(
             counts.wake_ups,
             counts.workers,
             counts.asleep,
+            counts.failed,
+            counts.stolen,
         ];
-        if length < fields.len() * 8 {
-            return Err(wrong("the counts need 64 bytes"));
+        let times = [counts.wait, counts.run]
+            .map(|times| [times.count, times.mean, times.p50, times.p90, times.p99, times.p999, times.max]);
+        let fields = fields.into_iter().map(|count| count as f64).chain(times.into_iter().flatten());
+        if length < COUNT_NUMBERS * 8 {
+            return Err(wrong("the counts need more bytes"));
         }
-        for (index, &field) in fields.iter().enumerate() {
+        for (index, field) in fields.enumerate() {
             // SAFETY: within the array's memory, whose length was checked.
-            unsafe { data.add(index * 8).cast::<[u8; 8]>().write_unaligned((field as f64).to_le_bytes()) };
+            unsafe { data.add(index * 8).cast::<[u8; 8]>().write_unaligned(field.to_le_bytes()) };
         }
         Ok(env.undefined())
     },
-    "zoneCounts(handle, bytes): write eight float64: waiting, waitingBytes, running, ended, died, wakeUps, \
-    workers, asleep."
+    "zoneCounts(handle, bytes): write 24 float64: waiting, waitingBytes, running, ended, died, wakeUps, \
+    workers, asleep, failed, stolen; then of waiting and of running times, in ns: count, mean, p50, p90, p99, \
+    p999, max."
 );
 
 call!(
@@ -186,11 +293,12 @@ call!(
                 1
             }
             Withdrawal::Ended => 2,
+            Withdrawal::Skipped => 3,
         }))
     },
     "withdraw(handle, call, kill): give up a call in flight. Returns 0: it had not started and is over; 1: \
     its worker was told (and with `kill` the owner, to replace it); 2: it has ended and its result is on the \
-    way."
+    way; 3: it had not started, never will, and ends soon."
 );
 
 call!(

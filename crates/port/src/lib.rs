@@ -6,6 +6,9 @@
 
 mod broadcast;
 mod bytes;
+pub mod clock;
+mod deque;
+mod measure;
 mod port;
 mod spin;
 mod sync;
@@ -14,7 +17,11 @@ mod zone;
 
 pub use broadcast::{Broadcast, Failure};
 pub use bytes::Bytes;
+pub use measure::Times;
 pub use port::{Desk, Machine, Mail, Port, Wake};
 pub use spin::Spin;
 pub use task::{Body, Status, Task};
-pub use zone::{Counts, Limits, Next, Refusal, Slot, Withdrawal, Worker, Zone};
+pub use zone::{
+    Counts, Executor, Grown, Growth, Help, Limits, Next, Refusal, Shrunk, Slot, Withdrawal, Worker,
+    WorkerCounts, Zone,
+};

@@ -108,7 +108,14 @@ impl Port {
     /// Bring `task` home and wake its thread if it sleeps. The caller held the task and no longer does.
     #[inline]
     pub(crate) fn deliver(&self, task: &'static Task) {
-        self.inbox.push(task);
+        // Relaxed: set by the home thread before it sent the task off.
+        if task.joined.load(Ordering::Relaxed) {
+            // SeqCst: releases the body, and comes before the look at `state` in rouse.
+            task.arrived.store(true, Ordering::SeqCst);
+            model_fence();
+        } else {
+            self.inbox.push(task);
+        }
         self.rouse();
     }
 
@@ -134,12 +141,18 @@ impl Port {
     pub fn rouse(&self) {
         // SeqCst: after the sender's push, before the sleeper's second look, in the one order of all SeqCst
         // steps.
-        if self.state.load(Ordering::SeqCst) == ASLEEP && self.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP {
+        if self.state.load(Ordering::SeqCst) == ASLEEP && self.leave_sleep() {
             self.count(true);
             if let Some(waker) = lock(&self.waker).as_ref() {
                 waker.wake();
             }
         }
+    }
+
+    /// From asleep to awake; false when it was awake. Writes nothing then: loom orders a write of what is there
+    /// already after the sleeper's next one.
+    fn leave_sleep(&self) -> bool {
+        self.state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     fn count(&self, awake: bool) {
@@ -174,6 +187,10 @@ pub struct Desk {
     chunks: Vec<&'static [Task]>,
     arrived: Chain,
     in_flight: usize,
+    /// Calls that this thread waits for, blocking, innermost last: they do not come by the inbox.
+    joins: Vec<&'static Task>,
+    /// The thread is in a task that may block it, and does not count as awake.
+    uncounted: bool,
 }
 
 impl Desk {
@@ -190,7 +207,14 @@ impl Desk {
             waker: Mutex::new(None),
             core: std::sync::atomic::AtomicU32::new(0),
         }));
-        Self { port, chunks: Vec::new(), arrived: Chain::empty(), in_flight: 0 }
+        Self {
+            port,
+            chunks: Vec::new(),
+            arrived: Chain::empty(),
+            in_flight: 0,
+            joins: Vec::new(),
+            uncounted: false,
+        }
     }
 
     /// The shared end.
@@ -207,6 +231,7 @@ impl Desk {
 
     /// Stop receiving mail and wake-ups. Tasks still come home; `is_idle` tells when all have.
     pub fn close(&mut self) {
+        self.set_blocked(false);
         *lock(&self.port.waker) = None;
         let mut mail = lock(&self.port.mail);
         mail.clear();
@@ -222,7 +247,54 @@ impl Desk {
         while let Some(task) = self.next_arrival() {
             self.put_away(task);
         }
+        while let Some(&task) = self.joins.iter().find(|task| task.has_arrived()) {
+            self.put_away(task);
+        }
         self.in_flight == 0
+    }
+
+    /// The call of `task`, idle at home, will be waited for by this thread itself: it comes home by
+    /// [`Desk::has_come`], not among the arrivals.
+    pub fn join(&mut self, task: &'static Task) {
+        task.joined.store(true, Ordering::Relaxed);
+        self.joins.push(task);
+    }
+
+    /// Take `join` back: the task did not leave.
+    pub fn unjoin(&mut self, task: &'static Task) {
+        self.joins.retain(|&other| !std::ptr::eq(other, task));
+        // Relaxed: nobody else holds it.
+        task.joined.store(false, Ordering::Relaxed);
+        task.arrived.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a joined call has ended; this thread then holds its task until `put_away`.
+    #[must_use]
+    pub fn has_come(&self, task: &'static Task) -> bool {
+        task.has_arrived()
+    }
+
+    /// Say that this thread sleeps until `task`, which is joined, comes home; false when it has.
+    #[must_use]
+    pub fn try_sleep_until(&mut self, task: &'static Task) -> bool {
+        // SeqCst: before the second look, see Port::rouse.
+        self.port.state.store(ASLEEP, Ordering::SeqCst);
+        model_fence();
+        self.port.count(false);
+        if task.has_arrived() {
+            self.wake_up();
+            return false;
+        }
+        true
+    }
+
+    /// A task that may block its thread begins, or has ended: meanwhile it takes no core from those who spin.
+    #[inline]
+    pub fn set_blocked(&mut self, blocked: bool) {
+        if self.uncounted != blocked {
+            self.uncounted = blocked;
+            self.port.count(!blocked);
+        }
     }
 
     /// The idle task that stands for the call with this number. Numbers are given out densely by the caller,
@@ -261,6 +333,9 @@ impl Desk {
     /// End a call: its task becomes idle. Returns whether no other is away.
     #[inline]
     pub fn put_away(&mut self, task: &'static Task) -> bool {
+        if task.joined.load(Ordering::Relaxed) {
+            self.unjoin(task);
+        }
         // SAFETY: the task has come home to this thread, which has not sent it off again.
         unsafe {
             task.body(|body| {
@@ -331,9 +406,7 @@ impl Desk {
     #[inline]
     pub fn wake_up(&mut self) {
         // A sender that came first has counted this thread as awake already.
-        if self.port.state.load(Ordering::Relaxed) == ASLEEP
-            && self.port.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP
-        {
+        if self.port.state.load(Ordering::Relaxed) == ASLEEP && self.port.leave_sleep() {
             self.port.count(true);
         }
     }

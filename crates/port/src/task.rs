@@ -13,7 +13,7 @@ use std::any::Any;
 use crate::{
     bytes::Bytes,
     port::Port,
-    sync::{AtomicPtr, Cell, model_fence},
+    sync::{AtomicBool, AtomicPtr, AtomicU64, Cell, Ordering, model_fence},
 };
 
 /// How a call ended. The numbers are the ones JavaScript sees.
@@ -43,24 +43,54 @@ pub struct Body {
     pub bytes: Bytes,
     /// What must stay alive as long as the bytes do, such as memory that they refer to by number.
     pub attachments: Option<Box<dyn Any + Send>>,
+    /// When it was submitted, in ticks of the clock.
+    pub(crate) submitted: u64,
+    /// A worker of the zone forked it: it gave that worker one more place until it is home.
+    pub forked: bool,
 }
 
-/// Where in a zone a task is. Guarded by that zone's lock.
+/// Its neighbours in a zone's queue. Guarded by that zone's lock.
 pub(crate) struct Place {
     pub(crate) previous: Option<&'static Task>,
     pub(crate) next: Option<&'static Task>,
-    pub(crate) stage: Stage,
 }
 
 /// How far a task has come in its zone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Stage {
-    /// Submitted: in the injector or in the queue.
+    /// Submitted, or between two places: in the injector, or with who has just taken it.
     Accepted,
     /// In the zone's queue, linked.
     Queued,
+    /// In the deque of the worker that forked it.
+    Local,
+    /// There too, but its caller no longer wants it: who takes it out sends it home.
+    Withdrawn,
     /// Taken by the worker in that slot, under that serial number.
     Running { slot: u32, serial: u32 },
+}
+
+impl Stage {
+    /// Slots have 24 bits; a process cannot have as many threads.
+    const fn pack(self) -> u64 {
+        match self {
+            Self::Accepted => 0,
+            Self::Queued => 1,
+            Self::Local => 2,
+            Self::Withdrawn => 3,
+            Self::Running { slot, serial } => 4 | (slot as u64 & 0xff_ffff) << 8 | (serial as u64) << 32,
+        }
+    }
+
+    const fn unpack(word: u64) -> Self {
+        match word & 0xff {
+            0 => Self::Accepted,
+            1 => Self::Queued,
+            2 => Self::Local,
+            3 => Self::Withdrawn,
+            _ => Self::Running { slot: (word >> 8 & 0xff_ffff) as u32, serial: (word >> 32) as u32 },
+        }
+    }
 }
 
 /// One call and its result; see the module's text for who may touch what.
@@ -71,6 +101,12 @@ pub struct Task {
     call: u32,
     body: Cell<Body>,
     place: Cell<Place>,
+    /// Changed by who holds the task, but from `Local`: there the deque's taker and the caller who withdraws it
+    /// race, and one of the two wins.
+    stage: AtomicU64,
+    /// Its caller waits for this one, blocking: it comes home by `arrived` instead of the inbox.
+    pub(crate) joined: AtomicBool,
+    pub(crate) arrived: AtomicBool,
 }
 
 // SAFETY: `body` is touched by the one holder only and handed on by synchronising steps (module text);
@@ -90,9 +126,44 @@ impl Task {
                 status: Status::Done,
                 bytes: Bytes::new(),
                 attachments: None,
+                submitted: 0,
+                forked: false,
             }),
-            place: Cell::new(Place { previous: None, next: None, stage: Stage::Accepted }),
+            place: Cell::new(Place { previous: None, next: None }),
+            stage: AtomicU64::new(0),
+            joined: AtomicBool::new(false),
+            arrived: AtomicBool::new(false),
         }
+    }
+
+    /// How far it has come. Exact for who holds the zone's lock, but where it is `Local`.
+    pub(crate) fn stage(&self) -> Stage {
+        // Acquire: pairs with the Release of the taker, whose slot is looked up next.
+        Stage::unpack(self.stage.load(Ordering::Acquire))
+    }
+
+    /// The holder's word where the task is now.
+    pub(crate) fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage.pack(), Ordering::Release);
+    }
+
+    /// From a deque to somewhere else; false when another has moved it first.
+    pub(crate) fn leave_deque(&self, to: Stage) -> bool {
+        let (from, to) = (Stage::Local.pack(), to.pack());
+        self.stage.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Whether its caller waits for it, blocking.
+    #[must_use]
+    pub fn is_joined(&self) -> bool {
+        // Relaxed: set before it left home.
+        self.joined.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has come home to its caller, who waits for it.
+    pub(crate) fn has_arrived(&self) -> bool {
+        // SeqCst: may be the sleeper's second look; acquires the body.
+        self.arrived.load(Ordering::SeqCst)
     }
 
     /// The caller's number of this call.
@@ -225,6 +296,11 @@ impl Queue {
         self.first.is_none()
     }
 
+    /// The oldest, which stays.
+    pub(crate) const fn first(&self) -> Option<&'static Task> {
+        self.first
+    }
+
     /// Append. The zone's lock is held, since the queue lives under it.
     pub(crate) fn push(&mut self, task: &'static Task) {
         let last = self.last.replace(task);
@@ -233,8 +309,8 @@ impl Queue {
             task.place(|place| {
                 place.previous = last;
                 place.next = None;
-                place.stage = Stage::Queued;
             });
+            task.set_stage(Stage::Queued);
             match last {
                 Some(last) => last.place(|place| place.next = Some(task)),
                 None => self.first = Some(task),
@@ -253,11 +329,9 @@ impl Queue {
     pub(crate) fn remove(&mut self, task: &'static Task) {
         // SAFETY: as in push.
         unsafe {
-            let (previous, next) = task.place(|place| {
-                debug_assert_eq!(place.stage, Stage::Queued);
-                place.stage = Stage::Accepted;
-                (place.previous.take(), place.next.take())
-            });
+            debug_assert_eq!(task.stage(), Stage::Queued);
+            task.set_stage(Stage::Accepted);
+            let (previous, next) = task.place(|place| (place.previous.take(), place.next.take()));
             match previous {
                 Some(previous) => previous.place(|place| place.next = next),
                 None => self.first = next,

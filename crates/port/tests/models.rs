@@ -10,7 +10,9 @@
 use std::{sync::Arc, time::Duration};
 
 use loom::{sync::Notify, thread};
-use skein_port::{Desk, Limits, Machine, Mail, Next, Status, Wake, Withdrawal, Worker, Zone};
+use skein_port::{
+    Desk, Executor, Grown, Growth, Help, Limits, Machine, Mail, Next, Status, Wake, Withdrawal, Worker, Zone,
+};
 
 /// Preemptions per execution: more find nothing new here and take minutes.
 const PREEMPTIONS_MAX: usize = 3;
@@ -105,6 +107,42 @@ impl Seat {
     }
 }
 
+impl Seat {
+    /// Fork call number `call` from a task of `worker`.
+    fn fork(&mut self, worker: &mut Worker, call: u32, joined: bool) {
+        let task = self.desk.task(call);
+        if joined {
+            self.desk.join(task);
+        }
+        // SAFETY: as in submit.
+        unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
+        worker.fork(task, 1).expect("there is room");
+        self.desk.sent();
+    }
+
+    /// Wait for a joined call as crates/node does; whether it was run here.
+    fn join(&mut self, worker: &mut Worker, call: u32) -> bool {
+        let task = self.desk.task(call);
+        let mine = loop {
+            match worker.help(task, true, |_| true) {
+                Help::Mine => break true,
+                Help::Done => break false,
+                Help::Task { token, .. } => complete(worker, token),
+                Help::Nothing => {
+                    if worker.try_sleep_until(&mut self.desk, task) {
+                        self.bell.0.wait();
+                        worker.wake_up();
+                        self.desk.wake_up();
+                    }
+                }
+            }
+        };
+        self.desk.put_away(task);
+        worker.child_home();
+        mine
+    }
+}
+
 fn complete(worker: &mut Worker, token: u32) {
     assert!(worker.complete(token, |body| body.status = Status::Done));
 }
@@ -113,17 +151,28 @@ fn machine() -> &'static Machine {
     Box::leak(Box::new(Machine::new(2)))
 }
 
+const LIMITS: Limits = Limits {
+    tasks_max: 8,
+    task_bytes_max: 64,
+    queue_bytes_max: 64,
+    broadcasts_max: 4,
+    tasks_per_worker_max: 1,
+    spin: Duration::ZERO,
+};
+
 /// A zone and its workers, attached, each with a seat.
 fn zone_of(workers: u32, machine: &'static Machine) -> (Arc<Zone>, Vec<(Seat, Worker)>) {
-    let limits = Limits {
-        tasks_max: 8,
-        task_bytes_max: 64,
-        queue_bytes_max: 64,
-        broadcasts_max: 4,
-        tasks_per_worker_max: 1,
-        spin: Duration::ZERO,
-    };
-    let zone = Arc::new(Zone::new(1, limits));
+    staffed(Zone::new(1, LIMITS), workers, machine)
+}
+
+/// The same where workers steal.
+fn stealing(workers: u32, machine: &'static Machine) -> (Arc<Zone>, Vec<(Seat, Worker)>) {
+    let executor = Executor { steals: true, ..Executor::default() };
+    staffed(Zone::with(1, LIMITS, executor), workers, machine)
+}
+
+fn staffed(zone: Zone, workers: u32, machine: &'static Machine) -> (Arc<Zone>, Vec<(Seat, Worker)>) {
+    let zone = Arc::new(zone);
     let staff = (0..workers)
         .map(|number| {
             let seat = Seat::new(10 + number, machine);
@@ -435,5 +484,220 @@ fn a_broadcast_is_settled_once() {
         thread.join().unwrap();
         assert_eq!(home.poll(), None);
         assert!(home.desk.is_idle());
+    });
+}
+
+/// A task forks another and stays busy while the other worker goes to sleep: the other runs it.
+///
+/// Seen to fail: `register` without `has_forked`; `fork` without `wake_one`; `model_fence` dropped from the
+/// deque's `push`.
+#[test]
+fn no_fork_is_slept_through() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (mut two_seat, mut two) = staff.remove(0);
+        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        let thread = thread::spawn(move || assert_eq!(two_seat.work(&mut two, 1), 1));
+        one_seat.fork(&mut one, 1, false);
+        // The first task ends after the second: whoever sleeps here sleeps for ever.
+        thread.join().unwrap();
+        complete(&mut one, token);
+        assert_eq!(one_seat.poll(), Some((1, Status::Done)));
+    });
+}
+
+/// A forked task is taken by its worker, stolen by another and given up by its caller: exactly one has it.
+///
+/// Seen to fail: `leave_deque` with a load and a store instead of an exchange.
+#[test]
+fn a_forked_task_has_one_holder() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (_two_seat, mut two) = staff.remove(0);
+        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, false);
+        let thief = thread::spawn(move || match two.take() {
+            Next::Task { token, .. } => {
+                complete(&mut two, token);
+                true
+            }
+            _ => false,
+        });
+        let task = one_seat.desk.task(1);
+        let became = zone.withdraw(task, 7);
+        let ours = match one.take() {
+            Next::Task { token, .. } => {
+                complete(&mut one, token);
+                true
+            }
+            _ => false,
+        };
+        let stolen = thief.join().unwrap();
+        assert!(!(ours && stolen), "run twice");
+        let skipped = became == Withdrawal::Skipped;
+        assert!(!(skipped && (ours || stolen)), "given up and run");
+        // A thief may look too early and the worker too late; then it is still there.
+        if !skipped && !ours && !stolen {
+            let Next::Task { token, .. } = one.take() else { unreachable!("it waits") };
+            complete(&mut one, token);
+        } else if skipped {
+            let _ = one.take();
+        }
+        let status = if skipped { Status::Closed } else { Status::Done };
+        assert_eq!(one_seat.poll(), Some((1, status)));
+        assert_eq!((one_seat.poll(), zone.counts().waiting), (None, 0));
+        complete(&mut one, token);
+    });
+}
+
+/// A task joins a call that another worker may steal: it is run once, and its end is not slept through.
+///
+/// Seen to fail: `try_sleep_until` of the desk without its second look; `deliver` without `rouse` for joined
+/// calls.
+#[test]
+fn a_joined_call_ends_here_or_there() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (_two_seat, mut two) = staff.remove(0);
+        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, true);
+        let thief = thread::spawn(move || match two.take() {
+            Next::Task { token, .. } => {
+                complete(&mut two, token);
+                true
+            }
+            _ => false,
+        });
+        let mine = one_seat.join(&mut one, 1);
+        assert_ne!(thief.join().unwrap(), mine);
+        complete(&mut one, token);
+        assert!(one_seat.desk.in_flight() == 0 && zone.counts().waiting == 0);
+    });
+}
+
+/// One waits for a joined call while the worker that has it forks another: the waiter hears of it and helps.
+///
+/// Seen to fail: `Worker::try_sleep_until` without its second look, and without registering.
+#[test]
+fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (mut two_seat, mut two) = staff.remove(0);
+        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, true);
+        let Next::Task { token: stolen, .. } = two.take() else { unreachable!("a task is there") };
+        let thief = thread::spawn(move || {
+            two_seat.fork(&mut two, 2, false);
+            // It ends only when the other has helped.
+            assert_eq!(two_seat.arrival(), (2, Status::Done));
+            two.child_home();
+            complete(&mut two, stolen);
+        });
+        assert!(!one_seat.join(&mut one, 1));
+        thief.join().unwrap();
+        complete(&mut one, token);
+    });
+}
+
+/// A worker with a forked task dies while another goes to sleep: the other runs it.
+///
+/// Seen to fail: `Worker::drop` without `give_deque_back`.
+#[test]
+fn what_a_dying_worker_had_forked_is_not_slept_through() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (mut two_seat, mut two) = staff.remove(0);
+        let Next::Task { .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, false);
+        let thread = thread::spawn(move || assert_eq!(two_seat.work(&mut two, 1), 1));
+        one_seat.desk.close();
+        one.leave();
+        thread.join().unwrap();
+        assert_eq!(zone.slot_gone(0, Status::Died, b"why"), 1);
+        assert_eq!(home.poll(), Some((0, Status::Died)));
+        assert!(one_seat.desk.is_idle());
+    });
+}
+
+/// The owner of a zone that grows finds it calm while a task is submitted: it hears of it again.
+///
+/// Seen to fail: `grow` without its look at the injector after the flag has gone down.
+#[test]
+fn pressure_is_not_lost() {
+    explore(|| {
+        let machine = machine();
+        let owner = Seat::new(2, machine);
+        let growth = Growth {
+            workers_min: 0,
+            workers_max: 1,
+            patience: Duration::ZERO,
+            owner: owner.desk.port(),
+            mail: 7,
+        };
+        let executor = Executor { growth: Some(growth), ..Executor::default() };
+        let (zone, _) = staffed(Zone::with(1, LIMITS, executor), 0, machine);
+        let ours = Arc::clone(&zone);
+        let thread = thread::spawn(move || {
+            let mut owner = owner;
+            // A first mail, of a task that was withdrawn since.
+            let mut grown = ours.grow();
+            while grown == Grown::NotYet {
+                thread::yield_now();
+                grown = ours.grow();
+            }
+            (grown, owner.desk.next_mail().is_some(), owner)
+        });
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (grown, heard, mut owner) = thread.join().unwrap();
+        let later = owner.desk.next_mail().is_some();
+        assert!(grown == Grown::Add(1) || heard || later, "{grown:?}: nobody starts a worker");
+    });
+}
+
+/// One waits for room while the last waiting task is taken: it is let in.
+///
+/// Seen to fail: `await_room` without its second look; `model_fence` dropped from it.
+#[test]
+fn room_is_not_waited_for_in_vain() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = staffed(Zone::new(1, Limits { tasks_max: 1, ..LIMITS }), 1, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (_seat, mut worker) = staff.remove(0);
+        let thread = thread::spawn(move || {
+            let Next::Task { token, .. } = worker.take() else { unreachable!("a task waits") };
+            complete(&mut worker, token);
+        });
+        let task = home.desk.task(1);
+        let now = zone.await_room(task).expect("it is open");
+        if !now {
+            home.desk.sent();
+        }
+        thread.join().unwrap();
+        let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();
+        came.sort_unstable();
+        assert_eq!(came, if now { vec![0] } else { vec![0, 1] });
     });
 }

@@ -1,5 +1,6 @@
 //! The whole protocol under real threads: submitters that withdraw and vanish, workers that die at any point,
-//! an owner that replaces them, broadcasts, and a close in the middle of it all.
+//! an owner that replaces them, broadcasts, and a close in the middle of it all; tasks that fork tasks, withdraw
+//! them and join them, in zones that steal and in zones that do not.
 //!
 //! The oracle is bookkeeping: every accepted task comes home exactly once, with the bytes that belong to it,
 //! and the zone's counts agree. Each run prints its seed; SKEIN_SEED repeats its choices (not the machine's).
@@ -15,7 +16,8 @@ use std::{
 };
 
 use skein_port::{
-    Counts, Desk, Failure, Limits, Machine, Next, Refusal, Status, Wake, Withdrawal, Worker, Zone,
+    Counts, Desk, Executor, Failure, Help, Limits, Machine, Next, Refusal, Status, Task, Wake, Withdrawal,
+    Worker, Zone,
 };
 
 /// Nothing takes so long unless a wake-up was lost.
@@ -146,7 +148,8 @@ impl Seat {
         let bell = Bell::default();
         let mut desks = DESKS.lock().unwrap();
         count_strays(&mut desks);
-        let mut desk = match desks.iter_mut().position(Desk::is_idle) {
+        // Not is_idle, which would put away, uncounted, what has come since.
+        let mut desk = match desks.iter().position(|desk| desk.in_flight() == 0) {
             Some(index) => desks.swap_remove(index),
             None => Desk::new(desks.len() as u32, &MACHINE),
         };
@@ -169,13 +172,36 @@ impl Seat {
         })
     }
 
-    fn submit(&mut self, zone: &Zone, dice: &mut Dice) -> Result<(), Refusal> {
+    /// A call that is free, with random bytes in its task.
+    fn filled(&mut self, dice: &mut Dice) -> (&'static Task, Vec<u8>) {
         let call = self.number();
         let bytes: Vec<u8> = (0..dice.below(100)).map(|_| dice.below(256) as u8).collect();
         let task = self.desk.task(call);
         // SAFETY: the number is free, so its task is idle at home.
         unsafe { task.body(|body| (body.function, _) = (call, body.bytes.set(&bytes))) };
+        (task, bytes)
+    }
+
+    fn submit(&mut self, zone: &Zone, dice: &mut Dice) -> Result<(), Refusal> {
+        let (task, bytes) = self.filled(dice);
         let outcome = zone.submit(task, bytes.len());
+        self.note(task, bytes, outcome)
+    }
+
+    /// The same from a worker's task.
+    fn fork(&mut self, worker: &mut Worker, dice: &mut Dice) {
+        let (task, bytes) = self.filled(dice);
+        let outcome = worker.fork(task, bytes.len());
+        let _ = self.note(task, bytes, outcome);
+    }
+
+    fn note(
+        &mut self,
+        task: &'static Task,
+        bytes: Vec<u8>,
+        outcome: Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let call = task.call();
         match outcome {
             Ok(()) => {
                 self.desk.sent();
@@ -190,20 +216,33 @@ impl Seat {
         outcome
     }
 
-    fn withdraw(&mut self, zone: &Zone, dice: &mut Dice) {
-        let Some(&call) = self.flying.keys().nth(dice.below(8) as usize) else { return };
+    /// Give up some call; whether it was withdrawn.
+    fn withdraw(&mut self, zone: &Zone, dice: &mut Dice) -> bool {
+        let Some(&call) = self.flying.keys().nth(dice.below(8) as usize) else { return false };
         let task = self.desk.task(call);
-        if zone.withdraw(task, 1) == Withdrawal::Withdrawn {
+        let withdrawn = zone.withdraw(task, 1) == Withdrawal::Withdrawn;
+        if withdrawn {
             self.desk.put_away(task);
             self.tally.withdrawn += 1;
             self.flying.remove(&call);
             self.free.push(call);
         }
+        withdrawn
     }
 
     /// Settle what has come home.
-    fn settle(&mut self) {
+    fn settle(&mut self) -> usize {
+        let mut settled = 0;
         while let Some(task) = self.desk.next_arrival() {
+            self.home(task);
+            settled += 1;
+        }
+        while self.desk.next_mail().is_some() {}
+        settled
+    }
+
+    fn home(&mut self, task: &'static Task) {
+        {
             let sent = self.flying.remove(&task.call()).expect("a task comes home once");
             // SAFETY: it is at home.
             let (status, bytes) = unsafe { task.body(|body| (body.status, body.bytes.as_slice().to_vec())) };
@@ -216,7 +255,6 @@ impl Seat {
             self.desk.put_away(task);
             self.free.push(task.call());
         }
-        while self.desk.next_mail().is_some() {}
     }
 
     /// Sleep until something has come; nothing coming means that it was slept through.
@@ -241,7 +279,7 @@ fn submitter(zone: &Zone, mut dice: Dice) -> Tally {
             // Full of others' tasks, perhaps: only one's own can be waited for.
             Err(_) if seat.flying.is_empty() => thread::yield_now(),
             Err(_) => seat.rest(),
-            Ok(()) if dice.one_in(8) => seat.withdraw(zone, &mut dice),
+            Ok(()) if dice.one_in(8) => _ = seat.withdraw(zone, &mut dice),
             Ok(()) => {}
         }
         seat.settle();
@@ -257,14 +295,35 @@ fn submitter(zone: &Zone, mut dice: Dice) -> Tally {
 }
 
 /// A worker's thread: returns when it dies or is let go.
-fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) {
+fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) -> Tally {
     let mut held = Vec::new();
     while !dice.one_in(DEATH_ODDS) {
-        seat.settle();
+        for _ in 0..seat.settle() {
+            worker.child_home();
+        }
         match worker.take() {
             Next::Task { task, token, .. } => {
                 assert!(std::ptr::eq(worker.running(token).expect("it runs"), task));
                 held.push(token);
+                // A task forks less than one other, so that they come to an end.
+                if dice.one_in(4) {
+                    for _ in 0..dice.below(4) {
+                        seat.fork(&mut worker, &mut dice);
+                    }
+                } else if worker.zone().executor().steals && dice.one_in(4) {
+                    join(&mut worker, &mut seat, &mut dice, 0);
+                }
+                if dice.one_in(100) {
+                    // More than this worker gets done before others look for work.
+                    (0..10).for_each(|_| seat.fork(&mut worker, &mut dice));
+                    thread::sleep(Duration::from_micros(100));
+                }
+                if dice.one_in(20) {
+                    let zone = Arc::clone(worker.zone());
+                    if seat.withdraw(&zone, &mut dice) {
+                        worker.child_home();
+                    }
+                }
                 if dice.one_in(2) {
                     complete_one(&mut worker, &mut held, &mut dice);
                 }
@@ -285,10 +344,52 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) {
             }
         }
     }
+    let open = seat.desk.in_flight();
     seat.desk.close();
     worker.leave();
-    let Seat { desk, .. } = seat;
-    DESKS.lock().unwrap().push(desk);
+    assert_eq!(open, seat.flying.len(), "what is out is known");
+    seat.give_back()
+}
+
+/// Fork a call, and run it, or wait for it and help meanwhile.
+fn join(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, depth: u32) {
+    let (task, bytes) = seat.filled(dice);
+    seat.desk.join(task);
+    let outcome = worker.fork(task, bytes.len());
+    if seat.note(task, bytes, outcome).is_err() {
+        return seat.desk.unjoin(task);
+    }
+    // Some functions are not known to some workers.
+    let odd = dice.below(2) as u32;
+    loop {
+        match worker.help(task, depth < 4, |function| function % 4 < 3 || odd == 0) {
+            Help::Mine => {
+                seat.desk.put_away(task);
+                seat.tally.withdrawn += 1;
+                seat.flying.remove(&task.call());
+                seat.free.push(task.call());
+                break;
+            }
+            Help::Done => {
+                seat.home(task);
+                break;
+            }
+            Help::Task { token, .. } => {
+                if depth < 4 && dice.one_in(2) {
+                    join(worker, seat, dice, depth + 1);
+                }
+                complete_one(worker, &mut vec![token], dice);
+            }
+            Help::Nothing => {
+                if worker.try_sleep_until(&mut seat.desk, task) {
+                    assert!(seat.bell.wait(WAIT_MAX), "slept through the end of a joined call");
+                    worker.wake_up();
+                    seat.desk.wake_up();
+                }
+            }
+        }
+    }
+    worker.child_home();
 }
 
 /// As the loop of a Node worker does: look for a while, then sleep; with tasks of its own in progress not for
@@ -320,8 +421,8 @@ fn complete_one(worker: &mut Worker, held: &mut Vec<u32>, dice: &mut Dice) {
 }
 
 /// Start the zone's workers and replace those that die, until the zone needs none. Returns how many there
-/// were.
-fn owner(zone: &Arc<Zone>, mut dice: Dice) -> u64 {
+/// were, and what became of the calls that they made.
+fn owner(zone: &Arc<Zone>, mut dice: Dice) -> (u64, Tally) {
     thread::scope(|scope| {
         let (exits, exited) = mpsc::channel();
         let mut started = 0;
@@ -330,26 +431,29 @@ fn owner(zone: &Arc<Zone>, mut dice: Dice) -> u64 {
             let (exits, dice) = (exits.clone(), Dice::new(dice.below(u64::MAX)));
             scope.spawn(move || {
                 let seat = Seat::take();
-                if let Some(worker) = zone.attach(slot, seat.desk.port()) {
-                    work(worker, seat, dice);
-                }
-                exits.send(slot).unwrap();
+                let worker = zone.attach(slot, seat.desk.port());
+                let tally = match worker {
+                    Some(worker) => work(worker, seat, dice),
+                    None => seat.give_back(),
+                };
+                exits.send((slot, tally)).unwrap();
             });
         };
-        let mut alive = 0;
+        let (mut alive, mut total) = (0, Tally::new());
         for slot in (0..WORKERS).filter_map(|_| zone.add_slot()) {
             alive += 1;
             start(slot);
         }
         while alive > 0 {
-            let slot = exited.recv().unwrap();
+            let (slot, tally) = exited.recv().unwrap();
+            total.add(&tally);
             zone.slot_gone(slot, Status::Died, b"died");
             match zone.add_slot() {
                 Some(slot) => start(slot),
                 None => alive -= 1,
             }
         }
-        started
+        (started, total)
     })
 }
 
@@ -434,10 +538,11 @@ enum End {
 }
 
 /// One life of a zone.
-fn run(seed: u64, end: End) {
-    let zone = Arc::new(Zone::new(1, LIMITS));
+fn run(seed: u64, end: End, steals: bool) {
+    let executor = Executor { steals, ..Executor::default() };
+    let zone = Arc::new(Zone::with(1, LIMITS, executor));
     let mut total = Tally::new();
-    let started = thread::scope(|scope| {
+    let (started, theirs) = thread::scope(|scope| {
         let owner = scope.spawn(|| owner(&zone, Dice::new(seed)));
         let broadcaster = scope.spawn(|| broadcaster(&zone));
         let zone = &zone;
@@ -460,13 +565,15 @@ fn run(seed: u64, end: End) {
         }
         owner.join().unwrap()
     });
+    total.add(&theirs);
     collect(&mut total);
-    println!("{end:?}: {started} workers, {total:?}");
+    println!("{end:?}, steals {steals}: {started} workers, {total:?}, {} stolen", zone.counts().stolen);
     let Tally { accepted, withdrawn, done, died, closed, .. } = total;
     assert_eq!(accepted, withdrawn + done + died + closed, "every task comes home once");
-    let Counts { ended, died: lost, wake_ups, .. } = zone.counts();
-    assert_eq!((ended, lost), (done, died), "the counts agree");
-    assert_eq!(zone.counts(), Counts { ended, died: lost, wake_ups, ..Counts::default() }, "nothing is left");
+    let counts = zone.counts();
+    assert_eq!((counts.ended, counts.died), (done, died), "the counts agree");
+    let Counts { waiting, waiting_bytes, running, workers, asleep, .. } = counts;
+    assert_eq!([waiting, waiting_bytes, running, workers, asleep], [0; 5], "nothing is left");
 }
 
 /// One test, since the desks are one pool.
@@ -479,6 +586,7 @@ fn every_task_settles_exactly_once_whatever_dies() {
     }));
     let seed = seed();
     for (index, end) in (0..).zip([End::Late, End::Early, End::Failing]) {
-        run(seed + 100 * index, end);
+        run(seed + 100 * index, end, false);
+        run(seed + 100 * index + 50, end, true);
     }
 }

@@ -1,0 +1,87 @@
+//! A clock that is read for every task: the processor's own counter where the kernel trusts it.
+//!
+//! Reading the kernel's clock costs 55 ns on virtual machines, the counter 8. Readings are in ticks; what a tick
+//! is in nanoseconds is worked out from both clocks when somebody asks. Times are for statistics and for
+//! deciding when to grow: a reading that is off harms nobody, and differences never go below zero.
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod counter {
+    use std::sync::LazyLock;
+
+    /// The kernel checks at boot and while it runs whether all cores count alike, and says what it uses.
+    static TRUSTED: LazyLock<bool> = LazyLock::new(|| {
+        let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        std::fs::read_to_string(path).is_ok_and(|name| name.trim() == "tsc")
+    });
+
+    #[inline]
+    pub fn read() -> Option<u64> {
+        // SAFETY: every x86-64 processor has the instruction; it reads a register and touches no memory.
+        TRUSTED.then(|| unsafe { core::arch::x86_64::_rdtsc() })
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+mod counter {
+    pub fn read() -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(not(any(miri, loom)))]
+mod anchor {
+    use std::{sync::LazyLock, time::Instant};
+
+    /// The first reading of both clocks.
+    pub static FIRST: LazyLock<(Instant, u64)> =
+        LazyLock::new(|| (Instant::now(), super::counter::read().unwrap_or(0)));
+}
+
+/// The time of this moment, in ticks.
+#[inline]
+#[must_use]
+pub fn ticks() -> u64 {
+    #[cfg(any(miri, loom))]
+    return counter::read().unwrap_or(0);
+    #[cfg(not(any(miri, loom)))]
+    counter::read().unwrap_or_else(|| anchor::FIRST.0.elapsed().as_nanos() as u64)
+}
+
+/// Nanoseconds of a tick, as both clocks have it since the first reading.
+#[must_use]
+pub fn tick_ns() -> f64 {
+    #[cfg(not(any(miri, loom)))]
+    {
+        let (instant, first) = *anchor::FIRST;
+        if counter::read().is_some() {
+            // The first answers would be rough: wait for a millisecond once, when a process has just begun.
+            while instant.elapsed() < std::time::Duration::from_millis(1) {
+                std::hint::spin_loop();
+            }
+            let passed = ticks().saturating_sub(first);
+            return if passed == 0 { 1.0 } else { instant.elapsed().as_nanos() as f64 / passed as f64 };
+        }
+    }
+    1.0
+}
+
+/// Nanoseconds since an earlier reading.
+#[must_use]
+pub fn ns_since(earlier: u64) -> f64 {
+    ticks().saturating_sub(earlier) as f64 * tick_ns()
+}
+
+#[cfg(all(test, not(any(miri, loom))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_worth_what_the_kernel_says() {
+        let (instant, first) = (std::time::Instant::now(), ticks());
+        while instant.elapsed() < std::time::Duration::from_millis(20) {
+            std::hint::spin_loop();
+        }
+        let (ours, theirs) = (ns_since(first), instant.elapsed().as_nanos() as f64);
+        assert!((ours / theirs - 1.0).abs() < 0.05, "{ours} ns and {theirs} ns");
+    }
+}

@@ -1,0 +1,355 @@
+//! The workers of a zone as the zone sees them: slots, and what the owner does with them.
+//!
+//! A slot is there from the decision to start a worker until its thread is gone. Which worker that is, and when
+//! it starts, is the owner's business; that no task is lost with it, and that every broadcast is answered for
+//! it, is decided here under the zone's lock.
+
+use std::sync::Arc;
+
+use super::{Counts, Inner, Measures, Status, Task, Withdrawal, Worker, Zone, clock, deque, lock, settle};
+use crate::{
+    port::{Mail, Port},
+    sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering},
+};
+
+/// A worker's place in its zone, from the decision to start it until it is gone.
+pub struct Slot {
+    pub(super) number: u32,
+    /// Broadcasts made before this worker was a member: it replays them and does not answer. A replacement is
+    /// a member since its predecessor's last answer.
+    pub(super) joined: u32,
+    /// Broadcasts run so far.
+    pub(super) applied: AtomicU32,
+    pub(super) searching: AtomicBool,
+    /// Tasks in `held`, and `CONDEMNED` more for a worker that must begin nothing; changed under its lock,
+    /// read without it.
+    pub(super) busy: AtomicUsize,
+    pub(super) ended: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) stolen: AtomicU64,
+    /// The zone wants it to leave when it has nothing to do.
+    pub(super) dismissed: AtomicBool,
+    /// When it was attached, since when it has tasks, and how long it had some before; ticks.
+    since: AtomicU64,
+    pub(super) busy_since: AtomicU64,
+    pub(super) busy_ticks: AtomicU64,
+    pub(super) port: Mutex<Option<&'static Port>>,
+    pub(super) held: Mutex<Held>,
+    /// Both ends of its deque; its own until the worker takes it.
+    own: Mutex<Option<deque::Own>>,
+    pub(super) others: Option<deque::Others>,
+}
+
+/// What is changed for every task of a worker.
+pub(super) struct Held {
+    pub(super) running: Vec<Option<Running>>,
+    pub(super) measures: Measures,
+}
+
+/// More tasks than any worker may have: one that is busy by so much takes no more.
+pub(super) const CONDEMNED: usize = 1 << 31;
+
+/// A task that a worker holds.
+#[derive(Clone, Copy)]
+pub(super) struct Running {
+    pub(super) task: &'static Task,
+    pub(super) serial: u32,
+    /// When it was taken, in ticks.
+    pub(super) since: u64,
+}
+
+/// The counts of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkerCounts {
+    /// Its slot.
+    pub slot: u32,
+    /// Tasks taken and not ended.
+    pub running: u64,
+    /// Tasks ended, well or not.
+    pub ended: u64,
+    /// Of those, the ones whose function failed.
+    pub failed: u64,
+    /// Tasks taken from others' deques.
+    pub stolen: u64,
+    /// The share of its life in which it had a task, 0 to 1.
+    pub utilisation: f64,
+}
+
+/// What the owner is to do about a zone that wants more workers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Grown {
+    /// Nothing: no task waits. It will hear when one does.
+    Calm,
+    /// Ask again soon.
+    NotYet,
+    /// Nothing: there are as many as there may be. It will hear when one is gone and tasks wait.
+    Full,
+    /// Add so many workers, then ask again.
+    Add(usize),
+}
+
+/// What became of the idle workers of a zone that shrinks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shrunk {
+    /// The slots of those that were told to leave.
+    pub dismissed: Vec<u32>,
+    /// When the next one may be due, in ns; `None` when there are only those that stay.
+    pub next_ns: Option<f64>,
+}
+
+impl Slot {
+    fn new(number: u32, joined: u32, steals: bool) -> Self {
+        let (own, others) = if steals {
+            let (own, others) = deque::make();
+            (Some(own), Some(others))
+        } else {
+            (None, None)
+        };
+        Self {
+            number,
+            joined,
+            applied: AtomicU32::new(0),
+            searching: AtomicBool::new(false),
+            busy: AtomicUsize::new(0),
+            ended: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            stolen: AtomicU64::new(0),
+            dismissed: AtomicBool::new(false),
+            since: AtomicU64::new(0),
+            busy_since: AtomicU64::new(0),
+            busy_ticks: AtomicU64::new(0),
+            port: Mutex::new(None),
+            held: Mutex::new(Held { running: Vec::new(), measures: Measures::new() }),
+            own: Mutex::new(own),
+            others,
+        }
+    }
+
+    pub(super) fn has_forked(&self) -> bool {
+        self.others.as_ref().is_some_and(|others| !others.is_empty())
+    }
+
+    fn running_count(&self) -> usize {
+        self.busy.load(Ordering::Relaxed) % CONDEMNED
+    }
+
+    /// Send its worker mail about a task that runs there.
+    pub(super) fn tell(&self, task: &'static Task, serial: u32, kind: u32) -> Withdrawal {
+        let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
+        let Some(token) = lock(&self.held).running.iter().position(is_it) else {
+            return Withdrawal::Ended;
+        };
+        // Locked until the mail has left: a port whose worker ends may soon be another thread's.
+        let port = lock(&self.port);
+        let Some(port) = *port else { return Withdrawal::Ended };
+        port.send(Mail { kind, subject: token as u32, facts: [serial, self.number] });
+        Withdrawal::Told { slot: self.number, serial }
+    }
+
+    pub(super) fn count_into(&self, counts: &mut Counts, measures: &mut Measures) {
+        counts.running += self.running_count() as u64;
+        counts.ended += self.ended.load(Ordering::Relaxed);
+        counts.failed += self.failed.load(Ordering::Relaxed);
+        counts.stolen += self.stolen.load(Ordering::Relaxed);
+        measures.add(&lock(&self.held).measures);
+    }
+
+    fn counts(&self) -> WorkerCounts {
+        let running = self.running_count() as u64;
+        let now = clock::ticks();
+        let begun = self.busy_since.load(Ordering::Relaxed);
+        let still = if running > 0 { now.saturating_sub(begun) } else { 0 };
+        let busy = self.busy_ticks.load(Ordering::Relaxed) + still;
+        let life = now.saturating_sub(self.since.load(Ordering::Relaxed)).max(1);
+        WorkerCounts {
+            slot: self.number,
+            running,
+            ended: self.ended.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            stolen: self.stolen.load(Ordering::Relaxed),
+            utilisation: (busy as f64 / life as f64).min(1.0),
+        }
+    }
+}
+
+impl Zone {
+    /// If the task started under `serial` still runs in `slot`, let its worker begin nothing more, since it
+    /// will be ended: whatever the worker could take in between would end with it. Returns whether it does.
+    pub fn condemn(&self, slot: u32, serial: u32) -> bool {
+        let Some(found) = lock(&self.inner).slots.get(slot as usize).cloned().flatten() else { return false };
+        // The lock under which the worker takes its next task.
+        let running = lock(&found.held);
+        let runs = running.running.iter().flatten().any(|running| running.serial == serial);
+        if runs && found.busy.load(Ordering::Relaxed) < CONDEMNED {
+            found.busy.fetch_add(CONDEMNED, Ordering::Relaxed);
+        }
+        runs
+    }
+
+    /// Make room for one more worker; `None` when the zone needs none, because it is closing and nothing
+    /// waits.
+    pub fn add_slot(&self) -> Option<u32> {
+        let mut inner = lock(&self.inner);
+        let needless = self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0;
+        if needless || self.finished.load(Ordering::SeqCst) {
+            let empty = inner.slots.iter().flatten().next().is_none();
+            drop(inner);
+            if empty {
+                self.finish(Status::Closed, &[]);
+            }
+            return None;
+        }
+        let joined = inner.owed.pop().unwrap_or(inner.broadcasts.len() as u32);
+        let free = inner.slots.iter().position(Option::is_none);
+        let number = free.unwrap_or(inner.slots.len()) as u32;
+        let slot = Arc::new(Slot::new(number, joined, self.executor.steals));
+        match free {
+            Some(index) => inner.slots[index] = Some(slot),
+            None => inner.slots.push(Some(slot)),
+        }
+        Some(number)
+    }
+
+    /// Take up the worker's end of a slot in the thread of `port`; `None` when there is no such slot.
+    #[must_use]
+    pub fn attach(self: &Arc<Self>, slot: u32, port: &'static Port) -> Option<Worker> {
+        let inner = lock(&self.inner);
+        let slot = inner.slots.get(slot as usize).cloned().flatten()?;
+        // Under the zone's lock: slot_gone looks at it there.
+        *lock(&slot.port) = Some(port);
+        drop(inner);
+        slot.since.store(clock::ticks(), Ordering::Relaxed);
+        let own = lock(&slot.own).take();
+        Some(Worker::new(Arc::clone(self), slot, port, own))
+    }
+
+    /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how
+    /// many did. Nothing happens as long as the slot has a [`Worker`].
+    pub fn slot_gone(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
+        let (slot, unanswered) = {
+            let mut inner = lock(&self.inner);
+            let Some(place) = inner.slots.get_mut(slot as usize) else { return 0 };
+            // A worker that still lives holds its tasks and will end them.
+            let Some(slot) = place.take_if(|slot| lock(&slot.port).is_none()) else { return 0 };
+            self.unregister(&mut inner, &slot);
+            let from = slot.joined.max(slot.applied.load(Ordering::SeqCst));
+            let mut unanswered = Vec::new();
+            if slot.dismissed.load(Ordering::SeqCst) {
+                // Nobody replaces it: its going is its answer.
+                unanswered.extend_from_slice(inner.broadcasts.get(from as usize..).unwrap_or_default());
+            } else {
+                // Its replacement answers; in a closing zone, where there is none, `finish` does.
+                inner.owed.push(from);
+            }
+            (slot, unanswered)
+        };
+        for broadcast in unanswered {
+            broadcast.answer(None);
+        }
+        self.remember(&slot);
+        let lost: Vec<_> = lock(&slot.held).running.drain(..).flatten().collect();
+        self.died.fetch_add(lost.len() as u64, Ordering::Relaxed);
+        for &Running { task, .. } in &lost {
+            // SAFETY: its worker has left (checked above), and taking it out of `running` passed it on.
+            unsafe { settle(task, status, bytes) };
+        }
+        let last = lock(&self.inner).slots.iter().flatten().next().is_none();
+        // What still waits then is for the replacement that the owner asks for next.
+        if last && self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0 {
+            self.finish(Status::Closed, &[]);
+        } else {
+            // There is room for another worker, if tasks wait.
+            self.pressed.store(false, Ordering::SeqCst);
+            if self.waiting.load(Ordering::SeqCst) > 0 {
+                self.wake_one(self.executor.steals);
+            }
+        }
+        lost.len()
+    }
+
+    /// Keep the counts of a worker that is gone.
+    fn remember(&self, slot: &Slot) {
+        let mut past = lock(&self.past);
+        past.ended += slot.ended.load(Ordering::Relaxed);
+        past.failed += slot.failed.load(Ordering::Relaxed);
+        past.stolen += slot.stolen.load(Ordering::Relaxed);
+        past.measures.add(&lock(&slot.held).measures);
+    }
+
+    /// The owner's question after the mail of [`super::Growth`]: what to do now.
+    pub fn grow(&self) -> Grown {
+        let Some(growth) = self.executor.growth else { return Grown::Calm };
+        let mut inner = lock(&self.inner);
+        self.absorb(&mut inner);
+        let Some(oldest) = inner.queue.first().filter(|_| !self.finished.load(Ordering::SeqCst)) else {
+            self.pressed.store(false, Ordering::SeqCst);
+            crate::sync::model_fence();
+            // SeqCst: the flag goes down before the look, a submitter pushes before it looks at the flag.
+            return if self.injector.is_empty() { Grown::Calm } else { Grown::NotYet };
+        };
+        let workers = inner.slots.iter().flatten().count();
+        if workers >= growth.workers_max {
+            return Grown::Full;
+        }
+        let starting = inner.slots.iter().flatten().any(|slot| lock(&slot.port).is_none());
+        if starting {
+            return Grown::NotYet;
+        }
+        // SAFETY: it is in the queue, so nobody else touches it while the zone's lock is held.
+        let submitted = unsafe { oldest.body(|body| body.submitted) };
+        let patience = growth.patience.as_nanos() as f64;
+        if workers > 0 && (!inner.sleepers.is_empty() || clock::ns_since(submitted) < patience) {
+            drop(inner);
+            self.wake_one(false);
+            return Grown::NotYet;
+        }
+        let waiting = self.waiting.load(Ordering::Relaxed).max(1);
+        Grown::Add(waiting.min(workers.max(1)).min(growth.workers_max - workers))
+    }
+
+    /// Tell workers that have slept for `idle_ns` to leave, but for those that stay.
+    pub fn shrink(&self, idle_ns: f64) -> Shrunk {
+        let none = Shrunk { dismissed: Vec::new(), next_ns: None };
+        let Some(growth) = self.executor.growth else { return none };
+        let mut inner = lock(&self.inner);
+        let dismissed = |slot: &Arc<Slot>| slot.dismissed.load(Ordering::SeqCst);
+        let workers = inner.slots.iter().flatten().filter(|slot| !dismissed(slot)).count();
+        let mut surplus = workers.saturating_sub(growth.workers_min);
+        let mut shrunk = none;
+        while surplus > 0 {
+            let idle = inner.sleepers.iter().position(|sleeper| {
+                let slot = inner.slots.get(sleeper.slot as usize).and_then(Option::as_ref);
+                !sleeper.helps_only
+                    && clock::ns_since(sleeper.since) >= idle_ns
+                    && slot.is_some_and(|slot| slot.busy.load(Ordering::Relaxed) == 0)
+            });
+            let Some(sleeper) = idle.map(|index| inner.sleepers.remove(index)) else { break };
+            if let Some(slot) = inner.slots.get(sleeper.slot as usize).and_then(Option::as_ref) {
+                slot.dismissed.store(true, Ordering::SeqCst);
+            }
+            sleeper.port.rouse();
+            shrunk.dismissed.push(sleeper.slot);
+            surplus -= 1;
+        }
+        self.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+        let longest = inner.sleepers.iter().map(|sleeper| clock::ns_since(sleeper.since)).fold(0.0, f64::max);
+        shrunk.next_ns = (surplus > 0).then_some((idle_ns - longest).max(1e6));
+        shrunk
+    }
+
+    /// The counts of each worker.
+    #[must_use]
+    pub fn worker_counts(&self) -> Vec<WorkerCounts> {
+        let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
+        slots.iter().map(|slot| slot.counts()).collect()
+    }
+
+    /// Forget a worker's sleep and search. The lock is held.
+    pub(super) fn unregister(&self, inner: &mut Inner, slot: &Slot) {
+        inner.sleepers.retain(|sleeper| sleeper.slot != slot.number);
+        self.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+        if slot.searching.swap(false, Ordering::SeqCst) {
+            self.searching.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}

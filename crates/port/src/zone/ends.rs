@@ -1,0 +1,157 @@
+//! Broadcasts, and the ends of a zone: closed, failed, orphaned.
+//!
+//! Whatever ends, everything comes home: waiting tasks, broadcasts that nobody answers, those who wait for room
+//! or for the end itself. What runs ends as it will, or with its worker.
+
+use std::{any::Any, sync::Arc};
+
+use super::{Broadcast, Refusal, Stage, Status, Task, Zone, lock, settle};
+use crate::{deque::Stolen, sync::Ordering};
+
+impl Zone {
+    /// Make a call to every worker, those to come included. `task`, if given, comes home when all members of
+    /// this moment have run it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`]: nothing was made and the caller still holds the task.
+    pub fn broadcast(
+        &self,
+        function: u32,
+        bytes: &[u8],
+        attachments: Option<Box<dyn Any + Send + Sync>>,
+        task: Option<&'static Task>,
+    ) -> Result<Arc<Broadcast>, Refusal> {
+        if bytes.len() > self.limits.task_bytes_max {
+            return Err(Refusal::TooLarge);
+        }
+        let broadcast = {
+            let mut inner = lock(&self.inner);
+            if self.is_closing() {
+                return Err(Refusal::Closed);
+            }
+            if inner.broadcasts.len() >= self.limits.broadcasts_max {
+                return Err(Refusal::BroadcastsFull);
+            }
+            let members = inner.slots.iter().flatten().count() + inner.owed.len();
+            let broadcast = Arc::new(Broadcast::new(function, bytes.into(), attachments, members, task));
+            inner.broadcasts.push(Arc::clone(&broadcast));
+            self.broadcast_count.store(inner.broadcasts.len() as u32, Ordering::SeqCst);
+            self.wake_all(&mut inner);
+            broadcast
+        };
+        broadcast.settle_if_unanswered();
+        Ok(broadcast)
+    }
+
+    /// Refuse new calls; workers finish what is accepted and then are told to leave. `task`, if given, comes
+    /// home when the last one has left. Returns false, and keeps no task, when that has already happened.
+    #[must_use]
+    pub fn close(&self, task: Option<&'static Task>) -> bool {
+        let (empty, owed) = {
+            let mut inner = lock(&self.inner);
+            if self.finished.load(Ordering::SeqCst) {
+                return false;
+            }
+            self.closing.store(true, Ordering::SeqCst);
+            inner.closers.extend(task);
+            self.wake_all(&mut inner);
+            // Nobody replaces the dead any more: their going is their answer.
+            let owed: Vec<_> = std::mem::take(&mut inner.owed)
+                .into_iter()
+                .flat_map(|from| inner.broadcasts.get(from as usize..).unwrap_or_default().to_vec())
+                .collect();
+            (inner.slots.iter().flatten().next().is_none(), owed)
+        };
+        for broadcast in owed {
+            broadcast.answer(None);
+        }
+        if empty && (self.executor.growth.is_none() || self.waiting.load(Ordering::SeqCst) == 0) {
+            self.finish(Status::Closed, &[]);
+        } else if empty {
+            // What was accepted gets a worker, and the last one to leave ends the zone.
+            self.press();
+        }
+        true
+    }
+
+    /// End everything that is not running: waiting tasks come home with `status` and `bytes`, those
+    /// submitted from now on as closed.
+    pub fn finish(&self, status: Status, bytes: &[u8]) {
+        let closers = {
+            let mut inner = lock(&self.inner);
+            self.closing.store(true, Ordering::SeqCst);
+            self.finished.store(true, Ordering::SeqCst);
+            if status == Status::Died {
+                inner.failure = Some(bytes.into());
+            }
+            // Those who sleep must hear that they may leave.
+            self.wake_all(&mut inner);
+            std::mem::take(&mut inner.closers)
+        };
+        self.give_room_to(true);
+        self.refuse_waiting(status, bytes);
+        let broadcasts = {
+            let mut inner = lock(&self.inner);
+            self.broadcast_count.store(0, Ordering::SeqCst);
+            std::mem::take(&mut inner.broadcasts)
+        };
+        for broadcast in broadcasts {
+            broadcast.abandon(status, bytes);
+        }
+        for task in closers {
+            // SAFETY: its submitter handed it to `close`, and it was taken out of the list just once.
+            unsafe { settle(task, Status::Done, &[]) };
+        }
+    }
+
+    /// Why the zone has failed, if it has.
+    #[must_use]
+    pub fn failure(&self) -> Option<Box<[u8]>> {
+        lock(&self.inner).failure.clone()
+    }
+
+    /// Send every waiting task home with `status` and `bytes`.
+    pub fn refuse_waiting(&self, status: Status, bytes: &[u8]) {
+        loop {
+            let task = {
+                let mut inner = lock(&self.inner);
+                self.absorb(&mut inner);
+                inner.queue.pop()
+            };
+            let Some(task) = task.or_else(|| self.take_forked()) else { return };
+            self.stopped_waiting(task);
+            // SAFETY: taking it made this thread the holder.
+            unsafe { settle(task, status, bytes) };
+        }
+    }
+
+    /// Take a task out of any deque, whether its caller still wants it or not.
+    fn take_forked(&self) -> Option<&'static Task> {
+        let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
+        for others in slots.iter().filter_map(|slot| slot.others.as_ref()) {
+            loop {
+                match others.steal() {
+                    Stolen::Task(task) => {
+                        // A withdrawn one stays so: either way this thread has it.
+                        let _ = task.leave_deque(Stage::Accepted);
+                        return Some(task);
+                    }
+                    Stolen::Empty => break,
+                    Stolen::Retry => {}
+                }
+            }
+        }
+        None
+    }
+
+    /// The thread that keeps the workers has ended, and they with it: everything comes home.
+    pub fn orphan(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        self.finish(Status::Orphaned, &[]);
+        let slots = lock(&self.inner).slots.len() as u32;
+        for slot in 0..slots {
+            self.slot_gone(slot, Status::Orphaned, &[]);
+        }
+    }
+}

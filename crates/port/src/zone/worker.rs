@@ -1,0 +1,415 @@
+//! The worker's end of a zone: what it takes, in which order, and when it sleeps.
+//!
+//! Broadcasts first, then tasks: in a zone that steals its own forked ones, youngest first, every few of them
+//! one from the queue, so that what comes from outside is not held up by work that makes more work; then the
+//! queue; then what others have forked. One lock is held while a task changes hands, that of its own slot.
+
+use std::{cell::Cell, sync::Arc};
+
+use super::{
+    Sleeper, Stage, Zone, clock,
+    crew::{Held, Running, Slot},
+    deque, lock, model_fence,
+};
+use crate::{
+    broadcast::{Broadcast, Failure},
+    port::{Desk, Port},
+    sync::Ordering,
+    task::{Body, Status, Task},
+};
+
+/// Forked tasks in a row before the queue is looked at.
+const FORKED_IN_A_ROW: u32 = 4;
+
+/// What a worker does next.
+pub enum Next {
+    /// Nothing is there for it.
+    Nothing,
+    /// Run this broadcast, then say so with `broadcast_done`.
+    Broadcast(Arc<Broadcast>),
+    /// Run this task, then `complete` the token.
+    Task {
+        /// The task, held by this worker.
+        task: &'static Task,
+        /// Its number among the worker's running tasks.
+        token: u32,
+        /// Its number among all that the zone has started.
+        serial: u32,
+    },
+    /// Leave: the zone is closing and nothing is left to do.
+    Leave,
+}
+
+/// The worker's end of its slot: only its thread uses it.
+pub struct Worker {
+    pub(super) zone: Arc<Zone>,
+    pub(super) slot: Arc<Slot>,
+    pub(super) port: &'static Port,
+    /// A broadcast was given out and is not done: nothing else begins.
+    broadcasting: bool,
+    /// Its end of its deque, in a zone that steals.
+    pub(super) own: Option<deque::Own>,
+    /// Forked tasks that are not home: for each, one task more may be begun here.
+    pub(super) children: usize,
+    /// Forked tasks taken since the queue was looked at.
+    forked_in_a_row: Cell<u32>,
+    /// Whom to steal from first.
+    pub(super) victim: Cell<u32>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        zone: Arc<Zone>,
+        slot: Arc<Slot>,
+        port: &'static Port,
+        own: Option<deque::Own>,
+    ) -> Self {
+        let victim = Cell::new(slot.number);
+        Self {
+            zone,
+            slot,
+            port,
+            broadcasting: false,
+            own,
+            children: 0,
+            forked_in_a_row: Cell::new(0),
+            victim,
+        }
+    }
+
+    /// The zone.
+    #[must_use]
+    pub const fn zone(&self) -> &Arc<Zone> {
+        &self.zone
+    }
+
+    /// Tasks that this worker may have begun and not ended.
+    fn places(&self) -> usize {
+        self.zone.limits.tasks_per_worker_max + self.children
+    }
+
+    /// What to do next. Broadcasts come first and wait for the running tasks to end, but not for those that
+    /// may wait for what they forked.
+    pub fn take(&mut self) -> Next {
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        let applied = self.slot.applied.load(Ordering::Relaxed);
+        if self.broadcasting {
+            return Next::Nothing;
+        }
+        // Nothing was left to it when it was told so.
+        if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
+            return Next::Leave;
+        }
+        if applied < zone.broadcast_count.load(Ordering::SeqCst) {
+            return if busy > self.children { Next::Nothing } else { self.next_broadcast(applied) };
+        }
+        if busy >= self.places() {
+            return Next::Nothing;
+        }
+        // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack
+        // itself.
+        if zone.waiting.load(Ordering::Relaxed) == 0 {
+            let leave = busy == 0 && zone.is_closing() && zone.seen_empty();
+            return if leave { Next::Leave } else { Next::Nothing };
+        }
+        self.begin(busy)
+    }
+
+    /// Begin a task, if there is one.
+    fn begin(&self, busy: usize) -> Next {
+        let mut skipped = Vec::new();
+        // Held until the task is in it: withdraw and slot_gone look for it here.
+        let mut held = lock(&self.slot.held);
+        if self.running_count() != busy {
+            return Next::Nothing;
+        }
+        let found = self.find(&mut skipped);
+        let next = found.map(|(task, serial)| (task, self.hold(&mut held, task, serial), serial));
+        drop(held);
+        for task in skipped {
+            self.zone.skip(task);
+        }
+        let Some((task, token, serial)) = next else { return Next::Nothing };
+        let zone = &*self.zone;
+        zone.stopped_waiting(task);
+        // Hints: what is pushed later finds a sleeper by itself.
+        if zone.waiting.load(Ordering::Relaxed) > 0 && zone.sleeping.load(Ordering::SeqCst) > 0 {
+            self.end_search();
+            self.zone.wake_one(self.own.is_some());
+        }
+        Next::Task { task, token, serial }
+    }
+
+    /// Take a task from where this worker looks next, and mark it as running here. Those whose callers no
+    /// longer want them are put aside.
+    fn find(&self, skipped: &mut Vec<&'static Task>) -> Option<(&'static Task, u32)> {
+        if self.own.is_none() {
+            return self.queued();
+        }
+        let in_a_row = self.forked_in_a_row.get();
+        if in_a_row < FORKED_IN_A_ROW
+            && let Some(found) = self.forked(skipped, false)
+        {
+            self.forked_in_a_row.set(in_a_row + 1);
+            return Some(found);
+        }
+        self.forked_in_a_row.set(0);
+        self.queued().or_else(|| self.forked(skipped, true))
+    }
+
+    fn queued(&self) -> Option<(&'static Task, u32)> {
+        let zone = &*self.zone;
+        let mut inner = lock(&zone.inner);
+        if inner.queue.is_empty() {
+            zone.absorb(&mut inner);
+        }
+        let task = inner.queue.pop()?;
+        let serial = zone.next_serial();
+        // Under the zone's lock, where withdraw reads it.
+        task.set_stage(Stage::Running { slot: self.slot.number, serial });
+        Some((task, serial))
+    }
+
+    fn forked(&self, skipped: &mut Vec<&'static Task>, steals: bool) -> Option<(&'static Task, u32)> {
+        loop {
+            let own = self.pop_own();
+            let task = if own.is_none() && steals { self.steal() } else { own }?;
+            let serial = self.zone.next_serial();
+            if task.leave_deque(Stage::Running { slot: self.slot.number, serial }) {
+                return Some((task, serial));
+            }
+            skipped.push(task);
+        }
+    }
+
+    /// Note a task as running here. Its stage says so already.
+    pub(super) fn hold(&self, held: &mut Held, task: &'static Task, serial: u32) -> u32 {
+        let now = clock::ticks();
+        // SAFETY: this worker has just taken it.
+        let submitted = unsafe { task.body(|body| body.submitted) };
+        held.measures.waited(now.saturating_sub(submitted));
+        let running = Some(Running { task, serial, since: now });
+        let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());
+        match held.running.get_mut(token) {
+            Some(free) => *free = running,
+            None => held.running.push(running),
+        }
+        // Changed under the lock only, which is held.
+        let busy = self.slot.busy.load(Ordering::Relaxed);
+        self.slot.busy.store(busy + 1, Ordering::Relaxed);
+        if busy == 0 {
+            self.slot.busy_since.store(now, Ordering::Relaxed);
+        }
+        token as u32
+    }
+
+    fn next_broadcast(&mut self, applied: u32) -> Next {
+        let broadcast = lock(&self.zone.inner).broadcasts.get(applied as usize).cloned();
+        self.broadcasting = broadcast.is_some();
+        broadcast.map_or(Next::Nothing, Next::Broadcast)
+    }
+
+    /// The broadcast that `take` gave has run.
+    pub fn broadcast_done(&mut self, failure: Option<Failure>) {
+        self.broadcasting = false;
+        let applied = self.slot.applied.load(Ordering::Relaxed);
+        let broadcast = {
+            let inner = lock(&self.zone.inner);
+            // SeqCst under the lock: slot_gone reads it there, so each answers or is answered for once.
+            self.slot.applied.store(applied + 1, Ordering::SeqCst);
+            inner.broadcasts.get(applied as usize).cloned()
+        };
+        if let Some(broadcast) = broadcast.filter(|_| applied >= self.slot.joined) {
+            broadcast.answer(failure);
+        }
+    }
+
+    /// The running task with this token has ended: `fill` writes its result, then it goes home. Returns false
+    /// when there is no such task.
+    #[inline]
+    pub fn complete(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
+        let mut held = lock(&self.slot.held);
+        let Some(Running { task, since, .. }) = held.running.get_mut(token as usize).and_then(Option::take)
+        else {
+            return false;
+        };
+        let now = clock::ticks();
+        held.measures.ran(now.saturating_sub(since));
+        // Changed under the lock only, which is held.
+        let busy = self.slot.busy.load(Ordering::Relaxed);
+        self.slot.busy.store(busy - 1, Ordering::Relaxed);
+        drop(held);
+        if busy == 1 {
+            let begun = self.slot.busy_since.load(Ordering::Relaxed);
+            let before = self.slot.busy_ticks.load(Ordering::Relaxed);
+            self.slot.busy_ticks.store(before + now.saturating_sub(begun), Ordering::Relaxed);
+        }
+        // SAFETY: this worker held it as running; taking it out of `running` makes this the only place to end
+        // it.
+        let status = unsafe {
+            task.body(|body| {
+                fill(body);
+                body.status
+            })
+        };
+        // Relaxed: counts.
+        self.slot.ended.fetch_add(1, Ordering::Relaxed);
+        if status != Status::Done {
+            self.slot.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        task.home.deliver(task);
+        true
+    }
+
+    /// The running task with this token, held by this worker.
+    #[must_use]
+    pub fn running(&self, token: u32) -> Option<&'static Task> {
+        lock(&self.slot.held).running.get(token as usize).copied().flatten().map(|running| running.task)
+    }
+
+    /// Tasks begun and not ended.
+    #[must_use]
+    pub fn running_count(&self) -> usize {
+        // Relaxed: only this thread changes it.
+        self.slot.busy.load(Ordering::Relaxed)
+    }
+
+    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is
+    /// registered as searching or asleep.
+    #[inline]
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        if self.broadcasting {
+            return false;
+        }
+        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
+            return busy <= self.children;
+        }
+        if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
+            return true;
+        }
+        busy < self.places() && (zone.waiting.load(Ordering::Relaxed) > 0 || (busy == 0 && zone.is_closing()))
+    }
+
+    /// Whether this worker may begin a task now.
+    fn can_take(&self) -> bool {
+        !self.broadcasting
+            && self.slot.applied.load(Ordering::Relaxed) >= self.zone.broadcast_count.load(Ordering::SeqCst)
+            && self.running_count() < self.places()
+    }
+
+    /// Begin to look for work without sleeping: submitters need not wake anybody meanwhile. One who could not
+    /// take a task does not count, or those who could would sleep through it.
+    pub fn begin_search(&mut self) {
+        if self.can_take() && !self.slot.searching.swap(true, Ordering::SeqCst) {
+            self.zone.searching.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Stop looking. Before it sleeps the worker must look once more, which `try_sleep` does.
+    pub fn end_search(&self) {
+        if self.slot.searching.load(Ordering::Relaxed) && self.slot.searching.swap(false, Ordering::SeqCst) {
+            self.zone.searching.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// This worker has something else to do before it takes a task: if one waits, another worker may be
+    /// woken.
+    pub fn pass_on(&self) {
+        // Relaxed: a hint; what comes later finds the sleeper itself.
+        if self.zone.waiting.load(Ordering::Relaxed) > 0 {
+            self.zone.wake_one(self.own.is_some());
+        }
+    }
+
+    /// Declare this worker and its thread, whose desk this is, asleep. Returns false, and the thread must not
+    /// sleep, when there is something to do.
+    #[must_use]
+    pub fn try_sleep(&mut self, desk: &mut Desk) -> bool {
+        self.end_search();
+        // The port first: who finds the worker among the sleepers must find its port asleep, or wakes nobody.
+        if !desk.try_sleep() {
+            return false;
+        }
+        if self.register() {
+            return true;
+        }
+        desk.wake_up();
+        false
+    }
+
+    /// Register as asleep, if it could take a task, and look once more. Returns false when there is work.
+    fn register(&mut self) -> bool {
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        let mut inner = lock(&zone.inner);
+        if !self.can_take() {
+            // It may have searched when a task came, so that nobody was woken.
+            let pass_on = !inner.sleepers.is_empty() && zone.has_waiting(&inner);
+            drop(inner);
+            if pass_on {
+                zone.wake_one(self.own.is_some());
+            }
+            // Full, or held up by a broadcast that waits for what runs here; else that broadcast is to be run.
+            return self.broadcasting || busy > self.children;
+        }
+        // Woken from the end: those who run nothing first, since others may be held up by what they run.
+        let place = if busy == 0 { inner.sleepers.len() } else { 0 };
+        let slot = self.slot.number;
+        inner
+            .sleepers
+            .insert(place, Sleeper { slot, port: self.port, helps_only: false, since: clock::ticks() });
+        zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+        model_fence();
+        // SeqCst: the second look comes after the registration, the submitter's look after its push.
+        let found = zone.has_waiting(&inner) || (zone.is_closing() && busy == 0);
+        if found {
+            zone.unregister(&mut inner, &self.slot);
+        }
+        !found
+    }
+
+    /// Unregister after sleep, whatever ended it.
+    pub fn wake_up(&mut self) {
+        let zone = &*self.zone;
+        let mut inner = lock(&zone.inner);
+        zone.unregister(&mut inner, &self.slot);
+    }
+
+    /// The thread is ending. Its running tasks stay with the slot until `slot_gone`; whatever waits is passed
+    /// on to another worker. Dropping is the same.
+    pub fn leave(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.give_deque_back();
+        let waiting = {
+            let mut inner = lock(&self.zone.inner);
+            self.zone.unregister(&mut inner, &self.slot);
+            // With it, under the same lock: from here on slot_gone may give the slot's number to another.
+            *lock(&self.slot.port) = None;
+            model_fence();
+            // SeqCst: after the unregistration, as in register.
+            self.zone.has_waiting(&inner)
+        };
+        // It may have been woken for what waits, or have searched when it came.
+        if waiting {
+            self.zone.wake_one(self.zone.executor.steals);
+        }
+    }
+}
+
+impl Zone {
+    /// Whether nothing waits, with all that was submitted looked at.
+    fn seen_empty(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        self.absorb(&mut inner);
+        !self.has_waiting(&inner)
+    }
+}
