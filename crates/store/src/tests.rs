@@ -153,6 +153,10 @@ fn check_bounds(limits: Limits) {
         if random.next(9) == 0 {
             store.remove(&key, Expected::Any).unwrap();
         }
+        // Looking at all shards is what takes an interpreter long.
+        if cfg!(miri) && step % 16 != 0 {
+            continue;
+        }
         let stats = store.stats();
         assert!(
             stats.entries <= limits.entries_max && stats.bytes <= limits.bytes_max,
