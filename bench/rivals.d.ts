@@ -98,4 +98,19 @@ declare module 'effect' {
     runSync(effect: Step): unknown
   }
   export const Fiber: { join(fiber: unknown): Step }
+declare module 'lmdb' {
+  interface Database {
+    get(key: string): unknown
+    putSync(key: string, value: unknown): boolean
+    close(): Promise<void>
+  }
+  export function open(options: Record<string, unknown>): Database
+}
+
+declare module 'sharedmap' {
+  export default class SharedMap {
+    constructor(maxSize: number, keySize: number, objectSize: number)
+    set(key: string, value: string | number): void
+    get(key: string): string | undefined
+  }
 }

@@ -13,6 +13,7 @@
 import { assert } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'
 import { FrameWriter, readFrame } from '../transport/index.ts'
+import { KNOWN_LENGTH_MAX, KnownKeys } from './keys.ts'
 import { thisPort } from './port.ts'
 
 /** Bytes of each scratch; larger values take a path of their own. */
@@ -50,6 +51,7 @@ export class Stage {
   /** The value written last, when it did not fit. */
   overflow: Uint8Array | undefined = undefined
   readonly #writer = new FrameWriter(this.out)
+  readonly #known = new KnownKeys()
 
   constructor() {
     thisPort()
@@ -122,8 +124,21 @@ export class Stage {
     return readFrame(bytes, 0, bytes.length)
   }
 
-  /** Write a key at `at` of `out`: how wide its characters are, then they. The bytes it takes. */
+  /**
+   * Give a key: the word that stands for it. One that the core has been given before is its number alone;
+   * others are written at `at` of `out`, how wide their characters are and then they.
+   */
   putKey(key: string, at: number): number {
+    if (key.length > KNOWN_LENGTH_MAX) return this.#putText(key, at)
+    const known = this.#known.get(key)
+    if (known !== 0) return known
+    const bytes = this.#putText(key, at)
+    if (!this.#known.takes()) return bytes
+    return bytes + this.#known.add(Stage.keyOf(this.out, at, at + bytes))
+  }
+
+  /** Write a key at `at` of `out`; the bytes it takes. */
+  #putText(key: string, at: number): number {
     const { out } = this
     const length = key.length
     if (length <= COPY_MAX) {

@@ -37,6 +37,8 @@ const KEEPS_LIFE = 2
 const HAS_LIFE = 4
 
 const ABSENT = Symbol('absent')
+/** Constants of this module: the engine calls them directly. */
+const { storeGet, storeHas, storeSet, storeRemove } = native
 
 /** What became of a removal. */
 const REMOVED = 0
@@ -132,7 +134,7 @@ export class Store<Value = unknown> {
     const stage = this.#stage
     if (stage.busy) return stage.aside(this.has, this, [key])
     this.#putKey(key, 0)
-    native.storeHas()
+    storeHas()
     const status = stage.words[0]
     if (status === CLOSED) throw this.#closed()
     return status === FOUND
@@ -340,7 +342,7 @@ export class Store<Value = unknown> {
     const stage = this.#stage
     if (stage.busy) return stage.aside(this.#find, this, [key])
     this.#putKey(key, 0)
-    native.storeGet()
+    storeGet()
     const status = stage.words[0]
     if (status === FOUND) return stage.read(stage.words[1] as number)
     if (status === LARGE) return stage.readLarge()
@@ -354,7 +356,7 @@ export class Store<Value = unknown> {
     this.#versions ??= wordsOf(this.#handle)
     const now = performance.now()
     this.#putKey(key, 0)
-    native.storeGet()
+    storeGet()
     const { words } = stage
     const status = words[0]
     if (status === CLOSED) throw this.#closed()
@@ -412,7 +414,7 @@ export class Store<Value = unknown> {
     const stage = this.#stage
     if (stage.busy) return stage.aside(this.#findVersion, this, [key])
     this.#putKey(key, 0)
-    native.storeGet()
+    storeGet()
     const { words } = stage
     const [status, length, low, high] = words as unknown as [number, number, number, number]
     if (status === FOUND) return [low, high, stage.read(length)]
@@ -440,7 +442,7 @@ export class Store<Value = unknown> {
       given[5] = high
       stage.givenDoubles[3] = ttlMs
     }
-    if (large === undefined) native.storeSet()
+    if (large === undefined) storeSet()
     else {
       stage.overflow = undefined
       native.storeSetLarge(large)
@@ -460,7 +462,7 @@ export class Store<Value = unknown> {
     given[3] = mode
     given[4] = low
     given[5] = high
-    native.storeRemove()
+    storeRemove()
     const [status, removed] = stage.words as unknown as [number, number]
     if (status === CLOSED) throw this.#closed()
     if (status !== 0) return CONFLICTED
@@ -471,11 +473,12 @@ export class Store<Value = unknown> {
   #putKey(key: string, length: number): void {
     const stage = this.#stage
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
-    const bytes = stage.putKey(key, HEADER_BYTES + length)
-    if (bytes > KEY_BYTES_MAX + 1) throw this.#wrongKey(key)
+    const word = stage.putKey(key, HEADER_BYTES + length)
+    // Of a long key it is the length alone.
+    if (key.length > KEY_BYTES_MAX / 2 && word > KEY_BYTES_MAX + 1) throw this.#wrongKey(key)
     const { given } = stage
     given[0] = this.#handle
-    given[1] = bytes
+    given[1] = word
     given[2] = length
   }
 

@@ -7,7 +7,7 @@ use std::{cell::Cell, ptr, sync::Arc};
 
 use napi_sys as sys;
 use skein_port::{Mail, Port};
-use skein_store::{Call, Fact, Keeps, Notify, Parker, Store, Watcher};
+use skein_store::{Bytes, Call, Fact, Keeps, Key, KeyRef, Notify, Parker, Store, Watcher};
 
 use crate::{
     buffers::Attached,
@@ -31,10 +31,12 @@ pub struct Stage {
     pub stores: Vec<Option<Arc<Store>>>,
     /// The locks and channels.
     pub things: Vec<Option<Arc<sync::Thing>>>,
+    /// Keys that JavaScript has numbered, by their numbers.
+    pub keys: Vec<Option<Key>>,
     /// Its watches.
     pub watches: Vec<Option<(Arc<Store>, Arc<Watcher>)>>,
     /// A value that did not fit, until it is fetched.
-    pub large: Option<Arc<[u8]>>,
+    pub large: Option<Bytes>,
     /// What the value read last refers to.
     pub read_soon: Option<Keeps>,
     /// What the next value to be written refers to.
@@ -84,6 +86,37 @@ impl Stage {
     }
 }
 
+/// Bits of the word of a key that are its length; above them lies its number and one, 0 for none.
+const KEY_LENGTH_BITS: u32 = 17;
+
+impl Stage {
+    /// The value and the key of a call. A length of 0 stands for the key of that number, for no key is
+    /// shorter than one byte; with a length, a number is what the key is to be known by from now on.
+    #[inline]
+    pub fn value_and_key<'a>(&mut self, given: &[u32; GIVEN]) -> Outcome<(&'a [u8], KeyRef<'a>)> {
+        let (key, value) = ((given[1] & ((1 << KEY_LENGTH_BITS) - 1)) as usize, given[2] as usize);
+        let number = (given[1] >> KEY_LENGTH_BITS) as usize;
+        // SAFETY: JavaScript waits for this call.
+        let bytes =
+            unsafe { self.out.data(value + key) }.ok_or_else(|| wrong("length beyond the scratch"))?;
+        let (value, key) = bytes.split_at(value);
+        if number == 0 {
+            return Ok((value, KeyRef::new(key)));
+        }
+        if !key.is_empty() {
+            let key = KeyRef::new(key);
+            if self.keys.len() < number {
+                self.keys.resize(number, None);
+            }
+            self.keys[number - 1] = Some(key.to_key());
+            return Ok((value, key));
+        }
+        let known = self.keys.get(number - 1).and_then(Option::as_ref).ok_or_else(|| wrong("no such key"))?;
+        // SAFETY: known keys are replaced at the beginning of calls only, and this one has begun.
+        Ok((value, unsafe { std::mem::transmute::<KeyRef<'_>, KeyRef<'a>>(known.as_ref()) }))
+    }
+}
+
 /// Word of the inbound scratch: what became of a call.
 pub const STATUS: usize = 0;
 /// Word of the inbound scratch: bytes that follow the header, or wait.
@@ -105,8 +138,9 @@ pub unsafe fn here<'a>() -> Outcome<&'a mut Stage> {
 pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut Stage, [u32; GIVEN]) -> Outcome<()>) -> Value {
     // SAFETY: inside a call from JavaScript; nothing that `body` calls runs JavaScript.
     let outcome = unsafe { here() }.and_then(|stage| {
+        // One by one: they have just been written one by one, and a wide read of them would wait for that.
         // SAFETY: JavaScript waits for this call.
-        let given = unsafe { stage.out.words() };
+        let given = std::array::from_fn(|index| unsafe { stage.out.word(index) });
         body(stage, given)
     });
     match outcome {
@@ -166,6 +200,7 @@ call!(
             inbound,
             stores: Vec::new(),
             things: Vec::new(),
+            keys: Vec::new(),
             watches: Vec::new(),
             large: None,
             read_soon: None,

@@ -15,7 +15,9 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_store::{Begin, Expected, Life, Limits, NewValue, Pattern, Refusal, Store, WORDS};
+use skein_store::{
+    Begin, Expected, KeyRef, LOCKED_COPY_MAX, Life, Limits, NewValue, Pattern, Refusal, Store, WORDS,
+};
 
 use crate::{
     call,
@@ -23,9 +25,6 @@ use crate::{
     registry::{self, Text, lock},
     stage::{self, GIVEN, STATUS, Stage, double, hot, wide},
 };
-
-/// Values up to this size are copied under the lock of their shard, larger ones after it.
-const COPY_LOCKED_BYTES: usize = 4096;
 
 struct Entry {
     id: Text,
@@ -74,15 +73,6 @@ fn store_of(stage: &Stage, handle: u32) -> Outcome<&Arc<Store>> {
     stage.stores.get(handle as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such store"))
 }
 
-/// The value and the key that lie in the out scratch.
-#[inline]
-fn value_and_key<'a>(stage: &Stage, given: &[u32; GIVEN]) -> Outcome<(&'a [u8], &'a [u8])> {
-    let (key, value) = (given[1] as usize, given[2] as usize);
-    // SAFETY: JavaScript waits for this call.
-    let bytes = unsafe { stage.out.data(value + key) }.ok_or_else(|| wrong("length beyond the scratch"))?;
-    Ok(bytes.split_at(value))
-}
-
 fn expected(given: &[u32; GIVEN]) -> Expected {
     if given[3] & 1 == 0 { Expected::Any } else { Expected::Version(wide(given[4], given[5])) }
 }
@@ -103,7 +93,7 @@ pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> 
         let store = Arc::as_ptr(store_of(stage, given[0])?);
         // SAFETY: the stage holds the store; only calls of this thread could let it go.
         let store = unsafe { &*store };
-        let (_, key) = value_and_key(stage, &given)?;
+        let (_, key) = stage.value_and_key(&given)?;
         let mut later = None;
         let found = store.read(key, |entry, index, word, left_ms| {
             let inbound = stage.inbound;
@@ -114,11 +104,13 @@ pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> 
             let left = (left_ms as f64).to_bits();
             inbound.put(6, left as u32);
             inbound.put(7, (left >> 32) as u32);
-            stage.read_soon.clone_from(&entry.keeps);
-            if entry.bytes.len() <= COPY_LOCKED_BYTES {
+            if entry.keeps.is_some() {
+                stage.read_soon.clone_from(&entry.keeps);
+            }
+            if entry.bytes.len() <= LOCKED_COPY_MAX {
                 stage.put_bytes(&entry.bytes);
             } else {
-                later = Some(Arc::clone(&entry.bytes));
+                later = Some(entry.bytes.clone());
             }
         });
         let status = match (found, later) {
@@ -144,8 +136,9 @@ pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> 
     })
 }
 
-fn write(stage: &mut Stage, given: &[u32; GIVEN], value: &[u8], key: &[u8]) -> Outcome<()> {
-    let value = NewValue { bytes: value.into(), life: life(given), keeps: stage.take_attachments() };
+#[inline]
+fn write(stage: &mut Stage, given: &[u32; GIVEN], value: &[u8], key: KeyRef<'_>) -> Outcome<()> {
+    let value = NewValue { bytes: value, life: life(given), keeps: stage.take_attachments() };
     let outcome = store_of(stage, given[0])?.set(key, value, expected(given)).map(|_| 0);
     stage.inbound.put(STATUS, status(outcome));
     Ok(())
@@ -154,7 +147,7 @@ fn write(stage: &mut Stage, given: &[u32; GIVEN], value: &[u8], key: &[u8]) -> O
 /// storeSet(): handle, key and value lengths, mode, expected version, ttl. Status.
 pub unsafe extern "C" fn set(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     hot(env, |stage, given| {
-        let (value, key) = value_and_key(stage, &given)?;
+        let (value, key) = stage.value_and_key(&given)?;
         write(stage, &given, value, key)
     })
 }
@@ -168,7 +161,7 @@ call!(
         let stage = unsafe { stage::here()? };
         // SAFETY: as above.
         let given = unsafe { stage.out.words() };
-        let (_, key) = value_and_key(stage, &given)?;
+        let (_, key) = stage.value_and_key(&given)?;
         write(stage, &given, value, key)?;
         Ok(env.undefined())
     },
@@ -179,7 +172,7 @@ call!(
 /// there.
 pub unsafe extern "C" fn remove(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     hot(env, |stage, given| {
-        let (_, key) = value_and_key(stage, &given)?;
+        let (_, key) = stage.value_and_key(&given)?;
         let outcome = store_of(stage, given[0])?.remove(key, expected(&given));
         stage.inbound.put(1, u32::from(outcome == Ok(true)));
         stage.inbound.put(STATUS, status(outcome.map(|_| 0)));
@@ -190,7 +183,7 @@ pub unsafe extern "C" fn remove(env: sys::napi_env, _: sys::napi_callback_info) 
 /// storeHas(): handle, key length. Status.
 pub unsafe extern "C" fn has(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     hot(env, |stage, given| {
-        let (_, key) = value_and_key(stage, &given)?;
+        let (_, key) = stage.value_and_key(&given)?;
         let store = store_of(stage, given[0])?;
         let found = if store.has(key) {
             FOUND
@@ -432,7 +425,7 @@ call!(
         let stage = unsafe { stage::here()? };
         // SAFETY: as above.
         let given = unsafe { stage.out.words() };
-        let key: Box<[u8]> = value_and_key(stage, &given)?.1.into();
+        let key: Box<[u8]> = stage.value_and_key(&given)?.1.bytes().into();
         let pattern = if env.bool(arguments[2])? { Pattern::Prefix(key) } else { Pattern::Key(key) };
         let call = stage.call(env.u32(arguments[1])?, false);
         Ok(env.int(match store.watch(pattern, env.u32(arguments[3])? as usize, call) {
@@ -487,7 +480,7 @@ call!(
         let stage = unsafe { stage::here()? };
         // SAFETY: as above.
         let given = unsafe { stage.out.words() };
-        let (_, key) = value_and_key(stage, &given)?;
+        let (_, key) = stage.value_and_key(&given)?;
         Ok(env.int(match store.compute_begin(key, stage.call(env.u32(arguments[1])?, false)) {
             Begin::Lead => 0,
             Begin::Wait => 1,
@@ -505,7 +498,7 @@ call!(
         let stage = unsafe { stage::here()? };
         // SAFETY: as above.
         let given = unsafe { stage.out.words() };
-        let (_, key) = value_and_key(stage, &given)?;
+        let (_, key) = stage.value_and_key(&given)?;
         store.compute_end(key, stage.owner, env.u32(arguments[1])?, env.bool(arguments[2])?);
         Ok(env.undefined())
     },

@@ -62,6 +62,18 @@ impl Scratch {
         unsafe { self.data.cast::<[u32; N]>().read_unaligned() }
     }
 
+    /// The word with that index, which lies in the header.
+    ///
+    /// # Safety
+    ///
+    /// The thread's JavaScript does not run during the call.
+    #[inline]
+    pub unsafe fn word(self, index: usize) -> u32 {
+        debug_assert!(index * 4 < HEADER_BYTES);
+        // SAFETY: within the header, see words; any alignment is read.
+        unsafe { self.data.cast::<u32>().add(index).read_unaligned() }
+    }
+
     /// Write the word with that index, which lies in the header.
     #[inline]
     pub fn put(self, index: usize, word: u32) {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::{
     notify::{Call, Fact},
-    shard::Key,
+    key::{Key, KeyRef},
 };
 
 /// What a call that needs a value is to do.
@@ -33,29 +33,29 @@ struct Computing {
 pub(crate) struct Computations(Mutex<HashMap<Key, Computing>>);
 
 impl Computations {
-    pub(crate) fn begin(&self, key: &[u8], call: Call) -> Begin {
+    pub(crate) fn begin(&self, key: KeyRef<'_>, call: Call) -> Begin {
         let mut all = self.0.lock();
-        if let Some(computing) = all.get_mut(key) {
+        if let Some(computing) = all.get_mut(&key) {
             computing.waiters.push_back(call);
             return Begin::Wait;
         }
-        all.insert(key.into(), Computing { leader: call, waiters: VecDeque::new() });
+        all.insert(key.to_key(), Computing { leader: call, waiters: VecDeque::new() });
         Begin::Lead
     }
 
     /// A call ends: the leader, well or not, or a waiter that gives up.
-    pub(crate) fn end(&self, key: &[u8], owner: u32, ticket: u32, well: bool) {
+    pub(crate) fn end(&self, key: KeyRef<'_>, owner: u32, ticket: u32, well: bool) {
         let mut all = self.0.lock();
-        let Some(computing) = all.get_mut(key) else { return };
+        let Some(computing) = all.get_mut(&key) else { return };
         if !computing.leader.is(owner, ticket) {
             return computing.waiters.retain(|waiter| !waiter.is(owner, ticket));
         }
         if well {
-            if let Some(ended) = all.remove(key) {
+            if let Some(ended) = all.remove(&key) {
                 ended.waiters.iter().for_each(|waiter| waiter.tell(Fact::Look));
             }
         } else if !computing.pass_on() {
-            all.remove(key);
+            all.remove(&key);
         }
     }
 

@@ -4,9 +4,11 @@
 //! what locks, read-write locks and semaphores are; a [`Channel`] is a bounded queue of byte strings. Nobody
 //! here knows of JavaScript: a thread is an owner number, and it is told things through [`Notify`].
 
+mod bytes;
 mod channel;
 mod compute;
 mod gate;
+mod key;
 mod notify;
 mod shard;
 mod store;
@@ -16,11 +18,13 @@ mod words;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use bytes::{Bytes, LOCKED_COPY_MAX};
 pub use channel::{Channel, Message, Put, Take};
 pub use compute::Begin;
 pub use gate::{Enter, Gate};
+pub use key::{Key, KeyRef};
 pub use notify::{Call, Fact, Notify, Parker};
-pub use shard::{Entry, Key};
+pub use shard::Entry;
 pub use store::{Clock, Expected, Keeps, Life, Limits, NewValue, Refusal, Stats, Store};
 pub use watch::{Change, Event, Pattern, Watcher};
 pub use words::{WORDS, Words};

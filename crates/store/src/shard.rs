@@ -4,15 +4,16 @@
 //! S3-FIFO); unbounded ones are a plain hash map. Deadlines lie in a heap that is never larger than twice the
 //! entries.
 
-use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::HashTable;
 use quick_cache::{Lifecycle, Weighter, unsync::Cache};
 
-use crate::store::Keeps;
-
-/// A key as bytes.
-pub type Key = Box<[u8]>;
+use crate::{
+    bytes::Bytes,
+    key::{Brought, Key, KeyRef},
+    store::Keeps,
+};
 
 /// Bytes that an entry counts beyond its key and value: what the map itself needs, roughly.
 pub const ENTRY_BYTES: u64 = 96;
@@ -25,7 +26,7 @@ const EXPIRE_PER_WRITE: usize = 8;
 #[derive(Clone)]
 pub struct Entry {
     /// The value.
-    pub bytes: Arc<[u8]>,
+    pub bytes: Bytes,
     /// Larger with each write to this key.
     pub version: u64,
     /// When it ends, by the store's clock; 0: never.
@@ -79,10 +80,10 @@ impl Lifecycle<Key, Entry> for Evictions {
     }
 }
 
-type Bounded = Cache<Key, Entry, Weights, DefaultHashBuilder, Evictions>;
+type Bounded = Cache<Key, Entry, Weights, Brought, Evictions>;
 
 enum Entries {
-    Plain(HashMap<Key, Entry, DefaultHashBuilder>),
+    Plain(HashTable<(Key, Entry)>),
     Bounded { cache: Box<Bounded>, weight_max: u64, weights: Weights },
 }
 
@@ -108,7 +109,7 @@ pub struct Room {
 impl Shard {
     /// Without bounds.
     pub fn plain() -> Self {
-        Self::over(Entries::Plain(HashMap::with_hasher(DefaultHashBuilder::default())))
+        Self::over(Entries::Plain(HashTable::new()))
     }
 
     /// That drops what is cold to stay within `room`.
@@ -118,8 +119,7 @@ impl Shard {
         let weights = Weights { floor, counts_bytes };
         let capacity = if counts_bytes { room.bytes } else { room.entries };
         let likely = room.entries.min(capacity / if counts_bytes { 512 } else { 1 }).clamp(1, 1 << 20);
-        let hasher = DefaultHashBuilder::default();
-        let cache = Box::new(Cache::with(likely as usize, capacity, weights, hasher, Evictions));
+        let cache = Box::new(Cache::with(likely as usize, capacity, weights, Brought, Evictions));
         let weight_max = ((capacity as f64 * HOT_PART) as u64).max(1);
         Self::over(Entries::Bounded { cache, weight_max, weights })
     }
@@ -131,25 +131,26 @@ impl Shard {
     /// Number of entries, those that have ended and lie here still included.
     pub fn len(&self) -> usize {
         match &self.entries {
-            Entries::Plain(map) => map.len(),
+            Entries::Plain(table) => table.len(),
             Entries::Bounded { cache, .. } => cache.len(),
         }
     }
 
     /// The entry of a key; a use of it.
     #[inline]
-    pub fn get(&self, key: &[u8]) -> Option<&Entry> {
+    pub fn get(&self, key: KeyRef<'_>) -> Option<&Entry> {
         match &self.entries {
-            Entries::Plain(map) => map.get(key),
-            Entries::Bounded { cache, .. } => cache.get(key),
+            Entries::Plain(table) => find(table, key),
+            Entries::Bounded { cache, .. } => cache.get(&key),
         }
     }
 
     /// The entry of a key; not a use of it.
-    pub fn peek(&self, key: &[u8]) -> Option<&Entry> {
+    #[inline]
+    pub fn peek(&self, key: KeyRef<'_>) -> Option<&Entry> {
         match &self.entries {
-            Entries::Plain(map) => map.get(key),
-            Entries::Bounded { cache, .. } => cache.peek(key),
+            Entries::Plain(table) => find(table, key),
+            Entries::Bounded { cache, .. } => cache.peek(&key),
         }
     }
 
@@ -161,27 +162,63 @@ impl Shard {
         }
     }
 
+    /// Write over the value of a key where it lies, if `may` says so, its memory can take the new one and what
+    /// it weighs stays the same; its new version. The life of the entry stays. `Err`: what `may` refused with.
+    #[inline]
+    pub fn rewrite<E>(
+        &mut self,
+        key: KeyRef<'_>,
+        bytes: &[u8],
+        may: impl FnOnce(&Entry) -> Result<bool, E>,
+    ) -> Result<Option<u64>, E> {
+        let version = self.version + 1;
+        let len = match &mut self.entries {
+            Entries::Plain(table) => {
+                let found = table.find_mut(key.hash(), |(other, _)| is(other, key));
+                let Some((_, entry)) = found else { return Ok(None) };
+                if !may(entry)? {
+                    return Ok(None);
+                }
+                rewritten(entry, bytes, version)
+            }
+            Entries::Bounded { cache, weights, .. } => {
+                let Some(mut entry) = cache.get_mut(&key) else { return Ok(None) };
+                if !may(&entry)? || (weights.counts_bytes && entry.bytes.len() != bytes.len()) {
+                    return Ok(None);
+                }
+                rewritten(&mut entry, bytes, version)
+            }
+        };
+        let Some(len) = len else { return Ok(None) };
+        self.bytes = self.bytes - len as u64 + bytes.len() as u64;
+        self.version = version;
+        Ok(Some(version))
+    }
+
     /// Put an entry. What it replaced, and what had to go to make room, `out` of the map now.
-    pub fn insert(&mut self, key: &[u8], entry: Entry, out: &mut Vec<(Key, Entry)>) -> Option<Entry> {
+    pub fn insert(&mut self, key: KeyRef<'_>, entry: Entry, out: &mut Vec<(Key, Entry)>) -> Option<Entry> {
         let version = entry.version;
-        self.bytes += bytes_of(key, &entry);
+        self.bytes += bytes_of(key.bytes(), &entry);
         if entry.expires_ms != 0 {
-            self.deadlines.push(Reverse((entry.expires_ms, version, key.into())));
+            self.deadlines.push(Reverse((entry.expires_ms, version, key.to_key())));
         }
         let replaced = match &mut self.entries {
-            Entries::Plain(map) => match map.get_mut(key) {
-                Some(found) => {
-                    self.bytes -= bytes_of(key, found);
+            Entries::Plain(table) => match table.find_mut(key.hash(), |(other, _)| is(other, key)) {
+                Some((_, found)) => {
+                    self.bytes -= bytes_of(key.bytes(), found);
                     Some(std::mem::replace(found, entry))
                 }
-                None => map.insert(key.into(), entry),
+                None => {
+                    table.insert_unique(key.hash(), (key.to_key(), entry), |(key, _)| key.as_ref().hash());
+                    None
+                }
             },
             Entries::Bounded { cache, .. } => {
                 // What is replaced comes out like what is dropped; it is the one with this key and an older
                 // version.
-                let mut gone = cache.insert_with_lifecycle(key.into(), entry);
+                let mut gone = cache.insert_with_lifecycle(key.to_key(), entry);
                 self.bytes -= gone.iter().map(|(key, entry)| bytes_of(key, entry)).sum::<u64>();
-                let old = gone.iter().position(|(other, entry)| **other == *key && entry.version != version);
+                let old = gone.iter().position(|(other, entry)| is(other, key) && entry.version != version);
                 let replaced = old.map(|index| gone.swap_remove(index).1);
                 out.append(&mut gone);
                 replaced
@@ -192,10 +229,12 @@ impl Shard {
     }
 
     /// Take an entry out.
-    pub fn remove(&mut self, key: &[u8]) -> Option<(Key, Entry)> {
+    pub fn remove(&mut self, key: KeyRef<'_>) -> Option<(Key, Entry)> {
         let (key, entry) = match &mut self.entries {
-            Entries::Plain(map) => map.remove_entry(key),
-            Entries::Bounded { cache, .. } => cache.remove(key),
+            Entries::Plain(table) => {
+                table.find_entry(key.hash(), |(other, _)| is(other, key)).ok().map(|found| found.remove().0)
+            }
+            Entries::Bounded { cache, .. } => cache.remove(&key),
         }?;
         self.bytes -= bytes_of(&key, &entry);
         Some((key, entry))
@@ -207,8 +246,8 @@ impl Shard {
         while left > 0 && self.deadlines.peek().is_some_and(|Reverse((at, _, _))| *at <= now_ms) {
             left -= 1;
             let Some(Reverse((_, version, key))) = self.deadlines.pop() else { break };
-            if self.peek(&key).is_some_and(|entry| entry.version == version) {
-                out.extend(self.remove(&key));
+            if self.peek(key.as_ref()).is_some_and(|entry| entry.version == version) {
+                out.extend(self.remove(key.as_ref()));
             }
         }
     }
@@ -224,7 +263,7 @@ impl Shard {
         self.bytes = 0;
         self.deadlines.clear();
         match &mut self.entries {
-            Entries::Plain(map) => std::mem::take(map).into_iter().collect(),
+            Entries::Plain(table) => std::mem::take(table).into_iter().collect(),
             Entries::Bounded { cache, .. } => cache.drain().collect(),
         }
     }
@@ -232,7 +271,7 @@ impl Shard {
     /// All entries.
     pub fn each(&self, mut visit: impl FnMut(&Key, &Entry)) {
         match &self.entries {
-            Entries::Plain(map) => map.iter().for_each(|(key, entry)| visit(key, entry)),
+            Entries::Plain(table) => table.iter().for_each(|(key, entry)| visit(key, entry)),
             Entries::Bounded { cache, .. } => cache.iter().for_each(|(key, entry)| visit(key, entry)),
         }
     }
@@ -244,8 +283,28 @@ impl Shard {
         }
         let old = std::mem::take(&mut self.deadlines);
         let current = old.into_iter().filter(|Reverse((_, version, key))| {
-            self.peek(key).is_some_and(|entry| entry.version == *version)
+            self.peek(key.as_ref()).is_some_and(|entry| entry.version == *version)
         });
         self.deadlines = current.collect();
     }
+}
+
+#[inline]
+fn is(other: &Key, key: KeyRef<'_>) -> bool {
+    **other == *key.bytes()
+}
+
+#[inline]
+fn find<'a>(table: &'a HashTable<(Key, Entry)>, key: KeyRef<'_>) -> Option<&'a Entry> {
+    table.find(key.hash(), |(other, _)| is(other, key)).map(|(_, entry)| entry)
+}
+
+/// Write over an entry; how long its value was before.
+#[inline]
+fn rewritten(entry: &mut Entry, bytes: &[u8], version: u64) -> Option<usize> {
+    let len = entry.bytes.len();
+    entry.bytes.rewrite(bytes).then(|| {
+        entry.version = version;
+        len
+    })
 }

@@ -6,20 +6,20 @@
 
 use std::{
     any::Any,
-    hash::BuildHasher,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
-use hashbrown::DefaultHashBuilder;
 use parking_lot::RwLock;
 
 use crate::{
+    bytes::{Bytes, LOCKED_COPY_MAX},
     compute::{Begin, Computations},
+    key::{Key, KeyRef},
     notify::Call,
-    shard::{self, Entry, Key, Room, Shard},
+    shard::{self, Entry, Room, Shard},
     watch::{self, Change, Pattern, ToTell, Watcher, Watchers},
     words::Words,
 };
@@ -78,9 +78,9 @@ pub enum Life {
 }
 
 /// A value to be written.
-pub struct NewValue {
+pub struct NewValue<'a> {
     /// Its bytes.
-    pub bytes: Arc<[u8]>,
+    pub bytes: &'a [u8],
     /// When it ends.
     pub life: Life,
     /// What it refers to.
@@ -138,7 +138,6 @@ struct Part {
 pub struct Store {
     limits: Limits,
     clock: Clock,
-    hasher: DefaultHashBuilder,
     parts: Box<[Part]>,
     words: Words,
     watchers: Watchers,
@@ -179,7 +178,6 @@ impl Store {
         Self {
             limits,
             clock,
-            hasher: DefaultHashBuilder::default(),
             parts: (0..shards).map(make).collect(),
             words: Words::default(),
             watchers: Watchers::default(),
@@ -209,7 +207,12 @@ impl Store {
     /// Give the current entry of `key` to `read`, under the shard's lock, with the key's word and the
     /// milliseconds it has left (0: it does not end).
     #[inline]
-    pub fn read<R>(&self, key: &[u8], read: impl FnOnce(&Entry, usize, u32, u64) -> R) -> Option<R> {
+    pub fn read<'k, R>(
+        &self,
+        key: impl Into<KeyRef<'k>>,
+        read: impl FnOnce(&Entry, usize, u32, u64) -> R,
+    ) -> Option<R> {
+        let key = key.into();
         let (part, index) = self.place(key);
         let shard = part.shard.read();
         let found = shard.get(key).and_then(|entry| self.left_ms(entry).map(|left_ms| (entry, left_ms)));
@@ -228,7 +231,8 @@ impl Store {
 
     /// Whether there is an entry. Counts neither as hit nor as miss.
     #[must_use]
-    pub fn has(&self, key: &[u8]) -> bool {
+    pub fn has<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
+        let key = key.into();
         self.place(key).0.shard.read().peek(key).is_some_and(|entry| self.left_ms(entry).is_some())
     }
 
@@ -237,14 +241,30 @@ impl Store {
     /// # Errors
     ///
     /// See [`Refusal`]; nothing has changed then.
-    pub fn set(&self, key: &[u8], value: NewValue, expected: Expected) -> Result<u64, Refusal> {
+    pub fn set<'k>(
+        &self,
+        key: impl Into<KeyRef<'k>>,
+        value: NewValue<'_>,
+        expected: Expected,
+    ) -> Result<u64, Refusal> {
+        let key = key.into();
         if value.bytes.len() as u64 > self.limits.value_bytes_max {
             return Err(Refusal::TooLarge);
         }
-        let (mut out, mut to_tell) = (Vec::new(), ToTell::new());
-        let outcome = match self.put(key, &value, expected, &mut out, &mut to_tell) {
+        let mut to_tell = ToTell::new();
+        if value.bytes.len() <= LOCKED_COPY_MAX
+            && let Some(outcome) = self.put_over(key, &value, expected, &mut to_tell)
+        {
+            if !to_tell.is_empty() {
+                watch::tell(to_tell);
+            }
+            return outcome;
+        }
+        let (mut out, bytes) = (Vec::new(), Bytes::new(value.bytes));
+        let mut put = |bytes| self.put(key, &value, bytes, expected, &mut out, &mut to_tell);
+        let outcome = match put(bytes.clone()) {
             // Entries of other shards may have ended and still be counted.
-            Err(Refusal::Full) if self.sweep_all() => self.put(key, &value, expected, &mut out, &mut to_tell),
+            Err(Refusal::Full) if self.sweep_all() => put(bytes),
             outcome => outcome,
         };
         drop(out);
@@ -252,10 +272,49 @@ impl Store {
         outcome
     }
 
+    /// The common write, of a value over another one, where nothing ends and nothing is refused for room.
+    /// `None`: it is not that.
+    #[inline]
+    fn put_over(
+        &self,
+        key: KeyRef<'_>,
+        value: &NewValue<'_>,
+        expected: Expected,
+        to_tell: &mut ToTell,
+    ) -> Option<Result<u64, Refusal>> {
+        if value.keeps.is_some() || (self.limits.is_bounded() && !self.limits.evicts) {
+            return None;
+        }
+        match value.life {
+            Life::Keep => {}
+            Life::Default if self.limits.ttl_ms == 0 => {}
+            _ => return None,
+        }
+        let (part, index) = self.place(key);
+        let mut shard = part.shard.write();
+        if self.is_closed() {
+            return Some(Err(Refusal::Closed));
+        }
+        if shard.has_deadlines() {
+            return None;
+        }
+        let may = |old: &Entry| {
+            if matches(expected, Some(old)) { Ok(old.keeps.is_none()) } else { Err(Refusal::Conflict) }
+        };
+        let version = match shard.rewrite(key, value.bytes, may) {
+            Ok(version) => version?,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        self.words.touch(index);
+        self.watchers.put(Change::Set, key.bytes(), version, to_tell);
+        Some(Ok(version))
+    }
+
     fn put(
         &self,
-        key: &[u8],
-        value: &NewValue,
+        key: KeyRef<'_>,
+        value: &NewValue<'_>,
+        bytes: Bytes,
         expected: Expected,
         out: &mut Vec<(Key, Entry)>,
         to_tell: &mut ToTell,
@@ -271,9 +330,8 @@ impl Store {
         }
         let expires_ms = self.deadline(value.life, old);
         let version = shard.version + 1;
-        let (bytes, keeps) = (Arc::clone(&value.bytes), value.keeps.clone());
-        let entry = Entry { bytes, version, expires_ms, keeps };
-        if shard.is_too_large(key, &entry) {
+        let entry = Entry { bytes, version, expires_ms, keeps: value.keeps.clone() };
+        if shard.is_too_large(key.bytes(), &entry) {
             return Err(Refusal::TooLarge);
         }
         let expired_before = out.len();
@@ -283,7 +341,7 @@ impl Store {
         let expired = out.len();
         let replaced = shard.insert(key, entry, out);
         self.words.touch(index);
-        self.watchers.put(Change::Set, key, version, to_tell);
+        self.watchers.put(Change::Set, key.bytes(), version, to_tell);
         for (key, entry) in &out[expired..] {
             self.gone(Change::Evict, key, entry, to_tell);
         }
@@ -297,7 +355,12 @@ impl Store {
     /// # Errors
     ///
     /// `Closed`, or `Conflict` when something else was there than expected.
-    pub fn remove(&self, key: &[u8], expected: Expected) -> Result<bool, Refusal> {
+    pub fn remove<'k>(
+        &self,
+        key: impl Into<KeyRef<'k>>,
+        expected: Expected,
+    ) -> Result<bool, Refusal> {
+        let key = key.into();
         let (part, _) = self.place(key);
         let mut to_tell = ToTell::new();
         let mut shard = part.shard.write();
@@ -408,13 +471,13 @@ impl Store {
     }
 
     /// Ask who computes the value of a key.
-    pub fn compute_begin(&self, key: &[u8], call: Call) -> Begin {
-        self.computations.begin(key, call)
+    pub fn compute_begin<'k>(&self, key: impl Into<KeyRef<'k>>, call: Call) -> Begin {
+        self.computations.begin(key.into(), call)
     }
 
     /// A call to compute ends; see [`Begin`].
-    pub fn compute_end(&self, key: &[u8], owner: u32, ticket: u32, well: bool) {
-        self.computations.end(key, owner, ticket, well);
+    pub fn compute_end<'k>(&self, key: impl Into<KeyRef<'k>>, owner: u32, ticket: u32, well: bool) {
+        self.computations.end(key.into(), owner, ticket, well);
     }
 
     /// A thread has ended: its watches end, its computations are passed on.
@@ -424,8 +487,8 @@ impl Store {
     }
 
     #[inline]
-    fn place(&self, key: &[u8]) -> (&Part, usize) {
-        let hash = self.hasher.hash_one(key);
+    fn place(&self, key: KeyRef<'_>) -> (&Part, usize) {
+        let hash = key.hash();
         (&self.parts[(hash >> 32) as usize & (self.parts.len() - 1)], Words::index(hash))
     }
 
@@ -438,7 +501,7 @@ impl Store {
         entry.expires_ms.checked_sub((self.clock)()).filter(|&left_ms| left_ms > 0)
     }
 
-    fn current<'a>(&self, shard: &'a Shard, key: &[u8]) -> Option<&'a Entry> {
+    fn current<'a>(&self, shard: &'a Shard, key: KeyRef<'_>) -> Option<&'a Entry> {
         shard.peek(key).filter(|entry| self.left_ms(entry).is_some())
     }
 
@@ -488,23 +551,23 @@ impl Store {
     }
 
     /// An entry has left the map other than by being replaced.
-    fn gone(&self, change: Change, key: &[u8], entry: &Entry, to_tell: &mut ToTell) {
+    fn gone(&self, change: Change, key: &Key, entry: &Entry, to_tell: &mut ToTell) {
         match change {
             Change::Evict => self.evictions.fetch_add(1, Ordering::Relaxed),
             Change::Expire => self.expirations.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
-        self.words.touch(self.place(key).1);
+        self.words.touch(self.place(key.as_ref()).1);
         self.watchers.put(change, key, entry.version, to_tell);
     }
 
     /// In a store that refuses: count what an entry adds, or say that it is full.
-    fn hold(&self, shard: &Shard, key: &[u8], entry: &Entry) -> Result<(), Refusal> {
+    fn hold(&self, shard: &Shard, key: KeyRef<'_>, entry: &Entry) -> Result<(), Refusal> {
         if self.limits.evicts || !self.limits.is_bounded() {
             return Ok(());
         }
-        let (bytes, old) = (shard::bytes_of(key, entry), shard.peek(key));
-        let (old_bytes, added) = old.map_or((0, 1), |old| (shard::bytes_of(key, old), 0));
+        let (bytes, old) = (shard::bytes_of(key.bytes(), entry), shard.peek(key));
+        let (old_bytes, added) = old.map_or((0, 1), |old| (shard::bytes_of(key.bytes(), old), 0));
         // Relaxed: each counter is a bound of its own; nothing is published through it.
         let entries = self.entries_held.fetch_add(added, Ordering::Relaxed) + added;
         let held = self.bytes_held.fetch_add(bytes, Ordering::Relaxed) + bytes - old_bytes;

@@ -26,11 +26,11 @@ fn now() -> u64 {
     NOW_MS.get()
 }
 
-fn value(bytes: &[u8]) -> NewValue {
-    NewValue { bytes: bytes.into(), life: Life::Default, keeps: None }
+fn value(bytes: &[u8]) -> NewValue<'_> {
+    NewValue { bytes, life: Life::Default, keeps: None }
 }
 
-fn living(bytes: &[u8], life: Life) -> NewValue {
+fn living(bytes: &[u8], life: Life) -> NewValue<'_> {
     NewValue { life, ..value(bytes) }
 }
 
@@ -152,6 +152,10 @@ fn check_bounds(limits: Limits) {
         }
         if random.next(9) == 0 {
             store.remove(&key, Expected::Any).unwrap();
+        }
+        // Looking at all shards is what takes an interpreter long.
+        if cfg!(miri) && step % 16 != 0 {
+            continue;
         }
         let stats = store.stats();
         assert!(
@@ -308,8 +312,8 @@ fn threads_that_add_lose_nothing() {
                             (entry.version, u64::from_le_bytes(entry.bytes[..].try_into().unwrap()))
                         };
                         let (version, sum) = store.read(b"sum", read).unwrap_or((0, 0));
-                        let next = value(&(sum + 1).to_le_bytes());
-                        if store.set(b"sum", next, Expected::Version(version)).is_ok() {
+                        let next = (sum + 1).to_le_bytes();
+                        if store.set(b"sum", value(&next), Expected::Version(version)).is_ok() {
                             break;
                         }
                     }

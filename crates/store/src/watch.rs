@@ -14,10 +14,7 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::{
-    notify::{Call, Fact},
-    shard::Key,
-};
+use crate::notify::{Call, Fact};
 
 /// What happened to a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,7 +37,7 @@ pub struct Event {
     /// What.
     pub change: Change,
     /// To which key; empty for `Clear`.
-    pub key: Key,
+    pub key: Box<[u8]>,
     /// The version of what was written or went.
     pub version: u64,
 }
@@ -49,9 +46,9 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub enum Pattern {
     /// One key.
-    Key(Key),
+    Key(Box<[u8]>),
     /// All that begin with these characters.
-    Prefix(Key),
+    Prefix(Box<[u8]>),
 }
 
 impl Pattern {

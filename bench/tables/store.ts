@@ -1,0 +1,275 @@
+/**
+ * Table `store`: what it costs to keep a value where all threads can have it, and what a lock costs.
+ *
+ * Beside a Map, which has one thread and no copies, lmdb and sharedmap. What a store adds to the transport is
+ * the difference of neighbouring slices of one process; the seed's and napajs's figures stand beside.
+ */
+import { Samples } from '../harness/rounds.ts'
+import type { Context, Row, Table } from '../harness/table.ts'
+import { Asked } from './store/ask.ts'
+import type { LockOrder } from './store/lock-process.ts'
+import { BYTE_PAYLOADS, SMALL_BYTES, STORE_PAYLOADS, type StorePayload } from './store/payloads.ts'
+import type { StoreOrder } from './store/process.ts'
+import { verdicts } from './store/verdicts.ts'
+
+const CONTENDERS = ['Map', 'lmdb', 'lmdb, cached', 'sharedmap', 'skein'] as const
+const PAIRS = [
+  ['get', 'get'],
+  ['get', 'set'],
+  ['set', 'set'],
+] as const
+
+async function run(context: Context): Promise<Row[]> {
+  const rows: Row[] = []
+  const word = context.text('payloads')
+  for (const payload of STORE_PAYLOADS) {
+    if (word !== 'all' && !payload.label.includes(word)) continue
+    if (context.isLate()) context.skip(payload.label, 'the time of a quick run was over')
+    else rows.push(...(await payloadRows(context, payload)))
+  }
+  rows.push(...(await sizeRows(context)), ...(await lockRows(context)))
+  return rows
+}
+
+interface Running {
+  readonly asked: Asked
+  readonly names: readonly string[]
+  readonly hasPeer: boolean
+}
+
+async function withProcesses(
+  contenders: readonly string[],
+  label: string,
+  body: (running: readonly Running[]) => Promise<void>,
+): Promise<void> {
+  const running: Running[] = []
+  let well = false
+  try {
+    for (const contender of contenders) {
+      const [asked] = await Asked.start('process', contender, [label])
+      const { runs, hasPeer } = await asked.do<{ runs: string[]; hasPeer: boolean }>({ what: 'names' })
+      running.push({ asked, names: runs, hasPeer })
+    }
+    await body(running)
+    well = true
+  } finally {
+    await Promise.all(running.map(({ asked }) => asked.end(well ? { what: 'end' } : undefined)))
+  }
+}
+
+/** One payload: all contenders in turn, then the pairs of threads of those that have two. */
+async function payloadRows(context: Context, payload: StorePayload): Promise<Row[]> {
+  const samples = new Samples()
+  const [rounds, ms] = [context.number('rounds'), context.number('slice-ms')]
+  await withProcesses(CONTENDERS, payload.label, async (running) => {
+    for (let round = 0; round < rounds; round += 1) {
+      context.say(`store: ${payload.label}, round ${round + 1}`)
+      for (const { asked, names } of running) samples.add(asked.contender, await slices(asked, names, ms))
+    }
+    for (let round = 0; round < context.number('pair-rounds'); round += 1) {
+      context.say(`store: ${payload.label}, two threads, round ${round + 1}`)
+      for (const { asked, hasPeer } of running) {
+        if (hasPeer) samples.add(asked.contender, await pairs(asked, context.number('pair-ms')))
+      }
+    }
+  })
+  return [...singleRows(samples, payload), ...pairRows(samples, payload.label)]
+}
+
+/** µs of each function of a process, and what set and get took beyond the transport. */
+async function slices(asked: Asked, names: readonly string[], ms: number): Promise<Record<string, number>> {
+  const us: Record<string, number> = {}
+  for (const name of names) {
+    const order: StoreOrder = { what: 'slice', name, ms }
+    us[name] = (await asked.do<number>(order)) / 1000
+  }
+  if (us['encode'] === undefined) return us
+  return { ...us, 'set beyond': us['set']! - us['encode'], 'get beyond': us['get']! - us['decode']! }
+}
+
+async function pairs(asked: Asked, ms: number): Promise<Record<string, number>> {
+  const figures: Record<string, number> = {}
+  for (const [first, second] of PAIRS) {
+    for (const isSame of [true, false]) {
+      const order: StoreOrder = { what: 'pair', first, second, isSame, ms }
+      const { times, ns } = await asked.do<{ times: number; ns: number }>(order)
+      figures[`${first} + ${second} ${isSame}`] = times
+      figures[`${first} + ${second} ${isSame} ns`] = ns / 1000
+    }
+  }
+  return figures
+}
+
+const FIGURES: readonly (readonly [figure: string, section: string, seed?: string])[] = [
+  ['encode', 'transport, encode', 'marshall'],
+  ['decode', 'transport, decode', 'unmarshall'],
+  ['set', 'set', 'set'],
+  ['get', 'get', 'get'],
+  ['set beyond', 'set beyond transport'],
+  ['get beyond', 'get beyond transport'],
+]
+
+function singleRows(samples: Samples, { label, seedRow }: StorePayload): Row[] {
+  const shape = { row: label, condition: 'one thread', threads: 0, better: 'lower' } as const
+  const rows = FIGURES.flatMap(([figure, section, column]) =>
+    samples.rows({
+      ...shape,
+      figure,
+      section,
+      // A thousand of them in milliseconds, as the seed counts, is the same number.
+      unit: 'µs',
+      against: 'lmdb',
+      ...(column === undefined || seedRow === undefined
+        ? {}
+        : { seeds: { skein: `napa/store/${seedRow}/${column}` } }),
+    }),
+  )
+  const views = samples.rows({ ...shape, figure: 'view', section: 'view', unit: 'ns' })
+  return [...rows, ...views.map(inNs)]
+}
+
+function inNs(row: Row): Row {
+  return { ...row, median: row.median * 1000, low: row.low * 1000, high: row.high * 1000 }
+}
+
+function pairRows(samples: Samples, label: string): Row[] {
+  return PAIRS.flatMap(([first, second]) =>
+    [true, false].flatMap((isSame) => {
+      const mode = `${first} + ${second}`
+      const shape = { row: label, condition: isSame ? 'same key' : 'different keys', threads: 1 }
+      return [
+        ...samples.rows({
+          ...shape,
+          figure: `${mode} ${isSame}`,
+          section: `two threads, ${mode}`,
+          unit: '× one',
+          better: 'higher',
+        }),
+        ...samples.rows({
+          ...shape,
+          figure: `${mode} ${isSame} ns`,
+          section: `two threads, ${mode}, time`,
+          unit: 'µs/op',
+          better: 'lower',
+          against: 'lmdb',
+        }),
+      ]
+    }),
+  )
+}
+
+/** Bytes of two sizes, and what the larger one costs more, in copies of that many bytes. */
+async function sizeRows(context: Context): Promise<Row[]> {
+  const [samples, growth] = [new Samples(), new Samples()]
+  const started: Asked[] = []
+  let well = false
+  try {
+    for (const { label } of BYTE_PAYLOADS) {
+      for (const contender of ['skein', 'Map']) {
+        const [asked] = await Asked.start('process', contender, [label])
+        started.push(asked)
+      }
+    }
+    for (let round = 0; round < context.number('rounds'); round += 1) {
+      context.say(`store: bytes, round ${round + 1}`)
+      const us: Record<string, number>[] = []
+      for (const asked of started) {
+        const { runs } = await asked.do<{ runs: string[] }>({ what: 'names' })
+        us.push(await slices(asked, runs, context.number('slice-ms')))
+      }
+      const [small, large] = [us[0]!, us[2]!]
+      const copy = us[3]!['memcpy']!
+      samples.add('skein', { set: small['set beyond']!, get: small['get beyond']! })
+      growth.add('skein', {
+        set: (large['set beyond']! - small['set beyond']!) / copy,
+        get: (large['get beyond']! - small['get beyond']!) / copy,
+      })
+    }
+    well = true
+  } finally {
+    await Promise.all(started.map((asked) => asked.end(well ? { what: 'end' } : undefined)))
+  }
+  const shape = { condition: 'one thread', threads: 0, better: 'lower' } as const
+  return (['set', 'get'] as const).flatMap((way) => [
+    ...samples.rows({ ...shape, figure: way, section: `${way} beyond transport`, row: `${SMALL_BYTES} bytes`, unit: 'µs' }),
+    ...growth.rows({ ...shape, figure: way, section: 'growth', row: way, unit: '× memcpy' }),
+  ])
+}
+
+/** ns per guard, alone and with two threads at once. */
+async function lockRows(context: Context): Promise<Row[]> {
+  const samples = new Samples()
+  const started: (readonly [Asked, readonly string[]])[] = []
+  try {
+    for (const contender of ['skein', 'Atomics']) {
+      const [asked, ready] = await Asked.start('lock-process', contender)
+      started.push([asked, (ready as { kinds: string[] }).kinds])
+    }
+    for (let round = 0; round < context.number('rounds'); round += 1) {
+      context.say(`store: locks, round ${round + 1}`)
+      for (const [asked, kinds] of started) {
+        for (const kind of kinds) {
+          for (const threads of [1, 2] as const) {
+            const order: LockOrder = { kind, threads, rounds: context.number('lock-rounds') }
+            samples.add(asked.contender, { [`${kind} ${threads}`]: await asked.do<number>(order) })
+          }
+        }
+      }
+    }
+  } finally {
+    await Promise.all(started.map(([asked]) => asked.end(undefined)))
+  }
+  return started[0]![1].flatMap((kind) =>
+    [1, 2].flatMap((threads) =>
+      samples.rows({
+        section: threads === 1 ? 'locks, one thread' : 'locks, two threads at once',
+        row: kind,
+        figure: `${kind} ${threads}`,
+        condition: threads === 1 ? 'uncontended' : 'contended',
+        threads: threads - 1,
+        unit: 'ns',
+        better: 'lower',
+        against: 'Atomics',
+      }),
+    ),
+  )
+}
+
+const table: Table = {
+  name: 'store',
+  title: 'Values and locks that all threads share',
+  definitions: {
+    'transport, encode': 'µs per value over 64 different ones: the transport alone, into memory that is there.',
+    'transport, decode': 'The same back, out of 64 frames.',
+    set:
+      'µs to write one of 64 values under one of 64 keys. skein, Map (a reference), lmdb (in memory, not flushed, ' +
+      'MessagePack with shared structures, one transaction each), sharedmap (strings only: JSON). The columns of ' +
+      'the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 beyond its transport.',
+    get:
+      'µs to read one, as a copy; Map gives the reference, `lmdb, cached` what it read before. napajs, measured ' +
+      'here: 11.4 beyond its transport.',
+    'set beyond transport': 'set − encode of the same process and round.',
+    'get beyond transport': 'get − decode of the same process and round.',
+    'two threads':
+      'Two threads of one process at once, in units of what each does alone in the same round: 2 is perfect. On one ' +
+      'key, or 64 keys each. `time`: µs per operation of both together.',
+    view: 'ns to read again what nobody has written since: one object, in one thread.',
+    growth: 'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB between 64 pairs of buffers.',
+    'locks, one thread':
+      'ns per guard around one addition that nobody else wants: in, run, out. Atomics: a lock of one word by ' +
+      'compareExchange, wait and notify, without owners, names, order or clean-up after a death.',
+    'locks, two threads at once': 'The same by two threads that do nothing else; time of all over all guards.',
+  },
+  parameters: {
+    payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels wanted, or all' },
+    rounds: { value: 9, quick: 3, doc: 'rounds in which all contenders take their turn' },
+    'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
+    'pair-rounds': { value: 5, quick: 2, doc: 'rounds of two threads' },
+    'pair-ms': { value: 10, quick: 6, doc: 'length of a turn of two threads' },
+    'lock-rounds': { value: 100_000, quick: 20_000, doc: 'guards of a turn' },
+  },
+  run,
+  verdicts,
+}
+
+export default table

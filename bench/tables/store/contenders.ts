@@ -1,0 +1,101 @@
+/**
+ * The contenders of table `store`: each keeps values under keys so that other threads can have them.
+ *
+ * Each is set up the way its documentation calls fastest; all reads give copies, but for `Map`, which keeps
+ * references in one thread and stands there for what a store costs beyond a table.
+ */
+import { mkdtempSync, existsSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** One thread's end of a contender. */
+export interface Keeper {
+  set(key: string, value: unknown): void
+  get(key: string): unknown
+  /** What another thread needs to have the same; `undefined`: it cannot. */
+  readonly handle: unknown
+  /** The same value as long as nobody wrote, where there is such a call. */
+  readonly view?: (key: string) => unknown
+  close(): Promise<void>
+}
+
+/** How to have one. */
+export interface StoreContender {
+  /** A new one, for values of so many characters as JSON. */
+  open(characters: number): Promise<Keeper>
+  /** One that another thread has opened. */
+  attach?(handle: unknown): Promise<Keeper>
+}
+
+/** Keys that a map of a fixed size has room for. */
+const KEYS_MAX = 1024
+const KEY_CHARACTERS = 16
+
+/** All of them by name. */
+export const STORE_CONTENDERS: Readonly<Record<string, StoreContender>> = {
+  skein: { open: () => openSkein(`bench ${process.pid}`, true), attach: (id) => openSkein(id as string, false) },
+  Map: { open: openMap },
+  lmdb: { open: () => openLmdb(memoryFolder(), false, true), attach: (path) => openLmdb(path as string, false) },
+  'lmdb, cached': { open: () => openLmdb(memoryFolder(), true, true) },
+  sharedmap: { open: makeSharedMap, attach: (handle) => wrapSharedMap(handle as object) },
+}
+
+async function openSkein(id: string, isNew: boolean): Promise<Keeper> {
+  const { store } = await import('skein/store')
+  const opened = isNew ? store.create(id) : store.get(id)
+  return {
+    set: (key, value) => opened.set(key, value),
+    get: (key) => opened.get(key),
+    view: (key) => opened.view(key),
+    handle: id,
+    close: async () => opened.close(),
+  }
+}
+
+async function openMap(): Promise<Keeper> {
+  const map = new Map<string, unknown>()
+  return {
+    set: (key, value) => void map.set(key, value),
+    get: (key) => map.get(key),
+    handle: undefined,
+    close: async () => {},
+  }
+}
+
+function memoryFolder(): string {
+  return mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'skein-bench-lmdb-'))
+}
+
+/** In memory, never flushed, MessagePack with structures that all threads share. */
+async function openLmdb(path: string, cache: boolean, isOwner = false): Promise<Keeper> {
+  const { open } = await import('lmdb')
+  const sharedStructuresKey = Symbol.for('structures')
+  const database = open({ path, cache, noSync: true, encoding: 'msgpack', sharedStructuresKey })
+  return {
+    set: (key, value) => void database.putSync(key, value),
+    get: (key) => database.get(key),
+    handle: cache ? undefined : path,
+    ...(cache ? { view: (key: string) => database.get(key) } : {}),
+    close: async () => {
+      await database.close()
+      if (isOwner) rmSync(path, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Carries strings only: values go as JSON, which is the fastest text there is. */
+async function makeSharedMap(characters: number): Promise<Keeper> {
+  const { default: SharedMap } = await import('sharedmap')
+  return wrapSharedMap(new SharedMap(KEYS_MAX, KEY_CHARACTERS, characters))
+}
+
+async function wrapSharedMap(handle: object): Promise<Keeper> {
+  const { default: SharedMap } = await import('sharedmap')
+  const map = Object.setPrototypeOf(handle, SharedMap.prototype) as InstanceType<typeof SharedMap>
+  return {
+    set: (key, value) => map.set(key, JSON.stringify(value)),
+    get: (key) => JSON.parse(map.get(key) as string) as unknown,
+    handle: map,
+    close: async () => {},
+  }
+}

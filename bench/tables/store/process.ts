@@ -1,0 +1,141 @@
+/**
+ * A process of one contender and one payload: `node process.js <contender> <label>`, orders by IPC.
+ *
+ * It first requires that every value comes back as it went, in the other thread's keys too, and again at the
+ * end: a wrong answer ends the process and with it the run.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { type Keeper, STORE_CONTENDERS } from './contenders.ts'
+import { BYTE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
+import { type Doing, NS_AT, SHARED_BYTES, Word, doings, keysOf, timed } from './turns.ts'
+
+/** What can be ordered: a slice of one thing, or two threads at once. */
+export type StoreOrder =
+  | { readonly what: 'names' }
+  | { readonly what: 'slice'; readonly name: string; readonly ms: number }
+  | { readonly what: 'pair'; readonly first: Doing; readonly second: Doing; readonly isSame: boolean; readonly ms: number }
+  | { readonly what: 'end' }
+
+/** Long enough for the engine to compile what a payload runs through. */
+const WARM_UP_MS = 80
+
+const [contender, label] = process.argv.slice(2) as [string, string]
+const payload = [...STORE_PAYLOADS, ...BYTE_PAYLOADS].find((each) => each.label === label)!
+const values = payload.values()
+const characters = Math.max(...values.map((value) => JSON.stringify(value).length))
+const keeper = await STORE_CONTENDERS[contender]!.open(characters)
+const runs = await runsOf(keeper)
+const pairs = doings(keeper, values, 0)
+for (let index = 0; index < values.length; index += 1) {
+  for (const key of [keysOf(0, false), keysOf(1, false), keysOf(0, true)]) keeper.set(key[index]!, values[index])
+}
+prove()
+for (const run of Object.values(runs)) timed(run, WARM_UP_MS)
+const memory = new SharedArrayBuffer(SHARED_BYTES)
+const words = new Int32Array(memory)
+const doubles = new Float64Array(memory)
+let peer: Worker | undefined
+if (keeper.handle !== undefined && payload.seedRow !== undefined) peer = await startPeer()
+
+process.on('message', async (order: StoreOrder) => {
+  try {
+    process.send!({ result: await answer(order) })
+  } catch (error) {
+    process.send!({ error: String((error as Error).stack) })
+  }
+})
+process.on('disconnect', () => process.exit(0))
+process.send!('ready')
+
+async function answer(order: StoreOrder): Promise<unknown> {
+  if (order.what === 'names') return { runs: Object.keys(runs), hasPeer: peer !== undefined }
+  if (order.what === 'slice') return timed(runs[order.name]!, order.ms)
+  if (order.what === 'pair') return pair(order)
+  prove()
+  Atomics.store(words, Word.turn, -1)
+  Atomics.notify(words, Word.turn)
+  if (peer !== undefined) await once(peer, 'exit')
+  await keeper.close()
+  return 'ended'
+}
+
+/** How much both do together, in units of what each does alone. */
+function pair({ first, second, isSame, ms }: Extract<StoreOrder, { what: 'pair' }>): { times: number; ns: number } {
+  const keys = isSame ? 'same' : 'different'
+  const run = pairs[`${first} ${keys}`]
+  timed(run, ms / 4)
+  const alone = timed(run, ms)
+  const peerAlone = turnOfPeer(second, isSame, ms)
+  const finish = beginPeer(second, isSame, ms)
+  const together = timed(run, ms)
+  const peerTogether = finish()
+  return { times: alone / together + peerAlone / peerTogether, ns: 1 / (1 / together + 1 / peerTogether) }
+}
+
+function turnOfPeer(doing: Doing, isSame: boolean, ms: number): number {
+  return beginPeer(doing, isSame, ms)()
+}
+
+function beginPeer(doing: Doing, isSame: boolean, ms: number): () => number {
+  words[Word.doing] = doing === 'get' ? 0 : 1
+  words[Word.keys] = isSame ? 0 : 1
+  words[Word.ms] = ms
+  const turn = Atomics.add(words, Word.turn, 1) + 1
+  Atomics.notify(words, Word.turn)
+  return () => {
+    for (let done = Atomics.load(words, Word.done); done !== turn; done = Atomics.load(words, Word.done)) {
+      Atomics.wait(words, Word.done, done)
+    }
+    return doubles[NS_AT]!
+  }
+}
+
+async function startPeer(): Promise<Worker> {
+  const workerData = { contender, label, handle: keeper.handle, memory }
+  const worker = new Worker(new URL('./peer.js', import.meta.url), { workerData })
+  await once(worker, 'message')
+  return worker
+}
+
+async function runsOf(of: Keeper): Promise<Record<string, (index: number) => unknown>> {
+  const keys = keysOf(0, false)
+  const { view } = of
+  const common = {
+    set: (index: number) => of.set(keys[index]!, values[index]),
+    get: (index: number) => of.get(keys[index]!),
+    ...(view === undefined || payload.seedRow === undefined ? {} : { view: (index: number) => view(keys[index]!) }),
+  }
+  if (contender === 'skein') return { ...(await transportRuns()), ...common }
+  return contender === 'Map' && ArrayBuffer.isView(values[0]) ? { ...common, memcpy: memcpyRun() } : common
+}
+
+/** The transport alone, as a store uses it: into memory that is there, and out of 64 frames. */
+async function transportRuns(): Promise<Record<string, (index: number) => unknown>> {
+  const { FrameWriter, readFrame } = await import('skein/transport')
+  const scratch = new Uint8Array(1 << 18)
+  const writer = new FrameWriter(scratch)
+  const frames = values.map((value) => scratch.slice(0, writer.write(value, 0)))
+  return {
+    encode: (index) => writer.write(values[index], 0),
+    decode: (index) => readFrame(frames[index]!, 0, frames[index]!.length),
+  }
+}
+
+/** Copies between 64 pairs of buffers of the payload's size. */
+function memcpyRun(): (index: number) => void {
+  const from = values as Uint8Array[]
+  const to = from.map((bytes) => bytes.slice())
+  return (index) => to[index]!.set(from[index]!)
+}
+
+function prove(): void {
+  const keys = keysOf(0, false)
+  values.forEach((value, index) => {
+    const got = keeper.get(keys[index]!)
+    if (ArrayBuffer.isView(value) && contender === 'sharedmap') return
+    const bytes = (one: unknown): unknown => (ArrayBuffer.isView(one) ? [...(one as Uint8Array)] : one)
+    assert.deepEqual(bytes(got), bytes(value), `${contender} changed '${label}'`)
+  })
+}

@@ -1,0 +1,91 @@
+/**
+ * The demands on stores and locks, judged on the rows of one run.
+ *
+ * Differences are taken inside a round and then summarised, as ratios are.
+ */
+import { geometricMean } from '../../harness/stats.ts'
+import { type Row, type Verdict, findRow } from '../../harness/table.ts'
+import { LARGE_BYTES, SMALL_BYTES, STORE_PAYLOADS } from './payloads.ts'
+
+const BEYOND_MAX_US = 0.3
+const MEMCPY_MAX = 1.2
+const VIEW_MAX_NS = 60
+const GUARD_MAX_NS = 200
+const RIVALS = ['lmdb', 'sharedmap'] as const
+/** The payload of some hundred bytes as the seed's JSON counts them. */
+const HUNDRED = '1 level - 10 integers'
+
+/** All demands of the table. */
+export function verdicts(rows: readonly Row[]): Verdict[] {
+  return [
+    ...(['set', 'get'] as const).flatMap((way) => [beyond(rows, way), growth(rows, way)]),
+    scaling(rows, 'get + get', 'same key', 1.7),
+    scaling(rows, 'get + get', 'different keys', 1.7),
+    scaling(rows, 'set + set', 'different keys', 1.5),
+    ...RIVALS.flatMap((rival) => (['set', 'get'] as const).map((way) => ahead(rows, way, rival))),
+    atMost('an unchanged view ≤ 60 ns', findRow(rows, { section: 'view', contender: 'skein' }), VIEW_MAX_NS),
+    atMost(
+      'an uncontended guardSync ≤ 0.2 µs',
+      findRow(rows, { section: 'locks, one thread', row: 'guard', contender: 'skein' }),
+      GUARD_MAX_NS,
+    ),
+  ]
+}
+
+function beyond(rows: readonly Row[], way: 'set' | 'get'): Verdict {
+  const found = [HUNDRED, `${SMALL_BYTES} bytes`].map((row) =>
+    findRow(rows, { section: `${way} beyond transport`, row, contender: 'skein' }),
+  )
+  return {
+    bar: `${way}: at most ${BEYOND_MAX_US} µs beyond the transport at 100 bytes`,
+    measured: found.map((row) => (row === undefined ? 'no row' : `${row.row}: ${row.median.toFixed(3)} µs`)).join(', '),
+    holds: found.some((row) => row === undefined)
+      ? undefined
+      : found.every((row) => row!.median <= BEYOND_MAX_US),
+  }
+}
+
+function growth(rows: readonly Row[], way: 'set' | 'get'): Verdict {
+  const row = findRow(rows, { section: 'growth', row: way, contender: 'skein' })
+  return {
+    bar: `${way}: ${LARGE_BYTES} bytes cost at most ${MEMCPY_MAX} × a memcpy more than ${SMALL_BYTES}`,
+    measured: row === undefined ? 'no row' : `${row.median.toFixed(2)} × a memcpy`,
+    holds: row === undefined ? undefined : row.median <= MEMCPY_MAX,
+  }
+}
+
+function scaling(rows: readonly Row[], mode: string, keys: string, least: number): Verdict {
+  const found = rows.filter(
+    ({ section, condition, contender }) =>
+      section === `two threads, ${mode}` && condition === keys && contender === 'skein',
+  )
+  const bar = `${mode}, ${keys}: two threads do at least ${least} × what one does, geometric mean of 18`
+  if (found.length < STORE_PAYLOADS.length) return { bar, measured: `${found.length} of 18`, holds: undefined }
+  const mean = geometricMean(found.map(({ median }) => median))
+  const low = found.reduce((a, b) => (b.median < a.median ? b : a))
+  return {
+    bar,
+    measured: `${mean.toFixed(2)} ×; lowest ${low.median.toFixed(2)} (${low.row})`,
+    holds: mean >= least,
+  }
+}
+
+function ahead(rows: readonly Row[], way: string, rival: string): Verdict {
+  const theirs = rows.filter(({ section, contender }) => section === way && contender === rival)
+  let [top, where] = [0, 'none']
+  for (const { row, median } of theirs) {
+    const own = findRow(rows, { section: way, row, contender: 'skein' })
+    const quotient = own === undefined ? Infinity : own.median / median
+    if (quotient > top) [top, where] = [quotient, row]
+  }
+  return {
+    bar: `${way}: ahead of ${rival} on every row`,
+    measured: `closest: ${where}, ${top.toFixed(2)} of its time`,
+    holds: theirs.length === 0 ? undefined : top < 1,
+  }
+}
+
+function atMost(bar: string, row: Row | undefined, most: number): Verdict {
+  const measured = row === undefined ? 'no row' : `${row.median.toFixed(1)} ${row.unit}`
+  return { bar, measured, holds: row === undefined ? undefined : row.median <= most }
+}

@@ -1,0 +1,56 @@
+/**
+ * Keys that this thread uses again and again: the core keeps their bytes and hashes under a number.
+ *
+ * A known key is one look into a Map instead of its characters and their hash, written and read. The table is
+ * bounded and starts over when it is full; where keys hardly ever come again it rests, because then it costs
+ * more than it saves.
+ */
+
+/** Keys of more characters are not kept. */
+export const KNOWN_LENGTH_MAX = 64
+/** Keys kept at once; each has some hundred bytes here and as many in the core. */
+const KEYS_MAX = 8192
+/** Looks for which a table rests that did not pay off. */
+const REST = 16 * KEYS_MAX
+/** Where the number begins in the word of a key; below lies its length. As in crates/node/src/stage.rs. */
+const NUMBER_SHIFT = 17
+
+/** See the module's text. */
+export class KnownKeys {
+  readonly #words = new Map<string, number>()
+  #hits = 0
+  #rest = 0
+
+  /** The word that stands for a key, 0 when it is not known. */
+  get(key: string): number {
+    const word = this.#words.get(key)
+    if (word === undefined) return 0
+    this.#hits++
+    return word
+  }
+
+  /** Whether the key that has just been looked for in vain should be kept. */
+  takes(): boolean {
+    if (this.#rest > 0) {
+      this.#rest--
+      return false
+    }
+    return true
+  }
+
+  /**
+   * Know a key from now on: what is to be added to its length so that the core does as well. The text should
+   * be one of its own: a part of a larger one would keep all of that.
+   */
+  add(key: string): number {
+    const words = this.#words
+    if (words.size === KEYS_MAX) {
+      if (this.#hits < KEYS_MAX) this.#rest = REST
+      this.#hits = 0
+      words.clear()
+    }
+    const word = (words.size + 1) << NUMBER_SHIFT
+    words.set(key, word)
+    return word
+  }
+}
