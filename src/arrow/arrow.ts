@@ -5,6 +5,7 @@
  * Arrow: `merge` gives one input to both, `split` a pair to each, `choice` an Either to one of both. How a
  * node runs is not here: steps.ts (small and synchronous), generate.ts (hot), machine.ts (all others).
  */
+import { assert } from '../base/index.ts'
 import { Exit, RUNNABLE, type Runnable, type Schedule, Schedule as ScheduleClass } from '../fiber/index.ts'
 import { Store } from '../store/index.ts'
 import { NodeZone, Zone } from '../zone/index.ts'
@@ -21,6 +22,7 @@ import {
   DYNAMIC,
   HOT_RUNS,
   Op,
+  SIZE_MAX,
   SMALL_SIZE_MAX,
   type Node,
   type OpCode,
@@ -44,6 +46,34 @@ import { streamed, type StreamOptions } from './stream.ts'
 import type { Join, Kind, Run } from './types.ts'
 import { retryWait, throughWait, timeoutWait, type KeyOf } from './waits.ts'
 
+// What composing uses, as constants of this module: the engine folds these, and not what is imported. Then a
+// node that is composed, run once and dropped is never made.
+const FUEL = 257
+const SMALL = 64
+assert(FUEL === HOT_RUNS && SMALL === SMALL_SIZE_MAX, 'the folded constants are those of the graph')
+const runChain = onceChain
+const runChoice = onceChoice
+const runCompose = onceCompose
+const runEffect = onceEffect
+const runFirst = onceFirst
+const runLeft = onceLeft
+const runMerge = onceMerge
+const runRight = onceRight
+const runSecond = onceSecond
+const runSplit = onceSplit
+const runZip = onceZip
+const OP_CHAIN = Op.chain
+const OP_ZIP = Op.zip
+const OP_MERGE = Op.merge
+const OP_SPLIT = Op.split
+const OP_FIRST = Op.first
+const OP_SECOND = Op.second
+const OP_LEFT = Op.left
+const OP_RIGHT = Op.right
+const OP_CHOICE = Op.choice
+const OP_EFFECT = Op.effect
+const OP_CALL = Op.call
+
 type NodeRun = (this: Node, input: unknown, signal?: AbortSignal) => unknown
 
 /**
@@ -61,16 +91,16 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * the signal's reason at once, and the stage that was waited for is told.
    * @throws the failure, or the defect, of a synchronous arrow.
    */
-  readonly run: (input: A, signal?: AbortSignal) => Run<B, K>
-  /** @internal */ readonly step: (input: never) => unknown
-  /** @internal */ readonly op: OpCode
-  /** @internal */ readonly flags: number
-  /** @internal */ readonly size: number
-  /** @internal */ fuel: number
-  /** @internal */ readonly a: Node | null
-  /** @internal */ readonly b: Node | null
-  /** @internal */ readonly data: unknown
-  /** @internal */ plan: unknown
+  declare readonly run: (input: A, signal?: AbortSignal) => Run<B, K>
+  /** @internal */ declare readonly step: (input: never) => unknown
+  /** @internal */ declare readonly op: OpCode
+  /** @internal */ declare readonly flags: number
+  /** @internal */ declare readonly size: number
+  /** @internal */ declare fuel: number
+  /** @internal */ declare readonly a: Node | null
+  /** @internal */ declare readonly b: Node | null
+  /** @internal */ declare readonly data: unknown
+  /** @internal */ declare plan: unknown
   /** For the compiler alone. @internal */
   declare readonly failures: () => E
 
@@ -90,7 +120,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     this.op = op
     this.flags = flags
     this.size = size
-    this.fuel = HOT_RUNS
+    this.fuel = FUEL
     this.a = a
     this.b = b
     this.data = data
@@ -99,17 +129,17 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /** This, then `next` on its result. */
   andThen<C, E2, K2 extends Kind>(next: Arrow<B, C, E2, K2>): Arrow<A, C, E | E2, Join<K, K2>> {
-    return two(onceChain, Op.chain, this, next, undefined)
+    return two(runChain, OP_CHAIN, this, next, undefined)
   }
 
   /** `previous`, then this on its result. */
   compose<Z, E2, K2 extends Kind>(previous: Arrow<Z, A, E2, K2>): Arrow<Z, B, E | E2, Join<K, K2>> {
-    return two(onceCompose, Op.chain, previous, this, undefined)
+    return two(runCompose, OP_CHAIN, previous, this, undefined)
   }
 
   /** This, then a function on its result. What the function throws is a defect. */
   map<C>(fn: (value: B) => C): Arrow<A, C, E, K> {
-    return two(onceChain, Op.chain, this, call(fn), undefined)
+    return two(runChain, OP_CHAIN, this, call(fn), undefined)
   }
 
   /**
@@ -128,53 +158,53 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     that: Arrow<A2, C, E2, K2>,
     fn: (mine: B, other: C) => D,
   ): Arrow<A2, D, E | E2, Join<K, K2>> {
-    return two(onceZip, Op.zip, this, that, checkedFunction('zipWith: fn', fn))
+    return two(runZip, OP_ZIP, this, that, checkedFunction('zipWith: fn', fn))
   }
 
   /** This and `that` on the same input, this first; both results as a pair. `&&&` */
   merge<A2 extends A, C, E2, K2 extends Kind>(
     that: Arrow<A2, C, E2, K2>,
   ): Arrow<A2, [B, C], E | E2, Join<K, K2>> {
-    return two(onceMerge, Op.merge, this, that, undefined)
+    return two(runMerge, OP_MERGE, this, that, undefined)
   }
 
   /** This on the first of a pair, `that` on the second, this first. `***` */
   split<C, D, E2, K2 extends Kind>(
     that: Arrow<C, D, E2, K2>,
   ): Arrow<readonly [A, C], [B, D], E | E2, Join<K, K2>> {
-    return two(onceSplit, Op.split, this, that, undefined)
+    return two(runSplit, OP_SPLIT, this, that, undefined)
   }
 
   /** This on the first of a pair; the second passes. */
   first<C = unknown>(): Arrow<readonly [A, C], [B, C], E, K> {
-    return one(onceFirst, Op.first, this)
+    return one(runFirst, OP_FIRST, this)
   }
 
   /** This on the second of a pair; the first passes. */
   second<C = unknown>(): Arrow<readonly [C, A], [C, B], E, K> {
-    return one(onceSecond, Op.second, this)
+    return one(runSecond, OP_SECOND, this)
   }
 
   /** This on what is left; what is right passes. */
   left<C = unknown>(): Arrow<Either<A, C>, Either<B, C>, E, K> {
-    return one(onceLeft, Op.left, this)
+    return one(runLeft, OP_LEFT, this)
   }
 
   /** This on what is right; what is left passes. */
   right<C = unknown>(): Arrow<Either<C, A>, Either<C, B>, E, K> {
-    return one(onceRight, Op.right, this)
+    return one(runRight, OP_RIGHT, this)
   }
 
   /** This on what is left, `that` on what is right. `|||` */
   choice<C, D, E2, K2 extends Kind>(
     that: Arrow<C, D, E2, K2>,
   ): Arrow<Either<A, C>, B | D, E | E2, Join<K, K2>> {
-    return two(onceChoice, Op.choice, this, that, undefined)
+    return two(runChoice, OP_CHOICE, this, that, undefined)
   }
 
   /** This, then always the same value. */
   as<const C>(value: C): Arrow<A, C, E, K> {
-    return two(onceChain, Op.chain, this, made(Op.constant, null, null, value), undefined)
+    return two(runChain, OP_CHAIN, this, made(Op.constant, null, null, value), undefined)
   }
 
   /** This, then nothing: `undefined`. */
@@ -185,12 +215,12 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   /** This; `fn` looks at the result, what it returns is not used and not waited for. */
   tap(fn: (value: B) => unknown): Arrow<A, B, E, K> {
     const look = made<B, B, never, 'sync'>(Op.tap, null, null, checkedFunction('tap: fn', fn))
-    return two(onceChain, Op.chain, this, look, undefined)
+    return two(runChain, OP_CHAIN, this, look, undefined)
   }
 
   /** This for what it does; the result is the input. */
   asEffect<A2 extends A = A>(): Arrow<A2, A2, E, K> {
-    return one(onceEffect, Op.effect, this)
+    return one(runEffect, OP_EFFECT, this)
   }
 
   /** The failure as another one. A defect passes. */
@@ -320,8 +350,7 @@ recognise.isArrow = (value) => value instanceof Arrow
 /** An arrow of a function. @internal */
 export function call<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
   if (typeof fn !== 'function') throw wrong('a stage', 'a function', fn)
-  const step = (fn.length > 1 ? (input: A) => fn(input) : fn) as NodeRun
-  return new Arrow(step, step, Op.call, 0, 1, null, null, fn)
+  return new Arrow(fn as NodeRun, fn as NodeRun, OP_CALL, 0, 1, null, null, fn)
 }
 
 /** An arrow of any parts. @internal */
@@ -342,14 +371,25 @@ export function waiting<A, B, E>(wait: Wait): Arrow<A, B, E, 'async'> {
   return made(Op.wait, null, null, wait)
 }
 
-/** An arrow of one other. @internal */
+/**
+ * An arrow of one other. There is one place where it is made, whatever it is: an object that may come from two
+ * places must exist, and one that need not exist costs nothing.
+ * @internal
+ */
 export function one<A, B, E, K extends Kind>(once: NodeRun, op: OpCode, a: Node): Arrow<A, B, E, K> {
+  let run = once
+  let step = once
+  let flags = a.flags
   const size = a.size + 1
-  if (a.flags === 0 && size <= SMALL_SIZE_MAX) return new Arrow(once, once, op, 0, size, a, null, undefined)
-  return made(op, a, null, undefined)
+  if (flags !== 0 || size > SMALL) {
+    flags = flagsOf(op, a, null, undefined, size)
+    step = stepOf(op, undefined, flags)
+    run = runOf(step, flags)
+  }
+  return new Arrow<A, B, E, K>(run, step, op, flags, size, a, null, undefined)
 }
 
-/** An arrow of two others. */
+/** An arrow of two others; see `one`. @throws {ArrowError} `ARROW_ARGUMENT` for what is no arrow. */
 function two<A, B, E, K extends Kind>(
   once: NodeRun,
   op: OpCode,
@@ -359,10 +399,17 @@ function two<A, B, E, K extends Kind>(
 ): Arrow<A, B, E, K> {
   if (!(a instanceof Arrow)) throw wrong('what is composed', 'an arrow', a)
   if (!(b instanceof Arrow)) throw wrong('what is composed', 'an arrow', b)
-  const size = a.size + b.size + 1
-  if ((a.flags | b.flags) === 0 && size <= SMALL_SIZE_MAX)
-    return new Arrow(once, once, op, 0, size, a, b, data)
-  return made(op, a, b, data)
+  let run = once
+  let step = once
+  let flags = a.flags | b.flags
+  let size = a.size + b.size + 1
+  if (flags !== 0 || size > SMALL) {
+    size = Math.min(size, SIZE_MAX)
+    flags = flagsOf(op, a, b, data, size)
+    step = stepOf(op, data, flags)
+    run = runOf(step, flags)
+  }
+  return new Arrow<A, B, E, K>(run, step, op, flags, size, a, b, data)
 }
 
 /** @throws {ArrowError} `ARROW_ARGUMENT` for what is no function. @internal */

@@ -13,6 +13,16 @@ import { LEAF_STEPS, onceTest } from './steps.ts'
 import type { Join, Kind } from './types.ts'
 import { asyncWait, fiberWait, type AsyncFunction } from './waits.ts'
 
+// As in arrow.ts: constants of this module are folded.
+const { identity, swapped, doubled, firstOf, secondOf } = LEAF_STEPS
+const runTest = onceTest
+const OP_ID = Op.id
+const OP_SWAP = Op.swap
+const OP_DUP = Op.dup
+const OP_FST = Op.fst
+const OP_SND = Op.snd
+const OP_TEST = Op.test
+
 type Run = (this: Node, input: unknown) => unknown
 
 function leaf<A, B>(step: unknown, op: OpCode): Arrow<A, B, never, 'sync'> {
@@ -29,7 +39,7 @@ export function lift<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
 
 /** The input itself. */
 export function id<A>(): Arrow<A, A, never, 'sync'> {
-  return leaf(LEAF_STEPS.identity, Op.id)
+  return leaf(identity, OP_ID)
 }
 
 /** Always the same value, whatever the input. */
@@ -88,29 +98,29 @@ export function fromFiber<A, B, E = never>(
 
 /** A pair the other way round. */
 export function swap<A, B>(): Arrow<readonly [A, B], [B, A], never, 'sync'> {
-  return leaf(LEAF_STEPS.swapped, Op.swap)
+  return leaf(swapped, OP_SWAP)
 }
 
 /** The input twice, as a pair. */
 export function dup<A>(): Arrow<A, [A, A], never, 'sync'> {
-  return leaf(LEAF_STEPS.doubled, Op.dup)
+  return leaf(doubled, OP_DUP)
 }
 
 /** The first of a pair. */
 export function fst<A, B = unknown>(): Arrow<readonly [A, B], A, never, 'sync'> {
-  return leaf(LEAF_STEPS.firstOf, Op.fst)
+  return leaf(firstOf, OP_FST)
 }
 
 /** The second of a pair. */
 export function snd<A, B = unknown>(): Arrow<readonly [B, A], A, never, 'sync'> {
-  return leaf(LEAF_STEPS.secondOf, Op.snd)
+  return leaf(secondOf, OP_SND)
 }
 
 /** The input on the left if the condition holds for it, else on the right. */
 export function test<A, E, K extends Kind>(
   condition: Arrow<A, boolean, E, K>,
 ): Arrow<A, Either<A, A>, E, K> {
-  return one(onceTest, Op.test, checkedArrow('test: condition', condition))
+  return one(runTest, OP_TEST, checkedArrow('test: condition', condition))
 }
 
 /** `holds` on the input if the condition holds for it, else `otherwise`. */

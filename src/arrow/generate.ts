@@ -39,7 +39,7 @@ interface EitherValue {
 }
 
 type Code = (input: unknown) => unknown
-type Factory = (parts: readonly unknown[], Raised: unknown, traced: unknown) => Code
+type Factory = (raised: unknown, traced: unknown, ...parts: readonly unknown[]) => Code
 
 const shared = new Map<string, Factory>()
 let forbidden = false
@@ -63,7 +63,7 @@ export function generate(nodes: readonly Node[]): Code | undefined {
     throw thrown
   }
   const factory = factoryOf(writer, result)
-  return factory?.(writer.parts, Raised, traced)
+  return factory?.(Raised, traced, ...writer.parts)
 }
 
 /** Whether this process may generate code, as far as has been seen. */
@@ -80,17 +80,15 @@ const textOf = Function.prototype.toString
 
 function factoryOf(writer: Writer, result: string): Factory | undefined {
   const { parts } = writer
-  const names = parts.map((_, index) => `p${index} = parts[${index}]`)
-  const body =
-    (names.length === 0 ? '' : `const ${names.join(', ')}\n`) +
-    `return function arrow(x) {\n${writer.lines.join('\n')}\nreturn ${result}\n}`
+  const names = parts.map((_, index) => `p${index}`)
+  const body = `return function arrow(x) {\n${writer.lines.join('\n')}\nreturn ${result}\n}`
   const key = `${body}\n${writer.texts.join('\n')}`
   let factory = shared.get(key)
   if (factory !== undefined) return factory
   try {
     // The number keeps the engine from giving two pieces of code one set of feedback.
     const source = `'use strict'\n${body}\n//# sourceURL=skein:arrow/${++madeCount}`
-    factory = new Function('parts', 'Raised', 'traced', source) as Factory
+    factory = new Function('Raised', 'traced', ...names, source) as Factory
   } catch (error) {
     if (!(error instanceof EvalError)) throw error
     forbidden = true
