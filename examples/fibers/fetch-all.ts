@@ -15,7 +15,7 @@ function score(text: string): number {
   return hash % 100
 }
 
-await using cpu = zone.create('cpu', { workers: 2 })
+const cpu = zone.create('cpu', { workers: 2 })
 const patient = Schedule.exponential(1).jittered().and(Schedule.recurs(3))
 let calls = 0
 let openCount = 0
@@ -49,4 +49,5 @@ assert.deepEqual(
   scores.map((_, id) => score(`document ${id}`)),
 )
 assert.equal(openCount, 0)
+await cpu.close()
 console.log(`${scores.length} documents scored, ${calls} reads`)

@@ -111,15 +111,11 @@ function* combined() {
   is<Same<typeof there, string>>()
   // @ts-expect-error the argument must be what the function takes
   yield* on(zone.node, (x: number) => String(x), 'one')
-  yield* retry(
-    reads,
-    Schedule.forever.while((error: Missing) => error.missing),
-  )
+  const fitting = Schedule.forever.while((error: Missing) => error.missing)
+  yield* retry(reads, fitting)
+  const other = Schedule.forever.while((error: Late) => error.late)
   // @ts-expect-error the schedule looks at failures that the body has not
-  yield* retry(
-    reads,
-    Schedule.forever.while((error: Late) => error.late),
-  )
+  yield* retry(reads, other)
   // @ts-expect-error a fiber is not what it gives
   const wrong: number = yield* fork(reads).join()
   return wrong
