@@ -236,20 +236,22 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     let result: IteratorResult<unknown> | undefined
     try {
       made = typeof body !== 'function' ? body : input === undefined ? body(this) : body(input, this)
-      if (isGenerator(made)) {
-        this.state = made
-        result = generatorNext.call(made)
-      } else if (typeof made === 'object' && made !== null) made = this.adopted(made, body, input)
+      if (typeof made === 'object' && made !== null) {
+        if (isGenerator(made)) {
+          this.state = made
+          result = generatorNext.call(made)
+        } else made = this.adopted(made, body, input)
+      }
     } catch (thrown) {
       leave(outer)
       return this.bodyThrew(thrown)
     }
     leave(outer)
-    if (result !== undefined) {
-      if (result.done === true) this.bodyEnded(result.value)
-      else this.yielded(result)
-    } else if (made instanceof Awaited) this.awaitBody(made)
-    else this.bodyEnded(made)
+    if (result === undefined) {
+      if (made instanceof Awaited) this.awaitBody(made)
+      else this.bodyEnded(made)
+    } else if (result.done === true) this.bodyEnded(result.value)
+    else this.yielded(result)
   }
 
   /** See {@link Ready}. @internal */
@@ -528,8 +530,13 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   }
 
   private bodyEnded(value: unknown): void {
-    if (this.extra === undefined) this.finish(OK, value)
-    else this.settle(Exit.success(value))
+    if (this.extra !== undefined) this.settle(Exit.success(value))
+    else if (this.owner !== undefined || this.waiters !== undefined) this.finish(OK, value)
+    else {
+      // It never waited, so nobody knows of it yet.
+      this.flags = DONE | OK
+      this.state = value
+    }
   }
 
   private bodyThrew(thrown: unknown): void {
