@@ -202,11 +202,11 @@ const table: Table = {
   definitions: {
     future: 'One operation: a promise for each of 0..n from a zone of two workers, all awaited, added up.',
     sequential:
-      'One operation: the factorials of 0..n added up by one fiber. default: in this thread, a step for each ' +
-      'number (promises: an await each). Others: the whole in one step on a zone of that executor.',
+      'One operation: the factorials of 0..n added up by one fiber. default: in this thread, a step for ' +
+      'each number (promises: an await each). Others: all in one step on a zone of that executor.',
     fibers:
-      'One operation: the numbers dealt to so many fibers, all forked, all joined. default: in this thread. ' +
-      'Others: each fiber one step on a zone of that executor; piscina: so many tasks.',
+      'One operation: the numbers dealt to so many fibers, all forked, all joined. default: in this ' +
+      'thread. Others: each fiber one step on a zone of that executor; piscina: so many tasks.',
     'fork+join': 'One fork and its join after the other, inside one fiber.',
     'bytes per parked fiber': 'Heap per fiber of 100,000 that wait, after full collections.',
   },

@@ -95,6 +95,7 @@ export interface ForEachOptions {
  * Run `work` for each item, so many at a time, and give the values in the items' order. The first failure
  * interrupts what is at work and takes no further item.
  * @param work Called as a body is: it may be a generator function, async, or plain.
+ * @throws {FiberError} `FIBER_ARGUMENT`.
  */
 export function forEach<I, R>(
   items: Iterable<I>,

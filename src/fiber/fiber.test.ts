@@ -238,7 +238,7 @@ test('an interrupted generator runs its finally blocks, and interrupt waits for 
   assert.deepEqual(log, ['FIBER_INTERRUPTED', 'begun', 'ended'])
 })
 
-test('finally blocks that wait, in generators inside each other, all run and nothing behind them', async () => {
+test('finally blocks that wait, in generators inside each other, all run', async () => {
   const log: string[] = []
   const inner = function* (): Operation<void> {
     try {
@@ -331,7 +331,7 @@ test('joining oneself is refused', async () => {
   assert.equal(exit.kind === 'defect' && (exit.defect as FiberError).code, 'FIBER_WAITS_FOR_ITSELF')
 })
 
-test('who joins an interrupted fiber gets an InterruptedError, and is interrupted if it lets it pass', async () => {
+test('who joins an interrupted fiber gets an InterruptedError, which interrupts if it passes', async () => {
   const parked = fork(never())
   const joiner = fork(function* () {
     yield* parked.join()

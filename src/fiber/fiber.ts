@@ -8,35 +8,31 @@
  */
 import { shown } from '../base/index.ts'
 import { FiberError, InterruptedError } from './errors.ts'
-import { Exit, type Failed, exitValue, thrownBy, withErrors, withOthers } from './exit.ts'
+import { Exit, type Failed, thrownBy, withErrors, withOthers } from './exit.ts'
 import { closeOwners } from './closing.ts'
+import { Ending, Join, PromisedEnding, type Waitable } from './endings.ts'
 import { Extra } from './extra.ts'
 import {
-  Op,
   type Step,
   type Waited,
   type Waiter,
   PENDING,
-  WAITABLE,
   generatorNext,
   generatorThrow,
   isGenerator,
   isThenable,
   isWaitable,
   running,
-  takeResult,
 } from './op.ts'
 import type { Child, Owner } from './owner.ts'
 import { FiberOwner, type Host, root } from './owners.ts'
 import { inline } from './promises.ts'
-import { failedFrom, rememberDefect } from './rejections.ts'
+import { failedFrom } from './rejections.ts'
 import { RUNNABLE, type Runnable, isRunnable } from './runnable.ts'
 import { type Ready, turn } from './scheduler.ts'
+import { DONE, OBSERVED, OK } from './states.ts'
 import { type Waiters, type Wakeable, wakeAll, withWaiter, withoutWaiter } from './waiters.ts'
 
-/** Has ended; with OK: with a value. */
-const DONE = 1
-const OK = 2
 /** In the scheduler's queue. */
 const READY = 4
 /** Shall unwind, as soon as no mask forbids it. */
@@ -47,8 +43,6 @@ const UNWINDING = 16
 const CLOSING = 32
 /** Inside `uninterruptible`. */
 const MASKED = 64
-/** Somebody was told how it ended, or waits to be. */
-const OBSERVED = 128
 /** Its body has not been called. */
 const UNSTARTED = 256
 /** Its body is a promise that has not settled. */
@@ -60,126 +54,6 @@ const MASKS = UNWINDING | CLOSING | MASKED
 
 /** What a fiber is doing. */
 export type FiberStatus = 'unstarted' | 'running' | 'ready' | 'waiting' | 'closing' | 'done'
-
-/** What both `yield*` in a fiber and `await` anywhere can wait for. */
-export interface Waitable<out A, out E = never> extends PromiseLike<A> {
-  [Symbol.iterator](): Iterator<Step<E>, A, unknown>
-}
-
-let joined: Fiber | undefined
-
-/** The iterator of all joins, apart from that of other ops so that compiled code knows what it meets. */
-const JOIN: Iterator<Step, unknown, unknown> = {
-  next() {
-    const target = joined
-    if (target === undefined) return { done: true, value: takeResult() }
-    joined = undefined
-    if ((target.flags & OK) !== 0 && --turn.steps > 0) return { done: true, value: target.state }
-    return target.joinSlowly()
-  },
-}
-
-class Join<A, E> implements Waitable<A, E> {
-  readonly fiber: Fiber<A, E>
-  declare readonly [WAITABLE]: true
-
-  constructor(fiber: Fiber<A, E>) {
-    this.fiber = fiber
-  }
-
-  [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
-    joined = this.fiber
-    return JOIN as Iterator<Step<E>, A, unknown>
-  }
-
-  // oxlint-disable-next-line unicorn/no-thenable -- `await fiber.join()` is what it is for
-  then<R1 = A, R2 = never>(
-    fulfilled?: ((value: A) => R1 | PromiseLike<R1>) | null,
-    rejected?: ((reason: unknown) => R2 | PromiseLike<R2>) | null,
-  ): Promise<R1 | R2> {
-    return this.fiber
-      .promise()
-      .then(valueOf<A>)
-      .then(fulfilled, rejected)
-  }
-}
-
-Object.defineProperty(Join.prototype, WAITABLE, { value: true })
-
-/** A rejection loses what kind of exit it stands for, so defects are remembered. */
-function valueOf<A>(exit: Exit<A, unknown>): A {
-  if (exit.kind === 'defect') rememberDefect(exit.defect)
-  return exitValue(exit)
-}
-
-/** Waits for a fiber's end and gives its exit. */
-class Ending<A, E> extends Op<Exit<A, E>> implements Waitable<Exit<A, E>>, Wakeable {
-  readonly #fiber: Fiber<A, E>
-  #waiter: Waiter | undefined
-
-  constructor(fiber: Fiber<A, E>) {
-    super()
-    this.#fiber = fiber
-  }
-
-  // oxlint-disable-next-line unicorn/no-thenable -- `await fiber.await()` is what it is for
-  then<R1 = Exit<A, E>, R2 = never>(
-    fulfilled?: ((value: Exit<A, E>) => R1 | PromiseLike<R1>) | null,
-    rejected?: ((reason: unknown) => R2 | PromiseLike<R2>) | null,
-  ): Promise<R1 | R2> {
-    return this.#fiber.promise().then(fulfilled, rejected)
-  }
-
-  override isReady(): boolean {
-    this.#fiber.flags |= OBSERVED
-    return (this.#fiber.flags & DONE) !== 0
-  }
-
-  park(fiber: Waiter): void {
-    this.#waiter = fiber
-    this.#fiber.addWaiter(this)
-  }
-
-  unpark(): boolean {
-    this.#waiter = undefined
-    this.#fiber.dropWaiter(this)
-    return true
-  }
-
-  waitsFor(): boolean {
-    return this.#waiter !== undefined
-  }
-
-  wakeBy(): void {
-    this.#waiter?.makeReady()
-    this.#waiter = undefined
-  }
-
-  take(): Exit<A, E> {
-    return this.#fiber.exit as Exit<A, E>
-  }
-
-  describe(): string {
-    return `the end of ${this.#fiber.title}`
-  }
-}
-
-/** Gives a promise of a fiber's end. */
-class PromisedEnding implements Wakeable {
-  readonly #resolve: (exit: Exit<unknown, unknown>) => void
-
-  constructor(resolve: (exit: never) => void) {
-    this.#resolve = resolve as (exit: Exit<unknown, unknown>) => void
-  }
-
-  waitsFor(): boolean {
-    return true
-  }
-
-  wakeBy(target: object): void {
-    this.#resolve((target as Fiber).exit as Exit<unknown, unknown>)
-  }
-}
 
 /** What an interrupted fiber is given in place of what it waited for. */
 const UNWIND: Waited = {
@@ -362,20 +236,22 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     let result: IteratorResult<unknown> | undefined
     try {
       made = typeof body !== 'function' ? body : input === undefined ? body(this) : body(input, this)
-      if (isGenerator(made)) {
-        this.state = made
-        result = generatorNext.call(made)
-      } else if (typeof made === 'object' && made !== null) made = this.adopted(made, body, input)
+      if (typeof made === 'object' && made !== null) {
+        if (isGenerator(made)) {
+          this.state = made
+          result = generatorNext.call(made)
+        } else made = this.adopted(made, body, input)
+      }
     } catch (thrown) {
       leave(outer)
       return this.bodyThrew(thrown)
     }
     leave(outer)
-    if (result !== undefined) {
-      if (result.done === true) this.bodyEnded(result.value)
-      else this.yielded(result)
-    } else if (made instanceof Awaited) this.awaitBody(made)
-    else this.bodyEnded(made)
+    if (result === undefined) {
+      if (made instanceof Awaited) this.awaitBody(made)
+      else this.bodyEnded(made)
+    } else if (result.done === true) this.bodyEnded(result.value)
+    else this.yielded(result)
   }
 
   /** See {@link Ready}. @internal */
@@ -501,7 +377,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return true
   }
 
-  /** See {@link Waited}. @internal */
+  /** See {@link Waited}. @throws Its failure, its defect, or an {@link InterruptedError}. @internal */
   take(fiber: Waiter): unknown {
     if ((this.flags & OK) !== 0) return this.state
     throw fiber.raise(this.state as Failed)
@@ -522,7 +398,11 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     if (this.op === target) this.makeReady()
   }
 
-  /** The rare half of JOIN: not ended, failed, or out of steps. @internal */
+  /**
+   * The rare half of JOIN: not ended, failed, or out of steps.
+   * @throws {FiberError} `FIBER_OUTSIDE`, `FIBER_WAITS_FOR_ITSELF`.
+   * @internal
+   */
   joinSlowly(): IteratorResult<Step, unknown> {
     const fiber = running.fiber as Fiber | undefined
     if (fiber === undefined) throw new FiberError('FIBER_OUTSIDE', { call: 'yield* fiber.join()' })
@@ -650,8 +530,13 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   }
 
   private bodyEnded(value: unknown): void {
-    if (this.extra === undefined) this.finish(OK, value)
-    else this.settle(Exit.success(value))
+    if (this.extra !== undefined) this.settle(Exit.success(value))
+    else if (this.owner !== undefined || this.waiters !== undefined) this.finish(OK, value)
+    else {
+      // It never waited, so nobody knows of it yet.
+      this.flags = DONE | OK
+      this.state = value
+    }
   }
 
   private bodyThrew(thrown: unknown): void {

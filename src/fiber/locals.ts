@@ -38,7 +38,10 @@ export class FiberLocal<A> {
     extra.locals = new Map(extra.locals).set(this, value)
   }
 
-  /** Run `body` in this fiber with the value, and have the former value again behind it. */
+  /**
+   * Run `body` in this fiber with the value, and have the former value again behind it.
+   * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+   */
   *with<const B extends AnyBody>(value: A, body: B): Operation<ValueOf<B>, FailureOf<B>> {
     if (body === undefined) throw wrong('with: the body', 'a body', body)
     const fiber = currentFiber('with()')

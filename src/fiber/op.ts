@@ -70,7 +70,7 @@ const STEP: Iterator<Step, unknown, unknown> = {
   },
 }
 
-/** What the running fiber has waited for. @internal */
+/** What the running fiber has waited for. @throws {FiberError} `FIBER_OUTSIDE`. @internal */
 export function takeResult(): unknown {
   const fiber = running.fiber
   const waited = fiber?.op

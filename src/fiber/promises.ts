@@ -51,6 +51,7 @@ export class PromiseOp<A> extends Op<A, unknown> {
     return !this.#staysFor
   }
 
+  /** @throws What the promise has rejected with. */
   take(fiber: Waiter): A {
     if (this.#failed !== undefined) throw fiber.raise(this.#failed)
     return this.#value as A
@@ -115,7 +116,10 @@ export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
   return exit.kind === 'success' ? exit.value : yield* new Raised<E>(exit)
 }
 
-/** Run a body inside the running fiber, as `fork` would run it in one of its own. */
+/**
+ * Run a body inside the running fiber, as `fork` would run it in one of its own.
+ * @throws {FiberError} `FIBER_OUTSIDE`; and what the body throws.
+ */
 export function* within(body: unknown): Operation<unknown> {
   const fiber = running.fiber
   if (fiber === undefined) throw outside('a combinator')
@@ -126,7 +130,10 @@ export function* within(body: unknown): Operation<unknown> {
   return yield* fromExit(exit)
 }
 
-/** Run a body inside the running fiber and give its exit; nothing but an interrupt gets past. */
+/**
+ * Run a body inside the running fiber and give its exit.
+ * @throws {InterruptedError} When the running fiber itself is interrupted: nothing else gets past.
+ */
 export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
   const fiber = running.fiber
   try {

@@ -39,6 +39,7 @@ export function* uninterruptible<const B extends AnyBody>(body: B): Operation<Va
  * around, ends, `release` is called once, with the value and the exit.
  * @param release May return a generator or a promise, which is waited for; what it throws is kept with the
  *   exit.
+ * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
  */
 export function* acquireRelease<const B extends AnyBody>(
   acquire: B,
@@ -67,6 +68,7 @@ export function addFinalizer(finalizer: Finalizer): void {
 /**
  * Run `body` in a scope of its own: what it forks is interrupted and what it acquires is released when it
  * ends, not when the fiber does.
+ * @throws {FiberError} `FIBER_OUTSIDE`.
  */
 export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
   const fiber = currentFiber('scoped()')

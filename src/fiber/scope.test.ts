@@ -409,7 +409,7 @@ test('catchAll handles failures and lets defects pass', async () => {
   )
 })
 
-test('a timeout that comes in time gives the value; uninterruptible parts outlast one that does not', async () => {
+test('a timeout that comes in time gives the value; what is uninterruptible outlasts one', async () => {
   assert.equal(await fork(timeout(1000, () => 5)).join(), 5)
   const { exit, nowMs } = await simulate(1, () => timeout(5, () => uninterruptible(sleep(20))))
   assert.equal(exit.kind === 'failure' && exit.error.code, 'FIBER_TIMEOUT')

@@ -8,7 +8,8 @@
 import { FiberError, wrong } from './errors.ts'
 import { closeOwners, emptied } from './closing.ts'
 import { Exit, type Failed, exitValue, flatExits, withErrors } from './exit.ts'
-import type { Fiber, Waitable } from './fiber.ts'
+import type { Waitable } from './endings.ts'
+import type { Fiber } from './fiber.ts'
 import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork } from './fork.ts'
 import { type Operation, running } from './op.ts'
 import { type Child, type Finalizer, Owner } from './owner.ts'
@@ -104,7 +105,7 @@ export class Scope extends Owner {
     if (!isTold || flatExits(exit).length > this.#failedChildren.length) exitValue(exit)
   }
 
-  /** @internal */
+  /** @throws {FiberError} `FIBER_SCOPE_CLOSED`. @internal */
   override checkOpen(): void {
     if (!this.isOpen) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: this.title })
   }

@@ -81,6 +81,21 @@ test('hours pass at once, and the clock says so', async () => {
   assert.equal(run.exit.kind === 'failure' && run.exit.error.code, 'FIBER_TIMEOUT')
 })
 
+test('sleepers wake in the order of their times, those of one time in any', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(20)), fc.nat(), async (times, seed) => {
+      const log: number[] = []
+      await simulate(seed, () =>
+        all(times.map((ms) => async () => void (await fork(sleep(ms)).join(), log.push(ms)))),
+      )
+      assert.deepEqual(
+        log,
+        times.toSorted((one, two) => one - two),
+      )
+    }),
+  )
+})
+
 test('promises of a program are waited for', async () => {
   const run = await simulate(1, async () => {
     await null
