@@ -11,6 +11,12 @@ import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
 
+/**
+ * Most requests of a connection that wait; node:http makes up to 2500 of one read. A connection with more is
+ * cut.
+ */
+const WAITING_MAX = 4096
+
 /** What is known of one connection. */
 interface Line {
   /** Requests that were given to the app and are not answered. */
@@ -134,6 +140,8 @@ export class NodeCore implements Core {
     const line = this.#lines.get(request.socket)
     if (line === undefined) return // closed in the same turn
     if (line.waiting.length > 0 || !this.#hasRoom(line)) {
+      // node:http reads on whenever a request before these is read to its end, so pausing alone is no bound.
+      if (line.waiting.length >= WAITING_MAX) return void request.socket.destroy()
       line.waiting.push({ request, response, owesContinue })
       request.socket.pause()
     } else this.#begin(line, request, response, owesContinue)

@@ -228,7 +228,7 @@ fn refusal_of(error: httparse::Error, input: &[u8]) -> Refusal {
 fn version_refusal(input: &[u8]) -> Refusal {
     let line = input.trim_ascii_start();
     let line = &line[..memchr::memchr(b'\r', line).unwrap_or(line.len())];
-    let word = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+    let word = line.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
     match word {
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
@@ -429,3 +429,7 @@ fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "head_tests.rs"]
+mod tests;
