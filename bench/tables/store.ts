@@ -45,8 +45,13 @@ async function withProcesses(
   const running: Running[] = []
   let well = false
   try {
-    for (const contender of contenders) {
-      const [asked] = await Asked.start('process', contender, [label])
+    // Together: what one warms up with stands in nobody's way, for nothing is measured yet.
+    const started = await Promise.allSettled(
+      contenders.map((contender) => Asked.start('process', contender, [label])),
+    )
+    for (const start of started) {
+      if (start.status === 'rejected') throw start.reason
+      const [asked] = start.value
       const { runs, hasPeer } = await asked.do<{ runs: string[]; hasPeer: boolean }>({ what: 'names' })
       running.push({ asked, names: runs, hasPeer })
     }

@@ -11,6 +11,7 @@ import { type Arrived, Thing } from './thing.ts'
 const ADD = 0
 const SET = 1
 const SWAP = 2
+const { counterDo } = native
 
 /** See the module's text; exact as far as numbers are (2^53 - 1), and refused beyond. */
 export class AtomicCounter extends Thing {
@@ -49,7 +50,7 @@ export class AtomicCounter extends Thing {
     given[1] = what
     givenDoubles[2] = operand
     givenDoubles[3] = expected
-    native.counterDo()
+    counterDo()
     if (words[0] !== 0) throw new SyncError('SYNC_COUNTER_RANGE', this.which)
     return doubles[3] as number
   }

@@ -41,6 +41,7 @@ interface Holding {
   readonly within: Holding | undefined
 }
 
+const { gateTry, gateLeave } = native
 const holding = new AsyncLocalStorage<Holding>()
 
 /**
@@ -122,7 +123,7 @@ function tryEnter(thing: Thing, ticket: number, amount: number): number {
   given[0] = thing.handle
   given[1] = ticket
   given[2] = amount
-  native.gateTry()
+  gateTry()
   return words[0] as number
 }
 
@@ -143,7 +144,7 @@ function leave(thing: Thing, ticket: number): void {
   const { given } = thing.stage
   given[0] = thing.handle
   given[1] = ticket
-  native.gateLeave()
+  gateLeave()
 }
 
 /** A lock is refused to those who hold it; a semaphore only where what they hold makes the wait endless. */
