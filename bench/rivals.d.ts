@@ -81,3 +81,21 @@ declare module 'cbor-x' {
     decode(bytes: Uint8Array): unknown
   }
 }
+
+declare module 'effect' {
+  interface Step {
+    [Symbol.iterator](): Iterator<unknown, unknown, unknown>
+  }
+  export const Effect: {
+    readonly never: Step
+    readonly yieldNow: Step
+    sync<A>(thunk: () => A): Step & { [Symbol.iterator](): Iterator<unknown, A, unknown> }
+    gen(body: () => Generator<unknown, unknown, never>): Step
+    forEach(items: readonly unknown[], work: (item: never) => unknown, options?: object): Step
+    forkChild(effect: unknown): Step
+    runFork(effect: Step): unknown
+    runPromise(effect: Step): Promise<unknown>
+    runSync(effect: Step): unknown
+  }
+  export const Fiber: { join(fiber: unknown): Step }
+}

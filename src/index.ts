@@ -3,6 +3,7 @@
  *
  * Everything that has a module of its own (`skein/zone`, `skein/transport`) is there too.
  */
+export * from './fiber/index.ts'
 export * from './store/index.ts'
 export * from './sync/index.ts'
 export {

@@ -29,7 +29,7 @@ export type FiberCodes = {
   /** A fiber waits for itself, or for a scope that waits for it. */
   FIBER_WAITS_FOR_ITSELF: WhichFiber & { readonly call: string }
   /** A fiber failed and nobody joined it; `cause` is its failure or defect. */
-  FIBER_UNHANDLED: WhichFiber & { readonly kind: string; readonly error: string }
+  FIBER_UNHANDLED: { readonly fiber: string; readonly kind: string; readonly error: string }
 }
 
 const SENTENCES: Sentences<FiberCodes> = {
@@ -41,7 +41,7 @@ const SENTENCES: Sentences<FiberCodes> = {
     `${fiberText(f)} yielded ${f.received}; use yield* with what skein/fiber gives, or with attempt()`,
   FIBER_OUTSIDE: (f) => `${f.call} works inside a fiber's generator body only`,
   FIBER_WAITS_FOR_ITSELF: (f) => `${fiberText(f)}: ${f.call} would wait for this fiber itself`,
-  FIBER_UNHANDLED: (f) => `${fiberText(f)} ended with a ${f.kind} and nobody joined it: ${f.error}`,
+  FIBER_UNHANDLED: (f) => `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}`,
 }
 
 function fiberText({ id, name }: WhichFiber): string {

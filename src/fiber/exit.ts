@@ -118,6 +118,13 @@ export function withOthers<E>(first: Failed<E>, more: readonly Failed[]): Failed
   return more.length === 0 ? first : { ...first, others: [...first.others, ...more] }
 }
 
+/** `exit` with `errors` behind it; when it has a value the first of them is the exit. */
+export function withErrors<A, E>(exit: Exit<A, E>, errors: readonly Failed[]): Exit<A, unknown> {
+  const [first, ...rest] = errors
+  if (first === undefined) return exit
+  return exit.kind === 'success' ? withOthers(first, rest) : withOthers(exit, errors)
+}
+
 /** An exit and its others as one list, the first first, none with others of its own. */
 export function flatExits(exit: Failed): Failed[] {
   const flat: Failed[] = []
