@@ -169,7 +169,9 @@ async function exportedFunction(module: string, name: string, from: string | und
   throw new FunctionError('FUNCTION_EXPORT_KIND', { module, export: name, received: shown(value) })
 }
 
-/** Of modules that tasks have loaded here: the functions they export, and the texts they are numbered under. */
+/**
+ * Of modules that tasks have loaded here: the functions they export, and the texts they are numbered under.
+ */
 const exportsByKey = new Map<string, Function>()
 const exportPlaces = new WeakMap<Function, string>()
 /** A module with more is a table of functions made by a program; those are told apart by their text. */

@@ -10,7 +10,15 @@ import { pathToFileURL } from 'node:url'
 import { types } from 'node:util'
 import { shown } from '../base/index.ts'
 import { readFunctionText, type FreeName, type FunctionText } from './captures.ts'
-import { checkCode, codeKey, compileKey, exportPlaceOf, functionKey, moduleKey, type Given } from './compile.ts'
+import {
+  checkCode,
+  codeKey,
+  compileKey,
+  exportPlaceOf,
+  functionKey,
+  moduleKey,
+  type Given,
+} from './compile.ts'
 import { FunctionError, type Captured, type FunctionPlace } from './function-errors.ts'
 import { originOf, type Binding, type Origin } from './origin.ts'
 import { importedFrom, isStrict } from './surroundings.ts'

@@ -64,8 +64,8 @@ export class Pump {
   }
 
   /**
-   * A task is about to call its own zone, and others may run here while it waits: from now on each is followed
-   * through its promises.
+   * A task is about to call its own zone, and others may run here while it waits: from now on each is
+   * followed through its promises.
    */
   readonly overlap = (): void => {
     if (this.#single === undefined) return

@@ -16,9 +16,9 @@ export type ExecutorName = 'fixed' | 'work-stealing' | 'blocking' | 'cached'
 export interface ZoneSettings {
   /**
    * How work meets the workers. `fixed`, the default: n workers and one queue, first in first out.
-   * `work-stealing`: what tasks fork stays with their worker, and idle workers steal it. `blocking`: for tasks
-   * that block their thread; grows to `workersMax` while tasks wait. `cached`: grows on demand from none, and
-   * an idle worker leaves after `idleMs`.
+   * `work-stealing`: what tasks fork stays with their worker, and idle workers steal it. `blocking`: for
+   * tasks that block their thread; grows to `workersMax` while tasks wait. `cached`: grows on demand from
+   * none, and an idle worker leaves after `idleMs`.
    */
   readonly executor?: ExecutorName
   /**
@@ -28,7 +28,10 @@ export interface ZoneSettings {
   readonly workers?: number
   /** Most workers of `blocking` and `cached`, 1 to 1024. Default 64, or `workers` if that is more. */
   readonly workersMax?: number
-  /** How long a worker of `blocking` and `cached` beyond `workers` idles before it leaves, in ms. Default 60,000. */
+  /**
+   * How long a worker of `blocking` and `cached` beyond `workers` idles before it leaves, in ms. Default
+   * 60,000.
+   */
   readonly idleMs?: number
   /** Most tasks accepted and not started. Default 1,000,000. A full zone refuses with `ZONE_FULL`. */
   readonly tasksMax?: number
@@ -150,7 +153,11 @@ function parseWorkers(
   if (max === undefined) {
     for (const name of ['workersMax', 'idleMs']) {
       if (fields[name] === undefined) continue
-      throw wrong(`settings.${name}`, `absent: the workers of '${String(executor)}' do not change`, fields[name])
+      throw wrong(
+        `settings.${name}`,
+        `absent: the workers of '${String(executor)}' do not change`,
+        fields[name],
+      )
     }
     return { executor: executor as ExecutorName, workers, workersMax: workers }
   }

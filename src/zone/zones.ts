@@ -139,7 +139,9 @@ export const zone = Object.freeze({
     return zone.get('skein.blocking') as Zone
   },
 
-  /** The same for work that comes in bursts: it starts with no worker, and idle ones leave. `skein.cached`. */
+  /**
+   * The same for work that comes in bursts: it starts with no worker, and idle ones leave. `skein.cached`.
+   */
   get cached(): Zone {
     return zone.get('skein.cached') as Zone
   },

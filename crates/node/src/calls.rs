@@ -341,8 +341,8 @@ fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: 
     }
 }
 
-/// joinFork(): zone, function, length, call. As submit, for a call that this thread, a worker of that zone, waits
-/// for with `help`.
+/// joinFork(): zone, function, length, call. As submit, for a call that this thread, a worker of that zone,
+/// waits for with `help`.
 pub unsafe extern "C" fn join_fork(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     hot::<true>(env, info, |thread, [zone, function, length, call]| {
         // SAFETY: JavaScript waits for this call.
@@ -359,8 +359,8 @@ pub unsafe extern "C" fn join_fork(env: sys::napi_env, info: sys::napi_callback_
     })
 }
 
-/// help(): call, steals. What to do while that joined call is not home: the found word becomes `MINE`, `JOINED`,
-/// `TASK` (run it, then complete it) or `NOTHING` (ask again).
+/// help(): call, steals. What to do while that joined call is not home: the found word becomes `MINE`,
+/// `JOINED`, `TASK` (run it, then complete it) or `NOTHING` (ask again).
 pub unsafe extern "C" fn help(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     hot::<true>(env, info, |thread, [call, steals, ..]| {
         let kind = help_with(thread, call, steals != 0)?;

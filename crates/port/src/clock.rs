@@ -1,7 +1,7 @@
 //! A clock that is read for every task: the processor's own counter where the kernel trusts it.
 //!
-//! Reading the kernel's clock costs 55 ns on virtual machines, the counter 8. Readings are in ticks; what a tick
-//! is in nanoseconds is worked out from both clocks when somebody asks. Times are for statistics and for
+//! Reading the kernel's clock costs 55 ns on virtual machines, the counter 8. Readings are in ticks; what a
+//! tick is in nanoseconds is worked out from both clocks when somebody asks. Times are for statistics and for
 //! deciding when to grow: a reading that is off harms nobody, and differences never go below zero.
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]

@@ -1,8 +1,9 @@
 //! The deque of one worker: it pushes and pops at the young end, others steal at the old one.
 //!
-//! crossbeam's Chase-Lev deque (Chase and Lev: Dynamic circular work-stealing deque, 2005; Lê and others: Correct
-//! and efficient work-stealing for weak memory models, 2013). Under loom and Miri, which cannot follow its memory
-//! reclamation, a locked queue stands in: there the protocol around the deque is explored, not the deque.
+//! crossbeam's Chase-Lev deque (Chase and Lev: Dynamic circular work-stealing deque, 2005; Lê and others:
+//! Correct and efficient work-stealing for weak memory models, 2013). Under loom and Miri, which cannot
+//! follow its memory reclamation, a locked queue stands in: there the protocol around the deque is explored,
+//! not the deque.
 
 use crate::task::Task;
 

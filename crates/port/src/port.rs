@@ -149,8 +149,8 @@ impl Port {
         }
     }
 
-    /// From asleep to awake; false when it was awake. Writes nothing then: loom orders a write of what is there
-    /// already after the sleeper's next one.
+    /// From asleep to awake; false when it was awake. Writes nothing then: loom orders a write of what is
+    /// there already after the sleeper's next one.
     fn leave_sleep(&self) -> bool {
         self.state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }

@@ -101,8 +101,8 @@ pub struct Task {
     call: u32,
     body: Cell<Body>,
     place: Cell<Place>,
-    /// Changed by who holds the task, but from `Local`: there the deque's taker and the caller who withdraws it
-    /// race, and one of the two wins.
+    /// Changed by who holds the task, but from `Local`: there the deque's taker and the caller who withdraws
+    /// it race, and one of the two wins.
     stage: AtomicU64,
     /// Its caller waits for this one, blocking: it comes home by `arrived` instead of the inbox.
     pub(crate) joined: AtomicBool,

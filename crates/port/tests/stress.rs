@@ -1,6 +1,6 @@
 //! The whole protocol under real threads: submitters that withdraw and vanish, workers that die at any point,
-//! an owner that replaces them, broadcasts, and a close in the middle of it all; tasks that fork tasks, withdraw
-//! them and join them, in zones that steal and in zones that do not.
+//! an owner that replaces them, broadcasts, and a close in the middle of it all; tasks that fork tasks,
+//! withdraw them and join them, in zones that steal and in zones that do not.
 //!
 //! The oracle is bookkeeping: every accepted task comes home exactly once, with the bytes that belong to it,
 //! and the zone's counts agree. Each run prints its seed; SKEIN_SEED repeats its choices (not the machine's).

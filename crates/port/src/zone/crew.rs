@@ -1,8 +1,8 @@
 //! The workers of a zone as the zone sees them: slots, and what the owner does with them.
 //!
-//! A slot is there from the decision to start a worker until its thread is gone. Which worker that is, and when
-//! it starts, is the owner's business; that no task is lost with it, and that every broadcast is answered for
-//! it, is decided here under the zone's lock.
+//! A slot is there from the decision to start a worker until its thread is gone. Which worker that is, and
+//! when it starts, is the owner's business; that no task is lost with it, and that every broadcast is
+//! answered for it, is decided here under the zone's lock.
 
 use std::sync::Arc;
 

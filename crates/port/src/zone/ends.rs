@@ -1,7 +1,7 @@
 //! Broadcasts, and the ends of a zone: closed, failed, orphaned.
 //!
-//! Whatever ends, everything comes home: waiting tasks, broadcasts that nobody answers, those who wait for room
-//! or for the end itself. What runs ends as it will, or with its worker.
+//! Whatever ends, everything comes home: waiting tasks, broadcasts that nobody answers, those who wait for
+//! room or for the end itself. What runs ends as it will, or with its worker.
 
 use std::{any::Any, sync::Arc};
 

@@ -1,10 +1,10 @@
 //! Tasks that tasks fork: deques, stealing, and joins that help instead of blocking.
 //!
-//! A worker pushes what its tasks fork on its own deque and takes from the young end, so that related work stays
-//! together; a worker with nothing to do steals from the old end of another, where the large pieces are (Frigo,
-//! Leiserson, Randall: The implementation of the Cilk-5 multithreaded language, 1998; Rayon's `join` is the
-//! model of `help`). What is stolen has not started. Stealing is bounded: one task at a time, by workers that
-//! were woken one after another.
+//! A worker pushes what its tasks fork on its own deque and takes from the young end, so that related work
+//! stays together; a worker with nothing to do steals from the old end of another, where the large pieces are
+//! (Frigo, Leiserson, Randall: The implementation of the Cilk-5 multithreaded language, 1998; Rayon's `join`
+//! is the model of `help`). What is stolen has not started. Stealing is bounded: one task at a time, by
+//! workers that were woken one after another.
 
 use super::{
     Refusal, Sleeper, Stage, Status, Task, Zone, clock, crew::CONDEMNED, lock, model_fence, settle,
@@ -36,8 +36,8 @@ pub enum Help {
 
 impl Worker {
     /// Accept the idle `task`, whose body the caller has filled, from a task that runs here. It is one more
-    /// place for this worker until it is home, so that a task which waits for it keeps nobody from running it.
-    /// A closing zone still accepts it.
+    /// place for this worker until it is home, so that a task which waits for it keeps nobody from running
+    /// it. A closing zone still accepts it.
     ///
     /// # Errors
     ///

@@ -353,7 +353,8 @@ impl Worker {
             if pass_on {
                 zone.wake_one(self.own.is_some());
             }
-            // Full, or held up by a broadcast that waits for what runs here; else that broadcast is to be run.
+            // Full, or held up by a broadcast that waits for what runs here; else that broadcast is to be
+            // run.
             return self.broadcasting || busy > self.children;
         }
         // Woken from the end: those who run nothing first, since others may be held up by what they run.
