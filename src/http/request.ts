@@ -15,7 +15,7 @@ import type { Inspect, RequestField } from './standard.ts'
 import { readTarget, urlOf } from './target.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
-export const NativeRequest = globalThis.Request
+export const NativeRequest: typeof globalThis.Request = globalThis.Request
 
 /** What is made when somebody looks. */
 interface Looked {

@@ -10,7 +10,7 @@ import { headerLines, type HeaderLines, SkeinHeaders } from './headers.ts'
 import type { HeadersInit, Inspect } from './standard.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
-export const NativeResponse = globalThis.Response
+export const NativeResponse: typeof globalThis.Response = globalThis.Response
 
 /** What a body may be made from. */
 export type BodySource = ConstructorParameters<typeof globalThis.Response>[0]
