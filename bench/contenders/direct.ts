@@ -3,8 +3,8 @@
  *
  * What it costs is what the bench itself costs, so it stands in the tables as the harness's own share.
  */
-import { asItIs, type Contender, type Pool } from "./contender.ts";
-import { WORK } from "./work.ts";
+import { asItIs, type Contender, type Pool } from './contender.ts'
+import { WORK } from './work.ts'
 
 async function open(): Promise<Pool> {
   return {
@@ -12,11 +12,11 @@ async function open(): Promise<Pool> {
     call: async (name, input) => WORK[name](input as never),
     valueOf: asItIs,
     close: async () => {},
-  };
+  }
 }
 
 export default {
-  name: "direct",
-  settings: "an async function in the calling thread: the bench itself",
+  name: 'direct',
+  settings: 'an async function in the calling thread: the bench itself',
   open,
-} satisfies Contender;
+} satisfies Contender

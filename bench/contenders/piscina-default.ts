@@ -3,12 +3,12 @@
  *
  * See piscina.ts.
  */
-import type { Contender } from "./contender.ts";
-import { openPiscina } from "./piscina.ts";
+import type { Contender } from './contender.ts'
+import { openPiscina } from './piscina.ts'
 
 export default {
-  name: "piscina-default",
-  package: "piscina",
-  settings: "defaults, fixed threads",
+  name: 'piscina-default',
+  package: 'piscina',
+  settings: 'defaults, fixed threads',
   open: (settings) => openPiscina(settings, { tuned: false }),
-} satisfies Contender;
+} satisfies Contender

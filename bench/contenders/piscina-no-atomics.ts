@@ -3,17 +3,17 @@
  *
  * See piscina.ts.
  */
-import type { Contender } from "./contender.ts";
-import { openPiscina } from "./piscina.ts";
+import type { Contender } from './contender.ts'
+import { openPiscina } from './piscina.ts'
 
 export default {
-  name: "piscina-no-atomics",
-  package: "piscina",
-  settings: "as piscina, atomics disabled",
+  name: 'piscina-no-atomics',
+  package: 'piscina',
+  settings: 'as piscina, atomics disabled',
   open: (settings) =>
     openPiscina(settings, {
       concurrentTasksPerWorker: 16,
-      atomics: "disabled",
+      atomics: 'disabled',
       tuned: true,
     }),
-} satisfies Contender;
+} satisfies Contender

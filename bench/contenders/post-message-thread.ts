@@ -3,13 +3,13 @@
  *
  * Runs only inside a worker thread.
  */
-import { parentPort } from "node:worker_threads";
-import type { Ask, Reply } from "./post-message.ts";
-import { WORK } from "./work.ts";
+import { parentPort } from 'node:worker_threads'
+import type { Ask, Reply } from './post-message.ts'
+import { WORK } from './work.ts'
 
-parentPort!.on("message", ({ id, name, input }: Ask) => {
+parentPort!.on('message', ({ id, name, input }: Ask) => {
   parentPort!.postMessage({
     id,
     value: WORK[name](input as never),
-  } satisfies Reply);
-});
+  } satisfies Reply)
+})

@@ -3,12 +3,12 @@
  *
  * All else is the contender `skein`.
  */
-import type { Contender } from "./contender.ts";
-import { openZone } from "./skein.ts";
+import type { Contender } from './contender.ts'
+import { openZone } from './skein.ts'
 
 export default {
-  name: "skein-cached",
-  package: "skein",
-  settings: "cached executor, tasksMax 200,000, all else default",
-  open: (settings) => openZone(settings, "cached"),
-} satisfies Contender;
+  name: 'skein-cached',
+  package: 'skein',
+  settings: 'cached executor, tasksMax 200,000, all else default',
+  open: (settings) => openZone(settings, 'cached'),
+} satisfies Contender

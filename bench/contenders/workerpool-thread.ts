@@ -3,7 +3,7 @@
  *
  * Runs only inside a worker thread.
  */
-import workerpool from "workerpool";
-import { WORK } from "./work.ts";
+import workerpool from 'workerpool'
+import { WORK } from './work.ts'
 
-workerpool.worker({ ...WORK });
+workerpool.worker({ ...WORK })

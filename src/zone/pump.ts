@@ -5,368 +5,308 @@
  * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a
  * promise leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
-import { inspect } from "node:util";
-import {
-  Ended,
-  FOUND,
-  HEADER_BYTES,
-  NO_TOKEN,
-  Status,
-  Step,
-  native,
-} from "../native/index.ts";
-import {
-  TransportError,
-  functionByNumber,
-  readFrame,
-} from "../transport/index.ts";
-import { ZoneError } from "./errors.ts";
-import type { Port } from "./port.ts";
-import {
-  Task,
-  type Tracker,
-  overlappingTracker,
-  singleTracker,
-  useTracker,
-} from "./task.ts";
+import { inspect } from 'node:util'
+import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
+import { TransportError, functionByNumber, readFrame } from '../transport/index.ts'
+import { ZoneError } from './errors.ts'
+import type { Port } from './port.ts'
+import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
 
 /** Tasks before the loop returns to the core. */
-const TASKS_PER_TURN = 16;
-const EMPTY = new Uint8Array(0);
+const TASKS_PER_TURN = 16
+const EMPTY = new Uint8Array(0)
 
-type TaskFunction = (this: Task, ...args: unknown[]) => unknown;
+type TaskFunction = (this: Task, ...args: unknown[]) => unknown
 
 /** What the worker's main module is told. */
 export interface PumpEvents {
   /** Once: all broadcasts that were made before have run. */
-  ready(): void;
+  ready(): void
   /** The zone lets the worker go. */
-  leave(): void;
+  leave(): void
 }
 
 /** See the module's text. */
 export class Pump {
-  readonly #port: Port;
-  readonly #zone: string;
-  readonly #worker: string;
-  readonly #events: PumpEvents;
-  #tracker: Tracker;
+  readonly #port: Port
+  readonly #zone: string
+  readonly #worker: string
+  readonly #events: PumpEvents
+  #tracker: Tracker
   /** The tracker, as long as tasks do not overlap: spares a closure. */
-  #single: ReturnType<typeof singleTracker> | undefined;
-  readonly #functions: (TaskFunction | undefined)[] = [];
+  #single: ReturnType<typeof singleTracker> | undefined
+  readonly #functions: (TaskFunction | undefined)[] = []
   /** Tasks in progress that have returned a promise, by token. */
-  readonly #started = new Map<
-    number,
-    { readonly serial: number; readonly task: Task }
-  >();
-  #pumping = false;
-  #broadcasting = false;
-  #isReady = false;
+  readonly #started = new Map<number, { readonly serial: number; readonly task: Task }>()
+  #pumping = false
+  #broadcasting = false
+  #isReady = false
 
-  constructor(
-    port: Port,
-    zone: string,
-    worker: string,
-    tasksPerWorkerMax: number,
-    events: PumpEvents,
-  ) {
-    this.#port = port;
-    this.#zone = zone;
-    this.#worker = worker;
-    this.#events = events;
-    this.#single = tasksPerWorkerMax === 1 ? singleTracker() : undefined;
-    this.#tracker = this.#single ?? overlappingTracker();
-    useTracker(this.#tracker);
+  constructor(port: Port, zone: string, worker: string, tasksPerWorkerMax: number, events: PumpEvents) {
+    this.#port = port
+    this.#zone = zone
+    this.#worker = worker
+    this.#events = events
+    this.#single = tasksPerWorkerMax === 1 ? singleTracker() : undefined
+    this.#tracker = this.#single ?? overlappingTracker()
+    useTracker(this.#tracker)
   }
 
   /** Run what there is, for one turn. */
   readonly run = (): void => {
-    if (this.#pumping) return;
-    this.#pumping = true;
+    if (this.#pumping) return
+    this.#pumping = true
     try {
-      this.#turn();
+      this.#turn()
     } finally {
-      this.#pumping = false;
+      this.#pumping = false
     }
-  };
+  }
 
   /**
    * A task is about to call its own zone, and others may run here while it waits: from now on each is
    * followed through its promises.
    */
   readonly overlap = (): void => {
-    if (this.#single === undefined) return;
-    const running = this.#single.current();
-    this.#single = undefined;
-    this.#tracker = overlappingTracker(running);
-    useTracker(this.#tracker);
-  };
+    if (this.#single === undefined) return
+    const running = this.#single.current()
+    this.#single = undefined
+    this.#tracker = overlappingTracker(running)
+    useTracker(this.#tracker)
+  }
 
   /** Run the task that `help` has found, in the middle of another one. */
   readonly runFound = (): void => {
-    this.overlap();
-    const { words, given } = this.#port;
-    const token = words[2] as number;
-    const status = this.#status;
-    const length = this.#start(token);
+    this.overlap()
+    const { words, given } = this.#port
+    const token = words[2] as number
+    const status = this.#status
+    const length = this.#start(token)
     if (length !== ELSEWHERE) {
-      given[Ended.token] = token;
-      given[Ended.status] = this.#status;
-      given[Ended.length] = length;
-      native.complete();
+      given[Ended.token] = token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
+      native.complete()
     }
-    this.#status = status;
-  };
+    this.#status = status
+  }
 
   /** The caller of a task has given up. */
   abandon(token: number, serial: number): void {
-    const started = this.#started.get(token);
+    const started = this.#started.get(token)
     if (started?.serial === serial)
-      started.task.abandon(
-        new DOMException("The caller no longer waits", "AbortError"),
-      );
+      started.task.abandon(new DOMException('The caller no longer waits', 'AbortError'))
   }
 
   #turn(): void {
-    const { words, given } = this.#port;
-    given[Ended.token] = NO_TOKEN;
+    const { words, given } = this.#port
+    given[Ended.token] = NO_TOKEN
     for (let left = TASKS_PER_TURN; ; left--) {
-      if (left <= 0)
-        return given[Ended.token] === NO_TASK ? undefined : native.complete();
-      native.step();
-      const kind = words[FOUND];
-      given[Ended.token] = NO_TOKEN;
-      if (kind === Step.nothing) return this.#caughtUp();
+      if (left <= 0) return given[Ended.token] === NO_TASK ? undefined : native.complete()
+      native.step()
+      const kind = words[FOUND]
+      given[Ended.token] = NO_TOKEN
+      if (kind === Step.nothing) return this.#caughtUp()
       if (kind === Step.leave) {
-        this.#caughtUp();
-        return this.#events.leave();
+        this.#caughtUp()
+        return this.#events.leave()
       }
-      if (kind === Step.broadcast) return this.#broadcast();
-      if (!this.#isReady) this.#caughtUp();
-      const token = words[2] as number;
-      const length = this.#start(token);
-      given[Ended.token] = length === ELSEWHERE ? NO_TOKEN : token;
-      given[Ended.status] = this.#status;
-      given[Ended.length] = length;
+      if (kind === Step.broadcast) return this.#broadcast()
+      if (!this.#isReady) this.#caughtUp()
+      const token = words[2] as number
+      const length = this.#start(token)
+      given[Ended.token] = length === ELSEWHERE ? NO_TOKEN : token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
     }
   }
 
   /** Nothing is left to replay: the worker is as good as those that were there before. */
   #caughtUp(): void {
-    if (this.#isReady || this.#broadcasting) return;
-    this.#isReady = true;
-    this.#events.ready();
+    if (this.#isReady || this.#broadcasting) return
+    this.#isReady = true
+    this.#events.ready()
   }
 
-  #status: number = Status.done;
+  #status: number = Status.done
   /** The caller of the task that is being started blocks until it has ended. */
-  #joined = false;
+  #joined = false
 
   /**
    * Run the task in the inbound scratch. Returns the length of its result in the out scratch, or ELSEWHERE.
    */
   #start(token: number): number {
-    const { words, inbound } = this.#port;
-    const length = words[1] as number;
-    const serial = words[3] as number;
-    const joined = words[JOINED] === 1;
-    let result: unknown;
-    let promise: Promise<unknown> | undefined;
-    this.#status = Status.done;
-    const task = new Task(this.#zone, this.#worker);
+    const { words, inbound } = this.#port
+    const length = words[1] as number
+    const serial = words[3] as number
+    const joined = words[JOINED] === 1
+    let result: unknown
+    let promise: Promise<unknown> | undefined
+    this.#status = Status.done
+    const task = new Task(this.#zone, this.#worker)
     try {
-      const number = words[0] as number;
-      const large = words[4] === 1;
-      const fn = this.#functions[number];
-      const bytes = large ? native.taskBytes(token) : inbound;
-      const from = large ? 0 : HEADER_BYTES;
-      const args =
-        length === 0
-          ? undefined
-          : (readFrame(bytes, from, from + length) as unknown[]);
-      this.#joined = joined;
-      result =
-        fn === undefined
-          ? this.#first(number, task, args)
-          : this.#call(fn, task, args);
+      const number = words[0] as number
+      const large = words[4] === 1
+      const fn = this.#functions[number]
+      const bytes = large ? native.taskBytes(token) : inbound
+      const from = large ? 0 : HEADER_BYTES
+      const args = length === 0 ? undefined : (readFrame(bytes, from, from + length) as unknown[])
+      this.#joined = joined
+      result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
       if (isThenable(result)) {
-        if (joined && fn !== undefined)
-          throw this.#refuseAsync(fn.name, result);
-        promise = Promise.resolve(result);
+        if (joined && fn !== undefined) throw this.#refuseAsync(fn.name, result)
+        promise = Promise.resolve(result)
       }
     } catch (error) {
-      this.#single?.set(undefined);
-      return this.#finish(token, Status.failed, error);
+      this.#single?.set(undefined)
+      return this.#finish(token, Status.failed, error)
     }
     if (promise !== undefined) {
-      this.#started.set(token, { serial, task });
+      this.#started.set(token, { serial, task })
       follow(
         promise,
         (value) => this.#settled(token, Status.done, value),
         (error) => this.#settled(token, Status.failed, error),
-      );
-      return ELSEWHERE;
+      )
+      return ELSEWHERE
     }
-    this.#single?.set(undefined);
-    return this.#finish(token, Status.done, result);
+    this.#single?.set(undefined)
+    return this.#finish(token, Status.done, result)
   }
 
   /** The task's caller blocks, perhaps in a thread that this promise waits for. */
   #refuseAsync(name: string, promise: PromiseLike<unknown>): ZoneError {
-    Promise.resolve(promise).catch(() => {});
-    return new ZoneError("JOIN_ASYNC", { zone: this.#zone, name });
+    Promise.resolve(promise).catch(() => {})
+    return new ZoneError('JOIN_ASYNC', { zone: this.#zone, name })
   }
 
   /** Call a function for the first time here. */
-  #firstCall(
-    fn: TaskFunction,
-    task: Task,
-    args: unknown[] | undefined,
-    joined: boolean,
-  ): unknown {
-    const result = this.#call(fn, task, args);
-    if (joined && isThenable(result)) throw this.#refuseAsync(fn.name, result);
-    return result;
+  #firstCall(fn: TaskFunction, task: Task, args: unknown[] | undefined, joined: boolean): unknown {
+    const result = this.#call(fn, task, args)
+    if (joined && isThenable(result)) throw this.#refuseAsync(fn.name, result)
+    return result
   }
 
   #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
-    if (this.#single === undefined)
-      return this.#tracker.run(task, () => invoke(fn, task, args));
-    this.#single.set(task);
-    return invoke(fn, task, args);
+    if (this.#single === undefined) return this.#tracker.run(task, () => invoke(fn, task, args))
+    this.#single.set(task)
+    return invoke(fn, task, args)
   }
 
   /** The function of a number that this worker has not run yet: compiled, or imported, first. */
   #first(number: number, task: Task, args: unknown[] | undefined): unknown {
-    const joined = this.#joined;
-    const found = functionByNumber(number) as
-      TaskFunction | Promise<TaskFunction>;
-    if (typeof found === "function") {
-      this.#functions[number] = found;
-      native.functionReady(number);
-      return this.#firstCall(found, task, args, joined);
+    const joined = this.#joined
+    const found = functionByNumber(number) as TaskFunction | Promise<TaskFunction>
+    if (typeof found === 'function') {
+      this.#functions[number] = found
+      native.functionReady(number)
+      return this.#firstCall(found, task, args, joined)
     }
     return found.then((fn) => {
-      this.#functions[number] = fn;
-      native.functionReady(number);
-      return this.#firstCall(fn, task, args, joined);
-    });
+      this.#functions[number] = fn
+      native.functionReady(number)
+      return this.#firstCall(fn, task, args, joined)
+    })
   }
 
   #settled(token: number, status: number, value: unknown): void {
-    this.#started.delete(token);
-    this.#single?.set(undefined);
-    const length = this.#finish(token, status, value);
+    this.#started.delete(token)
+    this.#single?.set(undefined)
+    const length = this.#finish(token, status, value)
     if (length !== ELSEWHERE) {
-      const { given } = this.#port;
-      given[Ended.token] = token;
-      given[Ended.status] = this.#status;
-      given[Ended.length] = length;
-      native.complete();
+      const { given } = this.#port
+      given[Ended.token] = token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
+      native.complete()
     }
-    this.run();
+    this.run()
   }
 
   /** Write a result or error; what does not fit the scratch goes at once. */
   #finish(token: number, status: number, value: unknown): number {
-    this.#status = status;
-    if (status === Status.done && value === undefined) return 0;
-    const length = this.#write(value);
-    if (length >= 0) return length;
-    native.completeLarge(
-      token,
-      this.#status,
-      this.#port.writer.overflow ?? EMPTY,
-    );
-    return ELSEWHERE;
+    this.#status = status
+    if (status === Status.done && value === undefined) return 0
+    const length = this.#write(value)
+    if (length >= 0) return length
+    native.completeLarge(token, this.#status, this.#port.writer.overflow ?? EMPTY)
+    return ELSEWHERE
   }
 
   #write(value: unknown): number {
     try {
-      return this.#port.write(value);
+      return this.#port.write(value)
     } catch (error) {
-      const sent =
-        this.#status === Status.failed ? portable(value, error) : error;
-      this.#status = Status.failed;
-      return this.#writeError(sent);
+      const sent = this.#status === Status.failed ? portable(value, error) : error
+      this.#status = Status.failed
+      return this.#writeError(sent)
     }
   }
 
   #writeError(error: unknown): number {
     try {
-      return this.#port.write(error);
+      return this.#port.write(error)
     } catch (why) {
-      return this.#port.write(portable(error, why));
+      return this.#port.write(portable(error, why))
     }
   }
 
   #broadcast(): void {
-    const { words, inbound } = this.#port;
-    const [number, length] = [words[0] as number, words[1] as number];
-    const large = words[4] === 1;
-    const bytes = large
-      ? native.taskBytes(NO_TOKEN)
-      : inbound.slice(HEADER_BYTES, HEADER_BYTES + length);
-    this.#broadcasting = true;
-    this.#joined = false;
+    const { words, inbound } = this.#port
+    const [number, length] = [words[0] as number, words[1] as number]
+    const large = words[4] === 1
+    const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
+    this.#broadcasting = true
+    this.#joined = false
     const done = (): void => {
-      this.#broadcasting = false;
-      native.broadcastDone(Status.done, EMPTY);
-      this.run();
-    };
+      this.#broadcasting = false
+      native.broadcastDone(Status.done, EMPTY)
+      this.run()
+    }
     const failed = (error: unknown): void => {
-      this.#broadcasting = false;
-      this.#status = Status.failed;
-      const sent = this.#write(error);
+      this.#broadcasting = false
+      this.#status = Status.failed
+      const sent = this.#write(error)
       const frame =
         sent >= 0
           ? this.#port.out.subarray(HEADER_BYTES, HEADER_BYTES + sent)
-          : (this.#port.writer.overflow ?? EMPTY);
-      native.broadcastDone(Status.failed, frame);
-      this.run();
-    };
+          : (this.#port.writer.overflow ?? EMPTY)
+      native.broadcastDone(Status.failed, frame)
+      this.run()
+    }
     try {
-      const args =
-        length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[]);
-      const task = new Task(this.#zone, this.#worker);
-      const result = this.#first(number, task, args);
-      if (isThenable(result)) follow(Promise.resolve(result), done, failed);
-      else this.#afterTurn(done);
+      const args = length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[])
+      const task = new Task(this.#zone, this.#worker)
+      const result = this.#first(number, task, args)
+      if (isThenable(result)) follow(Promise.resolve(result), done, failed)
+      else this.#afterTurn(done)
     } catch (error) {
-      this.#afterTurn(() => failed(error));
+      this.#afterTurn(() => failed(error))
     }
   }
 
   /** `done` runs the loop again, which this turn is still in. */
   #afterTurn(body: () => void): void {
-    queueMicrotask(body);
+    queueMicrotask(body)
   }
 }
 
 /** Word of a step that says whether the task's caller waits for it, blocking. */
-const JOINED = 6;
+const JOINED = 6
 
 /** NO_TOKEN as the signed words have it. */
-const NO_TASK = NO_TOKEN | 0;
+const NO_TASK = NO_TOKEN | 0
 
 /** The result went another way, or has not come yet. */
-const ELSEWHERE = -1;
+const ELSEWHERE = -1
 
-function invoke(
-  fn: TaskFunction,
-  task: Task,
-  args: unknown[] | undefined,
-): unknown {
-  return args === undefined ? fn.call(task) : fn.apply(task, args);
+function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
+  return args === undefined ? fn.call(task) : fn.apply(task, args)
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
-  if (
-    value === null ||
-    (typeof value !== "object" && typeof value !== "function")
-  )
-    return false;
-  return typeof (value as { then?: unknown }).then === "function";
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
+  return typeof (value as { then?: unknown }).then === 'function'
 }
 
 /** As `await` waits: once, whatever a `then` of the promise's own would do. */
@@ -375,39 +315,37 @@ function follow(
   done: (value: unknown) => void,
   failed: (error: unknown) => void,
 ): void {
-  void PROMISE_THEN.call(promise, done, failed);
+  void PROMISE_THEN.call(promise, done, failed)
 }
 
-const PROMISE_THEN = Promise.prototype.then;
+const PROMISE_THEN = Promise.prototype.then
 
 /** An error that cannot be carried, reduced to what can; `why` it cannot, where even that fails. */
 function portable(value: unknown, why: unknown): unknown {
   try {
-    return value instanceof Error ? reduced(value) : portableWhy(why);
+    return value instanceof Error ? reduced(value) : portableWhy(why)
   } catch {
-    return portableWhy(why);
+    return portableWhy(why)
   }
 }
 
 /** Reading a hostile value can throw anything: what is thrown is told in words. */
 function portableWhy(why: unknown): unknown {
-  if (why instanceof TransportError) return why;
+  if (why instanceof TransportError) return why
   return new TypeError(
     `the function threw a value that cannot be read: ${inspect(why, { depth: 0, customInspect: false })}`,
-  );
+  )
 }
 
 /** Its class's name, message, code and stack. */
 function reduced(value: Error): Error {
-  const plain = new Error(String(value.message));
-  Object.defineProperty(plain, "name", {
+  const plain = new Error(String(value.message))
+  Object.defineProperty(plain, 'name', {
     value: String(value.name),
     configurable: true,
     writable: true,
-  });
-  if (typeof value.stack === "string") plain.stack = value.stack;
-  const code: unknown = (value as { code?: unknown }).code;
-  return typeof code === "string" || typeof code === "number"
-    ? Object.assign(plain, { code })
-    : plain;
+  })
+  if (typeof value.stack === 'string') plain.stack = value.stack
+  const code: unknown = (value as { code?: unknown }).code
+  return typeof code === 'string' || typeof code === 'number' ? Object.assign(plain, { code }) : plain
 }
