@@ -156,6 +156,7 @@ test('a stack shows the file and line where the function was written', async () 
   }
   await assert.rejects(here.run(failing), (error: Error) => {
     assert.match(error.stack ?? '', /calls\.test\.js:\d+/)
+    assert.doesNotMatch(error.stack ?? '', /pump\.js|AsyncLocalStorage/, "none of Skein's own frames")
     return true
   })
 })
