@@ -21,6 +21,8 @@ export interface Pool {
   /** The same with one function object for all calls. */
   readonly reused?: () => PromiseLike<unknown>
   call(name: keyof Work, input: unknown): PromiseLike<unknown>
+  /** A function of joins.ts, for pools whose tasks can fork; absent: not offered. */
+  joins?(name: string, input: unknown): PromiseLike<unknown>
   /** The value inside what a call gave. */
   valueOf(given: unknown): unknown
   close(): Promise<void>

@@ -6,6 +6,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { checkAnswer } from '../harness/errors.ts'
+import { quantile } from '../harness/stats.ts'
 import { timeSlice } from '../harness/timing.ts'
 import type { Contender, Pool, PoolSettings } from './contender.ts'
 import { churn, crcMany, type CrcInput, mixed, thread } from './work.ts'
@@ -21,20 +22,50 @@ export interface Jobs {
     order: { form: Form; sliceMs: number }
     result: { p50Us: number; p99Us: number; cpuUs: number; calls: number }
   }
-  loop: { order: { form: Form; calls: number }; result: { ms: number; cpuUs: number } }
-  batch: { order: { form: Form; calls: number }; result: { ms: number; cpuUs: number } }
+  loop: {
+    order: { form: Form; calls: number }
+    result: { ms: number; cpuUs: number }
+  }
+  batch: {
+    order: { form: Form; calls: number }
+    result: { ms: number; cpuUs: number }
+  }
   firsts: { order: { form: Form; calls: number }; result: { us: number[] } }
   crc: {
     order: CrcInput & { calls: number; expected: number }
     result: { ms: number; cpuMs: number; eachMs: number[] }
   }
-  crcSplit: { order: CrcInput & { calls: number; expected: number }; result: { ms: number } }
-  crcBesideMain: { order: CrcInput & { expected: number }; result: { ms: number } }
-  crcHere: { order: CrcInput & { expected: number }; result: { ms: number; cpuMs: number } }
-  mixedHere: { order: { rounds: number; expected: number }; result: { ms: number } }
-  mixedThere: { order: { rounds: number; expected: number }; result: { ms: number } }
+  crcSplit: {
+    order: CrcInput & { calls: number; expected: number }
+    result: { ms: number }
+  }
+  crcBesideMain: {
+    order: CrcInput & { expected: number }
+    result: { ms: number }
+  }
+  crcHere: {
+    order: CrcInput & { expected: number }
+    result: { ms: number; cpuMs: number }
+  }
+  mixedHere: {
+    order: { rounds: number; expected: number }
+    result: { ms: number }
+  }
+  mixedThere: {
+    order: { rounds: number; expected: number }
+    result: { ms: number }
+  }
   memory: { order: { calls: number }; result: { rssMb: number } }
   idle: { order: { ms: number }; result: { cpuUs: number } }
+  burst: { order: { calls: number; bursts: number }; result: { us: number } }
+  joins: {
+    order: { name: string; input: unknown; expected: unknown }
+    result: { ms: number }
+  }
+  skewed: {
+    order: SkewedOrder
+    result: { p50Us: number; p99Us: number; cheapP99Us: number }
+  }
   hopHere: { order: HopOrder; result: { usPerItem: number; cpuUs: number } }
   hopThere: { order: HopOrder; result: { usPerItem: number; cpuUs: number } }
   close: { order: Record<string, never>; result: { ms: number } }
@@ -48,7 +79,23 @@ export interface HopOrder {
   readonly bytes: number
 }
 
-type JobTable = { [Name in keyof Jobs]: (order: Jobs[Name]['order']) => Promise<Jobs[Name]['result']> }
+/** Calls at a steady rate, some of them dear. */
+export interface SkewedOrder {
+  readonly calls: number
+  /** Time between two calls; those that are due are sent together. */
+  readonly gapUs: number
+  /** Turns of the loop of a cheap one, and how many times that a dear one takes. */
+  readonly turns: number
+  readonly dearer: number
+  /** One in so many is dear, by a fixed draw. */
+  readonly oneIn: number
+  /** Dear ones fork their work where the pool can. */
+  readonly forks: boolean
+}
+
+type JobTable = {
+  [Name in keyof Jobs]: (order: Jobs[Name]['order']) => Promise<Jobs[Name]['result']>
+}
 
 /** The jobs of one contender. */
 export function jobsOf(contender: Contender): JobTable {
@@ -76,6 +123,9 @@ export function jobsOf(contender: Contender): JobTable {
     mixedThere: ({ rounds, expected }) => mixedThere(who, pool(), rounds, expected),
     memory: ({ calls }) => memory(who, pool(), calls),
     idle: ({ ms }) => idle(ms),
+    burst: ({ calls, bursts }) => burst(who, pool(), calls, bursts),
+    joins: (order) => joins(who, pool(), order),
+    skewed: (order) => skewed(who, pool(), order),
     hopHere: async (order) => hopHere(order),
     hopThere: (order) => hopThere(who, pool(), order),
     async close() {
@@ -91,16 +141,29 @@ function formsOf(pool: Pool): Form[] {
 }
 
 function callOf(pool: Pool, form: Form): () => PromiseLike<unknown> {
-  return { named: pool.nothing, anonymous: pool.anonymous, reused: pool.reused }[form]!
+  return {
+    named: pool.nothing,
+    anonymous: pool.anonymous,
+    reused: pool.reused,
+  }[form]!
 }
 
 async function answered(who: string, pool: Pool, call: () => PromiseLike<unknown>): Promise<void> {
-  checkAnswer({ contender: who, work: 'nothing', got: pool.valueOf(await call()), expected: undefined })
+  checkAnswer({
+    contender: who,
+    work: 'nothing',
+    got: pool.valueOf(await call()),
+    expected: undefined,
+  })
 }
 
 /** Values pass through, threads are real and as many as asked for. */
 async function prove(who: string, pool: Pool, threads: number): Promise<{ threads: number }> {
-  const sample = { text: 'päyload', list: [1, 2.5, null, true], inner: { deep: ['x'] } }
+  const sample = {
+    text: 'päyload',
+    list: [1, 2.5, null, true],
+    inner: { deep: ['x'] },
+  }
   checkAnswer({
     contender: who,
     work: 'echo',
@@ -146,7 +209,12 @@ async function sequential(
     true,
   )
   const cpuUs = cpuSince(cpu) / calls
-  checkAnswer({ contender: who, work: 'nothing, one by one: wrong answers', got: wrong, expected: 0 })
+  checkAnswer({
+    contender: who,
+    work: 'nothing, one by one: wrong answers',
+    got: wrong,
+    expected: 0,
+  })
   return { p50Us: slice.p50Ns / 1000, p99Us: slice.p99Ns / 1000, cpuUs, calls }
 }
 
@@ -157,7 +225,12 @@ async function oneByOne(who: string, pool: Pool, form: Form, calls: number): Pro
   const start = performance.now()
   for (let index = 0; index < calls; index += 1) if (pool.valueOf(await call()) !== undefined) wrong += 1
   const ms = performance.now() - start
-  checkAnswer({ contender: who, work: 'nothing, one by one: wrong answers', got: wrong, expected: 0 })
+  checkAnswer({
+    contender: who,
+    work: 'nothing, one by one: wrong answers',
+    got: wrong,
+    expected: 0,
+  })
   return { ms, cpuUs: cpuSince(cpu) / calls }
 }
 
@@ -176,7 +249,12 @@ async function allAtOnce(
   const ms = performance.now() - start
   const cpuUs = cpuSince(cpu) / calls
   const wrong = answers.filter((given) => pool.valueOf(given) !== undefined).length
-  checkAnswer({ contender: who, work: 'nothing, all at once: wrong answers', got: wrong, expected: 0 })
+  checkAnswer({
+    contender: who,
+    work: 'nothing, all at once: wrong answers',
+    got: wrong,
+    expected: 0,
+  })
   return { ms, cpuUs }
 }
 
@@ -192,7 +270,12 @@ async function firstCalls(
     const start = performance.now()
     const given = await call()
     us.push((performance.now() - start) * 1000)
-    checkAnswer({ contender: who, work: 'nothing', got: pool.valueOf(given), expected: undefined })
+    checkAnswer({
+      contender: who,
+      work: 'nothing',
+      got: pool.valueOf(given),
+      expected: undefined,
+    })
   }
   return { us }
 }
@@ -214,7 +297,13 @@ async function crcThere(
     }),
   )
   const ms = performance.now() - start
-  for (const got of answers) checkAnswer({ contender: who, work: 'crcMany', got, expected: order.expected })
+  for (const got of answers)
+    checkAnswer({
+      contender: who,
+      work: 'crcMany',
+      got,
+      expected: order.expected,
+    })
   return { ms, cpuMs: cpuSince(cpu) / 1000, eachMs }
 }
 
@@ -243,9 +332,101 @@ async function crcBesideMain(
   const timing = pool.call('timedCrcMany', input)
   await new Promise((resolve) => setImmediate(resolve)) // lets pools that send from their loop send
   timed('crcMany', () => crcMany(input), order.expected)
-  const { ms, folded } = pool.valueOf(await timing) as { ms: number; folded: number }
-  checkAnswer({ contender: who, work: 'timedCrcMany', got: folded, expected: order.expected })
+  const { ms, folded } = pool.valueOf(await timing) as {
+    ms: number
+    folded: number
+  }
+  checkAnswer({
+    contender: who,
+    work: 'timedCrcMany',
+    got: folded,
+    expected: order.expected,
+  })
   return { ms }
+}
+
+/** So many calls at once, awaited, again and again: the mean time of such a burst. */
+async function burst(who: string, pool: Pool, calls: number, bursts: number): Promise<{ us: number }> {
+  let wrong = 0
+  const start = performance.now()
+  for (let turn = 0; turn < bursts; turn += 1) {
+    const given = await Promise.all(Array.from({ length: calls }, () => pool.nothing()))
+    for (const each of given) if (pool.valueOf(each) !== undefined) wrong += 1
+  }
+  const us = ((performance.now() - start) * 1000) / bursts
+  checkAnswer({
+    contender: who,
+    work: 'nothing, in bursts: wrong answers',
+    got: wrong,
+    expected: 0,
+  })
+  return { us }
+}
+
+async function joins(who: string, pool: Pool, order: Jobs['joins']['order']): Promise<{ ms: number }> {
+  const start = performance.now()
+  const got = pool.valueOf(await pool.joins!(order.name, order.input))
+  const ms = performance.now() - start
+  if (order.name !== 'quicksort') {
+    checkAnswer({
+      contender: who,
+      work: order.name,
+      got,
+      expected: order.expected,
+    })
+    return { ms }
+  }
+  const answer = got as { readonly sorted: boolean; readonly ms: number }
+  checkAnswer({
+    contender: who,
+    work: order.name,
+    got: answer.sorted,
+    expected: order.expected,
+  })
+  return { ms: answer.ms }
+}
+
+/** Times from when a call was due to its answer, so that a late sender counts as waiting. */
+async function skewed(who: string, pool: Pool, order: SkewedOrder): Promise<Jobs['skewed']['result']> {
+  const { calls, gapUs, turns, dearer, oneIn, forks } = order
+  const all: number[] = []
+  const cheap: number[] = []
+  const answers: Promise<void>[] = []
+  const start = performance.now()
+  let draw = 1
+  for (let index = 0; index < calls; index += 1) {
+    const dueMs = (index * gapUs) / 1000
+    while (performance.now() - start < dueMs) await new Promise((resolve) => setTimeout(resolve, 1))
+    draw = (Math.imul(draw, 1664525) + 1013904223) | 0
+    const dear = (draw >>> 8) % oneIn === 0
+    const call = !dear
+      ? pool.call('stage', { turns, payload: 0 })
+      : forks && pool.joins !== undefined
+        ? pool.joins('pieces', { turns, count: dearer })
+        : pool.call('stage', { turns: turns * dearer, payload: 0 })
+    const answered = async (): Promise<void> => {
+      const got = pool.valueOf(await call)
+      const us = (performance.now() - start - dueMs) * 1000
+      all.push(us)
+      if (!dear) cheap.push(us)
+      const right = typeof got === 'number' ? got === dearer : (got as { payload: unknown }).payload === 0
+      checkAnswer({
+        contender: who,
+        work: 'skewed',
+        got: right,
+        expected: true,
+      })
+    }
+    answers.push(answered())
+  }
+  await Promise.all(answers)
+  all.sort((a, b) => a - b)
+  cheap.sort((a, b) => a - b)
+  return {
+    p50Us: quantile(all, 0.5),
+    p99Us: quantile(all, 0.99),
+    cheapP99Us: quantile(cheap, 0.99),
+  }
 }
 
 function crcHere(order: Jobs['crcHere']['order']): Jobs['crcHere']['result'] {
@@ -271,7 +452,12 @@ async function mixedThere(
   const start = performance.now()
   const given = await pool.call('mixed', { rounds })
   const ms = performance.now() - start
-  checkAnswer({ contender: who, work: 'mixed', got: pool.valueOf(given), expected })
+  checkAnswer({
+    contender: who,
+    work: 'mixed',
+    got: pool.valueOf(given),
+    expected,
+  })
   return { ms }
 }
 
@@ -298,8 +484,16 @@ function hopHere(order: HopOrder): Jobs['hopHere']['result'] {
   const start = performance.now()
   for (let item = 0; item < order.items; item += 1) if (churn(order.turns) !== expected) wrong += 1
   const ms = performance.now() - start
-  checkAnswer({ contender: 'main thread', work: 'stage: wrong answers', got: wrong, expected: 0 })
-  return { usPerItem: (ms * 1000) / order.items, cpuUs: cpuSince(cpu) / order.items }
+  checkAnswer({
+    contender: 'main thread',
+    work: 'stage: wrong answers',
+    got: wrong,
+    expected: 0,
+  })
+  return {
+    usPerItem: (ms * 1000) / order.items,
+    cpuUs: cpuSince(cpu) / order.items,
+  }
 }
 
 async function hopThere(who: string, pool: Pool, order: HopOrder): Promise<Jobs['hopThere']['result']> {
@@ -312,7 +506,10 @@ async function hopThere(who: string, pool: Pool, order: HopOrder): Promise<Jobs[
     while (started < order.items) {
       started += 1
       const given = pool.valueOf(await pool.call('stage', { turns: order.turns, payload }))
-      const { answer, payload: back } = given as { answer: number; payload: unknown }
+      const { answer, payload: back } = given as {
+        answer: number
+        payload: unknown
+      }
       if (answer !== expected || sizeOf(back) !== size) wrong += 1
     }
   }
@@ -320,8 +517,16 @@ async function hopThere(who: string, pool: Pool, order: HopOrder): Promise<Jobs[
   const start = performance.now()
   await Promise.all(Array.from({ length: order.inFlight }, lane))
   const ms = performance.now() - start
-  checkAnswer({ contender: who, work: 'stage: wrong answers', got: wrong, expected: 0 })
-  return { usPerItem: (ms * 1000) / order.items, cpuUs: cpuSince(cpu) / order.items }
+  checkAnswer({
+    contender: who,
+    work: 'stage: wrong answers',
+    got: wrong,
+    expected: 0,
+  })
+  return {
+    usPerItem: (ms * 1000) / order.items,
+    cpuUs: cpuSince(cpu) / order.items,
+  }
 }
 
 /** Records such as services pass on: 100 bytes of JSON each; nothing for 0 bytes. */

@@ -29,7 +29,10 @@ process.exit(0)
 
 async function measured({ calls, bytes, spin }: PartsOrder): Promise<PartsResult> {
   const { zone } = await import('skein')
-  const bench = zone.create('parts', { workers: 1, ...(spin ? {} : { spinUs: 0 }) })
+  const bench = zone.create('parts', {
+    workers: 1,
+    ...(spin ? {} : { spinUs: 0 }),
+  })
   const module = new URL('./stamps.js', import.meta.url)
   const payload = { text: 'x'.repeat(bytes), a: 1, b: true }
   await bench.execute(module, 'passPlain', [payload]) // loads the module, which registers the stamps there
@@ -43,7 +46,13 @@ async function measured({ calls, bytes, spin }: PartsOrder): Promise<PartsResult
     const start = nowNs()
     const given = (await bench.execute(module, 'passPlain', [payload])).value
     const end = nowNs()
-    if (call === 0) checkAnswer({ contender: 'skein', work: 'pass', got: given, expected: payload })
+    if (call === 0)
+      checkAnswer({
+        contender: 'skein',
+        work: 'pass',
+        got: given,
+        expected: payload,
+      })
     if (call < 0) continue // the first half warms up
     split.push(times)
     plain.push(end - start)
@@ -66,7 +75,12 @@ async function stamped(call: () => Promise<{ value: unknown }>, payload: unknown
   const endNs = nowNs()
   const [savedNs, loadedNs, enteredNs, leftNs] = passed.argumentsNs as [number, number, number, number]
   if ((passed.payload as { a: number }).a !== (payload as { a: number }).a) {
-    checkAnswer({ contender: 'skein', work: 'pass', got: passed.payload, expected: payload })
+    checkAnswer({
+      contender: 'skein',
+      work: 'pass',
+      got: passed.payload,
+      expected: payload,
+    })
   }
   const moments = [
     startNs,

@@ -5,9 +5,19 @@
  */
 import type { Contender, Pool, PoolSettings } from './contender.ts'
 
-async function open({ threads, spin }: PoolSettings): Promise<Pool> {
+/** A zone with so many workers, or at most so many where it grows. */
+export async function openZone(
+  { threads, spin }: PoolSettings,
+  executor: 'fixed' | 'work-stealing' | 'blocking' | 'cached',
+): Promise<Pool> {
   const { Result, zone } = await import('skein')
-  const bench = zone.create('bench', { workers: threads, ...(spin ? {} : { spinUs: 0 }), tasksMax: 200_000 })
+  const grows = executor === 'blocking' || executor === 'cached'
+  const bench = zone.create('bench', {
+    executor,
+    ...(grows ? { workersMax: threads } : { workers: threads }),
+    ...(spin ? {} : { spinUs: 0 }),
+    tasksMax: 200_000,
+  })
   const module = new URL('./work.js', import.meta.url)
   const reused = (): void => {}
   return {
@@ -15,6 +25,7 @@ async function open({ threads, spin }: PoolSettings): Promise<Pool> {
     anonymous: () => bench.run(() => {}),
     reused: () => bench.run(reused),
     call: (name, input) => bench.execute(module, name, [input]),
+    joins: (name, input) => bench.execute(new URL('./joins.js', import.meta.url), name, [input]),
     valueOf: (given) => (given instanceof Result ? given.value : given),
     close: () => bench.close(),
   }
@@ -24,5 +35,5 @@ export default {
   name: 'skein',
   package: 'skein',
   settings: 'fixed executor, tasksMax 200,000, all else default',
-  open,
+  open: (settings) => openZone(settings, 'fixed'),
 } satisfies Contender

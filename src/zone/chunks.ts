@@ -1,15 +1,15 @@
 /**
  * What `map`, `reduce` and `forEach` run in a worker: one chunk of items, and how long it took.
  *
- * Loaded there as a module, so that it is compiled once. Items are taken in order; one that gives a promise is
- * waited for before the next begins, so a chunk never has more than one item in progress.
+ * Loaded there as a module, so that it is compiled once. Items are taken in order; one that gives a promise
+ * is waited for before the next begins, so a chunk never has more than one item in progress.
  */
 
 /** Values of a chunk and the time it took in ms, or its error and the item it is about. */
-export type ChunkOutcome = readonly [ms: number, values: unknown];
+export type ChunkOutcome = readonly [ms: number, values: unknown]
 
-type ItemFunction = (item: unknown, index: number) => unknown;
-type FoldFunction = (sum: unknown, item: unknown, index: number) => unknown;
+type ItemFunction = (item: unknown, index: number) => unknown
+type FoldFunction = (sum: unknown, item: unknown, index: number) => unknown
 
 /** `fn` of each item; `first` is the index of the first one. Keeps no values when `keeps` is false. */
 export function mapChunk(
@@ -18,27 +18,24 @@ export function mapChunk(
   first: number,
   keeps: boolean,
 ): ChunkOutcome | Promise<ChunkOutcome> {
-  const begun = performance.now();
-  const values: unknown[] = [];
+  const begun = performance.now()
+  const values: unknown[] = []
   for (let index = 0; index < items.length; index++) {
-    const value = fn(items[index], first + index);
-    if (isThenable(value)) return waiting(value, index);
-    if (keeps) values.push(value);
+    const value = fn(items[index], first + index)
+    if (isThenable(value)) return waiting(value, index)
+    if (keeps) values.push(value)
   }
-  return [performance.now() - begun, values];
+  return [performance.now() - begun, values]
 
   /** From the first item that gave a promise on. */
-  async function waiting(
-    promise: PromiseLike<unknown>,
-    from: number,
-  ): Promise<ChunkOutcome> {
-    let value = await promise;
-    if (keeps) values.push(value);
+  async function waiting(promise: PromiseLike<unknown>, from: number): Promise<ChunkOutcome> {
+    let value = await promise
+    if (keeps) values.push(value)
     for (let index = from + 1; index < items.length; index++) {
-      value = await fn(items[index], first + index);
-      if (keeps) values.push(value);
+      value = await fn(items[index], first + index)
+      if (keeps) values.push(value)
     }
-    return [performance.now() - begun, values];
+    return [performance.now() - begun, values]
   }
 }
 
@@ -49,17 +46,14 @@ export function reduceChunk(
   items: ArrayLike<unknown>,
   first: number,
 ): ChunkOutcome {
-  const begun = performance.now();
-  let sum = initial;
-  for (let index = 0; index < items.length; index++)
-    sum = fn(sum, items[index], first + index);
-  return [performance.now() - begun, sum];
+  const begun = performance.now()
+  let sum = initial
+  for (let index = 0; index < items.length; index++) sum = fn(sum, items[index], first + index)
+  return [performance.now() - begun, sum]
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
-    value !== null &&
-    typeof value === "object" &&
-    typeof (value as PromiseLike<unknown>).then === "function"
-  );
+    value !== null && typeof value === 'object' && typeof (value as PromiseLike<unknown>).then === 'function'
+  )
 }

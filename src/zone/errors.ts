@@ -61,7 +61,7 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_WAITS_FOR_ITSELF: ({ zone, call }) =>
     `${call} in a worker of zone ${zone} would wait for that worker itself`,
   JOIN_ASYNC: ({ zone, name }) =>
-    `join in zone ${zone} calls synchronous functions only, and ${name || 'an anonymous one'} returned a promise`,
+    `join in zone ${zone} calls synchronous functions; ${name || 'an anonymous one'} returned a promise`,
   BROADCAST_TIMEOUT: ({ zone, timeoutMs }) =>
     `not every worker of zone ${zone} has answered in ${timeoutMs} ms`,
   TASK_TIMEOUT: ({ zone, timeoutMs, started }) =>

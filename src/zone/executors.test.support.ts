@@ -1,88 +1,85 @@
 /**
- * Functions that join, for executors.test.ts: a module, since what joins itself must be reachable by name.
+ * Functions that join, for executors.test.ts.
+ *
+ * A module, since what joins itself must be reachable by name in every worker.
  */
-import { currentTask, join } from "./index.ts";
+import { currentTask, join } from './index.ts'
 
-type Tree = number | readonly [Tree, Tree];
+type Tree = number | readonly [Tree, Tree]
 
 /** The sum of a tree's leaves, by joins. */
 export function joinedSum(tree: Tree): number {
-  if (typeof tree === "number") return tree;
-  const [left, right] = join([joinedSum, tree[0]], [joinedSum, tree[1]]);
-  return left + right;
+  if (typeof tree === 'number') return tree
+  const [left, right] = join([joinedSum, tree[0]], [joinedSum, tree[1]])
+  return left + right
 }
 
 /** Count each cell from `from` to `to` once, slowly; the names of the workers that did. */
 export function marks(cells: Int32Array, from: number, to: number): string[] {
   if (to - from === 1) {
-    Atomics.add(cells, from, 1);
-    const until = performance.now() + 0.5;
+    Atomics.add(cells, from, 1)
+    const until = performance.now() + 0.5
     while (performance.now() < until);
-    return [currentTask()?.worker ?? ""];
+    return [currentTask()?.worker ?? '']
   }
-  const middle = (from + to) >> 1;
-  const [left, right] = join(
-    [marks, cells, from, middle],
-    [marks, cells, middle, to],
-  );
-  return [...new Set([...left, ...right])];
+  const middle = (from + to) >> 1
+  const [left, right] = join([marks, cells, from, middle], [marks, cells, middle, to])
+  return [...new Set([...left, ...right])]
 }
 
-export function fails(which: string, waits: number): void {
-  const until = performance.now() + waits;
-  while (performance.now() < until);
-  throw new Error(`${which} failed`);
+export function perhaps(fails: string, waits: number): void {
+  works(waits)
+  if (fails !== '') throw new Error(`${fails} failed`)
 }
 
 export function works(waits: number): void {
-  const until = performance.now() + waits;
+  const until = performance.now() + waits
   while (performance.now() < until);
 }
 
 /** A join of which one side, or both, throw; with `waits` another worker has time to take the second. */
-export function failing(
-  where: "first" | "second" | "both",
-  waits: number,
-): void {
-  join(
-    where === "second" ? [works, waits] : [fails, "first", waits],
-    where === "first" ? [works, waits] : [fails, "second", waits],
-  );
+export function failing(where: 'first' | 'second' | 'both', waits: number): void {
+  const side = (which: 'first' | 'second'): readonly [typeof perhaps, string, number] => [
+    perhaps,
+    where === 'both' || where === which ? which : '',
+    waits,
+  ]
+  join(side('first'), side('second'))
 }
 
 export function taskIsThere(): boolean {
-  return currentTask() !== undefined;
+  return currentTask() !== undefined
 }
 
 export function ownTask(): [boolean, boolean] {
-  return join([taskIsThere], [taskIsThere]);
+  return join([taskIsThere], [taskIsThere])
 }
 
 export async function later(): Promise<void> {
-  await undefined;
+  await undefined
 }
 
 export function asynchronous(side: number): void {
-  if (side === 0) join([later as () => unknown], [works, 0]);
-  else join([works, 0.2], [later as () => unknown]);
+  if (side === 0) join([later as () => unknown], [works, 0])
+  else join([works, 0.2], [later as () => unknown])
 }
 
 function holds(gate: Int32Array): void {
-  Atomics.wait(gate, 0, 0, 10_000);
+  Atomics.wait(gate, 0, 0, 10_000)
 }
 
 export function dies(buffer: SharedArrayBuffer): void {
-  const gate = new Int32Array(buffer);
-  Atomics.store(gate, 0, 1);
-  Atomics.notify(gate, 0);
-  process.exit(1);
+  const gate = new Int32Array(buffer)
+  Atomics.store(gate, 0, 1)
+  Atomics.notify(gate, 0)
+  process.exit(1)
 }
 
 export function waitsFor(buffer: SharedArrayBuffer): void {
-  holds(new Int32Array(buffer));
+  holds(new Int32Array(buffer))
 }
 
 /** The second side waits for another worker to take it, and that dies. */
 export function dyingHelper(buffer: SharedArrayBuffer): void {
-  join([waitsFor, buffer], [dies, buffer]);
+  join([waitsFor, buffer], [dies, buffer])
 }

@@ -8,53 +8,44 @@
  * The implementation of the Cilk-5 multithreaded language, 1998; Rayon's `join`). Everywhere else the two run
  * here, one after the other.
  */
-import {
-  FOUND,
-  Given,
-  HEADER_BYTES,
-  Helped,
-  OUTCOME,
-  Status,
-  Step,
-  native,
-} from "../native/index.ts";
-import { functionNumber } from "../transport/index.ts";
-import { ZoneError } from "./errors.ts";
-import { type Arrival, type Port, valueOf } from "./port.ts";
-import { wrong } from "./settings.ts";
-import { type Task, currentTask } from "./task.ts";
+import { FOUND, Given, HEADER_BYTES, Helped, OUTCOME, Status, Step, native } from '../native/index.ts'
+import { functionNumber } from '../transport/index.ts'
+import { ZoneError } from './errors.ts'
+import { type Arrival, type Port, valueOf } from './port.ts'
+import { wrong } from './settings.ts'
+import { type Task, currentTask } from './task.ts'
 
 /** A function and its arguments: one side of a join. */
-export type Fork<
-  Args extends unknown[] = unknown[],
-  Value = unknown,
-> = readonly [(this: Task, ...args: Args) => Value, ...Args];
+export type Fork<Args extends unknown[] = unknown[], Value = unknown> = readonly [
+  (this: Task, ...args: Args) => Value,
+  ...Args,
+]
 
-type AnyFunction = (this: Task | undefined, ...args: unknown[]) => unknown;
+type AnyFunction = (this: Task | undefined, ...args: unknown[]) => unknown
 
 /** How a worker of a zone that steals joins. Set by its main module. */
 export interface Joiner {
-  readonly port: Port;
-  readonly zone: string;
+  readonly port: Port
+  readonly zone: string
   /** This thread's handle of its own zone. */
-  readonly handle: number;
+  readonly handle: number
   /** Run the task that `help` has found, to its end or its first `await`. */
-  runFound(): void;
+  runFound(): void
 }
 
-let joiner: Joiner | undefined;
+let joiner: Joiner | undefined
 
 /** This thread joins as that worker. @internal */
 export function useJoiner(next: Joiner): void {
-  joiner = next;
+  joiner = next
 }
 
 /** Joins within joins within what is run while waiting for one; deeper ones do not take others' work. */
-const HELP_DEPTH_MAX = 32;
-let helping = 0;
+const HELP_DEPTH_MAX = 32
+let helping = 0
 
 /** What waits for a joined call is the thread itself. */
-const NOBODY: Arrival = { ended: () => {} };
+const NOBODY: Arrival = { ended: () => {} }
 
 /**
  * Call two synchronous functions, each with its arguments, and return both values: at once if a worker of
@@ -63,8 +54,8 @@ const NOBODY: Arrival = { ended: () => {} };
  * by a module that a task of this zone has been called from; they get the task as `this`. The arguments of
  * the second are copied if another worker takes it; share memory with a SharedArrayBuffer.
  *
- * If a function throws, `join` throws its error once neither runs any more; the first one's, if both do. A second
- * one that has not begun by then never does.
+ * If a function throws, `join` throws its error once neither runs any more; the first one's, if both do. A
+ * second one that has not begun by then never does.
  * @throws {ZoneError} `JOIN_ASYNC` when one returns a promise; `WORKER_DIED` when the worker that had taken
  *   the second died.
  */
@@ -72,124 +63,105 @@ export function join<A extends unknown[], X, B extends unknown[], Y>(
   first: Fork<A, X>,
   second: Fork<B, Y>,
 ): [X, Y] {
-  const [f, ...a] = sideOf("the first side", first);
-  const [g, ...b] = sideOf("the second side", second);
-  const task = currentTask();
-  const call = joiner === undefined ? -1 : fork(joiner, g, b);
+  const [f, ...a] = sideOf('the first side', first)
+  const [g, ...b] = sideOf('the second side', second)
+  const task = currentTask()
+  const call = joiner === undefined ? -1 : fork(joiner, g, b)
   if (joiner === undefined || call < 0) {
-    return [sync(f, f.apply(task, a)) as X, sync(g, g.apply(task, b)) as Y];
+    return [sync(f, f.apply(task, a)) as X, sync(g, g.apply(task, b)) as Y]
   }
-  let x: unknown;
+  let x: unknown
   try {
-    x = sync(f, f.apply(task, a));
+    x = sync(f, f.apply(task, a))
   } catch (error) {
-    quietly(() => settle(joiner as Joiner, call, () => {}));
-    throw error;
+    quietly(() => settle(joiner as Joiner, call, () => {}))
+    throw error
   }
-  const y = settle(joiner, call, () => sync(g, g.apply(task, b)));
-  return [x as X, y as Y];
+  const y = settle(joiner, call, () => sync(g, g.apply(task, b)))
+  return [x as X, y as Y]
 }
 
 /** The first error is the one that counts. */
 function quietly(body: () => void): void {
   try {
-    body();
+    body()
   } catch {
     // See above.
   }
 }
 
 function sideOf(name: string, side: unknown): [AnyFunction, ...unknown[]] {
-  if (!Array.isArray(side) || typeof side[0] !== "function") {
-    throw wrong(
-      `${name} of a join`,
-      "an array of a function and its arguments",
-      side,
-    );
+  if (!Array.isArray(side) || typeof side[0] !== 'function') {
+    throw wrong(`${name} of a join`, 'an array of a function and its arguments', side)
   }
-  return side as never;
+  return side as never
 }
 
 function sync(fn: AnyFunction, value: unknown): unknown {
   if (
     value !== null &&
-    typeof value === "object" &&
-    typeof (value as { then?: unknown }).then === "function"
+    typeof value === 'object' &&
+    typeof (value as { then?: unknown }).then === 'function'
   ) {
     // Nobody will look at it: a rejection of it is not the process's business.
-    Promise.resolve(value).catch(() => {});
-    throw new ZoneError("JOIN_ASYNC", {
-      zone: joiner?.zone ?? "node",
+    Promise.resolve(value).catch(() => {})
+    throw new ZoneError('JOIN_ASYNC', {
+      zone: joiner?.zone ?? 'node',
       name: fn.name,
-    });
+    })
   }
-  return value;
+  return value
 }
 
 /** Offer a call to others; its number, or -1 when the zone has no room for it. */
-function fork(
-  { port, handle }: Joiner,
-  fn: AnyFunction,
-  args: readonly unknown[],
-): number {
-  const number = functionNumber(fn);
-  const length = args.length === 0 ? 0 : port.write(args);
+function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
+  const number = functionNumber(fn)
+  const length = args.length === 0 ? 0 : port.write(args)
   // What is too large for the scratch is not worth the copy.
-  if (length < 0) return -1;
-  const call = port.take(NOBODY);
-  const { given } = port;
-  given[Given.zone] = handle;
-  given[Given.fn] = number;
-  given[Given.length] = length;
-  given[Given.call] = call;
-  native.joinFork();
-  if (given[OUTCOME] === 0) return call;
-  port.release(call);
-  return -1;
+  if (length < 0) return -1
+  const call = port.take(NOBODY)
+  const { given } = port
+  given[Given.zone] = handle
+  given[Given.fn] = number
+  given[Given.length] = length
+  given[Given.call] = call
+  native.joinFork()
+  if (given[OUTCOME] === 0) return call
+  port.release(call)
+  return -1
 }
 
 /** Wait for a forked call, helping meanwhile; `mine` runs it here if nobody has taken it. */
-function settle(
-  { port, zone, runFound }: Joiner,
-  call: number,
-  mine: () => unknown,
-): unknown {
-  const { given, words } = port;
+function settle({ port, zone, runFound }: Joiner, call: number, mine: () => unknown): unknown {
+  const { given, words } = port
   for (;;) {
-    given[Helped.call] = call;
-    given[Helped.steals] = helping < HELP_DEPTH_MAX ? 1 : 0;
-    native.help();
-    const found = words[FOUND];
+    given[Helped.call] = call
+    given[Helped.steals] = helping < HELP_DEPTH_MAX ? 1 : 0
+    native.help()
+    const found = words[FOUND]
     if (found === Step.mine) {
-      port.release(call);
-      return mine();
+      port.release(call)
+      return mine()
     }
-    if (found === Step.joined) return received(port, zone, call);
-    if (found !== Step.task) continue;
-    helping++;
+    if (found === Step.joined) return received(port, zone, call)
+    if (found !== Step.task) continue
+    helping++
     try {
-      runFound();
+      runFound()
     } finally {
-      helping--;
+      helping--
     }
   }
 }
 
 function received(port: Port, zone: string, call: number): unknown {
-  const { words, inbound } = port;
-  const [status, length, , , large] = words as unknown as [
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const bytes = large === 1 ? native.largeResult(call) : inbound;
-  const start = large === 1 ? 0 : HEADER_BYTES;
-  port.release(call);
-  if (status === Status.done) return valueOf(bytes, start, start + length);
-  if (status === Status.closed) throw new ZoneError("ZONE_CLOSED", { zone });
-  if (status === Status.orphaned)
-    throw new ZoneError("ZONE_OWNER_DIED", { zone });
-  throw valueOf(bytes, start, start + length);
+  const { words, inbound } = port
+  const [status, length, , , large] = words as unknown as [number, number, number, number, number]
+  const bytes = large === 1 ? native.largeResult(call) : inbound
+  const start = large === 1 ? 0 : HEADER_BYTES
+  port.release(call)
+  if (status === Status.done) return valueOf(bytes, start, start + length)
+  if (status === Status.closed) throw new ZoneError('ZONE_CLOSED', { zone })
+  if (status === Status.orphaned) throw new ZoneError('ZONE_OWNER_DIED', { zone })
+  throw valueOf(bytes, start, start + length)
 }

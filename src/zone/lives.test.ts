@@ -4,605 +4,540 @@
  * Workers die here in every way Node has. The oracle of a death: exactly the running tasks fail, with
  * WORKER_DIED and the reason; everything that waited runs; the replacement has seen every broadcast.
  */
-import assert from "node:assert/strict";
-import { test } from "node:test";
-import {
-  type Task,
-  type Zone,
-  type ZoneError,
-  type ZoneSettings,
-  zone,
-} from "./index.ts";
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Task, type Zone, type ZoneError, type ZoneSettings, zone } from './index.ts'
 
-let made = 0;
+let made = 0
 
 /** Run `body` with a zone of its own, and close that. */
-async function inZone(
-  settings: ZoneSettings,
-  body: (made: Zone) => Promise<void>,
-): Promise<void> {
-  const own = zone.create(`lives-${++made}`, settings);
+async function inZone(settings: ZoneSettings, body: (made: Zone) => Promise<void>): Promise<void> {
+  const own = zone.create(`lives-${++made}`, settings)
   try {
-    await body(own);
+    await body(own)
   } finally {
-    await own.close();
+    await own.close()
   }
 }
 
 async function until(what: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 20_000
   while (!what()) {
-    assert.ok(performance.now() < deadline, `never came true: ${what}`);
-    await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(performance.now() < deadline, `never came true: ${what}`)
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
 /** Ask all workers at once: each answers when all are asked, so no worker answers twice. */
 async function everyWorker<T>(own: Zone, fn: () => T): Promise<Awaited<T>[]> {
-  const { workers } = own.settings;
-  const meeting = new Int32Array(new SharedArrayBuffer(4));
+  const { workers } = own.settings
+  const meeting = new Int32Array(new SharedArrayBuffer(4))
   const meet = (cell: Int32Array, count: number) => {
-    Atomics.add(cell, 0, 1);
-    while (Atomics.load(cell, 0) < count)
-      Atomics.wait(cell, 0, Atomics.load(cell, 0), 1);
-  };
-  const met = Array.from({ length: workers }, () =>
-    own.run(meet, meeting, workers),
-  );
-  const answers = Array.from({ length: workers }, () => own.run(fn));
-  await Promise.all(met);
-  return Promise.all(answers);
+    Atomics.add(cell, 0, 1)
+    while (Atomics.load(cell, 0) < count) Atomics.wait(cell, 0, Atomics.load(cell, 0), 1)
+  }
+  const met = Array.from({ length: workers }, () => own.run(meet, meeting, workers))
+  const answers = Array.from({ length: workers }, () => own.run(fn))
+  await Promise.all(met)
+  return Promise.all(answers)
 }
 
 /** What broadcasts have left in a worker. */
-type Marked = { marks?: unknown[] };
+type Marked = { marks?: unknown[] }
 
 function mark(value: unknown): void {
-  ((globalThis as Marked).marks ??= []).push(value);
+  ;((globalThis as Marked).marks ??= []).push(value)
 }
 
 function marks(): unknown[] | undefined {
-  return (globalThis as Marked).marks;
+  return (globalThis as Marked).marks
 }
 
-test("a broadcast runs once on every worker, also on those that are still starting", () =>
+test('a broadcast runs once on every worker, also on those that are still starting', () =>
   inZone({ workers: 3 }, async (own) => {
-    await Promise.all([own.broadcast(mark, ["a"]), own.broadcast(mark, ["b"])]);
+    await Promise.all([own.broadcast(mark, ['a']), own.broadcast(mark, ['b'])])
     await own.broadcast(
       async (value: unknown) => {
-        await new Promise((resolve) => setImmediate(resolve));
-        ((globalThis as Marked).marks ??= []).push(value);
+        await new Promise((resolve) => setImmediate(resolve))
+        ;((globalThis as Marked).marks ??= []).push(value)
       },
-      ["c"],
-    );
-    const seen = new Map<string, unknown>();
+      ['c'],
+    )
+    const seen = new Map<string, unknown>()
     while (seen.size < 3) {
       const [name, all] = await own.run(function (this: Task) {
-        return [this.worker, (globalThis as Marked).marks] as const;
-      });
-      assert.deepEqual(all, ["a", "b", "c"]);
-      seen.set(name, all);
-      await everyWorker(own, () => 0);
+        return [this.worker, (globalThis as Marked).marks] as const
+      })
+      assert.deepEqual(all, ['a', 'b', 'c'])
+      seen.set(name, all)
+      await everyWorker(own, () => 0)
     }
-  }));
+  }))
 
-test("broadcasts go before waiting tasks and wait for running ones", () =>
+test('broadcasts go before waiting tasks and wait for running ones', () =>
   inZone({ workers: 1 }, async (own) => {
-    await own.ready();
-    const gate = new Int32Array(new SharedArrayBuffer(8));
+    await own.ready()
+    const gate = new Int32Array(new SharedArrayBuffer(8))
     const held = own.run((cell: Int32Array) => {
-      Atomics.store(cell, 1, 1);
-      Atomics.wait(cell, 0, 0);
-      return (globalThis as Marked).marks;
-    }, gate);
-    await until(() => gate[1] === 1);
-    const waiting = own.run(marks);
-    const cast = own.broadcast(mark, ["first"]);
-    Atomics.store(gate, 0, 1);
-    Atomics.notify(gate, 0);
-    assert.deepEqual(await Promise.all([held, waiting, cast]), [
-      undefined,
-      ["first"],
-      undefined,
-    ]);
-  }));
+      Atomics.store(cell, 1, 1)
+      Atomics.wait(cell, 0, 0)
+      return (globalThis as Marked).marks
+    }, gate)
+    await until(() => gate[1] === 1)
+    const waiting = own.run(marks)
+    const cast = own.broadcast(mark, ['first'])
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    assert.deepEqual(await Promise.all([held, waiting, cast]), [undefined, ['first'], undefined])
+  }))
 
-test("code is a script: its declarations are global in the worker; require and import work in it", () =>
+test('code is a script: its declarations are global in the worker; require and import work in it', () =>
   inZone({ workers: 2 }, async (own) => {
     await own.broadcast(
       'let counter = 40; function next() { return ++counter }; const os = require("node:os")',
-    );
+    )
     own.broadcastSync(
       'globalThis.loaded = import("./settings.js").then((module) => typeof module.parseSettings)',
-    );
+    )
     const answers = await everyWorker(own, async () => {
-      const { next, os, loaded } = new Function(
-        "return { next, os, loaded }",
-      )() as never as {
-        next(): number;
-        os: object;
-        loaded: Promise<string>;
-      };
-      return [next(), "cpus" in os, await loaded];
-    });
-    assert.ok(
-      answers.flat().includes(41) &&
-        answers.every(([, ...rest]) => rest.join() === "true,function"),
-    );
-    await assert.rejects(own.broadcast("let x = ;"), {
-      code: "FUNCTION_CODE",
+      const { next, os, loaded } = new Function('return { next, os, loaded }')() as never as {
+        next(): number
+        os: object
+        loaded: Promise<string>
+      }
+      return [next(), 'cpus' in os, await loaded]
+    })
+    assert.ok(answers.flat().includes(41) && answers.every(([, ...rest]) => rest.join() === 'true,function'))
+    await assert.rejects(own.broadcast('let x = ;'), {
+      code: 'FUNCTION_CODE',
       message: /Unexpected token/,
-    });
-    assert.throws(() => own.broadcastSync("let x = ;"), {
-      code: "FUNCTION_CODE",
-    });
-  }));
+    })
+    assert.throws(() => own.broadcastSync('let x = ;'), {
+      code: 'FUNCTION_CODE',
+    })
+  }))
 
-test("a broadcast rejects with the first error, after all workers have run it", () =>
+test('a broadcast rejects with the first error, after all workers have run it', () =>
   inZone({ workers: 3 }, async (own) => {
-    const turn = new Int32Array(new SharedArrayBuffer(8));
+    const turn = new Int32Array(new SharedArrayBuffer(8))
     const one = async (cell: Int32Array) => {
-      const mine = Atomics.add(cell, 0, 1);
+      const mine = Atomics.add(cell, 0, 1)
       if (mine === 1)
-        throw Object.assign(new RangeError("the second one"), {
-          code: "E_ONE",
-        });
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      Atomics.add(cell, 1, 1);
-    };
+        throw Object.assign(new RangeError('the second one'), {
+          code: 'E_ONE',
+        })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      Atomics.add(cell, 1, 1)
+    }
     await assert.rejects(own.broadcast(one, [turn]), {
-      code: "E_ONE",
-      message: "the second one",
-    });
-    assert.deepEqual([...turn], [3, 2]);
+      code: 'E_ONE',
+      message: 'the second one',
+    })
+    assert.deepEqual([...turn], [3, 2])
     assert.throws(
       () =>
         own.broadcastSync(() => {
-          throw new EvalError("sync");
+          throw new EvalError('sync')
         }),
-      { name: "EvalError", message: "sync" },
-    );
+      { name: 'EvalError', message: 'sync' },
+    )
     await assert.rejects(
       own.broadcast(() => {
-        throw Object.assign(new Error("kept"), { odd: Symbol("s") });
+        throw Object.assign(new Error('kept'), { odd: Symbol('s') })
       }),
-      { message: "kept" },
-    );
-    assert.equal(await own.run(() => 1), 1);
-    assert.equal(own.stats().died, 0);
-  }));
+      { message: 'kept' },
+    )
+    assert.equal(await own.run(() => 1), 1)
+    assert.equal(own.stats().died, 0)
+  }))
 
-test("broadcastSync right after create starts the workers itself; its deadline is kept", () =>
+test('broadcastSync right after create starts the workers itself; its deadline is kept', () =>
   inZone({ workers: 2 }, async (own) => {
-    own.broadcastSync(mark, ["early"]);
-    assert.deepEqual(await everyWorker(own, marks), [["early"], ["early"]]);
-    const start = performance.now();
+    own.broadcastSync(mark, ['early'])
+    assert.deepEqual(await everyWorker(own, marks), [['early'], ['early']])
+    const start = performance.now()
     const late = {
-      code: "BROADCAST_TIMEOUT",
+      code: 'BROADCAST_TIMEOUT',
       facts: { zone: own.id, timeoutMs: 30 },
-    };
+    }
     assert.throws(
       () =>
-        own.broadcastSync(
-          () => new Promise((resolve) => setTimeout(resolve, 300)),
-          [],
-          { timeoutMs: 30 },
-        ),
+        own.broadcastSync(() => new Promise((resolve) => setTimeout(resolve, 300)), [], { timeoutMs: 30 }),
       late,
-    );
-    assert.ok(performance.now() - start < 5_000);
+    )
+    assert.ok(performance.now() - start < 5_000)
     assert.throws(() => own.broadcastSync(mark, [0], { timeoutMs: -1 }), {
-      code: "ZONE_SETTING",
-    });
-    await own.ready();
-  }));
+      code: 'ZONE_SETTING',
+    })
+    await own.ready()
+  }))
 
-test("broadcastSync in a worker of the zone is refused; into another zone it works", () =>
+test('broadcastSync in a worker of the zone is refused; into another zone it works', () =>
   inZone({ workers: 1 }, (own) =>
     inZone({ workers: 1 }, async (other) => {
-      await own.ready();
-      await other.ready();
+      await own.ready()
+      await other.ready()
       const [refused, done] = await own.run(
         async (id: string, otherId: string) => {
-          const { zone } = await import("./index.js");
-          let code: unknown;
+          const { zone } = await import('./index.js')
+          let code: unknown
           try {
-            zone.get(id).broadcastSync(() => {});
+            zone.get(id).broadcastSync(() => {})
           } catch (error) {
-            code = (error as ZoneError).code;
+            code = (error as ZoneError).code
           }
-          zone
-            .get(otherId)
-            .broadcastSync('globalThis.marks = ["from a worker"]');
-          return [code, true];
+          zone.get(otherId).broadcastSync('globalThis.marks = ["from a worker"]')
+          return [code, true]
         },
         own.id,
         other.id,
-      );
-      assert.deepEqual([refused, done], ["ZONE_WAITS_FOR_ITSELF", true]);
-      assert.deepEqual(await other.run(marks), ["from a worker"]);
+      )
+      assert.deepEqual([refused, done], ['ZONE_WAITS_FOR_ITSELF', true])
+      assert.deepEqual(await other.run(marks), ['from a worker'])
     }),
-  ));
+  ))
 
-type Death = [
-  name: string,
-  settings: ZoneSettings,
-  body: () => unknown,
-  reason: RegExp,
-  cause?: RegExp,
-];
+type Death = [name: string, settings: ZoneSettings, body: () => unknown, reason: RegExp, cause?: RegExp]
 
 const DEATHS: Death[] = [
+  ['process.exit with a code', {}, () => process.exit(7), /it exited with code 7/],
+  ['process.exit with 0', {}, () => process.exit(0), /it exited with code 0/],
   [
-    "process.exit with a code",
-    {},
-    () => process.exit(7),
-    /it exited with code 7/,
-  ],
-  ["process.exit with 0", {}, () => process.exit(0), /it exited with code 0/],
-  [
-    "an error in a timer",
+    'an error in a timer',
     {},
     () => {
       setImmediate(() => {
-        throw Object.assign(new TypeError("nobody caught it"), {
-          code: "E_LOST",
-        });
-      });
-      return new Promise(() => {});
+        throw Object.assign(new TypeError('nobody caught it'), {
+          code: 'E_LOST',
+        })
+      })
+      return new Promise(() => {})
     },
     /nobody caught it/,
     /nobody caught it/,
   ],
   [
-    "a rejection nobody handles",
+    'a rejection nobody handles',
     {},
     () => {
-      void Promise.reject(new RangeError("nobody handled it"));
-      return new Promise(() => {});
+      void Promise.reject(new RangeError('nobody handled it'))
+      return new Promise(() => {})
     },
     /nobody handled it/,
     /nobody handled it/,
   ],
   [
-    "a thrown text in a timer",
+    'a thrown text in a timer',
     {},
     () => {
       setImmediate(() => {
-        throw "just text";
-      });
-      return new Promise(() => {});
+        throw 'just text'
+      })
+      return new Promise(() => {})
     },
     /just text/,
   ],
   [
-    "an exhausted heap",
+    'an exhausted heap',
     { heapMbMax: 24 },
     () => {
-      const kept: unknown[] = [];
-      for (;;) kept.push(Array.from({ length: 1000 }, () => ({})));
+      const kept: unknown[] = []
+      for (;;) kept.push(Array.from({ length: 1000 }, () => ({})))
     },
     /heap was exhausted/,
     /memory limit/i,
   ],
-];
+]
 
 for (const [name, settings, body, reason, cause] of DEATHS) {
   test(`${name}: the task fails with WORKER_DIED and why; the worker is replaced; others are not lost`, () =>
     inZone({ workers: 1, ...settings }, async (own) => {
-      await own.broadcast(mark, ["replayed"]);
-      const dying = own.run(body);
-      const after = [own.run(marks), own.run(() => "later")];
-      await assert.rejects(dying, (error: ZoneError<"WORKER_DIED">) => {
-        assert.equal(error.code, "WORKER_DIED");
-        assert.deepEqual(
-          [error.facts.zone, error.facts.worker],
-          [own.id, `${own.id}/0`],
-        );
-        assert.match(error.facts.reason, reason);
-        if (cause !== undefined)
-          assert.match(String((error.cause as Error).message), cause);
-        if (name.startsWith("an error in a timer")) {
-          assert.ok(error.cause instanceof TypeError);
-          assert.equal((error.cause as { code?: string }).code, "E_LOST");
+      await own.broadcast(mark, ['replayed'])
+      const dying = own.run(body)
+      const after = [own.run(marks), own.run(() => 'later')]
+      await assert.rejects(dying, (error: ZoneError<'WORKER_DIED'>) => {
+        assert.equal(error.code, 'WORKER_DIED')
+        assert.deepEqual([error.facts.zone, error.facts.worker], [own.id, `${own.id}/0`])
+        assert.match(error.facts.reason, reason)
+        if (cause !== undefined) assert.match(String((error.cause as Error).message), cause)
+        if (name.startsWith('an error in a timer')) {
+          assert.ok(error.cause instanceof TypeError)
+          assert.equal((error.cause as { code?: string }).code, 'E_LOST')
         }
-        return true;
-      });
-      assert.deepEqual(await Promise.all(after), [["replayed"], "later"]);
-      await until(() => own.stats().died === 1 && own.stats().workers === 1);
-    }));
+        return true
+      })
+      assert.deepEqual(await Promise.all(after), [['replayed'], 'later'])
+      await until(() => own.stats().died === 1 && own.stats().workers === 1)
+    }))
 }
 
-test("a worker that dies with no task running is replaced in silence", () =>
+test('a worker that dies with no task running is replaced in silence', () =>
   inZone({ workers: 1 }, async (own) => {
-    await own.run(() => void setImmediate(() => process.exit(1)));
-    await until(() => own.stats().workers === 1);
+    await own.run(() => void setImmediate(() => process.exit(1)))
+    await until(() => own.stats().workers === 1)
     assert.equal(
-      await own
-        .run(() => "ok")
-        .catch((error: ZoneError) => error.code === "WORKER_DIED" && "ok"),
-      "ok",
-    );
-    assert.equal(await own.run(() => "ok"), "ok");
-  }));
+      await own.run(() => 'ok').catch((error: ZoneError) => error.code === 'WORKER_DIED' && 'ok'),
+      'ok',
+    )
+    assert.equal(await own.run(() => 'ok'), 'ok')
+  }))
 
-test("all overlapping tasks of a dying worker fail, each once", () =>
+test('all overlapping tasks of a dying worker fail, each once', () =>
   inZone({ workers: 1, tasksPerWorkerMax: 10 }, async (own) => {
-    const calls = Array.from({ length: 9 }, () =>
-      own.run(() => new Promise(() => {})),
-    );
-    await until(() => own.stats().running === 9);
-    const ends = await Promise.allSettled([
-      ...calls,
-      own.run(() => process.exit(1)),
-    ]);
+    const calls = Array.from({ length: 9 }, () => own.run(() => new Promise(() => {})))
+    await until(() => own.stats().running === 9)
+    const ends = await Promise.allSettled([...calls, own.run(() => process.exit(1))])
     assert.deepEqual(
       new Set(ends.map((end) => (end as { reason: ZoneError }).reason.code)),
-      new Set(["WORKER_DIED"]),
-    );
-    assert.equal(own.stats().died, 10);
-  }));
+      new Set(['WORKER_DIED']),
+    )
+    assert.equal(own.stats().died, 10)
+  }))
 
-test("replacements replay all broadcasts in order, code and functions, before their first task", () =>
+test('replacements replay all broadcasts in order, code and functions, before their first task', () =>
   inZone({ workers: 2 }, async (own) => {
-    await own.broadcast('globalThis.marks = ["code"]');
-    for (let n = 0; n < 5; n++) await own.broadcast(mark, [n]);
-    const expected = ["code", 0, 1, 2, 3, 4];
+    await own.broadcast('globalThis.marks = ["code"]')
+    for (let n = 0; n < 5; n++) await own.broadcast(mark, [n])
+    const expected = ['code', 0, 1, 2, 3, 4]
     for (let round = 0; round < 3; round++) {
       await assert.rejects(
         own.run(() => process.exit(1)),
-        { code: "WORKER_DIED" },
-      );
-      assert.deepEqual(await everyWorker(own, marks), [expected, expected]);
+        { code: 'WORKER_DIED' },
+      )
+      assert.deepEqual(await everyWorker(own, marks), [expected, expected])
     }
-  }));
+  }))
 
-test("a broadcast whose worker dies under it is run by the replacement, and then ends well", () =>
+test('a broadcast whose worker dies under it is run by the replacement, and then ends well', () =>
   inZone({ workers: 2 }, async (own) => {
-    await own.ready();
-    const cell = new Int32Array(new SharedArrayBuffer(4));
+    await own.ready()
+    const cell = new Int32Array(new SharedArrayBuffer(4))
     await own.broadcast(
       (cell: Int32Array) => {
-        if (Atomics.add(cell, 0, 1) === 0) process.exit(1);
-        (globalThis as Marked).marks = ["ran"];
+        if (Atomics.add(cell, 0, 1) === 0) process.exit(1)
+        ;(globalThis as Marked).marks = ['ran']
       },
       [cell],
-    );
-    assert.equal(cell[0], 3);
-    assert.deepEqual(await everyWorker(own, marks), [["ran"], ["ran"]]);
-  }));
+    )
+    assert.equal(cell[0], 3)
+    assert.deepEqual(await everyWorker(own, marks), [['ran'], ['ran']])
+  }))
 
-test("a broadcast that kills every worker breaks the zone, which says why", async () => {
-  const own = zone.create("lives-broken-broadcast", { workers: 2 });
-  await own.ready();
-  const cast = own.broadcast(() => process.exit(9));
-  const waiting = own.run(() => 1);
+test('a broadcast that kills every worker breaks the zone, which says why', async () => {
+  const own = zone.create('lives-broken-broadcast', { workers: 2 })
+  await own.ready()
+  const cast = own.broadcast(() => process.exit(9))
+  const waiting = own.run(() => 1)
   const broken = {
-    code: "ZONE_BROKEN",
+    code: 'ZONE_BROKEN',
     message: /cannot be started: it exited with code 9/,
-  };
-  const ends = await Promise.allSettled([cast, waiting]);
-  for (const end of ends) {
-    const { code } = (end as { reason: ZoneError }).reason;
-    assert.ok(code === "ZONE_BROKEN" || code === "WORKER_DIED", code);
   }
-  await assert.rejects(cast, broken);
+  const ends = await Promise.allSettled([cast, waiting])
+  for (const end of ends) {
+    const { code } = (end as { reason: ZoneError }).reason
+    assert.ok(code === 'ZONE_BROKEN' || code === 'WORKER_DIED', code)
+  }
+  await assert.rejects(cast, broken)
   await assert.rejects(
     own.run(() => 1),
     broken,
-  );
-  await own.close();
-  zone.create("lives-broken-broadcast", { workers: 1 });
-  await (zone.get("lives-broken-broadcast") as Zone).close();
-});
+  )
+  await own.close()
+  zone.create('lives-broken-broadcast', { workers: 1 })
+  await (zone.get('lives-broken-broadcast') as Zone).close()
+})
 
 const STARTS: [string, ZoneSettings, RegExp][] = [
+  ['a module that is missing', { execArgv: ['--import', '/skein-none.mjs'] }, /skein-none\.mjs/],
   [
-    "a module that is missing",
-    { execArgv: ["--import", "/skein-none.mjs"] },
-    /skein-none\.mjs/,
-  ],
-  [
-    "a module that throws",
+    'a module that throws',
     {
-      execArgv: ["--import", 'data:text/javascript,throw new Error("preload")'],
+      execArgv: ['--import', 'data:text/javascript,throw new Error("preload")'],
     },
     /preload/,
   ],
   [
-    "a module that exits",
-    { execArgv: ["--import", "data:text/javascript,process.exit(5)"] },
+    'a module that exits',
+    { execArgv: ['--import', 'data:text/javascript,process.exit(5)'] },
     /it exited with code 5/,
   ],
   [
-    "an option Node refuses",
-    { execArgv: ["--max-old-space-size=50"] },
+    'an option Node refuses',
+    { execArgv: ['--max-old-space-size=50'] },
     /could not be started: .*max-old-space-size/,
   ],
-];
+]
 
 for (const [name, settings, reason] of STARTS) {
   test(`workers that cannot start because of ${name} break the zone with ZONE_BROKEN`, async () => {
     for (const workers of [1, 3]) {
-      const own = zone.create(`lives-${++made}`, { workers, ...settings });
-      const execute = own.execute(() => 1, [], { timeoutMs: 60_000 });
+      const own = zone.create(`lives-${++made}`, { workers, ...settings })
+      const execute = own.execute(() => 1, [], { timeoutMs: 60_000 })
       for (const end of await Promise.allSettled([
         own.ready(),
         own.run(() => 1),
         execute,
         own.broadcast(() => {}),
       ])) {
-        const error = (end as { reason?: ZoneError }).reason;
-        assert.equal(error?.code, "ZONE_BROKEN");
-        assert.match(error.message, reason);
+        const error = (end as { reason?: ZoneError }).reason
+        assert.equal(error?.code, 'ZONE_BROKEN')
+        assert.match(error.message, reason)
       }
       await assert.rejects(
         own.run(() => 1),
-        { code: "ZONE_BROKEN" },
-      );
-      await assert.rejects(own.ready(), { code: "ZONE_BROKEN" });
-      await own.close();
+        { code: 'ZONE_BROKEN' },
+      )
+      await assert.rejects(own.ready(), { code: 'ZONE_BROKEN' })
+      await own.close()
     }
-  });
+  })
 }
 
-test("settings reach the workers: env, execArgv, heap limit, names", () =>
+test('settings reach the workers: env, execArgv, heap limit, names', () =>
   inZone(
     {
       workers: 1,
-      env: { SKEIN_TEST: "yes" },
-      execArgv: ["--no-warnings"],
+      env: { SKEIN_TEST: 'yes' },
+      execArgv: ['--no-warnings'],
       heapMbMax: 48,
     },
     async (own) => {
       const seen = await own.run(async () => {
-        const { resourceLimits } = await import("node:worker_threads");
+        const { resourceLimits } = await import('node:worker_threads')
         return [
-          process.env["SKEIN_TEST"],
-          process.env["PATH"],
+          process.env['SKEIN_TEST'],
+          process.env['PATH'],
           process.execArgv,
           resourceLimits.maxOldGenerationSizeMb,
-        ];
-      });
-      assert.deepEqual(seen, ["yes", undefined, ["--no-warnings"], 48]);
+        ]
+      })
+      assert.deepEqual(seen, ['yes', undefined, ['--no-warnings'], 48])
     },
-  ));
+  ))
 
-test("close refuses new calls, finishes the accepted ones, frees the name; twice is as once", async () => {
-  const own = zone.create("lives-close", { workers: 2 });
+test('close refuses new calls, finishes the accepted ones, frees the name; twice is as once', async () => {
+  const own = zone.create('lives-close', { workers: 2 })
   const accepted = Array.from({ length: 100 }, (_, n) =>
     own.run(async (n: number) => {
-      await new Promise((resolve) => setImmediate(resolve));
-      return n;
+      await new Promise((resolve) => setImmediate(resolve))
+      return n
     }, n),
-  );
-  const closing = [own.close(), own.close(), own[Symbol.asyncDispose]()];
-  const closed = { code: "ZONE_CLOSED", message: "zone lives-close is closed" };
+  )
+  const closing = [own.close(), own.close(), own[Symbol.asyncDispose]()]
+  const closed = { code: 'ZONE_CLOSED', message: 'zone lives-close is closed' }
   await assert.rejects(
     own.run(() => 1),
     closed,
-  );
+  )
   await assert.rejects(
     own.execute(() => 1),
     closed,
-  );
+  )
   await assert.rejects(
     own.broadcast(() => 1),
     closed,
-  );
-  await assert.rejects(own.ready(), closed);
-  assert.throws(() => own.broadcastSync(() => 1), closed);
+  )
+  await assert.rejects(own.ready(), closed)
+  assert.throws(() => own.broadcastSync(() => 1), closed)
   assert.deepEqual(
     await Promise.all(accepted),
     Array.from({ length: 100 }, (_, n) => n),
-  );
-  await Promise.all(closing);
-  await own.close();
-  assert.throws(() => zone.get("lives-close"), { code: "ZONE_UNKNOWN" });
-  await zone.create("lives-close", { workers: 1 }).close();
+  )
+  await Promise.all(closing)
+  await own.close()
+  assert.throws(() => zone.get('lives-close'), { code: 'ZONE_UNKNOWN' })
+  await zone.create('lives-close', { workers: 1 }).close()
   await assert.rejects(
     own.run(() => 1),
     closed,
-  );
-});
+  )
+})
 
-test("close ends what does not end: running loops, what waits behind them, and broadcasts", async () => {
-  const own = zone.create(`lives-${++made}`, { workers: 2 });
-  await own.ready();
+test('close ends what does not end: running loops, what waits behind them, and broadcasts', async () => {
+  const own = zone.create(`lives-${++made}`, { workers: 2 })
+  await own.ready()
   const endless = [1, 2].map(() =>
     own.run(() => {
       for (;;);
     }),
-  );
-  await until(() => own.stats().running === 2);
-  const ends = Promise.allSettled([
-    ...endless,
-    own.run(() => 1),
-    own.broadcast(() => {}),
-  ]);
-  await own.close({ timeoutMs: 50 });
-  for (const end of await ends)
-    assert.equal((end as { reason: ZoneError }).reason.code, "ZONE_CLOSED");
-  assert.equal(own.stats().workers, 0);
-});
+  )
+  await until(() => own.stats().running === 2)
+  const ends = Promise.allSettled([...endless, own.run(() => 1), own.broadcast(() => {})])
+  await own.close({ timeoutMs: 50 })
+  for (const end of await ends) assert.equal((end as { reason: ZoneError }).reason.code, 'ZONE_CLOSED')
+  assert.equal(own.stats().workers, 0)
+})
 
-test("close with a deadline of 0 ms right after create ends workers that have not even started", async () => {
+test('close with a deadline of 0 ms right after create ends workers that have not even started', async () => {
   for (let round = 0; round < 5; round++) {
-    const own = zone.create("lives-quick", { workers: 2 });
-    const ends = Promise.allSettled([
-      own.run(() => 1),
-      own.broadcast(() => {}),
-    ]);
-    await own.close({ timeoutMs: 0 });
+    const own = zone.create('lives-quick', { workers: 2 })
+    const ends = Promise.allSettled([own.run(() => 1), own.broadcast(() => {})])
+    await own.close({ timeoutMs: 0 })
     for (const end of await ends) {
       assert.ok(
-        end.status === "fulfilled" ||
-          (end.reason as ZoneError).code === "ZONE_CLOSED",
+        end.status === 'fulfilled' || (end.reason as ZoneError).code === 'ZONE_CLOSED',
         String((end as { reason?: unknown }).reason),
-      );
+      )
     }
   }
-});
+})
 
-test("a worker that dies while the zone closes does not take accepted tasks with it", async () => {
-  const own = zone.create(`lives-${++made}`, { workers: 1 });
+test('a worker that dies while the zone closes does not take accepted tasks with it', async () => {
+  const own = zone.create(`lives-${++made}`, { workers: 1 })
   const calls: Promise<unknown>[] = [1, 2, 3].map((n) =>
     own.run((n: number) => (n === 1 ? process.exit(1) : n), n),
-  );
-  const closing = own.close();
-  const ends = await Promise.allSettled(calls);
-  await closing;
-  assert.equal((ends[0] as { reason: ZoneError }).reason.code, "WORKER_DIED");
+  )
+  const closing = own.close()
+  const ends = await Promise.allSettled(calls)
+  await closing
+  assert.equal((ends[0] as { reason: ZoneError }).reason.code, 'WORKER_DIED')
   assert.deepEqual(
     ends.slice(1).map((end) => (end as { value?: unknown }).value),
     [2, 3],
-  );
-});
+  )
+})
 
-test("a task that closes its own zone and does not wait for that ends well", async () => {
-  const own = zone.create("lives-self", { workers: 1 });
+test('a task that closes its own zone and does not wait for that ends well', async () => {
+  const own = zone.create('lives-self', { workers: 1 })
   const answer = await own.run(async () => {
-    const { zone } = await import("./index.js");
-    void zone.current.close();
-    return "closing";
-  });
-  assert.equal(answer, "closing");
-  await own.close();
-});
+    const { zone } = await import('./index.js')
+    void zone.current.close()
+    return 'closing'
+  })
+  assert.equal(answer, 'closing')
+  await own.close()
+})
 
-test("await using closes a zone", async () => {
+test('await using closes a zone', async () => {
   {
-    await using own = zone.create("lives-using", { workers: 1 });
-    assert.equal(await own.run(() => 1), 1);
+    await using own = zone.create('lives-using', { workers: 1 })
+    assert.equal(await own.run(() => 1), 1)
   }
-  assert.throws(() => zone.get("lives-using"), { code: "ZONE_UNKNOWN" });
-});
+  assert.throws(() => zone.get('lives-using'), { code: 'ZONE_UNKNOWN' })
+})
 
-test("ready waits for all workers; an idle zone sleeps and uses no wake-ups", () =>
+test('ready waits for all workers; an idle zone sleeps and uses no wake-ups', () =>
   inZone({ workers: 2 }, async (own) => {
-    await own.ready();
-    assert.equal(own.stats().workers, 2);
-    await until(() => own.stats().asleep === 2);
-    const { wakeUps } = own.stats();
-    const cpu = process.cpuUsage();
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    assert.equal(own.stats().wakeUps, wakeUps);
-    const { user, system } = process.cpuUsage(cpu);
-    assert.ok(
-      user + system < 150_000,
-      `an idle zone used ${user + system} µs of 200 ms`,
-    );
-  }));
+    await own.ready()
+    assert.equal(own.stats().workers, 2)
+    await until(() => own.stats().asleep === 2)
+    const { wakeUps } = own.stats()
+    const cpu = process.cpuUsage()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    assert.equal(own.stats().wakeUps, wakeUps)
+    const { user, system } = process.cpuUsage(cpu)
+    assert.ok(user + system < 150_000, `an idle zone used ${user + system} µs of 200 ms`)
+  }))
 
-test("eight zones at once, each with its own workers, and none is left", async () => {
-  const { native } = await import("../native/index.ts");
-  const ids = native.zoneIds();
+test('eight zones at once, each with its own workers, and none is left', async () => {
+  const { native } = await import('../native/index.ts')
+  const ids = native.zoneIds()
   await Promise.all(
     Array.from({ length: 8 }, async (_, n) => {
-      const own = zone.create(`lives-many-${n}`, { workers: 1 });
-      assert.equal(await own.run((n: number) => n, n), n);
-      await own.close();
+      const own = zone.create(`lives-many-${n}`, { workers: 1 })
+      assert.equal(await own.run((n: number) => n, n), n)
+      await own.close()
     }),
-  );
-  assert.equal(native.zoneIds(), ids);
-});
+  )
+  assert.equal(native.zoneIds(), ids)
+})

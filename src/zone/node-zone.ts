@@ -87,12 +87,12 @@ export class NodeZone {
 
   /**
    * Run a function on every item, on all workers, and keep the order. Of an array or a typed array: a promise
-   * of all values. Of another iterable or an async one: an async iterable of the values, which reads its input
-   * only as far ahead as the workers can use, so the input may be endless.
+   * of all values. Of another iterable or an async one: an async iterable of the values, which reads its
+   * input only as far ahead as the workers can use, so the input may be endless.
    *
-   * Items travel in chunks whose size follows from what items were measured to cost. The function must be able
-   * to travel (see `run`), may be asynchronous, and gets the item and its index. The first error, in the order
-   * of items, is thrown, and what has not started never does; aborting the signal does the same.
+   * Items travel in chunks whose size follows from what items were measured to cost. The function must be
+   * able to travel (see `run`), may be asynchronous, and gets the item and its index. The first error, in the
+   * order of items, is thrown, and what has not started never does; aborting the signal does the same.
    * @throws {ZoneError} `ZONE_SETTING` for wrong arguments, when the result is waited for.
    */
   map<Item, Value>(

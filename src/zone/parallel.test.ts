@@ -3,219 +3,167 @@
  *
  * One zone of two workers serves the whole file, and `zone.node` must give the same.
  */
-import assert from "node:assert/strict";
-import { after, test } from "node:test";
-import fc from "fast-check";
-import { type Zone, zone } from "./index.ts";
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import fc from 'fast-check'
+import { type Zone, zone } from './index.ts'
 
-const here = zone.create("parallel", { workers: 2 });
-after(() => here.close());
+const here = zone.create('parallel', { workers: 2 })
+after(() => here.close())
 
-const square = (value: number, index: number): number[] => [
-  value * value,
-  index,
-];
+const square = (value: number, index: number): number[] => [value * value, index]
 
 async function collected<T>(values: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const value of values) all.push(value);
-  return all;
+  const all: T[] = []
+  for await (const value of values) all.push(value)
+  return all
 }
 
 async function* slowly<T>(items: Iterable<T>): AsyncGenerator<T> {
   for (const item of items) {
-    await new Promise((resolve) => setImmediate(resolve));
-    yield item;
+    await new Promise((resolve) => setImmediate(resolve))
+    yield item
   }
 }
 
-test("any source, any chunk: the values of an array, in order", async () => {
+test('any source, any chunk: the values of an array, in order', async () => {
   const sources = fc.record({
     items: fc.array(fc.integer({ min: -1000, max: 1000 }), { maxLength: 300 }),
     chunkMax: fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined }),
-    kind: fc.constantFrom("array", "typed", "set", "generator", "async"),
-    where: fc.constantFrom("zone", "node"),
-  });
-  const property = fc.asyncProperty(
-    sources,
-    async ({ items, chunkMax, kind, where }) => {
-      const target = (where === "zone" ? here : zone.node) as Zone;
-      const options = chunkMax === undefined ? {} : { chunkMax };
-      const expected = items.map(square);
-      switch (kind) {
-        case "array":
-          return assert.deepEqual(
-            await target.map(items, square, options),
-            expected,
-          );
-        case "typed":
-          return assert.deepEqual(
-            await target.map(Float64Array.from(items), square, options),
-            expected,
-          );
-        case "set": {
-          const set = new Set(items);
-          return assert.deepEqual(
-            await collected(target.map(set, square, options)),
-            [...set].map(square),
-          );
-        }
-        case "generator": {
-          const values = target.map(items.values(), square, options);
-          return assert.deepEqual(await collected(values), expected);
-        }
-        default:
-          return assert.deepEqual(
-            await collected(target.map(slowly(items), square, options)),
-            expected,
-          );
+    kind: fc.constantFrom('array', 'typed', 'set', 'generator', 'async'),
+    where: fc.constantFrom('zone', 'node'),
+  })
+  const property = fc.asyncProperty(sources, async ({ items, chunkMax, kind, where }) => {
+    const target = (where === 'zone' ? here : zone.node) as Zone
+    const options = chunkMax === undefined ? {} : { chunkMax }
+    const expected = items.map(square)
+    switch (kind) {
+      case 'array':
+        return assert.deepEqual(await target.map(items, square, options), expected)
+      case 'typed':
+        return assert.deepEqual(await target.map(Float64Array.from(items), square, options), expected)
+      case 'set': {
+        const set = new Set(items)
+        return assert.deepEqual(await collected(target.map(set, square, options)), [...set].map(square))
       }
-    },
-  );
-  await fc.assert(property, { numRuns: 60 });
-});
+      case 'generator': {
+        const values = target.map(items.values(), square, options)
+        return assert.deepEqual(await collected(values), expected)
+      }
+      default:
+        return assert.deepEqual(await collected(target.map(slowly(items), square, options)), expected)
+    }
+  })
+  await fc.assert(property, { numRuns: 60 })
+})
 
-test("reduce folds in order, from a neutral value; of nothing it is that value", async () => {
-  const letters = Array.from({ length: 500 }, (_, index) =>
-    String.fromCharCode(97 + (index % 26)),
-  );
-  const joined = await here.reduce(
-    letters,
-    (sum: string, letter: string) => sum + letter,
-    "",
-  );
-  assert.equal(joined, letters.join(""));
+test('reduce folds in order, from a neutral value; of nothing it is that value', async () => {
+  const letters = Array.from({ length: 500 }, (_, index) => String.fromCharCode(97 + (index % 26)))
+  const joined = await here.reduce(letters, (sum: string, letter: string) => sum + letter, '')
+  assert.equal(joined, letters.join(''))
   const longest = await here.reduce(
-    slowly(["a", "bbb", "cc"]),
+    slowly(['a', 'bbb', 'cc']),
     (most: number, text: string) => Math.max(most, text.length),
     0,
     { combine: (one, other) => Math.max(one, other) },
-  );
-  assert.equal(longest, 3);
-  assert.equal(
-    await here.reduce([], (sum: number, item: number) => sum + item, 5),
-    5,
-  );
-});
+  )
+  assert.equal(longest, 3)
+  assert.equal(await here.reduce([], (sum: number, item: number) => sum + item, 5), 5)
+})
 
-test("forEach does it for each, also where it is asynchronous", async () => {
-  const cells = new Int32Array(new SharedArrayBuffer(4 * 200));
-  const items = Array.from(
-    { length: 200 },
-    (_, index) => [cells, index] as const,
-  );
+test('forEach does it for each, also where it is asynchronous', async () => {
+  const cells = new Int32Array(new SharedArrayBuffer(4 * 200))
+  const items = Array.from({ length: 200 }, (_, index) => [cells, index] as const)
   await here.forEach(items, async ([cells, at], index) => {
-    await new Promise((resolve) => setImmediate(resolve));
-    Atomics.add(cells, at, index + 1);
-  });
+    await new Promise((resolve) => setImmediate(resolve))
+    Atomics.add(cells, at, index + 1)
+  })
   assert.deepEqual(
     [...cells],
     [...cells.keys()].map((index) => index + 1),
-  );
-});
+  )
+})
 
-test("an asynchronous function in the middle of a chunk keeps order and indices", async () => {
-  const items = Array.from({ length: 64 }, (_, index) => index);
-  const fn = (item: number, index: number): unknown =>
-    item < 20 ? index : Promise.resolve(-index);
+test('an asynchronous function in the middle of a chunk keeps order and indices', async () => {
+  const items = Array.from({ length: 64 }, (_, index) => index)
+  const fn = (item: number, index: number): unknown => (item < 20 ? index : Promise.resolve(-index))
   assert.deepEqual(
     await here.map(items, fn, { chunkMax: 64 }),
     items.map((item) => (item < 20 ? item : -item)),
-  );
-});
+  )
+})
 
-test("endless input is read only as far ahead as the workers can use, and closed", async () => {
-  let read = 0;
-  let closed = false;
+test('endless input is read only as far ahead as the workers can use, and closed', async () => {
+  let read = 0
+  let closed = false
   function* endless(): Generator<number> {
     try {
-      for (;;) yield read++;
+      for (;;) yield read++
     } finally {
-      closed = true;
+      closed = true
     }
   }
-  let taken = 0;
+  let taken = 0
   for await (const value of here.map(endless(), (item) => item * 2, {
     chunkMax: 10,
   })) {
-    assert.equal(value, 2 * taken);
-    if (++taken === 1000) break;
+    assert.equal(value, 2 * taken)
+    if (++taken === 1000) break
   }
-  assert.ok(closed && read >= 1000 && read <= 1000 + 10 * 10, `${read} read`);
-});
+  assert.ok(closed && read >= 1000 && read <= 1000 + 10 * 10, `${read} read`)
+})
 
-test("the first error in the order of items ends it, and what has not started never does", async () => {
-  const seen = new Int32Array(new SharedArrayBuffer(4));
-  const items = Array.from(
-    { length: 1000 },
-    (_, index) => [seen, index] as const,
-  );
+test('the first error in the order of items ends it, and what has not started never does', async () => {
+  const seen = new Int32Array(new SharedArrayBuffer(4))
+  const items = Array.from({ length: 1000 }, (_, index) => [seen, index] as const)
   const failing = ([seen, index]: readonly [Int32Array, number]): void => {
-    Atomics.add(seen, 0, 1);
-    if (index === 20) throw new RangeError("item 20");
-    if (index === 21) throw new TypeError("item 21");
-  };
-  await assert.rejects(
-    here.forEach(items, failing, { chunkMax: 4 }),
-    new RangeError("item 20"),
-  );
-  assert.ok(Atomics.load(seen, 0) < 100, `${Atomics.load(seen, 0)} ran`);
-  assert.equal(await here.run(() => "alive"), "alive");
-});
-
-test("an error of the source is the error, and an aborted signal its reason", async () => {
-  async function* broken(): AsyncGenerator<number> {
-    yield 1;
-    throw new Error("no more");
+    Atomics.add(seen, 0, 1)
+    if (index === 20) throw new RangeError('item 20')
+    if (index === 21) throw new TypeError('item 21')
   }
-  await assert.rejects(
-    collected(here.map(broken(), (item) => item)),
-    /no more/,
-  );
-  const reason = new Error("enough");
-  const aborted = AbortSignal.abort(reason);
+  await assert.rejects(here.forEach(items, failing, { chunkMax: 4 }), new RangeError('item 20'))
+  assert.ok(Atomics.load(seen, 0) < 100, `${Atomics.load(seen, 0)} ran`)
+  assert.equal(await here.run(() => 'alive'), 'alive')
+})
+
+test('an error of the source is the error, and an aborted signal its reason', async () => {
+  async function* broken(): AsyncGenerator<number> {
+    yield 1
+    throw new Error('no more')
+  }
+  await assert.rejects(collected(here.map(broken(), (item) => item)), /no more/)
+  const reason = new Error('enough')
+  const aborted = AbortSignal.abort(reason)
   await assert.rejects(
     here.map([1], (item) => item, { signal: aborted }),
     reason,
-  );
-  const controller = new AbortController();
-  let closed = false;
+  )
+  const controller = new AbortController()
+  let closed = false
   const silent: AsyncIterable<number> = {
     [Symbol.asyncIterator]: () => ({
       next: () => new Promise(() => {}),
       return: async () => {
-        closed = true;
-        return { done: true, value: undefined };
+        closed = true
+        return { done: true, value: undefined }
       },
     }),
-  };
-  const waiting = here.forEach(silent, () => {}, { signal: controller.signal });
-  setImmediate(() => controller.abort(reason));
-  await assert.rejects(waiting, reason);
-  assert.ok(closed);
-});
-
-test("what is no source, no function or no option is refused by name", async () => {
-  const refused = async (body: () => unknown, name: RegExp): Promise<void> =>
-    assert.rejects(async () => body(), { code: "ZONE_SETTING", message: name });
-  for (const target of [here, zone.node]) {
-    await refused(
-      () => target.forEach(5 as never, () => {}),
-      /the items must be .* received 5/,
-    );
-    await refused(() => target.map("text" as never, () => {}), /the items/);
-    await refused(() => target.reduce([], null as never, 0), /the function/);
-    await refused(
-      () => target.map([], () => {}, { chunkMax: 0 }),
-      /options.chunkMax/,
-    );
-    await refused(
-      () => target.map([], () => {}, { chunk: 1 } as never),
-      /options.chunk must be absent/,
-    );
-    await refused(
-      () => target.reduce([], () => 0, 0, { combine: 1 } as never),
-      /options.combine/,
-    );
   }
-});
+  const waiting = here.forEach(silent, () => {}, { signal: controller.signal })
+  setImmediate(() => controller.abort(reason))
+  await assert.rejects(waiting, reason)
+  assert.ok(closed)
+})
+
+test('what is no source, no function or no option is refused by name', async () => {
+  const refused = async (body: () => unknown, name: RegExp): Promise<void> =>
+    assert.rejects(async () => body(), { code: 'ZONE_SETTING', message: name })
+  for (const target of [here, zone.node]) {
+    await refused(() => target.forEach(5 as never, () => {}), /the items must be .* received 5/)
+    await refused(() => target.map('text' as never, () => {}), /the items/)
+    await refused(() => target.reduce([], null as never, 0), /the function/)
+    await refused(() => target.map([], () => {}, { chunkMax: 0 }), /options.chunkMax/)
+    await refused(() => target.map([], () => {}, { chunk: 1 } as never), /options.chunk must be absent/)
+    await refused(() => target.reduce([], () => 0, 0, { combine: 1 } as never), /options.combine/)
+  }
+})

@@ -5,7 +5,7 @@
  * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a
  * promise leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
-import { inspect } from 'node:util'
+import { inspect, types } from 'node:util'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
 import { TransportError, functionByNumber, readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
@@ -129,6 +129,8 @@ export class Pump {
   }
 
   #status: number = Status.done
+  /** The caller of the task that is being started blocks until it has ended. */
+  #joined = false
 
   /**
    * Run the task in the inbound scratch. Returns the length of its result in the out scratch, or ELSEWHERE.
@@ -149,10 +151,10 @@ export class Pump {
       const bytes = large ? native.taskBytes(token) : inbound
       const from = large ? 0 : HEADER_BYTES
       const args = length === 0 ? undefined : (readFrame(bytes, from, from + length) as unknown[])
+      this.#joined = joined
       result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
       if (isThenable(result)) {
-        // Its caller blocks, perhaps in a thread that this promise waits for.
-        if (joined && fn !== undefined) throw this.#refuseAsync(fn, result)
+        if (joined && fn !== undefined) throw this.#refuseAsync(fn.name, result)
         promise = Promise.resolve(result)
       }
     } catch (error) {
@@ -172,9 +174,17 @@ export class Pump {
     return this.#finish(token, Status.done, result)
   }
 
-  #refuseAsync(fn: TaskFunction, promise: PromiseLike<unknown>): ZoneError {
+  /** The task's caller blocks, perhaps in a thread that this promise waits for. */
+  #refuseAsync(name: string, promise: PromiseLike<unknown>): ZoneError {
     Promise.resolve(promise).catch(() => {})
-    return new ZoneError('JOIN_ASYNC', { zone: this.#zone, name: fn.name })
+    return new ZoneError('JOIN_ASYNC', { zone: this.#zone, name })
+  }
+
+  /** Call a function for the first time here. */
+  #firstCall(fn: TaskFunction, task: Task, args: unknown[] | undefined, joined: boolean): unknown {
+    const result = this.#call(fn, task, args)
+    if (joined && isThenable(result)) throw this.#refuseAsync(fn.name, result)
+    return result
   }
 
   #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
@@ -185,16 +195,17 @@ export class Pump {
 
   /** The function of a number that this worker has not run yet: compiled, or imported, first. */
   #first(number: number, task: Task, args: unknown[] | undefined): unknown {
+    const joined = this.#joined
     const found = functionByNumber(number) as TaskFunction | Promise<TaskFunction>
     if (typeof found === 'function') {
       this.#functions[number] = found
       native.functionReady(number)
-      return this.#call(found, task, args)
+      return this.#firstCall(found, task, args, joined)
     }
     return found.then((fn) => {
       this.#functions[number] = fn
       native.functionReady(number)
-      return this.#call(fn, task, args)
+      return this.#firstCall(fn, task, args, joined)
     })
   }
 
@@ -216,6 +227,7 @@ export class Pump {
   #finish(token: number, status: number, value: unknown): number {
     this.#status = status
     if (status === Status.done && value === undefined) return 0
+    if (status === Status.failed) hideOwnFrames(value)
     const length = this.#write(value)
     if (length >= 0) return length
     native.completeLarge(token, this.#status, this.#port.writer.overflow ?? EMPTY)
@@ -246,6 +258,7 @@ export class Pump {
     const large = words[4] === 1
     const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
     this.#broadcasting = true
+    this.#joined = false
     const done = (): void => {
       this.#broadcasting = false
       native.broadcastDone(Status.done, EMPTY)
@@ -292,6 +305,22 @@ function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unkn
   return args === undefined ? fn.call(task) : fn.apply(task, args)
 }
 
+/** This module and those that stand between it and a task's function. */
+const OWN_FRAMES = ['pump.js', 'task.js', 'chunks.js', 'join.js', 'worker.js'].map(
+  (name) => new URL(name, import.meta.url).href,
+)
+
+/** A stack that goes through Skein shows its user nothing by that: only the user's own lines stay. */
+function hideOwnFrames(error: unknown): void {
+  if (!types.isNativeError(error) || typeof error.stack !== 'string') return
+  const lines = error.stack.split('\n')
+  const isOwn = (line: string): boolean =>
+    /^ +at /.test(line) &&
+    (OWN_FRAMES.some((file) => line.includes(file)) || /AsyncLocalStorage\.run \(node:/.test(line))
+  const kept = lines.filter((line) => !isOwn(line))
+  if (kept.length < lines.length) error.stack = kept.join('\n')
+}
+
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
   return typeof (value as { then?: unknown }).then === 'function'
@@ -328,7 +357,11 @@ function portableWhy(why: unknown): unknown {
 /** Its class's name, message, code and stack. */
 function reduced(value: Error): Error {
   const plain = new Error(String(value.message))
-  Object.defineProperty(plain, 'name', { value: String(value.name), configurable: true, writable: true })
+  Object.defineProperty(plain, 'name', {
+    value: String(value.name),
+    configurable: true,
+    writable: true,
+  })
   if (typeof value.stack === 'string') plain.stack = value.stack
   const code: unknown = (value as { code?: unknown }).code
   return typeof code === 'string' || typeof code === 'number' ? Object.assign(plain, { code }) : plain

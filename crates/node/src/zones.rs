@@ -149,8 +149,8 @@ call!(
             Err(why) => calls::refusal(why),
         }))
     },
-    "zoneReady(handle, call): wait for room in the queue. Returns 1: there is some; 0: `call` ends when there \
-    is; below 0 why not."
+    "zoneReady(handle, call): wait for room in the queue. Returns 1: there is some; 0: `call` ends when \
+    there is; below 0 why not."
 );
 
 call!(
@@ -270,8 +270,8 @@ call!(
         Ok(env.undefined())
     },
     "zoneCounts(handle, bytes): write 24 float64: waiting, waitingBytes, running, ended, died, wakeUps, \
-    workers, asleep, failed, stolen; then of waiting and of running times, in ns: count, mean, p50, p90, p99, \
-    p999, max."
+    workers, asleep, failed, stolen; then of waiting and of running times, in ns: count, mean, p50, p90, \
+    p99, p999, max."
 );
 
 call!(

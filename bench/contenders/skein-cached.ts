@@ -1,0 +1,14 @@
+/**
+ * A zone of Skein with the `cached` executor, as many workers at most as asked for.
+ *
+ * All else is the contender `skein`.
+ */
+import type { Contender } from './contender.ts'
+import { openZone } from './skein.ts'
+
+export default {
+  name: 'skein-cached',
+  package: 'skein',
+  settings: 'cached executor, tasksMax 200,000, all else default',
+  open: (settings) => openZone(settings, 'cached'),
+} satisfies Contender

@@ -1,0 +1,307 @@
+/**
+ * Table `executors`: what each executor is for, beside the pools that Node users know.
+ *
+ * Bursts and single calls say what an executor costs; skewed work says what forking is worth; joins say how
+ * well one task spreads. Every answer is checked.
+ */
+import { withChildren } from '../harness/child.ts'
+import { type Condition, SPINNING } from '../harness/conditions.ts'
+import { BenchError } from '../harness/errors.ts'
+import { Samples } from '../harness/rounds.ts'
+import { type Context, type Row, type Table, type Verdict, findRow } from '../harness/table.ts'
+
+const SKEIN = ['skein', 'skein-work-stealing', 'skein-blocking', 'skein-cached']
+const OTHERS = ['piscina', 'tinypool', 'workerpool', 'poolifier-stealing']
+const condition: Condition = SPINNING
+const THREADS = 2
+
+const SECTIONS: Readonly<Record<string, (context: Context) => Promise<Row[]>>> = {
+  'single calls': single,
+  bursts,
+  skewed,
+  joins,
+}
+
+function pools(context: Context): string[] {
+  const wanted = context.text('contenders')
+  return wanted === 'all' ? [...SKEIN, ...OTHERS] : wanted.split(',')
+}
+
+async function run(context: Context): Promise<Row[]> {
+  const words = context.text('sections')
+  const wanted = words === 'all' ? Object.keys(SECTIONS) : words.split(',')
+  const rows: Row[] = []
+  for (const section of wanted) {
+    const measure = SECTIONS[section]
+    if (measure === undefined) {
+      const expected = `of ${Object.keys(SECTIONS).join(',')}`
+      throw new BenchError('BAD_PARAMETER', {
+        name: 'sections',
+        received: section,
+        expected,
+      })
+    }
+    context.say(`section ${section}`)
+    rows.push(...(await measure(context)))
+  }
+  return rows
+}
+
+async function single(context: Context): Promise<Row[]> {
+  const samples = new Samples()
+  const setting = { condition, threads: THREADS, skip: context.skip }
+  const sliceMs = context.number('slice-ms')
+  await withChildren(pools(context), setting, async (children) => {
+    for (let round = -1; round < context.number('rounds'); round += 1) {
+      for (const child of children) {
+        const slice = await child.do('sequential', { form: 'named', sliceMs })
+        if (round >= 0) samples.add(child.contender, slice)
+      }
+    }
+  })
+  const shape = {
+    section: 'single calls',
+    condition: condition.name,
+    threads: THREADS,
+    unit: 'µs',
+  } as const
+  const figures = [
+    ['p50', 'p50Us'],
+    ['p99', 'p99Us'],
+  ] as const
+  return figures.flatMap(([row, figure]) =>
+    samples.rows({
+      ...shape,
+      row,
+      figure,
+      better: 'lower',
+      against: 'piscina',
+    }),
+  )
+}
+
+async function bursts(context: Context): Promise<Row[]> {
+  const samples = new Samples()
+  const setting = { condition, threads: THREADS, skip: context.skip }
+  await withChildren(pools(context), setting, async (children) => {
+    for (let round = -1; round < context.number('rounds'); round += 1) {
+      for (const child of children) {
+        const slice = await child.do('burst', {
+          calls: 16,
+          bursts: context.number('bursts'),
+        })
+        if (round >= 0) samples.add(child.contender, slice)
+      }
+    }
+  })
+  const shape = {
+    condition: condition.name,
+    threads: THREADS,
+    unit: 'µs',
+    better: 'lower',
+  } as const
+  return samples.rows({
+    ...shape,
+    section: 'bursts',
+    row: '16 at once',
+    figure: 'us',
+    against: 'piscina',
+  })
+}
+
+async function skewed(context: Context): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const forks of [true, false]) {
+    const samples = new Samples()
+    const setting = { condition, threads: THREADS, skip: context.skip }
+    const order = {
+      calls: context.number('skewed-calls'),
+      gapUs: context.number('gap-us'),
+      turns: context.number('turns'),
+      dearer: 100,
+      oneIn: 100,
+      forks,
+    }
+    await withChildren(pools(context), setting, async (children) => {
+      for (let round = -1; round < context.number('skewed-rounds'); round += 1) {
+        context.say(`skewed, ${forks ? 'forked' : 'whole'}: round ${round + 1}`)
+        for (const child of children) {
+          const slice = await child.do('skewed', order)
+          if (round >= 0) samples.add(child.contender, slice)
+        }
+      }
+    })
+    const shape = {
+      section: 'skewed',
+      condition: condition.name,
+      threads: THREADS,
+      unit: 'µs',
+    } as const
+    const how = forks ? 'dear ones fork' : 'dear ones whole'
+    const figures = [
+      ['p50', 'p50Us'],
+      ['p99', 'p99Us'],
+      ['p99 of the cheap ones', 'cheapP99Us'],
+    ] as const
+    for (const [row, figure] of figures) {
+      rows.push(
+        ...samples.rows({
+          ...shape,
+          row: `${how}, ${row}`,
+          figure,
+          better: 'lower',
+          against: 'skein',
+        }),
+      )
+    }
+  }
+  return rows
+}
+
+async function joins(context: Context): Promise<Row[]> {
+  const jobs = [
+    ['fibonacci', { n: 32, cutOff: 16 }, 2178309],
+    ['quicksort', { count: context.number('numbers'), seed: 7 }, true],
+  ] as const
+  const samples = new Samples()
+  const setting = { condition, skip: context.skip }
+  const contenders = ['skein-work-stealing']
+  await withChildren(contenders, { ...setting, threads: 1 }, (one) =>
+    withChildren(contenders, { ...setting, threads: 2 }, async (two) => {
+      for (let round = -3; round < context.number('join-rounds'); round += 1) {
+        for (const [name, input, expected] of jobs) {
+          for (const [workers, child] of [
+            ...one.map((each) => [1, each]),
+            ...two.map((each) => [2, each]),
+          ] as const) {
+            const { ms } = await (child as (typeof one)[number]).do('joins', {
+              name,
+              input,
+              expected,
+            })
+            if (round >= 0) samples.add(`${workers} workers`, { [name]: ms })
+          }
+        }
+      }
+    }),
+  )
+  const shape = {
+    section: 'joins',
+    condition: condition.name,
+    unit: 'ms',
+    better: 'lower',
+  } as const
+  return jobs.flatMap(([name]) =>
+    samples
+      .rows({
+        ...shape,
+        row: name,
+        figure: name,
+        threads: 0,
+        against: '2 workers',
+      })
+      .map((row) => ({
+        ...row,
+        threads: row.contender === '1 workers' ? 1 : 2,
+        contender: 'skein-work-stealing',
+      })),
+  )
+}
+
+function verdicts(rows: readonly Row[]): Verdict[] {
+  return [...burstVerdicts(rows), skewedVerdict(rows), ...joinVerdicts(rows)]
+}
+
+function judged(bar: string, measured: string | undefined, holds: boolean | undefined): Verdict {
+  return { bar, measured: measured ?? 'not measured', holds }
+}
+
+function burstVerdicts(rows: readonly Row[]): Verdict[] {
+  const piscina = findRow(rows, { section: 'bursts', contender: 'piscina' })
+  return SKEIN.map((contender) => {
+    const own = findRow(rows, { section: 'bursts', contender })
+    const times = own && piscina ? piscina.median / own.median : undefined
+    const bar = `16 at once on ${contender}: piscina takes ≥ 5 ×`
+    return judged(
+      bar,
+      times === undefined ? undefined : `${times.toFixed(1)} ×`,
+      times === undefined ? undefined : times >= 5,
+    )
+  })
+}
+
+function skewedVerdict(rows: readonly Row[]): Verdict {
+  const p99 = (contender: string): Row | undefined =>
+    findRow(rows, { section: 'skewed', row: 'dear ones fork, p99', contender })
+  const [fixed, stealing] = [p99('skein'), p99('skein-work-stealing')]
+  const ratio = fixed && stealing ? stealing.median / fixed.median : undefined
+  const bar = 'skewed work: p99 of work-stealing ≤ 0.5 × fixed'
+  return judged(
+    bar,
+    ratio === undefined ? undefined : `${ratio.toFixed(2)} ×`,
+    ratio === undefined ? undefined : ratio <= 0.5,
+  )
+}
+
+function joinVerdicts(rows: readonly Row[]): Verdict[] {
+  return ['fibonacci', 'quicksort'].map((row) => {
+    const one = findRow(rows, { section: 'joins', row, threads: 1 })
+    const two = findRow(rows, { section: 'joins', row, threads: 2 })
+    const times = one && two ? one.median / two.median : undefined
+    const bar = `${row} by joins: two workers ≥ 1.8 × one`
+    return judged(
+      bar,
+      times === undefined ? undefined : `${times.toFixed(2)} ×`,
+      times === undefined ? undefined : times >= 1.8,
+    )
+  })
+}
+
+const table: Table = {
+  name: 'executors',
+  title: 'Executors: bursts, skewed work, joins',
+  definitions: {
+    'single calls': 'One call of an empty function after the other, two workers: p50 and p99 of a slice.',
+    bursts:
+      'Sixteen calls of an empty function at once, awaited together, again and again: time of one burst.',
+    skewed:
+      'Calls at a steady rate, two workers and the calling thread on all cores; one call in a hundred ' +
+      'takes a hundred times as long. Time from when a call was due to its answer. "fork": dear calls make ' +
+      'a task of their own zone of each hundredth of their work, where the pool can; others, and "whole", ' +
+      'do not.',
+    joins:
+      'One task: Fibonacci(32) by joins down to 16, and quicksort of shared memory, on one and two workers.',
+  },
+  parameters: {
+    sections: { value: 'all', doc: 'which sections, by comma' },
+    contenders: { value: 'all', doc: 'which pools, by comma' },
+    rounds: {
+      value: 7,
+      quick: 2,
+      doc: 'rounds in which all contenders take their turn',
+    },
+    'slice-ms': { value: 100, quick: 40, doc: 'length of a latency slice' },
+    bursts: { value: 1000, quick: 200, doc: 'bursts in a slice' },
+    'skewed-rounds': {
+      value: 3,
+      quick: 1,
+      doc: 'rounds of the skewed section',
+    },
+    'skewed-calls': {
+      value: 5000,
+      quick: 2000,
+      doc: 'calls of one slice of it',
+    },
+    'gap-us': { value: 250, doc: 'time between two of them' },
+    turns: {
+      value: 50_000,
+      doc: 'turns of the loop of a cheap one, about a nanosecond and a half each',
+    },
+    numbers: { value: 2_000_000, doc: 'numbers that are sorted' },
+    'join-rounds': { value: 11, quick: 3, doc: 'rounds of the joins' },
+  },
+  run,
+  verdicts,
+}
+
+export default table
