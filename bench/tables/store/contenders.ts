@@ -86,7 +86,8 @@ async function openLmdb(path: string, cache: boolean, isOwner = false): Promise<
 /** Carries strings only: values go as JSON, which is the fastest text there is. */
 async function makeSharedMap(characters: number): Promise<Keeper> {
   const { default: SharedMap } = await import('sharedmap')
-  return wrapSharedMap(new SharedMap(KEYS_MAX, KEY_CHARACTERS, characters))
+  // It ends each value with a character more.
+  return wrapSharedMap(new SharedMap(KEYS_MAX, KEY_CHARACTERS, characters + 1))
 }
 
 async function wrapSharedMap(handle: object): Promise<Keeper> {
