@@ -76,7 +76,13 @@ test('values at and over the limit', () => {
   assert.throws(() => used.update('k', (old) => `${old}y`), { code: 'STORE_VALUE_TOO_LARGE' })
   assert.equal(used.get('k'), 'x'.repeat(1000))
   assert.throws(() => used.set('k', Symbol('no') as never), { name: 'TransportError' })
-  assert.throws(() => used.set('k', { get bad() { throw new RangeError('getter') } } as never))
+  assert.throws(() =>
+    used.set('k', {
+      get bad() {
+        throw new RangeError('getter')
+      },
+    } as never),
+  )
   assert.equal(used.get('k'), 'x'.repeat(1000))
 })
 
@@ -119,7 +125,10 @@ test('a computation that fails at once, asks for itself, or closes its store', a
     used.getOrCompute('k', () => used.getOrCompute('k', () => 1)),
     { code: 'STORE_COMPUTE_CYCLE', message: /"k"/ },
   )
-  await assert.rejects(used.getOrCompute('k', () => Symbol('no') as never), { name: 'TransportError' })
+  await assert.rejects(
+    used.getOrCompute('k', () => Symbol('no') as never),
+    { name: 'TransportError' },
+  )
   assert.equal(await used.getOrCompute('k', () => 1), 1)
   const closing = made<number>()
   let finish = (): void => {}
@@ -140,7 +149,10 @@ test('a watch that nobody reads stays small and says what it missed', async () =
   for (let n = 0; n < 20_000; n++) used.set(`k${n % 10}`, n)
   const seen = []
   for (let n = 0; n < 3; n++) seen.push((await watch.next()).value)
-  assert.deepEqual(seen.slice(0, 2).map((event) => event?.type), ['set', 'set'])
+  assert.deepEqual(
+    seen.slice(0, 2).map((event) => event?.type),
+    ['set', 'set'],
+  )
   assert.deepEqual(seen[2], { type: 'gap', missed: 19_998 })
   await watch.return()
   for (const eventsMax of [0, -1, 1.5, NaN, '5' as never]) {
@@ -159,5 +171,8 @@ test('a store that closes ends those who wait for it', async () => {
   for (const use of [() => used.view('k'), () => used.increment('k'), () => used.update('k', () => 1)]) {
     assert.throws(use, { code: 'STORE_CLOSED' })
   }
-  await assert.rejects(used.getOrCompute('k', () => 1), { code: 'STORE_CLOSED' })
+  await assert.rejects(
+    used.getOrCompute('k', () => 1),
+    { code: 'STORE_CLOSED' },
+  )
 })

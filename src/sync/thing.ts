@@ -2,8 +2,8 @@
  * What all of them are: a number in the process, and this thread's handle on it.
  *
  * A thing with a name is made by whoever asks for it first, and stays until it is disposed of. One without a
- * name goes with its only handle; once that has been sent to another thread it stays as well, because somebody
- * who is about to receive a handle cannot be seen.
+ * name goes with its only handle; once that has been sent to another thread it stays as well, because
+ * somebody who is about to receive a handle cannot be seen.
  */
 import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'
@@ -89,8 +89,8 @@ export class Thing {
   }
 
   /**
-   * Forget it: its name is free for a new one, and a handle on its way arrives as `SYNC_UNKNOWN`. Threads that
-   * have a handle can go on with it, and it ends with the last of them.
+   * Forget it: its name is free for a new one, and a handle on its way arrives as `SYNC_UNKNOWN`. Threads
+   * that have a handle can go on with it, and it ends with the last of them.
    */
   [Symbol.dispose](): void {
     native.syncForget(this.number)

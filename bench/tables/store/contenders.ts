@@ -33,9 +33,15 @@ const KEY_CHARACTERS = 16
 
 /** All of them by name. */
 export const STORE_CONTENDERS: Readonly<Record<string, StoreContender>> = {
-  skein: { open: () => openSkein(`bench ${process.pid}`, true), attach: (id) => openSkein(id as string, false) },
+  skein: {
+    open: () => openSkein(`bench ${process.pid}`, true),
+    attach: (id) => openSkein(id as string, false),
+  },
   Map: { open: openMap },
-  lmdb: { open: () => openLmdb(memoryFolder(), false, true), attach: (path) => openLmdb(path as string, false) },
+  lmdb: {
+    open: () => openLmdb(memoryFolder(), false, true),
+    attach: (path) => openLmdb(path as string, false),
+  },
   'lmdb, cached': { open: () => openLmdb(memoryFolder(), true, true) },
   sharedmap: { open: makeSharedMap, attach: (handle) => wrapSharedMap(handle as object) },
 }
