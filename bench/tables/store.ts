@@ -256,8 +256,8 @@ const table: Table = {
     set:
       'µs to write one of 64 values under one of 64 keys. skein, Map (a reference), lmdb (in memory, not ' +
       'flushed, MessagePack with shared structures, one transaction each), sharedmap (strings only: JSON). ' +
-      'The columns of the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 beyond ' +
-      'its transport.',
+      'The columns of the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 ' +
+      'beyond its transport.',
     get:
       'µs to read one, as a copy; Map gives the reference, `lmdb, cached` what it read before. napajs, ' +
       'measured here: 11.4 beyond its transport.',
@@ -278,11 +278,11 @@ const table: Table = {
   },
   parameters: {
     payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels wanted, or all' },
-    rounds: { value: 9, quick: 3, doc: 'rounds in which all contenders take their turn' },
+    rounds: { value: 5, quick: 3, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
-    'pair-rounds': { value: 5, quick: 2, doc: 'rounds of two threads' },
+    'pair-rounds': { value: 3, quick: 2, doc: 'rounds of two threads' },
     'pair-ms': { value: 10, quick: 6, doc: 'length of a turn of two threads' },
-    'lock-rounds': { value: 100_000, quick: 20_000, doc: 'guards of a turn' },
+    'lock-rounds': { value: 30_000, quick: 20_000, doc: 'guards of a turn' },
   },
   run,
   verdicts,
