@@ -196,7 +196,13 @@ async function sizeRows(context: Context): Promise<Row[]> {
   }
   const shape = { condition: 'one thread', threads: 0, better: 'lower' } as const
   return (['set', 'get'] as const).flatMap((way) => [
-    ...samples.rows({ ...shape, figure: way, section: `${way} beyond transport`, row: `${SMALL_BYTES} bytes`, unit: 'µs' }),
+    ...samples.rows({
+      ...shape,
+      figure: way,
+      section: `${way} beyond transport`,
+      row: `${SMALL_BYTES} bytes`,
+      unit: 'µs',
+    }),
     ...growth.rows({ ...shape, figure: way, section: 'growth', row: way, unit: '× memcpy' }),
   ])
 }
@@ -244,34 +250,39 @@ const table: Table = {
   name: 'store',
   title: 'Values and locks that all threads share',
   definitions: {
-    'transport, encode': 'µs per value over 64 different ones: the transport alone, into memory that is there.',
+    'transport, encode':
+      'µs per value over 64 different ones: the transport alone, into memory that is there.',
     'transport, decode': 'The same back, out of 64 frames.',
     set:
-      'µs to write one of 64 values under one of 64 keys. skein, Map (a reference), lmdb (in memory, not flushed, ' +
-      'MessagePack with shared structures, one transaction each), sharedmap (strings only: JSON). The columns of ' +
-      'the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 beyond its transport.',
+      'µs to write one of 64 values under one of 64 keys. skein, Map (a reference), lmdb (in memory, not ' +
+      'flushed, MessagePack with shared structures, one transaction each), sharedmap (strings only: JSON). ' +
+      'The columns of the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 ' +
+      'beyond its transport.',
     get:
-      'µs to read one, as a copy; Map gives the reference, `lmdb, cached` what it read before. napajs, measured ' +
-      'here: 11.4 beyond its transport.',
+      'µs to read one, as a copy; Map gives the reference, `lmdb, cached` what it read before. napajs, ' +
+      'measured here: 11.4 beyond its transport.',
     'set beyond transport': 'set − encode of the same process and round.',
     'get beyond transport': 'get − decode of the same process and round.',
     'two threads':
-      'Two threads of one process at once, in units of what each does alone in the same round: 2 is perfect. On one ' +
-      'key, or 64 keys each. `time`: µs per operation of both together.',
+      'Two threads of one process at once, in units of what each does alone in the same round: 2 is ' +
+      'perfect. On one key, or 64 keys each. `time`: µs per operation of both together.',
     view: 'ns to read again what nobody has written since: one object, in one thread.',
-    growth: 'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB between 64 pairs of buffers.',
+    growth:
+      'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB between 64 pairs of ' +
+      'buffers.',
     'locks, one thread':
-      'ns per guard around one addition that nobody else wants: in, run, out. Atomics: a lock of one word by ' +
-      'compareExchange, wait and notify, without owners, names, order or clean-up after a death.',
-    'locks, two threads at once': 'The same by two threads that do nothing else; time of all over all guards.',
+      'ns per guard around one addition that nobody else wants: in, run, out. Atomics: a lock of one word ' +
+      'by compareExchange, wait and notify, without owners, names, order or clean-up after a death.',
+    'locks, two threads at once':
+      'The same by two threads that do nothing else; time of all over all guards.',
   },
   parameters: {
     payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels wanted, or all' },
-    rounds: { value: 9, quick: 3, doc: 'rounds in which all contenders take their turn' },
+    rounds: { value: 5, quick: 3, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
-    'pair-rounds': { value: 5, quick: 2, doc: 'rounds of two threads' },
+    'pair-rounds': { value: 3, quick: 2, doc: 'rounds of two threads' },
     'pair-ms': { value: 10, quick: 6, doc: 'length of a turn of two threads' },
-    'lock-rounds': { value: 100_000, quick: 20_000, doc: 'guards of a turn' },
+    'lock-rounds': { value: 30_000, quick: 20_000, doc: 'guards of a turn' },
   },
   run,
   verdicts,

@@ -151,6 +151,7 @@ export interface Binding {
   syncOpen(number: number): number
   syncDrop(handle: number): void
   syncForget(number: number): void
+  syncCount(): number
   syncAmount(handle: number): number
   syncWait(ticket: number, sliceMs: number, spins: boolean): number
   syncUnwait(ticket: number): number

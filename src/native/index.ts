@@ -38,7 +38,8 @@ export const native: Binding = theOne(loadBinding() as Binding)
 
 function theOne(own: Binding): Binding {
   const other = own.otherInstance()
-  // A copy: an object that was filled by the core is a dictionary to the engine, and each call a look into it.
+  // A copy: an object that was filled by the core is a dictionary to the engine, and each call a look into
+  // it.
   const chosen = { ...(other === undefined ? own : shared(own, other)) }
   const { bufferShare } = chosen
   // The core trusts the class that it is told, and napi has no test for it in every supported Node.

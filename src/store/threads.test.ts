@@ -84,6 +84,23 @@ test('threads killed in the middle of operations leave a store that works', asyn
   used.close()
 })
 
+test('threads killed in the middle of watches and computations leave both working', async () => {
+  const used = made()
+  for (let round = 0; round < 6; round++) {
+    const pair = [start(used.id, 'watching', 1, 1), start(used.id, 'watching', 2, 1)]
+    await Promise.all(pair.map((thread) => once(thread, 'message')))
+    await pause(2 * round)
+    await Promise.all(pair.map((thread) => thread.terminate()))
+  }
+  used.delete('computed')
+  assert.equal(await used.getOrCompute('computed', () => 'mine'), 'mine')
+  const watch = used.watch('k')
+  used.set('k', 1)
+  assert.deepEqual((await watch.next()).value, { type: 'set', key: 'k' })
+  await watch.return()
+  used.close()
+})
+
 test('when the thread that computes dies, one that waits takes over', async () => {
   const used = made()
   const leader = start(used.id, 'lead', 1, 1)

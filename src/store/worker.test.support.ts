@@ -8,7 +8,7 @@ import type { Seen } from './history.test.support.ts'
 import { store } from './index.ts'
 
 interface Work {
-  readonly what: 'history' | 'mixed' | 'lead'
+  readonly what: 'history' | 'mixed' | 'lead' | 'watching'
   readonly id: string
   readonly seed: number
   readonly rounds: number
@@ -67,6 +67,18 @@ function check(key: string, value: unknown): void {
     throw new Error(`${key} has the value of another`)
 }
 
+/** Watch what it writes, and compute, for ever. */
+async function watching(): Promise<void> {
+  const watch = used.watch({ prefix: '' }, { eventsMax: 8 })
+  parentPort?.postMessage('started')
+  for (let step = 0; ; step++) {
+    used.set(`k${step % 5}`, step)
+    await watch.next()
+    await used.getOrCompute('computed', async () => step)
+    used.delete('computed')
+  }
+}
+
 if (work.what === 'history') {
   const histories = Array.from({ length: work.rounds }, (_, round) => history(round))
   parentPort?.postMessage(histories)
@@ -74,6 +86,8 @@ if (work.what === 'history') {
   parentPort?.postMessage('started')
   mixed(work.rounds)
   parentPort?.postMessage('done')
+} else if (work.what === 'watching') {
+  void watching()
 } else {
   setInterval(() => {}, 1000)
   void used.getOrCompute('key', () => {

@@ -121,9 +121,10 @@ export class Channel<Value = unknown> extends Thing {
     return Math.max(0, native.channelLength(this.handle))
   }
 
-  /** Close it. */
-  [Symbol.dispose](): void {
+  /** Close it, and forget it: its name is free for a new one. */
+  override [Symbol.dispose](): void {
     this.close()
+    super[Symbol.dispose]()
   }
 
   /** Take values until it is closed and empty. */

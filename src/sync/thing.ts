@@ -1,8 +1,9 @@
 /**
  * What all of them are: a number in the process, and this thread's handle on it.
  *
- * A thing with a name is made by whoever asks for it first. Things live as long as the process: they are
- * small, and somebody who is about to receive a handle cannot be seen.
+ * A thing with a name is made by whoever asks for it first, and stays until it is disposed of. One without a
+ * name goes with its only handle; once that has been sent to another thread it stays as well, because
+ * somebody who is about to receive a handle cannot be seen.
  */
 import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'
@@ -32,7 +33,18 @@ export interface Saved {
   readonly name: string
 }
 
-const gone = new FinalizationRegistry<number>((handle) => native.syncDrop(handle))
+/** What is left to do when nobody has a handle of this thread any more. */
+interface Left {
+  readonly handle: number
+  readonly number: number
+  /** Nobody else can know it. */
+  isOnly: boolean
+}
+
+const gone = new FinalizationRegistry<Left>(({ handle, number, isOnly }) => {
+  native.syncDrop(handle)
+  if (isOnly) native.syncForget(number)
+})
 
 /** See the module's text. */
 export class Thing {
@@ -44,6 +56,7 @@ export class Thing {
   readonly handle: number
   /** What it holds: permits or messages. @internal */
   readonly amount: number
+  readonly #left: Left
   /** @internal */
   readonly which: Which
   /** @internal */
@@ -67,15 +80,36 @@ export class Thing {
     this.handle = native.syncOpen(this.number)
     if (this.handle < 0) throw new SyncError('SYNC_UNKNOWN', { kind })
     this.amount = native.syncAmount(this.handle)
-    gone.register(this, this.handle)
+    const isOnly = name === undefined
+    this.#left = { handle: this.handle, number: this.number, isOnly }
+    gone.register(this, this.#left)
     if (!(name instanceof Arrived) && this.amount !== amount && kind !== 'counter') {
       throw new SyncError('SYNC_DIFFERENT', { ...this.which, expected: amount, found: this.amount })
     }
+  }
+
+  /**
+   * Forget it: its name is free for a new one, and a handle on its way arrives as `SYNC_UNKNOWN`. Threads
+   * that have a handle can go on with it, and it ends with the last of them.
+   */
+  [Symbol.dispose](): void {
+    native.syncForget(this.number)
+  }
+
+  /** As `Symbol.dispose`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this[Symbol.dispose]()
+  }
+
+  /** It travels: others may know it from now on. @internal */
+  static sent(thing: Thing): void {
+    thing.#left.isOnly = false
   }
 }
 
 /** A thing on its way to another thread. */
 export function saveThing(thing: Thing): Saved {
+  Thing.sent(thing)
   return { number: thing.number, name: thing.name }
 }
 

@@ -31,6 +31,11 @@ function inside(most: number, by: number): void {
   Atomics.sub(words, 2, by)
 }
 
+function endless(body: (step: number) => void): never {
+  parentPort?.postMessage('started')
+  for (let step = 0; ; step++) body(step)
+}
+
 const jobs: Record<string, () => unknown> = {
   lock: () => {
     const lock = new Lock(id)
@@ -82,6 +87,26 @@ const jobs: Record<string, () => unknown> = {
     } catch (error) {
       return (error as { code: string }).code
     }
+  },
+  'endless lock': () => {
+    const lock = new Lock(id)
+    endless(() => lock.guardSync(addSlowly))
+  },
+  'endless rw': () => {
+    const lock = new RwLock(id)
+    endless(() => (lock.readSync(addSlowly), lock.writeSync(addSlowly)))
+  },
+  'endless semaphore': () => {
+    const semaphore = new Semaphore(3, id)
+    endless((step) => semaphore.guardSync(addSlowly, { permits: 1 + (step % 3) }))
+  },
+  'endless channel': () => {
+    const channel = new Channel<string>(4, id)
+    endless((step) => {
+      channel.putSync('x'.repeat(step % 2000))
+      if (step % 3 > 0) channel.poll()
+      else channel.takeSync()
+    })
   },
   passed: () => new Channel<Lock>(1, id).poll()?.guardSync((held) => held),
 }

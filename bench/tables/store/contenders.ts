@@ -33,9 +33,15 @@ const KEY_CHARACTERS = 16
 
 /** All of them by name. */
 export const STORE_CONTENDERS: Readonly<Record<string, StoreContender>> = {
-  skein: { open: () => openSkein(`bench ${process.pid}`, true), attach: (id) => openSkein(id as string, false) },
+  skein: {
+    open: () => openSkein(`bench ${process.pid}`, true),
+    attach: (id) => openSkein(id as string, false),
+  },
   Map: { open: openMap },
-  lmdb: { open: () => openLmdb(memoryFolder(), false, true), attach: (path) => openLmdb(path as string, false) },
+  lmdb: {
+    open: () => openLmdb(memoryFolder(), false, true),
+    attach: (path) => openLmdb(path as string, false),
+  },
   'lmdb, cached': { open: () => openLmdb(memoryFolder(), true, true) },
   sharedmap: { open: makeSharedMap, attach: (handle) => wrapSharedMap(handle as object) },
 }
@@ -86,7 +92,8 @@ async function openLmdb(path: string, cache: boolean, isOwner = false): Promise<
 /** Carries strings only: values go as JSON, which is the fastest text there is. */
 async function makeSharedMap(characters: number): Promise<Keeper> {
   const { default: SharedMap } = await import('sharedmap')
-  return wrapSharedMap(new SharedMap(KEYS_MAX, KEY_CHARACTERS, characters))
+  // It ends each value with a character more.
+  return wrapSharedMap(new SharedMap(KEYS_MAX, KEY_CHARACTERS, characters + 1))
 }
 
 async function wrapSharedMap(handle: object): Promise<Keeper> {

@@ -1,8 +1,8 @@
 /**
  * A process of one kind of lock: `node lock-process.js skein|Atomics`, orders by IPC, a second thread inside.
  *
- * What is guarded is an addition without atomics, so a lock that lets two in at once is found: the sum must be
- * that of all rounds.
+ * What is guarded is an addition without atomics, so a lock that lets two in at once is found: the sum must
+ * be that of all rounds.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

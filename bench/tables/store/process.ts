@@ -15,7 +15,13 @@ import { type Doing, NS_AT, SHARED_BYTES, Word, doings, keysOf, timed } from './
 export type StoreOrder =
   | { readonly what: 'names' }
   | { readonly what: 'slice'; readonly name: string; readonly ms: number }
-  | { readonly what: 'pair'; readonly first: Doing; readonly second: Doing; readonly isSame: boolean; readonly ms: number }
+  | {
+      readonly what: 'pair'
+      readonly first: Doing
+      readonly second: Doing
+      readonly isSame: boolean
+      readonly ms: number
+    }
   | { readonly what: 'end' }
 
 /** Long enough for the engine to compile what a payload runs through. */
@@ -29,7 +35,8 @@ const keeper = await STORE_CONTENDERS[contender]!.open(characters)
 const runs = await runsOf(keeper)
 const pairs = doings(keeper, values, 0)
 for (let index = 0; index < values.length; index += 1) {
-  for (const key of [keysOf(0, false), keysOf(1, false), keysOf(0, true)]) keeper.set(key[index]!, values[index])
+  for (const key of [keysOf(0, false), keysOf(1, false), keysOf(0, true)])
+    keeper.set(key[index]!, values[index])
 }
 prove()
 for (const run of Object.values(runs)) timed(run, WARM_UP_MS)
@@ -62,7 +69,10 @@ async function answer(order: StoreOrder): Promise<unknown> {
 }
 
 /** How much both do together, in units of what each does alone. */
-function pair({ first, second, isSame, ms }: Extract<StoreOrder, { what: 'pair' }>): { times: number; ns: number } {
+function pair({ first, second, isSame, ms }: Extract<StoreOrder, { what: 'pair' }>): {
+  times: number
+  ns: number
+} {
   const keys = isSame ? 'same' : 'different'
   const run = pairs[`${first} ${keys}`]
   timed(run, ms / 4)
@@ -105,7 +115,9 @@ async function runsOf(of: Keeper): Promise<Record<string, (index: number) => unk
   const common = {
     set: (index: number) => of.set(keys[index]!, values[index]),
     get: (index: number) => of.get(keys[index]!),
-    ...(view === undefined || payload.seedRow === undefined ? {} : { view: (index: number) => view(keys[index]!) }),
+    ...(view === undefined || payload.seedRow === undefined
+      ? {}
+      : { view: (index: number) => view(keys[index]!) }),
   }
   if (contender === 'skein') return { ...(await transportRuns()), ...common }
   return contender === 'Map' && ArrayBuffer.isView(values[0]) ? { ...common, memcpy: memcpyRun() } : common

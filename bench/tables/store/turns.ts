@@ -1,7 +1,8 @@
 /**
  * What a thread of a contender does when it is its turn, and how the two threads of one agree on when.
  *
- * The second thread waits on a shared word; both begin together and count what they do until the time is over.
+ * The second thread waits on a shared word; both begin together and count what they do until the time is
+ * over.
  */
 import { slice } from '../transport/slice.ts'
 import type { Keeper } from './contenders.ts'

@@ -38,7 +38,9 @@ function beyond(rows: readonly Row[], way: 'set' | 'get'): Verdict {
   )
   return {
     bar: `${way}: at most ${BEYOND_MAX_US} µs beyond the transport at 100 bytes`,
-    measured: found.map((row) => (row === undefined ? 'no row' : `${row.row}: ${row.median.toFixed(3)} µs`)).join(', '),
+    measured: found
+      .map((row) => (row === undefined ? 'no row' : `${row.row}: ${row.median.toFixed(3)} µs`))
+      .join(', '),
     holds: found.some((row) => row === undefined)
       ? undefined
       : found.every((row) => row!.median <= BEYOND_MAX_US),
@@ -60,7 +62,8 @@ function scaling(rows: readonly Row[], mode: string, keys: string, least: number
       section === `two threads, ${mode}` && condition === keys && contender === 'skein',
   )
   const bar = `${mode}, ${keys}: two threads do at least ${least} × what one does, geometric mean of 18`
-  if (found.length < STORE_PAYLOADS.length) return { bar, measured: `${found.length} of 18`, holds: undefined }
+  if (found.length < STORE_PAYLOADS.length)
+    return { bar, measured: `${found.length} of 18`, holds: undefined }
   const mean = geometricMean(found.map(({ median }) => median))
   const low = found.reduce((a, b) => (b.median < a.median ? b : a))
   return {

@@ -130,6 +130,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("syncOpen", sync::open),
     ("syncDrop", sync::drop_handle),
     ("syncForget", sync::forget),
+    ("syncCount", sync::count),
     ("syncAmount", sync::amount),
     ("syncWait", sync::wait),
     ("syncUnwait", sync::unwait),

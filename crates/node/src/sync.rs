@@ -5,7 +5,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, LazyLock, Mutex,
+        Arc, LazyLock, Mutex, Weak,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -39,6 +39,8 @@ type Name = (u32, Text);
 struct Things {
     all: HashMap<u32, (Arc<Thing>, Option<Name>)>,
     numbers: HashMap<Name, u32>,
+    /// Forgotten, but perhaps still in use: threads that end let go of these too.
+    forgotten: Vec<Weak<Thing>>,
 }
 
 static THINGS: LazyLock<Mutex<Things>> = LazyLock::new(Mutex::default);
@@ -48,7 +50,12 @@ const SLICE_MAX: Duration = Duration::from_millis(10);
 
 /// A thread has ended.
 pub fn owner_gone(owner: u32) {
-    let all: Vec<_> = lock(&THINGS).all.values().map(|(thing, _)| Arc::clone(thing)).collect();
+    let all: Vec<_> = {
+        let mut things = lock(&THINGS);
+        things.forgotten.retain(|thing| thing.strong_count() > 0);
+        let forgotten = things.forgotten.iter().filter_map(Weak::upgrade);
+        things.all.values().map(|(thing, _)| Arc::clone(thing)).chain(forgotten).collect()
+    };
     for thing in all {
         match &*thing {
             Thing::Gate(gate) => gate.owner_gone(owner),
@@ -140,13 +147,33 @@ call!(
     forget,
     1,
     |env, arguments| {
+        let number = env.u32(arguments[0])?;
         let mut things = lock(&THINGS);
-        if let Some((_, Some(name))) = things.all.remove(&env.u32(arguments[0])?) {
-            things.numbers.remove(&name);
+        if let Some((thing, name)) = things.all.remove(&number) {
+            // Whoever has it may go on with it; without a thread that has, it ends here.
+            if Arc::strong_count(&thing) > 1 {
+                if things.forgotten.len() == things.forgotten.capacity() {
+                    things.forgotten.retain(|thing| thing.strong_count() > 0);
+                }
+                things.forgotten.push(Arc::downgrade(&thing));
+            }
+            if let Some(name) = name {
+                things.numbers.remove(&name);
+            }
         }
         Ok(env.undefined())
     },
     "syncForget(number): nobody else may open it any more; threads that have it keep it."
+);
+
+call!(
+    count,
+    0,
+    |env, arguments| {
+        let _ = &arguments;
+        Ok(env.int(lock(&THINGS).all.len() as i32))
+    },
+    "syncCount(): things that can be opened; for leak checks."
 );
 
 call!(

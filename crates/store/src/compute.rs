@@ -10,8 +10,8 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::{
-    notify::{Call, Fact},
     key::{Key, KeyRef},
+    notify::{Call, Fact},
 };
 
 /// What a call that needs a value is to do.

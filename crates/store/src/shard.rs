@@ -162,8 +162,9 @@ impl Shard {
         }
     }
 
-    /// Write over the value of a key where it lies, if `may` says so, its memory can take the new one and what
-    /// it weighs stays the same; its new version. The life of the entry stays. `Err`: what `may` refused with.
+    /// Write over the value of a key where it lies, if `may` says so, its memory can take the new one and
+    /// what it weighs stays the same; its new version. The life of the entry stays. `Err`: what `may` refused
+    /// with.
     #[inline]
     pub fn rewrite<E>(
         &mut self,

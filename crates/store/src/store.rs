@@ -355,11 +355,7 @@ impl Store {
     /// # Errors
     ///
     /// `Closed`, or `Conflict` when something else was there than expected.
-    pub fn remove<'k>(
-        &self,
-        key: impl Into<KeyRef<'k>>,
-        expected: Expected,
-    ) -> Result<bool, Refusal> {
+    pub fn remove<'k>(&self, key: impl Into<KeyRef<'k>>, expected: Expected) -> Result<bool, Refusal> {
         let key = key.into();
         let (part, _) = self.place(key);
         let mut to_tell = ToTell::new();

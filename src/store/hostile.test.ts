@@ -1,0 +1,178 @@
+/**
+ * What unfriendly programs do to a store: keys and values at their limits, functions that throw or come back,
+ * readers that never read, a store that closes under those who wait.
+ *
+ * Each ends with an error that names the thing, and with a store that works.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { marshall } from '../transport/index.ts'
+import { store, type Store, type StoreSettings } from './index.ts'
+
+let last = 0
+function made<Value = unknown>(settings?: StoreSettings): Store<Value> {
+  return store.create<Value>(`hostile ${++last}`, settings)
+}
+
+/** A key is accepted and found again, by all that take keys, or refused by all of them. */
+function check(key: string, isAccepted: boolean): void {
+  const used = made<number>()
+  const uses = [
+    () => used.set(key, 1),
+    () => assert.equal(used.get(key), 1),
+    () => assert.equal(used.has(key), true),
+    () => assert.equal(used.view(key), 1),
+    () => assert.equal(used.increment(key), 2),
+    () => assert.deepEqual([...used.keys()], [key]),
+    () => assert.equal(used.delete(key), true),
+  ]
+  for (const use of uses) {
+    if (isAccepted) use()
+    else if (use !== uses[5]) assert.throws(use, { code: 'STORE_ARGUMENT' }, `${key.length} characters`)
+  }
+  assert.equal(used.size, 0)
+  used.close()
+}
+
+test('keys at and beyond 64 KiB, empty ones, halves of characters', () => {
+  for (const length of [0, 1, 40, 41, 64, 65, 65_535, 65_536]) check('k'.repeat(length), true)
+  check('k'.repeat(65_537), false)
+  for (const length of [32_767, 32_768]) check('键'.repeat(length), true)
+  for (const length of [32_769, 65_536]) check('键'.repeat(length), false)
+  for (const key of ['\ud800', '\udc00\ud800', 'a\udfff', '\0', 'ÿ', 'Ā', '__proto__']) check(key, true)
+})
+
+test('keys that look alike are different ones', () => {
+  const used = made<string>()
+  const keys = ['', '\0', '\0\0', 'a', 'a\0', '\u0161', 'a\u0001', 'é', 'e\u0301', '\ud800', '\ufffd']
+  for (const key of keys) used.set(key, key)
+  for (const key of keys) assert.equal(used.get(key), key)
+  assert.equal(used.size, keys.length)
+})
+
+test('more keys than a thread knows by number, again and again', () => {
+  const used = made<number>()
+  for (let round = 0; round < 3; round++) {
+    for (let n = 0; n < 9000; n++) used.set(`key ${n}`, n + round)
+    for (let n = 0; n < 9000; n += 7) assert.equal(used.get(`key ${n}`), n + round)
+  }
+  assert.equal(used.size, 9000)
+})
+
+test('a key cut out of a long text does not keep the text', () => {
+  const used = made<number>()
+  const before = process.memoryUsage().heapUsed
+  for (let n = 0; n < 200; n++) used.set(`${'filling '.repeat(200_000)}${n}`.slice(-40), n)
+  assert.equal(used.size, 200)
+  globalThis.gc?.()
+  assert.ok(process.memoryUsage().heapUsed < before + 200e6)
+})
+
+test('values at and over the limit', () => {
+  const bytes = marshall('x'.repeat(1000), { mode: 'process' }).length
+  const used = made<string>({ valueBytesMax: bytes })
+  used.set('k', 'x'.repeat(1000))
+  assert.throws(() => used.set('k', 'x'.repeat(1001)), { code: 'STORE_VALUE_TOO_LARGE' })
+  assert.throws(() => used.update('k', (old) => `${old}y`), { code: 'STORE_VALUE_TOO_LARGE' })
+  assert.equal(used.get('k'), 'x'.repeat(1000))
+  assert.throws(() => used.set('k', Symbol('no') as never), { name: 'TransportError' })
+  assert.throws(() =>
+    used.set('k', {
+      get bad() {
+        throw new RangeError('getter')
+      },
+    } as never),
+  )
+  assert.equal(used.get('k'), 'x'.repeat(1000))
+})
+
+test('values that grow and shrink in place are whole', () => {
+  const used = made<string>({ bytesMax: 1_000_000 })
+  const plain = made<string>()
+  for (const length of [0, 1, 100, 51, 49, 100, 4000, 4096, 5000, 4000, 2100, 2000, 1, 60_000, 3]) {
+    for (const each of [used, plain]) {
+      each.set('k', 'v'.repeat(length))
+      assert.equal(each.get('k'), 'v'.repeat(length))
+    }
+    assert.equal(plain.stats().bytes, used.stats().bytes)
+  }
+})
+
+test('a function of update that sets, deletes, or closes what it updates', () => {
+  const used = made<number>()
+  used.set('k', 1)
+  let calls = 0
+  const sum = used.update('k', (old) => {
+    if (++calls === 1) used.set('k', 10)
+    return (old ?? 0) + 1
+  })
+  assert.deepEqual([sum, calls, used.get('k')], [11, 2, 11], 'it ran again with what it had set')
+  used.update('k', (old) => {
+    used.delete('k')
+    return old === undefined ? undefined : 5
+  })
+  assert.equal(used.has('k'), false)
+  assert.throws(() => used.update('k', () => (used.close(), 1)), { code: 'STORE_CLOSED' })
+})
+
+test('a computation that fails at once, asks for itself, or closes its store', async () => {
+  const used = made<number>()
+  const fail = (): never => {
+    throw new RangeError('at once')
+  }
+  await assert.rejects(used.getOrCompute('k', fail), RangeError)
+  await assert.rejects(
+    used.getOrCompute('k', () => used.getOrCompute('k', () => 1)),
+    { code: 'STORE_COMPUTE_CYCLE', message: /"k"/ },
+  )
+  await assert.rejects(
+    used.getOrCompute('k', () => Symbol('no') as never),
+    { name: 'TransportError' },
+  )
+  assert.equal(await used.getOrCompute('k', () => 1), 1)
+  const closing = made<number>()
+  let finish = (): void => {}
+  const leading = closing.getOrCompute('k', () => new Promise((resolve) => (finish = () => resolve(1))))
+  const waiting = closing.getOrCompute('k', () => 2)
+  await new Promise(setImmediate)
+  closing.close()
+  finish()
+  const all = await Promise.allSettled([leading, waiting])
+  for (const one of all) {
+    assert.equal(one.status === 'rejected' && (one.reason as { code: string }).code, 'STORE_CLOSED')
+  }
+})
+
+test('a watch that nobody reads stays small and says what it missed', async () => {
+  const used = made<number>()
+  const watch = used.watch({ prefix: '' }, { eventsMax: 2 })
+  for (let n = 0; n < 20_000; n++) used.set(`k${n % 10}`, n)
+  const seen = []
+  for (let n = 0; n < 3; n++) seen.push((await watch.next()).value)
+  assert.deepEqual(
+    seen.slice(0, 2).map((event) => event?.type),
+    ['set', 'set'],
+  )
+  assert.deepEqual(seen[2], { type: 'gap', missed: 19_998 })
+  await watch.return()
+  for (const eventsMax of [0, -1, 1.5, NaN, '5' as never]) {
+    assert.throws(() => used.watch('k', { eventsMax }), { code: 'STORE_ARGUMENT' })
+  }
+})
+
+test('a store that closes ends those who wait for it', async () => {
+  const used = made<number>()
+  const watch = used.watch('k')
+  const next = watch.next()
+  used.close()
+  assert.equal((await next).value?.type, 'clear')
+  assert.equal((await watch.next()).done, true)
+  used.close()
+  for (const use of [() => used.view('k'), () => used.increment('k'), () => used.update('k', () => 1)]) {
+    assert.throws(use, { code: 'STORE_CLOSED' })
+  }
+  await assert.rejects(
+    used.getOrCompute('k', () => 1),
+    { code: 'STORE_CLOSED' },
+  )
+})

@@ -1,0 +1,106 @@
+/**
+ * Threads killed in the middle of everything that locks and channels do, and things nobody wants any more.
+ *
+ * The threads do one kind of thing without end; each is killed at another moment, and what they used works.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { native } from '../native/index.ts'
+import { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './index.ts'
+
+const workers = new Set<Worker>()
+after(() => Promise.all([...workers].map((worker) => worker.terminate())))
+
+/** Two threads that do `what` for ever, killed after some steps, several times over. */
+async function kill(what: string, id: string): Promise<void> {
+  for (let round = 0; round < 5; round++) {
+    const memory = new SharedArrayBuffer(64)
+    const pair = [0, 1].map(() => {
+      const workerData = { what: `endless ${what}`, id, rounds: 0, memory }
+      const worker = new Worker(new URL('./worker.test.support.js', import.meta.url), { workerData })
+      workers.add(worker)
+      return worker
+    })
+    await Promise.all(pair.map((worker) => once(worker, 'message')))
+    await pause(round * 2)
+    await Promise.all(pair.map((worker) => worker.terminate()))
+  }
+}
+
+const SOON = { timeoutMs: 5000 }
+
+test('killed in the middle of locks', async () => {
+  await kill('lock', 'killed lock')
+  const lock = new Lock('killed lock')
+  await lock.guard(() => {}, SOON)
+  assert.deepEqual(await lock.guard((held) => held.abandoned, SOON), false)
+  lock[Symbol.dispose]()
+})
+
+test('killed in the middle of read-write locks', async () => {
+  await kill('rw', 'killed rw')
+  const lock = new RwLock('killed rw')
+  await lock.write(() => {}, SOON)
+  await lock.read(() => {}, SOON)
+  lock[Symbol.dispose]()
+})
+
+test('killed in the middle of semaphores', async () => {
+  await kill('semaphore', 'killed semaphore')
+  const semaphore = new Semaphore(3, 'killed semaphore')
+  assert.equal(semaphore.free, 3)
+  await semaphore.guard(() => assert.equal(semaphore.free, 0), { permits: 3, ...SOON })
+  semaphore[Symbol.dispose]()
+})
+
+test('killed in the middle of channels', async () => {
+  await kill('channel', 'killed channel')
+  const channel = new Channel<string>(4, 'killed channel')
+  while (channel.poll() !== undefined);
+  for (const word of ['a', 'b', 'c', 'd']) assert.equal(channel.offer(word), true)
+  assert.equal(channel.offer('e'), false)
+  assert.equal(await channel.take(SOON), 'a')
+  channel[Symbol.dispose]()
+})
+
+test('a name is free again once its thing was disposed of; those who have it go on', async () => {
+  const [first, same] = [new Semaphore(2, 'disposed'), new Semaphore(2, 'disposed')]
+  assert.equal(first.number, same.number)
+  await first[Symbol.asyncDispose]()
+  const other = new Semaphore(5, 'disposed')
+  assert.notEqual(other.number, first.number)
+  assert.equal(await first.guard(() => same.free), 1)
+  other[Symbol.dispose]()
+  const channel = new Channel(1, 'disposed')
+  channel[Symbol.dispose]()
+  assert.throws(() => channel.offer(1), { code: 'SYNC_CLOSED' })
+  assert.equal(new Channel(1, 'disposed').offer(1), true)
+})
+
+test('a thread that dies with a lock that was disposed of still lets go of it', async () => {
+  const memory = new SharedArrayBuffer(64)
+  const lock = new Lock('disposed and held')
+  const workerData = { what: 'hold', id: lock.name, rounds: 0, memory }
+  const worker = new Worker(new URL('./worker.test.support.js', import.meta.url), { workerData })
+  workers.add(worker)
+  await once(worker, 'message')
+  lock[Symbol.dispose]()
+  const waiting = lock.guard((held) => held.abandoned, SOON)
+  await worker.terminate()
+  assert.equal(await waiting, true)
+})
+
+test('things without names that nobody has are gone', async () => {
+  const before = native.syncCount()
+  for (let n = 0; n < 20_000; n++) new Lock().tryGuard(() => {})
+  for (let n = 0; n < 1000; n++) [new Channel(1), new Semaphore(1), new AtomicCounter(), new RwLock()]
+  // The collector decides when; filling memory makes it decide.
+  for (let round = 0; round < 200 && native.syncCount() > before + 12_000; round++) {
+    Array.from({ length: 100_000 }, (_, index) => ({ index }))
+    await pause(1)
+  }
+  assert.ok(native.syncCount() < before + 12_000, `${native.syncCount()} of 24000 are left`)
+})
