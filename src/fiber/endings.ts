@@ -6,7 +6,7 @@
  * meets: a join of a fiber that has ended costs one look.
  */
 import { type Exit, exitValue } from './exit.ts'
-import { Op, type Step, type Waiter, WAITABLE, takeResult } from './op.ts'
+import { Op, type Step, type Waiter, Yieldable, takeResult } from './op.ts'
 import { rememberDefect } from './rejections.ts'
 import { turn } from './scheduler.ts'
 import { DONE, OK } from './states.ts'
@@ -43,15 +43,15 @@ const JOIN: Iterator<Step, unknown, unknown> = {
 }
 
 /** What `join` gives. */
-export class Join<A, E> implements Waitable<A, E> {
+export class Join<A, E> extends Yieldable<A, E> implements Waitable<A, E> {
   readonly fiber: Target<A, E>
-  declare readonly [WAITABLE]: true
 
   constructor(fiber: Target<A, E>) {
+    super()
     this.fiber = fiber
   }
 
-  [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
+  override [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
     joined = this.fiber
     return JOIN as Iterator<Step<E>, A, unknown>
   }
@@ -67,8 +67,6 @@ export class Join<A, E> implements Waitable<A, E> {
       .then(fulfilled, rejected)
   }
 }
-
-Object.defineProperty(Join.prototype, WAITABLE, { value: true })
 
 /** A rejection loses what kind of exit it stands for, so defects are remembered. */
 function valueOf<A>(exit: Exit<A, unknown>): A {

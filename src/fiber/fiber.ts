@@ -21,7 +21,7 @@ import {
   generatorThrow,
   isGenerator,
   isThenable,
-  isWaitable,
+  isYieldable,
   running,
 } from './op.ts'
 import type { Child, Owner } from './owner.ts'
@@ -428,7 +428,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     let promise: unknown = made
     const isRun = made === body && isRunnable(made)
     if (isRun) promise = (made as Runnable<unknown, unknown, unknown>)[RUNNABLE](input, this.signal)
-    if (isWaitable(promise)) {
+    if (isYieldable(promise)) {
       this.state = inline(promise)
       return new Awaited(undefined, false)
     }

@@ -52,8 +52,11 @@ export const running: { fiber: Waiter | undefined; depth: number } = { fiber: un
 /** What the shared iterators return when the fiber has to wait. @internal */
 export const PENDING: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }
 
-/** Marks what `yield*` in a fiber understands beside generators. @internal */
-export const WAITABLE: unique symbol = Symbol('skein.waitable')
+/** What `yield*` in a fiber understands beside generators. */
+export abstract class Yieldable<out A, out E = never> {
+  /** For `yield*`; the `next` must follow at once. */
+  abstract [Symbol.iterator](): Iterator<Step<E>, A, unknown>
+}
 
 let asked: Op<unknown, unknown> | undefined
 
@@ -80,17 +83,12 @@ export function takeResult(): unknown {
 }
 
 /** Something that `yield*` waits for inside a fiber's generator: it gives an `A` or fails with `E`. */
-export abstract class Op<out A, out E = never> implements Waited {
+export abstract class Op<out A, out E = never> extends Yieldable<A, E> implements Waited {
   /** For `yield*`; the `next` must follow at once. */
   [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
     // oxlint-disable-next-line typescript/no-this-alias -- handed to the shared iterator, which asks at once
     asked = this
     return STEP as Iterator<Step<E>, A, unknown>
-  }
-
-  /** @internal */
-  get [WAITABLE](): boolean {
-    return true
   }
 
   /** Whether {@link Op.take} may be called without waiting. @internal */
@@ -141,6 +139,6 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Whether `value` is an op or what a fiber's `join` gives: something of ours for `yield*`. */
-export function isWaitable(value: unknown): value is Op<unknown, unknown> {
-  return typeof value === 'object' && value !== null && WAITABLE in value
+export function isYieldable(value: unknown): value is Yieldable<unknown, unknown> {
+  return value instanceof Yieldable
 }

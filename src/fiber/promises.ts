@@ -6,11 +6,12 @@
 import { Exit, type Failed } from './exit.ts'
 import {
   Op,
+  type Yieldable,
   type Operation,
   type Waiter,
   isGenerator,
   isThenable,
-  isWaitable,
+  isYieldable,
   outside,
   running,
 } from './op.ts'
@@ -72,7 +73,7 @@ export class PromiseOp<A> extends Op<A, unknown> {
  */
 export function* inline(made: unknown): Operation<unknown> {
   if (isGenerator(made)) return yield* made as Operation<unknown>
-  if (isWaitable(made)) return yield* made as Op<unknown>
+  if (isYieldable(made)) return yield* made as Yieldable<unknown>
   return isThenable(made) ? yield* new PromiseOp(made, true) as Op<unknown> : made
 }
 

@@ -4,7 +4,7 @@
  * Times are those of the scheduler's clock, so a test runtime can give its own.
  */
 import { wrong } from './errors.ts'
-import { Exit, type Failed } from './exit.ts'
+import { Exit } from './exit.ts'
 import { Op, type Waiter, isThenable, outside, running } from './op.ts'
 import { PromiseOp } from './promises.ts'
 import { turn } from './scheduler.ts'
@@ -103,13 +103,13 @@ export function never(): Op<never> {
 /** A step of foreign code: run when `yield*` asks, and waited for only when it gave a promise. */
 class Attempt extends Op<unknown, unknown> {
   readonly #what: unknown
-  #value: unknown
-  #promised: PromiseOp<unknown> | undefined
-  #failed: Failed | undefined
+  /** The value; or the failure, or the wait for a promise, by what it is an instance of. */
+  #outcome: unknown
 
   constructor(what: unknown) {
     super()
     this.#what = what
+    this.#outcome = undefined
   }
 
   override isReady(): boolean {
@@ -119,35 +119,44 @@ class Attempt extends Op<unknown, unknown> {
       try {
         made = call(what as (signal?: AbortSignal) => unknown)
       } catch (thrown) {
-        this.#failed = Exit.failure(thrown)
+        this.#outcome = new Thrown(thrown)
         return true
       }
     }
-    if (!isThenable(made)) {
-      this.#value = made
-      return true
-    }
-    this.#promised = new PromiseOp(made, typeof what === 'function' && what.length > 0)
-    return false
+    const isPromised = typeof made === 'object' && isThenable(made)
+    const stays = isPromised && typeof what === 'function' && what.length > 0
+    this.#outcome = isPromised ? new PromiseOp(made as PromiseLike<unknown>, stays) : made
+    return !isPromised
   }
 
   park(fiber: Waiter): void {
-    if (this.#promised === undefined) fiber.makeReady()
-    else this.#promised.park(fiber)
+    if (this.#outcome instanceof PromiseOp) this.#outcome.park(fiber)
+    else fiber.makeReady()
   }
 
   unpark(): boolean {
-    return this.#promised === undefined || this.#promised.unpark()
+    return !(this.#outcome instanceof PromiseOp) || this.#outcome.unpark()
   }
 
   take(fiber: Waiter): unknown {
-    if (this.#promised !== undefined) return this.#promised.take(fiber)
-    if (this.#failed !== undefined) throw fiber.raise(this.#failed)
-    return this.#value
+    const outcome = this.#outcome
+    if (typeof outcome !== 'object') return outcome
+    if (outcome instanceof PromiseOp) return outcome.take(fiber)
+    if (outcome instanceof Thrown) throw fiber.raise(Exit.failure(outcome.thrown))
+    return outcome
   }
 
   describe(): string {
     return 'a promise'
+  }
+}
+
+/** What an attempted function has thrown. */
+class Thrown {
+  readonly thrown: unknown
+
+  constructor(thrown: unknown) {
+    this.thrown = thrown
   }
 }
 
