@@ -96,6 +96,15 @@ declare module 'effect' {
     runFork(effect: Step): unknown
     runPromise(effect: Step): Promise<unknown>
     runSync(effect: Step): unknown
+    map<A>(effect: unknown, fn: (value: A) => unknown): Step
+    try(options: { try: () => unknown; catch: (thrown: unknown) => unknown }): Step
+    all(effects: readonly unknown[]): Step
   }
   export const Fiber: { join(fiber: unknown): Step }
+}
+
+declare module 'fp-ts' {
+  export const io: {
+    readonly Functor: { map<A, B>(task: () => A, fn: (value: A) => B): () => B }
+  }
 }

@@ -56,7 +56,14 @@ const table: Readonly<Record<string, readonly [Arrow<never, unknown>, unknown, u
   'test that does not': [testing(positive), -1, Either.right(-1)],
   ifThen: [ifThen(positive, double), 2, 4],
   ifNotThen: [ifNotThen(positive, double), 2, 2],
-  whileDo: [whileDo(lift((x: number) => x < 50), double), 3, 96],
+  whileDo: [
+    whileDo(
+      lift((x: number) => x < 50),
+      double,
+    ),
+    3,
+    96,
+  ],
   as: [increment.as('done'), 1, 'done'],
   unit: [increment.unit(), 1, undefined],
   asEffect: [increment.asEffect(), 1, 1],
@@ -96,15 +103,26 @@ test('a promise of a synchronous stage is its value', () => {
 
 test('a failure is thrown as it is, a defect too, and only the first is caught', () => {
   const error = { code: 1 }
-  assert.throws(() => fail(error).run(1), (thrown) => thrown === error)
+  assert.throws(
+    () => fail(error).run(1),
+    (thrown) => thrown === error,
+  )
   const defect = new Error('bug')
   const broken = lift((): number => {
     throw defect
   })
   const handled = broken.mapError(() => 'mapped').catchAll(() => succeed(1))
-  assert.throws(() => handled.run(1), (thrown) => thrown === defect)
+  assert.throws(
+    () => handled.run(1),
+    (thrown) => thrown === defect,
+  )
   assert.deepEqual(handled.runExit(1), Exit.defect(defect))
-  assert.equal(fail(error).catchAll((e) => succeed(e.code)).run(1), 1)
+  assert.equal(
+    fail(error)
+      .catchAll((e) => succeed(e.code))
+      .run(1),
+    1,
+  )
 })
 
 test('what a catcher throws is a defect', () => {
@@ -204,7 +222,13 @@ test('a stage hears by its signal that the run was interrupted', async () => {
 test('timeout is a failure that can be handled', async () => {
   const exit = await never.timeout(5).runExit(1)
   assert.ok(exit.kind === 'failure' && exit.error instanceof ArrowError)
-  assert.equal(await never.timeout(5).catchAll(({ facts }) => succeed(facts.timeoutMs)).run(1), 5)
+  assert.equal(
+    await never
+      .timeout(5)
+      .catchAll(({ facts }) => succeed(facts.timeoutMs))
+      .run(1),
+    5,
+  )
   assert.equal(await increment.timeout(5).run(1), 2)
 })
 
@@ -248,7 +272,7 @@ test('stream keeps the order or not, never runs more than it may, and pulls no m
   let most = 0
   let pulled = 0
   function* inputs(): Generator<number> {
-    for (; pulled < 20; ) yield pulled++
+    for (; pulled < 20;) yield pulled++
   }
   const releases: (() => void)[] = []
   const arrow = liftAsync(async (x: number) => {
@@ -262,7 +286,10 @@ test('stream keeps the order or not, never runs more than it may, and pulls no m
   })
   const ordered: number[] = []
   for await (const x of arrow.stream(inputs(), { concurrency: 4 })) ordered.push(x)
-  assert.deepEqual(ordered, Array.from({ length: 20 }, (_, x) => x))
+  assert.deepEqual(
+    ordered,
+    Array.from({ length: 20 }, (_, x) => x),
+  )
   assert.equal(most, 4)
 })
 

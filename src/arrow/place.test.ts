@@ -79,7 +79,14 @@ test('a stage that captures variables is refused when it is placed, by name', ()
   const secret = Math.random()
   const arrow = lift((x: number) => x + secret)
   assert.throws(() => arrow.on(place), { code: 'FUNCTION_CAPTURES', message: /secret/ })
-  assert.throws(() => arrow.map((x) => x).first().on(place), { code: 'FUNCTION_CAPTURES' })
+  assert.throws(
+    () =>
+      arrow
+        .map((x) => x)
+        .first()
+        .on(place),
+    { code: 'FUNCTION_CAPTURES' },
+  )
 })
 
 test('a constant that cannot travel is refused when it is placed', () => {
@@ -110,7 +117,9 @@ test('failures come back as failures, defects as defects', async () => {
 test('interruption and timeout cancel the task in the zone', async () => {
   const forever = liftAsync(
     (_: undefined, { signal }) =>
-      new Promise<string>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
+      new Promise<string>((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      ),
   ).on(place)
   const controller = new AbortController()
   const exit = forever.runExit(undefined, controller.signal)
@@ -118,7 +127,12 @@ test('interruption and timeout cancel the task in the zone', async () => {
   assert.deepEqual(await exit, { kind: 'interruption', reason: 'enough', others: [] })
   const late = await forever.timeout(20).runExit(undefined)
   assert.ok(late.kind === 'failure' && late.error instanceof ArrowError)
-  assert.equal(await lift(() => 'free again').on(place).run(undefined), 'free again')
+  assert.equal(
+    await lift(() => 'free again')
+      .on(place)
+      .run(undefined),
+    'free again',
+  )
 })
 
 test('a loop without end in the zone is ended by its timeout', async () => {
@@ -127,7 +141,12 @@ test('a loop without end in the zone is ended by its timeout', async () => {
   })
   const exit = await spin.on(place).timeout(30).runExit(undefined)
   assert.equal(exit.kind, 'failure')
-  assert.equal(await lift(() => 1).on(place).run(undefined), 1)
+  assert.equal(
+    await lift(() => 1)
+      .on(place)
+      .run(undefined),
+    1,
+  )
 })
 
 test('through remembers for all threads, also inside of a placed part', async () => {
@@ -149,7 +168,12 @@ test('through remembers for all threads, also inside of a placed part', async ()
 
 test('placed on this thread it stays here, and may capture', async () => {
   const near = threadId
-  assert.equal(await lift(() => near).on(zone.node).run(undefined), near)
+  assert.equal(
+    await lift(() => near)
+      .on(zone.node)
+      .run(undefined),
+    near,
+  )
 })
 
 test('a stage of a placed part is compiled there like here', async () => {

@@ -30,9 +30,15 @@ test('100,000 of the others, one in the other', async () => {
   assert.equal(grown(increment, (arrow) => arrow.asEffect()).run(1), 1)
   assert.equal(grown(increment, (arrow) => arrow.named('n')).run(1), 2)
   assert.equal(grown(fail('f'), (arrow) => arrow.mapError((e) => e)).runExit(1).kind, 'failure')
-  assert.equal(grown(fail(0), (arrow) => arrow.catchAll((e) => fail(e + 1)) as never).runExit(1).kind, 'failure')
+  assert.equal(
+    grown(fail(0), (arrow) => arrow.catchAll((e) => fail(e + 1)) as never).runExit(1).kind,
+    'failure',
+  )
   const waits = liftAsync(async (x: number) => x)
-  assert.equal(await grown<Arrow<number, number, never, 'async'>>(waits, (arrow) => arrow.map((x) => x + 1)).run(0), STAGES)
+  assert.equal(
+    await grown<Arrow<number, number, never, 'async'>>(waits, (arrow) => arrow.map((x) => x + 1)).run(0),
+    STAGES,
+  )
 })
 
 test('flatMap that makes 100,000 arrows', () => {

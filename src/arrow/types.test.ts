@@ -78,6 +78,9 @@ test('an arrow fits where one of a narrower input, a wider output or more failur
 })
 
 test('what does not compile', () => {
+  const same_ = id<string>()
+  const empty = lift((text: string) => text === '')
+  const numeric = Schedule.forever.while((error: number) => error < 1)
   const refused: (() => unknown)[] = [
     // @ts-expect-error: the output is no input of the next
     () => half.andThen(length),
@@ -88,9 +91,9 @@ test('what does not compile', () => {
     // @ts-expect-error: two inputs that nothing satisfies
     () => length.merge(half).run('x'),
     // @ts-expect-error: a condition that is no boolean
-    () => ifThenElse(length, id<string>(), id<string>()),
+    () => ifThenElse(length, same_, same_),
     // @ts-expect-error: a body that is not a loop's
-    () => whileDo(lift((text: string) => text === ''), length),
+    () => whileDo(empty, length),
     // @ts-expect-error: test wants a boolean
     () => testing(length),
     // @ts-expect-error: swap of what is no pair
@@ -98,11 +101,11 @@ test('what does not compile', () => {
     // @ts-expect-error: a promise is not a number
     () => later.run(1).length,
     // @ts-expect-error: the schedule is for other failures
-    () => parse.retry(Schedule.forever.while((error: number) => error < 1)),
+    () => parse.retry(numeric),
     // @ts-expect-error: a failure that is not handled
-    () => (parse satisfies Arrow<string, number, never>),
+    () => parse satisfies Arrow<string, number, never>,
     // @ts-expect-error: a synchronous arrow was promised
-    () => (later satisfies Arrow<number, string, never, 'sync'>),
+    () => later satisfies Arrow<number, string, never, 'sync'>,
   ]
   assert.equal(refused.length, 12)
 })
