@@ -96,6 +96,9 @@ declare module 'effect' {
     runFork(effect: Step): unknown
     runPromise(effect: Step): Promise<unknown>
     runSync(effect: Step): unknown
+    map<A>(effect: unknown, fn: (value: A) => unknown): Step
+    try(options: { try: () => unknown; catch: (thrown: unknown) => unknown }): Step
+    all(effects: readonly unknown[]): Step
   }
   export const Fiber: { join(fiber: unknown): Step }
 declare module 'lmdb' {
@@ -112,5 +115,11 @@ declare module 'sharedmap' {
     constructor(maxSize: number, keySize: number, objectSize: number)
     set(key: string, value: string | number): void
     get(key: string): string | undefined
+  }
+}
+
+declare module 'fp-ts' {
+  export const io: {
+    readonly Functor: { map<A, B>(task: () => A, fn: (value: A) => B): () => B }
   }
 }

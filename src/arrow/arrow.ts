@@ -29,19 +29,7 @@ import {
   type Wait,
 } from './node.ts'
 import { onWait } from './place.ts'
-import {
-  onceChain,
-  onceChoice,
-  onceCompose,
-  onceEffect,
-  onceFirst,
-  onceLeft,
-  onceMerge,
-  onceRight,
-  onceSecond,
-  onceSplit,
-  onceZip,
-} from './steps.ts'
+import { STEPS } from './steps.ts'
 import { streamed, type StreamOptions } from './stream.ts'
 import type { Join, Kind, Run } from './types.ts'
 import { retryWait, throughWait, timeoutWait, type KeyOf } from './waits.ts'
@@ -51,17 +39,17 @@ import { retryWait, throughWait, timeoutWait, type KeyOf } from './waits.ts'
 const FUEL = 257
 const SMALL = 64
 assert(FUEL === HOT_RUNS && SMALL === SMALL_SIZE_MAX, 'the folded constants are those of the graph')
-const runChain = onceChain
-const runChoice = onceChoice
-const runCompose = onceCompose
-const runEffect = onceEffect
-const runFirst = onceFirst
-const runLeft = onceLeft
-const runMerge = onceMerge
-const runRight = onceRight
-const runSecond = onceSecond
-const runSplit = onceSplit
-const runZip = onceZip
+const runChain = STEPS.onceChain
+const runChoice = STEPS.onceChoice
+const runCompose = STEPS.onceCompose
+const runEffect = STEPS.onceEffect
+const runFirst = STEPS.onceFirst
+const runLeft = STEPS.onceLeft
+const runMerge = STEPS.onceMerge
+const runRight = STEPS.onceRight
+const runSecond = STEPS.onceSecond
+const runSplit = STEPS.onceSplit
+const runZip = STEPS.onceZip
 const OP_CHAIN = Op.chain
 const OP_ZIP = Op.zip
 const OP_MERGE = Op.merge
@@ -228,7 +216,9 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     return made(Op.mapError, this, null, checkedFunction('mapError: fn', fn))
   }
 
-  /** Where this fails, the arrow that `handler` returns for the failure, on the same input. A defect passes. */
+  /**
+   * Where this fails, the arrow that `handler` returns for the failure, on the same input. A defect passes.
+   */
   catchAll<A2 extends A, C, E2, K2 extends Kind>(
     handler: (error: E) => Arrow<A2, C, E2, K2>,
   ): Arrow<A2, B | C, E2, Join<K, K2>> {
@@ -262,7 +252,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * @throws {ArrowError} `ARROW_ARGUMENT`.
    */
   named(name: string): Arrow<A, B, E, K> {
-    if (typeof name !== 'string' || name === '') throw wrong('named: name', 'a string that is not empty', name)
+    if (typeof name !== 'string' || name === '')
+      throw wrong('named: name', 'a string that is not empty', name)
     return made(Op.named, this, null, name)
   }
 
@@ -286,6 +277,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    */
   through(this: Arrow<string, B, E, K>, store: Store<B>): Arrow<A, B, E, 'async'>
   through<A2 extends A>(store: Store<B>, key: (input: A2) => string): Arrow<A2, B, E, 'async'>
+  /** @throws {ArrowError} `ARROW_ARGUMENT`. */
   through(store: unknown, key?: unknown): Arrow<A, B, E, 'async'> {
     if (!(store instanceof Store)) throw wrong('through: store', 'a store', store)
     if (key !== undefined) checkedFunction('through: key', key)
@@ -347,7 +339,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
 recognise.isArrow = (value) => value instanceof Arrow
 
-/** An arrow of a function. @internal */
+/** An arrow of a function. @throws {ArrowError} `ARROW_ARGUMENT` for what is none. @internal */
 export function call<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
   if (typeof fn !== 'function') throw wrong('a stage', 'a function', fn)
   return new Arrow(fn as NodeRun, fn as NodeRun, OP_CALL, 0, 1, null, null, fn)
@@ -372,8 +364,8 @@ export function waiting<A, B, E>(wait: Wait): Arrow<A, B, E, 'async'> {
 }
 
 /**
- * An arrow of one other. There is one place where it is made, whatever it is: an object that may come from two
- * places must exist, and one that need not exist costs nothing.
+ * An arrow of one other. There is one place where it is made, whatever it is: an object that may come from
+ * two places must exist, and one that need not exist costs nothing.
  * @internal
  */
 export function one<A, B, E, K extends Kind>(once: NodeRun, op: OpCode, a: Node): Arrow<A, B, E, K> {

@@ -9,13 +9,13 @@ import { Arrow, call, checkedFunction, made, one, waiting } from './arrow.ts'
 import type { Either } from './either.ts'
 import { wrong } from './errors.ts'
 import { Op, type Node, type OpCode, type StageContext } from './node.ts'
-import { LEAF_STEPS, onceTest } from './steps.ts'
+import { LEAF_STEPS, STEPS } from './steps.ts'
 import type { Join, Kind } from './types.ts'
 import { asyncWait, fiberWait, type AsyncFunction } from './waits.ts'
 
 // As in arrow.ts: constants of this module are folded.
 const { identity, swapped, doubled, firstOf, secondOf } = LEAF_STEPS
-const runTest = onceTest
+const runTest = STEPS.onceTest
 const OP_ID = Op.id
 const OP_SWAP = Op.swap
 const OP_DUP = Op.dup
@@ -117,9 +117,7 @@ export function snd<A, B = unknown>(): Arrow<readonly [B, A], A, never, 'sync'> 
 }
 
 /** The input on the left if the condition holds for it, else on the right. */
-export function test<A, E, K extends Kind>(
-  condition: Arrow<A, boolean, E, K>,
-): Arrow<A, Either<A, A>, E, K> {
+export function test<A, E, K extends Kind>(condition: Arrow<A, boolean, E, K>): Arrow<A, Either<A, A>, E, K> {
   return one(runTest, OP_TEST, checkedArrow('test: condition', condition))
 }
 
@@ -158,7 +156,12 @@ export function whileDo<A, E1, E2, K1 extends Kind, K2 extends Kind>(
   condition: Arrow<A, boolean, E1, K1>,
   body: Arrow<A, A, E2, K2>,
 ): Arrow<A, A, E1 | E2, Join<K1, K2>> {
-  return made(Op.loop, checkedArrow('whileDo: condition', condition), checkedArrow('whileDo: body', body), undefined)
+  return made(
+    Op.loop,
+    checkedArrow('whileDo: condition', condition),
+    checkedArrow('whileDo: body', body),
+    undefined,
+  )
 }
 
 function checkedArrow(name: string, arrow: unknown): Node {

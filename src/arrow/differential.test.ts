@@ -34,7 +34,11 @@ test('an arrow does the same in every tier', async () => {
       for (let run = 0; run < HOT_RUNS + 40; run += 1) {
         const input = (run % 41) - 20
         const exit = arrow.runExit(input)
-        assert.deepEqual(plain(exit instanceof Promise ? await exit : exit), model(input), `${text}, run ${run}`)
+        assert.deepEqual(
+          plain(exit instanceof Promise ? await exit : exit),
+          model(input),
+          `${text}, run ${run}`,
+        )
       }
     }),
     { numRuns: 120 },

@@ -240,4 +240,3 @@ function parentOf(lines: readonly Line[], index: number): number {
   for (let at = index - 1; at >= 0; at -= 1) if ((lines[at] as Line).depth <= depth) return at
   return -1
 }
-

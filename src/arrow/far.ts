@@ -33,7 +33,8 @@ export async function runPlan(id: string, input: unknown, plain?: Plain): Promis
     const value = await runNode(node, input, signal)
     return { is: 'value', value, ms: performance.now() - startMs }
   } catch (thrown) {
-    if (thrown instanceof Raised) return { is: 'failure', error: thrown.error, ms: performance.now() - startMs }
+    if (thrown instanceof Raised)
+      return { is: 'failure', error: thrown.error, ms: performance.now() - startMs }
     throw thrown instanceof Stopped ? thrown.reason : thrown
   }
 }

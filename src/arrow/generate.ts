@@ -51,6 +51,7 @@ const TOO_LARGE = Symbol('too large')
 /**
  * Code for a synchronous node, or for parts of a chain one after the other; its failures are thrown wrapped.
  * `undefined` when it would be too large or generating is forbidden.
+ * @throws what is wrong with the generator itself.
  */
 export function generate(nodes: readonly Node[]): Code | undefined {
   if (forbidden || nodes.length === 0) return undefined
@@ -270,9 +271,7 @@ class Writer {
         return this.#sequence(partsOf(node), input)
       case Op.zip: {
         const both = this.#both(node, input, input)
-        return this.#keep(
-          `${this.#part(node.data)}(${this.#atom(both.first)}, ${this.#atom(both.second)})`,
-        )
+        return this.#keep(`${this.#part(node.data)}(${this.#atom(both.first)}, ${this.#atom(both.second)})`)
       }
       case Op.merge:
         return this.#both(node, input, input)

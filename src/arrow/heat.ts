@@ -24,11 +24,14 @@ export function compile(node: Node): void {
   if ((node.flags & FALLIBLE) === 0) node.run = code
 }
 
-/** How a small synchronous node that may fail is run from outside. */
-export function runFallible(this: Node, input: unknown): unknown {
+/** How a small synchronous node that may fail is run from outside. @throws its failure as it is. */
+function runFallible(this: Node, input: unknown): unknown {
   try {
     return this.step(input as never)
   } catch (thrown) {
     throw thrown instanceof Raised ? thrown.error : thrown
   }
 }
+
+/** In an object, as in steps.ts. */
+export const RUNS = Object.freeze({ runFallible })

@@ -8,16 +8,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { zone } from '../zone/index.ts'
-import {
-  type Arrow,
-  Either,
-  fst,
-  id,
-  ifThenElse,
-  lift,
-  liftAsync,
-  whileDo,
-} from './index.ts'
+import { type Arrow, Either, fst, id, ifThenElse, lift, liftAsync, whileDo } from './index.ts'
 import { HOT_RUNS } from './node.ts'
 
 type Fn = Arrow<number, number>
@@ -49,10 +40,10 @@ const law =
     make(f, g, h) as unknown as readonly [Both, Both]
 
 const double = (x: number): number => x * 2
-const assoc = ([[a, b], c]: readonly [readonly [number, number], number]): readonly [number, readonly [number, number]] => [
-  a,
-  [b, c],
-]
+const assoc = ([[a, b], c]: readonly [readonly [number, number], number]): readonly [
+  number,
+  readonly [number, number],
+] => [a, [b, c]]
 
 const onNumbers: Readonly<Record<string, Law>> = {
   'id >>> f = f': law((f) => [id<number>().andThen(f), f]),
@@ -148,7 +139,10 @@ function check(make: Make, hot: boolean, numRuns: number): void {
   for (const [group, inputs] of groups)
     for (const [name, laws_] of Object.entries(group))
       test(name, async () => {
-        const params = fc.array(fc.tuple(number, fc.integer({ min: 1, max: 5 })), { minLength: 3, maxLength: 3 })
+        const params = fc.array(fc.tuple(number, fc.integer({ min: 1, max: 5 })), {
+          minLength: 3,
+          maxLength: 3,
+        })
         await fc.assert(
           fc.asyncProperty(params, inputs, async (numbers, input) => {
             const [f, g, h] = numbers.map(([by, times]) => make(by, times)) as [Fn, Fn, Fn]

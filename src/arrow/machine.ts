@@ -371,7 +371,8 @@ class Machine implements RunContext {
       case Do.bind: {
         const next = (part as (value: unknown) => unknown)(this.#value)
         this.#value = this.#stack.pop()
-        if (!recognise.isArrow(next)) throw wrong('what the function of flatMap or catchAll returns', 'an arrow', next)
+        if (!recognise.isArrow(next))
+          throw wrong('what the function of flatMap or catchAll returns', 'an arrow', next)
         return this.#enter(next as Node)
       }
       default:
@@ -381,7 +382,13 @@ class Machine implements RunContext {
 
   #guard(target: number, name: string): void {
     const stackLength = this.#stack.length
-    this.#handlers.push({ program: this.#program, target, name, stackLength, framesLength: this.#frames.length })
+    this.#handlers.push({
+      program: this.#program,
+      target,
+      name,
+      stackLength,
+      framesLength: this.#frames.length,
+    })
   }
 
   /** Go on with another node's program and come back; not back when nothing is left to do here. */

@@ -16,10 +16,10 @@ import {
   type Node,
   type OpCode,
 } from './node.ts'
-import { runFallible } from './heat.ts'
+import { RUNS } from './heat.ts'
 import { runNode } from './machine.ts'
 import { unwrapped } from './failure.ts'
-import { COUNTED_STEPS, LEAF_STEPS, stepAttempt, stepConstant, stepFail, stepTap } from './steps.ts'
+import { COUNTED_STEPS, LEAF_STEPS, STEPS } from './steps.ts'
 
 type Run = (this: Node, input: unknown, signal?: AbortSignal) => unknown
 
@@ -39,7 +39,7 @@ export function sizeOf(op: OpCode, a: Node | null, b: Node | null, data: unknown
   return Math.min(SIZE_MAX, 1 + (a === null ? 0 : a.size) + (b === null ? 0 : b.size) + third)
 }
 
-/** How a node runs from outside that its `step` cannot run alone. */
+/** How a node runs from outside that its `step` cannot run alone. @throws what the run throws, unwrapped. */
 export const runPlanned: Run = function (this: Node, input, signal) {
   let value: unknown
   try {
@@ -57,7 +57,7 @@ function rethrowUnwrapped(thrown: unknown): never {
 }
 
 /** How a large synchronous node runs from inside. */
-export function stepPlanned(this: Node, input: unknown): unknown {
+const stepPlanned: Run = function (this: Node, input) {
   return runNode(this, input, undefined)
 }
 
@@ -70,11 +70,11 @@ export function stepOf(op: OpCode, data: unknown, flags: number): Run {
     case Op.id:
       return LEAF_STEPS.identity
     case Op.constant:
-      return stepConstant
+      return STEPS.stepConstant
     case Op.fail:
-      return stepFail
+      return STEPS.stepFail
     case Op.attempt:
-      return stepAttempt
+      return STEPS.stepAttempt
     case Op.swap:
       return LEAF_STEPS.swapped as Run
     case Op.dup:
@@ -84,7 +84,7 @@ export function stepOf(op: OpCode, data: unknown, flags: number): Run {
     case Op.snd:
       return LEAF_STEPS.secondOf as Run
     case Op.tap:
-      return stepTap
+      return STEPS.stepTap
     default:
       return COUNTED_STEPS[op] as Run
   }
@@ -93,7 +93,7 @@ export function stepOf(op: OpCode, data: unknown, flags: number): Run {
 /** The function by which a node runs from outside, given the one from inside. */
 export function runOf(step: Run, flags: number): Run {
   if ((flags & (ASYNC | DYNAMIC | BIG)) !== 0) return runPlanned
-  return (flags & FALLIBLE) !== 0 ? (runFallible as Run) : step
+  return (flags & FALLIBLE) !== 0 ? (RUNS.runFallible as Run) : step
 }
 
 /** A node that is no arrow of a user. */

@@ -74,7 +74,9 @@ function leaf(which: number, by: number): Modelled {
       arrow: effect(odd, (thrown) => `caught ${String(thrown)}`),
       model: (x) => {
         const outcome = guarded(odd)(x)
-        return outcome.kind === 'defect' ? { kind: 'failure', error: `caught ${String(outcome.defect)}` } : outcome
+        return outcome.kind === 'defect'
+          ? { kind: 'failure', error: `caught ${String(outcome.defect)}` }
+          : outcome
       },
       text: 'effect',
     },
@@ -94,7 +96,11 @@ function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Mod
     case 0:
       return { arrow: arrow.named(`n${by}`), model, text: `named(${text})` }
     case 1:
-      return { arrow: arrow.mapError((e) => `m${String(e)}`), model: mapped(model), text: `mapError(${text})` }
+      return {
+        arrow: arrow.mapError((e) => `m${String(e)}`),
+        model: mapped(model),
+        text: `mapError(${text})`,
+      }
     case 2:
       return {
         arrow: pair.andThen(arrow.first<number>()).andThen(pairSum),
@@ -108,7 +114,41 @@ function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Mod
         text: `second(${text})`,
       }
     case 4:
-      return { arrow: arrow.asEffect(), model: (x) => then(model(x), () => success(x)), text: `asEffect(${text})` }
+      return {
+        arrow: arrow.asEffect(),
+        model: (x) => then(model(x), () => success(x)),
+        text: `asEffect(${text})`,
+      }
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+      return ofChoice({ arrow, model, text }, which)
+    case 9: {
+      const below = lift(([count]: readonly [number, number]) => count < by)
+      const body = lift((x: number) => x + 1).split(arrow)
+      const loop = dup<number>()
+        .andThen(succeed(0).split(id<number>()))
+        .andThen(
+          whileDo(below, body as unknown as Arrow<readonly [number, number], readonly [number, number]>),
+        )
+      return {
+        arrow: loop.andThen(snd<number, number>()),
+        model: looped(model, by),
+        text: `while ${by} (${text})`,
+      }
+    }
+    default:
+      return {
+        arrow: arrow.map((x) => x + by).tap(() => by),
+        model: (x) => then(model(x), (y) => success(y + by)),
+        text: `map(${text})`,
+      }
+  }
+}
+
+function ofChoice({ arrow, model, text }: Modelled, which: number): Modelled {
+  switch (which % 11) {
     case 5:
       return {
         arrow: arrow.catchAll((e) => lift((x: number) => x + String(e).length)),
@@ -126,29 +166,19 @@ function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Mod
       }
     case 7:
       return {
-        arrow: test(positive).andThen(arrow.left<number>()).andThen(id<number>().choice(lift((x: number) => x - 1))),
+        arrow: test(positive)
+          .andThen(arrow.left<number>())
+          .andThen(id<number>().choice(lift((x: number) => x - 1))),
         model: (x) => (x > 0 ? model(x) : success(x - 1)),
         text: `left(${text})`,
       }
-    case 8:
-      return {
-        arrow: test(positive).andThen(arrow.right<number>()).andThen(lift((x: number) => x + 1).choice(id<number>())),
-        model: (x) => (x > 0 ? success(x + 1) : model(x)),
-        text: `right(${text})`,
-      }
-    case 9: {
-      const below = lift(([count]: readonly [number, number]) => count < by)
-      const body = lift((x: number) => x + 1).split(arrow)
-      const loop = dup<number>()
-        .andThen(succeed(0).split(id<number>()))
-        .andThen(whileDo(below, body as unknown as Arrow<readonly [number, number], readonly [number, number]>))
-      return { arrow: loop.andThen(snd<number, number>()), model: looped(model, by), text: `while ${by} (${text})` }
-    }
     default:
       return {
-        arrow: arrow.map((x) => x + by).tap(() => by),
-        model: (x) => then(model(x), (y) => success(y + by)),
-        text: `map(${text})`,
+        arrow: test(positive)
+          .andThen(arrow.right<number>())
+          .andThen(lift((x: number) => x + 1).choice(id<number>())),
+        model: (x) => (x > 0 ? success(x + 1) : model(x)),
+        text: `right(${text})`,
       }
   }
 }
@@ -187,7 +217,11 @@ function ofTwo(one: Modelled, two: Modelled, which: number): Modelled {
     case 2:
       return { arrow: one.arrow.zipWith(two.arrow, sum), model: both, text: `zip(${one.text}, ${two.text})` }
     case 3:
-      return { arrow: one.arrow.merge(two.arrow).andThen(pairSum), model: both, text: `(${one.text} &&& ${two.text})` }
+      return {
+        arrow: one.arrow.merge(two.arrow).andThen(pairSum),
+        model: both,
+        text: `(${one.text} &&& ${two.text})`,
+      }
     case 4:
       return {
         arrow: dup<number>().andThen(one.arrow.split(two.arrow)).andThen(fst<number, number>()),

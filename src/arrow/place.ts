@@ -59,7 +59,14 @@ export function onWait(zone: Zone | NodeZone, inner: Node): Wait {
     stays || zones.current.id === zone.id
       ? runNode(inner, input, context.givenSignal)
       : away(zone, hop, input, context.givenSignal)
-  const wait: Wait = { kind: 'on', start, parts: [zone], inner, join: joinedHops, shown: () => `zone ${zone.id}` }
+  const wait: Wait = {
+    kind: 'on',
+    start,
+    parts: [zone],
+    inner,
+    join: joinedHops,
+    shown: () => `zone ${zone.id}`,
+  }
   hops.set(wait, { zone, hop })
   return wait
 }

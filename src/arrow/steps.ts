@@ -19,124 +19,124 @@ type Combine = (one: unknown, other: unknown) => unknown
 const MEASURED_MASK = 63
 
 /** First run: see the file's text. */
-export function onceChain(this: Node, x: unknown): unknown {
+function onceChain(this: Node, x: unknown): unknown {
   this.run = this.step = againChain
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
 /** Later runs. */
-export function againChain(this: Node, x: unknown): unknown {
+function againChain(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
 /** First run: see the file's text. */
-export function onceCompose(this: Node, x: unknown): unknown {
+function onceCompose(this: Node, x: unknown): unknown {
   this.run = this.step = againCompose
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
 /** Later runs. */
-export function againCompose(this: Node, x: unknown): unknown {
+function againCompose(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
 /** First run: see the file's text. */
-export function onceZip(this: Node, x: unknown): unknown {
+function onceZip(this: Node, x: unknown): unknown {
   this.run = this.step = againZip
   return (this.data as Combine)(this.a!.step(x as never), this.b!.step(x as never))
 }
 
 /** Later runs. */
-export function againZip(this: Node, x: unknown): unknown {
+function againZip(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return (this.data as Combine)(this.a!.step(x as never), this.b!.step(x as never))
 }
 
 /** First run: see the file's text. */
-export function onceMerge(this: Node, x: unknown): unknown {
+function onceMerge(this: Node, x: unknown): unknown {
   this.run = this.step = againMerge
   return [this.a!.step(x as never), this.b!.step(x as never)]
 }
 
 /** Later runs. */
-export function againMerge(this: Node, x: unknown): unknown {
+function againMerge(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return [this.a!.step(x as never), this.b!.step(x as never)]
 }
 
 /** First run: see the file's text. */
-export function onceSplit(this: Node, x: unknown): unknown {
+function onceSplit(this: Node, x: unknown): unknown {
   this.run = this.step = againSplit
   return [this.a!.step((x as Pair)[0] as never), this.b!.step((x as Pair)[1] as never)]
 }
 
 /** Later runs. */
-export function againSplit(this: Node, x: unknown): unknown {
+function againSplit(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return [this.a!.step((x as Pair)[0] as never), this.b!.step((x as Pair)[1] as never)]
 }
 
 /** First run: see the file's text. */
-export function onceFirst(this: Node, x: unknown): unknown {
+function onceFirst(this: Node, x: unknown): unknown {
   this.run = this.step = againFirst
   return [this.a!.step((x as Pair)[0] as never), (x as Pair)[1]]
 }
 
 /** Later runs. */
-export function againFirst(this: Node, x: unknown): unknown {
+function againFirst(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return [this.a!.step((x as Pair)[0] as never), (x as Pair)[1]]
 }
 
 /** First run: see the file's text. */
-export function onceSecond(this: Node, x: unknown): unknown {
+function onceSecond(this: Node, x: unknown): unknown {
   this.run = this.step = againSecond
   return [(x as Pair)[0], this.a!.step((x as Pair)[1] as never)]
 }
 
 /** Later runs. */
-export function againSecond(this: Node, x: unknown): unknown {
+function againSecond(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return [(x as Pair)[0], this.a!.step((x as Pair)[1] as never)]
 }
 
 /** First run: see the file's text. */
-export function onceLeft(this: Node, x: unknown): unknown {
+function onceLeft(this: Node, x: unknown): unknown {
   this.run = this.step = againLeft
   return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
 }
 
 /** Later runs. */
-export function againLeft(this: Node, x: unknown): unknown {
+function againLeft(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
 }
 
 /** First run: see the file's text. */
-export function onceRight(this: Node, x: unknown): unknown {
+function onceRight(this: Node, x: unknown): unknown {
   this.run = this.step = againRight
   return (x as One).kind === 'right' ? either(false, this.a!.step((x as One).value as never)) : x
 }
 
 /** Later runs. */
-export function againRight(this: Node, x: unknown): unknown {
+function againRight(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return (x as One).kind === 'right' ? either(false, this.a!.step((x as One).value as never)) : x
 }
 
 /** First run: see the file's text. */
-export function onceChoice(this: Node, x: unknown): unknown {
+function onceChoice(this: Node, x: unknown): unknown {
   this.run = this.step = againChoice
   return (x as One).kind === 'left'
     ? this.a!.step((x as One).value as never)
@@ -144,7 +144,7 @@ export function onceChoice(this: Node, x: unknown): unknown {
 }
 
 /** Later runs. */
-export function againChoice(this: Node, x: unknown): unknown {
+function againChoice(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return (x as One).kind === 'left'
@@ -153,40 +153,40 @@ export function againChoice(this: Node, x: unknown): unknown {
 }
 
 /** First run: see the file's text. */
-export function onceTest(this: Node, x: unknown): unknown {
+function onceTest(this: Node, x: unknown): unknown {
   this.run = this.step = againTest
   return either(this.a!.step(x as never), x)
 }
 
 /** Later runs. */
-export function againTest(this: Node, x: unknown): unknown {
+function againTest(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return either(this.a!.step(x as never), x)
 }
 
 /** First run: see the file's text. */
-export function onceBranch(this: Node, x: unknown): unknown {
+function onceBranch(this: Node, x: unknown): unknown {
   this.run = this.step = againBranch
   return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as Node).step(x as never)
 }
 
 /** Later runs. */
-export function againBranch(this: Node, x: unknown): unknown {
+function againBranch(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as Node).step(x as never)
 }
 
 /** First run: see the file's text. */
-export function onceEffect(this: Node, x: unknown): unknown {
+function onceEffect(this: Node, x: unknown): unknown {
   this.run = this.step = againEffect
   this.a!.step(x as never)
   return x
 }
 
 /** Later runs. */
-export function againEffect(this: Node, x: unknown): unknown {
+function againEffect(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   this.a!.step(x as never)
@@ -194,7 +194,7 @@ export function againEffect(this: Node, x: unknown): unknown {
 }
 
 /** First run: see the file's text. */
-export function onceLoop(this: Node, x: unknown): unknown {
+function onceLoop(this: Node, x: unknown): unknown {
   this.run = this.step = againLoop
   let value = x
   while (this.a!.step(value as never)) value = this.b!.step(value as never)
@@ -202,7 +202,7 @@ export function onceLoop(this: Node, x: unknown): unknown {
 }
 
 /** Later runs. */
-export function againLoop(this: Node, x: unknown): unknown {
+function againLoop(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   let value = x
@@ -211,28 +211,28 @@ export function againLoop(this: Node, x: unknown): unknown {
 }
 
 /** A function whose value is not used. */
-export function stepTap(this: Node, x: unknown): unknown {
+function stepTap(this: Node, x: unknown): unknown {
   ;(this.data as (x: unknown) => unknown)(x)
   return x
 }
 
 /** Always the same value. */
-export function stepConstant(this: Node): unknown {
+function stepConstant(this: Node): unknown {
   return this.data
 }
 
-/** Always the same failure. */
-export function stepFail(this: Node): unknown {
+/** Always the same failure. @throws {Raised} always. */
+function stepFail(this: Node): unknown {
   throw new Raised(this.data)
 }
 
 /** A function whose throws are failures. */
-export function stepAttempt(this: Node, x: unknown): unknown {
+function stepAttempt(this: Node, x: unknown): unknown {
   const { body, catcher } = this.data as Attempt
   return attempted(body, catcher, x)
 }
 
-/** Call `body`; what it throws is a failure, unless `catcher` throws in turn. @internal */
+/** Call `body`; what it throws is a failure, unless `catcher` throws in turn. @throws {Raised} @internal */
 export function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x: unknown): unknown {
   try {
     return body(x)
@@ -241,8 +241,8 @@ export function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x:
   }
 }
 
-/** The failure of `a`, mapped. */
-export function stepMapError(this: Node, x: unknown): unknown {
+/** The failure of `a`, mapped. @throws {Raised} */
+function stepMapError(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   try {
@@ -253,8 +253,8 @@ export function stepMapError(this: Node, x: unknown): unknown {
   }
 }
 
-/** `a`, its name in the stacks of errors. */
-export function stepNamed(this: Node, x: unknown): unknown {
+/** `a`, its name in the stacks of errors. @throws what `a` throws. */
+function stepNamed(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
   try {
@@ -291,3 +291,41 @@ export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: Node, x: never)
   [Op.mapError]: stepMapError,
   [Op.named]: stepNamed,
 }
+
+/** All of them, by name; in one object, since `this` in what is exported looks like a mistake. */
+export const STEPS = Object.freeze({
+  againBranch,
+  againChain,
+  againChoice,
+  againCompose,
+  againEffect,
+  againFirst,
+  againLeft,
+  againLoop,
+  againMerge,
+  againRight,
+  againSecond,
+  againSplit,
+  againTest,
+  againZip,
+  onceBranch,
+  onceChain,
+  onceChoice,
+  onceCompose,
+  onceEffect,
+  onceFirst,
+  onceLeft,
+  onceLoop,
+  onceMerge,
+  onceRight,
+  onceSecond,
+  onceSplit,
+  onceTest,
+  onceZip,
+  stepAttempt,
+  stepConstant,
+  stepFail,
+  stepMapError,
+  stepNamed,
+  stepTap,
+})

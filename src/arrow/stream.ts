@@ -24,7 +24,7 @@ const CONCURRENCY_MAX = 2 ** 20
 
 type Source = AsyncIterator<unknown> | Iterator<unknown>
 
-/** See `Arrow.stream`. */
+/** See `Arrow.stream`. @throws {ArrowError} `ARROW_ARGUMENT`. */
 export function streamed(
   node: Node,
   inputs: Iterable<unknown> | AsyncIterable<unknown>,

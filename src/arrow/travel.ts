@@ -88,7 +88,8 @@ export function toPlain(node: Node): Plain {
 }
 
 function childrenOf(node: Node): Node[] {
-  const third = node.op === Op.branch ? (node.data as Node) : node.op === Op.wait ? (node.data as Wait).inner : null
+  const third =
+    node.op === Op.branch ? (node.data as Node) : node.op === Op.wait ? (node.data as Wait).inner : null
   return [node.a, node.b, third].filter((child) => child !== null && child !== undefined)
 }
 
@@ -170,7 +171,10 @@ async function waitOf(
   const inner = (): Node => at(nodes, datum.inner)
   switch (datum.kind) {
     case 'async':
-      return asyncWait(functions[0] as AsyncFunction, functions[1] as ((thrown: unknown) => unknown) | undefined)
+      return asyncWait(
+        functions[0] as AsyncFunction,
+        functions[1] as ((thrown: unknown) => unknown) | undefined,
+      )
     case 'fiber':
       return fiberWait(functions[0] as (input: unknown) => unknown)
     case 'retry':
@@ -178,7 +182,11 @@ async function waitOf(
     case 'timeout':
       return timeoutWait(value as number, inner())
     case 'through':
-      return throughWait(value as Store<never>, functions[1] as ((input: never) => string) | undefined, inner())
+      return throughWait(
+        value as Store<never>,
+        functions[1] as ((input: never) => string) | undefined,
+        inner(),
+      )
     default:
       return place(value as never, inner())
   }

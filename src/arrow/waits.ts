@@ -37,12 +37,14 @@ export function fiberWait(body: (input: unknown) => unknown): Wait {
     const made = body(input)
     if (!isRunnable(made)) throw wrong('what the function of fromFiber returns', 'something to run', made)
     const exit = (made as Runnable<undefined, unknown, unknown>)[RUNNABLE](undefined, context.signal)
-    return isThenable(exit) ? exit.then((ended) => fromExit(ended as Exit<unknown, unknown>)) : fromExit(exit as Exit<unknown, unknown>)
+    return isThenable(exit)
+      ? exit.then((ended) => fromExit(ended as Exit<unknown, unknown>))
+      : fromExit(exit as Exit<unknown, unknown>)
   }
   return { kind: 'fiber', start, parts: [body], inner: undefined }
 }
 
-/** The value of an exit, or what is thrown for it inside of a run. */
+/** The value of an exit. @throws what stands for it inside of a run. */
 export function fromExit(exit: Exit<unknown, unknown>): unknown {
   switch (exit.kind) {
     case 'success':
