@@ -11,7 +11,7 @@ fn heads() -> Heads {
 }
 
 /// Feed `pieces`; every request is answered at once, bodies are pulled to their end first. What happened, in words.
-fn transcript(pieces: &[&[u8]]) -> Vec<String> {
+pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
     let (limits, heads) = (limits(), heads());
     let (mut connection, mut fields, mut words) = (Connection::default(), Vec::new(), Vec::new());
     let (mut input, mut stamp, mut pulling) = (Vec::new(), 0, None::<Vec<u8>>);
