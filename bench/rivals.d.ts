@@ -81,3 +81,41 @@ declare module 'cbor-x' {
     decode(bytes: Uint8Array): unknown
   }
 }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    readonly params: { readonly id: string }
+    readonly body: unknown
+  }
+  interface FastifyReply {
+    header(name: string, value: string): FastifyReply
+  }
+  type Route = (request: FastifyRequest, reply: FastifyReply) => unknown
+  interface Fastify {
+    get(path: string, route: Route): Fastify
+    post(path: string, route: Route): Fastify
+    listen(options: { port: number; host: string }): Promise<string>
+  }
+  export function fastify(): Fastify
+}
+
+declare module 'hono' {
+  interface Context {
+    readonly req: { param(name: string): string; json(): Promise<unknown> }
+    text(text: string): Response
+    json(value: unknown): Response
+  }
+  export class Hono {
+    get(path: string, handler: (context: Context) => Response | Promise<Response>): Hono
+    post(path: string, handler: (context: Context) => Response | Promise<Response>): Hono
+    readonly fetch: (request: Request) => Response | Promise<Response>
+  }
+}
+
+declare module '@hono/node-server' {
+  export function serve(options: {
+    fetch: (request: Request) => Response | Promise<Response>
+    port: number
+    hostname: string
+  }): unknown
+}
