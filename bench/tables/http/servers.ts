@@ -50,7 +50,12 @@ export class Server {
     const received = await response.text()
     if (response.status === 200 && received === answer) return
     const place = `${section}, status ${response.status}`
-    throw new BenchError('WRONG_ANSWER', { contender: this.name, work: place, got: received, expected: answer })
+    throw new BenchError('WRONG_ANSWER', {
+      contender: this.name,
+      work: place,
+      got: received,
+      expected: answer,
+    })
   }
 
   /** CPU seconds of the process and its threads so far. */
