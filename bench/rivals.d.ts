@@ -101,6 +101,8 @@ declare module 'effect' {
     all(effects: readonly unknown[]): Step
   }
   export const Fiber: { join(fiber: unknown): Step }
+}
+
 declare module 'lmdb' {
   interface Database {
     get(key: string): unknown
@@ -122,4 +124,42 @@ declare module 'fp-ts' {
   export const io: {
     readonly Functor: { map<A, B>(task: () => A, fn: (value: A) => B): () => B }
   }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    readonly params: { readonly id: string }
+    readonly body: unknown
+  }
+  interface FastifyReply {
+    header(name: string, value: string): FastifyReply
+  }
+  type Route = (request: FastifyRequest, reply: FastifyReply) => unknown
+  interface Fastify {
+    get(path: string, route: Route): Fastify
+    post(path: string, route: Route): Fastify
+    listen(options: { port: number; host: string }): Promise<string>
+  }
+  export function fastify(): Fastify
+}
+
+declare module 'hono' {
+  interface Context {
+    readonly req: { param(name: string): string; json(): Promise<unknown> }
+    text(text: string): Response
+    json(value: unknown): Response
+  }
+  export class Hono {
+    get(path: string, handler: (context: Context) => Response | Promise<Response>): Hono
+    post(path: string, handler: (context: Context) => Response | Promise<Response>): Hono
+    readonly fetch: (request: Request) => Response | Promise<Response>
+  }
+}
+
+declare module '@hono/node-server' {
+  export function serve(options: {
+    fetch: (request: Request) => Response | Promise<Response>
+    port: number
+    hostname: string
+  }): unknown
 }

@@ -12,7 +12,7 @@ import { closeRequest, isClientFault, SkeinRequest } from './request.ts'
 import { NativeResponse } from './response.ts'
 import { type Compiled, type CompiledRoutes, type HttpRequest } from './routes.ts'
 import { Match, type Route } from './router.ts'
-import { readTarget } from './target.ts'
+import { readTarget, type Target } from './target.ts'
 
 /** Told each error that no handler caught; what it gives, if anything, is the answer. */
 export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
@@ -64,7 +64,7 @@ export class App {
     const cut = target.indexOf('?')
     const path = cut < 0 ? target : target.slice(0, cut)
     const route = this.#routes.router.fixed(path)
-    if (route !== undefined) this.#dispatch(exchange, route, undefined)
+    if (route !== undefined) this.#dispatch(exchange, route, undefined, undefined)
     else this.#search(exchange, target)
   }
 
@@ -75,27 +75,33 @@ export class App {
     if (read.path === '*') return this.#onAsterisk(exchange)
     const values: string[] = []
     const route = this.#routes.router.find(read.path, values)
-    if (route === undefined) return this.#onOther(exchange)
+    if (route === undefined) return this.#onOther(exchange, read)
     const match = new Match(route.names, values)
-    if (!match.isDecodable()) return respondText(exchange, 400, BAD_REQUEST)
-    this.#dispatch(exchange, route, match)
+    if (read.path.includes('%') && !match.isDecodable()) return respondText(exchange, 400, BAD_REQUEST)
+    this.#dispatch(exchange, route, match, read)
   }
 
-  #dispatch(exchange: Exchange, route: Route<Compiled>, match: Match | undefined): void {
+  #dispatch(
+    exchange: Exchange,
+    route: Route<Compiled>,
+    match: Match | undefined,
+    target: Target | undefined,
+  ): void {
     const { methods } = route
     const method = exchange.method
     const compiled =
       methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined) ?? methods.get('*')
-    if (compiled === undefined) this.#onOtherMethod(exchange, route)
-    else if (compiled.run !== undefined) this.#run(exchange, compiled.run, match, compiled.where)
+    if (compiled === undefined) this.#onOtherMethod(exchange, route, target)
+    else if (compiled.run !== undefined)
+      this.#run(exchange, compiled.run, new SkeinRequest(exchange, match, target), compiled.where)
     else {
       const { status, type, lines, body } = compiled.constant!
       exchange.respond(status, type, lines, body)
     }
   }
 
-  #onOtherMethod(exchange: Exchange, route: Route<Compiled>): void {
-    if (this.#fetch !== undefined) return this.#onOther(exchange)
+  #onOtherMethod(exchange: Exchange, route: Route<Compiled>, target: Target | undefined): void {
+    if (this.#fetch !== undefined) return this.#onOther(exchange, target)
     const allow = `allow: ${route.allow}\r\n`
     if (exchange.method === 'OPTIONS') exchange.respond(204, TypeOf.none, allow, undefined)
     else exchange.respond(405, TypeOf.text, allow, 'Method Not Allowed')
@@ -107,18 +113,17 @@ export class App {
     exchange.respond(204, TypeOf.none, 'allow: GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE\r\n', undefined)
   }
 
-  #onOther(exchange: Exchange): void {
+  #onOther(exchange: Exchange, target: Target | undefined): void {
     if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
-    else this.#run(exchange, this.#fetch, undefined, 'fetch')
+    else this.#run(exchange, this.#fetch, new SkeinRequest(exchange, undefined, target), 'fetch')
   }
 
   #run(
     exchange: Exchange,
     handle: (request: SkeinRequest) => unknown,
-    match: Match | undefined,
+    request: SkeinRequest,
     where: string,
   ): void {
-    const request = new SkeinRequest(exchange, match)
     try {
       const value = handle(request)
       if (isThenable(value)) this.#later(exchange, request, value, where)

@@ -108,11 +108,9 @@ export class SkeinHeaders implements Headers {
         this.append(name!, value)
       }
     } else {
-      for (const name of Reflect.ownKeys(init)) {
-        if (typeof name === 'symbol') throw new TypeError('Headers: a symbol is no header name')
-        if (!Object.getOwnPropertyDescriptor(init, name)!.enumerable) continue
-        this.append(name, (init as Record<string, string>)[name]!)
-      }
+      if (Object.getOwnPropertySymbols(init).length > 0)
+        throw new TypeError('Headers: a symbol is no header name')
+      for (const name of Object.keys(init)) this.append(name, (init as Record<string, string>)[name]!)
     }
   }
 

@@ -12,7 +12,7 @@ import { SkeinHeaders } from './headers.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
 import type { Match } from './router.ts'
 import type { Inspect, RequestField } from './standard.ts'
-import { readTarget, urlOf } from './target.ts'
+import { readTarget, type Target, urlOf } from './target.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
 export const NativeRequest: typeof globalThis.Request = globalThis.Request
@@ -45,6 +45,8 @@ export class SkeinRequest implements Request {
   #exchange: Exchange | undefined
   readonly #match: Match | undefined
   readonly #method: string
+  /** Where the router has read it already. */
+  readonly #target: Target | undefined
   #looked: Looked | undefined
 
   static {
@@ -55,10 +57,11 @@ export class SkeinRequest implements Request {
     }
   }
 
-  constructor(exchange: Exchange, match: Match | undefined) {
+  constructor(exchange: Exchange, match: Match | undefined, target: Target | undefined) {
     this.#exchange = exchange
     this.#match = match
     this.#method = exchange.method
+    this.#target = target
     this.#looked = undefined
   }
 
@@ -87,7 +90,7 @@ export class SkeinRequest implements Request {
     const looked = this.#look()
     if (looked.url !== '') return looked.url
     const exchange = this.#open('the URL')
-    const { tail, host } = readTarget(exchange.target)!
+    const { tail, host } = this.#target ?? readTarget(exchange.target)!
     const named = host !== '' ? host : (exchange.header('host') ?? '')
     return (looked.url = urlOf('http', named !== '' ? named : 'localhost', tail))
   }

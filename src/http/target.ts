@@ -16,24 +16,44 @@ export interface Target {
   readonly host: string
 }
 
-const PLAIN_PATH = /^\/[\w\-.~!$&'()*+,;=:@/]*$/
-const PLAIN_TAIL = /^\/[\w\-.~!$&()*+,;=:@/?%]*$/
+const PLAIN_QUERY = /^[\w\-.~!$&()*+,;=:@/?%]*$/
 const PLAIN_HOST = /^[a-z0-9.-]*[a-z-](?::[1-9]\d{0,4})?$|^\d+\.\d+\.\d+\.\d+(?::[1-9]\d{0,4})?$/
-const DOTS = /\/\.|%2e/i
 const UNRESERVED = /^[\w\-.~]$/
+const SLASH = 47
+const DOT = 46
+const QUESTION = 63
 
-/** Whether the path (without its query) is used as it stands. */
-export function isPlain(path: string): boolean {
-  return PLAIN_PATH.test(path) && !path.includes('/.')
+/** Characters of a path that every reader takes as they stand, by their code. */
+const PLAIN = Uint8Array.from({ length: 128 }, (_, code) =>
+  Number(/[\w\-.~!$&'()*+,;=:@/]/.test(String.fromCharCode(code))),
+)
+
+/** Hosts that were found plain; nearly all requests of a server have one of few. Bounded. */
+const plainHosts = new Set<string>()
+const PLAIN_HOSTS_MAX = 256
+
+/**
+ * Where the path ends when it is used as it stands; -1 when it is not. One pass, since every request pays.
+ */
+function plainEnd(target: string): number {
+  let before = 0
+  for (let at = 0; at < target.length; at += 1) {
+    const code = target.charCodeAt(at)
+    if (code === QUESTION) return at
+    if (code > 127 || PLAIN[code] === 0 || (code === DOT && before === SLASH)) return -1
+    before = code
+  }
+  return target.length
 }
 
 /** Take a target apart; undefined when it is none that a server answers. */
 export function readTarget(target: string): Target | undefined {
-  if (target.charCodeAt(0) === 47) {
-    const cut = target.indexOf('?')
-    const path = cut < 0 ? target : target.slice(0, cut)
-    if (isPlain(path)) return { path, tail: target, host: '' }
-    return fromUrl(`http://x${target}`, '')
+  if (target.charCodeAt(0) === SLASH) {
+    const end = plainEnd(target)
+    if (end < 0) return fromUrl(`http://x${target}`, '')
+    if (end === target.length) return { path: target, tail: target, host: '' }
+    const isPlain = PLAIN_QUERY.test(target.slice(end + 1))
+    return isPlain ? { path: target.slice(0, end), tail: target, host: '' } : fromUrl(`http://x${target}`, '')
   }
   if (target === '*') return { path: '*', tail: '/', host: '' }
   if (!/^https?:\/\/[^/?#]/i.test(target)) return undefined
@@ -59,14 +79,21 @@ export function canonicalPath(path: string): string {
   })
 }
 
-/** The URL of a request, as `new URL(...).href` would write it. */
+/** The URL of a request, as `new URL(...).href` would write it; `tail` is that of a {@link Target}. */
 export function urlOf(scheme: string, host: string, tail: string): string {
-  if (PLAIN_HOST.test(host) && !host.endsWith(':80') && PLAIN_TAIL.test(tail) && !DOTS.test(tail))
-    return `${scheme}://${host}${tail}`
+  if (isPlainHost(host)) return `${scheme}://${host}${tail}`
   try {
     return new URL(`${scheme}://${host}${tail}`).href
   } catch {
     // A host that passed the core and is no URL's host, such as one with a percent sign: named, not used.
     return new URL(`${scheme}://invalid${tail}`).href
   }
+}
+
+function isPlainHost(host: string): boolean {
+  if (plainHosts.has(host)) return true
+  // A host of digits and dots alone is an address, and `new URL` may write it differently.
+  if (!PLAIN_HOST.test(host) || host.endsWith(':80') || new URL(`http://${host}`).host !== host) return false
+  if (plainHosts.size < PLAIN_HOSTS_MAX) plainHosts.add(host)
+  return true
 }

@@ -1,0 +1,47 @@
+/**
+ * What every server of the http table answers, and how a client checks it.
+ *
+ * The routes are the same for all; the constant is one only where a server knows such a thing.
+ */
+
+/** The greeting. */
+export const HELLO = 'Hello, World!'
+
+/** The user with an id. */
+export function userOf(id: string): { id: string; name: string; active: boolean } {
+  return { id, name: `user ${id}`, active: true }
+}
+
+/** One KiB of JSON, as a client sends it. */
+export const ECHO = JSON.stringify(
+  Array.from({ length: 21 }, (_, id) => ({ id, name: `item ${id}`, tags: ['a', 'b'], ok: true })),
+).slice(0, 1200)
+
+const WORK_MS = 1
+
+/** Keeps the thread busy for 1 ms. */
+export function work(): string {
+  const until = performance.now() + WORK_MS
+  let turns = 0
+  while (performance.now() < until) turns += 1
+  return turns > 0 ? 'worked' : 'not worked'
+}
+
+/** A request and the body of its answer. */
+export interface Asked {
+  readonly path: string
+  readonly body?: string
+  readonly answer: string
+}
+
+/** What is asked in each section. */
+export const ASKED: Readonly<Record<string, Asked>> = {
+  hello: { path: '/', answer: HELLO },
+  user: { path: '/user/7', answer: JSON.stringify(userOf('7')) },
+  echo: { path: '/echo', body: ECHO, answer: ECHO },
+  constant: { path: '/constant', answer: HELLO },
+  pipelined: { path: '/', answer: HELLO },
+  work: { path: '/work', answer: 'worked' },
+  'hono hello': { path: '/', answer: HELLO },
+  'hono user': { path: '/user/7', answer: JSON.stringify(userOf('7')) },
+}

@@ -1,0 +1,26 @@
+/**
+ * Bun's server, for the http table: `bun.js <bun | hono on bun> <port>`, run by Bun itself.
+ *
+ * Routes are Bun's own, with its constant responses, as its documentation recommends.
+ */
+import { HELLO, userOf, work } from './answers.ts'
+import { honoApp } from './hono.ts'
+
+declare const Bun: { serve(options: Record<string, unknown>): unknown }
+
+const [name, port] = [process.argv[2], Number(process.argv[3])]
+const place = { port, hostname: '127.0.0.1' }
+
+if (name === 'hono on bun') Bun.serve({ ...place, fetch: honoApp().fetch })
+else {
+  Bun.serve({
+    ...place,
+    routes: {
+      '/': () => new Response(HELLO),
+      '/user/:id': (request: { params: { id: string } }) => Response.json(userOf(request.params.id)),
+      '/echo': async (request: Request) => Response.json(await request.json()),
+      '/constant': new Response(HELLO),
+      '/work': () => new Response(work()),
+    },
+  })
+}

@@ -1,0 +1,84 @@
+/**
+ * One server of the http table, in a process of its own: `server.js <name> <port>`.
+ *
+ * It says nothing and serves until it is told to end.
+ */
+import http from 'node:http'
+import { HELLO, userOf, work } from './answers.ts'
+
+const host = '127.0.0.1'
+const [name, port] = [process.argv[2]!, Number(process.argv[3])]
+
+const SERVERS: Readonly<Record<string, () => unknown>> = {
+  skein: () => skein('native'),
+  'skein, node core': () => skein('node'),
+  'node:http': nodeHttp,
+  fastify,
+  'hono on skein': () => honoOnSkein('native'),
+  'hono on skein, node core': () => honoOnSkein('node'),
+  'hono on node:http': honoOnNode,
+}
+
+await SERVERS[name]!()
+
+async function skein(core: 'native' | 'node'): Promise<void> {
+  const { serve } = await import('skein/http')
+  await serve({
+    core,
+    host,
+    port,
+    routes: {
+      '/': () => HELLO,
+      '/user/:id': (request) => userOf(request.params.id),
+      '/echo': async (request) => (await request.json()) as object,
+      '/constant': HELLO,
+      '/work': () => work(),
+    },
+  })
+}
+
+async function honoOnSkein(core: 'native' | 'node'): Promise<void> {
+  const [{ serve }, { honoApp }] = await Promise.all([import('skein/http'), import('./hono.js')])
+  await serve({ core, host, port, fetch: honoApp().fetch })
+}
+
+async function honoOnNode(): Promise<void> {
+  const [{ serve }, { honoApp }] = await Promise.all([import('@hono/node-server'), import('./hono.js')])
+  serve({ fetch: honoApp().fetch, hostname: host, port })
+}
+
+async function fastify(): Promise<void> {
+  const app = (await import('fastify')).fastify()
+  app.get('/', () => HELLO)
+  app.get('/user/:id', ({ params }) => userOf(params.id))
+  app.post('/echo', ({ body }) => body)
+  app.get('/constant', () => HELLO)
+  app.get('/work', () => work())
+  await app.listen({ port, host })
+}
+
+function nodeHttp(): void {
+  const server = http.createServer((request, response) => {
+    const url = request.url!
+    if (url === '/' || url === '/constant') text(response, HELLO)
+    else if (url === '/work') text(response, work())
+    else if (url.startsWith('/user/')) json(response, userOf(url.slice(6)))
+    else {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => json(response, JSON.parse(Buffer.concat(chunks).toString())))
+    }
+  })
+  server.listen(port, host)
+}
+
+function text(response: http.ServerResponse, body: string): void {
+  response.writeHead(200, { 'content-type': 'text/plain;charset=UTF-8', 'content-length': body.length })
+  response.end(body)
+}
+
+function json(response: http.ServerResponse, value: unknown): void {
+  const body = JSON.stringify(value)
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+  response.end(body)
+}

@@ -1,0 +1,112 @@
+/**
+ * Servers of the http table as processes: started on core 0, checked, measured from /proc, ended.
+ *
+ * All are up during the whole run; one that nobody asks costs nothing.
+ */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { ASKED } from '../../contenders/http/answers.ts'
+import { BenchError } from '../../harness/errors.ts'
+import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/place.ts'
+
+/** The floor's name. */
+export const C_FLOOR = 'C epoll'
+const BUN = `${BENCH_FOLDER}/node_modules/@oven/bun-linux-x64/bin/bun`
+const READY_MS_MAX = 15_000
+const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+
+/** A running server. */
+export class Server {
+  readonly name: string
+  readonly port: number
+  readonly #process: ChildProcess
+
+  constructor(name: string, port: number, [command, ...words]: readonly string[]) {
+    this.name = name
+    this.port = port
+    this.#process = spawn(command!, words, { stdio: ['ignore', 'ignore', 'inherit'] })
+    this.#process.on('error', () => {}) // seen by `ready`, which then waits in vain
+  }
+
+  /** Waits until it answers. @throws {BenchError} `CONTENDER_DIED` when it does not. */
+  async ready(): Promise<void> {
+    const late = Date.now() + READY_MS_MAX
+    while (Date.now() < late && this.#process.exitCode === null) {
+      const answer = await fetch(`http://127.0.0.1:${this.port}/`).catch(() => undefined)
+      await answer?.arrayBuffer()
+      if (answer?.ok === true) return
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    throw new BenchError('CONTENDER_DIED', { contender: this.name, why: 'it does not answer' })
+  }
+
+  /** Compare its answer with the known one. @throws {BenchError} `WRONG_ANSWER`. */
+  async check(section: string): Promise<void> {
+    const { path, body, answer } = ASKED[section]!
+    const init =
+      body === undefined ? {} : { method: 'POST', body, headers: { 'content-type': 'application/json' } }
+    const response = await fetch(`http://127.0.0.1:${this.port}${path}`, init)
+    const received = await response.text()
+    if (response.status === 200 && received === answer) return
+    const place = `${section}, status ${response.status}`
+    throw new BenchError('WRONG_ANSWER', {
+      contender: this.name,
+      work: place,
+      got: received,
+      expected: answer,
+    })
+  }
+
+  /** CPU seconds of the process and its threads so far. */
+  get cpuSeconds(): number {
+    const stat = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8')
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13)
+    return (Number(user) + Number(system)) / TICKS_PER_SECOND
+  }
+
+  /** Resident memory, MB. */
+  get rssMb(): number {
+    const line = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.#process.pid}/status`, 'utf8'))
+    return Number(line?.[1] ?? 0) / 1024
+  }
+
+  /** Ends it. */
+  async end(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.pid === undefined) return
+    const gone = once(this.#process, 'exit')
+    this.#process.kill('SIGKILL')
+    await gone
+  }
+}
+
+/** How each contender is started; `undefined`: it cannot be here, and `skip` is told why. */
+export function commandOf(
+  name: string,
+  port: number,
+  skip: (what: string, why: string) => void,
+): readonly string[] | undefined {
+  if (name === C_FLOOR) return cFloor(port, skip)
+  if (name === 'bun' || name === 'hono on bun') {
+    if (existsSync(BUN)) return [BUN, `${DIST_FOLDER}/contenders/http/bun.js`, name, String(port)]
+    skip(name, 'no Bun for this platform in bench/node_modules')
+    return undefined
+  }
+  return [process.execPath, `${DIST_FOLDER}/contenders/http/server.js`, name, String(port)]
+}
+
+function cFloor(port: number, skip: (what: string, why: string) => void): readonly string[] | undefined {
+  const binary = `${DIST_FOLDER}/floor/http`
+  mkdirSync(`${DIST_FOLDER}/floor`, { recursive: true })
+  const words = ['-O2', '-o', binary, `${BENCH_FOLDER}/floor/http.c`]
+  const built = spawnSync(process.env.CC ?? 'cc', words, { encoding: 'utf8' })
+  if (built.status === 0) return [binary, String(port)]
+  skip(
+    C_FLOOR,
+    built.error === undefined ? `cc failed: ${built.stderr.split('\n')[0]}` : 'no C compiler (cc)',
+  )
+  return undefined
+}
