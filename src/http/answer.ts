@@ -106,8 +106,7 @@ class Pump {
     let gone = false
     onAbort(this.#exchange, () => {
       gone = true
-      const reason = new HttpError('HTTP_CLIENT_GONE', { during: 'a streamed answer' })
-      this.#reader.cancel(reason).catch(() => {}) // the stream's maker has been told; nobody else is left
+      this.#reader.cancel(this.#gone()).catch(() => {}) // the stream's maker has been told; nobody else is left
     })
     const first = await this.#reader.read()
     if (gone) return
@@ -120,7 +119,7 @@ class Pump {
     this.#exchange.start(status, type, lines, length)
     try {
       await this.#rest(first.value!, next)
-      if (gone) return
+      if (gone || this.#exchange.aborted) return
       if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
       this.#exchange.end()
     } catch (error) {
@@ -134,6 +133,8 @@ class Pump {
     if (!this.#write(first)) await this.#exchange.drained()
     for (let next = await second; !next.done; next = await this.#reader.read()) {
       if (!this.#write(next.value)) await this.#exchange.drained()
+      // A stream that always has more would keep the loop from hearing that its reader has gone.
+      if (this.#exchange.aborted) return this.#reader.cancel(this.#gone())
     }
   }
 
@@ -142,6 +143,10 @@ class Pump {
     this.#sentBytes += bytes.byteLength
     if (this.#head.length !== undefined && this.#sentBytes > this.#head.length) throw this.#wrongLength()
     return bytes.byteLength === 0 || this.#exchange.write(bytes)
+  }
+
+  #gone(): HttpError {
+    return new HttpError('HTTP_CLIENT_GONE', { during: 'a streamed answer' })
   }
 
   #wrongLength(): HttpError {

@@ -53,7 +53,7 @@ export class App {
     this.#error = error
   }
 
-  /** Errors that no handler caught, so far. */
+  /** Errors that no handler caught and no client caused, so far. */
   get errorsCount(): number {
     return this.#errorsCount
   }
@@ -176,7 +176,7 @@ export class App {
   #lastAnswer(exchange: Exchange, request: SkeinRequest, value: unknown, cause?: unknown): void {
     try {
       const rest = value === undefined ? undefined : sendAnswer(exchange, value, 'error')
-      if (value === undefined) respondText(exchange, isClientFault(cause) ? 400 : statusFor(cause))
+      if (value === undefined) respondText(exchange, statusOf(cause))
       if (rest === undefined) return closeRequest(request)
       rest.then(
         () => closeRequest(request),
@@ -195,9 +195,11 @@ export class App {
 
   /** Tell the channel and `error`; what `error` gave. */
   #tell(cause: unknown, request: SkeinRequest): unknown {
-    this.#errorsCount += 1
+    const isOurs = statusOf(cause) >= 500
+    if (isOurs) this.#errorsCount += 1
     if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorMessage)
     if (this.#error === undefined) {
+      if (!isOurs) return undefined // what a client does wrong fills nobody's log
       console.error(`skein/http: a handler of ${request.method} failed:`, cause)
       return undefined
     }
@@ -219,6 +221,11 @@ export class App {
 
 function respondText(exchange: Exchange, status: number, text = REASONS[status] ?? BAD_REQUEST): void {
   exchange.respond(status, TypeOf.text, '', text)
+}
+
+/** 400 and more when the client is to blame, else 500. */
+function statusOf(cause: unknown): number {
+  return isClientFault(cause) ? 400 : statusFor(cause)
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

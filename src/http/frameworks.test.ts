@@ -143,7 +143,7 @@ check(
     router
       .get('/', () => 'itty')
       .get('/user/:id', (request: IRequest) => ({ id: request.params.id, query: request.query }))
-      .post('/json', async (request: Request) => json(await request.json(), { status: 201 }))
+      .post('/json', (request: Request) => request.json().then((body) => json(body, { status: 201 })))
       .get('/error', () => error(418, 'teapot'))
       .get('/response', () => new Response('made', { headers: { 'x-made': '1' } }))
     return router.fetch as Fetch

@@ -44,7 +44,7 @@ class NativeCore implements Core {
     const link = this.#link
     link.server = native.httpOpen(
       () => this.#onBatch(),
-      link.inbound,
+      link.bytes,
       link.out,
       link.body,
       numbersOf(this.#settings, port),

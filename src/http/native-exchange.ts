@@ -19,65 +19,73 @@ import {
 import type { Listed, NativeLink } from './native-link.ts'
 import { isName, latin1At } from './native-text.ts'
 
-/** How far the answer is. */
-const Phase = { waiting: 0, streaming: 1, ended: 2 } as const
+/** Bits of an exchange's state. */
+const State = { started: 1, ended: 2, aborted: 4, listed: 8, read: 16 } as const
 
-/** See the file's text. */
+/** What an exchange has when it lives longer than its batch, or streams. */
+class Rest {
+  /** The record and the bytes it was made from: the core's, or a copy. */
+  words: Int32Array
+  bytes: Uint8Array
+  /** What to take from an offset in the record to have one in `bytes`. */
+  base = 0
+  isCopy = false
+  address: string | undefined = undefined
+  pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
+    undefined
+  draining: (() => void) | undefined = undefined
+
+  constructor(words: Int32Array, bytes: Uint8Array) {
+    this.words = words
+    this.bytes = bytes
+  }
+}
+
+/**
+ * See the file's text. One is made per request, so it is kept small: what only some need is in {@link Rest}.
+ */
 export class NativeExchange implements Exchange, Listed {
   readonly slot: number
   readonly stamp: number
   readonly method: string
   readonly target: string
   onAbort: (() => void) | undefined = undefined
-  aborted = false
   /** The next one that is listed under the same slot. */
   next: Listed | undefined = undefined
   private readonly link: NativeLink
-  private words: Int32Array
-  /** Where the record begins in `words`. */
+  /** Where the record begins in the words. */
   private at: number
-  private bytes: Uint8Array
-  /** What to take from an offset in the record to have one in `bytes`. */
-  private base = 0
-  private phase: number = Phase.waiting
-  private isListed = false
-  private isRetained = false
-  private isRead = false
-  private address: string | undefined = undefined
-  private pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
-    undefined
-  private draining: (() => void) | undefined = undefined
+  private state = 0
+  private rest: Rest | undefined = undefined
 
   /** The request whose record begins at word `at`. */
   constructor(link: NativeLink, at: number) {
-    const { words, inbound } = link
+    const { words } = link
     this.link = link
-    this.words = words
-    this.bytes = inbound
     this.at = at
     this.slot = words[at + Request.slot]!
     this.stamp = words[at + Request.stamp]!
     const method = words[at + Request.method]!
-    this.method =
-      method === 0
-        ? latin1At(inbound, words[at + Request.methodAt]!, words[at + Request.methodBytes]!)
-        : METHODS[method]!
+    this.method = method === 0 ? link.text(at + Request.methodAt) : METHODS[method]!
     const number = words[at + Request.target]!
-    if ((words[at + Request.kind]! & Flag.newTarget) !== 0 || number === NO_TARGET) {
-      const target = latin1At(inbound, words[at + Request.targetAt]!, words[at + Request.targetBytes]!)
-      this.target = target
-      if (number !== NO_TARGET) link.targets[number] = target
-    } else {
+    if ((words[at + Request.kind]! & Flag.newTarget) === 0 && number !== NO_TARGET) {
       this.target = link.targets[number]!
+    } else {
+      this.target = link.text(at + Request.targetAt)
+      if (number !== NO_TARGET) link.targets[number] = this.target
     }
   }
 
+  get aborted(): boolean {
+    return (this.state & State.aborted) !== 0
+  }
+
   get remoteAddress(): string {
-    return (this.address ??= this.link.remote(this.slot, this.stamp))
+    return (this.more().address ??= this.link.remote(this.slot, this.stamp))
   }
 
   header(name: string): string | undefined {
-    const { words, bytes, base } = this
+    const { words, bytes, base } = this.rest ?? this.link
     let found: string | undefined
     let at = this.at + REQUEST_WORDS
     for (let left = words[this.at + Request.fields]!; left > 0; left--, at += FIELD_WORDS) {
@@ -90,7 +98,7 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   headerPairs(): string[] {
-    const { words, bytes, base } = this
+    const { words, bytes, base } = this.rest ?? this.link
     const pairs: string[] = []
     let at = this.at + REQUEST_WORDS
     for (let left = words[this.at + Request.fields]!; left > 0; left--, at += FIELD_WORDS) {
@@ -102,121 +110,138 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   get bodyBytes(): number {
-    const low = this.words[this.at + Request.lengthLow]!
-    const high = this.words[this.at + Request.lengthHigh]!
+    const { words } = this.rest ?? this.link
+    const low = words[this.at + Request.lengthLow]!
+    const high = words[this.at + Request.lengthHigh]!
     return low === -1 && high === -1 ? -1 : high * 0x1_0000_0000 + (low >>> 0)
   }
 
   bodyNow(): Uint8Array | undefined {
-    const { words, at } = this
+    const { words, bytes, base } = this.rest ?? this.link
+    const { at } = this
     if ((words[at]! & Flag.whole) === 0) return undefined
-    const start = words[at + Request.bodyAt]! - this.base
-    return this.bytes.subarray(start, start + words[at + Request.bodyBytes]!)
+    const start = words[at + Request.bodyAt]! - base
+    return bytes.subarray(start, start + words[at + Request.bodyBytes]!)
   }
 
   pull(): Promise<Uint8Array | undefined> {
-    if ((this.words[this.at]! & Flag.whole) !== 0) {
-      const body = this.isRead || this.words[this.at + Request.bodyBytes] === 0 ? undefined : this.bodyNow()
-      this.isRead = true
-      return Promise.resolve(body?.slice())
+    const isRead = (this.state & State.read) !== 0
+    const body = this.bodyNow()
+    if (body !== undefined) {
+      this.state |= State.read
+      return Promise.resolve(isRead || body.byteLength === 0 ? undefined : body.slice())
     }
-    if (this.isRead) return Promise.resolve(undefined)
-    if (this.aborted || this.phase === Phase.ended) return Promise.reject(this.gone('its body'))
+    if (isRead) return Promise.resolve(undefined)
+    if ((this.state & (State.aborted | State.ended)) !== 0) return Promise.reject(this.gone('its body'))
     const found = this.link.pull(this.slot, this.stamp)
     if (typeof found === 'object') return Promise.resolve(found)
     if (found === Pull.end) {
-      this.isRead = true
+      this.state |= State.read
       return Promise.resolve(undefined)
     }
     if (found !== Pull.wait) return Promise.reject(this.link.bodyError(found))
     this.list()
     return new Promise((resolve, reject) => {
-      this.pulling = { resolve, reject }
+      this.more().pulling = { resolve, reject }
     })
   }
 
   retain(): void {
-    if (this.isRetained || this.phase === Phase.ended) return
-    this.isRetained = true
-    const { words, at, bytes } = this
+    const rest = this.more()
+    if (rest.isCopy || (this.state & State.ended) !== 0) return
+    const { at } = this
+    const { words, bytes } = this.link
     const start = words[at + Request.methodAt]!
     const headEnd = words[at + Request.bodyAt]!
     const end = (words[at]! & Flag.whole) === 0 ? headEnd : headEnd + words[at + Request.bodyBytes]!
-    this.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields]! * FIELD_WORDS)
+    rest.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields]! * FIELD_WORDS)
+    rest.bytes = bytes.slice(start, end)
+    rest.base = start
+    rest.isCopy = true
     this.at = 0
-    this.bytes = bytes.slice(start, end)
-    this.base = start
     this.list()
   }
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
-    if (this.phase !== Phase.waiting) return
-    this.phase = Phase.ended
+    if ((this.state & (State.started | State.ended)) !== 0) return
+    this.state |= State.ended
     this.link.respond(this, status, type, headers, body)
-    if (this.isListed) this.unlist()
+    if ((this.state & State.listed) !== 0) this.unlist()
   }
 
   start(status: number, type: number, headers: string, length: number | undefined): void {
-    if (this.phase !== Phase.waiting) return
-    this.phase = Phase.streaming
+    if ((this.state & (State.started | State.ended)) !== 0) return
+    this.state |= State.started
     this.list()
     this.link.start(this, status, type, headers, length)
   }
 
   write(chunk: Uint8Array): boolean {
-    if (this.phase !== Phase.streaming) return true
+    if (!this.isStreaming()) return true
     return this.link.write(this, chunk)
   }
 
   drained(): Promise<void> {
-    if (this.phase !== Phase.streaming || !this.link.isFull(this)) return Promise.resolve()
+    if (!this.isStreaming() || this.aborted || !this.link.isFull(this)) return Promise.resolve()
     return new Promise((resolve) => {
-      this.draining = resolve
+      this.more().draining = resolve
     })
   }
 
   end(): void {
-    if (this.phase !== Phase.streaming) return
-    this.phase = Phase.ended
-    this.link.record(Reply.end, this, 0, '', undefined)
-    this.unlist()
+    if (this.isStreaming()) this.finish(Reply.end)
   }
 
   abort(): void {
-    if (this.phase === Phase.ended) return
-    this.phase = Phase.ended
-    this.link.record(Reply.abort, this, 0, '', undefined)
-    this.unlist()
+    if ((this.state & State.ended) === 0) this.finish(Reply.abort)
   }
 
-  /** The batch is over and nothing was answered: keep what the request was made from. */
+  /** The batch is over: if nothing was answered, keep what the request was made from. */
   settle(): void {
-    if (this.phase !== Phase.ended) this.retain()
+    if ((this.state & State.ended) === 0) this.retain()
   }
 
   /** The body can be pulled again. */
   onBody(): void {
-    const { pulling } = this
-    this.pulling = undefined
-    if (pulling !== undefined) this.pull().then(pulling.resolve, pulling.reject)
+    const pulling = this.rest?.pulling
+    if (pulling === undefined) return
+    this.more().pulling = undefined
+    this.pull().then(pulling.resolve, pulling.reject)
   }
 
   /** What was written has left. */
   onDrained(): void {
-    const { draining } = this
-    this.draining = undefined
-    draining?.()
+    const draining = this.rest?.draining
+    if (draining === undefined) return
+    this.more().draining = undefined
+    draining()
   }
 
   /** The client has gone, or at least sends nothing more. */
   onGone(): void {
     if (this.aborted) return
-    this.aborted = true
-    const { pulling, onAbort } = this
-    this.pulling = undefined
-    pulling?.reject(this.gone('its body'))
+    this.state |= State.aborted
+    const pulling = this.rest?.pulling
+    if (pulling !== undefined) {
+      this.more().pulling = undefined
+      pulling.reject(this.gone('its body'))
+    }
     this.onDrained()
-    onAbort?.()
+    this.onAbort?.()
+  }
+
+  private isStreaming(): boolean {
+    return (this.state & (State.started | State.ended)) === State.started
+  }
+
+  private finish(kind: number): void {
+    this.state |= State.ended
+    this.link.record(kind, this, undefined)
+    if ((this.state & State.listed) !== 0) this.unlist()
+  }
+
+  private more(): Rest {
+    return (this.rest ??= new Rest(this.link.words, this.link.bytes))
   }
 
   private gone(during: string): HttpError {
@@ -224,13 +249,13 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   private list(): void {
-    if (this.isListed) return
-    this.isListed = true
+    if ((this.state & State.listed) !== 0) return
+    this.state |= State.listed
     this.link.list(this)
   }
 
   private unlist(): void {
-    this.isListed = false
+    this.state &= ~State.listed
     this.link.unlist(this)
   }
 }

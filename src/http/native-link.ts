@@ -9,7 +9,7 @@ import { native } from '../native/index.ts'
 import type { CoreLimits } from './core.ts'
 import { HttpError } from './errors.ts'
 import { ANSWER_WORDS, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './native-layout.ts'
-import { putLatin1, putUtf8 } from './native-text.ts'
+import { latin1At, putLatin1, putUtf8 } from './native-text.ts'
 
 /** Bytes of the out region: a batch of some thousand small answers. */
 const OUT_BYTES = 256 * 1024
@@ -38,7 +38,9 @@ export interface Listed extends Place {
 /** See the file's text. */
 export class NativeLink {
   /** Records and what they were made from; valid during a batch. */
-  readonly inbound: Uint8Array
+  readonly bytes: Uint8Array
+  /** Offsets of records are offsets in `bytes`. */
+  readonly base = 0
   /** The same as words. */
   readonly words: Int32Array
   /** Where answers are written. */
@@ -61,8 +63,13 @@ export class NativeLink {
   constructor(limits: CoreLimits) {
     this.#limits = limits
     const dataBytes = limits.headerBytesMax + 2 * READ_BYTES_MAX + BATCH_BYTES
-    this.inbound = new Uint8Array((WORDS_BYTES + dataBytes + 7) & ~7)
-    this.words = new Int32Array(this.inbound.buffer)
+    this.bytes = new Uint8Array((WORDS_BYTES + dataBytes + 7) & ~7)
+    this.words = new Int32Array(this.bytes.buffer)
+  }
+
+  /** The text whose place and length are words of a record of the batch. */
+  text(at: number): string {
+    return latin1At(this.bytes, this.words[at]!, this.words[at + 1]!)
   }
 
   /** Tell this exchange what happens to its connection. */
@@ -184,7 +191,7 @@ export class NativeLink {
       this.#put(Reply.write, exchange, 0, '', 0, 0, 1)
       native.httpLarge(this.server, chunk)
     } else {
-      this.record(Reply.write, exchange, 0, '', chunk)
+      this.record(Reply.write, exchange, chunk)
       native.httpPut(this.server)
     }
     this.#flushSoon()
@@ -196,9 +203,9 @@ export class NativeLink {
     return this.server >= 0 && !this.write(exchange, EMPTY)
   }
 
-  /** Write a record with a body, or none. */
-  record(kind: number, exchange: Place, status: number, headers: string, body: Uint8Array | undefined): void {
-    this.#put(kind, exchange, status, headers, body?.byteLength ?? 0, 0, 0, body)
+  /** Write a record that has a piece of a body, or none. */
+  record(kind: number, place: Place, piece: Uint8Array | undefined): void {
+    this.#put(kind, place, 0, '', piece?.byteLength ?? 0, 0, 0, piece)
   }
 
   #put(

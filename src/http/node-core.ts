@@ -8,17 +8,26 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
-import { HttpError } from './errors.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
+
+/**
+ * Most requests of a connection that wait; node:http makes up to 2500 of one read. A connection with more is
+ * cut.
+ */
+const WAITING_MAX = 4096
 
 /** What is known of one connection. */
 interface Line {
   /** Requests that were given to the app and are not answered. */
   readonly open: Set<NodeExchange>
-  /** Requests beyond `pipelineMax` that were read already. */
+  /** Requests that were read already and have to wait: for answers before them, or for other connections. */
   readonly waiting: { request: IncomingMessage; response: ServerResponse; owesContinue: boolean }[]
   requestsCount: number
+  /** Requests begun since other connections had their turn. */
+  turnCount: number
+  /** Somebody will look at `waiting` again. */
+  isScheduled: boolean
   /** How a broken request is answered once those before it are; 0: none is. */
   refusal: number
   /** A refusal is on its way: whatever else is wrong does not matter. */
@@ -68,16 +77,11 @@ export class NodeCore implements Core {
 
   async listen(): Promise<CoreAddress> {
     const { host, port, unixPath, backlog, reusePort } = this.#settings
-    const where = unixPath ?? `${host}:${port}`
     await new Promise<void>((resolve, reject) => {
-      const failed = (error: NodeJS.ErrnoException): void => {
-        if (error.code === 'EADDRINUSE') reject(new HttpError('HTTP_PORT_TAKEN', { where }, { cause: error }))
-        else reject(new HttpError('HTTP_LISTEN', { where, reason: error.message }, { cause: error }))
-      }
-      this.#server.once('error', failed)
+      this.#server.once('error', reject)
       const place = unixPath === undefined ? { host, port, reusePort } : { path: unixPath }
       this.#server.listen({ ...place, backlog, exclusive: true }, () => {
-        this.#server.off('error', failed).on('error', this.#settings.onFault)
+        this.#server.off('error', reject).on('error', this.#settings.onFault)
         resolve()
       })
     })
@@ -117,6 +121,8 @@ export class NodeCore implements Core {
       open: new Set(),
       waiting: [],
       requestsCount: 0,
+      turnCount: 0,
+      isScheduled: false,
       refusal: 0,
       isRefused: false,
       counted: { in: 0, out: 0 },
@@ -133,17 +139,49 @@ export class NodeCore implements Core {
   #onRequest(request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
     const line = this.#lines.get(request.socket)
     if (line === undefined) return // closed in the same turn
-    if (line.open.size >= this.#settings.limits.pipelineMax) {
+    if (line.waiting.length > 0 || !this.#hasRoom(line)) {
+      // node:http reads on whenever a request before these is read to its end, so pausing alone is no bound.
+      if (line.waiting.length >= WAITING_MAX) return void request.socket.destroy()
       line.waiting.push({ request, response, owesContinue })
       request.socket.pause()
-      return
+    } else this.#begin(line, request, response, owesContinue)
+    this.#schedule(request.socket, line)
+  }
+
+  /** Whether a request more may be begun: of the connection's share in this turn, and of what it may hold. */
+  #hasRoom({ open, turnCount }: Line): boolean {
+    const { pipelineMax, outBytesMax } = this.#settings.limits
+    if (open.size >= pipelineMax || turnCount >= pipelineMax) return false
+    let unsentBytes = 0
+    for (const exchange of open) unsentBytes += exchange.unsentBytes
+    return unsentBytes < outBytesMax
+  }
+
+  /** Go on when all other connections have had their turn. */
+  #schedule(socket: Socket, line: Line): void {
+    if (line.isScheduled) return
+    line.isScheduled = true
+    setImmediate(() => {
+      line.isScheduled = false
+      line.turnCount = 0
+      this.#beginWaiting(socket, line)
+    })
+  }
+
+  #beginWaiting(socket: Socket, line: Line): void {
+    if (line.waiting.length === 0) return
+    while (line.waiting.length > 0 && this.#hasRoom(line)) {
+      const { request, response, owesContinue } = line.waiting.shift()!
+      this.#begin(line, request, response, owesContinue)
     }
-    this.#begin(line, request, response, owesContinue)
+    if (line.waiting.length === 0) socket.resume()
+    else if (line.turnCount > 0) this.#schedule(socket, line)
   }
 
   #begin(line: Line, request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
     const { limits, onExchange } = this.#settings
     line.requestsCount += 1
+    line.turnCount += 1
     if (this.#isStopping || line.requestsCount >= limits.requestsPerConnectionMax)
       response.shouldKeepAlive = false
     const refusal = refusalOf(request, limits)
@@ -178,18 +216,18 @@ export class NodeCore implements Core {
   }
 
   #onAnswered(socket: Socket, line: Line): void {
-    const next = line.waiting.shift()
-    if (next !== undefined) {
-      if (line.waiting.length === 0) socket.resume()
-      this.#begin(line, next.request, next.response, next.owesContinue)
-    } else if (line.open.size === 0) {
+    if (line.waiting.length > 0) this.#schedule(socket, line)
+    else if (line.open.size === 0) {
       if (line.refusal !== 0) this.#refuse(socket, line.refusal)
       else if (this.#isStopping) socket.destroySoon()
     }
   }
 
   /** node:http's parser gave up, or a head took too long. Answers that are due go first. */
-  #onBroken(error: NodeJS.ErrnoException & { reason?: string; rawPacket?: Uint8Array }, socket: Socket): void {
+  #onBroken(
+    error: NodeJS.ErrnoException & { reason?: string; rawPacket?: Uint8Array },
+    socket: Socket,
+  ): void {
     const line = this.#lines.get(socket)
     if (line === undefined || error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()

@@ -114,6 +114,11 @@ export class NodeExchange implements Exchange {
     // node:http keeps what it has given
   }
 
+  /** Bytes of its answer that Node holds. */
+  get unsentBytes(): number {
+    return this.#response.writableLength
+  }
+
   /** Whether its body has not come to its end. */
   get isReading(): boolean {
     return this.bodyBytes !== 0 && !this.#request.complete

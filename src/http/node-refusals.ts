@@ -69,8 +69,10 @@ export function parserRefusal(error: { code?: string; rawPacket?: Uint8Array }):
 
 /** A version that is well written and not ours is 505; anything else in its place is 400 (RFC 9112, 2.3). */
 function versionRefusal(packet: Uint8Array | undefined): number {
-  const text = Buffer.from(packet ?? []).toString('latin1')
-  return / HTTP\/\d\.\d\r?$/m.test(text.slice(0, text.indexOf('\n') + 1 || undefined)) ? 505 : 400
+  const line = Buffer.from(packet ?? [])
+    .toString('latin1')
+    .split('\n', 1)[0]!
+  return / HTTP\/(?!1\.[01])\d\.\d\r$/.test(line) ? 505 : 400
 }
 
 /** A whole answer of a refusal, for a socket that no response of node:http owns. */

@@ -23,7 +23,7 @@ export interface ServerStats extends CoreStats {
   readonly core: 'native' | 'node'
   /** Why it is not the native core although nobody asked for another; '' otherwise. */
   readonly coreReason: string
-  /** Errors that no handler caught. */
+  /** Errors that no handler caught and no client caused. */
   readonly errors: number
 }
 
@@ -76,7 +76,7 @@ export async function serve<Pattern extends string>(settings: ServeSettings<Patt
     onExchange: app.onExchange,
     onFault: (error) => process.emitWarning(error instanceof Error ? error : new Error(String(error))),
   })
-  const address = await core.listen()
+  const address = await core.listen().catch((error: unknown) => refuseToListen(parsed, error))
   const release = parsed.globals ? useGlobals() : () => {}
   return new HttpServer({ app, core, address, release, coreReason: reason, drainMs: parsed.drainMs })
 }
@@ -85,14 +85,21 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
   if (settings.core === 'node') return { core: new NodeCore(given), reason: '' }
   try {
     // Loaded when wanted: without the native core this module works on node:http.
-    const file = './native-core.js'
-    const { createNativeCore } = (await import(file)) as { createNativeCore(given: CoreSettings): Core }
+    const { createNativeCore } = await import('./native-core.ts')
     return { core: createNativeCore(given), reason: '' }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     if (settings.core === 'native') throw new HttpError('HTTP_CORE', { reason }, { cause: error })
     return { core: new NodeCore(given), reason }
   }
+}
+
+/** @throws {HttpError} `HTTP_PORT_TAKEN` or `HTTP_LISTEN`, whatever a core calls it. */
+function refuseToListen({ host, port, unixPath }: Settings, cause: unknown): never {
+  const where = unixPath ?? `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const { code, message } = cause as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') throw new HttpError('HTTP_PORT_TAKEN', { where }, { cause })
+  throw new HttpError('HTTP_LISTEN', { where, reason: message }, { cause })
 }
 
 interface ServerParts {

@@ -16,7 +16,7 @@ export interface AppSettings<Pattern extends string = string> {
   readonly fetch?: (request: Request) => Response | Promise<Response>
   /**
    * Told each error that no handler caught. What it gives is the answer; nothing: a plain 500 (or 4xx when
-   * the client is to blame). Default: the error is printed.
+   * the client is to blame). Default: an error that no client caused is printed.
    */
   readonly error?: ErrorHandler
 }

@@ -255,3 +255,7 @@ const fn civil(days: i64) -> (i64, i64, i64) {
     let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     (year + era * 400 + next, month, day)
 }
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

@@ -1,5 +1,6 @@
-//! The body of a request that is being read: how much of the bytes after the head belongs to it. Like the chunk
-//! decoder it keeps no bytes.
+//! The body of a request that is being read: how much of the bytes after the head belongs to it.
+//!
+//! Like the chunk decoder it keeps no bytes.
 
 use crate::{
     chunked::{Chunked, Decoded},

@@ -234,3 +234,7 @@ impl Chunked {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "chunked_tests.rs"]
+mod tests;

@@ -639,3 +639,7 @@ const fn ends_of(status: u16, otherwise: Ends) -> Ends {
         _ => otherwise,
     }
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

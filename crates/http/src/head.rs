@@ -137,7 +137,6 @@ pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<P
     if bytes > limits.header_bytes_max {
         return Err(Refusal::of(431, "head too long"));
     }
-    check_line_ends(&input[..bytes])?;
     let whole = Place(input);
     let mut head = Head {
         method_name: whole.span(method.as_bytes()),
@@ -155,6 +154,7 @@ pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<P
         seen.field(header.name.as_bytes(), header.value, &mut head)?;
         fields.push(Field { name: whole.span(header.name.as_bytes()), value: whole.span(header.value) });
     }
+    check_lines(input, &head, fields)?;
     seen.finish(&mut head, limits)?;
     check_target(method.as_bytes(), target.as_bytes())?;
     Ok(Parsed::Whole(head))
@@ -189,6 +189,18 @@ fn still_partial(input: &[u8], limits: &Limits) -> Result<Parsed, Refusal> {
     Ok(Parsed::Partial)
 }
 
+/// The same as [`check_line_ends`] for a head that is whole, looking only where its lines end.
+#[inline]
+fn check_lines(input: &[u8], head: &Head, fields: &[Field]) -> Result<(), Refusal> {
+    let ends_well = |at: usize| at >= 2 && input[at - 2..at] == *b"\r\n";
+    let before = &input[..head.method_name.at as usize];
+    let is_well = (before.is_empty() || check_line_ends(before).is_ok())
+        && fields.iter().all(|field| ends_well(field.name.at as usize))
+        && ends_well(head.bytes)
+        && ends_well(head.bytes - 2);
+    if is_well { Ok(()) } else { Err(Refusal::bad("line feed without carriage return")) }
+}
+
 /// Every line ends with CR LF: a line feed alone is a line end for some readers only (RFC 9112, 2.2).
 fn check_line_ends(head: &[u8]) -> Result<(), Refusal> {
     for at in memchr_iter(b'\n', head) {
@@ -216,7 +228,7 @@ fn refusal_of(error: httparse::Error, input: &[u8]) -> Refusal {
 fn version_refusal(input: &[u8]) -> Refusal {
     let line = input.trim_ascii_start();
     let line = &line[..memchr::memchr(b'\r', line).unwrap_or(line.len())];
-    let word = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+    let word = line.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
     match word {
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
@@ -417,3 +429,7 @@ fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "head_tests.rs"]
+mod tests;

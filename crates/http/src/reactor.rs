@@ -102,6 +102,8 @@ const EVENTS_MAX: usize = 256;
 const ROUNDS_MAX: u32 = 8;
 /// And the longest time for them, ns: then the host's other work has its turn.
 const TURN_NS_MAX: u64 = 1_000_000;
+/// Events after which it pays to look for more at once, without the round through the host's loop.
+const LOOK_AGAIN_EVENTS: usize = 16;
 /// Connections accepted from one socket at once.
 const ACCEPTS_MAX: usize = 64;
 /// The bell's data in its epoll event.
@@ -258,7 +260,7 @@ impl Reactor {
             if self.batch.has_requests() || !self.tells.is_empty() {
                 return self.call();
             }
-            if self.round >= ROUNDS_MAX || self.round > 0 && self.is_late() {
+            if self.round > 0 && (self.round >= ROUNDS_MAX || !self.pays_to_look() || self.is_late()) {
                 break;
             }
             self.round += 1;
@@ -274,6 +276,12 @@ impl Reactor {
             sys::ring(&self.bell);
         }
         Step::Done
+    }
+
+    /// Whether another look at the kernel is likely to find something: after a full one, or when a connection
+    /// waits.
+    fn pays_to_look(&self) -> bool {
+        self.event_count >= LOOK_AGAIN_EVENTS || !self.again.is_empty()
     }
 
     fn is_late(&self) -> bool {

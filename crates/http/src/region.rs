@@ -55,6 +55,18 @@ impl Region {
         }
     }
 
+    /// Words from that index on; zeroes where there are none.
+    #[inline]
+    pub fn words<const N: usize>(&self, index: usize) -> [u32; N] {
+        let mut words = [0; N];
+        if let Some(bytes) = self.all().get(index * 4..(index + N) * 4) {
+            for (word, place) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                *word = u32::from_ne_bytes(*place);
+            }
+        }
+        words
+    }
+
     /// Write the word with that index.
     #[inline]
     pub fn put(&mut self, index: usize, word: u32) {
@@ -66,8 +78,10 @@ impl Region {
     /// Write words from that index on.
     #[inline]
     pub fn put_all<const N: usize>(&mut self, index: usize, words: [u32; N]) {
-        for (offset, word) in words.into_iter().enumerate() {
-            self.put(index + offset, word);
+        if let Some(bytes) = self.all_mut().get_mut(index * 4..(index + N) * 4) {
+            for (place, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+                *place = word.to_ne_bytes();
+            }
         }
     }
 }

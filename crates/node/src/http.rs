@@ -317,7 +317,7 @@ call!(
         unsafe { (*server(env, arguments[0])?).reactor.put_answers(None) };
         Ok(ptr::null_mut())
     },
-    "httpPut(server): take the records; bytes that wait on the connection of the last are found in the region."
+    "httpPut(server): take the records; what waits on the connection of the last is found in the region."
 );
 
 call!(

@@ -31,6 +31,8 @@ export interface Case {
   readonly ends?: boolean
   /** What the core on node:http does instead. */
   readonly node?: Outcome & { readonly why: string }
+  /** What the native core does instead. */
+  readonly native?: Outcome & { readonly why: string }
 }
 
 /** Answers, and the connection stays. */

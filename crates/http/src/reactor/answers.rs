@@ -46,7 +46,8 @@ impl Reactor {
         if at + answer::WORDS * 4 > end {
             return None;
         }
-        let word = |index: usize| self.out.word(at / 4 + index);
+        let words = self.out.words::<{ answer::WORDS }>(at / 4);
+        let word = |index: usize| words[index];
         let (low, high) = (word(answer::BYTES), word(answer::BYTES_HIGH));
         let kind = word(answer::KIND);
         let is_elsewhere = word(answer::ELSEWHERE) == 1;

@@ -77,6 +77,8 @@ impl Reactor {
                 self.buy_patience(line, 0);
                 let stamp = line.machine.stamps().last().unwrap_or_default();
                 self.tells.push_back(Tell { kind: event::BODY, slot, stamp });
+            } else if line.is_half_closed {
+                self.set_deadline(line);
             }
             return Fortune::Lives;
         }

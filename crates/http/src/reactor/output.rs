@@ -15,7 +15,7 @@ const LINGER_MS: u64 = 2_000;
 /// Buffers kept for later, and the largest of them.
 const BUFFERS_MAX: usize = 256;
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
-/// Time that is looked at twice a second at most need not be finer than this, ms.
+/// Nothing to look after.
 const NO_DEADLINE: u64 = 0;
 
 impl Reactor {
@@ -186,7 +186,8 @@ impl Reactor {
         } else if line.wants_body {
             line.wait_began + line.body_patience_ms
         } else if line.machine.flights() > 0 || line.machine.unsent() > 0 {
-            NO_DEADLINE
+            // Whoever has stopped sending has most likely gone: an answer that does not come is not waited for.
+            if line.is_half_closed { self.now_ms + self.limits.body_ms } else { NO_DEADLINE }
         } else if line.head_began != 0 {
             line.head_began + self.limits.headers_ms
         } else if line.machine.is_discarding() {

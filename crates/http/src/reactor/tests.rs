@@ -1,2 +1,386 @@
-//! Tests of the reactor on real sockets, with a host made of Rust: it reads the records of a batch and writes
-//! answers as src/http does.
+//! Tests of the reactor on real sockets, with a host made of Rust: it reads the records of a batch and writes answers
+//! as src/http does.
+
+use std::{
+    io::{Read, Write},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use super::*;
+use crate::layout::{HEADER_BYTES, answer, event, inbound, out, reply, request};
+
+/// A host: what it is told, and what it answers.
+struct Host {
+    reactor: Reactor,
+    // The regions' memory, behind the reactor that refers to it.
+    memory: Vec<*mut [u64]>,
+    seen: Vec<String>,
+    /// Requests that were not answered: slot and stamp.
+    open: Vec<(u32, u32)>,
+    answers: bool,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        for memory in self.memory.drain(..) {
+            // SAFETY: made by Box::into_raw in `new`; the reactor is not used after this.
+            drop(unsafe { Box::from_raw(memory) });
+        }
+    }
+}
+
+fn limits() -> Limits {
+    Limits { pipeline_max: 8, ..Limits::default() }
+}
+
+fn anywhere() -> Place {
+    Place::Address(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+}
+
+impl Host {
+    fn new(place: Place, is_shared: bool, limits: Limits) -> Self {
+        Self::try_new(place, is_shared, limits).expect("a place to listen")
+    }
+
+    fn try_new(place: Place, is_shared: bool, limits: Limits) -> io::Result<Self> {
+        let mut memory = Vec::new();
+        let mut region = |bytes: usize| {
+            let boxed: *mut [u64] = Box::into_raw(vec![0_u64; bytes / 8].into_boxed_slice());
+            memory.push(boxed);
+            // SAFETY: lives as long as the host, whose methods alone use it, one at a time.
+            unsafe { Region::new(boxed.cast(), bytes) }
+        };
+        let regions = (region(512 * 1024), region(64 * 1024), region(32 * 1024));
+        let constant = Constant {
+            method: b"GET".to_vec(),
+            path: b"/constant".to_vec(),
+            status: 200,
+            headers: Vec::new(),
+            body: b"same".to_vec(),
+        };
+        let settings = Settings { place, is_shared, backlog: 64, limits, constants: vec![constant] };
+        let reactor = Reactor::open(settings, regions.0, regions.1, regions.2)?;
+        Ok(Self { reactor, memory, seen: Vec::new(), open: Vec::new(), answers: true })
+    }
+
+    fn address(&self) -> SocketAddr {
+        match self.reactor.place() {
+            Some(Place::Address(address)) => *address,
+            other => panic!("no address: {other:?}"),
+        }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let client = TcpStream::connect(self.address()).unwrap();
+        client.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        client
+    }
+
+    fn turn(&mut self) {
+        self.reactor.begin();
+        while self.reactor.advance() == Step::Call {
+            self.handle();
+            self.reactor.called(true);
+        }
+    }
+
+    fn handle(&mut self) {
+        let mut at = HEADER_BYTES / 4;
+        for _ in 0..self.reactor.inbound.word(inbound::COUNT) {
+            let word = |index: usize| self.reactor.inbound.word(at + index);
+            let (kind, slot, stamp) = (word(0) & 0xff, word(1), word(2));
+            if kind != event::REQUEST {
+                self.seen.push(format!("event {kind}"));
+                at += layout::EVENT_WORDS;
+                continue;
+            }
+            let (start, length) = (word(request::TARGET_AT) as usize, word(request::TARGET_BYTES) as usize);
+            let target =
+                String::from_utf8_lossy(&self.reactor.inbound.all()[start..start + length]).into_owned();
+            at += request::WORDS + word(request::FIELDS) as usize * request::FIELD_WORDS;
+            self.open.push((slot, stamp));
+            if self.answers {
+                self.answer(&target);
+            }
+            self.seen.push(target);
+        }
+    }
+
+    /// Answer the oldest request that is open.
+    fn answer(&mut self, body: &str) {
+        let (slot, stamp) = self.open.remove(0);
+        let at = self.reactor.out.word(out::END) as usize;
+        let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, body.len() as u32, 0, 0];
+        self.reactor.out.put_all(at / 4, words);
+        let body_at = at + answer::WORDS * 4;
+        self.reactor.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body.as_bytes());
+        self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
+    }
+
+    /// Take turns until the client has read something that ends with `end`, or until it is closed: all it has read.
+    fn read_until(&mut self, client: &mut TcpStream, end: &str) -> String {
+        let (mut text, mut piece) = (String::new(), [0; 4096]);
+        let patience = Instant::now();
+        while end.is_empty() || !text.ends_with(end) {
+            assert!(patience.elapsed() < Duration::from_secs(10), "so far: {text:?}");
+            self.turn();
+            self.reactor.tick();
+            match client.read(&mut piece) {
+                Ok(0) => return text + "<closed>",
+                Ok(bytes) => text.push_str(&String::from_utf8_lossy(&piece[..bytes])),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return text + "<reset>",
+                Err(_) => {}
+            }
+        }
+        text
+    }
+
+    fn until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
+        let patience = Instant::now();
+        while !done(self) {
+            assert!(patience.elapsed() < Duration::from_secs(10), "{what}: {:?}", self.seen);
+            self.turn();
+            self.reactor.tick();
+        }
+    }
+}
+
+const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn requests_are_answered_on_a_connection_that_is_kept() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let mut client = host.connect();
+    for _ in 0..3 {
+        client.write_all(GET).unwrap();
+        assert!(host.read_until(&mut client, "/a").starts_with("HTTP/1.1 200 OK\r\ndate: "));
+    }
+    client.write_all(b"GET /constant?x HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    host.read_until(&mut client, "same");
+    let stats = host.reactor.stats();
+    assert_eq!((stats.connections, stats.requests, stats.constants), (1, 4, 1));
+    assert_eq!(host.seen, ["/a", "/a", "/a"]);
+    drop(client);
+    host.until("closed", |host| host.reactor.stats().connections == 0);
+    assert_eq!(host.reactor.stats().aborted, 0);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn many_requests_at_once_are_answered_in_order_and_not_all_read() {
+    let mut host = Host::new(anywhere(), false, limits());
+    host.answers = false;
+    let mut client = host.connect();
+    let many: String = (0..20).map(|n| format!("GET /{n}. HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
+    client.write_all(many.as_bytes()).unwrap();
+    host.until("read", |host| host.open.len() == 8);
+    for _ in 0..5 {
+        host.turn();
+    }
+    assert_eq!(host.open.len(), 8);
+    host.answers = true;
+    for n in 0..8 {
+        host.answer(&format!("/{n}."));
+    }
+    host.reactor.flush_answers();
+    let text = host.read_until(&mut client, "/19.");
+    let found: Vec<_> =
+        text.split("\r\n\r\n").skip(1).map(|part| part.split("HTTP").next().unwrap()).collect();
+    assert_eq!(found, (0..20).map(|n| format!("/{n}.")).collect::<Vec<_>>());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_malformed_request_is_answered_and_the_client_has_time_to_see_it() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let mut client = host.connect();
+    client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    client.write_all(&[b'x'; 10_000]).unwrap();
+    let text = host.read_until(&mut client, "");
+    assert!(
+        text.starts_with("HTTP/1.1 400 Bad Request\r\n") && text.ends_with("no host\n<closed>"),
+        "{text}"
+    );
+    assert_eq!(host.reactor.stats().refused, 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn time_runs_out() {
+    let mut host =
+        Host::new(anywhere(), false, Limits { idle_ms: 30, headers_ms: 30, body_ms: 30, ..limits() });
+    assert_eq!(host.reactor.tick_ms(), 5);
+    let mut idle = host.connect();
+    assert_eq!(host.read_until(&mut idle, ""), "<closed>");
+    let mut slow = host.connect();
+    slow.write_all(b"GET / HT").unwrap();
+    assert!(host.read_until(&mut slow, "").starts_with("HTTP/1.1 408 Request Timeout"));
+    // A body that is wanted and does not come.
+    host.answers = false;
+    let mut upload = host.connect();
+    upload.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc").unwrap();
+    host.until("asked", |host| host.open.len() == 1);
+    let (slot, stamp) = host.open[0];
+    assert_eq!(host.reactor.pull(slot, stamp), 3);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
+    host.seen.clear();
+    host.until("told", |host| host.seen == [format!("event {}", event::BODY)]);
+    assert_eq!(host.reactor.pull(slot, stamp), -408);
+    host.answer("late");
+    host.reactor.flush_answers();
+    let text = host.read_until(&mut upload, "");
+    assert!(text.contains("connection: close") && text.ends_with("late<closed>"), "{text}");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn who_leaves_is_told_of_and_who_only_stops_sending_is_answered() {
+    let mut host = Host::new(anywhere(), false, limits());
+    host.answers = false;
+    let mut half = host.connect();
+    half.write_all(GET).unwrap();
+    half.shutdown(Shutdown::Write).unwrap();
+    host.until("told", |host| host.seen.contains(&format!("event {}", event::GONE)));
+    host.answer("after all");
+    host.reactor.flush_answers();
+    assert!(host.read_until(&mut half, "").ends_with("after all<closed>"));
+    host.seen.clear();
+    let mut gone = host.connect();
+    gone.write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    drop(gone);
+    host.until("told", |host| host.seen.contains(&format!("event {}", event::GONE)));
+    host.answer("nobody");
+    host.reactor.flush_answers();
+    host.until("closed", |host| host.reactor.stats().connections == 0);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn stopping_finishes_what_was_accepted() {
+    let mut host = Host::new(anywhere(), false, limits());
+    host.answers = false;
+    let mut idle = host.connect();
+    let mut busy = host.connect();
+    busy.write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    // One that is connected and has sent, and that nobody has looked at.
+    let mut waiting = host.connect();
+    waiting.write_all(GET).unwrap();
+    host.reactor.stop(5_000);
+    assert_eq!(host.read_until(&mut idle, ""), "<closed>");
+    host.until("read", |host| host.open.len() == 2);
+    host.answer("one");
+    host.answer("two");
+    host.reactor.flush_answers();
+    for (client, body) in [(&mut busy, "one"), (&mut waiting, "two")] {
+        let text = host.read_until(client, "");
+        assert!(text.contains("connection: close") && text.ends_with(&format!("{body}<closed>")), "{text}");
+    }
+    host.until("told", |host| host.seen.contains(&format!("event {}", event::STOPPED)));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn grace_ends() {
+    let mut host = Host::new(anywhere(), false, limits());
+    host.answers = false;
+    let mut busy = host.connect();
+    busy.write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    host.reactor.stop(20);
+    assert_eq!(host.read_until(&mut busy, ""), "<closed>");
+    host.until("told", |host| host.seen.contains(&format!("event {}", event::STOPPED)));
+    assert_eq!(host.reactor.stats().aborted, 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_port_is_shared_by_those_who_say_so_and_handed_on() {
+    let mut first = Host::new(anywhere(), true, limits());
+    let place = Place::Address(first.address());
+    let refused = Host::try_new(place.clone(), false, limits()).err().and_then(|error| error.raw_os_error());
+    assert_eq!(refused, Some(libc::EADDRINUSE));
+    let second = Host::new(place.clone(), true, limits());
+    // Some of these wait in the queue of the second one, which goes without looking.
+    let mut clients: Vec<_> = (0..16).map(|_| first.connect()).collect();
+    drop(second);
+    for client in &mut clients {
+        client.write_all(GET).unwrap();
+        first.read_until(client, "/a");
+    }
+    // A third takes the orphan over.
+    let third = Host::new(place.clone(), true, limits());
+    drop(first);
+    let mut third = third;
+    let mut client = third.connect();
+    client.write_all(GET).unwrap();
+    third.read_until(&mut client, "/a");
+    drop(third);
+    let unshared = Host::new(place.clone(), false, limits());
+    let refused = Host::try_new(place, true, limits()).err().and_then(|error| error.raw_os_error());
+    assert_eq!(refused, Some(libc::EADDRINUSE));
+    drop(unshared);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_port_of_somebody_else_is_taken_also_for_those_who_share() {
+    let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let place = Place::Address(taken.local_addr().unwrap());
+    for is_shared in [false, true] {
+        let refused = Host::try_new(place.clone(), is_shared, limits()).err();
+        assert_eq!(refused.and_then(|error| error.raw_os_error()), Some(libc::EADDRINUSE));
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_path_is_shared_and_a_stale_one_is_cleared() {
+    let folder = std::env::temp_dir().join(format!("skein-http-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("socket");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let place = Place::Path(path.clone());
+    let mut host = Host::new(place.clone(), true, limits());
+    let other = Host::new(place, true, limits());
+    drop(other);
+    let mut client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    client.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    client.write_all(GET).unwrap();
+    host.until("read", |host| host.seen.len() == 1);
+    let mut text = [0; 4096];
+    let bytes = client.read(&mut text).unwrap();
+    assert!(text[..bytes].ends_with(b"/a"));
+    drop(host);
+    assert!(!path.exists());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_slow_reader_is_waited_for_and_then_not() {
+    let mut host = Host::new(anywhere(), false, Limits { body_ms: 200, ..limits() });
+    host.answers = false;
+    let mut client = host.connect();
+    client.write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    let (slot, stamp) = host.open.remove(0);
+    let large = vec![b'x'; 32 * 1024 * 1024];
+    let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
+    host.reactor.out.put_all(HEADER_BYTES / 4, words);
+    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.put_answers(Some(&large));
+    host.reactor.flush_answers();
+    let mut piece = vec![0; 256 * 1024];
+    let mut total = 0;
+    while total < 8 * 1024 * 1024 {
+        host.turn();
+        host.reactor.tick();
+        total += client.read(&mut piece).unwrap_or(0);
+    }
+    // From here on it reads nothing.
+    host.until("cut", |host| host.reactor.stats().connections == 0);
+}

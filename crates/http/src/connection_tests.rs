@@ -1,0 +1,327 @@
+//! A connection driven by hand: what is read however it is cut, and what goes out in which order.
+
+use super::*;
+
+fn limits() -> Limits {
+    Limits { body_bytes_max: 1000, pipeline_max: 4, ..Limits::default() }
+}
+
+fn heads() -> Heads {
+    Heads::default()
+}
+
+/// Feed `pieces`; every request is answered at once, bodies are pulled to their end first. What happened, in words.
+fn transcript(pieces: &[&[u8]]) -> Vec<String> {
+    let (limits, heads) = (limits(), heads());
+    let (mut connection, mut fields, mut words) = (Connection::default(), Vec::new(), Vec::new());
+    let (mut input, mut stamp, mut pulling) = (Vec::new(), 0, None::<Vec<u8>>);
+    for piece in pieces {
+        input.extend_from_slice(piece);
+        loop {
+            if let Some(body) = &mut pulling {
+                body.append(&mut connection.ready);
+                if connection.is_in_body() {
+                    let step = match connection.decode(&mut input, &limits) {
+                        Ok(step) => step,
+                        Err(refusal) => {
+                            words.push(format!("refused {}", refusal.status));
+                            pulling = None;
+                            input.clear();
+                            answer(&mut connection, stamp, &heads);
+                            continue;
+                        }
+                    };
+                    body.extend_from_slice(&input[..step.produced]);
+                    input.drain(..step.consumed);
+                    if !step.is_end {
+                        break;
+                    }
+                }
+                words.push(format!("body {}", String::from_utf8_lossy(body)));
+                pulling = None;
+                answer(&mut connection, stamp, &heads);
+            }
+            match connection.next(&mut input, &limits, &mut fields) {
+                Ok(Next::Request(request)) => {
+                    stamp += 1;
+                    connection.admit(&request, stamp);
+                    let name = request.head.method_name.of(&input);
+                    let target = String::from_utf8_lossy(request.head.target.of(&input)).into_owned();
+                    words.push(format!("{} {target} {}", String::from_utf8_lossy(name), fields.len()));
+                    let body = input[request.head.bytes..][..request.body_bytes].to_vec();
+                    input.drain(..request.consumed);
+                    pulling = Some(if request.is_whole { body } else { Vec::new() });
+                }
+                Ok(Next::Skipped(bytes)) => {
+                    input.drain(..bytes);
+                }
+                Ok(Next::Wait | Next::Partial) => break,
+                Err(refusal) => {
+                    words.push(format!("refused {}", refusal.status));
+                    connection.refuse(refusal, &heads);
+                    break;
+                }
+            }
+        }
+    }
+    // A request that is refused while its body is in sight was not handed out by every way of cutting.
+    if let Some(at) = words.iter().position(|word| word.starts_with("refused"))
+        && at > 0
+        && !words[at - 1].starts_with("body")
+    {
+        words.remove(at - 1);
+    }
+    words.push(format!("over {}", connection.is_over()));
+    words
+}
+
+fn answer(connection: &mut Connection, stamp: u32, heads: &Heads) {
+    let answer = Answer { status: 200, kind: 1, headers: b"" };
+    assert!(connection.respond(stamp, &answer, b"ok", heads));
+}
+
+#[test]
+fn requests_are_the_same_however_they_are_cut() {
+    let inputs = [
+        "GET /a HTTP/1.1~Host: a~~GET /b HTTP/1.1~Host: a~X: y~~~~GET /c HTTP/1.0~~GET /d HTTP/1.1~Host: a~~",
+        "POST / HTTP/1.1~Host: a~Content-Length: 5~~helloGET /b HTTP/1.1~Host: a~~",
+        "POST / HTTP/1.1~Host: a~Transfer-Encoding: chunked~~5;x=y~hello~3~abc~0~T: u~~GET / HTTP/1.1~Host: a~~",
+        "POST / HTTP/1.1~Host: a~Transfer-Encoding: chunked~~5~hello~Z",
+        "POST / HTTP/1.1~Host: a~Transfer-Encoding: chunked~~5~hellox",
+        "POST / HTTP/1.1~Host: a~Transfer-Encoding: chunked~~FFFF~hello",
+        "POST / HTTP/1.1~Host: a~Content-Length: 5~Content-Length: 5~~hello",
+        "GET / HTTP/1.1~Host: a~~GET / HTTP/1.1~~GET / HTTP/1.1~Host: a~~",
+        "GET / HTTP/1.1~Host: a~Connection: close~~GET / HTTP/1.1~Host: a~~",
+        "PUT / HTTP/1.1~Host: a~Expect: 100-continue~Content-Length: 3~~abcGET / HTTP/1.1~Host: a~~",
+    ];
+    for input in inputs {
+        let bytes = input.replace('~', "\r\n").into_bytes();
+        let whole = transcript(&[&bytes]);
+        for cut in 0..=bytes.len() {
+            let (first, second) = bytes.split_at(cut);
+            assert_eq!(transcript(&[first, second]), whole, "{input:?} cut at {cut}");
+        }
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(transcript(&single), whole, "{input:?} byte by byte");
+    }
+}
+
+/// A connection that has read `input`, its requests admitted under 1, 2, ...; what was not used.
+fn read(input: &str, limits: &Limits) -> (Connection, usize) {
+    let (mut connection, mut fields, mut stamp) = (Connection::default(), Vec::new(), 0);
+    let mut input = input.replace('~', "\r\n").into_bytes();
+    loop {
+        match connection.next(&mut input, limits, &mut fields) {
+            Ok(Next::Request(request)) => {
+                stamp += 1;
+                connection.admit(&request, stamp);
+                input.drain(..request.consumed);
+            }
+            Ok(Next::Skipped(bytes)) => drop(input.drain(..bytes)),
+            Ok(Next::Wait | Next::Partial) => return (connection, input.len()),
+            Err(refusal) => {
+                connection.refuse(refusal, &heads());
+                return (connection, 0);
+            }
+        }
+    }
+}
+
+/// What has gone out, heads shortened to their first word after the version, then bodies.
+fn sent(connection: &mut Connection) -> String {
+    let text = String::from_utf8(std::mem::take(&mut connection.out)).unwrap();
+    let date = "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
+    text.replace(date, "").replace("content-type: text/plain;charset=UTF-8\r\n", "").replace("\r\n", "~")
+}
+
+fn say(connection: &mut Connection, stamp: u32, body: &str) -> bool {
+    let answer = Answer { status: 200, kind: 1, headers: b"" };
+    connection.respond(stamp, &answer, body.as_bytes(), &heads())
+}
+
+const GET: &str = "GET / HTTP/1.1~Host: a~~";
+
+#[test]
+fn answers_leave_in_the_order_of_their_requests() {
+    let (mut connection, _) = read(&GET.repeat(3), &limits());
+    assert!(say(&mut connection, 3, "c"));
+    assert!(say(&mut connection, 2, "b"));
+    assert_eq!(sent(&mut connection), "");
+    assert!(say(&mut connection, 1, "a"));
+    let one = |body| format!("HTTP/1.1 200 OK~content-length: 1~~{body}");
+    assert_eq!(sent(&mut connection), one("a") + &one("b") + &one("c"));
+    assert!(!say(&mut connection, 1, "again"));
+    assert!(connection.is_idle());
+}
+
+#[test]
+fn a_stream_ahead_of_its_turn_is_held_and_goes_on() {
+    let (mut connection, _) = read(&GET.repeat(2), &limits());
+    let answer = Answer { status: 200, kind: 0, headers: b"" };
+    assert!(connection.start(2, &answer, None, &heads()));
+    assert_eq!(connection.write(2, b"abc"), Some(92));
+    assert!(say(&mut connection, 1, "a"));
+    assert_eq!(
+        sent(&mut connection),
+        "HTTP/1.1 200 OK~content-length: 1~~aHTTP/1.1 200 OK~transfer-encoding: chunked~~3~abc~"
+    );
+    assert_eq!(connection.write(2, b""), Some(0));
+    assert_eq!(connection.write(2, b"0123456789"), Some(15));
+    assert_eq!(connection.end(2), Some(true));
+    assert_eq!(sent(&mut connection), "a~0123456789~0~~");
+    assert_eq!(connection.end(2), Some(false));
+}
+
+#[test]
+fn a_full_pipeline_is_not_read_on() {
+    let (mut connection, left) = read(&GET.repeat(6), &limits());
+    assert_eq!((connection.flights(), left), (4, 2 * GET.replace('~', "\r\n").len()));
+    assert!(!connection.wants_input(&limits()));
+    assert!(say(&mut connection, 1, ""));
+    assert!(connection.wants_input(&limits()));
+}
+
+#[test]
+fn a_refusal_comes_after_the_answers_before_it() {
+    let (mut connection, _) = read(&format!("{GET}GET / HTTP/1.1~~{GET}"), &limits());
+    assert_eq!(sent(&mut connection), "");
+    assert!(!connection.is_over());
+    assert!(say(&mut connection, 1, ""));
+    assert_eq!(
+        sent(&mut connection),
+        "HTTP/1.1 200 OK~content-length: 0~~\
+         HTTP/1.1 400 Bad Request~content-length: 8~connection: close~~no host\n"
+    );
+    assert!(connection.is_over() && connection.is_cut());
+}
+
+#[test]
+fn connections_close_when_the_client_or_a_limit_says_so() {
+    let closes = "HTTP/1.1 200 OK~content-length: 1~connection: close~~x";
+    for input in ["GET / HTTP/1.0~~", "GET / HTTP/1.1~Host: a~Connection: close~~"] {
+        let (mut connection, _) = read(input, &limits());
+        assert!(say(&mut connection, 1, "x"));
+        assert_eq!(sent(&mut connection), closes);
+        assert!(connection.is_over() && !connection.is_cut());
+    }
+    let (mut connection, _) = read("GET / HTTP/1.0~Connection: keep-alive~~", &limits());
+    assert!(say(&mut connection, 1, "x"));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 1~connection: keep-alive~~x");
+    let (mut connection, left) = read(&GET.repeat(3), &Limits { requests_per_connection_max: 2, ..limits() });
+    assert!(say(&mut connection, 1, "x") && say(&mut connection, 2, "x"));
+    assert!(sent(&mut connection).ends_with(closes) && left > 0 && connection.is_over());
+}
+
+#[test]
+fn answers_without_a_body_have_none() {
+    let answer = |status| Answer { status, kind: 0, headers: b"" };
+    let (mut connection, _) = read(&(GET.repeat(2) + "HEAD / HTTP/1.1~Host: a~~"), &limits());
+    assert!(connection.respond(1, &answer(204), b"no", &heads()));
+    assert!(connection.respond(2, &answer(304), b"no", &heads()));
+    assert!(connection.respond(3, &answer(200), b"four", &heads()));
+    assert_eq!(
+        sent(&mut connection),
+        "HTTP/1.1 204 No Content~~HTTP/1.1 304 Not Modified~~HTTP/1.1 200 OK~content-length: 4~~"
+    );
+    let (mut connection, _) =
+        read("HEAD / HTTP/1.1~Host: a~~HEAD / HTTP/1.0~Connection: keep-alive~~", &limits());
+    for stamp in [1, 2] {
+        assert!(connection.start(stamp, &answer(200), None, &heads()));
+        assert!(connection.write(stamp, b"abc").is_some());
+        assert_eq!(connection.end(stamp), Some(true));
+    }
+    assert_eq!(
+        sent(&mut connection),
+        "HTTP/1.1 200 OK~transfer-encoding: chunked~~HTTP/1.1 200 OK~connection: keep-alive~~"
+    );
+    assert!(!connection.is_over());
+}
+
+#[test]
+fn a_stream_keeps_to_its_length() {
+    let answer = Answer { status: 200, kind: 0, headers: b"" };
+    let (mut connection, _) = read(&GET.repeat(2), &limits());
+    assert!(connection.start(1, &answer, Some(4), &heads()));
+    connection.write(1, b"abcdef");
+    assert_eq!(connection.end(1), Some(true));
+    assert!(sent(&mut connection).ends_with("content-length: 4~~abcd"));
+    assert!(connection.start(2, &answer, Some(4), &heads()));
+    connection.write(2, b"abc");
+    assert_eq!(connection.end(2), None);
+}
+
+#[test]
+fn an_old_client_gets_a_stream_until_the_end() {
+    let (mut connection, _) = read("GET / HTTP/1.0~Connection: keep-alive~~", &limits());
+    assert!(connection.start(1, &Answer { status: 200, kind: 0, headers: b"" }, None, &heads()));
+    connection.write(1, b"abc");
+    assert_eq!(connection.end(1), Some(true));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~connection: close~~abc");
+    assert!(connection.is_over());
+}
+
+#[test]
+fn the_client_is_told_to_go_on_when_its_body_is_wanted_and_its_turn() {
+    let expecting = format!("{GET}PUT / HTTP/1.1~Host: a~Expect: 100-continue~Content-Length: 3~~");
+    let (mut connection, _) = read(&expecting, &limits());
+    assert!(connection.is_in_body() && connection.has_body(2));
+    connection.ask(2);
+    assert_eq!(sent(&mut connection), "");
+    assert!(say(&mut connection, 1, ""));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 0~~HTTP/1.1 100 Continue~~");
+    connection.ask(2);
+    assert_eq!(sent(&mut connection), "");
+    let step = connection.decode(&mut b"abcGET".to_vec(), &limits()).unwrap();
+    assert_eq!((step.consumed, step.produced, step.is_end), (3, 3, true));
+    assert!(say(&mut connection, 2, ""));
+    assert!(!connection.is_over() && connection.wants_input(&limits()));
+    // Nobody asked: the client may or may not send it, so the connection cannot go on.
+    let (mut connection, _) = read(&expecting[GET.len()..], &limits());
+    assert!(say(&mut connection, 1, ""));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 0~connection: close~~");
+    assert!(connection.is_over() && connection.is_cut());
+}
+
+#[test]
+fn a_body_that_nobody_wants_is_skipped_if_it_is_small() {
+    let large = Limits { body_bytes_max: u64::MAX, ..limits() };
+    let (mut connection, _) = read("POST / HTTP/1.1~Host: a~Content-Length: 9~~12", &large);
+    assert!(say(&mut connection, 1, ""));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 0~~");
+    let mut rest = b"3456789GET / HTTP/1.1\r\n".to_vec();
+    let found = connection.next(&mut rest, &large, &mut Vec::new());
+    assert!(matches!(found, Ok(Next::Skipped(7))), "{found:?}");
+    let (mut connection, _) = read("POST / HTTP/1.1~Host: a~Content-Length: 999999~~12", &large);
+    assert!(say(&mut connection, 1, ""));
+    assert!(sent(&mut connection).contains("connection: close") && connection.is_cut());
+    // One in chunks shows only in the end how long it is.
+    let (mut connection, _) = read("POST / HTTP/1.1~Host: a~Transfer-Encoding: chunked~~FFFFFF~12", &large);
+    assert!(say(&mut connection, 1, ""));
+    let mut piece = vec![b'x'; 64 * 1024];
+    for _ in 0..4 {
+        assert!(matches!(connection.next(&mut piece, &large, &mut Vec::new()), Ok(Next::Skipped(65536))));
+    }
+    assert!(matches!(connection.next(&mut piece, &large, &mut Vec::new()), Ok(Next::Wait)));
+    assert!(connection.is_over());
+}
+
+#[test]
+fn leaving_finishes_what_has_begun() {
+    let (mut connection, _) = read(GET, &limits());
+    connection.close_soon();
+    assert!(!connection.is_over());
+    assert!(say(&mut connection, 1, "x"));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 1~connection: close~~x");
+    assert!(connection.is_over());
+    let (mut connection, _) = read("", &limits());
+    connection.close_soon();
+    assert!(connection.is_over());
+}
+
+#[test]
+fn who_has_to_be_told_is_told_once() {
+    let (mut connection, _) = read(&GET.repeat(3), &limits());
+    assert!(say(&mut connection, 2, ""));
+    assert_eq!(connection.take_untold(), [1, 3]);
+    assert!(connection.take_untold().is_empty());
+}

@@ -1,0 +1,163 @@
+/**
+ * What hostile clients are made of: a server in a process of its own, raw sockets, and a normal client beside
+ * them whose latency is watched.
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
+
+const SERVER = fileURLToPath(new URL("./server.mjs", import.meta.url));
+
+/** A running server. */
+export class Victim {
+  #child;
+
+  constructor(child, port) {
+    this.#child = child;
+    this.port = port;
+  }
+
+  /** Start one. @param {{core: string, limits?: object, filesMax?: number}} settings */
+  static async start({ core, limits = {}, filesMax }) {
+    const args = [JSON.stringify({ core, limits })];
+    const execArgv = ["--expose-gc"];
+    const options = {
+      execArgv,
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    };
+    const child =
+      filesMax === undefined
+        ? fork(SERVER, args, options)
+        : fork(SERVER, args, {
+            ...options,
+            execPath: limitedNode(filesMax),
+          });
+    const [{ port }] = await once(child, "message");
+    if (filesMax !== undefined) rmSync(limitedNode(filesMax));
+    return new Victim(child, port);
+  }
+
+  /** What it counts, its memory and descriptors. */
+  async stats() {
+    this.#child.send("stats");
+    return (await once(this.#child, "message"))[0];
+  }
+
+  /** Ends it in good order; its exit code. */
+  async stop() {
+    const exited = once(this.#child, "exit");
+    this.#child.send("stop");
+    const late = setTimeout(() => this.#child.kill("SIGKILL"), 8000);
+    const [code] = await exited;
+    clearTimeout(late);
+    return code;
+  }
+
+  /** Open a socket. It must not matter to it what becomes of it. */
+  async connect() {
+    const socket = net.connect({
+      port: this.port,
+      host: "127.0.0.1",
+      allowHalfOpen: true,
+    });
+    socket.on("error", () => {});
+    await new Promise((resolve) =>
+      socket.on("connect", resolve).on("close", resolve),
+    );
+    return socket;
+  }
+
+  /** Open many, some at a time. */
+  async connectMany(count) {
+    const sockets = [];
+    for (let at = 0; at < count; at += 200) {
+      const some = Array.from({ length: Math.min(200, count - at) }, () =>
+        this.connect(),
+      );
+      sockets.push(...(await Promise.all(some)));
+    }
+    return sockets;
+  }
+
+  /** Latencies in ms of `count` requests of a normal client, sorted. */
+  async latencies(count) {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 4 });
+    const found = [];
+    for (let at = 0; at < count; at += 1) {
+      const from = performance.now();
+      await this.#get(agent);
+      found.push(performance.now() - from);
+    }
+    agent.destroy();
+    return found.sort((a, b) => a - b);
+  }
+
+  #get(agent) {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(
+        () => reject(new Error("a normal client waited for 10 s")),
+        10_000,
+      );
+      const done = (error) => {
+        clearTimeout(late);
+        if (error) reject(error);
+        else resolve();
+      };
+      http
+        .get(
+          { port: this.port, host: "127.0.0.1", path: "/", agent },
+          (response) => {
+            response.resume().on("end", () => done());
+          },
+        )
+        .on("error", done);
+    });
+  }
+
+  /** Waits until `holds(stats)`; the stats, or what they were when patience ended. */
+  async until(holds, patienceMs = 10_000) {
+    const late = Date.now() + patienceMs;
+    for (;;) {
+      const stats = await this.stats();
+      if (holds(stats) || Date.now() > late) return stats;
+      await pause(50);
+    }
+  }
+}
+
+/** A program that starts this Node with few descriptors. */
+function limitedNode(filesMax) {
+  const path = `${tmpdir()}/node-with-${filesMax}-files-${process.pid}`;
+  writeFileSync(
+    path,
+    `#!/bin/sh\nulimit -n ${filesMax}\nexec '${process.execPath}' "$@"\n`,
+  );
+  chmodSync(path, 0o755);
+  return path;
+}
+
+/** Whether the server has closed a socket, at the latest after `patienceMs`. */
+export async function closedBy(socket, patienceMs) {
+  if (socket.destroyed || socket.readableEnded) return true;
+  socket.resume();
+  const closed = new Promise((resolve) =>
+    socket.on("end", resolve).on("close", resolve),
+  ).then(() => true);
+  return Promise.race([closed, pause(patienceMs).then(() => false)]);
+}
+
+/** @param {number} ms */
+export function pause(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** The p-th percentile of sorted numbers. */
+export function percentile(sorted, p) {
+  return sorted[
+    Math.min(sorted.length - 1, Math.floor((sorted.length * p) / 100))
+  ];
+}

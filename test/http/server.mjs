@@ -1,0 +1,52 @@
+/**
+ * The server of the hostile tests, in a process of its own, so that its memory and descriptors can be
+ * counted.
+ *
+ * Told what to do by messages: `stats` answers with counts, memory after a collection and open descriptors.
+ */
+import { readdirSync } from "node:fs";
+import { serve } from "../../dist/http/index.js";
+
+const { core, limits } = JSON.parse(process.argv[2]);
+const server = await serve({
+  core,
+  limits,
+  host: "127.0.0.1",
+  port: 0,
+  error: () => undefined,
+  routes: {
+    "/": () => "hello",
+    "/constant": "constant",
+    "/echo": async (request) => request.text(),
+    "/pipe": (request) => new Response(request.body),
+    "/ignore": () => "ignored",
+    "/never": (request) =>
+      new Promise((_, reject) =>
+        request.signal.addEventListener("abort", () =>
+          reject(request.signal.reason),
+        ),
+      ),
+    "/slow": () =>
+      new Promise((resolve) => setTimeout(() => resolve("slow"), 20)),
+    "/large": () => new Uint8Array(1_000_000),
+    "/endless": () =>
+      new Response(
+        new ReadableStream({
+          pull: (out) => out.enqueue(new Uint8Array(16_384)),
+        }),
+      ),
+  },
+});
+
+process.on("message", async (message) => {
+  if (message === "stop") {
+    await server.stop({ drainMs: 1000 });
+    process.disconnect();
+    return;
+  }
+  globalThis.gc();
+  const { rss, heapUsed } = process.memoryUsage();
+  const descriptors = readdirSync("/proc/self/fd").length;
+  process.send({ ...server.stats(), rss, heapUsed, descriptors });
+});
+process.send({ port: server.port });
