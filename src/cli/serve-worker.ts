@@ -4,8 +4,9 @@
  * What all workers share comes with the call, which is broadcast, so workers that replace others serve too.
  * A worker serves once, however often it is asked.
  */
+import { SkeinError } from '../base/index.ts'
 import { errorAnswers, type HttpServer, serve as listen, type ServeSettings } from '../http/index.ts'
-import { CliError, reasonOf } from './errors.ts'
+import { CliError, oneLine, reasonOf } from './errors.ts'
 import type { Problem } from './worker.ts'
 
 /** What all workers of a `skein serve` share; plain data. */
@@ -84,8 +85,13 @@ async function begin(job: ServeJob): Promise<Serving> {
   try {
     return { server: await listen(settings), close }
   } catch (thrown) {
-    throw new CliError('CLI_SERVE_FAILED', { reason: reasonOf(thrown) }, { cause: thrown })
+    throw new CliError('CLI_SERVE_FAILED', { reason: sentenceOf(thrown) }, { cause: thrown })
   }
+}
+
+/** Errors of Skein are sentences already. */
+function sentenceOf(thrown: unknown): string {
+  return thrown instanceof SkeinError ? oneLine(thrown.message) : reasonOf(thrown)
 }
 
 type Exports = Readonly<Record<string, unknown>>
