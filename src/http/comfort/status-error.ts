@@ -67,7 +67,7 @@ export class StatusError extends SkeinError<StatusCodes> {
 
 /** What {@link errorAnswers} takes. */
 export interface ErrorAnswerOptions {
-  /** Told of each answer of 500 and above, with the id that the client sees. Default: the console. */
+  /** Told of each answer of 500 or 502, what nobody expected, with the id that the client sees. Default: the console. */
   readonly log?: (cause: unknown, about: { readonly id: string; readonly request: string }) => void
 }
 
@@ -95,7 +95,7 @@ export function errorAnswers(options: ErrorAnswerOptions = {}): ErrorHandler {
   return (cause, request) => {
     const id = requestIdOf(request) ?? randomUUID()
     const { status, code, message, headers } = answerOf(cause)
-    if (status >= 500) log(cause, { id, request: `${request.method} ${pathOf(request)}` })
+    if (status === 500 || status === 502) log(cause, { id, request: `${request.method} ${pathOf(request)}` })
     const body = { error: { code, message, requestId: id } }
     const answer = SkeinResponse.json(body, {
       status,
