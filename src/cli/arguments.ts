@@ -98,7 +98,7 @@ export function readArguments(words: readonly string[], stdinIsTerminal: boolean
 }
 
 /** `module#export` in its two parts: the last `#` divides, and either side may be absent. */
-function splitTarget(target: string): { module: string; exportName: string | undefined } {
+export function splitTarget(target: string): { module: string; exportName: string | undefined } {
   const at = target.lastIndexOf('#')
   // A leading '#' is a package's own import (package.json "imports"), not an export's name.
   if (at <= 0) return { module: target, exportName: undefined }
@@ -116,8 +116,13 @@ function itemKind(values: { lines?: boolean; ndjson?: boolean }, inputs: readonl
 }
 
 function parsed(words: readonly string[]) {
+  return wordsOf(() => parseArgs({ args: [...words], options: flags, allowPositionals: true, strict: true }))
+}
+
+/** What `parse` gives; what Node says of wrong words becomes our error. @throws {CliError} `CLI_USAGE`. */
+export function wordsOf<Parsed>(parse: () => Parsed): Parsed {
   try {
-    return parseArgs({ args: [...words], options: flags, allowPositionals: true, strict: true })
+    return parse()
   } catch (thrown) {
     // Node explains at length how to pass odd positionals; its first sentence names the argument.
     const message = thrown instanceof Error ? thrown.message : String(thrown)
@@ -125,14 +130,22 @@ function parsed(words: readonly string[]) {
   }
 }
 
-function wholeNumber(flag: string, text: string | undefined, otherwise: number, max: number): number {
+/** A flag's whole number. @throws {CliError} `CLI_USAGE`. */
+export function wholeNumber(
+  flag: string,
+  text: string | undefined,
+  otherwise: number,
+  max: number,
+  min = 1,
+): number {
   if (text === undefined) return otherwise
   const value = /^\d+$/.test(text) ? Number(text) : NaN
-  if (value >= 1 && value <= max) return value
-  throw usage(`${flag} takes a whole number from 1 to ${max}, not "${text}"`)
+  if (value >= min && value <= max) return value
+  throw usage(`${flag} takes a whole number from ${min} to ${max}, not "${text}"`)
 }
 
-function duration(flag: string, text: string | undefined): number {
+/** A flag's time in ms, 0 when it was not given. @throws {CliError} `CLI_USAGE`. */
+export function duration(flag: string, text: string | undefined): number {
   if (text === undefined) return 0
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text)
   const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? 'ms'] as number
@@ -143,6 +156,7 @@ function duration(flag: string, text: string | undefined): number {
   return ms
 }
 
-function usage(problem: string): CliError {
+/** The error for arguments that are wrong. */
+export function usage(problem: string): CliError {
   return new CliError('CLI_USAGE', { problem })
 }

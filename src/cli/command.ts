@@ -7,8 +7,10 @@ import { readFileSync } from 'node:fs'
 import { SkeinError } from '../base/index.ts'
 import { HELP, readArguments } from './arguments.ts'
 import { CliError, ExitCode, oneLine } from './errors.ts'
-import { GENERAL_HELP, RUN_HELP } from './help.ts'
+import { GENERAL_HELP, RUN_HELP, SERVE_HELP } from './help.ts'
 import { run, type Surroundings } from './run.ts'
+import { readServeArguments } from './serve-arguments.ts'
+import { serve } from './serve.ts'
 
 /**
  * Run one command.
@@ -34,10 +36,14 @@ async function dispatched(words: readonly string[], around: Surroundings): Promi
       const options = readArguments(rest, (around.stdin as { isTTY?: boolean }).isTTY === true)
       return options === HELP ? print(around, RUN_HELP) : run(options, around)
     }
+    case 'serve': {
+      const options = readServeArguments(rest, process.env.SKEIN_HTTP_CORE)
+      return options === HELP ? print(around, SERVE_HELP) : serve(options, around)
+    }
     case 'help':
     case '--help':
     case '-h':
-      return print(around, rest[0] === 'run' ? RUN_HELP : GENERAL_HELP)
+      return print(around, helpOf(rest[0]))
     case '--version':
     case '-v':
       return print(around, `${version()}\n`)
@@ -45,8 +51,13 @@ async function dispatched(words: readonly string[], around: Surroundings): Promi
       around.stderr.write(GENERAL_HELP)
       return ExitCode.unusable
     default:
-      throw new CliError('CLI_USAGE', { problem: `there is no command "${name}"; there is: run` })
+      throw new CliError('CLI_USAGE', { problem: `there is no command "${name}"; there are: run, serve` })
   }
+}
+
+function helpOf(name: string | undefined): string {
+  if (name === 'run') return RUN_HELP
+  return name === 'serve' ? SERVE_HELP : GENERAL_HELP
 }
 
 function print(around: Surroundings, text: string): number {

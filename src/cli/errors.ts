@@ -9,7 +9,7 @@ import { SkeinError, type Sentences } from '../base/index.ts'
 /** The facts of every {@link CliError} code. */
 export interface CliCodes {
   /** The arguments are wrong. */
-  CLI_USAGE: { readonly problem: string }
+  CLI_USAGE: { readonly problem: string; readonly command?: 'serve' }
   /** No file and no package has the name of the module. */
   CLI_MODULE_MISSING: { readonly module: string }
   /** The module exists and did not load. */
@@ -18,6 +18,14 @@ export interface CliCodes {
   CLI_EXPORT_MISSING: { readonly module: string; readonly name: string; readonly exported: readonly string[] }
   /** The export is something else than a function; `received` says what. */
   CLI_EXPORT_NOT_FUNCTION: { readonly module: string; readonly name: string; readonly received: string }
+  /** The module exports nothing that answers requests; `exported` are the names it has. */
+  CLI_APP_MISSING: { readonly module: string; readonly name: string; readonly exported: readonly string[] }
+  /** The app cannot be served: its settings, its routes, or the address. */
+  CLI_SERVE_FAILED: { readonly reason: string }
+  /** The core on node:http listens in one thread. */
+  CLI_CORE_NODE: { readonly workers: number }
+  /** Workers that died could not be replaced; nobody answers any more. */
+  CLI_WORKERS_GONE: { readonly reason: string }
   /** A file, or standard input, cannot be read. */
   CLI_INPUT_UNREADABLE: { readonly input: string; readonly reason: string }
   /** A pattern matches no file. */
@@ -35,7 +43,7 @@ export interface CliCodes {
 }
 
 const sentences: Sentences<CliCodes> = {
-  CLI_USAGE: (facts) => `${facts.problem} (skein run --help shows how)`,
+  CLI_USAGE: (facts) => `${facts.problem} (skein ${facts.command ?? 'run'} --help shows how)`,
   CLI_MODULE_MISSING: (facts) =>
     `${facts.module}: no such module, neither a file here nor an installed package`,
   CLI_MODULE_FAILED: (facts) => `${facts.module}: did not load: ${facts.reason}`,
@@ -43,6 +51,13 @@ const sentences: Sentences<CliCodes> = {
     `${facts.module}: has no ${exportShown(facts.name)}; ${functionsShown(facts)}`,
   CLI_EXPORT_NOT_FUNCTION: (facts) =>
     `${facts.module}: ${exportShown(facts.name)} is not a function but ${facts.received}`,
+  CLI_APP_MISSING: (facts) =>
+    `${facts.module}: ${exportShown(facts.name)} is no app: export {routes}, {fetch} or a function (request) => ` +
+    `Response; ${facts.exported.length === 0 ? 'it exports nothing' : `it exports ${facts.exported.join(', ')}`}`,
+  CLI_SERVE_FAILED: (facts) => facts.reason,
+  CLI_CORE_NODE: (facts) =>
+    `the core on node:http serves a port in one thread: --workers 1, not ${facts.workers} (or --core native)`,
+  CLI_WORKERS_GONE: (facts) => `no worker is left to serve: ${facts.reason}`,
   CLI_INPUT_UNREADABLE: (facts) => `${facts.input}: cannot be read: ${facts.reason}`,
   CLI_INPUT_NONE: (facts) => `${facts.pattern}: matches no file`,
   CLI_LINE_TOO_LONG: (facts) => `the line is longer than ${facts.lineCharsMax} characters (--line-max)`,

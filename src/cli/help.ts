@@ -10,8 +10,9 @@ Usage: skein <command> [arguments]
 
 Commands:
   run <module>[#export] [inputs]   call a function for every file, line or value, on all cores
+  serve <module>[#export]          serve an app over HTTP, on all cores
 
-  skein run --help                 how, with examples
+  skein <command> --help           how, with examples
   skein --version                  the version
 `
 
@@ -65,4 +66,41 @@ Examples:
   git ls-files '*.js' | skein run score.ts#score -
   zcat events.gz | skein run clean.ts --ndjson --unordered - | gzip > clean.gz
   seq 5 | skein run node:path#basename
+`
+
+/** For `skein serve --help`. */
+export const SERVE_HELP = `skein serve: serve an app over HTTP, on all cores
+
+Usage: skein serve <module>[#export] [options]
+
+  module    a file (app.ts, ./dist/app.js) or an installed package; TypeScript runs as it is
+  export    the app; without it the default export, the one called app, or the module itself
+
+An app is one of
+  { routes, fetch, error, limits, close }   what serve() of skein/http takes; close() is called in
+                                            each worker when it stops
+  anything with fetch(request)              an app of hono, h3, itty-router, ...
+  (request) => Response                     a function
+
+Every worker loads the module and listens on the same port, so what workers must share goes into
+a store (skein/store). A worker that dies is replaced.
+
+Options:
+  -p, --port <n>         0 lets the system choose; else what the app says, or 3000
+      --host <address>   else what the app says, or 127.0.0.1; 0.0.0.0 is for every network
+  -w, --workers <n>      threads, one for each core unless said otherwise
+      --core <name>      native, or node (on node:http, one worker); also SKEIN_HTTP_CORE
+      --drain <time>     how long a stop waits for open requests: 10s unless said otherwise
+  -q, --quiet            do not print the address
+  -h, --help             this text
+
+Ctrl-C stops accepting and finishes open requests; twice stops at once.
+
+Exit codes:
+    2  wrong arguments, no such module, no app in it, a port that is taken
+  130  stopped (SIGINT);  143  stopped (SIGTERM)
+
+Examples:
+  skein serve app.ts
+  skein serve app.ts --port 8080 --host 0.0.0.0 --workers 4
 `

@@ -196,7 +196,7 @@ const refusals = [
   { words: ['run'], err: 'name the module whose function to run (skein run --help shows how)' },
   {
     words: ['frobnicate'],
-    err: 'there is no command "frobnicate"; there is: run (skein run --help shows how)',
+    err: 'there is no command "frobnicate"; there are: run, serve (skein run --help shows how)',
   },
 ]
 for (const { words, err } of refusals) {

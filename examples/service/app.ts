@@ -1,0 +1,148 @@
+/**
+ * The service: the pipeline behind a page for people and an API for programs, on every core.
+ *
+ *   npx skein serve examples/service/app.ts --port 8080
+ *
+ * Each worker of `skein serve` runs this module. What they share (scores, history, counts) lies in stores;
+ * what costs time runs in a zone (heavy.ts), so a worker that serves is never busy for long.
+ */
+import { readFileSync } from 'node:fs'
+import { threadId } from 'node:worker_threads'
+import {
+  bodyLimit,
+  events,
+  files,
+  formOf,
+  type HttpRequest,
+  type Middleware,
+  rateLimit,
+  requestId,
+  StatusError,
+  use,
+} from 'skein/http'
+import { store } from 'skein/store'
+import { heavyZone, plan, scoreOf, scores } from './heavy.ts'
+
+/** Longest text that is scored. */
+const TEXT_BYTES_MAX = 1024 * 1024
+const NAME_CHARS_MAX = 200
+const TIMEOUT_MS = 5000
+const HISTORY_MAX = 50
+const LIVE_MS = 1000
+
+/** One line of the history. */
+interface Done {
+  readonly at: string
+  readonly name: string
+  readonly grade: string
+  readonly maintainability: number | null
+  readonly ms: number
+  readonly cached: boolean
+}
+
+const history = store.getOrCreate<readonly Done[]>('service.history')
+const requests = store.getOrCreate<number>('service.requests')
+const closing = new AbortController()
+const report = new URL('../../bench/dist/report/report.html', import.meta.url)
+
+const SECURE = {
+  'content-security-policy': "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'referrer-policy': 'no-referrer',
+}
+const page = files(new URL('./page/', import.meta.url), { headers: SECURE })
+
+const counted: Middleware = (_, next) => {
+  requests.increment(String(threadId))
+  return next()
+}
+
+/** What a request wants scored: JSON, a form with a file or a text, or the text itself. */
+async function wanted(request: HttpRequest): Promise<{ name: string; text: string; timeoutMs: number }> {
+  const type = request.headers.get('content-type') ?? ''
+  let [name, text, limit]: unknown[] = [new URL(request.url).searchParams.get('name'), undefined, undefined]
+  if (type.startsWith('application/json')) {
+    const body: unknown = await request.json()
+    if (body === null || typeof body !== 'object') throw bad('the body must be {"text": "..."}')
+    ;({ name, text, timeoutMs: limit } = body as Record<string, unknown>)
+  } else if (/^(multipart\/form-data|application\/x-www-form-urlencoded)/.test(type)) {
+    const { fields, files } = await formOf(request, { fieldCharsMax: TEXT_BYTES_MAX })
+    const file = files['file']
+    text = file !== undefined && file.size > 0 ? await file.text() : fields['text']
+    name = file !== undefined && file.size > 0 ? file.name : fields['name']
+    limit = fields['timeoutMs'] === undefined || fields['timeoutMs'] === '' ? undefined : +fields['timeoutMs']
+  } else text = await request.text()
+  if (typeof text !== 'string' || text === '') throw bad('there is no text to score')
+  const label = typeof name === 'string' && name !== '' ? name.slice(0, NAME_CHARS_MAX) : 'pasted.js'
+  const timeoutMs = limit ?? TIMEOUT_MS
+  if (typeof timeoutMs !== 'number' || !(timeoutMs >= 1 && timeoutMs <= TIMEOUT_MS))
+    throw bad(`timeoutMs must be from 1 to ${TIMEOUT_MS}`)
+  return { name: label, text, timeoutMs }
+}
+
+function bad(reason: string): StatusError {
+  return new StatusError(400, reason, { code: 'BAD_INPUT' })
+}
+
+async function score(request: HttpRequest): Promise<object> {
+  const { name, text, timeoutMs } = await wanted(request)
+  const scored = await scoreOf(name, text, timeoutMs)
+  const { score, cached } = scored
+  const ms = Math.round(scored.ms * 100) / 100
+  const [grade, maintainability] = score.parsed ? [score.grade, score.maintainability] : ['–', null]
+  const done: Done = { at: new Date().toISOString(), name, grade, maintainability, ms, cached }
+  history.update('all', (old = []) => [done, ...old].slice(0, HISTORY_MAX))
+  return { score, cached, ms, worker: threadId }
+}
+
+/** What goes on now, in all workers. */
+function stats(): object {
+  const zone = heavyZone()
+  return {
+    zone: { name: zone.id, ...zone.stats() },
+    store: { name: scores.id, ...scores.stats() },
+    requests: Object.fromEntries(requests),
+    worker: threadId,
+    memoryMb: Math.round(process.memoryUsage.rss() / 2 ** 20),
+    plan: plan(),
+  }
+}
+
+async function* live(signal: AbortSignal): AsyncGenerator<{ event: string; data: unknown }> {
+  let newest: string | undefined
+  while (!signal.aborted) {
+    yield { event: 'stats', data: stats() }
+    const all = history.get('all') ?? []
+    if (all[0]?.at !== newest) yield { event: 'history', data: all }
+    newest = all[0]?.at
+    await new Promise((resolve) => setTimeout(resolve, LIVE_MS))
+  }
+}
+
+/** The report's page if somebody made it. */
+function showReport(): Response {
+  try {
+    const headers = { 'content-type': 'text/html;charset=UTF-8' }
+    return new Response(readFileSync(report, 'utf8'), { headers })
+  } catch {
+    const text = 'The report has not been made here yet. Make it:\n\n  npm run report -- --quick\n'
+    return new Response(text, { status: 404 })
+  }
+}
+
+const api = {
+  '/api/score': { POST: score },
+  '/api/history': { GET: () => history.get('all') ?? [] },
+  '/api/stats': { GET: stats },
+  '/api/plan': { GET: plan },
+  '/api/events': { GET: () => events(live, { signal: closing.signal }) },
+}
+const limits = [requestId(), counted, rateLimit({ requestsMax: 6000 }), bodyLimit(TEXT_BYTES_MAX)]
+
+export default {
+  routes: {
+    ...use(api, ...limits),
+    ...use({ '/report': { GET: showReport }, '/': page, '/page/*': page }, requestId(), counted),
+    '/hello': 'hello',
+  },
+  close: () => closing.abort(),
+}

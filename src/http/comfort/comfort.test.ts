@@ -1,0 +1,430 @@
+/**
+ * What stands around handlers, on both cores: errors as answers, ids, logs, CORS, limits.
+ *
+ * Each test is requests and what came back; nothing is looked at inside.
+ */
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { test } from 'node:test'
+import { store } from '../../store/index.ts'
+import { onCores } from '../cores.test.support.ts'
+import { HttpError } from '../errors.ts'
+import { createApp } from '../serve.ts'
+import { SkeinResponse } from '../response.ts'
+import { accessLog, type AccessRecord } from './access-log.ts'
+import { requestIdOf } from './carried.ts'
+import { cookie, cookiesOf, deletedCookie } from './cookies.ts'
+import { cors } from './cors.ts'
+import { formOf } from './form.ts'
+import { bodyLimit } from './limited-body.ts'
+import { around, use } from './middleware.ts'
+import { rateLimit, take } from './rate-limit.ts'
+import { requestId } from './request-id.ts'
+import { errorAnswers, StatusError } from './status-error.ts'
+import { timeout } from './time-limit.ts'
+
+const read = async (response: Response): Promise<[number, unknown]> => [
+  response.status,
+  response.headers.get('content-type') === 'application/json' ? await response.json() : await response.text(),
+]
+
+onCores('an error is an answer with its code, an unexpected one tells nothing but an id', async (start) => {
+  const logged: unknown[] = []
+  const routes = {
+    '/none': () => {
+      throw new StatusError(404, 'no such user', {
+        headers: { 'x-why': 'gone' },
+      })
+    },
+    '/secret': async () => Promise.reject(new Error('the password is 1234')),
+    '/json': async (request: Request) => (await request.json()) as object,
+    '/full': () => Promise.reject(Object.assign(new HttpError('HTTP_STOPPED', { where: 'x' }))),
+  }
+  const server = await start({
+    routes: {
+      ...use(routes, requestId({ make: () => 'id-1' })),
+      '/bare': routes['/none'],
+    },
+    error: errorAnswers({
+      log: (cause, about) => logged.push([(cause as Error).message, about]),
+    }),
+  })
+  const get = async (path: string, init?: RequestInit): Promise<[number, unknown]> =>
+    read(await fetch(server.url + path, init))
+  const none = await fetch(`${server.url}/none`)
+  assert.deepEqual([none.headers.get('x-why'), none.headers.get('x-request-id')], ['gone', 'id-1'])
+  const said = {
+    code: 'NOT_FOUND',
+    message: 'no such user',
+    requestId: 'id-1',
+  }
+  assert.deepEqual(await read(none), [404, { error: said }])
+  const [status, bare] = await get('/bare')
+  assert.deepEqual([status, (bare as { error: typeof said }).error.code], [404, 'NOT_FOUND'])
+  const hidden = {
+    code: 'INTERNAL_SERVER_ERROR',
+    message: 'Internal Server Error',
+    requestId: 'id-1',
+  }
+  assert.deepEqual(await get('/secret'), [500, { error: hidden }])
+  assert.deepEqual(logged, [['the password is 1234', { id: 'id-1', request: 'GET /secret' }]])
+  assert.equal((await get('/json', { method: 'POST', body: '{' }))[0], 400)
+  assert.equal((await get('/full'))[0], 500)
+})
+
+onCores('middleware: order, constants, tables, apps, arrows, thrown responses', async (start) => {
+  const order: string[] = []
+  const mark =
+    (name: string) =>
+    async (_: Request, next: () => Promise<Response>): Promise<Response> => {
+      order.push(`${name} in`)
+      const answer = await next()
+      order.push(`${name} out ${answer.status}`)
+      return answer
+    }
+  const routes = {
+    '/text': 'constant',
+    '/table': {
+      GET: () => ({ a: 1 }),
+      POST: new Response('made', { status: 201 }),
+    },
+    '/app': { fetch: () => new SkeinResponse('app') },
+    '/arrow': { run: (request: Request) => `arrow ${request.method}` },
+    '/thrown': () => {
+      throw new SkeinResponse('teapot', { status: 418 })
+    },
+    '/redirect': () => SkeinResponse.redirect('http://x/'),
+    '/user/:id': (request: Request & { params: { id: string } }) => request.params.id,
+  }
+  const server = await start({
+    routes: use(routes, requestId({ make: () => 'r' }), mark('a'), mark('b')),
+  })
+  const get = async (path: string, method = 'GET'): Promise<[number, unknown, string | null]> => {
+    const response = await fetch(server.url + path, {
+      method,
+      redirect: 'manual',
+    })
+    return [...(await read(response)), response.headers.get('x-request-id')]
+  }
+  assert.deepEqual(await get('/text'), [200, 'constant', 'r'])
+  assert.deepEqual(order, ['a in', 'b in', 'b out 200', 'a out 200'])
+  assert.deepEqual(await get('/text', 'POST'), [405, 'Method Not Allowed', null])
+  assert.deepEqual(await get('/table'), [200, { a: 1 }, 'r'])
+  assert.deepEqual(await get('/table', 'POST'), [201, 'made', 'r'])
+  assert.deepEqual(await get('/table', 'POST'), [201, 'made', 'r'])
+  assert.deepEqual(await get('/app'), [200, 'app', 'r'])
+  assert.deepEqual(await get('/arrow', 'PUT'), [200, 'arrow PUT', 'r'])
+  assert.deepEqual(await get('/thrown'), [418, 'teapot', 'r'])
+  assert.deepEqual(await get('/redirect'), [302, '', 'r'])
+  assert.deepEqual(await get('/user/7'), [200, '7', 'r'])
+})
+
+onCores('request ids and the access log', async (start) => {
+  const records: AccessRecord[] = []
+  const server = await start({
+    routes: use(
+      {
+        '/who': (request: Request) => requestIdOf(request) ?? 'nobody',
+        '/fails': () => {
+          throw new Error('x')
+        },
+        '/health': 'ok',
+      },
+      requestId({ trust: true, header: 'X-Trace' }),
+      accessLog({
+        log: { info: (record) => records.push(record) },
+        skip: ({ path }) => path === '/health',
+      }),
+    ),
+  })
+  const who = async (id: string): Promise<string> =>
+    (await fetch(`${server.url}/who?q`, { headers: { 'x-trace': id } })).text()
+  assert.equal(await who('from-proxy'), 'from-proxy')
+  assert.match(await who('not an id'), /^[0-9a-f-]{36}$/)
+  await (await fetch(`${server.url}/fails`)).text()
+  await (await fetch(`${server.url}/health`)).text()
+  assert.deepEqual(
+    records.map(({ method, path, status }) => `${method} ${path} ${status}`),
+    ['GET /who 200', 'GET /who 200', 'GET /fails 500'],
+  )
+  assert.equal(records[0]!.requestId, 'from-proxy')
+  assert.ok(records.every(({ ms, time }) => ms >= 0 && !Number.isNaN(Date.parse(time))))
+})
+
+onCores('CORS: preflights, named origins, credentials, errors too', async (start) => {
+  const own = 'https://app.example'
+  const server = await start({
+    routes: {
+      ...use({ '/open': { POST: () => 'made' } }, cors()),
+      ...use(
+        {
+          '/named': () => 'x',
+          '/bad': () => {
+            throw new StatusError(400)
+          },
+        },
+        cors({ origin: own, credentials: true, exposeHeaders: ['x-a'] }),
+      ),
+    },
+    error: errorAnswers(),
+  })
+  const ask = async (path: string, method: string, headers: Record<string, string>): Promise<Headers> =>
+    (await fetch(server.url + path, { method, headers })).headers
+  const asked = {
+    'access-control-request-method': 'PUT',
+    'access-control-request-headers': 'x-a, x-b',
+  }
+  const open = await ask('/open', 'OPTIONS', { origin: own, ...asked })
+  assert.equal(open.get('access-control-allow-origin'), '*')
+  assert.equal(open.get('access-control-allow-methods'), 'GET, HEAD, POST, PUT, PATCH, DELETE')
+  assert.equal(open.get('access-control-allow-headers'), 'x-a, x-b')
+  assert.equal((await ask('/open', 'OPTIONS', {})).get('allow'), 'OPTIONS, POST')
+  const named = await ask('/named', 'GET', { origin: own })
+  assert.equal(named.get('access-control-allow-origin'), own)
+  assert.equal(named.get('access-control-allow-credentials'), 'true')
+  assert.equal(named.get('access-control-expose-headers'), 'x-a')
+  assert.equal(named.get('vary'), 'Origin')
+  const other = await ask('/named', 'GET', {
+    origin: 'https://evil.example',
+  })
+  assert.equal(other.get('access-control-allow-origin'), null)
+  assert.equal((await ask('/bad', 'GET', { origin: own })).get('access-control-allow-origin'), own)
+  assert.throws(() => cors({ credentials: true }), { code: 'HTTP_SETTING' })
+  assert.throws(() => cors({ origin: 'example.com' }), {
+    code: 'HTTP_SETTING',
+  })
+})
+
+/** Post a body in chunks, without telling its length. */
+function postChunked(url: string, body: Buffer): Promise<[number, string]> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method: 'POST', agent: false }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+      response.on('end', () => resolve([response.statusCode!, text])).on('error', reject)
+    })
+    request.on('error', reject)
+    request.write(body.subarray(0, 1))
+    request.end(body.subarray(1))
+  })
+}
+
+onCores('a body limit of a route, whether the length is told or not', async (start) => {
+  const server = await start({
+    routes: use(
+      {
+        '/text': async (request: Request) => String((await request.text()).length),
+        '/bytes': async (request: Request) => String((await request.bytes()).length),
+        '/json': async (request: Request) => (await request.json()) as string,
+        '/stream': (request: Request) => new Response(request.body),
+      },
+      bodyLimit(10),
+    ),
+    error: errorAnswers(),
+  })
+  const [small, large] = [Buffer.from('"34567890"'), Buffer.from('"3456789012345"')]
+  for (const [path, answer] of [
+    ['/text', '10'],
+    ['/bytes', '10'],
+    ['/json', '34567890'],
+  ] as const) {
+    const told = await fetch(server.url + path, {
+      method: 'POST',
+      body: small,
+    })
+    assert.equal(await told.text(), answer)
+    assert.deepEqual(await postChunked(server.url + path, small), [200, answer])
+    const refused = await fetch(server.url + path, {
+      method: 'POST',
+      body: large,
+    })
+    assert.equal(refused.status, 413)
+    assert.equal(((await refused.json()) as { error: { code: string } }).error.code, 'BODY_TOO_LARGE')
+    const [status, text] = await postChunked(server.url + path, large)
+    assert.deepEqual([status, text.includes('BODY_TOO_LARGE')], [413, true])
+  }
+  assert.deepEqual(await postChunked(`${server.url}/stream`, small), [200, '"34567890"'])
+})
+
+onCores('a handler that takes too long: 503, and its signal is aborted', async (start) => {
+  let reason: unknown
+  const slow = (request: Request): Promise<string> =>
+    new Promise((_, reject) => {
+      request.signal.addEventListener('abort', () => {
+        reason = request.signal.reason
+        reject(reason as Error)
+      })
+    })
+  const server = await start({
+    routes: use({ '/slow': slow, '/fast': 'fast' }, timeout(20)),
+    error: errorAnswers(),
+  })
+  const [status, body] = await read(await fetch(`${server.url}/slow`))
+  assert.deepEqual([status, (body as { error: { code: string } }).error.code], [503, 'HANDLER_TIMEOUT'])
+  assert.ok(reason instanceof StatusError)
+  assert.deepEqual(await read(await fetch(`${server.url}/fast`)), [200, 'fast'])
+})
+
+onCores('a rate limit: so many at once, then so many in time', async (start, core) => {
+  let now = 1_000_000
+  const limit = rateLimit({
+    requestsMax: 3,
+    windowMs: 3000,
+    name: `test ${core}`,
+    now: () => now,
+  })
+  const server = await start({
+    routes: { '/': around(() => 'ok', limit) },
+    error: errorAnswers(),
+  })
+  const get = async (): Promise<[number, string | null, string | null]> => {
+    const { status, headers } = await fetch(server.url)
+    return [status, headers.get('ratelimit'), headers.get('retry-after')]
+  }
+  const name = `"test%20${core}"`
+  assert.deepEqual(await get(), [200, `${name};r=2;t=0`, null])
+  assert.deepEqual(await get(), [200, `${name};r=1;t=0`, null])
+  assert.deepEqual(await get(), [200, `${name};r=0;t=1`, null])
+  assert.deepEqual(await get(), [429, `${name};r=0;t=1`, '1'])
+  now += 1000
+  assert.deepEqual(await get(), [200, `${name};r=0;t=1`, null])
+  assert.deepEqual(await get(), [429, `${name};r=0;t=1`, '1'])
+})
+
+test('a rate limit never lets more through than it says, in any window', () => {
+  using counts = store.create<number>('rate limit test')
+  const [most, spanMs] = [7, 1000]
+  const passed: number[] = []
+  let now = 5000
+  for (let step = 0; step < 5000; step += 1) {
+    now += (step * 7919) % 97
+    if (take(counts, 'k', { most, spanMs, now }).allowed) passed.push(now)
+  }
+  assert.ok(passed.length > 1000)
+  // At most `most` at once, and one more for each part of the span that goes by.
+  for (let from = 0; from < passed.length; from += 1) {
+    for (let to = from; to < Math.min(from + 20, passed.length); to += 1) {
+      const allowed = most + ((passed[to]! - passed[from]!) * most) / spanMs
+      assert.ok(to - from + 1 <= allowed + 1e-3, `${to - from + 1} within ${passed[to]! - passed[from]!} ms`)
+    }
+  }
+})
+
+test('cookies are read', () => {
+  const of = (text: string): object => {
+    const headers = {
+      get: (name: string) => (name === 'cookie' ? text : null),
+    }
+    return Object.fromEntries(cookiesOf({ headers } as never))
+  }
+  assert.deepEqual(of('a=1; b="two"; c=%C3%A4; a=3'), {
+    a: '1',
+    b: 'two',
+    c: 'ä',
+  })
+  assert.deepEqual(of('x; =1; d=%E0%A4; e=a=b;'), { d: '%E0%A4', e: 'a=b' })
+})
+
+test('cookies are written with attributes that hold together', () => {
+  assert.equal(cookie('a', 'b c;ä'), 'a=b%20c%3B%C3%A4; Path=/; HttpOnly; SameSite=Lax')
+  assert.equal(
+    cookie('__Host-s', 'x', {
+      secure: true,
+      sameSite: 'none',
+      partitioned: true,
+      maxAgeS: 60,
+      httpOnly: false,
+    }),
+    '__Host-s=x; Max-Age=60; Path=/; Secure; SameSite=None; Partitioned',
+  )
+  assert.match(
+    deletedCookie('a', { domain: 'x.example' }),
+    /Max-Age=0; Expires=Thu, 01 Jan 1970.*Domain=x.exa/,
+  )
+  const refused: [string, string, object][] = [
+    ['a b', '', {}],
+    ['a', '\ud800', {}],
+    ['a', '', { path: 'x' }],
+    ['a', '', { path: '/;x' }],
+    ['a', '', { domain: 'x;y' }],
+    ['a', '', { sameSite: 'none' }],
+    ['a', '', { sameSite: 'some' }],
+    ['a', '', { maxAgeS: -1 }],
+    ['a', '', { expires: new Date(NaN) }],
+    ['a', '', { partitioned: true }],
+    ['__Secure-a', '', {}],
+    ['__Host-a', '', { secure: true, path: '/x' }],
+    ['__Host-a', '', { secure: true, domain: 'x.example' }],
+    ['a', 'x'.repeat(5000), {}],
+  ]
+  for (const [name, value, attributes] of refused)
+    assert.throws(
+      () => cookie(name, value, attributes),
+      { code: 'HTTP_SETTING' },
+      JSON.stringify([name, attributes]),
+    )
+})
+
+test('forms, taken apart and bounded', async () => {
+  const app = createApp({
+    routes: use(
+      {
+        '/': async (request: Request) => {
+          const { fields, files } = await formOf(request, {
+            partsMax: 3,
+            fieldCharsMax: 5,
+            fileBytesMax: 4,
+          })
+          const sizes = Object.entries(files).map(([name, file]) => `${name} ${file.name} ${file.size}`)
+          return { fields: { ...fields }, files: sizes }
+        },
+      },
+      requestId(),
+    ),
+    error: errorAnswers(),
+  })
+  const post = async (
+    body: string | FormData | URLSearchParams,
+    headers: Record<string, string> = {},
+  ): Promise<unknown> => {
+    const response = await app.inject('/', { method: 'POST', body, headers })
+    return response.status === 200 ? await response.json() : response.status
+  }
+  const form = (...entries: [string, string | File][]): FormData => {
+    const data = new FormData()
+    for (const [name, value] of entries) data.append(name, value as string)
+    return data
+  }
+  const file = (bytes: number): File => new File(['x'.repeat(bytes)], 'n.txt')
+  assert.deepEqual(await post(form(['a', '1'], ['f', file(4)])), {
+    fields: { a: '1' },
+    files: ['f n.txt 4'],
+  })
+  assert.deepEqual(await post(new URLSearchParams({ a: 'b', __proto__: 'c' })), {
+    fields: { a: 'b' },
+    files: [],
+  })
+  assert.equal(await post(form(['f', file(5)])), 413)
+  assert.equal(await post(form(['a', '123456'])), 413)
+  assert.equal(await post(form(['a', ''], ['b', ''], ['c', ''], ['d', ''])), 413)
+  assert.equal(await post('{}', { 'content-type': 'application/json' }), 415)
+  assert.equal(
+    await post('--x\r\nbroken', {
+      'content-type': 'multipart/form-data; boundary=x',
+    }),
+    400,
+  )
+})
+
+test('settings are checked where they are given', () => {
+  assert.throws(() => new StatusError(200), { code: 'HTTP_SETTING' })
+  assert.throws(() => around('x' as never), { code: 'HTTP_SETTING' })
+  assert.throws(() => use({}, 1 as never), { code: 'HTTP_SETTING' })
+  assert.throws(() => requestId({ header: 'a b' }), { code: 'HTTP_SETTING' })
+  assert.throws(() => accessLog({ log: {} as never }), {
+    code: 'HTTP_SETTING',
+  })
+  assert.throws(() => bodyLimit(-1), { code: 'HTTP_SETTING' })
+  assert.throws(() => timeout(0), { code: 'HTTP_SETTING' })
+  assert.throws(() => rateLimit({ requestsMax: 0 }), { code: 'HTTP_SETTING' })
+})

@@ -1,0 +1,243 @@
+/**
+ * Answers that go on: server-sent events, lines of JSON, pieces of text, each from an iterable.
+ *
+ * The reader's pull is the iterable's: a client that reads slowly is not written ahead for, and a client that
+ * goes ends the iterable, whose `finally` runs. A function gets a signal that is aborted then, for iterables
+ * that wait.
+ */
+import { SkeinHeaders } from '../headers.ts'
+import { integerIn, wrong } from '../limits.ts'
+import { SkeinResponse } from '../response.ts'
+import type { HeadersInit } from '../standard.ts'
+
+/** Values, in time or at once. */
+export type Source<Value> =
+  Iterable<Value> | AsyncIterable<Value> | ((signal: AbortSignal) => Iterable<Value> | AsyncIterable<Value>)
+
+/** One server-sent event; a bare value is its `data`. */
+export interface ServerEvent {
+  /** A string as it is, anything else as JSON. */
+  readonly data: unknown
+  /** The event's name. Default: 'message', as the standard has it. */
+  readonly event?: string
+  /** What the browser sends as `last-event-id` when it connects again. */
+  readonly id?: string
+  /** After how many ms the browser shall connect again when the connection is lost. */
+  readonly retryMs?: number
+}
+
+/** What streamed answers take. */
+export interface StreamOptions {
+  /** Default 200. */
+  readonly status?: number
+  readonly headers?: HeadersInit
+  /** Ends the answer, well: a service that is about to stop. */
+  readonly signal?: AbortSignal
+}
+
+/** What {@link events} takes. */
+export interface EventsOptions extends StreamOptions {
+  /**
+   * A comment is sent when nothing else was for so long, in ms, so that nobody between gives up. Default
+   * 15,000.
+   */
+  readonly heartbeatMs?: number
+}
+
+const TIMER_MS_MAX = 2 ** 31 - 1
+const BEAT = ':\n\n'
+const END = Symbol('end')
+const BEAT_DUE = Symbol('beat')
+
+/**
+ * An answer of `text/event-stream`, for EventSource.
+ * @param source Events ({@link ServerEvent}), or values that become their data.
+ * @throws {HttpError} `HTTP_SETTING`.
+ */
+export function events(source: Source<unknown>, options: EventsOptions = {}): Response {
+  const heartbeatMs = integerIn('heartbeatMs', options.heartbeatMs, {
+    least: 1,
+    most: TIMER_MS_MAX,
+    default: 15_000,
+  })
+  const headers = new SkeinHeaders(options.headers)
+  headers.set('content-type', 'text/event-stream')
+  if (!headers.has('cache-control')) headers.set('cache-control', 'no-store')
+  headers.set('x-accel-buffering', 'no')
+  const stream = streamed(source, {
+    encode: encodedEvent,
+    signal: options.signal,
+    heartbeatMs,
+    first: BEAT,
+  })
+  return new SkeinResponse(stream, { status: options.status ?? 200, headers })
+}
+
+/**
+ * An answer of `application/x-ndjson`: each value as a line of JSON.
+ * @throws {HttpError} `HTTP_SETTING`. A value that JSON cannot say cuts the answer.
+ */
+export function ndjson(source: Source<unknown>, options: StreamOptions = {}): Response {
+  const headers = new SkeinHeaders(options.headers)
+  headers.set('content-type', 'application/x-ndjson')
+  const encode = (value: unknown): string => {
+    const text = JSON.stringify(value) as string | undefined
+    if (text === undefined) throw new TypeError('ndjson: the value cannot be said in JSON')
+    return `${text}\n`
+  }
+  const stream = streamed(source, {
+    encode,
+    signal: options.signal,
+    heartbeatMs: 0,
+    first: '',
+  })
+  return new SkeinResponse(stream, { status: options.status ?? 200, headers })
+}
+
+/**
+ * An answer of pieces of text or bytes. Its content type is `text/plain` unless the headers say another.
+ * @throws {HttpError} `HTTP_SETTING`.
+ */
+export function pieces(source: Source<string | Uint8Array>, options: StreamOptions = {}): Response {
+  const headers = new SkeinHeaders(options.headers)
+  if (!headers.has('content-type')) headers.set('content-type', 'text/plain;charset=UTF-8')
+  const encode = (value: string | Uint8Array): string | Uint8Array => value
+  const stream = streamed(source, {
+    encode,
+    signal: options.signal,
+    heartbeatMs: 0,
+    first: '',
+  })
+  return new SkeinResponse(stream, { status: options.status ?? 200, headers })
+}
+
+interface How<Value> {
+  readonly encode: (value: Value) => string | Uint8Array
+  readonly signal: AbortSignal | undefined
+  /** 0: none. */
+  readonly heartbeatMs: number
+  /** Sent before there is a value. */
+  readonly first: string
+}
+
+function streamed<Value>(source: Source<Value>, how: How<Value>): ReadableStream<Uint8Array> {
+  const reader = new SourceReader(source, how)
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => reader.pull(controller),
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** One answer's way through its source. */
+class SourceReader<Value> {
+  readonly #how: How<Value>
+  readonly #gone = new AbortController()
+  readonly #values: AsyncIterator<Value> | Iterator<Value>
+  #first: string
+  /** The value that is waited for; a heartbeat does not ask for another. */
+  #waiting: Promise<Value | typeof END> | undefined
+  readonly #ended: Promise<typeof END> | undefined
+
+  constructor(source: Source<Value>, how: How<Value>) {
+    this.#how = how
+    this.#first = how.first
+    this.#values = iteratorOf(source, this.#gone.signal)
+    this.#ended = how.signal === undefined ? undefined : aborted(how.signal)
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    if (this.#first !== '') {
+      controller.enqueue(bytesOf(this.#first))
+      this.#first = ''
+      return
+    }
+    this.#waiting ??= Promise.resolve(this.#values.next()).then((next) =>
+      next.done === true ? END : next.value,
+    )
+    const found = await this.#next(this.#waiting)
+    if (this.#gone.signal.aborted) return
+    if (found === BEAT_DUE) return controller.enqueue(bytesOf(BEAT))
+    this.#waiting = undefined
+    if (found !== END) return controller.enqueue(bytesOf(this.#how.encode(found)))
+    controller.close()
+    // Ended by the signal, the source may still wait for its next value.
+    if (this.#how.signal?.aborted === true) this.cancel(this.#how.signal.reason)
+  }
+
+  /** The client has gone, or the answer is over. */
+  cancel(reason: unknown): void {
+    this.#gone.abort(reason)
+    const ended = this.#values.return?.() as Promise<unknown> | undefined
+    // What a source throws while it is closed has nobody left to hear it.
+    Promise.resolve(ended).catch(() => {})
+    this.#waiting?.catch(() => {})
+  }
+
+  async #next(waiting: Promise<Value | typeof END>): Promise<Value | typeof END | typeof BEAT_DUE> {
+    const { heartbeatMs } = this.#how
+    if (heartbeatMs === 0 && this.#ended === undefined) return waiting
+    let timer: NodeJS.Timeout | undefined
+    const races: Promise<Value | typeof END | typeof BEAT_DUE>[] = [waiting]
+    if (this.#ended !== undefined) races.push(this.#ended)
+    if (heartbeatMs > 0) {
+      races.push(new Promise((resolve) => (timer = setTimeout(resolve, heartbeatMs, BEAT_DUE))))
+      timer!.unref()
+    }
+    try {
+      return await Promise.race(races)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+function iteratorOf<Value>(
+  source: Source<Value>,
+  signal: AbortSignal,
+): AsyncIterator<Value> | Iterator<Value> {
+  const values: unknown = typeof source === 'function' ? source(signal) : source
+  if (values !== null && typeof values === 'object') {
+    const { [Symbol.asyncIterator]: later, [Symbol.iterator]: now } = values as AsyncIterable<Value> &
+      Iterable<Value>
+    if (typeof later === 'function') return later.call(values)
+    if (typeof now === 'function') return now.call(values)
+  }
+  throw wrong('the source of an answer', 'an iterable, or a function that gives one', values)
+}
+
+function aborted(signal: AbortSignal): Promise<typeof END> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(END)
+    else signal.addEventListener('abort', () => resolve(END), { once: true })
+  })
+}
+
+function bytesOf(text: string | Uint8Array): Uint8Array {
+  return typeof text === 'string' ? Buffer.from(text) : text
+}
+
+function encodedEvent(value: unknown): string {
+  const { data, event, id, retryMs } = isEvent(value) ? value : ({ data: value } as ServerEvent)
+  let text = ''
+  if (event !== undefined) text += `event: ${oneLine('event', event)}\n`
+  if (id !== undefined) text += `id: ${oneLine('id', id)}\n`
+  if (retryMs !== undefined) text += `retry: ${Math.trunc(retryMs)}\n`
+  const body = typeof data === 'string' ? data : (JSON.stringify(data) as string | undefined)
+  if (body === undefined) throw new TypeError('events: the data cannot be said in JSON')
+  for (const line of body.split(/\r\n|\n|\r/)) text += `data: ${line}\n`
+  return `${text}\n`
+}
+
+function isEvent(value: unknown): value is ServerEvent {
+  if (value === null || typeof value !== 'object' || !('data' in value)) return false
+  return Object.keys(value).every((key) => ['data', 'event', 'id', 'retryMs'].includes(key))
+}
+
+/** @throws {TypeError} For a name that would become other lines of the stream. */
+function oneLine(name: string, text: string): string {
+  if (/[\r\n\0]/.test(text)) throw new TypeError(`events: ${name} has a line break`)
+  return text
+}

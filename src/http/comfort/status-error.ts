@@ -1,0 +1,172 @@
+/**
+ * An error that is an answer: `throw new StatusError(404, 'no such user')`.
+ *
+ * {@link errorAnswers} makes answers of errors, these and all others: 4xx for what the client did, 503 and
+ * 504 for what zones refuse, 500 with an id for the rest. What an unexpected error says is never shown to a
+ * client.
+ */
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import { SkeinError, type Sentences } from '../../base/index.ts'
+import type { ErrorHandler } from '../app.ts'
+import { statusFor } from '../errors.ts'
+import { wrong } from '../limits.ts'
+import { isClientFault } from '../request.ts'
+import { SkeinResponse } from '../response.ts'
+import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
+
+/** The facts of a {@link StatusError}. */
+export interface StatusCodes {
+  /** A handler decided that this is the answer. */
+  HTTP_STATUS: {
+    /** 400 to 599. */
+    readonly status: number
+    /** What a program reads in the answer's `error.code`. */
+    readonly error: string
+    /** What a person reads in the answer's `error.message`. */
+    readonly reason: string
+  }
+}
+
+const SENTENCES: Sentences<StatusCodes> = {
+  HTTP_STATUS: ({ status, reason }) => `${status} ${reason}`,
+}
+
+/** What a {@link StatusError} may be made with besides. */
+export interface StatusErrorOptions extends ErrorOptions {
+  /** The answer's `error.code`. Default: the status in words, `NOT_FOUND`. */
+  readonly code?: string
+  /** Headers of the answer, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A failure that a handler chose the answer of. What it says is shown to the client. */
+export class StatusError extends SkeinError<StatusCodes> {
+  /** Headers of its answer. */
+  readonly headers: Readonly<Record<string, string>>
+
+  /**
+   * @param status 400 to 599.
+   * @param reason For people. Default: the status in words.
+   * @param options See {@link StatusErrorOptions}.
+   * @throws {HttpError} `HTTP_SETTING` for another status.
+   */
+  constructor(status: number, reason?: string, options: StatusErrorOptions = {}) {
+    if (!Number.isInteger(status) || status < 400 || status > 599)
+      throw wrong('the status of a StatusError', 'an integer from 400 to 599', status)
+    const error = options.code ?? nameOf(status)
+    super(SENTENCES, 'HTTP_STATUS', { status, error, reason: reason ?? wordsOf(status) }, options)
+    this.headers = options.headers ?? {}
+  }
+
+  /** The status of its answer. */
+  get status(): number {
+    return this.facts.status
+  }
+}
+
+/** What {@link errorAnswers} takes. */
+export interface ErrorAnswerOptions {
+  /** Told of each answer of 500 or 502, what nobody expected, with the id that the client sees. Default: the console. */
+  readonly log?: (cause: unknown, about: { readonly id: string; readonly request: string }) => void
+}
+
+/** Statuses of what other parts of Skein refuse; the rest is an error of the program. */
+const STATUS_OF_CODE: Readonly<Record<string, number>> = {
+  TASK_TIMEOUT: 504,
+  ARROW_TIMEOUT: 504,
+  ZONE_FULL: 503,
+  ZONE_BYTES_FULL: 503,
+  ZONE_CLOSED: 503,
+  ZONE_OWNER_DIED: 503,
+  WORKER_DIED: 502,
+  TASK_TOO_LARGE: 413,
+}
+
+/** Seconds after which a client may try again what was refused because too much was going on. */
+const RETRY_AFTER_S = '1'
+
+/**
+ * The `error` of `serve` for a JSON API: each error becomes
+ * `{"error": {"code", "message", "requestId"}}` with the status that fits.
+ */
+export function errorAnswers(options: ErrorAnswerOptions = {}): ErrorHandler {
+  const log = options.log ?? printed
+  return (cause, request) => {
+    const id = requestIdOf(request) ?? randomUUID()
+    const { status, code, message, headers } = answerOf(cause)
+    if (status === 500 || status === 502) log(cause, { id, request: `${request.method} ${pathOf(request)}` })
+    const body = { error: { code, message, requestId: id } }
+    const answer = SkeinResponse.json(body, {
+      status,
+      headers: { ...headers, 'cache-control': 'no-store' },
+    })
+    return withCarried(answer, carriedHeaders(request))
+  }
+}
+
+/** The answer of a StatusError alone; undefined for other errors. */
+export function statusAnswer(cause: unknown, request: object): Response | undefined {
+  if (!(cause instanceof StatusError)) return undefined
+  const { status, error: code, reason: message } = cause.facts
+  const id = requestIdOf(request)
+  const body = {
+    error: { code, message, ...(id === undefined ? {} : { requestId: id }) },
+  }
+  return SkeinResponse.json(body, {
+    status,
+    headers: { ...cause.headers, 'cache-control': 'no-store' },
+  })
+}
+
+interface AnswerParts {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function answerOf(cause: unknown): AnswerParts {
+  if (cause instanceof StatusError) {
+    const { status, error, reason } = cause.facts
+    return { status, code: error, message: reason, headers: cause.headers }
+  }
+  if (isClientFault(cause)) return plain(400, nameOf(400), (cause as Error).message)
+  if (cause instanceof SkeinError) {
+    const code = String(cause.code)
+    const status = STATUS_OF_CODE[code] ?? statusFor(cause)
+    if (status !== 500) return plain(status, code, cause.message)
+  }
+  return plain(500, nameOf(500), wordsOf(500))
+}
+
+function plain(status: number, code: string, message: string): AnswerParts {
+  return {
+    status,
+    code,
+    message,
+    headers: status === 503 ? { 'retry-after': RETRY_AFTER_S } : {},
+  }
+}
+
+function printed(cause: unknown, { id, request }: { id: string; request: string }): void {
+  console.error(`skein/http: ${request} failed (request ${id}):`, cause)
+}
+
+function pathOf(request: Request): string {
+  try {
+    return new URL(request.url).pathname
+  } catch {
+    return '?' // its answer has been given, and nobody had looked at the URL
+  }
+}
+
+function wordsOf(status: number): string {
+  return STATUS_CODES[status] ?? `Status ${status}`
+}
+
+function nameOf(status: number): string {
+  return wordsOf(status)
+    .replace(/[^A-Za-z]+/g, '_')
+    .toUpperCase()
+}

@@ -1,0 +1,179 @@
+/**
+ * `skein serve` as its users meet it: the line it prints, answers from every worker, both ends by signals, and
+ * one clear line for everything that keeps it from serving.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { skein, start, until } from './skein.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'skein-serve-'))
+after(() => rmSync(folder, { recursive: true }))
+
+/** A module in a file of its own. */
+function module(name, text) {
+  writeFileSync(join(folder, name), text)
+  return join(folder, name)
+}
+
+const app = module(
+  'app.ts',
+  `import { threadId } from 'node:worker_threads'
+  import { writeSync } from 'node:fs'
+  const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+  export default {
+    routes: {
+      '/': (): string => String(threadId),
+      '/slow': async (): Promise<string> => { await pause(700); return 'slow' },
+      '/dies': (): string => { setImmediate(() => { throw new Error('on purpose') }); return 'dying' },
+    },
+    close: (): void => void writeSync(2, 'closed\\n'),
+  }`,
+)
+
+/** Serve and wait for the line with the address. */
+async function serving(words) {
+  const started = start(['serve', ...words, '--port', '0'])
+  started.child.stdin.end()
+  await until(started.child.stdout, () => started.out.includes('\n'))
+  const url = /http:\S+/.exec(started.out)[0]
+  return { ...started, started, url }
+}
+
+const get = async (url) => (await fetch(url, { headers: { connection: 'close' } })).text()
+
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+]) {
+  test(`every worker answers, and ${signal} finishes what is open`, { timeout: 60_000 }, async () => {
+    const { url, child, ended, started } = await serving([app, '--workers', '2'])
+    assert.match(
+      started.out,
+      /^skein: serving http:\/\/127\.0\.0\.1:\d+ with 2 workers \((native|node) core\)\n$/,
+    )
+    const threads = new Set()
+    for (let count = 0; count < 400 && threads.size < 2; count += 1) threads.add(await get(url))
+    assert.equal(threads.size, 2)
+    const slow = get(`${url}/slow`)
+    await new Promise((done) => setTimeout(done, 200))
+    child.kill(signal)
+    assert.equal(await slow, 'slow')
+    const end = await ended
+    assert.deepEqual([end.code, end.err], [code, 'closed\nclosed\n'])
+    await assert.rejects(get(url))
+  })
+}
+
+test('a second signal stops at once', { timeout: 60_000 }, async () => {
+  const { url, child, ended } = await serving([app, '--workers', '1'])
+  const slow = get(`${url}/slow`)
+  slow.catch(() => {})
+  await new Promise((done) => setTimeout(done, 100))
+  child.kill('SIGINT')
+  await new Promise((done) => setTimeout(done, 100))
+  child.kill('SIGINT')
+  assert.equal((await ended).code, 130)
+  await assert.rejects(slow)
+})
+
+test(
+  'a worker that dies is told of and replaced, and the replacement serves',
+  { timeout: 60_000 },
+  async () => {
+    const { url, child, ended, started } = await serving([app, '--workers', '1'])
+    const first = await get(url)
+    await get(`${url}/dies`).catch(() => {})
+    let next = first
+    while (next === first) {
+      await new Promise((done) => setTimeout(done, 50))
+      next = await get(url).catch(() => first)
+    }
+    child.kill('SIGINT')
+    await ended
+    assert.match(started.err, /^skein: a worker ends and is replaced: Error: on purpose\n/)
+  },
+)
+
+const served = [
+  ['a function', `export default (request) => new Response('fn ' + new URL(request.url).pathname)`, 'fn /x'],
+  ['an export called app', `export const app = { fetch: () => new Response('app') }`, 'app'],
+  ['a module with fetch', `export function fetch() { return new Response('module') }`, 'module'],
+  [
+    'an object of a class',
+    `class A { fetch() { return new Response('class') } }\nexport default new A()`,
+    'class',
+  ],
+  [
+    'errors are answers',
+    `export default { routes: { '/x': () => { throw new Error('hidden') } } }`,
+    /"error"/,
+  ],
+]
+for (const [index, [name, text, answer]] of served.entries()) {
+  test(`served: ${name}`, { timeout: 60_000 }, async () => {
+    const { url, child, ended } = await serving([module(`served-${index}.mjs`, text), '--workers', '1'])
+    const received = await get(`${url}/x`)
+    if (typeof answer === 'string') assert.equal(received, answer)
+    else assert.match(received, answer)
+    child.kill('SIGINT')
+    await ended
+  })
+}
+
+test('node:http serves with one worker', { timeout: 60_000 }, async () => {
+  const { url, child, ended, started } = await serving([app, '--core', 'node'])
+  assert.match(started.out, /with 1 worker \(node core\)/)
+  assert.match(await get(url), /^\d+$/)
+  child.kill('SIGINT')
+  assert.equal((await ended).code, 130)
+})
+
+const how = '(skein serve --help shows how)'
+const refused = [
+  [['serve'], `name the module whose app to serve ${how}`],
+  [['serve', 'a', 'b'], `one module is served, not also b ${how}`],
+  [['serve', app, '--port', 'x'], `--port takes a whole number from 0 to 65535, not "x" ${how}`],
+  [['serve', app, '--wrong'], `Unknown option '--wrong' ${how}`],
+  [['serve', app, '--core', 'bun'], `--core (or SKEIN_HTTP_CORE) takes native or node, not "bun" ${how}`],
+  [['serve', 'nothing.ts'], 'nothing.ts: no such module, neither a file here nor an installed package'],
+  [
+    ['serve', app, '--core', 'node', '-w', '2'],
+    /^the core on node:http serves a port in one thread: --workers 1/,
+  ],
+  [['serve', `${app}#other`], /: export "other" is no app: export \{routes\}.*; it exports default$/],
+  [['serve', module('empty.mjs', '')], /: default export is no app: .*; it exports nothing$/],
+  [['serve', module('throws.mjs', 'throw new TypeError("at load")')], /: did not load: TypeError: at load$/],
+  [['serve', module('syntax.mjs', 'let let')], /: did not load: SyntaxError: /],
+  [['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)], /^the route 'x' cannot be read: /],
+  [
+    ['serve', module('prot.mjs', `export default { routes: {}, prot: 1 }`)],
+    /^the setting prot must be absent;/,
+  ],
+]
+for (const [words, line] of refused) {
+  test(
+    `refused: ${words.slice(1).join(' ').replace(folder, '') || 'nothing'}`,
+    { timeout: 60_000 },
+    async () => {
+      const { code, out, err } = await skein(words)
+      assert.deepEqual([code, out], [2, ''])
+      assert.equal(err.split('\n').length, 2, err)
+      const text = err.slice('skein: '.length, -1)
+      if (typeof line === 'string') assert.equal(text, line)
+      else assert.match(text, line)
+    },
+  )
+}
+
+test('a taken port is one line', { timeout: 60_000 }, async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => other.once('listening', done))
+  const { port } = other.address()
+  const { code, err } = await skein(['serve', app, '--port', String(port)])
+  other.close()
+  assert.deepEqual([code, err], [2, `skein: 127.0.0.1:${port} is taken: another server listens there\n`])
+})
