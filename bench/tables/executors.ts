@@ -11,7 +11,7 @@ import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, findRow } from '../harness/table.ts'
 
 const SKEIN = ['skein', 'skein-work-stealing', 'skein-blocking', 'skein-cached']
-const OTHERS = ['piscina', 'tinypool', 'workerpool', 'poolifier-stealing']
+const OTHERS = ['piscina', 'tinypool', 'workerpool', 'poolifier']
 const condition: Condition = SPINNING
 const THREADS = 2
 

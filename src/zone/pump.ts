@@ -312,13 +312,17 @@ const OWN_FRAMES = ['pump.js', 'task.js', 'chunks.js', 'join.js', 'worker.js'].m
 
 /** A stack that goes through Skein shows its user nothing by that: only the user's own lines stay. */
 function hideOwnFrames(error: unknown): void {
-  if (!types.isNativeError(error) || typeof error.stack !== 'string') return
-  const lines = error.stack.split('\n')
-  const isOwn = (line: string): boolean =>
-    /^ +at /.test(line) &&
-    (OWN_FRAMES.some((file) => line.includes(file)) || /AsyncLocalStorage\.run \(node:/.test(line))
-  const kept = lines.filter((line) => !isOwn(line))
-  if (kept.length < lines.length) error.stack = kept.join('\n')
+  try {
+    if (!types.isNativeError(error) || typeof error.stack !== 'string') return
+    const lines = error.stack.split('\n')
+    const isOwn = (line: string): boolean =>
+      /^ +at /.test(line) &&
+      (OWN_FRAMES.some((file) => line.includes(file)) || /AsyncLocalStorage\.run \(node:/.test(line))
+    const kept = lines.filter((line) => !isOwn(line))
+    if (kept.length < lines.length) error.stack = kept.join('\n')
+  } catch {
+    // A hostile error keeps the stack that it will not let go of.
+  }
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -46,11 +46,28 @@ const DEATHS = [
   },
 ]
 
+const EXECUTORS = ['fixed', 'work-stealing', 'blocking', 'cached']
+
+/** A task that forks some, one of which it gives up, and waits for them. */
+const forking = (own, random) =>
+  own.run(
+    async (module, count) => {
+      const { zone } = await import(module)
+      const me = zone.current
+      const gone = me.execute((x) => x, [1], { signal: AbortSignal.timeout(1) })
+      const forked = Array.from({ length: count }, (_, index) => me.run((x) => x, index))
+      await Promise.allSettled([gone, ...forked])
+    },
+    new URL('../../dist/zone/index.js', import.meta.url).href,
+    random(6),
+  )
+
 const stubborn = (own, random) => own.execute(() => new Promise(() => {}), [], { timeoutMs: 1 + random(10) })
 const echo = (own, random) => own.run((x) => x, random(1000))
 
 /** What is submitted; one in forty is stubborn and costs its worker. */
 const KINDS = [
+  ...Array(4).fill(forking),
   ...Array(24).fill(echo),
   ...Array(4).fill((own, random) =>
     own.run((bytes) => bytes, new Uint8Array(random(3) === 0 ? 300_000 : random(5_000))),
@@ -139,8 +156,11 @@ async function main(kills, seed) {
 /** One zone and its threads, until so many of its workers have died. */
 async function round(kills, random) {
   const id = 'kills'
+  const executor = EXECUTORS[random(EXECUTORS.length)]
+  const grows = executor === 'blocking' || executor === 'cached'
   const own = zone.create(id, {
-    workers: 2,
+    executor,
+    ...(grows ? { workersMax: 3, idleMs: 5 } : { workers: 2 }),
     graceMs: 5,
     tasksMax: 5_000,
     tasksPerWorkerMax: 1 + 7 * random(2),
