@@ -6,7 +6,7 @@
  * meets: a join of a fiber that has ended costs one look.
  */
 import { type Exit, exitValue } from './exit.ts'
-import { Op, type Step, type Waiter, Yieldable, takeResult } from './op.ts'
+import { Op, type Step, type Waiter, Yieldable, stepsOf, takeResult } from './op.ts'
 import { rememberDefect } from './rejections.ts'
 import { turn } from './scheduler.ts'
 import { DONE, OK } from './states.ts'
@@ -90,6 +90,11 @@ export class Ending<A, E> extends Op<Exit<A, E>> implements Waitable<Exit<A, E>>
     rejected?: ((reason: unknown) => R2 | PromiseLike<R2>) | null,
   ): Promise<R1 | R2> {
     return this.#fiber.promise().then(fulfilled, rejected)
+  }
+
+  /** One that is in use by one fiber is another one for the next. */
+  override [Symbol.iterator](): Iterator<Step, Exit<A, E>, unknown> {
+    return stepsOf(this.#waiter === undefined ? this : new Ending(this.#fiber))
   }
 
   override isReady(): boolean {

@@ -486,6 +486,21 @@ test('a failure that nobody joins is an uncaught exception', () => {
   assert.match(stdout, /^FIBER_UNHANDLED fiber 'lonely' \(#\d+\) ended with a failure .*lost\n$/)
 })
 
+test('one op may be waited for by many, at once and again', async () => {
+  const target = fork(sleep(3))
+  let calls = 0
+  const ops = [sleep(2), attempt(async () => (calls += 1)), target.await(), target.join(), yieldNow()]
+  for (const op of ops) {
+    const wait = function* (): Operation<void, unknown> {
+      yield* op as ReturnType<typeof attempt>
+      yield* op as ReturnType<typeof attempt>
+    }
+    const fibers = Array.from({ length: 3 }, () => fork(wait))
+    for (const fiber of fibers) assert.equal((await fiber.await()).kind, 'success')
+  }
+  assert.equal(calls, 6)
+})
+
 test('status says what a fiber does', async () => {
   const fiber = fork(
     function* () {

@@ -73,6 +73,12 @@ const STEP: Iterator<Step, unknown, unknown> = {
   },
 }
 
+/** The shared iterator, about to ask `op`. @internal */
+export function stepsOf<A, E>(op: Op<A, E>): Iterator<Step<E>, A, unknown> {
+  asked = op
+  return STEP as Iterator<Step<E>, A, unknown>
+}
+
 /** What the running fiber has waited for. @throws {FiberError} `FIBER_OUTSIDE`. @internal */
 export function takeResult(): unknown {
   const fiber = running.fiber
@@ -86,9 +92,7 @@ export function takeResult(): unknown {
 export abstract class Op<out A, out E = never> extends Yieldable<A, E> implements Waited {
   /** For `yield*`; the `next` must follow at once. */
   [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
-    // oxlint-disable-next-line typescript/no-this-alias -- handed to the shared iterator, which asks at once
-    asked = this
-    return STEP as Iterator<Step<E>, A, unknown>
+    return stepsOf(this)
   }
 
   /** Whether {@link Op.take} may be called without waiting. @internal */

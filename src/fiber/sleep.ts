@@ -5,7 +5,7 @@
  */
 import { wrong } from './errors.ts'
 import { Exit } from './exit.ts'
-import { Op, type Waiter, isThenable, outside, running } from './op.ts'
+import { Op, type Step, type Waiter, isThenable, outside, running, stepsOf } from './op.ts'
 import { PromiseOp } from './promises.ts'
 import { turn } from './scheduler.ts'
 import type { Timed } from './timers.ts'
@@ -21,6 +21,11 @@ class Sleep extends Op<void> implements Timed {
     super()
     this.atMs = 0
     this.#ms = ms
+  }
+
+  /** A sleep that is in use by one fiber is another one for the next. */
+  override [Symbol.iterator](): Iterator<Step, void, unknown> {
+    return stepsOf(this.place < 0 ? this : new Sleep(this.#ms))
   }
 
   park(fiber: Waiter): void {
@@ -105,11 +110,17 @@ class Attempt extends Op<unknown, unknown> {
   readonly #what: unknown
   /** The value; or the failure, or the wait for a promise, by what it is an instance of. */
   #outcome: unknown
+  #isParked = false
 
   constructor(what: unknown) {
     super()
     this.#what = what
     this.#outcome = undefined
+  }
+
+  /** An attempt that is in use by one fiber is another one for the next. */
+  override [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
+    return stepsOf(this.#isParked ? new Attempt(this.#what) : this)
   }
 
   override isReady(): boolean {
@@ -130,15 +141,18 @@ class Attempt extends Op<unknown, unknown> {
   }
 
   park(fiber: Waiter): void {
+    this.#isParked = true
     if (this.#outcome instanceof PromiseOp) this.#outcome.park(fiber)
     else fiber.makeReady()
   }
 
   unpark(): boolean {
+    this.#isParked = false
     return !(this.#outcome instanceof PromiseOp) || this.#outcome.unpark()
   }
 
   take(fiber: Waiter): unknown {
+    this.#isParked = false
     const outcome = this.#outcome
     if (typeof outcome !== 'object') return outcome
     if (outcome instanceof PromiseOp) return outcome.take(fiber)
