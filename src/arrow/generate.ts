@@ -19,6 +19,8 @@ const NESTING_MAX = 60
  * straight line costs more in compilation and registers than the loop.
  */
 const LOOP_CALLS_MIN = 24
+/** Calls of different functions in a row that are a line each. */
+const MIXED_CALLS_MAX = 128
 /** Pieces of code kept for sharing; the oldest goes first. */
 const SHARED_MAX = 2048
 /** Of a function's text so much is compared. */
@@ -193,8 +195,7 @@ class Writer {
         value = this.#node(node, value)
         continue
       }
-      let end = at + 1
-      while (end < nodes.length && (nodes[end] as Node).op === Op.call) end += 1
+      const end = this.#loopEnd(nodes, at)
       if (end - at < LOOP_CALLS_MIN) {
         value = this.#keep(`${this.#part(node.data)}(${this.#atom(value)})`)
         continue
@@ -203,6 +204,23 @@ class Writer {
       at = end - 1
     }
     return value
+  }
+
+  /**
+   * Where a loop that begins here would end: with the last function of the same text, since one other in a
+   * loop keeps the engine from inlining all. A long row of all kinds is a loop nevertheless.
+   */
+  #loopEnd(nodes: readonly Node[], at: number): number {
+    const text = textOf.call((nodes[at] as Node).data)
+    const isCall = (index: number): boolean => nodes[index]?.op === Op.call
+    let end = at + 1
+    while (isCall(end) && textOf.call((nodes[end] as Node).data) === text) end += 1
+    if (end - at >= LOOP_CALLS_MIN) return end
+    let all = end
+    while (isCall(all) && all - at <= MIXED_CALLS_MAX) all += 1
+    if (all - at <= MIXED_CALLS_MAX) return end
+    while (isCall(all)) all += 1
+    return all
   }
 
   /** Many calls in a row. */
