@@ -121,6 +121,7 @@ test('a computation that fails at once, asks for itself, or closes its store', a
     throw new RangeError('at once')
   }
   await assert.rejects(used.getOrCompute('k', fail), RangeError)
+  await assert.rejects(used.getOrCompute('k', fail, { ttlMs: -1 }), { code: 'STORE_SETTING' })
   await assert.rejects(
     used.getOrCompute('k', () => used.getOrCompute('k', () => 1)),
     { code: 'STORE_COMPUTE_CYCLE', message: /"k"/ },

@@ -5,6 +5,7 @@
  */
 export { StoreError, type StoreCodes } from './errors.ts'
 export type { StoreSettings } from './settings.ts'
-export { type ComputeOptions, Store, type StoreStats, type WriteOptions } from './store.ts'
+export { Store } from './store.ts'
 export { store } from './stores.ts'
+export type { ComputeOptions, StoreStats, WriteOptions } from './terms.ts'
 export { type StoreEvent, Watch, type WatchOptions } from './watch.ts'

@@ -5,14 +5,15 @@
  * operation is synchronous and happens at one moment for all threads, except `getOrCompute` and `watch`,
  * which wait, and `keys`, `entries` and `size`, which look at the parts of the store one after the other.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { shown } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'
-import { Fact, Stage, thisStage, thisWaits } from '../port/index.ts'
+import { Stage, thisStage, thisWaits } from '../port/index.ts'
+import { Computations, EXPECTS, HAS_LIFE } from './computing.ts'
 import { StoreError } from './errors.ts'
 import { deepFreeze } from './freeze.ts'
 import { parseTtl, type Settings } from './settings.ts'
+import type { ComputeOptions, StoreStats, WriteOptions } from './terms.ts'
 import { Watch, type WatchOptions } from './watch.ts'
 
 /** Longest key: 65,536 characters of Latin-1, or half as many of others. */
@@ -31,10 +32,8 @@ const CLOSED = 2
 const TOO_LARGE = 3
 const FULL = 4
 
-/** Modes of a write: what it expects and how long the entry lives. */
-const EXPECTS = 1
+/** A mode of a write, beside those of computations. */
 const KEEPS_LIFE = 2
-const HAS_LIFE = 4
 
 const ABSENT = Symbol('absent')
 /** Constants of this module: the engine calls them directly. */
@@ -44,34 +43,6 @@ const { storeGet, storeHas, storeSet, storeRemove } = native
 const REMOVED = 0
 const NOTHING = 1
 const CONFLICTED = 2
-
-/** How an entry is written. */
-export interface WriteOptions {
-  /** Life of the entry in ms. */
-  readonly ttlMs?: number
-}
-
-/** What `getOrCompute` takes. */
-export interface ComputeOptions extends WriteOptions {
-  /** Ends the waiting for another thread's computation, not a computation of one's own. */
-  readonly signal?: AbortSignal
-}
-
-/** What a store has done since it was made. */
-export interface StoreStats {
-  /** Entries now. */
-  readonly entries: number
-  /** Bytes now: keys, values as the transport writes them, and 96 for each entry. */
-  readonly bytes: number
-  /** Reads that found a value. */
-  readonly hits: number
-  /** Reads that did not. */
-  readonly misses: number
-  /** Entries dropped for room. */
-  readonly evictions: number
-  /** Entries whose time was over. */
-  readonly expirations: number
-}
 
 interface View {
   value: unknown
@@ -83,14 +54,6 @@ interface View {
   deadline: number
 }
 
-interface Computing {
-  readonly store: number
-  readonly key: string
-  readonly within: Computing | undefined
-}
-
-const computing = new AsyncLocalStorage<Computing>()
-
 /** A process-wide map from strings to values that the transport can carry. */
 export class Store<Value = unknown> {
   /** Its name. */
@@ -101,6 +64,7 @@ export class Store<Value = unknown> {
   readonly #stage: Stage
   readonly #views = new Map<string, View>()
   #versions: Uint32Array | undefined
+  #computations: Computations<Value> | undefined
 
   /** Use `store.create`, `store.get` or `store.getOrCreate`. @internal */
   constructor(id: string, number: number, handle: number, settings: Settings) {
@@ -243,17 +207,14 @@ export class Store<Value = unknown> {
     fn: (key: string) => Value | Promise<Value>,
     options?: ComputeOptions,
   ): Promise<Value> {
-    const signal = options?.signal
-    for (;;) {
-      const found = this.#find(key)
-      if (found !== ABSENT) return found as Value
-      signal?.throwIfAborted()
-      this.#refuseCycle(key)
-      const waits = thisWaits()
-      const ticket = waits.ticket()
-      const fact = this.#begin(key, ticket) ? Fact.lead : await this.#turn(key, ticket, signal)
-      if (fact === Fact.lead) return this.#compute(key, ticket, fn, options)
-    }
+    this.#computations ??= new Computations<Value>(this.id, this.#number, {
+      find: (of) => this.#find(of),
+      absent: ABSENT,
+      write: (of, value, mode, ttlMs) => this.#write(of, value, mode, 0, 0, ttlMs),
+      begin: (of, ticket) => this.#withKey(of, () => native.storeBegin(this.#handle, ticket)) === 0,
+      end: (of, ticket, well) => this.#withKey(of, () => native.storeEnd(this.#handle, ticket, well)),
+    })
+    return this.#computations.of(key, fn, options)
   }
 
   /**
@@ -487,65 +448,6 @@ export class Store<Value = unknown> {
     if (stage.busy) return stage.aside(this.#withKey, this, [key, body])
     this.#putKey(key, 0)
     return body()
-  }
-
-  /** Whether this call computes. */
-  #begin(key: string, ticket: number): boolean {
-    return this.#withKey(key, () => native.storeBegin(this.#handle, ticket)) === 0
-  }
-
-  #end(key: string, ticket: number, well: boolean): void {
-    this.#withKey(key, () => native.storeEnd(this.#handle, ticket, well))
-  }
-
-  /** Wait for what another call makes of the key. */
-  async #turn(key: string, ticket: number, signal: AbortSignal | undefined): Promise<number> {
-    const waits = thisWaits()
-    const told = waits.once(ticket)
-    const abort = (): void => waits.tell(ticket, Fact.nothing)
-    signal?.addEventListener('abort', abort, { once: true })
-    const fact = await told
-    signal?.removeEventListener('abort', abort)
-    if (fact === Fact.nothing || (signal?.aborted === true && fact === Fact.lead)) {
-      // It may have become this call's to compute meanwhile: then it is passed on.
-      this.#end(key, ticket, false)
-      signal?.throwIfAborted()
-    }
-    return fact
-  }
-
-  async #compute(
-    key: string,
-    ticket: number,
-    fn: (key: string) => Value | Promise<Value>,
-    options: WriteOptions | undefined,
-  ): Promise<Value> {
-    let well = false
-    try {
-      const found = this.#find(key)
-      if (found !== ABSENT) {
-        well = true
-        return found as Value
-      }
-      const within = computing.getStore()
-      const value = await computing.run({ store: this.#number, key, within }, () => fn(key))
-      const ttlMs = options?.ttlMs === undefined ? 0 : parseTtl('ttlMs', options.ttlMs)
-      // Expecting nothing: what somebody wrote meanwhile is newer than what this made.
-      const written = this.#write(key, value, EXPECTS | (ttlMs > 0 ? HAS_LIFE : 0), 0, 0, ttlMs)
-      const newer = written ? ABSENT : this.#find(key)
-      well = true
-      return newer === ABSENT ? value : (newer as Value)
-    } finally {
-      this.#end(key, ticket, well)
-    }
-  }
-
-  #refuseCycle(key: string): void {
-    for (let at = computing.getStore(); at !== undefined; at = at.within) {
-      if (at.store === this.#number && at.key === key) {
-        throw new StoreError('STORE_COMPUTE_CYCLE', { id: this.id, key: shown(key) })
-      }
-    }
   }
 
   #closed(): StoreError {

@@ -96,7 +96,10 @@ test('a thread that dies with a lock that was disposed of still lets go of it', 
 test('things without names that nobody has are gone', async () => {
   const before = native.syncCount()
   for (let n = 0; n < 20_000; n++) new Lock().tryGuard(() => {})
-  for (let n = 0; n < 1000; n++) [new Channel(1), new Semaphore(1), new AtomicCounter(), new RwLock()]
+  for (let n = 0; n < 1000; n++) {
+    const things = [new Channel(1), new Semaphore(1), new AtomicCounter(), new RwLock()]
+    assert.equal(things.length, 4)
+  }
   // The collector decides when; filling memory makes it decide.
   for (let round = 0; round < 200 && native.syncCount() > before + 12_000; round++) {
     Array.from({ length: 100_000 }, (_, index) => ({ index }))

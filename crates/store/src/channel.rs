@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::{
     notify::{Call, Fact},
-    store::Keeps,
+    terms::Keeps,
 };
 
 /// One message.

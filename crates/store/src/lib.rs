@@ -12,6 +12,7 @@ mod key;
 mod notify;
 mod shard;
 mod store;
+mod terms;
 mod watch;
 mod words;
 
@@ -25,6 +26,7 @@ pub use gate::{Enter, Gate};
 pub use key::{Key, KeyRef};
 pub use notify::{Call, Fact, Notify, Parker};
 pub use shard::Entry;
-pub use store::{Clock, Expected, Keeps, Life, Limits, NewValue, Refusal, Stats, Store};
+pub use store::Store;
+pub use terms::{Clock, Expected, Keeps, Life, Limits, NewValue, Refusal, Stats};
 pub use watch::{Change, Event, Pattern, Watcher};
 pub use words::{WORDS, Words};

@@ -12,7 +12,7 @@ use quick_cache::{Lifecycle, Weighter, unsync::Cache};
 use crate::{
     bytes::Bytes,
     key::{Brought, Key, KeyRef},
-    store::Keeps,
+    terms::Keeps,
 };
 
 /// Bytes that an entry counts beyond its key and value: what the map itself needs, roughly.

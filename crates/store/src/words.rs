@@ -10,8 +10,14 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Words of one store; a power of two.
-pub const WORDS: usize = if cfg!(loom) { 2 } else { 4096 };
+/// Words of one store; a power of two. Few where every access is followed step by step.
+pub const WORDS: usize = if cfg!(loom) {
+    2
+} else if cfg!(miri) {
+    16
+} else {
+    4096
+};
 
 /// See the module's text.
 #[derive(Debug)]

@@ -1,0 +1,123 @@
+/**
+ * Computing a missing value once, while all other calls for it wait: here and in other threads.
+ *
+ * The core says who leads. A leader that fails, or whose thread ends, is followed by one that waits. What
+ * computes a key and asks for it again would wait for itself; the async context tells.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { shown } from '../base/index.ts'
+import { Fact, thisWaits } from '../port/index.ts'
+import { StoreError } from './errors.ts'
+import { parseTtl } from './settings.ts'
+import type { ComputeOptions } from './terms.ts'
+
+/** Modes of a write: it expects a version, and has a life of its own. */
+export const EXPECTS = 1
+export const HAS_LIFE = 4
+
+/** What a computation needs of its store. */
+export interface ComputingStore {
+  /** A value, or `absent`. */
+  find(key: string): unknown
+  readonly absent: symbol
+  /** Write if nothing is there (mode EXPECTS); whether it was written. */
+  write(key: string, value: unknown, mode: number, ttlMs: number): boolean
+  /** Whether this call computes; else it will be told. */
+  begin(key: string, ticket: number): boolean
+  end(key: string, ticket: number, well: boolean): void
+}
+
+interface Computing {
+  readonly store: number
+  readonly key: string
+  readonly within: Computing | undefined
+}
+
+const computing = new AsyncLocalStorage<Computing>()
+
+/** See the module's text; one for each store of a thread. */
+export class Computations<Value> {
+  readonly #id: string
+  readonly #number: number
+  readonly #store: ComputingStore
+
+  /** For the store with that name and number. */
+  constructor(id: string, number: number, store: ComputingStore) {
+    this.#id = id
+    this.#number = number
+    this.#store = store
+  }
+
+  /**
+   * The value of a key, found or made.
+   * @throws {StoreError} `STORE_COMPUTE_CYCLE`, `STORE_SETTING`, and as `get` and `set`.
+   * @throws whatever `fn` throws.
+   */
+  async of(
+    key: string,
+    fn: (key: string) => Value | Promise<Value>,
+    options: ComputeOptions | undefined,
+  ): Promise<Value> {
+    const signal = options?.signal
+    const ttlMs = options?.ttlMs === undefined ? 0 : parseTtl('ttlMs', options.ttlMs)
+    for (;;) {
+      const found = this.#store.find(key)
+      if (found !== this.#store.absent) return found as Value
+      signal?.throwIfAborted()
+      this.#refuseCycle(key)
+      const ticket = thisWaits().ticket()
+      const fact = this.#store.begin(key, ticket) ? Fact.lead : await this.#turn(key, ticket, signal)
+      if (fact === Fact.lead) return this.#compute(key, ticket, fn, ttlMs)
+    }
+  }
+
+  /** Wait for what another call makes of the key. */
+  async #turn(key: string, ticket: number, signal: AbortSignal | undefined): Promise<number> {
+    const waits = thisWaits()
+    const told = waits.once(ticket)
+    const abort = (): void => waits.tell(ticket, Fact.nothing)
+    signal?.addEventListener('abort', abort, { once: true })
+    const fact = await told
+    signal?.removeEventListener('abort', abort)
+    if (fact === Fact.nothing || (signal?.aborted === true && fact === Fact.lead)) {
+      // It may have become this call's to compute meanwhile: then it is passed on.
+      this.#store.end(key, ticket, false)
+      signal?.throwIfAborted()
+    }
+    return fact
+  }
+
+  async #compute(
+    key: string,
+    ticket: number,
+    fn: (key: string) => Value | Promise<Value>,
+    ttlMs: number,
+  ): Promise<Value> {
+    const { find, absent, write, end } = this.#store
+    let well = false
+    try {
+      const found = find(key)
+      if (found !== absent) {
+        well = true
+        return found as Value
+      }
+      const within = computing.getStore()
+      const value = await computing.run({ store: this.#number, key, within }, () => fn(key))
+      // Expecting nothing: what somebody wrote meanwhile is newer than what this made.
+      const written = write(key, value, EXPECTS | (ttlMs > 0 ? HAS_LIFE : 0), ttlMs)
+      const newer = written ? absent : find(key)
+      well = true
+      return newer === absent ? value : (newer as Value)
+    } finally {
+      end(key, ticket, well)
+    }
+  }
+
+  #refuseCycle(key: string): void {
+    for (let at = computing.getStore(); at !== undefined; at = at.within) {
+      if (at.store === this.#number && at.key === key) {
+        throw new StoreError('STORE_COMPUTE_CYCLE', { id: this.#id, key: shown(key) })
+      }
+    }
+  }
+}
