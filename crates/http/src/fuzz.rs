@@ -1,9 +1,11 @@
-//! Made-up and damaged bytes against the machine: seeded, for a second in `cargo test` and for minutes when asked.
+//! Made-up and damaged bytes against the machine: seeded, for a second in `cargo test` and for minutes when
+//! asked.
 //!
-//! `SKEIN_FUZZ_MINUTES=10 cargo test --release -p skein-http fuzz` runs each target so long; `SKEIN_FUZZ_SEED` chooses
-//! the seed, which a failure names with the input that failed. An input that once failed is kept in `corpus/`, where
-//! each target begins. What is checked is not only that nothing panics: requests are the same however their bytes are
-//! cut, and a chunked body is what a slow and obvious reader says it is.
+//! `SKEIN_FUZZ_MINUTES=10 cargo test --release -p skein-http fuzz` runs each target so long;
+//! `SKEIN_FUZZ_SEED` chooses the seed, which a failure names with the input that failed. An input that once
+//! failed is kept in `corpus/`, where each target begins. What is checked is not only that nothing panics:
+//! requests are the same however their bytes are cut, and a chunked body is what a slow and obvious reader
+//! says it is.
 
 use std::{
     fmt::Write as _,

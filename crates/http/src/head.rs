@@ -443,5 +443,4 @@ fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
 }
 
 #[cfg(test)]
-#[path = "head_tests.rs"]
 mod tests;
