@@ -37,7 +37,8 @@ function check(name, limits, attack, p99Ms = {}) {
           Math.max(p99Ms[core] ?? P99_MS, 10 * percentile(quiet, 99)),
         ]
         t.diagnostic(
-          `p99 ${p99.toFixed(1)} ms, quiet ${percentile(quiet, 99).toFixed(1)} ms, rss ${Math.round(during.rss / MIB)} MiB`,
+          `p99 ${p99.toFixed(1)} ms, quiet ${percentile(quiet, 99).toFixed(1)} ms, ` +
+            `rss ${Math.round(during.rss / MIB)} MiB`,
         )
         assert.ok(p99 < bound, `p99 ${p99.toFixed(1)} ms, at most ${bound.toFixed(1)}`)
         assert.ok(

@@ -87,8 +87,9 @@ function request() return all end
   return `${request}${section === 'pipelined' ? pipelined : ''}
 function done(summary, latency, requests)
   local e = summary.errors
-  io.write(string.format('JSON {"requests":%d,"seconds":%.6f,"bytes":%d,"errors":%d,"us":{"mean":%.1f,"sd":%.1f,' ..
-    '"p50":%d,"p75":%d,"p90":%d,"p99":%d,"p99.9":%d,"max":%d}}\\n', summary.requests, summary.duration / 1e6,
+  io.write(string.format('JSON {"requests":%d,"seconds":%.6f,"bytes":%d,"errors":%d,' ..
+    '"us":{"mean":%.1f,"sd":%.1f,"p50":%d,' ..
+    '"p75":%d,"p90":%d,"p99":%d,"p99.9":%d,"max":%d}}\\n', summary.requests, summary.duration / 1e6,
     summary.bytes, e.connect + e.read + e.write + e.status + e.timeout, latency.mean, latency.stdev,
     latency:percentile(50), latency:percentile(75), latency:percentile(90), latency:percentile(99),
     latency:percentile(99.9), latency.max))
