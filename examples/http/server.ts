@@ -8,7 +8,7 @@ import { serve } from 'skein/http'
 
 const notes = new Map([['1', 'buy milk']])
 
-await using server = await serve({
+const server = await serve({
   port: 0,
   host: '127.0.0.1',
   routes: {
@@ -46,3 +46,4 @@ assert.equal(made.headers.get('location'), '/notes/2')
 assert.equal(await (await fetch(`${server.url}/notes/2`)).text(), 'call home')
 assert.equal((await fetch(`${server.url}/notes/3`)).status, 404)
 assert.equal(await (await fetch(`${server.url}/count`)).text(), '1\n2\n3\n')
+await server.stop()
