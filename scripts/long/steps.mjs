@@ -59,6 +59,19 @@ export const STEPS = [
     lacks: () => lacksFile('test/fuzz-transport.mjs'),
   },
   {
+    name: 'fuzz-http',
+    what: 'ten minutes each of made-up and damaged bytes against connections and chunked bodies',
+    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-http', 'fuzz', '--', '--nocapture'],
+    env: { SKEIN_FUZZ_MINUTES: '10' },
+  },
+  {
+    name: 'miri-http',
+    what: 'undefined behaviour in crates/http: its tests but those on sockets, interpreted',
+    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-http'],
+    env: { CARGO_TARGET_DIR: inRoot('target', 'miri'), MIRIFLAGS: '-Zmiri-permissive-provenance' },
+    lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
+  },
+  {
     name: 'kills',
     what: '500 workers die with tasks in flight from four threads',
     command: [process.execPath, '--test', 'test/stress/kills.test.mjs'],

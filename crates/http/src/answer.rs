@@ -257,5 +257,4 @@ const fn civil(days: i64) -> (i64, i64, i64) {
 }
 
 #[cfg(test)]
-#[path = "answer_tests.rs"]
 mod tests;

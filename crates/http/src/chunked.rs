@@ -236,5 +236,4 @@ impl Chunked {
 }
 
 #[cfg(test)]
-#[path = "chunked_tests.rs"]
 mod tests;

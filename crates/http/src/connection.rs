@@ -641,5 +641,4 @@ const fn ends_of(status: u16, otherwise: Ends) -> Ends {
 }
 
 #[cfg(test)]
-#[path = "connection_tests.rs"]
-mod tests;
+pub(crate) mod tests;

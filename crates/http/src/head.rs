@@ -126,6 +126,7 @@ pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<P
     let bytes = match parsed {
         Ok(httparse::Status::Complete(bytes)) => bytes,
         Ok(httparse::Status::Partial) => return still_partial(input, limits),
+        Err(httparse::Error::Version) if is_version_begun(input) => return still_partial(input, limits),
         Err(error) => return Err(refusal_of(error, input)),
     };
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
@@ -237,6 +238,17 @@ fn version_refusal(input: &[u8]) -> Refusal {
         }
         _ => Refusal::bad("version"),
     }
+}
+
+/// Whether the line so far ends with the beginning of a version, so that which one it is stays to be seen.
+fn is_version_begun(input: &[u8]) -> bool {
+    let line = input.trim_ascii_start();
+    let word = line.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
+    word.len() < 8
+        && word.iter().enumerate().all(|(at, byte)| match at {
+            5 | 7 => byte.is_ascii_digit(),
+            _ => *byte == b"HTTP/?.?"[at],
+        })
 }
 
 /// What the fields seen so far say about the message as a whole.
@@ -431,5 +443,4 @@ fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
 }
 
 #[cfg(test)]
-#[path = "head_tests.rs"]
 mod tests;

@@ -11,6 +11,8 @@ pub mod body;
 pub mod chunked;
 pub mod connection;
 pub mod constants;
+#[cfg(test)]
+mod fuzz;
 pub mod head;
 pub mod layout;
 pub mod limits;

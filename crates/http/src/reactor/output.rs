@@ -186,7 +186,8 @@ impl Reactor {
         } else if line.wants_body {
             line.wait_began + line.body_patience_ms
         } else if line.machine.flights() > 0 || line.machine.unsent() > 0 {
-            // Whoever has stopped sending has most likely gone: an answer that does not come is not waited for.
+            // Whoever has stopped sending has most likely gone: an answer that does not come is not waited
+            // for.
             if line.is_half_closed { self.now_ms + self.limits.body_ms } else { NO_DEADLINE }
         } else if line.head_began != 0 {
             line.head_began + self.limits.headers_ms

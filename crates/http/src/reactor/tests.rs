@@ -1,5 +1,5 @@
-//! Tests of the reactor on real sockets, with a host made of Rust: it reads the records of a batch and writes answers
-//! as src/http does.
+//! Tests of the reactor on real sockets, with a host made of Rust: it reads the records of a batch and writes
+//! answers as src/http does.
 
 use std::{
     io::{Read, Write},
@@ -118,7 +118,8 @@ impl Host {
         self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
 
-    /// Take turns until the client has read something that ends with `end`, or until it is closed: all it has read.
+    /// Take turns until the client has read something that ends with `end`, or until it is closed: all it has
+    /// read.
     fn read_until(&mut self, client: &mut TcpStream, end: &str) -> String {
         let (mut text, mut piece) = (String::new(), [0; 4096]);
         let patience = Instant::now();

@@ -1,5 +1,5 @@
-//! Heads as a table: the bytes, what RFC 9110 and 9112 say of them and where, what comes of them. `~` in an input
-//! stands for CR LF, so that a line of the table is a request.
+//! Heads as a table: the bytes, what RFC 9110 and 9112 say of them and where, what comes of them. `~` in an
+//! input stands for CR LF, so that a line of the table is a request.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! Heads of answers as they go out, and dates against days that are known.
+//! Heads of answers as they go out, and dates against days that are known: leap days, the ends of centuries,
+//! a second before the epoch.
 
 use super::*;
 

@@ -1,0 +1,353 @@
+//! Made-up and damaged bytes against the machine: seeded, for a second in `cargo test` and for minutes when
+//! asked.
+//!
+//! `SKEIN_FUZZ_MINUTES=10 cargo test --release -p skein-http fuzz` runs each target so long;
+//! `SKEIN_FUZZ_SEED` chooses the seed, which a failure names with the input that failed. An input that once
+//! failed is kept in `corpus/`, where each target begins. What is checked is not only that nothing panics:
+//! requests are the same however their bytes are cut, and a chunked body is what a slow and obvious reader
+//! says it is.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::{Duration, Instant},
+};
+
+use crate::{chunked::Chunked, connection::tests::transcript, limits::Limits};
+
+/// Numbers that look random, the same for the same seed (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides.max(1)
+    }
+
+    fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.roll(words.len())]
+    }
+}
+
+/// Pieces that heads are made of; the same ones are thrown into them.
+const WORDS: &[&str] = &[
+    "GET",
+    "HEAD",
+    "POST",
+    "OPTIONS",
+    "CONNECT",
+    "TRACE",
+    " ",
+    "/",
+    "/a?b=c",
+    "*",
+    "http://a/",
+    "HTTP/1.1",
+    "HTTP/1.0",
+    "HTTP/2.0",
+    "\r\n",
+    "\r\n\r\n",
+    "\n",
+    "\r",
+    "\0",
+    "\t",
+    ":",
+    ": ",
+    ",",
+    ";",
+    "Host",
+    "Host: a\r\n",
+    "Content-Length",
+    "Content-Length: 3\r\n",
+    "Content-Length: 0\r\n",
+    "Transfer-Encoding: chunked\r\n",
+    "chunked",
+    "identity",
+    "Expect: 100-continue\r\n",
+    "Connection: close\r\n",
+    "Connection: keep-alive\r\n",
+    "keep-alive",
+    "0",
+    "3",
+    "-1",
+    "abc",
+    "\u{ff}",
+    "18446744073709551616",
+    "0\r\n\r\n",
+    "3\r\nabc\r\n",
+    "X: y\r\n",
+    "\"",
+    "\\",
+];
+
+/// Pieces of chunked bodies.
+const CHUNK_WORDS: &[&str] = &[
+    "0\r\n",
+    "0\r\n\r\n",
+    "1\r\nx\r\n",
+    "3\r\nabc\r\n",
+    "A\r\n0123456789\r\n",
+    "00",
+    "f",
+    "F",
+    ";",
+    ";a",
+    ";a=b",
+    "=",
+    ";a=\"b;\\\"\"",
+    "\"",
+    "\\",
+    " ",
+    "\t",
+    "\r\n",
+    "\r",
+    "\n",
+    "\0",
+    "T: u\r\n",
+    "T",
+    ":",
+    "x",
+    "64\r\n",
+    "65\r\n",
+    "FFFFFFFFFFFFFFFF",
+    "10000000000000000",
+];
+
+fn made_up(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
+    (0..=dice.roll(24)).flat_map(|_| dice.pick(words).bytes()).collect()
+}
+
+fn request(dice: &mut Dice) -> Vec<u8> {
+    let mut text = String::new();
+    for _ in 0..=dice.roll(4) {
+        let method = dice.pick(&["GET", "POST", "PUT", "HEAD", "X"]);
+        let _ = write!(text, "{method} /{} HTTP/1.{}\r\nHost: a\r\n", dice.roll(100), dice.roll(8).min(1));
+        for _ in 0..dice.roll(3) {
+            text += dice.pick(&[
+                "X: y\r\n",
+                "Expect: 100-continue\r\n",
+                "Connection: keep-alive\r\n",
+                "Y:\t\r\n",
+            ]);
+        }
+        match dice.roll(3) {
+            0 => text += "\r\n",
+            1 => {
+                let length = dice.roll(40);
+                let _ = write!(text, "Content-Length: {length}\r\n\r\n{}", "b".repeat(length));
+            }
+            _ => {
+                text += "Transfer-Encoding: chunked\r\n\r\n";
+                text += &String::from_utf8_lossy(&chunks(dice).0);
+            }
+        }
+    }
+    text.into_bytes()
+}
+
+/// A chunked body that is well formed, and what it stands for.
+fn chunks(dice: &mut Dice) -> (Vec<u8>, Vec<u8>) {
+    let (mut text, mut body) = (String::new(), String::new());
+    for _ in 0..dice.roll(5) {
+        let data = "d".repeat(1 + dice.roll(20));
+        let extension = dice.pick(&["", "", ";a", ";a=b", " ;a", ";a=\"b\\\";\"", ";a;b=c"]);
+        let _ = write!(text, "{:x}{extension}\r\n{data}\r\n", data.len());
+        body += &data;
+    }
+    text += dice.pick(&[
+        "0\r\n\r\n",
+        "00\r\n\r\n",
+        "0;a\r\n\r\n",
+        "0\r\nT: u\r\n\r\n",
+        "0\r\nT:\r\nV:\tw\r\n\r\n",
+    ]);
+    (text.into_bytes(), body.into_bytes())
+}
+
+fn damage(dice: &mut Dice, bytes: &mut Vec<u8>, words: &[&str]) {
+    for _ in 0..dice.roll(4) {
+        let at = dice.roll(bytes.len() + 1);
+        match dice.roll(5) {
+            0 if at < bytes.len() => bytes[at] = dice.roll(256) as u8,
+            1 if at < bytes.len() => drop(bytes.remove(at)),
+            2 => bytes.insert(at, dice.roll(256) as u8),
+            3 => drop(bytes.splice(at..at, dice.pick(words).bytes())),
+            4 => {
+                let end = at + dice.roll(bytes.len() - at + 1);
+                let again = bytes[at..end].to_vec();
+                drop(bytes.splice(at..at, again));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn cut<'a>(dice: &mut Dice, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+    let (mut pieces, mut rest) = (Vec::new(), bytes);
+    while !rest.is_empty() {
+        let (piece, behind) = rest.split_at(1 + dice.roll(rest.len().min(30)));
+        pieces.push(piece);
+        rest = behind;
+    }
+    pieces
+}
+
+/// Run `target` on the corpus, then on what `make` makes, for as long as is asked.
+fn fuzz(name: &str, make: impl Fn(&mut Dice) -> Vec<u8>, target: impl Fn(&mut Dice, &[u8])) {
+    let minutes: f64 =
+        std::env::var("SKEIN_FUZZ_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let seed = std::env::var("SKEIN_FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0x5eed);
+    let cases_min = if cfg!(miri) { 20 } else { 20_000 };
+    let mut dice = Dice(seed);
+    let run = |bytes: &[u8], dice: &mut Dice| {
+        let before = dice.0;
+        let outcome = catch_unwind(AssertUnwindSafe(|| target(dice, bytes)));
+        assert!(outcome.is_ok(), "{name}: seed {before}, input {:?}", String::from_utf8_lossy(bytes));
+    };
+    if !cfg!(miri) {
+        let folder = format!("{}/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+        for file in fs::read_dir(&folder).expect("the corpus") {
+            let bytes = fs::read(file.expect("a file").path()).expect("its bytes");
+            for _ in 0..100 {
+                run(&bytes, &mut dice);
+            }
+        }
+    }
+    let (begun, mut cases) = (Instant::now(), 0_u64);
+    while cases < cases_min || begun.elapsed() < Duration::from_secs_f64(minutes * 60.0) {
+        let bytes = make(&mut dice);
+        run(&bytes, &mut dice);
+        cases += 1;
+    }
+    println!("{name}: {cases} cases from seed {seed} in {:.0} s", begun.elapsed().as_secs_f64());
+}
+
+/// The transcript without statuses: of a head with two faults, the one that is in sight first is named.
+fn seen(pieces: &[&[u8]]) -> Vec<String> {
+    let words = transcript(pieces).into_iter();
+    words.map(|word| if word.starts_with("refused") { "refused".into() } else { word }).collect()
+}
+
+#[test]
+fn fuzz_connection() {
+    let make = |dice: &mut Dice| {
+        let mut bytes = if dice.roll(3) == 0 { made_up(dice, WORDS) } else { request(dice) };
+        damage(dice, &mut bytes, WORDS);
+        bytes
+    };
+    fuzz("connection", make, |dice, bytes| {
+        let pieces = cut(dice, bytes);
+        assert_eq!(seen(&pieces), seen(&[bytes]), "{pieces:?}");
+    });
+}
+
+/// Decode in pieces: the body and the bytes used if it is complete, `None` if more is needed, or refused.
+fn decode(pieces: &[&[u8]], limits: &Limits) -> Result<Option<(Vec<u8>, usize)>, ()> {
+    let (mut decoder, mut body, mut used) = (Chunked::default(), Vec::new(), 0);
+    for piece in pieces {
+        let mut data = piece.to_vec();
+        let step = decoder.decode(&mut data, limits).map_err(drop)?;
+        assert!(step.produced <= step.consumed && step.consumed <= data.len());
+        body.extend_from_slice(&data[..step.produced]);
+        used += step.consumed;
+        if step.is_end {
+            return Ok(Some((body, used)));
+        }
+        assert_eq!(step.consumed, data.len());
+    }
+    Ok(None)
+}
+
+/// The obvious reader: a complete body at the beginning of `bytes`, and its length there.
+fn obvious(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let (mut at, mut body) = (0, Vec::new());
+    let line = |at: usize| {
+        let end = bytes[at..].windows(2).position(|pair| pair == b"\r\n")?;
+        let text = &bytes[at..at + end];
+        text.iter()
+            .all(|&byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f))
+            .then_some((text, at + end + 2))
+    };
+    loop {
+        let (text, next) = line(at)?;
+        let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let is_size = (1..=16).contains(&digits) && is_extension(&text[digits..]);
+        let size = usize::from_str_radix(std::str::from_utf8(&text[..digits]).ok()?, 16).ok()?;
+        if !is_size {
+            return None;
+        }
+        at = next;
+        if size == 0 {
+            break;
+        }
+        body.extend_from_slice(bytes.get(at..at.checked_add(size)?)?);
+        at += size;
+        at = bytes[at..].starts_with(b"\r\n").then_some(at + 2)?;
+    }
+    loop {
+        let (text, next) = line(at)?;
+        at = next;
+        if text.is_empty() {
+            return Some((body, at));
+        }
+        let name = text.iter().position(|&byte| byte == b':')?;
+        if name == 0 || !text[..name].iter().all(|&byte| is_token(byte)) {
+            return None;
+        }
+    }
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted ) ] )`, one extension after the other.
+fn is_extension(text: &[u8]) -> bool {
+    if text.is_empty() {
+        return true;
+    }
+    let blanks = |text: &[u8]| text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let token = |text: &[u8]| text.iter().take_while(|&&byte| is_token(byte)).count();
+    let text = &text[blanks(text)..];
+    let Some(text) = text.strip_prefix(b";") else { return false };
+    let text = &text[blanks(text)..];
+    let name = token(text);
+    let behind = &text[name..];
+    if name == 0 {
+        return false;
+    }
+    let Some(value) = behind[blanks(behind)..].strip_prefix(b"=") else { return is_extension(behind) };
+    let value = &value[blanks(value)..];
+    if let Some(quoted) = value.strip_prefix(b"\"") {
+        let mut at = 0;
+        while quoted.get(at).is_some_and(|&byte| byte != b'"') {
+            at += if quoted[at] == b'\\' { 2 } else { 1 };
+        }
+        return at < quoted.len() && is_extension(&quoted[at + 1..]);
+    }
+    let length = token(value);
+    length > 0 && is_extension(&value[length..])
+}
+
+#[test]
+fn fuzz_chunked() {
+    let limits = Limits::default();
+    let make = |dice: &mut Dice| {
+        if dice.roll(4) == 0 {
+            return made_up(dice, CHUNK_WORDS);
+        }
+        let mut bytes = chunks(dice).0;
+        damage(dice, &mut bytes, CHUNK_WORDS);
+        bytes
+    };
+    fuzz("chunked", make, |dice, bytes| {
+        let whole = decode(&[bytes], &limits);
+        assert_eq!(decode(&cut(dice, bytes), &limits), whole);
+        assert_eq!(whole.ok().flatten(), obvious(bytes));
+        let (valid, body) = chunks(dice);
+        assert_eq!(decode(&cut(dice, &valid), &limits), Ok(Some((body, valid.len()))));
+    });
+}

@@ -1,0 +1,157 @@
+/**
+ * What only the native core has to answer for: threads that share a port and die, answers out of turn, memory
+ * that is used again. What both cores do alike is in the conformance table.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type Socket, connect } from 'node:net'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import type { Core, CoreLimits, CoreSettings, Exchange } from './core.ts'
+import { createNativeCore } from './native-core.ts'
+
+const LIMITS: CoreLimits = {
+  headerBytesMax: 16_384,
+  headersMax: 100,
+  targetBytesMax: 8192,
+  bodyBytesMax: 1 << 20,
+  idleMs: 10_000,
+  headersMs: 10_000,
+  bodyMs: 10_000,
+  connectionsMax: 100,
+  requestsPerConnectionMax: 1e6,
+  pipelineMax: 16,
+  outBytesMax: 65_536,
+}
+
+function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSettings> = {}): Core {
+  const onFault = (error: unknown): void => assert.fail(String(error))
+  const where = { host: '127.0.0.1', port: 0, unixPath: undefined, backlog: 511, reusePort: false }
+  return createNativeCore({ ...where, limits: LIMITS, constants: [], onExchange, onFault, ...more })
+}
+
+/** Send `text` and read until `count` bodies of one character have come, or the end. */
+async function ask(port: number, text: string, enough: (all: string) => boolean): Promise<string> {
+  const socket: Socket = connect(port, '127.0.0.1')
+  socket.setEncoding('latin1').on('error', () => {})
+  socket.write(text)
+  let all = ''
+  for await (const piece of socket) {
+    all += piece as string
+    if (enough(all)) break
+  }
+  socket.destroy()
+  return all
+}
+
+const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: a\r\nX-It: ${target}\r\n\r\n`
+const bodies = (all: string): string[] =>
+  all.split('\r\n\r\n').slice(1).map((part) => part.split('HTTP/1.1')[0]!) // prettier-ignore
+
+test('answers out of turn leave in the order of their requests, each with its own request', async () => {
+  const waiting: Exchange[] = []
+  const core = coreOf((exchange) => {
+    exchange.retain()
+    waiting.push(exchange)
+    if (waiting.length < 4) return
+    for (const one of waiting.reverse()) setImmediate(() => one.respond(200, 1, '', `${one.header('x-it')}.`))
+  })
+  const { port } = await core.listen()
+  const all = await ask(port, ['/a', '/b', '/c', '/d'].map(get).join(''), (text) => text.includes('/d.'))
+  assert.deepEqual(bodies(all), ['/a.', '/b.', '/c.', '/d.'])
+  await core.stop(100)
+})
+
+test('what a handler throws is a fault, and cuts its connection alone', async () => {
+  const faults: unknown[] = []
+  const core = coreOf(
+    (exchange) => {
+      if (exchange.target === '/bad') throw new Error('planted')
+      exchange.respond(200, 1, '', 'ok.')
+    },
+    { onFault: (error) => faults.push(error) },
+  )
+  const { port } = await core.listen()
+  assert.equal(await ask(port, get('/bad'), () => false), '')
+  assert.deepEqual(bodies(await ask(port, get('/'), (text) => text.endsWith('ok.'))), ['ok.'])
+  assert.equal((faults[0] as Error).message, 'planted')
+  await core.stop(100)
+})
+
+test('a client that goes ends its stream', async () => {
+  let gone: () => void
+  const told = new Promise<void>((resolve) => (gone = resolve))
+  const core = coreOf((exchange) => {
+    exchange.onAbort = gone
+    exchange.start(200, 1, '', undefined)
+    exchange.write(new Uint8Array([120]))
+  })
+  const { port } = await core.listen()
+  assert.match(await ask(port, get('/'), (text) => text.endsWith('1\r\nx\r\n')), /transfer-encoding: chunked/)
+  await told
+  assert.equal(core.stats().aborted, 1)
+  await core.stop(100)
+})
+
+test('a slow reader makes writers wait, and they go on when it reads', async () => {
+  const core = coreOf((exchange) => {
+    void (async () => {
+      exchange.start(200, 4, '', undefined)
+      let waits = 0
+      for (let left = 300; left > 0; left--) {
+        if (exchange.write(new Uint8Array(60_000))) continue
+        waits += 1
+        await exchange.drained()
+      }
+      exchange.write(Buffer.from(waits > 0 ? 'waited' : 'did not wait'))
+      exchange.end()
+    })()
+  })
+  const { port } = await core.listen()
+  const all = await ask(port, get('/'), (text) => text.endsWith('0\r\n\r\n'))
+  assert.ok(all.length > 300 * 60_000 && all.includes('\r\nwaited\r\n'))
+  await core.stop(100)
+})
+
+test('a port that is taken is an error by name', async () => {
+  const first = coreOf((exchange) => exchange.respond(200, 0, '', undefined))
+  const { port } = await first.listen()
+  await assert.rejects(coreOf(() => {}, { port }).listen(), { code: 'EADDRINUSE' })
+  await assert.rejects(coreOf(() => {}, { port, reusePort: true }).listen(), { code: 'EADDRINUSE' })
+  await first.stop(100)
+})
+
+const WORKER = `
+  const { workerData, parentPort } = await import('node:worker_threads')
+  const { createNativeCore } = await import(workerData.module)
+  const core = createNativeCore({
+    ...workerData.settings,
+    onExchange: (exchange) => {
+      if (exchange.target === '/spin') for (;;);
+      if (exchange.target !== '/wait') exchange.respond(200, 1, '', 'worker.')
+    },
+    onFault: () => {},
+  })
+  parentPort.postMessage((await core.listen()).port)
+`
+
+test('a worker that is terminated in the middle of a request leaves the port to the others', async () => {
+  const settings = { host: '127.0.0.1', unixPath: undefined, backlog: 511, reusePort: true, limits: LIMITS }
+  const core = coreOf((exchange) => exchange.respond(200, 1, '', 'main.'), { reusePort: true })
+  const { port } = await core.listen()
+  for (const target of ['/wait', '/spin', '/']) {
+    const module = new URL('./native-core.js', import.meta.url).href
+    const workerData = { module, settings: { ...settings, port, constants: [] } }
+    const code = new URL(`data:text/javascript,${encodeURIComponent(WORKER)}`)
+    const worker = new Worker(code, { workerData })
+    await once(worker, 'message')
+    // Some of these reach the worker, some this thread; those that reach it wait, hang it, or are answered.
+    const asked = Array.from({ length: 8 }, () => ask(port, get(target), (text) => text.endsWith('.')))
+    const other = Array.from({ length: 8 }, () => ask(port, get('/'), (text) => text.endsWith('.')))
+    await Promise.race([...asked, ...other])
+    await worker.terminate()
+    await Promise.all([...asked, ...other])
+    assert.deepEqual(bodies(await ask(port, get('/'), (text) => text.endsWith('.'))), ['main.'])
+  }
+  await core.stop(100)
+})
