@@ -44,7 +44,7 @@ async function run(context: Context): Promise<Row[]> {
   await withServers([...names], ['taskset', '-c', '0'], context, async (servers) => {
     for (const section of sections.filter((name) => name !== 'seed')) {
       const asked = servers.filter(({ name }) => SECTIONS[section]!.includes(name))
-      rows.push(...(await measure(section, asked, context)))
+      rows.push(...(await measureOrSkip(section, asked, context)))
     }
   })
   if (sections.includes('seed')) {
@@ -72,6 +72,17 @@ async function withServers(
     await body(servers)
   } finally {
     await Promise.all(servers.map((server) => server.end()))
+  }
+}
+
+/** A section in which a server dies is left out, by name; a wrong answer ends everything. */
+async function measureOrSkip(section: string, servers: readonly Server[], context: Context): Promise<Row[]> {
+  try {
+    return await measure(section, servers, context)
+  } catch (error) {
+    if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
+    context.skip(`section ${section}`, error.message.split('\n').slice(0, 3).join(' '))
+    return []
   }
 }
 

@@ -84,6 +84,18 @@ export const STEPS = [
     lacks: () => lacksTool(['cargo', '+nightly', '--version'], 'rustup toolchain install nightly'),
   },
   {
+    name: 'http-hostile',
+    what: 'ten thousand hostile clients against both HTTP cores, with a normal one beside them',
+    command: [process.execPath, '--test', 'test/http/hostile.test.mjs'],
+    env: { SKEIN_HTTP_HOSTILE: '10000' },
+    lacks: lacksFiles,
+  },
+  {
+    name: 'http-soak',
+    what: 'five million requests on the native HTTP core, with flat memory',
+    command: [process.execPath, 'test/http/soak.mjs', '5000000', 'native'],
+  },
+  {
     name: 'suite-ten-times',
     what: 'the whole suite ten times over, for what fails one time in many',
     command: [
@@ -106,4 +118,11 @@ export async function lacksTool([program, ...args], remedy) {
 /** '' when the file is there. @param {string} path */
 export async function lacksFile(path) {
   return existsSync(inRoot(path)) ? '' : `${path} does not exist`
+}
+
+/** '' when this process may open as many files as ten thousand connections need on both sides. */
+async function lacksFiles() {
+  const { output } = await run('sh', ['-c', 'ulimit -n'])
+  const most = Number(output.trim())
+  return most >= 11_000 || output.trim() === 'unlimited' ? '' : `ulimit -n is ${most}; 11000 are needed`
 }

@@ -106,7 +106,7 @@ class Pump {
     let gone = false
     onAbort(this.#exchange, () => {
       gone = true
-      this.#reader.cancel(this.#gone()).catch(() => {}) // the stream's maker has been told; nobody else is left
+      this.#reader.cancel(this.#gone()).catch(() => {}) // its maker has been told; nobody else is left
     })
     const first = await this.#reader.read()
     if (gone) return

@@ -1,7 +1,7 @@
 /**
  * `skein/http`: an HTTP/1.1 server with routes, for any web-standard app, on a native core or on node:http.
  *
- * docs/guide/http.md says how it is used, docs/design/http.md how it works and what is promised.
+ * docs/guide/http.md says how it is used, docs/design/http-app.md how it works and what is promised.
  */
 export type { ErrorHandler, ErrorMessage } from "./app.ts";
 export {

@@ -1,7 +1,7 @@
 /**
  * The limits of a server: every one has a default, and none can be turned off by leaving it out.
  *
- * What a core does at each limit stands at the field and in docs/design/http.md; nothing here is a hint.
+ * What a core does at each limit stands at the field and in docs/design/http-app.md; nothing here is a hint.
  */
 import { shown } from '../base/index.ts'
 import type { CoreLimits } from './core.ts'

@@ -2,7 +2,7 @@
  * What the node core refuses beyond what node:http refuses by itself, so that both cores refuse the same.
  *
  * node:http parses; these look at a head that it has accepted. Where it accepts or refuses before anybody is
- * asked, the cores differ, and docs/design/http.md lists where.
+ * asked, the cores differ, and docs/design/http-app.md lists where.
  */
 import type { IncomingMessage } from 'node:http'
 import type { CoreLimits } from './core.ts'

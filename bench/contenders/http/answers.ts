@@ -14,8 +14,8 @@ export function userOf(id: string): { id: string; name: string; active: boolean 
 
 /** One KiB of JSON, as a client sends it. */
 export const ECHO = JSON.stringify(
-  Array.from({ length: 21 }, (_, id) => ({ id, name: `item ${id}`, tags: ['a', 'b'], ok: true })),
-).slice(0, 1200)
+  Array.from({ length: 18 }, (_, id) => ({ id, name: `item ${id}`, tags: ['a', 'b'], ok: true })),
+)
 
 const WORK_MS = 1
 

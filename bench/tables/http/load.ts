@@ -68,7 +68,9 @@ async function wrk(section: string, port: number, plan: LoadPlan): Promise<Load>
     `http://127.0.0.1:${port}${ASKED[section]!.path}`,
   ]
   const { stdout } = await promisify(execFile)(command!, rest)
-  return JSON.parse(/^JSON (.*)$/m.exec(stdout)![1]!) as Load
+  const json = /^JSON (.*)$/m.exec(stdout)?.[1]
+  if (json !== undefined) return JSON.parse(json) as Load
+  throw new BenchError('CONTENDER_DIED', { contender: 'wrk', why: stdout.slice(-300) })
 }
 
 function luaFor(section: string): string {
@@ -76,7 +78,7 @@ function luaFor(section: string): string {
   const request =
     body === undefined
       ? ''
-      : `wrk.method = "POST"\nwrk.body = [[${body}]]\nwrk.headers["content-type"] = "application/json"\n`
+      : `wrk.method = "POST"\nwrk.body = [==[${body}]==]\nwrk.headers["content-type"] = "application/json"\n`
   const pipelined = `function init(args)
   local r = {}
   for i = 1, ${PIPELINED} do r[i] = wrk.format("GET", "${path}") end
@@ -87,8 +89,9 @@ function request() return all end
   return `${request}${section === 'pipelined' ? pipelined : ''}
 function done(summary, latency, requests)
   local e = summary.errors
-  io.write(string.format('JSON {"requests":%d,"seconds":%.6f,"bytes":%d,"errors":%d,"us":{"mean":%.1f,"sd":%.1f,' ..
-    '"p50":%d,"p75":%d,"p90":%d,"p99":%d,"p99.9":%d,"max":%d}}\\n', summary.requests, summary.duration / 1e6,
+  io.write(string.format('JSON {"requests":%d,"seconds":%.6f,"bytes":%d,"errors":%d,' ..
+    '"us":{"mean":%.1f,"sd":%.1f,"p50":%d,' ..
+    '"p75":%d,"p90":%d,"p99":%d,"p99.9":%d,"max":%d}}\\n', summary.requests, summary.duration / 1e6,
     summary.bytes, e.connect + e.read + e.write + e.status + e.timeout, latency.mean, latency.stdev,
     latency:percentile(50), latency:percentile(75), latency:percentile(90), latency:percentile(99),
     latency:percentile(99.9), latency.max))

@@ -2,7 +2,7 @@
  * What a conformance case is: bytes in, answers out, and the clause that says so.
  *
  * Cases are data; conformance.test.ts sends them to every core. Where node:http's own parser decides
- * otherwise the case says what it does, and why that is left: docs/design/http.md lists these places from
+ * otherwise the case says what it does, and why that is left: docs/design/http-app.md lists these places from
  * here.
  */
 
