@@ -81,3 +81,30 @@ declare module 'cbor-x' {
     decode(bytes: Uint8Array): unknown
   }
 }
+
+declare module 'effect' {
+  interface Step {
+    [Symbol.iterator](): Iterator<unknown, unknown, unknown>
+  }
+  export const Effect: {
+    readonly never: Step
+    readonly yieldNow: Step
+    sync<A>(thunk: () => A): Step & { [Symbol.iterator](): Iterator<unknown, A, unknown> }
+    gen(body: () => Generator<unknown, unknown, never>): Step
+    forEach(items: readonly unknown[], work: (item: never) => unknown, options?: object): Step
+    forkChild(effect: unknown): Step
+    runFork(effect: Step): unknown
+    runPromise(effect: Step): Promise<unknown>
+    runSync(effect: Step): unknown
+    map<A>(effect: unknown, fn: (value: A) => unknown): Step
+    try(options: { try: () => unknown; catch: (thrown: unknown) => unknown }): Step
+    all(effects: readonly unknown[]): Step
+  }
+  export const Fiber: { join(fiber: unknown): Step }
+}
+
+declare module 'fp-ts' {
+  export const io: {
+    readonly Functor: { map<A, B>(task: () => A, fn: (value: A) => B): () => B }
+  }
+}

@@ -1,16 +1,20 @@
 /**
  * Score a source file: how much is in it, how tangled it is, how hard it will be to change.
  *
- * Four plain steps: read, parse, measure, grade. The last three are pure and cost processor time, which is
- * what makes the whole worth running on every core:
+ * An arrow of three stages: read here, then parse and analyse, which cost processor time, in a zone, in one
+ * hop; what a text has been scored before comes out of a store. The same stages are plain functions below.
  *
  *   npx skein run examples/service/pipeline.ts#score 'src/**' > scores.ndjson
  *
  * A file that is no JavaScript is a result too (`parsed: false`, with the place), never a failure: only a
- * file that cannot be read throws.
+ * file that cannot be read is one.
  */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parse, type Node, type Options, type Token } from 'acorn'
+import { type Arrow, effect, exported, lift } from 'skein/arrow'
+import { store } from 'skein/store'
+import { type NodeZone, type Zone, zone } from 'skein/zone'
 
 /** A function of the file, or the code outside all functions. */
 export interface FunctionScore {
@@ -60,23 +64,62 @@ export interface ParseProblem {
 
 export type Score = FileScore | ParseProblem
 
+/** A file that has been read. */
+interface Text {
+  readonly path: string
+  readonly text: string
+}
+
 /**
- * Read, parse and score one file.
+ * The arrow from a path to its score; fails with the error of the file system.
+ * @param place Where parsing and analysing run.
+ */
+export function scoring(place: Zone | NodeZone): Arrow<string, Score, Error, 'async'> {
+  const scores = store.getOrCreate<Score>('scores', { entriesMax: 100_000 })
+  // Both need the rest of this module: workers import it instead of copying them.
+  const [parsing, analysing] = [exported(import.meta.url, parsed), exported(import.meta.url, analyse)]
+  const analysed = lift(parsing).andThen(lift(analysing)).named('parse and analyse').on(place)
+  return effect(read, (thrown) => thrown as Error).andThen(analysed.through(scores, keyOf))
+}
+
+/** The arrow for this thread: in a worker that means in this worker. */
+export const score = scoring(zone.current)
+
+/**
+ * Read, parse and score one file, without arrows.
  * @throws {Error} of the file system, when the file cannot be read.
  */
-export function score(path: string): Score {
-  return scoreText(path, readFileSync(path, 'utf8'))
+export function scoreFile(path: string): Score {
+  return analyse(parsed(read(path)))
 }
 
 /** Score the text of a file; `path` is for its ending and for the result. */
 export function scoreText(path: string, text: string): Score {
-  const source = parseSource(path, text)
+  return analyse(parsed({ path, text }))
+}
+
+function read(path: string): Text {
+  return { path, text: readFileSync(path, 'utf8') }
+}
+
+function keyOf({ path, text }: Text): string {
+  return `${path} ${createHash('sha1').update(text).digest('base64')}`
+}
+
+/** First stage in the zone: the text as a tree, or where it is none. */
+export function parsed({ path, text }: Text): Source | ParseProblem {
+  return parseSource(path, text)
+}
+
+/** Second stage in the zone: the score. */
+export function analyse(source: Source | ParseProblem): Score {
   if ('problem' in source) return source
-  return { path, parsed: true, ...graded(measured(source)) }
+  return { path: source.path, parsed: true, ...graded(measured(source)) }
 }
 
 /** A parsed text, with what the parser saw besides the tree. */
 interface Source {
+  readonly path: string
   readonly tree: Node
   readonly lines: number
   readonly codeLines: number
@@ -96,7 +139,7 @@ function parseSource(path: string, text: string): Source | ParseProblem {
   let problem: unknown
   for (const sourceType of kinds) {
     try {
-      return parseAs(sourceType, text)
+      return parseAs(sourceType, path, text)
     } catch (thrown) {
       problem ??= thrown
     }
@@ -110,7 +153,7 @@ type SourceType = NonNullable<Options['sourceType']>
 const modulesFirst: readonly SourceType[] = ['module', 'script']
 const scriptsFirst: readonly SourceType[] = ['script', 'module']
 
-function parseAs(sourceType: SourceType, text: string): Source {
+function parseAs(sourceType: SourceType, path: string, text: string): Source {
   const tokens = new TokenCounter()
   const comments = new LineSet()
   const tree = parse(text, {
@@ -124,7 +167,8 @@ function parseAs(sourceType: SourceType, text: string): Source {
     onComment: (_isBlock, _text, _start, _end, from, to) => comments.add(from?.line ?? 1, to?.line ?? 1),
   })
   const lines = text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
-  return { tree, lines, codeLines: tokens.lines.count, commentLines: comments.count, tokens: tokens.counts() }
+  const counts = { codeLines: tokens.lines.count, commentLines: comments.count, tokens: tokens.counts() }
+  return { path, tree, lines, ...counts }
 }
 
 /** Lines that come in ascending order, each counted once. */

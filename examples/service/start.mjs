@@ -2,9 +2,10 @@
  * What `npm start` shows: one TypeScript function over thousands of real source files, on one core and on
  * all.
  *
- * Three times the same work: a plain loop in this thread, then the command `skein run` with one worker, then
- * with a worker for each core. The commands' times are of whole processes, start-up included. All three must
- * give the same scores, or this ends with an error: a fast wrong answer is worth nothing.
+ * Three times the same work: a plain loop in this thread, then the arrow by the command `skein run` with one
+ * worker, then with a worker for each core. The commands' times are of whole processes, start-up included.
+ * Then the arrow once more in this process, for its plan with measured times. All must give the same scores,
+ * or this ends with an error: a fast wrong answer is worth nothing.
  *
  *   node examples/service/start.mjs [--files 4000] [--workers <one for each core>]
  */
@@ -14,7 +15,7 @@ import { statSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { installTypeScript } from 'skein/zone'
+import { installTypeScript, zone } from 'skein/zone'
 import { glob } from 'tinyglobby'
 
 /** Larger ones are bundles of a whole program, which nobody wrote as they are. */
@@ -34,7 +35,7 @@ try {
 
 async function show(paths) {
   const megabytes = paths.reduce((sum, path) => sum + statSync(path).size, 0) / 1e6
-  print(`\nscore() of examples/service/pipeline.ts over ${counted(paths.length)} JavaScript files`)
+  print(`\nscore of examples/service/pipeline.ts over ${counted(paths.length)} JavaScript files`)
   print(`(${megabytes.toFixed(1)} MB in node_modules), Node ${process.versions.node}, ${coresShown()}:\n`)
 
   const plain = await timed(() => plainLoop(paths))
@@ -47,6 +48,7 @@ async function show(paths) {
   compare(plain.value, one.value, 'one worker')
   compare(plain.value, all.value, `${workers} workers`)
   print(`\nThe same ${counted(paths.length)} scores each time. ${highlights(all.value)}`)
+  await showPlan(paths, all.value)
   print('Try it on your own files:  npx skein run examples/service/pipeline.ts#score <paths or globs>\n')
 }
 
@@ -65,8 +67,24 @@ async function sourceFiles() {
 /** What anybody would write first. */
 async function plainLoop(paths) {
   installTypeScript()
-  const { score } = await import('./pipeline.ts')
-  return paths.map((path) => score(path))
+  const { scoreFile, score } = await import('./pipeline.ts')
+  return paths.map((path) => (scoreFile ?? score)(path))
+}
+
+/** The same arrow in this process, its heavy stages in a zone: what each stage took and what the hop cost. */
+async function showPlan(paths, expected) {
+  const { scoring } = await import('./pipeline.ts')
+  const cpu = zone.create('cpu', { workers })
+  await cpu.ready()
+  const arrow = scoring(cpu)
+  const scores = []
+  const { seconds } = await timed(async () => {
+    for await (const score of arrow.stream(paths, { concurrency: workers })) scores.push(score)
+  })
+  await cpu.close()
+  compare(expected, scores, 'the arrow in this process')
+  print(`\nIn this process, parse and analyse in a zone of ${workers}: ${seconds.toFixed(2)} s. Its plan:\n`)
+  print(arrow.explain().replace(/^/gm, '  ').trimEnd() + '\n')
 }
 
 /** The command, as a user types it; the paths go in by its standard input. */

@@ -6,6 +6,8 @@
  * Parsing NDJSON and writing the result as JSON happen here, on all cores; only lines travel back.
  */
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
+import { stayHere } from '../arrow/index.ts'
+import { isRunnable } from '../fiber/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, reasonOf, type CliCodes } from './errors.ts'
 import { Gate } from './gate.ts'
@@ -144,11 +146,21 @@ async function findFunction(job: Job): Promise<Mapped> {
   const name = job.exportNamed ? job.exportName : impliedName(exports)
   const { owner, value } = lookUp(exports, name)
   if (typeof value === 'function') return (item) => Reflect.apply(value, owner, [item]) as unknown
+  if (isArrow(value)) {
+    // This worker is the place: a hop from here would leave it idle.
+    stayHere()
+    return (item) => value.run(item)
+  }
   const module = job.module
   if (value === undefined) {
     throw new CliError('CLI_EXPORT_MISSING', { module, name, exported: functionsOf(exports) })
   }
   throw new CliError('CLI_EXPORT_NOT_FUNCTION', { module, name, received: described(value) })
+}
+
+/** An arrow, of this copy of the package or another. */
+function isArrow(value: unknown): value is { run(item: unknown): unknown } {
+  return isRunnable(value) && typeof (value as { run?: unknown }).run === 'function'
 }
 
 /** Without a written name: the default export, or the only function there is. */
@@ -173,7 +185,7 @@ function lookUp(exports: Exports, name: string): { owner: unknown; value: unknow
 function functionsOf(exports: Exports): string[] {
   // Node adds a CommonJS module itself under that name.
   const all = Object.keys(exports).filter((name) => name !== 'module.exports')
-  const names = all.filter((name) => typeof exports[name] === 'function')
+  const names = all.filter((name) => typeof exports[name] === 'function' || isArrow(exports[name]))
   const whole: unknown = exports['default']
   if (names.length > 0 || typeof whole !== 'object' || whole === null) return names
   return Object.keys(whole).filter((name) => typeof (whole as Record<string, unknown>)[name] === 'function')

@@ -126,6 +126,11 @@ export class LimitedCall implements Arrival {
     this.#over = true
   }
 
+  /** Stop waiting, as an aborted signal does, and tell nobody. A call that has ended does not mind. */
+  abandon(): void {
+    if (!this.#over) this.#giveUp()
+  }
+
   readonly #aborted = (): void => {
     this.#giveUp()
     this.#reject(this.#signal?.reason)

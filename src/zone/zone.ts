@@ -134,6 +134,33 @@ export class Zone {
   }
 
   /**
+   * `run` without a promise, for fibers: `resolve` or `reject` is called with what `run` would give, but not
+   * after the returned function has given the call up. Throws nothing.
+   * @internal
+   */
+  begin(
+    fn: (...args: never[]) => unknown,
+    args: readonly unknown[],
+    resolve: (value: unknown) => void,
+    reject: (reason: unknown) => void,
+  ): () => void {
+    const call = new LimitedCall(
+      this.#port,
+      this.#call,
+      new ValueCall(this.#call, resolve, reject),
+      reject,
+      undefined,
+    )
+    try {
+      call.begin(this.#send(seenFunctionNumber(fn) || functionNumber(fn), args, call), undefined)
+    } catch (error) {
+      reject(error)
+      return nothing
+    }
+    return () => call.abandon()
+  }
+
+  /**
    * Run a function, or the export `name` of a module, on one worker; the result is decoded when it is looked
    * at. Rejects as `run` does; also with `TASK_TIMEOUT`, the signal's reason, or a FunctionError about the
    * module.

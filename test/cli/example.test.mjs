@@ -14,13 +14,14 @@ import { stripTypes } from '../../dist/zone/loader/strip.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const copy = mkdtempSync(join(tmpdir(), 'skein-cli-'))
 after(() => rmSync(copy, { recursive: true }))
-const { score, scoreText } = await import(pathToFileURL(pipelineCopy()).href)
+const { scoreFile, scoreText } = await import(pathToFileURL(pipelineCopy()).href)
 
 /** The pipeline as JavaScript: module hooks would do, but on Node 20 they keep a thread for good. */
 function pipelineCopy() {
   const path = join(root, 'examples', 'service', 'pipeline.ts')
   const script = stripTypes(readFileSync(path, 'utf8'), path)
-  writeFileSync(join(copy, 'pipeline.mjs'), script.replace("'acorn'", `'${import.meta.resolve('acorn')}'`))
+  const placed = script.replace(/'(acorn|skein\/[a-z]+)'/g, (_, name) => `'${import.meta.resolve(name)}'`)
+  writeFileSync(join(copy, 'pipeline.mjs'), placed)
   return join(copy, 'pipeline.mjs')
 }
 
@@ -101,8 +102,8 @@ test('grades follow the tangle', () => {
 })
 
 test('only a file that cannot be read throws', () => {
-  assert.throws(() => score('no such file.js'), { code: 'ENOENT' })
-  assert.equal(score(fileURLToPath(import.meta.url)).parsed, true)
+  assert.throws(() => scoreFile('no such file.js'), { code: 'ENOENT' })
+  assert.equal(scoreFile(fileURLToPath(import.meta.url)).parsed, true)
 })
 
 function started(script, words) {
@@ -120,6 +121,7 @@ test('npm start shows three times and that all results agree', { timeout: 120_00
   assert.match(out, /over 60 JavaScript files/)
   assert.match(out, /plain loop.* s .*files\/s\n.*--workers 1 .*files\/s\n.*--workers 2 .*× one worker\n/)
   assert.match(out, /The same 60 scores each time\./)
+  assert.match(out, /on zone cpu .*60 hops, each .* there \+ .* for the hop/)
 })
 
 test('npm start fails when the results differ', { timeout: 120_000 }, async () => {

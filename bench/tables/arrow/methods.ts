@@ -1,0 +1,170 @@
+/**
+ * The 14 methods of the seed: composed and run once, and prebuilt and run.
+ *
+ * Each method has loops of its own, made from text, so that no call site is shared with another method. 64
+ * arrows of different functions take turns on 64 inputs, and every result is added up. Prebuilt arrows have
+ * been run until they are compiled before anything is timed, by another loop than the timed one.
+ */
+import * as arrow from 'skein/arrow'
+import { BenchError } from '../../harness/errors.ts'
+
+/** A method by the seed's label: what it really calls, and how. */
+export interface Method {
+  /** The seed's label. */
+  readonly label: string
+  /** The operation that is meant and called. */
+  readonly operation: string
+  /** Makes arrow `i`, `j` being another number. */
+  readonly make: string
+  readonly inputs: 'numbers' | 'pairs' | 'eithers'
+  /** Makes a number of the result `v`. */
+  readonly use: string
+  /** zio-arrow composing without running, million/s (docs of the anchors). */
+  readonly rival: number
+}
+
+/** In the order of the seed. */
+export const METHODS: readonly Method[] = [
+  {
+    label: 'asEffect',
+    operation: 'asEffect',
+    make: 'F[i].asEffect()',
+    inputs: 'numbers',
+    use: 'v',
+    rival: 14,
+  },
+  { label: 'choice', operation: '|||', make: 'F[i].choice(G[j])', inputs: 'eithers', use: 'v', rival: 53 },
+  { label: 'compose', operation: '<<<', make: 'F[i].compose(G[j])', inputs: 'numbers', use: 'v', rival: 53 },
+  { label: 'endThen', operation: '>>>', make: 'F[i].andThen(G[j])', inputs: 'numbers', use: 'v', rival: 52 },
+  { label: 'first', operation: 'first', make: 'F[i].first()', inputs: 'pairs', use: 'v[0]', rival: 21 },
+  { label: 'id', operation: 'id', make: 'id()', inputs: 'numbers', use: 'v', rival: 68 },
+  { label: 'left', operation: 'fst', make: 'fst()', inputs: 'pairs', use: 'v', rival: 66 },
+  {
+    label: 'lift',
+    operation: 'lift, constructed only',
+    make: 'lift(f[i])',
+    inputs: 'numbers',
+    use: 'v',
+    rival: 156,
+  },
+  {
+    label: 'merge',
+    operation: '***',
+    make: 'F[i].split(G[j])',
+    inputs: 'pairs',
+    use: 'v[0] + v[1]',
+    rival: 19,
+  },
+  { label: 'right', operation: 'snd', make: 'snd()', inputs: 'pairs', use: 'v', rival: 66 },
+  { label: 'second', operation: 'second', make: 'F[i].second()', inputs: 'pairs', use: 'v[1]', rival: 22 },
+  {
+    label: 'split',
+    operation: '&&&',
+    make: 'F[i].merge(G[j])',
+    inputs: 'numbers',
+    use: 'v[0] + v[1]',
+    rival: 35,
+  },
+  { label: 'test', operation: 'test', make: 'test(T[i])', inputs: 'numbers', use: 'v.value', rival: 19 },
+  {
+    label: 'zipWith',
+    operation: 'zipWith',
+    make: 'F[i].zipWith(G[j], c[i])',
+    inputs: 'numbers',
+    use: 'v',
+    rival: 35,
+  },
+]
+
+const COUNT = 64
+const list = <T>(make: (index: number) => T): T[] => Array.from({ length: COUNT }, (_, index) => make(index))
+
+// 64 functions each, every one an object of its own.
+const f = list(() => (x: number) => x + 1)
+const g = list(() => (x: number) => x * 2 - 3)
+const t = list(() => (x: number) => x > 31)
+const c = list(() => (a: number, b: number) => a + b)
+const numbers = list((index) => (index * 3) % COUNT)
+
+const surroundings = {
+  ...{ id: arrow.id, lift: arrow.lift, fst: arrow.fst, snd: arrow.snd, test: arrow.test },
+  ...{
+    f,
+    c,
+    F: f.map((fn) => arrow.lift(fn)),
+    G: g.map((fn) => arrow.lift(fn)),
+    T: t.map((fn) => arrow.lift(fn)),
+  },
+  numbers,
+  pairs: numbers.map((x, index) => [x, index] as const),
+  eithers: numbers.map((x, index) => (index % 3 === 0 ? arrow.Either.right(x) : arrow.Either.left(x))),
+}
+
+/** The loops of a method; each does `times` operations and returns what their results add up to. */
+export interface Loops {
+  readonly composed: (times: number) => number
+  readonly prebuilt: (times: number) => number
+}
+
+/** Runs before the timed ones: enough for every tier. */
+const WARM_RUNS = COUNT * 1000
+
+/**
+ * The loops of a method, its prebuilt arrows warm.
+ * @throws {BenchError} `WRONG_ANSWER` when prebuilt arrows do something else than new ones.
+ */
+export function loopsOf(method: Method): Loops {
+  const { label, make, use, inputs } = method
+  const names = Object.keys(surroundings)
+  const made = (body: string): ((...words: unknown[]) => never) => {
+    const fn = new Function(...names, 'times', 'arrows', `'use strict'\n${body}\n// ${label} ${body.length}`)
+    return fn.bind(undefined, ...Object.values(surroundings)) as never
+  }
+  const each = (value: string): string =>
+    `let sum = 0\nfor (let k = 0; k < times; k++) {
+      const i = k & 63, j = (i + 7) & 63\nconst v = ${value}\nsum = (sum + (${use})) | 0\n}\nreturn sum`
+  const arrows: unknown = made(`return f.map((_, i) => { const j = (i + 7) & 63; return ${make} })`)()
+  const run = each(`arrows[i].run(${inputs}[i])`)
+  const warm = made(`${run} // warm`)
+  const timed = made(run)
+  const construct = `let sum = 0\nfor (let k = 0; k < times; k++) {
+    const i = k & 63; sum = (sum + (${make}).size) | 0
+  }
+  return sum`
+  const composed = made(label === 'lift' ? construct : each(`(${make}).run(${inputs}[i])`))
+  const expected: number = warm(WARM_RUNS, arrows)
+  const received: number = label === 'lift' ? expected : composed(WARM_RUNS)
+  if (received !== expected || timed(WARM_RUNS, arrows) !== expected)
+    throw new BenchError('WRONG_ANSWER', {
+      contender: 'skein',
+      work: label,
+      got: String(received),
+      expected: String(expected),
+    })
+  return { composed: (times) => composed(times), prebuilt: (times) => timed(times, arrows) }
+}
+
+/** Operations per second, in millions, of one slice. */
+export function rate(loop: (times: number) => number, sliceMs: number): number {
+  let times = 100_000
+  for (;;) {
+    const startMs = performance.now()
+    loop(times)
+    const ms = performance.now() - startMs
+    if (ms >= sliceMs) return times / ms / 1000
+    times = Math.ceil(times * Math.min(10, (1.2 * sliceMs) / Math.max(ms, 0.1)))
+  }
+}
+
+/** Bytes allocated per operation; slices in which the collector ran are not counted. */
+export function bytesPerOperation(loop: (times: number) => number): number {
+  const times = 5_000
+  const samples: number[] = []
+  for (let turn = 0; turn < 40 && samples.length < 9; turn += 1) {
+    const before = process.memoryUsage().heapUsed
+    loop(times)
+    const grown = process.memoryUsage().heapUsed - before
+    if (grown >= 0) samples.push(grown / times)
+  }
+  return Math.max(0, samples.sort((one, other) => one - other)[Math.floor(samples.length / 2)] ?? 0)
+}

@@ -1,0 +1,117 @@
+/**
+ * The two programs of the seed, by each contender: compute and files.
+ *
+ * Compute: 500 stages, each the factorial of its own value, its result kept; then the sum of the 500 that
+ * were kept. All contenders keep them. Files: ten files with a number each are read, their factorials added.
+ * What is built once is built before anything is timed.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { effect as lifted, lift, type Arrow } from 'skein/arrow'
+
+/** A program: its answer each time, perhaps later. */
+export type Program = () => number | Promise<number>
+
+const VALUES = 500
+const FILES = 10
+const LEAST = 8
+const MOST = 12
+const SEED = 20_261_121
+
+function factorial(n: number): number {
+  let product = 1
+  for (let factor = 2; factor <= n; factor += 1) product *= factor
+  return product
+}
+
+/** Numbers from LEAST to MOST, the same in every run. */
+function numbers(count: number): number[] {
+  let state = SEED
+  return Array.from({ length: count }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return LEAST + ((state >>> 16) % (MOST - LEAST + 1))
+  })
+}
+
+function total(results: readonly number[]): number {
+  let sum = 0
+  for (let index = 0; index < results.length; index += 1) sum += results[index] as number
+  return sum
+}
+
+/** Compute, by contender. */
+export async function computePrograms(): Promise<Readonly<Record<string, Program>>> {
+  const { Effect } = await import('effect')
+  const { io } = await import('fp-ts')
+  const values = numbers(VALUES)
+  const stage =
+    (value: number) =>
+    (results: number[]): number[] => {
+      results.push(factorial(value))
+      return results
+    }
+  let arrow: Arrow<number[], number[], never, 'sync'> = lift(stage(values[0] as number))
+  let effect: unknown = Effect.map(
+    Effect.sync((): number[] => []),
+    stage(values[0] as number),
+  )
+  let later = io.Functor.map((): number[] => [], stage(values[0] as number))
+  for (const value of values.slice(1)) {
+    arrow = arrow.andThen(lift(stage(value)))
+    effect = Effect.map(effect, stage(value))
+    later = io.Functor.map(later, stage(value))
+  }
+  const whole = arrow.map(total)
+  const summed = Effect.map(effect, total)
+  return {
+    plain: () => total(values.map(factorial)),
+    skein: () => whole.run([]),
+    'effect 4': () => Effect.runSync(summed) as number,
+    'fp-ts': () => total(later()),
+    promises: () => {
+      let chain = Promise.resolve<number[]>([])
+      for (const value of values) chain = chain.then(stage(value))
+      return chain.then(total)
+    },
+  }
+}
+
+/** Files, by contender, and how to remove the files. */
+export async function filePrograms(): Promise<{
+  readonly programs: Readonly<Record<string, Program>>
+  readonly remove: () => void
+}> {
+  const { Effect } = await import('effect')
+  const folder = mkdtempSync(join(tmpdir(), 'skein-bench-arrow-'))
+  const paths = numbers(FILES).map((value, index) => {
+    const path = join(folder, `${index}.txt`)
+    writeFileSync(path, `${value}\n`)
+    return path
+  })
+  const read = (path: string): number => Number(readFileSync(path, 'utf8'))
+  const one = lifted(read, (thrown) => thrown as Error).map(factorial)
+  let all: Arrow<readonly string[], number, Error, 'sync'> = lift(
+    (files: readonly string[]) => files[0] as string,
+  ).andThen(one)
+  for (let index = 1; index < FILES; index += 1) {
+    const next = lift((files: readonly string[]) => files[index] as string).andThen(one)
+    all = all.zipWith(next, (sum, value) => sum + value)
+  }
+  const effects = paths.map((path) =>
+    Effect.map(Effect.try({ try: () => read(path), catch: (thrown) => thrown }), factorial),
+  )
+  const summed = Effect.map(Effect.all(effects), total)
+  return {
+    programs: {
+      plain: () => {
+        let sum = 0
+        for (const path of paths) sum += factorial(read(path))
+        return sum
+      },
+      skein: () => all.run(paths),
+      'effect 4': () => Effect.runSync(summed) as number,
+    },
+    remove: () => rmSync(folder, { recursive: true }),
+  }
+}

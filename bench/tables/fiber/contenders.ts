@@ -1,0 +1,218 @@
+/**
+ * Who takes part in the fiber table, each with the programs that its users would write.
+ *
+ * A program is one operation: it computes the whole sum and gives it. `sequential` and `future` have a step
+ * for each number; `fibers` deals the numbers to so many fibers, forks all and joins all. On a pool
+ * `sequential` is one step.
+ */
+import { type Sum, add, addSum, factorial, partialSum } from './sums.ts'
+
+/** One operation; a program that never waits gives its sum at once. */
+export type Program = (num: number, fibers: number) => Sum | PromiseLike<Sum>
+
+/** How the contender's threads are. */
+export interface Threads {
+  readonly threads: number
+  readonly spin: boolean
+}
+
+/** A contender's programs by their row, such as 'sequential, default', and what it is. */
+export interface Contender {
+  readonly programs: Readonly<Record<string, Program>>
+  /** What a row must say of it. */
+  readonly notes: Readonly<Record<string, string>>
+  close(): Promise<void>
+}
+
+/** Executors that the seed has, and the words of the settings. */
+export const EXECUTORS = ['fixed', 'blocking', 'cached', 'work-stealing'] as const
+
+/** Open a contender. Those in this process have no threads. */
+export const CONTENDERS: Readonly<Record<string, (threads: Threads) => Promise<Contender>>> = {
+  skein,
+  promises,
+  effect,
+  'effect forEach': effectForEach,
+  piscina,
+}
+
+async function skein({ threads, spin }: Threads): Promise<Contender> {
+  const { attempt, fork, on } = await import('skein/fiber')
+  type Zone = ReturnType<typeof import('skein/zone').zone.create>
+  function* sequential(num: number): Generator<object, Sum, unknown> {
+    const sum: Sum = [0, 0]
+    for (let k = 0; k <= num; k += 1) add(sum, yield* attempt(() => factorial(k)))
+    return sum
+  }
+  function* here(num: number, fibers: number): Generator<object, Sum, unknown> {
+    const forked = []
+    for (let first = 0; first < fibers; first += 1) forked.push(fork(() => partialSum(first, fibers, num)))
+    const sum: Sum = [0, 0]
+    for (const fiber of forked) addSum(sum, yield* fiber.join())
+    return sum
+  }
+  function* step(zone: Zone, first: number, stride: number, num: number): Generator<object, Sum, unknown> {
+    return yield* on(zone, partialSum, first, stride, num)
+  }
+  function* there(zone: Zone, num: number, fibers: number): Generator<object, Sum, unknown> {
+    const forked = []
+    for (let first = 0; first < fibers; first += 1) forked.push(fork(step(zone, first, fibers, num)))
+    const sum: Sum = [0, 0]
+    for (const fiber of forked) addSum(sum, yield* fiber.join())
+    return sum
+  }
+  const programs: Record<string, Program> = {
+    'sequential, default': (num) => valueOf(fork(sequential(num))),
+    'fibers, default': (num, fibers) => valueOf(fork(here(num, fibers))),
+  }
+  const notes: Record<string, string> = {}
+  const zones: Zone[] = []
+  for (const executor of EXECUTORS) {
+    const [zone, made] = await zoneWith(executor, threads, spin)
+    zones.push(zone)
+    const called = executor === 'fixed' ? 'zone.cpu' : executor
+    programs[`sequential, ${called}`] = (num) => fork(step(zone, 0, 1, num)).join()
+    programs[`fibers, ${called}`] = (num, fibers) => fork(there(zone, num, fibers)).join()
+    notes[called] = `zone with the executor ${made}`
+    if (executor !== 'work-stealing') continue
+    notes['future'] = notes[called]
+    programs['future, work-stealing'] = async (num) => {
+      const parts = Array.from({ length: num + 1 }, (_, k) => zone.run(partialSum, k, num + 1, k))
+      return total(await Promise.all(parts))
+    }
+  }
+  const close = async (): Promise<void> => void (await Promise.all(zones.map((zone) => zone.close())))
+  return { programs, notes, close }
+}
+
+function valueOf(fiber: { exit: unknown; join(): PromiseLike<Sum> }): Sum | PromiseLike<Sum> {
+  const exit = fiber.exit as { kind: string; value: Sum } | undefined
+  return exit?.kind === 'success' ? exit.value : fiber.join()
+}
+
+/** A zone with that executor, or with `fixed` where the settings do not know it. */
+async function zoneWith(
+  executor: string,
+  threads: number,
+  spin: boolean,
+): Promise<[zone: ReturnType<typeof import('skein/zone').zone.create>, executor: string]> {
+  const { zone } = await import('skein/zone')
+  const spinning = spin ? {} : { spinUs: 0 }
+  let made = executor
+  let found
+  try {
+    found = zone.create(`bench ${executor}`, { executor, workers: threads, ...spinning } as never)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ZONE_SETTING') throw error
+    try {
+      // Executors that grow may have no fixed number of workers.
+      found = zone.create(`bench ${executor}`, { executor, ...spinning } as never)
+    } catch (again) {
+      if ((again as { code?: string }).code !== 'ZONE_SETTING') throw again
+      made = 'fixed'
+      found = zone.create(`bench ${executor}`, { workers: threads, ...spinning })
+    }
+  }
+  await found.ready()
+  return [found, made]
+}
+
+async function promises(): Promise<Contender> {
+  const step = async (k: number): Promise<number> => factorial(k)
+  const part = async (first: number, stride: number, num: number): Promise<Sum> =>
+    partialSum(first, stride, num)
+  const programs: Record<string, Program> = {
+    'sequential, default': async (num) => {
+      const sum: Sum = [0, 0]
+      for (let k = 0; k <= num; k += 1) add(sum, await step(k))
+      return sum
+    },
+    'fibers, default': async (num, fibers) =>
+      total(await Promise.all(Array.from({ length: fibers }, (_, first) => part(first, fibers, num)))),
+    'future, work-stealing': async (num) => {
+      const sum: Sum = [0, 0]
+      const values = await Promise.all(Array.from({ length: num + 1 }, (_, k) => step(k)))
+      for (const value of values) add(sum, value)
+      return sum
+    },
+  }
+  return { programs, notes: { future: 'in this thread' }, close: async () => {} }
+}
+
+async function effect(): Promise<Contender> {
+  const { Effect, Fiber } = await import('effect')
+  const programs: Record<string, Program> = {
+    'sequential, default': (num) =>
+      Effect.runSync(
+        Effect.gen(function* () {
+          const sum: Sum = [0, 0]
+          for (let k = 0; k <= num; k += 1) add(sum, (yield* Effect.sync(() => factorial(k))) as number)
+          return sum
+        }),
+      ) as Sum,
+    'fibers, default': (num, fibers) =>
+      Effect.runPromise(
+        Effect.gen(function* () {
+          const forked: unknown[] = []
+          for (let first = 0; first < fibers; first += 1)
+            forked.push(yield* Effect.forkChild(Effect.sync(() => partialSum(first, fibers, num))))
+          const sum: Sum = [0, 0]
+          for (const fiber of forked) addSum(sum, (yield* Fiber.join(fiber)) as Sum)
+          return sum
+        }),
+      ) as Promise<Sum>,
+  }
+  return { programs, notes: {}, close: async () => {} }
+}
+
+async function effectForEach(): Promise<Contender> {
+  const { Effect } = await import('effect')
+  const numbers = Array.from({ length: 23 }, (_, k) => Array.from({ length: k + 1 }, (_, index) => index))
+  const unbounded = { concurrency: 'unbounded' }
+  const programs: Record<string, Program> = {
+    'sequential, default': (num) => {
+      const sum: Sum = [0, 0]
+      const each = Effect.forEach(numbers[num] as number[], (k: number) => Effect.sync(() => factorial(k)))
+      for (const value of Effect.runSync(each) as number[]) add(sum, value)
+      return sum
+    },
+    'fibers, default': async (num, fibers) => {
+      const firsts = Array.from({ length: fibers }, (_, first) => first)
+      const part = (first: number): unknown => Effect.sync(() => partialSum(first, fibers, num))
+      return total((await Effect.runPromise(Effect.forEach(firsts, part, unbounded))) as Sum[])
+    },
+  }
+  return { programs, notes: {}, close: async () => {} }
+}
+
+async function piscina({ threads }: Threads): Promise<Contender> {
+  const { Piscina, FixedQueue } = await import('piscina')
+  const pool = new Piscina({
+    filename: new URL('./task.js', import.meta.url).href,
+    minThreads: threads,
+    maxThreads: threads,
+    concurrentTasksPerWorker: 16,
+    atomics: 'sync',
+    recordTiming: false,
+    taskQueue: new FixedQueue(),
+  })
+  const run = (first: number, stride: number, num: number): Promise<Sum> =>
+    pool.run({ first, stride, num }) as Promise<Sum>
+  const many: Program = async (num, fibers) =>
+    total(await Promise.all(Array.from({ length: fibers }, (_, first) => run(first, fibers, num))))
+  const programs: Record<string, Program> = {
+    'future, work-stealing': async (num) =>
+      total(await Promise.all(Array.from({ length: num + 1 }, (_, k) => run(k, num + 1, k)))),
+  }
+  for (const called of ['zone.cpu', 'blocking', 'cached', 'work-stealing']) {
+    programs[`sequential, ${called}`] = (num) => run(0, 1, num)
+    programs[`fibers, ${called}`] = many
+  }
+  return { programs, notes: {}, close: () => pool.destroy() }
+}
+
+function total(parts: readonly Sum[]): Sum {
+  const sum: Sum = [0, 0]
+  for (const part of parts) addSum(sum, part)
+  return sum
+}

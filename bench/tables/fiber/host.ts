@@ -1,0 +1,84 @@
+/**
+ * The process of one contender of the fiber table: runs slices by order, one at a time.
+ *
+ * A slice runs one program again and again for so many ms; the sums of its first and its last run are
+ * checked.
+ */
+import { CONTENDERS } from './contenders.ts'
+import { forkJoin } from './fork-join.ts'
+import { isRight } from './sums.ts'
+
+/** What a process is started with. */
+export interface Setting {
+  readonly contender: string
+  readonly threads: number
+  readonly spin: boolean
+}
+
+/** An order. `program`: a row of the contender, or 'fork+join, ...'. */
+export interface SliceOrder {
+  readonly program: string
+  readonly num: number
+  readonly fibers: number
+  readonly sliceMs: number
+}
+
+/** What came of it. */
+export type SliceAnswer =
+  | { readonly programs: readonly string[]; readonly notes: Readonly<Record<string, string>> }
+  | { readonly perSecond: number }
+  | { readonly wrong: string }
+
+const setting = JSON.parse(process.argv[2]!) as Setting
+const opened = await CONTENDERS[setting.contender]!(setting)
+const costs = await forkJoin(setting.contender)
+const answer = (words: SliceAnswer): void => void process.send!(words)
+
+process.on('disconnect', () => process.exit(0))
+process.on('message', async (order: SliceOrder) => {
+  try {
+    answer(await slice(order))
+  } catch (error) {
+    answer({ wrong: error instanceof Error ? String(error.stack) : String(error) })
+  }
+})
+answer({ programs: [...Object.keys(opened.programs), ...Object.keys(costs)], notes: opened.notes })
+
+async function slice({ program, num, fibers, sliceMs }: SliceOrder): Promise<SliceAnswer> {
+  const cost = costs[program]
+  if (cost !== undefined) return { perSecond: await timed(sliceMs, 2000, cost) }
+  const run = opened.programs[program]!
+  const check = async (): Promise<void> => {
+    const sum = await run(num, fibers)
+    if (!isRight(sum, num))
+      throw new Error(`${setting.contender}, ${program}: the sum of 0..${num} is ${sum}`)
+  }
+  await check()
+  const perSecond = await timed(sliceMs, 64, async (times) => {
+    for (let turn = 0; turn < times; turn += 1) {
+      const made = run(num, fibers)
+      if ('then' in made) await made
+    }
+  })
+  await check()
+  return { perSecond }
+}
+
+/** How many times a second: `body` is given a number of times, a fifth of the time warms up. */
+async function timed(
+  sliceMs: number,
+  times: number,
+  body: (times: number) => Promise<void>,
+): Promise<number> {
+  const run = async (ms: number): Promise<number> => {
+    const begun = performance.now()
+    for (let count = 0; ;) {
+      await body(times)
+      count += times
+      const passedMs = performance.now() - begun
+      if (passedMs >= ms) return (count / passedMs) * 1000
+    }
+  }
+  await run(sliceMs / 5)
+  return run(sliceMs)
+}

@@ -1,0 +1,115 @@
+/**
+ * The demands on fibers, judged on the rows of one run.
+ *
+ * ZIO's figures are anchors of another run (bench/anchors.json); everything else is measured here.
+ */
+import { SPINNING } from '../../harness/conditions.ts'
+import { findRow, type Row, type Verdict } from '../../harness/table.ts'
+
+/** Figures of ZIO 2 on the JVM, ops/s, by row. */
+const ZIO: Readonly<Record<string, number>> = {
+  'sequential|default, 0..10': 2_186_000,
+  'sequential|default, 0..20': 1_141_000,
+  'sequential|blocking, 0..10': 56_000,
+  'sequential|blocking, 0..20': 53_000,
+  'sequential|cached, 0..10': 52_000,
+  'sequential|cached, 0..20': 34_000,
+  'fibers|blocking, 0..10': 9_700,
+  'fibers|blocking, 0..20': 7_700,
+  'fibers|cached, 0..10': 9_100,
+  'fibers|cached, 0..20': 7_500,
+  'fibers|work-stealing, 0..10': 51_000,
+  'fibers|work-stealing, 0..20': 38_000,
+}
+
+/** All demands of the table. */
+export function verdicts(rows: readonly Row[]): Verdict[] {
+  return [...costs(rows), ...bytes(rows), ...here(rows), ...there(rows)]
+}
+
+function find(rows: readonly Row[], section: string, row: string, contender: string): Row | undefined {
+  const all = rows.filter((one) => one.section.endsWith(section) && one.row === row)
+  return (
+    findRow(all, { contender, condition: SPINNING.name }) ?? all.find((one) => one.contender === contender)
+  )
+}
+
+function costs(rows: readonly Row[]): Verdict[] {
+  const of = (row: string, contender = 'skein'): Row | undefined => find(rows, 'fork+join', row, contender)
+  const [plain, generator, once] = [
+    'a function that never waits',
+    'a generator that never waits',
+    'waits once',
+  ] as const
+  const effects = [plain, generator, once].map((row) => {
+    return ratio(`fork+join, ${row}: ≥ 4 × Effect`, of(row, 'effect'), of(row), (times) => times >= 4)
+  })
+  return [
+    value('fork+join of a body that never waits ≤ 60 ns', of(plain), (ns) => ns <= 60),
+    value('fork+join of a generator that never waits ≤ 200 ns', of(generator), (ns) => ns <= 200),
+    value('fork+join of a body that waits once ≤ 200 ns', of(once), (ns) => ns <= 200),
+    ...effects,
+  ]
+}
+
+function bytes(rows: readonly Row[]): Verdict[] {
+  return ['generator that waits', 'generator that joins'].map((row) =>
+    value(`a parked ${row} ≤ 250 bytes`, find(rows, 'parked fiber', row, 'skein'), (size) => size <= 250),
+  )
+}
+
+function here(rows: readonly Row[]): Verdict[] {
+  return ['default, 0..10', 'default, 0..20'].flatMap((row) => {
+    const sequential = (contender: string): Row | undefined => find(rows, 'sequential', row, contender)
+    const fibers = (contender: string): Row | undefined => find(rows, 'fibers', row, contender)
+    const zio = ZIO[`sequential|${row}`] as number
+    const effects = ['effect', 'effect forEach'] as const
+    return [
+      value(`sequential ${row}: ahead of ZIO 2's ${zio}`, sequential('skein'), (rate) => rate > zio),
+      ratio(
+        `sequential ${row}: ahead of promises`,
+        sequential('skein'),
+        sequential('promises'),
+        (x) => x > 1,
+      ),
+      ...effects.map((name) =>
+        ratio(`sequential ${row}: ahead of ${name}`, sequential('skein'), sequential(name), (x) => x > 1),
+      ),
+      ...effects.map((name) =>
+        ratio(`fibers ${row}: ≥ 4 × ${name}`, fibers('skein'), fibers(name), (x) => x >= 4),
+      ),
+      ratio(`fibers ${row}: not behind Promise.all`, fibers('skein'), fibers('promises'), (x) => x >= 1),
+    ]
+  })
+}
+
+function there(rows: readonly Row[]): Verdict[] {
+  return Object.entries(ZIO)
+    .filter(([key]) => !key.includes('default'))
+    .flatMap(([key, zio]) => {
+      const [section, row] = key.split('|') as [string, string]
+      const [own, piscina] = ['skein', 'piscina'].map((name) => find(rows, section, row, name))
+      const times = row.startsWith('work-stealing') ? 1 : 4
+      const bar = `${section} ${row}: ≥ ${times} × ZIO 2's ${zio}`
+      return [
+        value(bar, own, (rate) => rate >= times * zio),
+        ratio(`${section} ${row}: ≥ 5 × piscina`, own, piscina, (x) => x >= 5),
+      ]
+    })
+}
+
+function value(bar: string, row: Row | undefined, holds: (median: number) => boolean): Verdict {
+  if (row === undefined) return { bar, measured: 'not measured', holds: undefined }
+  return { bar, measured: `${Math.round(row.median)} ${row.unit}`, holds: holds(row.median) }
+}
+
+function ratio(
+  bar: string,
+  above: Row | undefined,
+  below: Row | undefined,
+  holds: (times: number) => boolean,
+): Verdict {
+  if (above === undefined || below === undefined) return { bar, measured: 'not measured', holds: undefined }
+  const times = above.median / below.median
+  return { bar, measured: `${times.toFixed(2)} ×`, holds: holds(times) }
+}

@@ -1,0 +1,32 @@
+/**
+ * One pipeline with failures in its types: parse, check, price, with the price computed in a zone.
+ *
+ * `node examples/arrows/orders.ts` prints what became of three orders.
+ */
+import { effect, fail, ifThenElse, lift, id } from 'skein/arrow'
+import { zone } from 'skein/zone'
+
+interface Order {
+  readonly item: string
+  readonly count: number
+}
+
+const place = zone.create('prices', { workers: 1 })
+
+const parse = effect(
+  (text: string) => JSON.parse(text) as Order,
+  () => 'not JSON' as const,
+)
+const checked = ifThenElse(
+  lift((order: Order) => order.count > 0),
+  id<Order>(),
+  fail('nothing ordered' as const),
+)
+const price = lift((order: Order) => order.count * order.item.length).on(place)
+const whole = parse.andThen(checked).andThen(price).named('order')
+
+for (const text of ['{"item":"pear","count":3}', '{"item":"fig","count":0}', '{']) {
+  const exit = await whole.runExit(text)
+  console.log(exit.kind === 'success' ? `costs ${exit.value}` : exit.kind === 'failure' ? exit.error : exit)
+}
+await place.close()

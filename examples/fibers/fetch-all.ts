@@ -1,0 +1,53 @@
+/**
+ * Twenty jobs, four at a time, each with a deadline and retries; the heavy part of each on another core.
+ *
+ * The jobs share a connection that is released however they end. Prints one line.
+ */
+import assert from 'node:assert/strict'
+import { Schedule, acquireRelease, fail, forEach, fork, on, retry, sleep, timeout } from 'skein/fiber'
+import { zone } from 'skein/zone'
+
+/** Runs in the zone, so it captures nothing. */
+function score(text: string): number {
+  let hash = 0
+  for (let round = 0; round < 1000; round += 1)
+    for (let place = 0; place < text.length; place += 1) hash = (hash * 31 + text.charCodeAt(place)) >>> 0
+  return hash % 100
+}
+
+const cpu = zone.create('cpu', { workers: 2 })
+const patient = Schedule.exponential(1).jittered().and(Schedule.recurs(3))
+let calls = 0
+let openCount = 0
+
+function* read(id: number) {
+  yield* sleep(1)
+  calls += 1
+  if (calls % 7 === 0) yield* fail(`server busy at ${id}`)
+  return `document ${id}`
+}
+
+const program = fork(function* () {
+  yield* acquireRelease(
+    () => (openCount += 1),
+    () => void (openCount -= 1),
+  )
+  const ids = Array.from({ length: 20 }, (_, id) => id)
+  return yield* forEach(
+    ids,
+    function* (id) {
+      const text = yield* retry(() => timeout(1000, () => read(id)), patient)
+      return yield* on(cpu, score, text)
+    },
+    { concurrency: 4 },
+  )
+})
+
+const scores = await program.join()
+assert.deepEqual(
+  scores,
+  scores.map((_, id) => score(`document ${id}`)),
+)
+assert.equal(openCount, 0)
+await cpu.close()
+console.log(`${scores.length} documents scored, ${calls} reads`)

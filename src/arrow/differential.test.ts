@@ -1,0 +1,80 @@
+/**
+ * Random arrows against the naive interpreter: first run, counted runs, measured runs, code, fused programs.
+ *
+ * One arrow is run as often as it takes to come through all tiers, with changing inputs.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Exit } from '../fiber/index.ts'
+import { HOT_RUNS } from './node.ts'
+import { type Outcome, cook, recipes } from './oracle.test.support.ts'
+
+function plain(exit: Exit<unknown, unknown>): Outcome {
+  if (exit.kind === 'success') return { kind: 'success', value: exit.value }
+  if (exit.kind === 'failure') return { kind: 'failure', error: exit.error }
+  assert.equal(exit.kind, 'defect')
+  return { kind: 'defect', defect: (exit as { defect: unknown }).defect }
+}
+
+test('a new arrow does what the naive interpreter does', async () => {
+  await fc.assert(
+    fc.asyncProperty(recipes, fc.integer({ min: -50, max: 50 }), async (recipe, input) => {
+      const { arrow, model, text } = cook(recipe)
+      assert.deepEqual(plain(await arrow.runExit(input)), model(input), text)
+    }),
+    { numRuns: 1500 },
+  )
+})
+
+test('an arrow does the same in every tier', async () => {
+  await fc.assert(
+    fc.asyncProperty(recipes, async (recipe) => {
+      const { arrow, model, text } = cook(recipe)
+      for (let run = 0; run < HOT_RUNS + 40; run += 1) {
+        const input = (run % 41) - 20
+        const exit = arrow.runExit(input)
+        assert.deepEqual(
+          plain(exit instanceof Promise ? await exit : exit),
+          model(input),
+          `${text}, run ${run}`,
+        )
+      }
+    }),
+    { numRuns: 120 },
+  )
+})
+
+test('run throws what runExit says', async () => {
+  await fc.assert(
+    fc.asyncProperty(recipes, fc.integer({ min: -50, max: 50 }), async (recipe, input) => {
+      const { arrow, model, text } = cook(recipe)
+      const expected = model(input)
+      let outcome: unknown
+      try {
+        outcome = { value: await arrow.run(input) }
+      } catch (thrown) {
+        outcome = { thrown }
+      }
+      const wanted =
+        expected.kind === 'success'
+          ? { value: expected.value }
+          : { thrown: expected.kind === 'failure' ? expected.error : expected.defect }
+      assert.deepEqual(outcome, wanted, text)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('a compiled arrow and one that has grown large do the same', async () => {
+  await fc.assert(
+    fc.asyncProperty(recipes, fc.integer({ min: -50, max: 50 }), async (recipe, input) => {
+      const { arrow, model, text } = cook(recipe)
+      assert.deepEqual(plain(await arrow.compiled().runExit(input)), model(input), text)
+      let large = cook(recipe).arrow
+      for (let turn = 0; turn < 70; turn += 1) large = large.map((x) => x)
+      assert.deepEqual(plain(await large.runExit(input)), model(input), text)
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,242 @@
+/**
+ * What an arrow does, drawn: the stages in order, what is fused, what waits and what hops.
+ *
+ * Times are of the runs that were measured; a run that is not measured costs nothing for it. A part that
+ * occurs twice is drawn twice, a plan of more lines than anybody reads is cut.
+ */
+import type { Measure, Plan } from './machine.ts'
+import { ASYNC, BIG, DYNAMIC, HOT_RUNS, Op, isSync, type Node, type OpCode, type Wait } from './node.ts'
+import { hopOf } from './place.ts'
+
+/** Lines of a plan; what is left out is counted. */
+const LINES_MAX = 200
+
+/** One stage, or one group of them. */
+interface Line {
+  readonly depth: number
+  readonly text: string
+  readonly node: Node | undefined
+  /** The arrow in whose runs the node is measured: the whole, or the one inside of a stage that waits. */
+  readonly within: Node
+}
+
+interface Visit {
+  readonly depth: number
+  readonly visit: Node
+  readonly fused: boolean
+  readonly within: Node
+}
+
+type Open = (Line | Visit)[]
+
+/** See `Arrow.explain`. */
+export function explained(node: Node, format: 'text' | 'mermaid' | 'dot'): string {
+  const lines = linesOf(node)
+  const plan = node.plan as Plan | undefined
+  if (format === 'mermaid') return mermaid(lines)
+  if (format === 'dot') return dot(lines)
+  const width = Math.min(60, Math.max(...lines.map((line) => line.depth * 2 + line.text.length)))
+  const shown = lines.slice(0, LINES_MAX).map((line) => {
+    const left = '  '.repeat(line.depth) + line.text
+    const measured = measuredText(line)
+    return measured === '' ? left : `${left.padEnd(width)}  ${measured}`
+  })
+  if (lines.length > LINES_MAX) shown.push(`... and ${lines.length - LINES_MAX} more`)
+  return `${headOf(node, plan)}\n${shown.join('\n')}\n`
+}
+
+function headOf(node: Node, plan: Plan | undefined): string {
+  const kind = (node.flags & ASYNC) !== 0 ? 'async' : (node.flags & DYNAMIC) !== 0 ? 'dynamic' : 'sync'
+  const stages = node.size === 1 ? '1 node' : `${node.size.toLocaleString('en-US')} nodes`
+  return `arrow, ${kind}, ${stages}, ${tierOf(node, plan)}`
+}
+
+function tierOf(node: Node, plan: Plan | undefined): string {
+  const runs = plan?.measuredRuns ?? 0
+  const measured = runs === 0 ? '' : `; ${runs} ${runs === 1 ? 'run' : 'runs'} measured`
+  if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) {
+    if (node.fuel > HOT_RUNS) return `code generated${measured}`
+    return `closures${measured}`
+  }
+  const total = plan === undefined || plan.runs === 0 ? '' : ` of ${plan.runs.toLocaleString('en-US')}`
+  return `${plan?.fused === undefined ? 'program' : 'program, fused'}${measured}${measured && total}`
+}
+
+const OP_NAMES: ReadonlyMap<OpCode, string> = new Map(
+  Object.entries(Op).map(([name, code]) => [code, name] as const),
+)
+
+/** Every stage on a line, without recursion. */
+function linesOf(root: Node): Line[] {
+  const lines: Line[] = []
+  const open: Open = [{ depth: 0, visit: root, fused: false, within: root }]
+  for (let next = open.pop(); next !== undefined && lines.length <= LINES_MAX * 5; next = open.pop()) {
+    if (!('visit' in next)) {
+      lines.push(next)
+      continue
+    }
+    const { visit: node, depth, fused, within } = next
+    const children: Open = []
+    if (node.op === Op.chain) chainLines(next, children)
+    else {
+      children.push({ depth, text: textOf(node), node, within })
+      for (const [label, child] of childrenOf(node)) {
+        if (label !== '') children.push({ depth: depth + 1, text: label, node: undefined, within })
+        const deeper = depth + (label === '' ? 1 : 2)
+        const owner = node.op === Op.wait ? child : within
+        children.push({ depth: deeper, visit: child, fused: fused || isSync(node), within: owner })
+      }
+    }
+    for (const child of children.reverse()) open.push(child)
+  }
+  return lines
+}
+
+/** The parts of a chain; synchronous neighbours are one function and stand under one line. */
+function chainLines({ visit, depth, fused, within }: Visit, into: Open): void {
+  const parts = joinedParts(visit)
+  for (let at = 0; at < parts.length; at += 1) {
+    let end = at
+    while (end < parts.length && isSync(parts[end] as Node)) end += 1
+    const groups = !fused && end - at > 1
+    if (groups) into.push({ depth, text: `fused: ${end - at} stages`, node: undefined, within })
+    for (const part of end > at ? parts.slice(at, end) : [parts[at] as Node])
+      into.push({ depth: groups ? depth + 1 : depth, visit: part, fused: fused || groups, within })
+    if (end > at) at = end - 1
+  }
+}
+
+function joinedParts(node: Node): Node[] {
+  const parts: Node[] = []
+  const open: Node[] = [node]
+  for (let next = open.pop(); next !== undefined && parts.length < LINES_MAX * 5; next = open.pop()) {
+    if (next.op === Op.chain) {
+      open.push(next.b as Node, next.a as Node)
+      continue
+    }
+    const last = parts.at(-1)
+    const both = last?.op === Op.wait ? (last.data as Wait).join?.(last, next) : undefined
+    if (both === undefined) parts.push(next)
+    else parts[parts.length - 1] = both
+  }
+  return parts
+}
+
+function childrenOf(node: Node): (readonly [label: string, child: Node])[] {
+  const a = node.a as Node
+  switch (node.op) {
+    case Op.branch:
+      return [
+        ['if', a],
+        ['then', node.b as Node],
+        ['else', node.data as Node],
+      ]
+    case Op.loop:
+      return [
+        ['while', a],
+        ['do', node.b as Node],
+      ]
+    case Op.choice:
+      return [
+        ['left', a],
+        ['right', node.b as Node],
+      ]
+    case Op.wait: {
+      const { inner } = node.data as Wait
+      return inner === undefined ? [] : [['', inner]]
+    }
+    default:
+      return [node.a, node.b].filter((child) => child !== null).map((child) => ['', child] as const)
+  }
+}
+
+function textOf(node: Node): string {
+  const name = OP_NAMES.get(node.op) as string
+  switch (node.op) {
+    case Op.call:
+    case Op.tap:
+      return `${node.op === Op.tap ? 'tap ' : ''}${functionName(node.data)}`
+    case Op.attempt:
+      return `effect ${functionName((node.data as { body: unknown }).body)}`
+    case Op.named:
+      return `${JSON.stringify(node.data)}`
+    case Op.branch:
+      return 'ifThenElse'
+    case Op.loop:
+      return 'whileDo'
+    case Op.zip:
+      return 'zipWith'
+    case Op.effect:
+      return 'asEffect'
+    case Op.constant:
+      return 'succeed'
+    case Op.wait: {
+      const { kind, parts, shown } = node.data as Wait
+      const what = shown === undefined ? '' : ` ${shown()}`
+      if (kind === 'async' || kind === 'fiber') return `${kind} ${functionName(parts[0])}`
+      return `${kind}${what}`
+    }
+    default:
+      return name
+  }
+}
+
+function functionName(fn: unknown): string {
+  const name = typeof fn === 'function' ? fn.name : ''
+  return name === '' || name === 'anonymous' ? 'function' : name
+}
+
+function measuredText({ node, within }: Line): string {
+  if (node === undefined) return ''
+  const measure = (within.plan as Plan | undefined)?.measures.get(node)
+  const hop = node.op === Op.wait ? hopOf(node.data as Wait) : undefined
+  const times = measure === undefined ? '' : measureText(measure)
+  if (hop === undefined || hop.hops === 0) return times
+  const cost = duration((hop.totalMs - hop.awayMs) / hop.hops)
+  const away = duration(hop.awayMs / hop.hops)
+  return `${counted(hop.hops, 'hop')}, each ${away} there + ${cost} for the hop`
+}
+
+function measureText({ calls, ms }: Measure): string {
+  return `${counted(calls, 'call')}, ${duration(ms / calls)} each`
+}
+
+function counted(count: number, what: string): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? what : `${what}s`}`
+}
+
+function duration(ms: number): string {
+  if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`
+  if (ms >= 1) return `${ms.toFixed(2)} ms`
+  return ms >= 0.001 ? `${(ms * 1000).toFixed(1)} µs` : `${Math.round(ms * 1e6)} ns`
+}
+
+function mermaid(lines: readonly Line[]): string {
+  const body = lines.slice(0, LINES_MAX).map((line, index) => {
+    const label = labelOf(line).replaceAll('"', '#quot;')
+    const parent = parentOf(lines, index)
+    return `  n${index}["${label}"]${parent < 0 ? '' : `\n  n${parent} --> n${index}`}`
+  })
+  return `flowchart TD\n${body.join('\n')}\n`
+}
+
+function dot(lines: readonly Line[]): string {
+  const body = lines.slice(0, LINES_MAX).map((line, index) => {
+    const parent = parentOf(lines, index)
+    const edge = parent < 0 ? '' : `\n  n${parent} -> n${index}`
+    return `  n${index} [label=${JSON.stringify(labelOf(line))}]${edge}`
+  })
+  return `digraph arrow {\n${body.join('\n')}\n}\n`
+}
+
+function labelOf(line: Line): string {
+  const measured = measuredText(line)
+  return measured === '' ? line.text : `${line.text}: ${measured}`
+}
+
+/** The line above that this one stands under, or the one before it on the same depth; -1 for the first. */
+function parentOf(lines: readonly Line[], index: number): number {
+  const { depth } = lines[index] as Line
+  for (let at = index - 1; at >= 0; at -= 1) if ((lines[at] as Line).depth <= depth) return at
+  return -1
+}

@@ -1,0 +1,37 @@
+/**
+ * What happens to a small synchronous node that is run again and again: it is measured, and then compiled.
+ *
+ * Both replace nothing that anybody sees: `run` and `step` go on doing the same.
+ */
+import { generate } from './generate.ts'
+import { Raised } from './failure.ts'
+import { measuredStep } from './machine.ts'
+import { FALLIBLE, SIZE_MAX, type Node } from './node.ts'
+
+/** A run of a node whose fuel says that it is special: measured, or the one after which code is there. */
+export function heat(node: Node, input: unknown): unknown {
+  if (node.fuel > 0) return measuredStep(node, input)
+  compile(node)
+  return node.step(input as never)
+}
+
+/** Give a small synchronous node its code; without leave to generate it goes on as it was. */
+export function compile(node: Node): void {
+  node.fuel = SIZE_MAX
+  const code = generate([node])
+  if (code === undefined) return
+  node.step = code
+  if ((node.flags & FALLIBLE) === 0) node.run = code
+}
+
+/** How a small synchronous node that may fail is run from outside. @throws its failure as it is. */
+function runFallible(this: Node, input: unknown): unknown {
+  try {
+    return this.step(input as never)
+  } catch (thrown) {
+    throw thrown instanceof Raised ? thrown.error : thrown
+  }
+}
+
+/** In an object, as in steps.ts. */
+export const RUNS = Object.freeze({ runFallible })

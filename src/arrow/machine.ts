@@ -1,0 +1,421 @@
+/**
+ * The machine: runs programs, waits where they wait, and stops when it is told to.
+ *
+ * One machine is one run. It works through instructions until one of them gives a promise; then it hands out
+ * a promise of its own and goes on when that one settles. Interruption is looked at wherever it waits: the
+ * run ends there at once, and the stage that was waited for hears of it by its signal.
+ */
+import { either } from './either.ts'
+import { wrong } from './errors.ts'
+import { Raised, Stopped, traced } from './failure.ts'
+import { ASYNC, BIG, DYNAMIC, HOT_RUNS, type Node, type RunContext, type Wait } from './node.ts'
+import { Do, buildProgram, type Grain, type Instruction, type Program } from './program.ts'
+
+/** What has been measured of a stage. */
+export interface Measure {
+  calls: number
+  ms: number
+}
+
+/** What the tiers know of a node. */
+export interface Plan {
+  plain: Program | undefined
+  fused: Program | undefined
+  measuredProgram: Program | undefined
+  /** Runs by the machine, the measured ones among them. */
+  runs: number
+  /** Runs that were measured. */
+  measuredRuns: number
+  readonly measures: Map<Node, Measure>
+}
+
+/** Every so manieth run by a machine is measured, and the first. */
+const MEASURE_EACH = 64
+
+/** What is known of a node; empty at first. */
+export function planOf(node: Node): Plan {
+  return (node.plan ??= {
+    plain: undefined,
+    fused: undefined,
+    measuredProgram: undefined,
+    runs: 0,
+    measuredRuns: 0,
+    measures: new Map<Node, Measure>(),
+  } satisfies Plan) as Plan
+}
+
+function programOf(node: Node, grain: Grain): Program {
+  const plan = planOf(node)
+  if (grain === 'measured') return (plan.measuredProgram ??= buildProgram(node, grain))
+  if (plan.fused !== undefined) return plan.fused
+  if (plan.runs < HOT_RUNS) return (plan.plain ??= buildProgram(node, 'plain'))
+  plan.plain = undefined
+  return (plan.fused = buildProgram(node, 'fused'))
+}
+
+/** The symbol by which a machine's loop says that it waits. */
+const WAITING = Symbol('waiting')
+
+/** How to recognise an arrow among what functions of users return; set by arrow.ts. @internal */
+export const recognise: { isArrow: (value: unknown) => boolean } = { isArrow: () => false }
+
+/**
+ * Run a node: its value, or a promise of it where it waits. What is thrown, or rejected with, is wrapped if
+ * it is a failure.
+ * @param signal Interrupts it.
+ */
+export function runNode(node: Node, input: unknown, signal: AbortSignal | undefined): unknown {
+  if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) return node.step(input as never)
+  const plan = planOf(node)
+  const measured = plan.runs++ % MEASURE_EACH === 0
+  return new Machine(node, input, signal, measured ? plan : undefined).start()
+}
+
+/** Run a small synchronous node once, measuring its stages. */
+export function measuredStep(node: Node, input: unknown): unknown {
+  return new Machine(node, input, undefined, planOf(node)).start()
+}
+
+interface Handler {
+  readonly program: readonly Instruction[]
+  /** Where a failure goes; -1: only the name is written. */
+  readonly target: number
+  readonly name: string
+  readonly stackLength: number
+  readonly framesLength: number
+}
+
+interface Frame {
+  readonly program: readonly Instruction[]
+  readonly at: number
+}
+
+class Machine implements RunContext {
+  readonly givenSignal: AbortSignal | undefined
+  readonly #plan: Plan | undefined
+  readonly #stack: unknown[] = []
+  readonly #handlers: Handler[] = []
+  readonly #frames: Frame[] = []
+  #program: readonly Instruction[]
+  #at = 0
+  #value: unknown
+  #own: AbortController | undefined
+  #resolve: ((value: unknown) => void) | undefined
+  #reject: ((reason: unknown) => void) | undefined
+  #clocked: Measure | undefined
+  #clockMs = 0
+
+  constructor(node: Node, input: unknown, signal: AbortSignal | undefined, plan: Plan | undefined) {
+    this.#program = programOf(node, plan === undefined ? 'plain' : 'measured').instructions
+    this.#value = input
+    this.#plan = plan
+    this.givenSignal = signal
+  }
+
+  /** See StageContext. */
+  get signal(): AbortSignal {
+    return this.givenSignal ?? (this.#own ??= new AbortController()).signal
+  }
+
+  start(): unknown {
+    if (this.#plan !== undefined) this.#plan.measuredRuns += 1
+    if (this.givenSignal?.aborted === true) throw new Stopped(this.givenSignal.reason)
+    const value = this.#untilWaiting()
+    if (value !== WAITING) return value
+    this.givenSignal?.addEventListener('abort', this.#aborted)
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  readonly #aborted = (): void => this.#over()?.(new Stopped(this.givenSignal?.reason))
+
+  /** Nothing more happens in this run; the way to tell its caller why, if nobody has been told. */
+  #over(): ((reason: unknown) => void) | undefined {
+    const reject = this.#reject
+    this.#resolve = this.#reject = undefined
+    this.givenSignal?.removeEventListener('abort', this.#aborted)
+    return reject
+  }
+
+  /** The value, or WAITING. */
+  #untilWaiting(): unknown {
+    for (;;) {
+      try {
+        return this.#plan === undefined ? this.#instructions() : this.#measuredInstructions(this.#plan)
+      } catch (thrown) {
+        this.#recover(thrown)
+      }
+    }
+  }
+
+  #recover(thrown: unknown): void {
+    this.#clock(undefined)
+    for (let handler = this.#handlers.pop(); handler !== undefined; handler = this.#handlers.pop()) {
+      if (handler.target < 0) thrown = traced(thrown, handler.name)
+      else if (thrown instanceof Raised) {
+        this.#stack.length = handler.stackLength
+        this.#frames.length = handler.framesLength
+        this.#program = handler.program
+        this.#at = handler.target
+        this.#value = thrown.error
+        return
+      }
+    }
+    throw thrown
+  }
+
+  #instructions(): unknown {
+    for (;;) {
+      const instruction = this.#program[this.#at++] as Instruction
+      if (instruction.code === Do.calls) {
+        let value = this.#value
+        const functions = instruction.part as readonly ((x: unknown) => unknown)[]
+        for (let index = 0; index < functions.length; index += 1) value = functions[index]!(value)
+        this.#value = value
+      } else if (instruction.code === Do.wait) {
+        if (this.#wait(instruction.part as Wait)) return WAITING
+      } else if (instruction.code === Do.end) {
+        const frame = this.#frames.pop()
+        if (frame === undefined) return this.#value
+        this.#program = frame.program
+        this.#at = frame.at
+      } else this.#do(instruction)
+    }
+  }
+
+  /** The same, with the time between two instructions added to the stage of the first. */
+  #measuredInstructions(plan: Plan): unknown {
+    for (;;) {
+      const instruction = this.#program[this.#at++] as Instruction
+      this.#clock(instruction.node && measureOf(plan, instruction.node))
+      if (instruction.code === Do.wait) {
+        if (this.#wait(instruction.part as Wait)) return WAITING
+      } else if (instruction.code === Do.end) {
+        const frame = this.#frames.pop()
+        if (frame === undefined) return this.#value
+        this.#program = frame.program
+        this.#at = frame.at
+      } else if (instruction.code === Do.calls) {
+        for (const fn of instruction.part as readonly ((x: unknown) => unknown)[])
+          this.#value = fn(this.#value)
+      } else this.#do(instruction)
+    }
+  }
+
+  #clock(next: Measure | undefined): void {
+    if (this.#plan === undefined) return
+    const nowMs = performance.now()
+    if (this.#clocked !== undefined) this.#clocked.ms += nowMs - this.#clockMs
+    if (next !== undefined) next.calls += 1
+    this.#clocked = next
+    this.#clockMs = nowMs
+  }
+
+  /** Start a stage that waits; whether it does wait. */
+  #wait(wait: Wait): boolean {
+    const value = wait.start(this.#value, this)
+    if (!isThenable(value)) {
+      this.#value = value
+      return false
+    }
+    value.then(
+      (settled) => this.#resume(settled),
+      (reason: unknown) => this.#fail(reason),
+    )
+    return true
+  }
+
+  #resume(value: unknown): void {
+    if (this.#reject === undefined) return
+    this.#value = value
+    this.#goOn()
+  }
+
+  #fail(reason: unknown): void {
+    if (this.#reject === undefined) return
+    try {
+      this.#recover(reason)
+    } catch (thrown) {
+      return this.#over()?.(thrown)
+    }
+    this.#goOn()
+  }
+
+  #goOn(): void {
+    let value: unknown
+    try {
+      value = this.#untilWaiting()
+    } catch (thrown) {
+      return this.#over()?.(thrown)
+    }
+    if (value === WAITING) {
+      // A stage may have aborted the signal that interrupts this run.
+      if (this.givenSignal?.aborted === true) this.#aborted()
+      return
+    }
+    const resolve = this.#resolve
+    this.#over()
+    resolve?.(value)
+  }
+
+  #do(instruction: Instruction): void {
+    const { code } = instruction
+    if (code <= Do.fail || code === Do.tap) return this.#stage(instruction)
+    if (code <= Do.drop || code >= Do.swap) return this.#move(instruction)
+    if (code <= Do.jump) return this.#turn(instruction)
+    this.#control(instruction)
+  }
+
+  #stage({ code, part }: Instruction): void {
+    switch (code) {
+      case Do.call:
+        this.#value = (part as (x: unknown) => unknown)(this.#value)
+        return
+      case Do.step:
+        this.#value = (part as Node).step(this.#value as never)
+        return
+      case Do.constant:
+        this.#value = part
+        return
+      case Do.tap:
+        ;(part as (x: unknown) => unknown)(this.#value)
+        return
+      default:
+        throw new Raised(part)
+    }
+  }
+
+  #move({ code, part }: Instruction): void {
+    const stack = this.#stack
+    const value = this.#value as readonly unknown[]
+    switch (code) {
+      case Do.save:
+        return void stack.push(value)
+      case Do.exchange:
+        this.#value = stack[stack.length - 1]
+        stack[stack.length - 1] = value
+        return
+      case Do.combine:
+        this.#value = (part as (one: unknown, other: unknown) => unknown)(stack.pop(), value)
+        return
+      case Do.pair:
+        this.#value = [stack.pop(), value]
+        return
+      case Do.pairBack:
+        this.#value = [value, stack.pop()]
+        return
+      case Do.openFirst:
+        stack.push(value[1])
+        this.#value = value[0]
+        return
+      case Do.openSecond:
+        stack.push(value[0])
+        this.#value = value[1]
+        return
+      case Do.restore:
+        this.#value = stack.pop()
+        return
+      case Do.drop:
+        return void stack.pop()
+      case Do.swap:
+        this.#value = [value[1], value[0]]
+        return
+      case Do.dup:
+        this.#value = [value, value]
+        return
+      default:
+        this.#value = code === Do.fst ? value[0] : value[1]
+    }
+  }
+
+  #turn({ code, target }: Instruction): void {
+    const one = this.#value as { readonly kind: string; readonly value: unknown }
+    switch (code) {
+      case Do.ifLeft:
+      case Do.ifRight:
+        if ((one.kind === 'left') === (code === Do.ifLeft)) this.#value = one.value
+        else this.#at = target
+        return
+      case Do.choose:
+        if (one.kind !== 'left') this.#at = target
+        this.#value = one.value
+        return
+      case Do.makeLeft:
+      case Do.makeRight:
+        this.#value = either(code === Do.makeLeft, one)
+        return
+      case Do.test:
+        this.#value = either(one, this.#stack.pop())
+        return
+      case Do.branch:
+        this.#value = this.#stack.pop()
+        if (!(one as unknown)) this.#at = target
+        return
+      default:
+        this.#at = target
+    }
+  }
+
+  #control({ code, part, target }: Instruction): void {
+    switch (code) {
+      case Do.tryFailure:
+        return this.#guard(target, '')
+      case Do.tryName:
+        return this.#guard(-1, part as string)
+      case Do.untry:
+        return void this.#handlers.pop()
+      case Do.raise:
+        throw new Raised((part as (error: unknown) => unknown)(this.#value))
+      case Do.bind: {
+        const next = (part as (value: unknown) => unknown)(this.#value)
+        this.#value = this.#stack.pop()
+        if (!recognise.isArrow(next))
+          throw wrong('what the function of flatMap or catchAll returns', 'an arrow', next)
+        return this.#enter(next as Node)
+      }
+      default:
+        this.#enter(part as Node)
+    }
+  }
+
+  #guard(target: number, name: string): void {
+    const stackLength = this.#stack.length
+    this.#handlers.push({
+      program: this.#program,
+      target,
+      name,
+      stackLength,
+      framesLength: this.#frames.length,
+    })
+  }
+
+  /** Go on with another node's program and come back; not back when nothing is left to do here. */
+  #enter(node: Node): void {
+    if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) {
+      this.#value = node.step(this.#value as never)
+      return
+    }
+    if ((this.#program[this.#at] as Instruction).code !== Do.end)
+      this.#frames.push({ program: this.#program, at: this.#at })
+    planOf(node).runs += 1
+    this.#program = programOf(node, 'plain').instructions
+    this.#at = 0
+  }
+}
+
+function measureOf(plan: Plan, node: Node): Measure {
+  let measure = plan.measures.get(node)
+  if (measure === undefined) plan.measures.set(node, (measure = { calls: 0, ms: 0 }))
+  return measure
+}
+
+/** Whether something can be waited for. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    value !== null &&
+    (typeof value === 'object' || typeof value === 'function') &&
+    typeof (value as { then?: unknown }).then === 'function'
+  )
+}

@@ -1,0 +1,264 @@
+/**
+ * Arrows for tests, each beside what it should do: a naive function from a value to an outcome.
+ *
+ * The oracle knows nothing of graphs, tiers or machines: it is plain recursion over closures, with promises
+ * nowhere and failures as values.
+ */
+import fc from 'fast-check'
+import {
+  type Arrow,
+  dup,
+  effect,
+  fail,
+  fst,
+  id,
+  ifThenElse,
+  lift,
+  liftAsync,
+  snd,
+  succeed,
+  swap,
+  test,
+  whileDo,
+} from './index.ts'
+
+/** What became of a run. */
+export type Outcome =
+  | { readonly kind: 'success'; readonly value: unknown }
+  | { readonly kind: 'failure'; readonly error: unknown }
+  | { readonly kind: 'defect'; readonly defect: unknown }
+
+/** An arrow and what it should do. */
+export interface Modelled {
+  readonly arrow: Arrow<number, number, unknown>
+  readonly model: (input: number) => Outcome
+  readonly text: string
+}
+
+/** One step of making a modelled arrow of others. */
+type Recipe =
+  | { readonly op: 'leaf'; readonly which: number; readonly by: number }
+  | { readonly op: 'one'; readonly which: number; readonly of: Recipe; readonly by: number }
+  | { readonly op: 'two'; readonly which: number; readonly of: Recipe; readonly and: Recipe }
+
+const success = (value: unknown): Outcome => ({ kind: 'success', value })
+
+function then(outcome: Outcome, next: (value: number) => Outcome): Outcome {
+  return outcome.kind === 'success' ? next(outcome.value as number) : outcome
+}
+
+const guarded =
+  (fn: (x: number) => unknown) =>
+  (x: number): Outcome => {
+    try {
+      return success(fn(x))
+    } catch (defect) {
+      return { kind: 'defect', defect }
+    }
+  }
+
+/** Stages that never leave small integers, so all sums are exact. */
+function leaf(which: number, by: number): Modelled {
+  const add = (x: number): number => (x + by) % 1009
+  const odd = (x: number): number => {
+    if (x % 7 === 3) throw `odd ${x}`
+    return x - by
+  }
+  const leaves: readonly Modelled[] = [
+    { arrow: lift(add), model: guarded(add), text: `add ${by}` },
+    { arrow: id<number>(), model: success, text: 'id' },
+    { arrow: succeed(by), model: () => success(by), text: `succeed ${by}` },
+    { arrow: fail(`failed ${by}`), model: () => ({ kind: 'failure', error: `failed ${by}` }), text: 'fail' },
+    { arrow: lift(odd), model: guarded(odd), text: 'odd' },
+    {
+      arrow: effect(odd, (thrown) => `caught ${String(thrown)}`),
+      model: (x) => {
+        const outcome = guarded(odd)(x)
+        return outcome.kind === 'defect'
+          ? { kind: 'failure', error: `caught ${String(outcome.defect)}` }
+          : outcome
+      },
+      text: 'effect',
+    },
+    { arrow: liftAsync(async (x: number) => add(x)), model: guarded(add), text: `async ${by}` },
+    { arrow: lift((x: number) => -x), model: (x) => success(-x), text: 'negate' },
+  ]
+  return leaves[which % leaves.length] as Modelled
+}
+
+const sum = (one: number, other: number): number => (one * 3 + other) % 1013
+const pairSum = lift(([one, other]: readonly [number, number]) => sum(one, other))
+const positive = lift((x: number) => x > 0)
+
+function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Modelled {
+  const pair = dup<number>()
+  switch (which % 11) {
+    case 0:
+      return { arrow: arrow.named(`n${by}`), model, text: `named(${text})` }
+    case 1:
+      return {
+        arrow: arrow.mapError((e) => `m${String(e)}`),
+        model: mapped(model),
+        text: `mapError(${text})`,
+      }
+    case 2:
+      return {
+        arrow: pair.andThen(arrow.first<number>()).andThen(pairSum),
+        model: (x) => then(model(x), (y) => success(sum(y, x))),
+        text: `first(${text})`,
+      }
+    case 3:
+      return {
+        arrow: pair.andThen(arrow.second<number>()).andThen(swap<number, number>()).andThen(pairSum),
+        model: (x) => then(model(x), (y) => success(sum(y, x))),
+        text: `second(${text})`,
+      }
+    case 4:
+      return {
+        arrow: arrow.asEffect(),
+        model: (x) => then(model(x), () => success(x)),
+        text: `asEffect(${text})`,
+      }
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+      return ofChoice({ arrow, model, text }, which)
+    case 9: {
+      const below = lift(([count]: readonly [number, number]) => count < by)
+      const body = lift((x: number) => x + 1).split(arrow)
+      const loop = dup<number>()
+        .andThen(succeed(0).split(id<number>()))
+        .andThen(
+          whileDo(below, body as unknown as Arrow<readonly [number, number], readonly [number, number]>),
+        )
+      return {
+        arrow: loop.andThen(snd<number, number>()),
+        model: looped(model, by),
+        text: `while ${by} (${text})`,
+      }
+    }
+    default:
+      return {
+        arrow: arrow.map((x) => x + by).tap(() => by),
+        model: (x) => then(model(x), (y) => success(y + by)),
+        text: `map(${text})`,
+      }
+  }
+}
+
+function ofChoice({ arrow, model, text }: Modelled, which: number): Modelled {
+  switch (which % 11) {
+    case 5:
+      return {
+        arrow: arrow.catchAll((e) => lift((x: number) => x + String(e).length)),
+        model: (x) => {
+          const outcome = model(x)
+          return outcome.kind === 'failure' ? success(x + String(outcome.error).length) : outcome
+        },
+        text: `catchAll(${text})`,
+      }
+    case 6:
+      return {
+        arrow: arrow.flatMap((y) => lift((x: number) => sum(x, y))),
+        model: (x) => then(model(x), (y) => success(sum(x, y))),
+        text: `flatMap(${text})`,
+      }
+    case 7:
+      return {
+        arrow: test(positive)
+          .andThen(arrow.left<number>())
+          .andThen(id<number>().choice(lift((x: number) => x - 1))),
+        model: (x) => (x > 0 ? model(x) : success(x - 1)),
+        text: `left(${text})`,
+      }
+    default:
+      return {
+        arrow: test(positive)
+          .andThen(arrow.right<number>())
+          .andThen(lift((x: number) => x + 1).choice(id<number>())),
+        model: (x) => (x > 0 ? success(x + 1) : model(x)),
+        text: `right(${text})`,
+      }
+  }
+}
+
+function mapped(model: Modelled['model']): Modelled['model'] {
+  return (x) => {
+    const outcome = model(x)
+    return outcome.kind === 'failure' ? { kind: 'failure', error: `m${String(outcome.error)}` } : outcome
+  }
+}
+
+function looped(model: Modelled['model'], times: number): Modelled['model'] {
+  return (x) => {
+    let outcome: Outcome = success(x)
+    for (let count = 0; count < times; count += 1) outcome = then(outcome, model)
+    return outcome
+  }
+}
+
+function ofTwo(one: Modelled, two: Modelled, which: number): Modelled {
+  const both = (x: number): Outcome =>
+    then(one.model(x), (y) => then(two.model(x), (z) => success(sum(y, z))))
+  switch (which % 6) {
+    case 0:
+      return {
+        arrow: one.arrow.andThen(two.arrow),
+        model: (x) => then(one.model(x), two.model),
+        text: `${one.text} >>> ${two.text}`,
+      }
+    case 1:
+      return {
+        arrow: two.arrow.compose(one.arrow),
+        model: (x) => then(one.model(x), two.model),
+        text: `(${two.text} <<< ${one.text})`,
+      }
+    case 2:
+      return { arrow: one.arrow.zipWith(two.arrow, sum), model: both, text: `zip(${one.text}, ${two.text})` }
+    case 3:
+      return {
+        arrow: one.arrow.merge(two.arrow).andThen(pairSum),
+        model: both,
+        text: `(${one.text} &&& ${two.text})`,
+      }
+    case 4:
+      return {
+        arrow: dup<number>().andThen(one.arrow.split(two.arrow)).andThen(fst<number, number>()),
+        model: (x) => then(one.model(x), (y) => then(two.model(x), () => success(y))),
+        text: `(${one.text} *** ${two.text})`,
+      }
+    default:
+      return {
+        arrow: ifThenElse(positive, one.arrow, two.arrow),
+        model: (x) => (x > 0 ? one.model(x) : two.model(x)),
+        text: `if(${one.text}, ${two.text})`,
+      }
+  }
+}
+
+/** A new arrow of a recipe, and its model. */
+export function cook(recipe: Recipe): Modelled {
+  switch (recipe.op) {
+    case 'leaf':
+      return leaf(recipe.which, recipe.by)
+    case 'one':
+      return ofOne(cook(recipe.of), recipe.which, recipe.by)
+    default:
+      return ofTwo(cook(recipe.of), cook(recipe.and), recipe.which)
+  }
+}
+
+const which = fc.nat({ max: 1000 })
+const by = fc.integer({ min: 0, max: 5 })
+
+/** Recipes of arrows of some dozen nodes. */
+export const recipes: fc.Arbitrary<Recipe> = fc.letrec<{ recipe: Recipe }>((tie) => ({
+  recipe: fc.oneof(
+    { maxDepth: 6 },
+    fc.record({ op: fc.constant('leaf' as const), which, by }),
+    fc.record({ op: fc.constant('one' as const), which, of: tie('recipe'), by }),
+    fc.record({ op: fc.constant('two' as const), which, of: tie('recipe'), and: tie('recipe') }),
+    fc.record({ op: fc.constant('two' as const), which, of: tie('recipe'), and: tie('recipe') }),
+  ),
+})).recipe

@@ -1,0 +1,116 @@
+/**
+ * Placement: a part of an arrow that runs in a zone, in one hop.
+ *
+ * The caller sends the plan's number and the input. A worker that does not know the number says so before it
+ * has run anything, and gets the plan with the second try; so whatever worker takes a task, it runs once.
+ * In a worker of that zone, and in threads told to stay where they are, there is no hop.
+ */
+import { type NodeZone, type Zone, zone as zones } from '../zone/index.ts'
+import { Raised, Stopped } from './failure.ts'
+import { runNode } from './machine.ts'
+import { makeNode } from './make.ts'
+import { Op, type Node, type RunContext, type Wait } from './node.ts'
+import { toPlain, type Plain } from './travel.ts'
+
+/** What comes back from a worker. `ms` is the time it ran there. */
+export type Reply =
+  | { readonly is: 'value'; readonly value: unknown; readonly ms: number }
+  | { readonly is: 'failure'; readonly error: unknown; readonly ms: number }
+  | { readonly is: 'unknown' }
+
+/** What a hop knows of itself. */
+export interface Hop {
+  readonly plain: Plain
+  hops: number
+  /** From the call to its result. */
+  totalMs: number
+  /** Of that, running in the worker. */
+  awayMs: number
+}
+
+const FAR_URL = new URL('./far.js', import.meta.url).href
+
+let stays = false
+
+/** In this thread placed parts run where they are, without a hop: it is a worker made for the whole arrow. */
+export function stayHere(): void {
+  stays = true
+}
+
+/** What a hop is joined with and shown by. */
+const hops = new WeakMap<Wait, { readonly zone: Zone; readonly hop: Hop }>()
+
+/** What has been measured of a placed part; `undefined` for one that makes no hop. */
+export function hopOf(wait: Wait): Hop | undefined {
+  return hops.get(wait)?.hop
+}
+
+/**
+ * Run `inner` in a zone.
+ * @throws {FunctionError} naming the variables that a stage captures. @throws {TransportError} for a value.
+ */
+export function onWait(zone: Zone | NodeZone, inner: Node): Wait {
+  if (isThisThread(zone)) {
+    const start = (input: unknown, context: RunContext): unknown => runNode(inner, input, context.givenSignal)
+    return { kind: 'on', start, parts: [zone], inner, shown: () => 'this thread' }
+  }
+  const hop: Hop = { plain: toPlain(inner), hops: 0, totalMs: 0, awayMs: 0 }
+  const start = (input: unknown, context: RunContext): unknown =>
+    stays || zones.current.id === zone.id
+      ? runNode(inner, input, context.givenSignal)
+      : away(zone, hop, input, context.givenSignal)
+  const wait: Wait = {
+    kind: 'on',
+    start,
+    parts: [zone],
+    inner,
+    join: joinedHops,
+    shown: () => `zone ${zone.id}`,
+  }
+  hops.set(wait, { zone, hop })
+  return wait
+}
+
+function isThisThread(zone: Zone | NodeZone): zone is NodeZone {
+  return zone.id === 'node'
+}
+
+async function away(zone: Zone, hop: Hop, input: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+  const options = signal === undefined ? {} : { signal }
+  const startMs = performance.now()
+  try {
+    const { plain } = hop
+    let reply = (await zone.execute(FAR_URL, 'runPlan', [plain.id, input], options)).value as Reply
+    if (reply.is === 'unknown') {
+      reply = (await zone.execute(FAR_URL, 'runPlan', [plain.id, input, plain], options)).value as Reply
+    }
+    if (reply.is === 'unknown') throw new Raised(undefined)
+    hop.awayMs += reply.ms
+    if (reply.is === 'failure') throw new Raised(reply.error)
+    return reply.value
+  } catch (thrown) {
+    if (signal?.aborted === true && thrown === signal.reason) throw new Stopped(thrown)
+    throw thrown
+  } finally {
+    hop.hops += 1
+    hop.totalMs += performance.now() - startMs
+  }
+}
+
+const joined = new WeakMap<Node, WeakMap<Node, Node>>()
+
+/** Two hops to one zone, one right behind the other, as one; `undefined` when they are not that. */
+export function joinedHops(one: Node, other: Node): Node | undefined {
+  const first = one.op === Op.wait ? hops.get(one.data as Wait) : undefined
+  const second = other.op === Op.wait ? hops.get(other.data as Wait) : undefined
+  if (first === undefined || second === undefined || first.zone.id !== second.zone.id) return undefined
+  let known = joined.get(one)
+  if (known === undefined) joined.set(one, (known = new WeakMap()))
+  let both = known.get(other)
+  if (both === undefined) {
+    const [a, b] = [(one.data as Wait).inner as Node, (other.data as Wait).inner as Node]
+    both = makeNode(Op.wait, null, null, onWait(first.zone, makeNode(Op.chain, a, b, undefined)))
+    known.set(other, both)
+  }
+  return both
+}

@@ -1,0 +1,89 @@
+/**
+ * Depth, size and tiers: no shape of an arrow overflows the stack or takes more than linear time, and all of
+ * it works where code may not be generated.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { type Arrow, fail, id, lift, liftAsync, succeed } from './index.ts'
+import { generate, generatedCount } from './generate.ts'
+
+const STAGES = 100_000
+const increment: Arrow<number, number, never, 'sync'> = lift((x: number) => x + 1)
+
+function grown<A>(first: A, grow: (arrow: A) => A, times = STAGES): A {
+  let arrow = first
+  for (let turn = 0; turn < times; turn += 1) arrow = grow(arrow)
+  return arrow
+}
+
+test('a chain of 100,000 stages, nested to the left', () => {
+  assert.equal(grown(increment, (arrow) => arrow.andThen(increment)).run(0), STAGES + 1)
+})
+
+test('a chain of 100,000 stages, nested to the right', () => {
+  assert.equal(grown(increment, (arrow) => increment.andThen(arrow)).run(0), STAGES + 1)
+})
+
+test('100,000 of the others, one in the other', async () => {
+  assert.equal(grown(increment, (arrow) => arrow.zipWith(increment, (a, b) => Math.max(a, b))).run(1), 2)
+  assert.equal(grown(increment, (arrow) => arrow.asEffect()).run(1), 1)
+  assert.equal(grown(increment, (arrow) => arrow.named('n')).run(1), 2)
+  assert.equal(grown(fail('f'), (arrow) => arrow.mapError((e) => e)).runExit(1).kind, 'failure')
+  assert.equal(
+    grown(fail(0), (arrow) => arrow.catchAll((e) => fail(e + 1)) as never).runExit(1).kind,
+    'failure',
+  )
+  const waits = liftAsync(async (x: number) => x)
+  assert.equal(
+    await grown<Arrow<number, number, never, 'async'>>(waits, (arrow) => arrow.map((x) => x + 1)).run(0),
+    STAGES,
+  )
+})
+
+test('flatMap that makes 100,000 arrows', () => {
+  const down = (n: number): Arrow<unknown, string> =>
+    n === 0 ? succeed('ground') : (succeed(n).flatMap((m) => down(m - 1)) as Arrow<unknown, string>)
+  assert.equal(down(STAGES).run(1), 'ground')
+})
+
+test('an arrow that contains itself twice, twenty times over', () => {
+  assert.equal(grown(increment, (arrow) => arrow.andThen(arrow), 20).run(0), 2 ** 20)
+  assert.equal(typeof grown(increment, (arrow) => arrow.andThen(arrow), 60).explain(), 'string')
+})
+
+test('a large arrow does the same when it is hot', () => {
+  const arrow = grown(increment, (chain) => chain.andThen(increment).andThen(id()), 300)
+  for (let run = 0; run < 300; run += 1) assert.equal(arrow.run(run), run + 301)
+})
+
+test('pairs that nobody asks for are not made', () => {
+  const arrow = increment
+    .merge(increment)
+    .andThen(increment.first<number>())
+    .andThen(increment.split(increment))
+    .map(([a, b]) => a + b)
+  const code = String(generate([arrow]))
+  assert.equal(code.match(/\[/g)?.length, 1)
+  assert.equal(generate([arrow])?.(1), 7)
+})
+
+test('arrows of one shape and the same functions share their code', () => {
+  const add = (by: number): Arrow<number, number, never, 'sync'> => lift((x: number) => x + by)
+  add(1).andThen(add(2)).compiled()
+  const made = generatedCount()
+  assert.equal(add(3).andThen(add(4)).compiled().run(0), 7)
+  assert.equal(generatedCount(), made)
+  increment.andThen(lift((x: number) => x - 7)).compiled()
+  assert.equal(generatedCount(), made + 1)
+})
+
+test('all of it works where code may not be generated', () => {
+  const files = ['arrow', 'differential', 'laws'].map((name) => new URL(`./${name}.test.js`, import.meta.url))
+  for (const file of files) {
+    const words = ['--disallow-code-generation-from-strings', '--test', file.pathname]
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const child = spawnSync(process.execPath, words, { encoding: 'utf8', env })
+    assert.equal(child.status, 0, child.stdout)
+  }
+})

@@ -1,0 +1,141 @@
+/**
+ * The stages that wait: asynchronous functions, fibers, retry, timeout, memory in a store.
+ *
+ * Each is one instruction of the machine. They keep the rule of the machine: what they throw or reject with
+ * is wrapped if it is a failure, and a defect passes all of them as it is.
+ */
+import { RUNNABLE, type Exit, type Runnable, type Schedule, isRunnable } from '../fiber/index.ts'
+import type { Store } from '../store/index.ts'
+import { ArrowError, wrong } from './errors.ts'
+import { Raised, Stopped } from './failure.ts'
+import { isThenable, runNode } from './machine.ts'
+import type { Node, RunContext, StageContext, Wait } from './node.ts'
+
+/** An asynchronous function of users. */
+export type AsyncFunction = (input: unknown, context: StageContext) => unknown
+
+/** A function that gives a promise; with a catcher its rejections are failures. */
+export function asyncWait(fn: AsyncFunction, catcher: ((thrown: unknown) => unknown) | undefined): Wait {
+  const start: Wait['start'] =
+    catcher === undefined
+      ? fn
+      : async (input, context) => {
+          try {
+            return await fn(input, context)
+          } catch (thrown) {
+            // The run was told to stop, and the function gave up: that is no failure of it.
+            if (context.givenSignal?.aborted === true) throw thrown
+            throw new Raised(catcher(thrown))
+          }
+        }
+  return { kind: 'async', start, parts: [fn, catcher], inner: undefined }
+}
+
+/** A fiber's body for each input, joined. */
+export function fiberWait(body: (input: unknown) => unknown): Wait {
+  const start: Wait['start'] = (input, context) => {
+    const made = body(input)
+    if (!isRunnable(made)) throw wrong('what the function of fromFiber returns', 'something to run', made)
+    const exit = (made as Runnable<undefined, unknown, unknown>)[RUNNABLE](undefined, context.signal)
+    return isThenable(exit)
+      ? exit.then((ended) => fromExit(ended as Exit<unknown, unknown>))
+      : fromExit(exit as Exit<unknown, unknown>)
+  }
+  return { kind: 'fiber', start, parts: [body], inner: undefined }
+}
+
+/** The value of an exit. @throws what stands for it inside of a run. */
+export function fromExit(exit: Exit<unknown, unknown>): unknown {
+  switch (exit.kind) {
+    case 'success':
+      return exit.value
+    case 'failure':
+      throw new Raised(exit.error)
+    case 'defect':
+      throw exit.defect
+    default:
+      throw new Stopped(exit.reason)
+  }
+}
+
+/** `inner` again after each failure, as long and as late as the schedule says. */
+export function retryWait(schedule: Schedule<never>, inner: Node): Wait {
+  const start = async (input: unknown, context: RunContext): Promise<unknown> => {
+    const driver = schedule.start()
+    for (;;) {
+      try {
+        return await runNode(inner, input, context.givenSignal)
+      } catch (thrown) {
+        if (!(thrown instanceof Raised)) throw thrown
+        const delayMs = driver.next(thrown.error as never, performance.now())
+        if (delayMs === undefined) throw thrown
+        await delay(delayMs, context.givenSignal)
+      }
+    }
+  }
+  return { kind: 'retry', start, parts: [schedule], inner }
+}
+
+/** `inner`, interrupted and failing with `ARROW_TIMEOUT` when it takes longer. */
+export function timeoutWait(timeoutMs: number, inner: Node): Wait {
+  const start = (input: unknown, context: RunContext): unknown => {
+    const controller = new AbortController()
+    const outer = context.givenSignal
+    const aborted = (): void => controller.abort(outer?.reason)
+    outer?.addEventListener('abort', aborted)
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      controller.abort(new ArrowError('ARROW_TIMEOUT', { timeoutMs }))
+    }, timeoutMs)
+    const release = (): void => {
+      clearTimeout(timer)
+      outer?.removeEventListener('abort', aborted)
+    }
+    return limited(inner, input, controller.signal, () => isLate).finally(release)
+  }
+  return { kind: 'timeout', start, parts: [timeoutMs], inner, shown: () => `${timeoutMs} ms` }
+}
+
+async function limited(
+  inner: Node,
+  input: unknown,
+  signal: AbortSignal,
+  isLate: () => boolean,
+): Promise<unknown> {
+  try {
+    return await runNode(inner, input, signal)
+  } catch (thrown) {
+    if (thrown instanceof Stopped && isLate()) throw new Raised(signal.reason)
+    throw thrown
+  }
+}
+
+/** The key of an input in a store. */
+export type KeyOf = (input: never) => string
+
+/** What a store remembers for the key of the input, or what `inner` makes of it, remembered. */
+export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: Node): Wait {
+  const start = (input: unknown, context: RunContext): unknown => {
+    const name = key === undefined ? input : key(input as never)
+    if (typeof name !== 'string') throw wrong('the key of through', 'a string', name)
+    const signal = context.givenSignal
+    const compute = async (): Promise<never> => (await runNode(inner, input, signal)) as never
+    return (store as Store<unknown>).getOrCompute(name, compute, signal === undefined ? {} : { signal })
+  }
+  return { kind: 'through', start, parts: [store, key], inner, shown: () => `store ${store.id}` }
+}
+
+function delay(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => {
+      clearTimeout(timer)
+      reject(new Stopped(signal?.reason))
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', aborted)
+      resolve()
+    }, delayMs)
+    signal?.addEventListener('abort', aborted, { once: true })
+  })
+}

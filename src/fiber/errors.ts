@@ -1,0 +1,89 @@
+/**
+ * What fibers, scopes and schedules refuse, and what becomes of those who wait for an interrupted fiber.
+ *
+ * A body's own failures and defects are not here: they arrive as what they were. Decide by `code`, read
+ * `facts`.
+ */
+import { SkeinError, type Sentences, shown } from '../base/index.ts'
+
+/** A fiber in a message: its number and its name (`''` when it has none). */
+export interface WhichFiber {
+  readonly id: number
+  readonly name: string
+}
+
+/** The facts of each code. */
+export type FiberCodes = {
+  /** An argument or an option is not what it must be. */
+  FIBER_ARGUMENT: { readonly name: string; readonly expected: string; readonly received: string }
+  /** What was waited for was interrupted; `cause` is the reason when it is an error. */
+  FIBER_INTERRUPTED: { readonly reason: string }
+  /** `timeout` ran out before its body ended. */
+  FIBER_TIMEOUT: { readonly timeoutMs: number }
+  /** A fiber was forked into, or a finalizer added to, a scope that is closed or closing. */
+  FIBER_SCOPE_CLOSED: { readonly scope: string }
+  /** A generator yielded a value that a fiber cannot wait for. */
+  FIBER_YIELD: WhichFiber & { readonly received: string }
+  /** Something that only a running fiber can do was done outside of one. */
+  FIBER_OUTSIDE: { readonly call: string }
+  /** A fiber waits for itself, or for a scope that waits for it. */
+  FIBER_WAITS_FOR_ITSELF: WhichFiber & { readonly call: string }
+  /** A fiber failed and nobody joined it; `cause` is its failure or defect. */
+  FIBER_UNHANDLED: { readonly fiber: string; readonly kind: string; readonly error: string }
+}
+
+const SENTENCES: Sentences<FiberCodes> = {
+  FIBER_ARGUMENT: (f) => `${f.name} must be ${f.expected}; received ${f.received}`,
+  FIBER_INTERRUPTED: (f) => `interrupted: ${f.reason}`,
+  FIBER_TIMEOUT: (f) => `not done within ${f.timeoutMs} ms`,
+  FIBER_SCOPE_CLOSED: (f) => `${f.scope} is closed`,
+  FIBER_YIELD: (f) =>
+    `${fiberText(f)} yielded ${f.received}; use yield* with what skein/fiber gives, or with attempt()`,
+  FIBER_OUTSIDE: (f) => `${f.call} works inside a fiber's generator body only`,
+  FIBER_WAITS_FOR_ITSELF: (f) => `${fiberText(f)}: ${f.call} would wait for this fiber itself`,
+  FIBER_UNHANDLED: (f) => `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}`,
+}
+
+function fiberText({ id, name }: WhichFiber): string {
+  return name === '' ? `fiber #${id}` : `fiber '${name}' (#${id})`
+}
+
+/** A fiber, a scope or a schedule refused, or what it was asked for did not come. */
+export class FiberError<Code extends keyof FiberCodes = keyof FiberCodes> extends SkeinError<
+  FiberCodes,
+  Code
+> {
+  /** @param code The failure. @param facts What it is about. @param options `cause`. */
+  constructor(code: Code, facts: FiberCodes[Code], options?: ErrorOptions) {
+    super(SENTENCES as Sentences<FiberCodes>, code, facts, options)
+  }
+
+  override get name(): string {
+    return 'FiberError'
+  }
+}
+
+/**
+ * Thrown to those who join a fiber that was interrupted. A fiber whose body lets it pass counts as
+ * interrupted too.
+ */
+export class InterruptedError extends FiberError<'FIBER_INTERRUPTED'> {
+  /** What `interrupt` was given; `undefined` when nothing. */
+  readonly reason: unknown
+
+  /** @param reason Why the fiber was interrupted. */
+  constructor(reason: unknown) {
+    const text = reason instanceof Error ? reason.message : reason === undefined ? 'no reason' : shown(reason)
+    super('FIBER_INTERRUPTED', { reason: text }, reason instanceof Error ? { cause: reason } : undefined)
+    this.reason = reason
+  }
+
+  override get name(): string {
+    return 'InterruptedError'
+  }
+}
+
+/** The error for a value that an argument cannot have. */
+export function wrong(name: string, expected: string, received: unknown): FiberError {
+  return new FiberError('FIBER_ARGUMENT', { name, expected, received: shown(received) })
+}

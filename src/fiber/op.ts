@@ -1,0 +1,146 @@
+/**
+ * What a fiber's generator can wait for, and how `yield*` reaches the fiber that runs it.
+ *
+ * `yield* op` asks the op for an iterator and calls its `next` at once. All ops share one iterator: it looks
+ * whether the op is ready, and if it is not, leaves the op with the running fiber and yields. So waiting
+ * allocates nothing beside the op, and an op that is ready does not suspend the generator at all.
+ */
+import { FiberError } from './errors.ts'
+import type { Failed } from './exit.ts'
+import { turn } from './scheduler.ts'
+
+/** Where a type keeps which failures a step can bring; no value has it. */
+declare const FAILS: unique symbol
+
+/** What a generator body yields; `E`: the failures that waiting can throw into it. */
+export interface Step<out E = never> {
+  readonly [FAILS]?: E
+}
+
+/** A generator that runs inside a fiber, gives an `A` and may fail with `E`. */
+export type Operation<A, E = never> = Generator<Step<E>, A, unknown>
+
+/** A fiber, as what it waits for sees it. @internal */
+export interface Waiter {
+  /** What it waits for, or has waited for and not yet taken. */
+  op: Waited | undefined
+  /** Let it go on, soon. */
+  makeReady(): void
+  /** Remember that `failed` is thrown into it, and return what is to be thrown. */
+  raise(failed: Failed): unknown
+  /** The exit that a thing thrown by its body stands for: what was raised is that again, else a defect. */
+  failedBy(thrown: unknown): Failed
+  /** Whether `thrown` is what unwinds it: it must pass. */
+  isToken(thrown: unknown): boolean
+}
+
+/** What a fiber can wait for, as the fiber sees it. @internal */
+export interface Waited {
+  /** The fiber has stopped; make it ready when the time has come, at once if it has come already. */
+  park(fiber: Waiter): void
+  /** The fiber is interrupted. False: it has to wait on, and is made ready when it need not any more. */
+  unpark(fiber: Waiter): boolean
+  /** The result, once; or throw what {@link Waiter.raise} gave. */
+  take(fiber: Waiter): unknown
+  /** What it is, for `dump`. */
+  describe(): string
+}
+
+/** The fiber whose code runs now, and how many forks it lies deep in. @internal */
+export const running: { fiber: Waiter | undefined; depth: number } = { fiber: undefined, depth: 0 }
+
+/** What the shared iterators return when the fiber has to wait. @internal */
+export const PENDING: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }
+
+/** Marks what `yield*` in a fiber understands beside generators. @internal */
+export const WAITABLE: unique symbol = Symbol('skein.waitable')
+
+let asked: Op<unknown, unknown> | undefined
+
+const STEP: Iterator<Step, unknown, unknown> = {
+  next() {
+    const op = asked
+    if (op === undefined) return { done: true, value: takeResult() }
+    asked = undefined
+    const fiber = running.fiber
+    if (fiber === undefined) throw outside(`yield* ${op.describe()}`)
+    if (op.isReady() && --turn.steps > 0) return { done: true, value: op.take(fiber) }
+    fiber.op = op
+    return PENDING
+  },
+}
+
+/** What the running fiber has waited for. @throws {FiberError} `FIBER_OUTSIDE`. @internal */
+export function takeResult(): unknown {
+  const fiber = running.fiber
+  const waited = fiber?.op
+  if (fiber === undefined || waited === undefined) throw outside('yield*')
+  fiber.op = undefined
+  return waited.take(fiber)
+}
+
+/** Something that `yield*` waits for inside a fiber's generator: it gives an `A` or fails with `E`. */
+export abstract class Op<out A, out E = never> implements Waited {
+  /** For `yield*`; the `next` must follow at once. */
+  [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
+    // oxlint-disable-next-line typescript/no-this-alias -- handed to the shared iterator, which asks at once
+    asked = this
+    return STEP as Iterator<Step<E>, A, unknown>
+  }
+
+  /** @internal */
+  get [WAITABLE](): boolean {
+    return true
+  }
+
+  /** Whether {@link Op.take} may be called without waiting. @internal */
+  isReady(): boolean {
+    return false
+  }
+
+  /** See {@link Waited}. @internal */
+  abstract park(fiber: Waiter): void
+  /** See {@link Waited}. @internal */
+  abstract unpark(fiber: Waiter): boolean
+  /** See {@link Waited}. @internal */
+  abstract take(fiber: Waiter): A
+  /** See {@link Waited}. @internal */
+  abstract describe(): string
+}
+
+/** The error for what works in a fiber only. */
+export function outside(call: string): FiberError {
+  return new FiberError('FIBER_OUTSIDE', { call })
+}
+
+/** What all generator objects are instances of: a test that needs no property of theirs. */
+function GeneratorObject(): void {}
+const prototype = Object.getPrototypeOf(
+  Object.getPrototypeOf((function* (): Generator<undefined> {})()),
+) as Generator
+GeneratorObject.prototype = prototype
+
+type GeneratorMethod = (this: unknown, value?: unknown) => IteratorResult<unknown>
+
+/** The methods of generators, taken once: looking them up on each generator costs more than the call. */
+export const generatorNext = prototype.next as GeneratorMethod
+/** See {@link generatorNext}. */
+export const generatorThrow = prototype.throw as GeneratorMethod
+
+/** Whether `value` is a generator object. */
+export function isGenerator(value: unknown): value is Generator<unknown, unknown, unknown> {
+  return value instanceof (GeneratorObject as unknown as new () => object)
+}
+
+/** Whether `value` can be awaited. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as { then?: unknown }).then === 'function'
+  )
+}
+
+/** Whether `value` is an op or what a fiber's `join` gives: something of ours for `yield*`. */
+export function isWaitable(value: unknown): value is Op<unknown, unknown> {
+  return typeof value === 'object' && value !== null && WAITABLE in value
+}

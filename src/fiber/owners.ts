@@ -1,0 +1,70 @@
+/**
+ * The owners that every thread has: the root, and one for each fiber that has children.
+ *
+ * What becomes of a child's failure is their difference. In a fiber a failure that nobody waits for fails the
+ * fiber. At the root nobody is above, so a failure that nobody has joined when timers and I/O had their turn
+ * is thrown as the process's uncaught exception: nothing is swallowed.
+ */
+import { shown } from '../base/index.ts'
+import { FiberError } from './errors.ts'
+import { type Failed, flatExits, thrownBy } from './exit.ts'
+import { type Child, Owner } from './owner.ts'
+import { turn } from './scheduler.ts'
+
+/** A fiber, as the owner of its children sees it. */
+export interface Host {
+  /** A child has failed and nobody waits for it. */
+  troubledBy(child: Child, failed: Failed): void
+}
+
+/** Owns what a fiber forks. */
+export class FiberOwner extends Owner {
+  readonly #host: Host
+
+  constructor(host: Host, outer?: Owner) {
+    super(outer)
+    this.#host = host
+  }
+
+  override childEnded(child: Child, failed: Failed | undefined): void {
+    if (failed === undefined || child.isObserved || !isTrouble(failed)) return
+    if (this.isClosing) this.errors.push(...troublesIn(failed))
+    else this.#host.troubledBy(child, failed)
+  }
+}
+
+/** Owns those who were forked outside of any fiber, and the daemons. */
+class RootOwner extends Owner {
+  #unhandled: Child[] = []
+
+  override childEnded(child: Child, failed: Failed | undefined): void {
+    if (failed === undefined || child.isObserved || !isTrouble(failed)) return
+    if (this.#unhandled.push(child) === 1) turn.scheduler.later(() => this.#report())
+  }
+
+  #report(): void {
+    const children = this.#unhandled
+    this.#unhandled = []
+    for (const child of children) if (!child.isObserved) turn.scheduler.report(unhandled(child))
+  }
+}
+
+/** See {@link RootOwner}. */
+export const root: Owner = new RootOwner()
+
+/** Whether more than an interruption happened. */
+export function isTrouble(failed: Failed): boolean {
+  return failed.kind !== 'interruption' || (failed.others.length > 0 && troublesIn(failed).length > 0)
+}
+
+/** The failures and defects of an exit, flat: an interruption is what was asked for. */
+export function troublesIn(failed: Failed): Failed[] {
+  return flatExits(failed).filter(({ kind }) => kind !== 'interruption')
+}
+
+function unhandled(child: Child): FiberError {
+  const failed = troublesIn(child.exit as Failed)[0] as Failed
+  const cause = thrownBy(failed)
+  const error = cause instanceof Error ? `${cause.name}: ${cause.message}` : shown(cause)
+  return new FiberError('FIBER_UNHANDLED', { fiber: child.title, kind: failed.kind, error }, { cause })
+}

@@ -1,0 +1,92 @@
+/**
+ * What must be given back, and what must not be interrupted.
+ *
+ * A fiber gives back when it ends; `scoped` makes a smaller scope inside one fiber. Releases run in reverse
+ * order, once, where interrupts are masked, however the scope ends.
+ */
+import { wrong } from './errors.ts'
+import { Exit, withErrors } from './exit.ts'
+import { closeOwners } from './closing.ts'
+import type { Fiber } from './fiber.ts'
+import type { AnyBody, FailureOf, ValueOf } from './fork.ts'
+import { type Operation, outside, running } from './op.ts'
+import type { Finalizer } from './owner.ts'
+import { FiberOwner } from './owners.ts'
+import { fromExit, within } from './promises.ts'
+
+/** The fiber whose code runs. @throws {FiberError} `FIBER_OUTSIDE`. */
+export function currentFiber(call = 'currentFiber()'): Fiber {
+  if (running.fiber === undefined) throw outside(call)
+  return running.fiber as Fiber
+}
+
+/**
+ * Run `body` without being interrupted; an interrupt that comes meanwhile takes effect at the next `yield*`
+ * behind it. Waits inside are waited for, so keep it short.
+ */
+export function* uninterruptible<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
+  const fiber = currentFiber('uninterruptible()')
+  const isOutermost = fiber.mask(true)
+  try {
+    return (yield* within(body)) as ValueOf<B>
+  } finally {
+    if (isOutermost) fiber.mask(false)
+  }
+}
+
+/**
+ * Get something that must be given back: `acquire` runs uninterruptibly, and when the fiber, or the `scoped`
+ * around, ends, `release` is called once, with the value and the exit.
+ * @param release May return a generator or a promise, which is waited for; what it throws is kept with the
+ *   exit.
+ * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+ */
+export function* acquireRelease<const B extends AnyBody>(
+  acquire: B,
+  release: (value: ValueOf<B>, exit: Exit<unknown, unknown>) => unknown,
+): Operation<ValueOf<B>, FailureOf<B>> {
+  if (typeof release !== 'function') throw wrong('release', 'a function', release)
+  return (yield* uninterruptible(function* () {
+    const value = (yield* within(acquire)) as ValueOf<B>
+    currentFiber()
+      .children()
+      .addFinalizer((exit) => release(value, exit))
+    return value
+  })) as ValueOf<B>
+}
+
+/**
+ * Call `finalizer` with the exit when the running fiber, or the `scoped` around, ends: before all that were
+ * added earlier. It may return a generator or a promise.
+ * @throws {FiberError} `FIBER_OUTSIDE`; `FIBER_ARGUMENT`.
+ */
+export function addFinalizer(finalizer: Finalizer): void {
+  if (typeof finalizer !== 'function') throw wrong('finalizer', 'a function', finalizer)
+  currentFiber('addFinalizer()').children().addFinalizer(finalizer)
+}
+
+/**
+ * Run `body` in a scope of its own: what it forks is interrupted and what it acquires is released when it
+ * ends, not when the fiber does.
+ * @throws {FiberError} `FIBER_OUTSIDE`.
+ */
+export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
+  const fiber = currentFiber('scoped()')
+  const owner = new FiberOwner(fiber, fiber.extra?.owner)
+  fiber.enter(owner)
+  let exit: Exit<unknown, unknown>
+  let token: unknown
+  try {
+    exit = Exit.success(yield* within(body))
+  } catch (thrown) {
+    exit = fiber.failedBy(thrown)
+    if (fiber.isToken(thrown)) token = thrown
+  }
+  const isOutermost = fiber.mask(true)
+  const errors = yield* closeOwners(owner, owner.outer, exit)
+  fiber.enter(owner.outer)
+  if (isOutermost) fiber.mask(false)
+  if (token === undefined) return (yield* fromExit(withErrors(exit, errors))) as ValueOf<B>
+  for (const error of errors) fiber.more().addError(error)
+  throw token
+}

@@ -1,0 +1,115 @@
+/**
+ * Large numbers: a million forks, a hundred thousand parked fibers, chains of a million joins, and fairness.
+ *
+ * Not timed. What is asserted is that nothing overflows, that all end, and that the memory is given back.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { type Fiber, type Operation, attempt, dump, fork, never, yieldNow } from './index.ts'
+
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc') as () => void
+
+async function heapMb(): Promise<number> {
+  for (let turn = 0; turn < 3; turn += 1) {
+    await new Promise((resolve) => setImmediate(resolve))
+    gc()
+  }
+  return process.memoryUsage().heapUsed / 2 ** 20
+}
+
+test('a million forks in a row', async () => {
+  const sum = await fork(function* () {
+    let sum = 0
+    for (let turn = 0; turn < 1_000_000; turn += 1) sum += yield* fork(() => 1).join()
+    return sum
+  }).join()
+  assert.equal(sum, 1_000_000)
+})
+
+test('a hundred thousand parked fibers cost little and are given back', async () => {
+  const before = await heapMb()
+  function* body(): Operation<void> {
+    yield* never()
+  }
+  let fibers: Fiber[] = Array.from({ length: 100_000 }, () => fork(body) as Fiber)
+  const parked = await heapMb()
+  assert.ok(parked - before < 40, `${parked - before} MB`)
+  await Promise.all(fibers.map((fiber) => fiber.interrupt()))
+  fibers = []
+  assert.ok((await heapMb()) - before < 8)
+  assert.deepEqual(dump(), [])
+})
+
+test('a chain of a million joins, each waiting for the next', async () => {
+  const before = await heapMb()
+  let release: (() => void) | undefined
+  const first = fork(attempt(new Promise<void>((resolve) => (release = resolve))))
+  let last: Fiber = first as Fiber
+  function* joining(fiber: Fiber): Operation<number> {
+    yield* fiber.join() as ReturnType<Fiber<unknown, never>['join']>
+    return 1
+  }
+  for (let turn = 0; turn < 1_000_000; turn += 1) last = fork(joining(last)) as Fiber
+  release?.()
+  assert.equal(await last.join(), 1)
+  last = first as Fiber
+  assert.ok((await heapMb()) - before < 16)
+})
+
+test('forks a million deep: each child forks the next and joins it', async () => {
+  function* body(depth: number): Operation<number> {
+    return depth === 0 ? 0 : 1 + (yield* fork(body(depth - 1)).join())
+  }
+  assert.equal(await fork(body(1_000_000)).join(), 1_000_000)
+})
+
+test('a tree a hundred thousand deep is interrupted without a deep stack', async () => {
+  let count = 0
+  function* body(depth: number): Operation<void> {
+    try {
+      if (depth > 0) yield* fork(body(depth - 1)).join()
+      else yield* never()
+    } finally {
+      count += 1
+    }
+  }
+  const fiber = fork(body(100_000))
+  while (dump().length === 0 || count > 0) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal((await fiber.interrupt()).kind, 'interruption')
+  assert.equal(count, 100_001)
+})
+
+test('a hundred thousand who join one and are interrupted leave it', async () => {
+  const target = fork(never())
+  function* joining(): Operation<void> {
+    yield* target.join()
+  }
+  const fibers = Array.from({ length: 100_000 }, () => fork(joining))
+  await Promise.all(fibers.map((fiber) => fiber.interrupt()))
+  await target.interrupt()
+})
+
+for (const [name, spin] of Object.entries({
+  'steps that are ready': () => attempt(() => 0),
+  'joins of what has ended': () => fork(() => 0).join(),
+  'its turn': () => yieldNow(),
+  'promises that have settled': () => attempt(Promise.resolve()),
+}))
+  test(`a fiber that never rests lets timers and I/O have their turn: ${name}`, async () => {
+    let isOver = false
+    const fiber = fork(function* () {
+      let count = 0
+      while (!isOver) {
+        yield* spin()
+        count += 1
+      }
+      return count
+    })
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setImmediate(resolve))
+    isOver = true
+    assert.ok((await fiber.join()) > 0)
+  })

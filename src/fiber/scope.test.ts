@@ -1,0 +1,461 @@
+/**
+ * Scopes and resources: everything is given back once, in reverse, whatever happened; all errors are kept.
+ *
+ * Most run under seeds, so that the order of what happens at one time is not what the test relies on.
+ */
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import fc from 'fast-check'
+import { simulate } from './testing.ts'
+import {
+  Exit,
+  FiberLocal,
+  type Operation,
+  Schedule,
+  Scope,
+  acquireRelease,
+  addFinalizer,
+  all,
+  catchAll,
+  dump,
+  dumpText,
+  exitOf,
+  fail,
+  forEach,
+  fork,
+  never,
+  race,
+  repeat,
+  retry,
+  scoped,
+  sleep,
+  timeout,
+  uninterruptible,
+  yieldNow,
+} from './index.ts'
+
+afterEach(() => assert.deepEqual(dump(), [], dumpText()))
+
+const bug = new TypeError('bug')
+
+/** A body that acquires three things, one by each way, and then does `last`. */
+function user(log: string[], last: () => Operation<unknown, unknown>): () => Operation<unknown, unknown> {
+  return function* () {
+    yield* acquireRelease(
+      () => 'a',
+      (value, exit) => void log.push(`${value} ${exit.kind}`),
+    )
+    yield* acquireRelease(
+      function* () {
+        yield* sleep(1)
+        return 'b'
+      },
+      function* (value) {
+        yield* sleep(1)
+        log.push(value)
+      },
+    )
+    addFinalizer(async () => {
+      await null
+      log.push('c')
+    })
+    return yield* last()
+  }
+}
+
+const lasts: Record<string, [() => Operation<unknown, unknown>, string]> = {
+  success: [
+    function* () {
+      return 1
+    },
+    'success',
+  ],
+  failure: [
+    function* () {
+      yield* fail('f')
+    },
+    'failure',
+  ],
+  'a defect': [
+    function* () {
+      throw bug
+    },
+    'defect',
+  ],
+  interruption: [
+    function* () {
+      yield* never()
+    },
+    'interruption',
+  ],
+}
+for (const [name, [last, kind]] of Object.entries(lasts)) {
+  test(`on ${name} all is released in reverse order, once`, async () => {
+    for (let seed = 1; seed < 50; seed += 1) {
+      const log: string[] = []
+      const { exit } = await simulate(seed, function* () {
+        const fiber = fork(user(log, last))
+        fork(function* () {
+          yield* fiber.await()
+        })
+        yield* sleep(10)
+        return yield* fiber.interrupt()
+      })
+      assert.equal(exit.kind === 'success' && exit.value.kind, kind)
+      assert.deepEqual(log, ['c', 'b', `a ${kind}`])
+    }
+  })
+  test(`on ${name} of a scoped part its resources are released before the fiber goes on`, async () => {
+    const log: string[] = []
+    await simulate(1, function* () {
+      addFinalizer(() => void log.push('outer'))
+      yield* exitOf(() => timeout(50, () => scoped(user(log, last))))
+      log.push('behind')
+    })
+    assert.deepEqual(log, ['c', 'b', `a ${kind}`, 'behind', 'outer'])
+  })
+}
+
+test('an interrupt anywhere releases exactly what was acquired', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(12), fc.nat(), async (ms, seed) => {
+      const log: string[] = []
+      let [acquired, released] = [0, 0]
+      await simulate(seed, function* () {
+        const fiber = fork(function* () {
+          for (let turn = 0; turn < 5; turn += 1) {
+            yield* acquireRelease(
+              function* () {
+                yield* sleep(1)
+                acquired += 1
+                return turn
+              },
+              (value) => {
+                released += 1
+                log.push(String(value))
+              },
+            )
+            yield* sleep(1)
+          }
+        })
+        yield* sleep(ms)
+        yield* fiber.interrupt()
+      })
+      assert.equal(released, acquired)
+      assert.deepEqual(log, [...log].sort().reverse())
+    }),
+  )
+})
+
+test('finalizers that fail do not stop the others, and all errors are kept in order', async () => {
+  const exit = await fork(function* () {
+    addFinalizer(() => {
+      throw bug
+    })
+    addFinalizer(() => fail('two'))
+    addFinalizer(async () => {
+      throw 'three'
+    })
+    yield* fail('one')
+  }).await()
+  assert.deepEqual(exit, Exit.failure('one', [Exit.failure('three'), Exit.failure('two'), Exit.defect(bug)]))
+})
+
+test('a finalizer that fails fails a fiber that had a value', async () => {
+  const exit = await fork(function* () {
+    addFinalizer(() => {
+      throw bug
+    })
+    return 1
+  }).await()
+  assert.deepEqual(exit, Exit.defect(bug))
+})
+
+test('a scope fails with its first failing child, interrupts the others and keeps all errors', async () => {
+  const scope = new Scope({ name: 's' })
+  const log: string[] = []
+  scope.addFinalizer((exit) => void log.push(exit.kind))
+  scope.fork(function* () {
+    try {
+      yield* never()
+    } finally {
+      throw bug
+    }
+  })
+  const failing = scope.fork(function* () {
+    yield* sleep(1)
+    yield* fail('first')
+  })
+  await assert.rejects(
+    async () => failing.join(),
+    (thrown) => thrown === 'first',
+  )
+  assert.deepEqual(await scope.close(), Exit.failure('first', [Exit.defect(bug)]))
+  assert.deepEqual(log, ['failure'])
+  assert.throws(() => scope.fork(() => 1), { code: 'FIBER_SCOPE_CLOSED' })
+})
+
+test('a scope closes once, however often it is closed', async () => {
+  let count = 0
+  const scope = new Scope()
+  scope.addFinalizer(() => void (count += 1))
+  const child = scope.fork(never())
+  await Promise.all([
+    scope.close(),
+    scope.close(),
+    fork(function* () {
+      yield* scope.close()
+    }).join(),
+  ])
+  assert.equal(count, 1)
+  assert.equal(child.exit?.kind, 'interruption')
+  assert.equal(scope.isOpen, false)
+})
+
+test('disposing a scope throws what nobody was told, and only that', async () => {
+  const told = new Scope()
+  await assert.rejects(async () => told.fork(fail('x')).join())
+  await told[Symbol.asyncDispose]()
+  const untold = new Scope()
+  untold.fork(fail('x'))
+  await assert.rejects(untold[Symbol.asyncDispose](), (thrown) => thrown === 'x')
+})
+
+test('join of a scope waits for its children and throws what failed it', async () => {
+  const fine = new Scope()
+  const child = fine.fork(function* () {
+    yield* sleep(2)
+    return 1
+  })
+  await fine.join()
+  assert.deepEqual(child.exit, Exit.success(1))
+  const failing = new Scope()
+  failing.fork(function* () {
+    yield* sleep(1)
+    yield* fail('no')
+  })
+  failing.fork(never())
+  await assert.rejects(
+    async () => failing.join(),
+    (thrown) => thrown === 'no',
+  )
+})
+
+test('a scope made in a fiber is closed with it', async () => {
+  let scope: Scope | undefined
+  await fork(function* () {
+    scope = new Scope()
+    scope.fork(never())
+    yield* yieldNow()
+  }).join()
+  assert.equal(scope?.isOpen, false)
+})
+
+test('an async body forks into its fiber', async () => {
+  const local = new FiberLocal('none')
+  const fiber = fork(async (self) => {
+    await null
+    local.set('given', self)
+    const child = fork(
+      function* () {
+        yield* yieldNow()
+        return local.get()
+      },
+      { scope: self },
+    )
+    fork(never(), { scope: self })
+    return child.join()
+  })
+  assert.equal(await fiber.join(), 'given')
+  assert.throws(() => fork(() => 1, { scope: fiber }), { code: 'FIBER_SCOPE_CLOSED' })
+})
+
+test('what loses a race is interrupted and finalized before the race is over', async () => {
+  for (let seed = 1; seed < 50; seed += 1) {
+    const log: string[] = []
+    const loser = function* (): Operation<void> {
+      try {
+        yield* never()
+      } finally {
+        yield* sleep(5)
+        log.push('loser')
+      }
+    }
+    const { exit } = await simulate(seed, function* () {
+      const value = yield* race([
+        loser,
+        () =>
+          exitOf(function* () {
+            yield* sleep(1)
+          }),
+        loser,
+      ])
+      log.push('behind')
+      return value
+    })
+    assert.equal(exit.kind, 'success')
+    assert.deepEqual(log, ['loser', 'loser', 'behind'])
+  }
+})
+
+test('forEach never has more than its bound at work, and keeps the order', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(30),
+      fc.integer({ min: 1, max: 8 }),
+      fc.nat(),
+      async (count, concurrency, seed) => {
+        let [now, most] = [0, 0]
+        const items = Array.from({ length: count }, (_, index) => index)
+        const { exit } = await simulate(seed, () =>
+          forEach(
+            items,
+            function* (item) {
+              most = Math.max(most, (now += 1))
+              yield* sleep((item * 7) % 5)
+              now -= 1
+              return item * 2
+            },
+            { concurrency },
+          ),
+        )
+        assert.deepEqual(exit, Exit.success(items.map((item) => item * 2)))
+        assert.ok(most <= concurrency)
+      },
+    ),
+  )
+})
+
+test('forEach stops at the first failure and takes no further item', async () => {
+  const taken: number[] = []
+  const exit = await fork(
+    forEach(
+      [1, 2, 3, 4, 5, 6],
+      function* (item) {
+        taken.push(item)
+        yield* sleep(1)
+        if (item === 2) yield* fail('two')
+        yield* never()
+      },
+      { concurrency: 3 },
+    ),
+  ).await()
+  assert.deepEqual(exit, Exit.failure('two'))
+  assert.deepEqual(taken, [1, 2, 3])
+})
+
+test('all joins fibers and forks bodies; with none it gives none', async () => {
+  const running = fork(function* () {
+    yield* sleep(1)
+    return 'x'
+  })
+  assert.deepEqual(await fork(all([running, () => 1, async () => true])).join(), ['x', 1, true])
+  assert.deepEqual(await fork(all([])).join(), [])
+})
+
+test("retry runs again on failures, with the schedule's waits, and never on a defect", async () => {
+  let runs = 0
+  const flaky = function* (): Operation<number, string> {
+    runs += 1
+    return runs < 3 ? yield* fail('flaky') : runs
+  }
+  const schedule = Schedule.exponential(100).and(Schedule.recurs(5))
+  const { exit, nowMs } = await simulate(1, () => retry(flaky, schedule))
+  assert.deepEqual([exit, nowMs], [Exit.success(3), 300])
+  runs = 0
+  assert.deepEqual((await simulate(1, () => retry(flaky, Schedule.recurs(1)))).exit, Exit.failure('flaky'))
+  runs = 0
+  const buggy = (): never => {
+    runs += 1
+    throw bug
+  }
+  assert.deepEqual(await fork(retry(buggy, Schedule.forever)).await(), Exit.defect(bug))
+  assert.equal(runs, 1)
+  assert.equal(
+    (
+      await fork(
+        retry(
+          (function* () {
+            return 1
+          })(),
+          Schedule.forever,
+        ),
+      ).await()
+    ).kind,
+    'defect',
+  )
+})
+
+test('repeat runs again on values and gives the last', async () => {
+  let runs = 0
+  const { exit, nowMs } = await simulate(1, () =>
+    repeat(() => ++runs, Schedule.spaced(10).and(Schedule.recurs(4))),
+  )
+  assert.deepEqual([exit, nowMs], [Exit.success(5), 40])
+})
+
+test('catchAll handles failures and lets defects pass', async () => {
+  assert.equal(await fork(catchAll(fail('x'), (error) => `caught ${error}`)).join(), 'caught x')
+  assert.deepEqual(
+    await fork(
+      catchAll(
+        () => {
+          throw bug
+        },
+        () => 1,
+      ),
+    ).await(),
+    Exit.defect(bug),
+  )
+})
+
+test('a timeout that comes in time gives the value; what is uninterruptible outlasts one', async () => {
+  assert.equal(await fork(timeout(1000, () => 5)).join(), 5)
+  const { exit, nowMs } = await simulate(1, () => timeout(5, () => uninterruptible(sleep(20))))
+  assert.equal(exit.kind === 'failure' && exit.error.code, 'FIBER_TIMEOUT')
+  assert.equal(nowMs, 20)
+})
+
+test('locals go to forks, and changes stay where they are made', async () => {
+  const user = new FiberLocal('nobody')
+  assert.equal(user.get(), 'nobody')
+  const seen = await fork(function* () {
+    user.set('one')
+    const child = fork(function* () {
+      yield* yieldNow()
+      const before = user.get()
+      user.set('child')
+      return [before, user.get()]
+    })
+    user.set('two')
+    const inside = yield* user.with('three', () => user.get())
+    return [...(yield* child.join()), inside, user.get()]
+  }).join()
+  assert.deepEqual(seen, ['one', 'child', 'three', 'two'])
+  assert.throws(() => user.set('x'), { code: 'FIBER_OUTSIDE' })
+})
+
+test('dump shows who owns whom and what each waits for', async () => {
+  const scope = new Scope({ name: 'pool' })
+  scope.fork(never(), { name: 'pooled' })
+  const parent = fork(
+    function* () {
+      fork(never(), { name: 'one' })
+      yield* all([sleep(1e6), never()])
+    },
+    { name: 'parent' },
+  )
+  assert.equal(
+    dumpText().replaceAll(/#\d+/g, '#'),
+    [
+      '# parent: waiting for fiber #, fiber #',
+      '  # one: waiting for an interrupt',
+      '  #: waiting for 1000000 ms',
+      '  #: waiting for an interrupt',
+      "scope 'pool': open",
+      '  # pooled: waiting for an interrupt',
+    ].join('\n'),
+  )
+  await parent.interrupt()
+  await scope.close()
+})

@@ -1,0 +1,162 @@
+/**
+ * A scope that is an object: it owns fibers and resources until it is closed, wherever that is.
+ *
+ * The first child that fails fails the scope: the others are interrupted and all is released. Its exit keeps
+ * every error. A fiber has a scope of its own and needs none of these; they are for code outside of fibers,
+ * and for lives that are not those of one fiber.
+ */
+import { FiberError, wrong } from './errors.ts'
+import { closeOwners, emptied } from './closing.ts'
+import { Exit, type Failed, exitValue, flatExits, withErrors } from './exit.ts'
+import type { Waitable } from './endings.ts'
+import type { Fiber } from './fiber.ts'
+import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork } from './fork.ts'
+import { type Operation, running } from './op.ts'
+import { type Child, type Finalizer, Owner } from './owner.ts'
+import { isTrouble, troublesIn } from './owners.ts'
+import { fromExit } from './promises.ts'
+import { yieldNow } from './sleep.ts'
+
+/** What a scope may be made with. */
+export interface ScopeOptions {
+  /** Its name in messages and in `dump`. Default: none. */
+  readonly name?: string
+}
+
+/** Scopes that have children, for `dump`. @internal */
+export const scopesWithChildren = new Set<Scope>()
+
+/** See the module's text. */
+export class Scope extends Owner {
+  /** Its name; `''` for none. */
+  readonly name: string
+  readonly #failedChildren: Child[] = []
+  #failed: Failed | undefined
+  #closing: Fiber<void, unknown> | undefined
+
+  /**
+   * Made inside a fiber it is closed when that fiber ends, if not before; elsewhere whoever makes it closes
+   * it (`await using scope = new Scope()`).
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  constructor(options: ScopeOptions = {}) {
+    super()
+    const { name = '' } = options
+    if (typeof name !== 'string') throw wrong('options.name', 'a string', name)
+    this.name = name
+    const host = running.fiber as Fiber | undefined
+    host?.children().addFinalizer(() => this.close())
+  }
+
+  /** Whether it has not begun to close. */
+  get isOpen(): boolean {
+    return this.#closing === undefined
+  }
+
+  /** How a message calls it. */
+  get title(): string {
+    return this.name === '' ? 'the scope' : `scope '${this.name}'`
+  }
+
+  /**
+   * Run a body as a fiber that this scope owns.
+   * @throws {FiberError} `FIBER_SCOPE_CLOSED`; and as `fork`.
+   */
+  fork<const B extends AnyBody>(
+    body: B,
+    options: Omit<ForkOptions, 'scope' | 'daemon'> = {},
+  ): Fiber<ValueOf<B>, FailureOf<B>> {
+    return fork(body, { ...options, scope: this })
+  }
+
+  /**
+   * Call `finalizer` when the scope closes, before all that were added earlier; with the scope's exit so far.
+   * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
+   */
+  override addFinalizer(finalizer: Finalizer): void {
+    this.checkOpen()
+    if (typeof finalizer !== 'function') throw wrong('finalizer', 'a function', finalizer)
+    super.addFinalizer(finalizer)
+  }
+
+  /**
+   * Wait until all children have ended by themselves, then close. Gives nothing; throws what failed the
+   * scope. With `yield*` in a fiber, `await` elsewhere.
+   */
+  join(): Waitable<void, unknown> {
+    const options = { name: `join of ${this.title}`, daemon: true, input: this }
+    return fork(joinScope, options).join() as Waitable<void, unknown>
+  }
+
+  /**
+   * Interrupt all children, wait for them, release in reverse order. The first call does it, every call waits
+   * for the end and gives the scope's exit: a value, or everything that went wrong. With `yield*` in a fiber,
+   * `await` elsewhere.
+   */
+  close(): Waitable<Exit<void, unknown>> {
+    return this.#close().await()
+  }
+
+  /** Closes; throws what failed the scope unless who joined the failed fiber was told already. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const exit = await this.close()
+    if (exit.kind === 'success') return
+    const isTold = this.#failedChildren.every((child) => child.isObserved)
+    if (!isTold || flatExits(exit).length > this.#failedChildren.length) exitValue(exit)
+  }
+
+  /** @throws {FiberError} `FIBER_SCOPE_CLOSED`. @internal */
+  override checkOpen(): void {
+    if (!this.isOpen) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: this.title })
+  }
+
+  /** @internal */
+  override add(child: Child): void {
+    if (!this.hasChildren) scopesWithChildren.add(this)
+    super.add(child)
+  }
+
+  /** @internal */
+  override remove(child: Child): void {
+    super.remove(child)
+    if (!this.hasChildren) scopesWithChildren.delete(this)
+  }
+
+  /** @internal */
+  override childEnded(child: Child, failed: Failed | undefined): void {
+    if (failed === undefined || !isTrouble(failed)) return
+    const troubles = troublesIn(failed)
+    this.#failedChildren.push(child)
+    if (this.#failed !== undefined || !this.isOpen) return void this.errors.push(...troubles)
+    this.#failed = failed
+    this.#close()
+  }
+
+  #close(): Fiber<void, unknown> {
+    if (this.#closing !== undefined) return this.#closing
+    const options = { name: `close of ${this.title}`, daemon: true, input: this }
+    this.#closing = fork(closeScope, options) as Fiber<void, unknown>
+    // The scope keeps what went wrong until it is asked; see `[Symbol.asyncDispose]`.
+    this.#closing.observe()
+    return this.#closing
+  }
+
+  /** What has failed it, for the fiber that closes it. @internal */
+  get failed(): Failed | undefined {
+    return this.#failed
+  }
+}
+
+function* joinScope(scope: Scope): Operation<void, unknown> {
+  if (scope.isOpen) yield* emptied(scope)
+  yield* fromExit(yield* scope.close())
+}
+
+function* closeScope(scope: Scope, fiber: Fiber): Operation<void, unknown> {
+  fiber.mask(true)
+  // The scope must know this fiber before any child hears of it.
+  yield* yieldNow()
+  const exit: Exit<void, unknown> = scope.failed ?? Exit.success(undefined)
+  const errors = yield* closeOwners(scope, undefined, exit)
+  yield* fromExit(withErrors(exit, errors))
+}

@@ -1,0 +1,174 @@
+/**
+ * The plain ops: to wait for time, for one's turn, for ever, for a promise.
+ *
+ * Times are those of the scheduler's clock, so a test runtime can give its own.
+ */
+import { wrong } from './errors.ts'
+import { Exit, type Failed } from './exit.ts'
+import { Op, type Waiter, isThenable, outside, running } from './op.ts'
+import { PromiseOp } from './promises.ts'
+import { turn } from './scheduler.ts'
+import type { Timed } from './timers.ts'
+
+class Sleep extends Op<void> implements Timed {
+  atMs: number
+  place = -1
+  order = 0
+  #waiter: Waiter | undefined
+  readonly #ms: number
+
+  constructor(ms: number) {
+    super()
+    this.atMs = 0
+    this.#ms = ms
+  }
+
+  park(fiber: Waiter): void {
+    this.#waiter = fiber
+    this.atMs = turn.scheduler.nowMs() + this.#ms
+    turn.scheduler.wait(this)
+  }
+
+  unpark(): boolean {
+    turn.scheduler.forget(this)
+    return true
+  }
+
+  take(): void {}
+
+  due(): void {
+    this.#waiter?.makeReady()
+  }
+
+  describe(): string {
+    return `${this.#ms} ms`
+  }
+}
+
+/**
+ * Wait so many ms, 0 or more. The clock is monotonic and the wait never shorter.
+ * @throws {FiberError} `FIBER_ARGUMENT`.
+ */
+export function sleep(ms: number): Op<void> {
+  if (!(ms >= 0 && ms < Infinity)) throw wrong('sleep: ms', 'a number of milliseconds from 0', ms)
+  return new Sleep(ms)
+}
+
+/** An op without a state of its own, one for all. */
+class Turn extends Op<void> {
+  park(fiber: Waiter): void {
+    fiber.makeReady()
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(): void {}
+
+  describe(): string {
+    return 'its turn'
+  }
+}
+
+class Never extends Op<never> {
+  park(): void {}
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(): never {
+    throw outside('never')
+  }
+
+  describe(): string {
+    return 'an interrupt'
+  }
+}
+
+const TURN = new Turn()
+const NEVER = new Never()
+
+/** Let all others that are ready go first. */
+export function yieldNow(): Op<void> {
+  return TURN
+}
+
+/** Wait until interrupted. */
+export function never(): Op<never> {
+  return NEVER
+}
+
+/** A step of foreign code: run when `yield*` asks, and waited for only when it gave a promise. */
+class Attempt extends Op<unknown, unknown> {
+  readonly #what: unknown
+  #value: unknown
+  #promised: PromiseOp<unknown> | undefined
+  #failed: Failed | undefined
+
+  constructor(what: unknown) {
+    super()
+    this.#what = what
+  }
+
+  override isReady(): boolean {
+    const what = this.#what
+    let made = what
+    if (typeof what === 'function') {
+      try {
+        made = call(what as (signal?: AbortSignal) => unknown)
+      } catch (thrown) {
+        this.#failed = Exit.failure(thrown)
+        return true
+      }
+    }
+    if (!isThenable(made)) {
+      this.#value = made
+      return true
+    }
+    this.#promised = new PromiseOp(made, typeof what === 'function' && what.length > 0)
+    return false
+  }
+
+  park(fiber: Waiter): void {
+    if (this.#promised === undefined) fiber.makeReady()
+    else this.#promised.park(fiber)
+  }
+
+  unpark(): boolean {
+    return this.#promised === undefined || this.#promised.unpark()
+  }
+
+  take(fiber: Waiter): unknown {
+    if (this.#promised !== undefined) return this.#promised.take(fiber)
+    if (this.#failed !== undefined) throw fiber.raise(this.#failed)
+    return this.#value
+  }
+
+  describe(): string {
+    return 'a promise'
+  }
+}
+
+/** Only who takes a signal has one made. */
+function call(what: (signal?: AbortSignal) => unknown): unknown {
+  return what.length > 0 ? what((running.fiber as Fiberlike).signal) : what()
+}
+
+interface Fiberlike extends Waiter {
+  readonly signal: AbortSignal
+}
+
+/**
+ * Wait for a promise, or for what a function gives; a rejection and what the function throws are failures, as
+ * `ZIO.attempt` has it. The function is called when `yield*` asks, each time anew.
+ *
+ * A function is called with a signal that is aborted when the fiber is interrupted. One that takes it is
+ * waited for then, until its promise settles; one that does not, and a bare promise, are left behind.
+ */
+export function attempt<A>(
+  what: PromiseLike<A> | ((signal: AbortSignal) => A | PromiseLike<A>),
+): Op<Awaited<A>, unknown> {
+  return new Attempt(what) as Op<unknown, unknown> as Op<Awaited<A>, unknown>
+}

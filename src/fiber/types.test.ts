@@ -1,0 +1,124 @@
+/**
+ * What the compiler must infer and refuse: values and failures of bodies, through joins and combinators.
+ *
+ * The checks are made by tsc: a type that is not exactly what is said, or an error that does not come
+ * (`@ts-expect-error`), fails the build. Nothing is run but one test that says so.
+ */
+import { test } from 'node:test'
+import { zone } from '../zone/index.ts'
+import {
+  type Exit,
+  type Fiber,
+  type FiberError,
+  type Op,
+  RUNNABLE,
+  Schedule,
+  type Waitable,
+  all,
+  allSettled,
+  any,
+  attempt,
+  catchAll,
+  exitOf,
+  fail,
+  forEach,
+  fork,
+  on,
+  race,
+  retry,
+  scoped,
+  sleep,
+  timeout,
+} from './index.ts'
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+function is<_T extends true>(): void {}
+
+class Missing {
+  readonly missing = true
+}
+class Late {
+  readonly late = true
+}
+
+function* reads() {
+  yield* sleep(1)
+  if (Math.random() > 2) yield* fail(new Missing())
+  return 'text'
+}
+
+function* parses() {
+  const text = yield* fork(reads).join()
+  is<Same<typeof text, string>>()
+  if (text === '') yield* fail(new Late())
+  return text.length
+}
+
+function never(): void {
+  const read = fork(reads)
+  is<Same<typeof read, Fiber<string, Missing>>>()
+  const join = read.join()
+  is<Same<typeof join, Waitable<string, Missing>>>()
+  const parsed = fork(parses)
+  is<Same<typeof parsed, Fiber<number, Missing | Late>>>()
+  const made = fork(parses())
+  is<Same<typeof made, Fiber<number, Missing | Late>>>()
+  const plain = fork(() => 1)
+  is<Same<typeof plain, Fiber<number, never>>>()
+  const async = fork(async () => 1)
+  is<Same<typeof async, Fiber<number, unknown>>>()
+  const slept = fork(sleep(1))
+  is<Same<typeof slept, Fiber<void, never>>>()
+  const arrow = { [RUNNABLE]: (_: number): Exit<string, Late> => ({ kind: 'success', value: '' }) }
+  const run = fork(arrow, { input: 1 })
+  is<Same<typeof run, Fiber<string, Late>>>()
+  // @ts-expect-error a number is no body
+  fork(1)
+  // @ts-expect-error a place is a zone
+  fork(() => 1, { on: 'cpu' })
+  void combined
+}
+
+function* combined() {
+  const both = yield* all([reads, () => 1, fork(parses)])
+  is<Same<typeof both, [string, number, number]>>()
+  const exits = yield* allSettled([reads, () => 1])
+  is<Same<typeof exits, [Exit<string, Missing>, Exit<number, never>]>>()
+  const first = yield* race([reads, () => 1])
+  is<Same<typeof first, string | number>>()
+  const some = yield* any([reads, parses])
+  is<Same<typeof some, string | number>>()
+  const each = yield* forEach([1, 2], function* (item) {
+    is<Same<typeof item, number>>()
+    yield* sleep(item)
+    return String(item)
+  })
+  is<Same<typeof each, string[]>>()
+  const timed = fork(timeout(5, reads))
+  is<Same<typeof timed, Fiber<string, Missing | FiberError<'FIBER_TIMEOUT'>>>>()
+  const exit = yield* exitOf(reads)
+  is<Same<typeof exit, Exit<string, Missing>>>()
+  const caught = fork(catchAll(reads, (error) => error.missing))
+  is<Same<typeof caught, Fiber<string | boolean, never>>>()
+  const tried = yield* attempt(async () => 5)
+  is<Same<typeof tried, number>>()
+  const inner = yield* scoped(function* () {
+    yield* sleep(1)
+    return 5
+  })
+  is<Same<typeof inner, number>>()
+  const there = yield* on(zone.node, (x: number) => String(x), 1)
+  is<Same<typeof there, string>>()
+  // @ts-expect-error the argument must be what the function takes
+  yield* on(zone.node, (x: number) => String(x), 'one')
+  const fitting = Schedule.forever.while((error: Missing) => error.missing)
+  yield* retry(reads, fitting)
+  const other = Schedule.forever.while((error: Late) => error.late)
+  // @ts-expect-error the schedule looks at failures that the body has not
+  yield* retry(reads, other)
+  // @ts-expect-error a fiber is not what it gives
+  const wrong: number = yield* fork(reads).join()
+  return wrong
+}
+
+test('the types of this file hold', () => void [never, combined, undefined as Op<void> | undefined])

@@ -1,0 +1,53 @@
+/**
+ * Who waits for a fiber's end: usually nobody or one, sometimes very many.
+ *
+ * One is kept as itself, more as a list. A waiter that is interrupted leaves the list when half of it has
+ * left, so leaving costs the same however long the list is.
+ */
+
+/** Something that is told of a fiber's end. */
+export interface Wakeable {
+  /** `target` has ended. Nothing happens when it does not wait for it any more. */
+  wakeBy(target: object): void
+  /** Whether it waits for `target` still. */
+  waitsFor(target: object): boolean
+}
+
+/** Several waiters. */
+class Crowd {
+  list: Wakeable[]
+  gone = 0
+
+  constructor(list: Wakeable[]) {
+    this.list = list
+  }
+}
+
+/** Nobody, one, or several. */
+export type Waiters = undefined | Wakeable | Crowd
+
+/** `waiters` and one more. */
+export function withWaiter(waiters: Waiters, one: Wakeable): Waiters {
+  if (waiters === undefined) return one
+  if (!(waiters instanceof Crowd)) return new Crowd([waiters, one])
+  waiters.list.push(one)
+  return waiters
+}
+
+/** `waiters` after `one`, which does not wait for `target` any more, has left. */
+export function withoutWaiter(waiters: Waiters, one: Wakeable, target: object): Waiters {
+  if (waiters === one) return undefined
+  if (!(waiters instanceof Crowd)) return waiters
+  waiters.gone += 1
+  if (waiters.gone * 2 < waiters.list.length) return waiters
+  waiters.list = waiters.list.filter((other) => other.waitsFor(target))
+  waiters.gone = 0
+  return waiters.list.length === 0 ? undefined : waiters
+}
+
+/** Tell all of them that `target` has ended, in the order they came. */
+export function wakeAll(waiters: Waiters, target: object): void {
+  if (waiters === undefined) return
+  if (!(waiters instanceof Crowd)) return waiters.wakeBy(target)
+  for (const one of waiters.list) one.wakeBy(target)
+}
