@@ -6,12 +6,13 @@
  * replaced.
  */
 import { createHash } from 'node:crypto'
+import { exported, lift } from 'skein/arrow'
 import { StatusError } from 'skein/http'
 import { store } from 'skein/store'
 import { zone, type Zone } from 'skein/zone'
-import type { Score } from './pipeline.ts'
+import { analyse, parsed, type Score } from './pipeline.ts'
 
-const PIPELINE = new URL('./pipeline.ts', import.meta.url)
+const PIPELINE = new URL('./pipeline.ts', import.meta.url).href
 const ZONE = 'service'
 
 /** A score and what it cost. `ms`: from the request to the score. */
@@ -24,9 +25,6 @@ export interface Scored {
 
 /** Scores by text, for all threads. */
 export const scores = store.getOrCreate<Score>('service.scores', { entriesMax: 10_000, bytesMax: 2 ** 26 })
-
-/** What all workers have counted. */
-const costs = store.getOrCreate<number>('service.costs')
 
 /** Where the heavy stage runs: the same zone for all workers that serve. */
 export function heavyZone(): Zone {
@@ -45,48 +43,50 @@ function madeZone(): Zone {
   }
 }
 
+interface Text {
+  readonly path: string
+  readonly text: string
+}
+
+/** The arrow from a text to its score, made when this worker first needs it. */
+const scoring = once(() =>
+  lift(exported(PIPELINE, parsed))
+    .andThen(lift(exported(PIPELINE, analyse)))
+    .named('parse and analyse')
+    .on(heavyZone())
+    .through(scores, keyOf)
+    .named('score'),
+)
+
+function once<Value>(make: () => Value): () => Value {
+  let made: Value | undefined
+  return () => (made ??= make())
+}
+
+function keyOf({ path, text }: Text): string {
+  return `${path} ${createHash('sha256').update(text).digest('base64url')}`
+}
+
 /**
  * Score a text.
- * @param timeoutMs Longest time for it, waiting included.
- * @throws {ZoneError} `TASK_TIMEOUT`; `ZONE_FULL` when 256 others wait.
+ * @param timeoutMs Longest time for it, waiting included; then its task is cancelled.
+ * @throws {StatusError} 504 `TASK_TIMEOUT`. @throws {ZoneError} `ZONE_FULL` when 256 others wait.
  */
 export async function scoreOf(path: string, text: string, timeoutMs: number): Promise<Scored> {
   const startMs = performance.now()
-  const key = `${path} ${createHash('sha256').update(text).digest('base64url')}`
+  const cached = scores.has(keyOf({ path, text }))
   const signal = AbortSignal.timeout(timeoutMs)
-  let cached = true
-  const compute = async (): Promise<Score> => {
-    cached = false
-    const result = await heavyZone().execute(PIPELINE, 'scoreText', [path, text], { timeoutMs })
-    return result.value as Score
-  }
   try {
-    // The signal ends waiting for somebody else's computation; its own has its own time.
-    const score = await scores.getOrCompute(key, compute, { signal })
-    const ms = performance.now() - startMs
-    costs.increment(cached ? 'hits' : 'runs')
-    if (!cached) costs.increment('runMs', ms)
-    return { score, cached, ms }
+    const score = await scoring().run({ path, text }, signal)
+    return { score, cached, ms: performance.now() - startMs }
   } catch (thrown) {
-    costs.increment('cancelled')
     if (thrown !== signal.reason) throw thrown
-    const reason = `another request computes this score, and that takes longer than ${timeoutMs} ms`
+    const reason = `scoring took longer than ${timeoutMs} ms and was cancelled`
     throw new StatusError(504, reason, { code: 'TASK_TIMEOUT', cause: thrown })
   }
 }
 
-/** What happens to a text, with the costs that all workers have measured so far. */
+/** What happens to a text, with the costs that this worker has measured so far. */
 export function plan(): string {
-  const [runs, runMs, hits, cancelled] = ['runs', 'runMs', 'hits', 'cancelled'].map(
-    (key) => costs.get(key) ?? 0,
-  )
-  const mean = runs === 0 ? 'not measured yet' : `${(runMs! / runs!).toFixed(1)} ms each, hop included`
-  return [
-    `score: text -> score`,
-    `  remembered in store ${scores.id}   ${hits} found there`,
-    `    on zone ${ZONE}                      ${runs} runs, ${mean}; ${cancelled} cancelled or refused`,
-    `      parse`,
-    `      measure`,
-    `      grade`,
-  ].join('\n')
+  return scoring().explain()
 }

@@ -70,7 +70,8 @@ async function requests(url) {
   await new Promise((resolve) => setTimeout(resolve, MEASURE_MS))
   const rate = (answers * 1000) / (performance.now() - startMs)
   for (const socket of sockets) socket.destroy()
-  return `zio-http      GET /hello, ${CONNECTIONS} connections        ${counted(rate)} requests/s (this client is the limit)`
+  const each = `${counted(rate)} requests/s (this client is the limit)`
+  return `zio-http      GET /hello, ${CONNECTIONS} connections        ${each}`
 }
 
 async function threads() {

@@ -9,7 +9,7 @@ import { relative } from 'node:path'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
-const ONCE = /^(scripts|test\/(package|docs))\//
+const ONCE = /^(scripts|test\/(browser|package|docs))\//
 const IS_TEST = /\.test\.m?js$/
 
 /**

@@ -97,7 +97,10 @@ export function readArguments(words: readonly string[], stdinIsTerminal: boolean
   })
 }
 
-/** `module#export` in its two parts: the last `#` divides, and either side may be absent. */
+/**
+ * `module#export` in its two parts: the last `#` divides, and either side may be absent.
+ * @throws {CliError} `CLI_USAGE`.
+ */
 export function splitTarget(target: string): { module: string; exportName: string | undefined } {
   const at = target.lastIndexOf('#')
   // A leading '#' is a package's own import (package.json "imports"), not an export's name.

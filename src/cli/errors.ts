@@ -52,8 +52,8 @@ const sentences: Sentences<CliCodes> = {
   CLI_EXPORT_NOT_FUNCTION: (facts) =>
     `${facts.module}: ${exportShown(facts.name)} is not a function but ${facts.received}`,
   CLI_APP_MISSING: (facts) =>
-    `${facts.module}: ${exportShown(facts.name)} is no app: export {routes}, {fetch} or a function (request) => ` +
-    `Response; ${facts.exported.length === 0 ? 'it exports nothing' : `it exports ${facts.exported.join(', ')}`}`,
+    `${facts.module}: ${exportShown(facts.name)} is no app: export {routes}, {fetch} or a function ` +
+    `(request) => Response; it exports ${facts.exported.join(', ') || 'nothing'}`,
   CLI_SERVE_FAILED: (facts) => facts.reason,
   CLI_CORE_NODE: (facts) =>
     `the core on node:http serves a port in one thread: --workers 1, not ${facts.workers} (or --core native)`,

@@ -42,7 +42,7 @@ interface Serving {
 
 let serving: Promise<Serving> | undefined
 
-/** Serve in this worker; what is wrong is told as data. */
+/** Serve in this worker; what is wrong is told as data. @throws {Error} What is a bug. */
 export async function serveHere(job: ServeJob): Promise<Served> {
   try {
     const { server } = await (serving ??= begin(job))

@@ -1,5 +1,5 @@
 /**
- * `skein serve` as its users meet it: the line it prints, answers from every worker, both ends by signals, and
+ * `skein serve` as its users meet it: the line it prints, answers from every worker, its end by signals, and
  * one clear line for everything that keeps it from serving.
  */
 import assert from 'node:assert/strict'

@@ -179,7 +179,8 @@ onCores('server-sent events: fields, lines, heartbeats, and an end that is seen'
   assert.equal(some.headers.get('content-type'), 'text/event-stream')
   assert.equal(
     await some.text(),
-    ':\n\ndata: two\ndata: lines\n\nevent: tick\nid: 7\nretry: 50\ndata: {"a":1}\n\ndata: {"data":1,"other":2}\n\n',
+    ':\n\ndata: two\ndata: lines\n\nevent: tick\nid: 7\nretry: 50\ndata: {"a":1}\n\n' +
+      'data: {"data":1,"other":2}\n\n',
   )
   const socket = await connect(server.port)
   let text = ''

@@ -67,7 +67,7 @@ export class StatusError extends SkeinError<StatusCodes> {
 
 /** What {@link errorAnswers} takes. */
 export interface ErrorAnswerOptions {
-  /** Told of each answer of 500 or 502, what nobody expected, with the id that the client sees. Default: the console. */
+  /** Told of answers of 500 and 502, which nobody expected, with the client's id. Default: the console. */
   readonly log?: (cause: unknown, about: { readonly id: string; readonly request: string }) => void
 }
 

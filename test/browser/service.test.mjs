@@ -1,0 +1,196 @@
+/**
+ * The page of examples/service in a real browser: what a visitor does, and what the server does meanwhile.
+ *
+ * Chromium is found on the PATH or named by SKEIN_CHROMIUM; where there is none, the tests say so and are
+ * skipped. On Debian: apt-get install chromium.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { accessSync, constants, readFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { chromium } from 'playwright-core'
+import { inRoot } from '../../scripts/set-up/index.mjs'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const STEP_MS = 20_000
+const program = findChromium()
+const skip = program === undefined && 'no chromium on the PATH (or in SKEIN_CHROMIUM)'
+
+let server
+let browser
+
+before(async () => {
+  if (skip) return
+  server = await served('0')
+  browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] })
+})
+
+after(async () => {
+  await browser?.close()
+  await stopped(server)
+})
+
+function findChromium() {
+  const named = process.env.SKEIN_CHROMIUM
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
+  const paths = named ? [named] : folders.flatMap((folder) => NAMES.map((name) => join(folder, name)))
+  return paths.find((path) => {
+    try {
+      accessSync(path, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+/** The service on a port, once it answers. */
+async function served(port) {
+  const words = [inRoot('dist/cli/main.js'), 'serve', 'examples/service/app.ts', '--port', port]
+  const child = spawn(process.execPath, words, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  for await (const piece of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    text += piece
+    if (text.includes('\n')) break
+  }
+  child.stdout.resume()
+  return { child, url: /http:\/\/[\d.:]+/.exec(text)[0] }
+}
+
+async function stopped(one) {
+  if (one === undefined || one.child.exitCode !== null) return
+  const ended = new Promise((resolve) => one.child.once('close', resolve))
+  one.child.kill('SIGINT')
+  return ended
+}
+
+/** A test in a tab of its own; nothing on the page may have failed. */
+function visit(name, body, settings = {}) {
+  test(name, { skip, timeout: 120_000 }, async () => {
+    const context = await browser.newContext(settings)
+    const page = await context.newPage()
+    page.setDefaultTimeout(STEP_MS)
+    const failures = []
+    page.on('pageerror', (error) => failures.push(String(error)))
+    try {
+      await page.goto(server.url)
+      await body(page)
+      assert.deepEqual(failures, [])
+    } finally {
+      await context.close()
+    }
+  })
+}
+
+const tangled = 'function f(a) { if (a) { for (const b of a) { if (b && a) return 1 } } return 2 }\n'
+
+async function scored(page, text) {
+  await page.fill('#text', text)
+  await page.click('button')
+  await page.waitForSelector('#result:not([hidden])')
+}
+
+visit('a pasted text becomes a picture and a table', async (page) => {
+  await scored(page, tangled)
+  const label = await page.getAttribute('#picture svg', 'aria-label')
+  assert.match(label, /^Maintainability [\d.]+ of 100, grade [A-D]$/)
+  const table = await page.innerText('#table')
+  assert.match(table, /Most tangled\s+f, line 1: 5 ways/)
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'result-title')
+  await page.click('button')
+  await page.waitForFunction(() => /from the store/.test(document.querySelector('#table').innerText))
+})
+
+visit('a file is chosen, and one that is no JavaScript says where', async (page) => {
+  const path = inRoot('examples/service/page/page.js')
+  await page.setInputFiles('#file', path)
+  await page.click('button')
+  await page.waitForSelector('#picture svg')
+  const broken = { name: 'broken.js', mimeType: 'text/javascript', buffer: Buffer.from('let a\nlet let') }
+  await page.setInputFiles('#file', broken)
+  await page.click('button')
+  await page.waitForFunction(() => /line 2, column 4/.test(document.querySelector('#table').innerText))
+  assert.equal(await page.locator('#picture svg').count(), 0)
+})
+
+visit('a file that is dropped is taken', async (page) => {
+  const transfer = await page.evaluateHandle((text) => {
+    const data = new DataTransfer()
+    data.items.add(new File([text], 'dropped.js', { type: 'text/javascript' }))
+    return data
+  }, tangled)
+  await page.dispatchEvent('#drop', 'drop', { dataTransfer: transfer })
+  await page.click('button')
+  await page.waitForSelector('#result:not([hidden])')
+  await page.waitForFunction(() => /dropped\.js/.test(document.querySelector('#history').innerText))
+})
+
+visit('numbers, plan and history are live, and what others do is seen', async (page) => {
+  await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')
+  await page.waitForFunction(() => /workers/.test(document.querySelector('#live').innerText))
+  assert.match(await page.innerText('#plan'), /parse/)
+  const body = JSON.stringify({ name: 'from-elsewhere.js', text: `${tangled}//${Date.now()}` })
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(`${server.url}/api/score`, { method: 'POST', body, headers })
+  assert.equal(answer.status, 200)
+  await page.waitForFunction(() => /from-elsewhere\.js/.test(document.querySelector('#history').innerText))
+})
+
+visit('a file that is too large is refused, by the page and by the server', async (page) => {
+  const large = { name: 'large.js', mimeType: 'text/javascript', buffer: Buffer.alloc(2_000_000, 0x20) }
+  await page.setInputFiles('#file', large)
+  await page.click('button')
+  await page.waitForFunction(() =>
+    /too large.*BODY_TOO_LARGE/.test(document.querySelector('#message').innerText),
+  )
+  const status = await page.evaluate(async () => {
+    const answer = await fetch('/api/score', { method: 'POST', body: ' '.repeat(2_000_000) })
+    return [answer.status, (await answer.json()).error.code]
+  })
+  assert.deepEqual(status, [413, 'BODY_TOO_LARGE'])
+})
+
+visit('a task that takes too long is cancelled, says so, and the next one runs', async (page) => {
+  const text = `${readFileSync(inRoot('node_modules/acorn/dist/acorn.js'), 'utf8')}\n//${Date.now()}`
+  const long = { name: 'long.js', mimeType: 'text/javascript', buffer: Buffer.from(text) }
+  await page.setInputFiles('#file', long)
+  await page.fill('#timeout', '1')
+  await page.click('button')
+  await page.waitForFunction(() =>
+    /cancelled.*504 TASK_TIMEOUT/.test(document.querySelector('#message').innerText),
+  )
+  await page.fill('#timeout', '5000')
+  await scored(page, tangled)
+  assert.equal(await page.innerText('#message'), '')
+})
+
+visit('the server stops and starts under the page', async (page) => {
+  await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')
+  assert.equal(await stopped(server), 130)
+  await page.waitForFunction(() => /away/.test(document.querySelector('#state').textContent))
+  await page.fill('#text', tangled)
+  await page.click('button')
+  await page.waitForFunction(() => /cannot be reached/.test(document.querySelector('#message').innerText))
+  server = await served(new URL(server.url).port)
+  await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')
+  await scored(page, tangled)
+})
+
+visit(
+  'by keyboard alone, on a phone, in the dark',
+  async (page) => {
+    await page.focus('#text')
+    await page.keyboard.type('let a = 1')
+    for (let tabs = 0; tabs < 3; tabs += 1) await page.keyboard.press('Tab')
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), 'BUTTON')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('#result:not([hidden])')
+    const { wide, dark } = await page.evaluate(() => ({
+      wide: document.documentElement.scrollWidth > innerWidth,
+      dark: getComputedStyle(document.documentElement).backgroundColor,
+    }))
+    assert.deepEqual([wide, dark], [false, 'rgb(13, 17, 23)'])
+  },
+  { viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
+)
