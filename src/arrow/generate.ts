@@ -7,59 +7,48 @@
  * piece of code, and with it the engine's call feedback; others get their own, so that their functions are
  * inlined. Where generating code is forbidden there is no second tier.
  */
-import { Raised, traced } from "./failure.ts";
-import {
-  ASYNC,
-  DYNAMIC,
-  Op,
-  partsOf,
-  type Attempt,
-  type Node,
-} from "./node.ts";
+import { Raised, traced } from './failure.ts'
+import { ASYNC, DYNAMIC, Op, partsOf, type Attempt, type Node } from './node.ts'
 
 /** Statements of one function; what would be longer stays a program. */
-const STATEMENTS_MAX = 400;
+const STATEMENTS_MAX = 400
 /** Nesting of what is generated; chains do not nest. */
-const NESTING_MAX = 60;
+const NESTING_MAX = 60
 /**
  * Calls in a row that are a loop over functions instead of a line each. Measured: from some dozens on, the
  * straight line costs more in compilation and registers than the loop.
  */
-const LOOP_CALLS_MIN = 24;
+const LOOP_CALLS_MIN = 24
 /** Calls of different functions in a row that are a line each. */
-const MIXED_CALLS_MAX = 128;
+const MIXED_CALLS_MAX = 128
 /** Pieces of code kept for sharing; the oldest goes first. */
-const SHARED_MAX = 2048;
+const SHARED_MAX = 2048
 /** Of a function's text so much is compared. */
-const TEXT_CHARS_MAX = 400;
+const TEXT_CHARS_MAX = 400
 /** Nodes of an arrow that code is generated for. */
-const NODES_MAX = 2 ** 18;
+const NODES_MAX = 2 ** 18
 
 /** A value while code is generated: a variable, a pair of values, or a condition and both cases. */
-type Value = string | PairValue | EitherValue;
+type Value = string | PairValue | EitherValue
 interface PairValue {
-  readonly first: Value;
-  readonly second: Value;
+  readonly first: Value
+  readonly second: Value
 }
 interface EitherValue {
-  readonly condition: string;
-  readonly left: Value;
-  readonly right: Value;
+  readonly condition: string
+  readonly left: Value
+  readonly right: Value
 }
 
-type Code = (input: unknown) => unknown;
-type Factory = (
-  raised: unknown,
-  traced: unknown,
-  ...parts: readonly unknown[]
-) => Code;
+type Code = (input: unknown) => unknown
+type Factory = (raised: unknown, traced: unknown, ...parts: readonly unknown[]) => Code
 
-const shared = new Map<string, Factory>();
-let forbidden = false;
-let madeCount = 0;
+const shared = new Map<string, Factory>()
+let forbidden = false
+let madeCount = 0
 
 /** Thrown inside of this file: there will be no code. */
-const TOO_LARGE = Symbol("too large");
+const TOO_LARGE = Symbol('too large')
 
 /**
  * Code for a synchronous node, or for parts of a chain one after the other; its failures are thrown wrapped.
@@ -67,168 +56,161 @@ const TOO_LARGE = Symbol("too large");
  * @throws what is wrong with the generator itself.
  */
 export function generate(nodes: readonly Node[]): Code | undefined {
-  if (forbidden || nodes.length === 0) return undefined;
-  const writer = new Writer();
-  let result: string;
+  if (forbidden || nodes.length === 0) return undefined
+  const writer = new Writer()
+  let result: string
   try {
-    result = writer.whole(nodes);
+    result = writer.whole(nodes)
   } catch (thrown) {
-    if (thrown === TOO_LARGE) return undefined;
-    throw thrown;
+    if (thrown === TOO_LARGE) return undefined
+    throw thrown
   }
-  const factory = factoryOf(writer, result);
-  return factory?.(Raised, traced, ...writer.parts);
+  const factory = factoryOf(writer, result)
+  return factory?.(Raised, traced, ...writer.parts)
 }
 
 /** Whether this process may generate code, as far as has been seen. */
 export function mayGenerate(): boolean {
-  return !forbidden;
+  return !forbidden
 }
 
 /** Pieces of code made in this thread. @internal */
 export function generatedCount(): number {
-  return madeCount;
+  return madeCount
 }
 
-const textOf = Function.prototype.toString;
+const textOf = Function.prototype.toString
 
 function factoryOf(writer: Writer, result: string): Factory | undefined {
-  const { parts } = writer;
-  const names = parts.map((_, index) => `p${index}`);
-  const body = `return function arrow(x) {\n${writer.lines.join("\n")}\nreturn ${result}\n}`;
-  const key = `${body}\n${writer.texts.join("\n")}`;
-  let factory = shared.get(key);
-  if (factory !== undefined) return factory;
+  const { parts } = writer
+  const names = parts.map((_, index) => `p${index}`)
+  const body = `return function arrow(x) {\n${writer.lines.join('\n')}\nreturn ${result}\n}`
+  const key = `${body}\n${writer.texts.join('\n')}`
+  let factory = shared.get(key)
+  if (factory !== undefined) return factory
   try {
     // The number keeps the engine from giving two pieces of code one set of feedback.
-    const source = `'use strict'\n${body}\n//# sourceURL=skein:arrow/${++madeCount}`;
-    factory = new Function("Raised", "traced", ...names, source) as Factory;
+    const source = `'use strict'\n${body}\n//# sourceURL=skein:arrow/${++madeCount}`
+    factory = new Function('Raised', 'traced', ...names, source) as Factory
   } catch (error) {
-    if (!(error instanceof EvalError)) throw error;
-    forbidden = true;
-    return undefined;
+    if (!(error instanceof EvalError)) throw error
+    forbidden = true
+    return undefined
   }
-  if (shared.size >= SHARED_MAX)
-    shared.delete(shared.keys().next().value as string);
-  shared.set(key, factory);
-  return factory;
+  if (shared.size >= SHARED_MAX) shared.delete(shared.keys().next().value as string)
+  shared.set(key, factory)
+  return factory
 }
 
 /** Writes the statements of one function. */
 class Writer {
-  readonly lines: string[] = [];
+  readonly lines: string[] = []
   /** What the code refers to: functions, values. */
-  readonly parts: unknown[] = [];
+  readonly parts: unknown[] = []
   /** What tells functions apart that were written at different places. */
-  readonly texts: string[] = [];
-  readonly #numbers = new Map<Function, number>();
-  #variables = 0;
-  #nesting = 0;
+  readonly texts: string[] = []
+  readonly #numbers = new Map<Function, number>()
+  #variables = 0
+  #nesting = 0
 
   whole(nodes: readonly Node[]): string {
-    return this.#atom(this.#sequence(nodes, "x"));
+    return this.#atom(this.#sequence(nodes, 'x'))
   }
 
   #line(text: string): void {
-    if (this.lines.length >= STATEMENTS_MAX) throw TOO_LARGE;
-    this.lines.push(text);
+    if (this.lines.length >= STATEMENTS_MAX) throw TOO_LARGE
+    this.lines.push(text)
   }
 
   #variable(): string {
-    return `v${this.#variables++}`;
+    return `v${this.#variables++}`
   }
 
   /** A variable with the value of an expression. */
   #keep(expression: string): string {
-    const name = this.#variable();
-    this.#line(`const ${name} = ${expression}`);
-    return name;
+    const name = this.#variable()
+    this.#line(`const ${name} = ${expression}`)
+    return name
   }
 
   #part(part: unknown): string {
-    if (typeof part !== "function") return `p${this.parts.push(part) - 1}`;
-    let number = this.#numbers.get(part);
+    if (typeof part !== 'function') return `p${this.parts.push(part) - 1}`
+    let number = this.#numbers.get(part)
     if (number === undefined) {
-      number = this.parts.push(part) - 1;
-      this.#numbers.set(part, number);
-      this.texts.push(textOf.call(part).slice(0, TEXT_CHARS_MAX));
+      number = this.parts.push(part) - 1
+      this.#numbers.set(part, number)
+      this.texts.push(textOf.call(part).slice(0, TEXT_CHARS_MAX))
     }
-    return `p${number}`;
+    return `p${number}`
   }
 
   /** The value as an expression without effects that may be written more than once. */
   #atom(value: Value): string {
-    if (typeof value === "string") return value;
-    if ("first" in value)
-      return this.#keep(
-        `[${this.#atom(value.first)}, ${this.#atom(value.second)}]`,
-      );
-    const { condition } = value;
-    const held = this.#eitherValue(value);
-    return this.#keep(
-      `{ kind: ${condition} ? 'left' : 'right', value: ${held} }`,
-    );
+    if (typeof value === 'string') return value
+    if ('first' in value) return this.#keep(`[${this.#atom(value.first)}, ${this.#atom(value.second)}]`)
+    const { condition } = value
+    const held = this.#eitherValue(value)
+    return this.#keep(`{ kind: ${condition} ? 'left' : 'right', value: ${held} }`)
   }
 
   #eitherValue({ condition, left, right }: EitherValue): string {
-    if (left === right && typeof left === "string") return left;
-    if (typeof left === "string" && typeof right === "string")
-      return `${condition} ? ${left} : ${right}`;
-    const name = this.#variable();
-    this.#line(`let ${name}`);
+    if (left === right && typeof left === 'string') return left
+    if (typeof left === 'string' && typeof right === 'string') return `${condition} ? ${left} : ${right}`
+    const name = this.#variable()
+    this.#line(`let ${name}`)
     this.#branch(
       condition,
       () => this.#line(`${name} = ${this.#atom(left)}`),
       () => this.#line(`${name} = ${this.#atom(right)}`),
-    );
-    return name;
+    )
+    return name
   }
 
   #pair(value: Value): PairValue {
-    if (typeof value === "object" && "first" in value) return value;
-    const whole = this.#atom(value);
+    if (typeof value === 'object' && 'first' in value) return value
+    const whole = this.#atom(value)
     return {
       first: this.#keep(`${whole}[0]`),
       second: this.#keep(`${whole}[1]`),
-    };
+    }
   }
 
   #either(value: Value): EitherValue {
-    if (typeof value === "object" && "condition" in value) return value;
-    const whole = this.#atom(value);
-    const held = this.#keep(`${whole}.value`);
+    if (typeof value === 'object' && 'condition' in value) return value
+    const whole = this.#atom(value)
+    const held = this.#keep(`${whole}.value`)
     return {
       condition: this.#keep(`${whole}.kind === 'left'`),
       left: held,
       right: held,
-    };
+    }
   }
 
   #branch(condition: string, holds: () => void, otherwise: () => void): void {
-    this.#line(`if (${condition}) {`);
-    holds();
-    this.#line("} else {");
-    otherwise();
-    this.#line("}");
+    this.#line(`if (${condition}) {`)
+    holds()
+    this.#line('} else {')
+    otherwise()
+    this.#line('}')
   }
 
   #sequence(nodes: readonly Node[], input: Value): Value {
-    let value = input;
+    let value = input
     for (let at = 0; at < nodes.length; at += 1) {
-      const node = nodes[at] as Node;
+      const node = nodes[at] as Node
       if (node.op !== Op.call) {
-        value = this.#node(node, value);
-        continue;
+        value = this.#node(node, value)
+        continue
       }
-      const end = this.#loopEnd(nodes, at);
+      const end = this.#loopEnd(nodes, at)
       if (end - at < LOOP_CALLS_MIN) {
-        value = this.#keep(`${this.#part(node.data)}(${this.#atom(value)})`);
-        continue;
+        value = this.#keep(`${this.#part(node.data)}(${this.#atom(value)})`)
+        continue
       }
-      value = this.#calls(nodes.slice(at, end), value);
-      at = end - 1;
+      value = this.#calls(nodes.slice(at, end), value)
+      at = end - 1
     }
-    return value;
+    return value
   }
 
   /**
@@ -236,239 +218,218 @@ class Writer {
    * loop keeps the engine from inlining all. A long row of all kinds is a loop nevertheless.
    */
   #loopEnd(nodes: readonly Node[], at: number): number {
-    const text = textOf.call((nodes[at] as Node).data);
-    const isCall = (index: number): boolean => nodes[index]?.op === Op.call;
-    let end = at + 1;
-    while (isCall(end) && textOf.call((nodes[end] as Node).data) === text)
-      end += 1;
-    if (end - at >= LOOP_CALLS_MIN) return end;
-    let all = end;
-    while (isCall(all) && all - at <= MIXED_CALLS_MAX) all += 1;
-    if (all - at <= MIXED_CALLS_MAX) return end;
-    while (isCall(all)) all += 1;
-    return all;
+    const text = textOf.call((nodes[at] as Node).data)
+    const isCall = (index: number): boolean => nodes[index]?.op === Op.call
+    let end = at + 1
+    while (isCall(end) && textOf.call((nodes[end] as Node).data) === text) end += 1
+    if (end - at >= LOOP_CALLS_MIN) return end
+    let all = end
+    while (isCall(all) && all - at <= MIXED_CALLS_MAX) all += 1
+    if (all - at <= MIXED_CALLS_MAX) return end
+    while (isCall(all)) all += 1
+    return all
   }
 
   /** Many calls in a row. */
   #calls(nodes: readonly Node[], input: Value): string {
-    const functions = nodes.map((node) => node.data);
-    const list = this.#part(functions);
+    const functions = nodes.map((node) => node.data)
+    const list = this.#part(functions)
     for (const text of new Set(functions.slice(0, 1000))) {
-      if (this.texts.length > 16) break;
-      this.texts.push(textOf.call(text).slice(0, TEXT_CHARS_MAX));
+      if (this.texts.length > 16) break
+      this.texts.push(textOf.call(text).slice(0, TEXT_CHARS_MAX))
     }
-    const name = this.#variable();
-    const index = this.#variable();
-    this.#line(`let ${name} = ${this.#atom(input)}`);
-    this.#line(
-      `for (let ${index} = 0; ${index} < ${list}.length; ${index}++) {`,
-    );
-    this.#line(`const f = ${list}[${index}]`);
-    this.#line(`${name} = f(${name})`);
-    this.#line("}");
-    return name;
+    const name = this.#variable()
+    const index = this.#variable()
+    this.#line(`let ${name} = ${this.#atom(input)}`)
+    this.#line(`for (let ${index} = 0; ${index} < ${list}.length; ${index}++) {`)
+    this.#line(`const f = ${list}[${index}]`)
+    this.#line(`${name} = f(${name})`)
+    this.#line('}')
+    return name
   }
 
   #node(node: Node, input: Value): Value {
-    if ((node.flags & (ASYNC | DYNAMIC)) !== 0 || node.size > NODES_MAX)
-      throw TOO_LARGE;
-    if (++this.#nesting > NESTING_MAX) throw TOO_LARGE;
-    const value =
-      this.#leaf(node, input) ??
-      this.#paired(node, input) ??
-      this.#chosen(node, input);
-    this.#nesting -= 1;
-    return value;
+    if ((node.flags & (ASYNC | DYNAMIC)) !== 0 || node.size > NODES_MAX) throw TOO_LARGE
+    if (++this.#nesting > NESTING_MAX) throw TOO_LARGE
+    const value = this.#leaf(node, input) ?? this.#paired(node, input) ?? this.#chosen(node, input)
+    this.#nesting -= 1
+    return value
   }
 
   #leaf(node: Node, input: Value): Value | undefined {
     switch (node.op) {
       case Op.call:
-        return this.#keep(`${this.#part(node.data)}(${this.#atom(input)})`);
+        return this.#keep(`${this.#part(node.data)}(${this.#atom(input)})`)
       case Op.id:
-        return input;
+        return input
       case Op.constant:
-        return this.#part(node.data);
+        return this.#part(node.data)
       case Op.fail:
-        this.#line(`throw new Raised(${this.#part(node.data)})`);
-        return "undefined";
+        this.#line(`throw new Raised(${this.#part(node.data)})`)
+        return 'undefined'
       case Op.attempt:
-        return this.#attempt(node.data as Attempt, this.#atom(input));
+        return this.#attempt(node.data as Attempt, this.#atom(input))
       case Op.tap: {
-        const whole = this.#atom(input);
-        this.#line(`${this.#part(node.data)}(${whole})`);
-        return whole;
+        const whole = this.#atom(input)
+        this.#line(`${this.#part(node.data)}(${whole})`)
+        return whole
       }
       case Op.swap: {
-        const { first, second } = this.#pair(input);
-        return { first: second, second: first };
+        const { first, second } = this.#pair(input)
+        return { first: second, second: first }
       }
       case Op.dup:
-        return { first: input, second: input };
+        return { first: input, second: input }
       case Op.fst:
-        return this.#pair(input).first;
+        return this.#pair(input).first
       case Op.snd:
-        return this.#pair(input).second;
+        return this.#pair(input).second
       default:
-        return undefined;
+        return undefined
     }
   }
 
   #paired(node: Node, input: Value): Value | undefined {
-    const a = node.a as Node;
+    const a = node.a as Node
     switch (node.op) {
       case Op.chain:
-        return this.#sequence(partsOf(node), input);
+        return this.#sequence(partsOf(node), input)
       case Op.zip: {
-        const both = this.#both(node, input, input);
-        return this.#keep(
-          `${this.#part(node.data)}(${this.#atom(both.first)}, ${this.#atom(both.second)})`,
-        );
+        const both = this.#both(node, input, input)
+        return this.#keep(`${this.#part(node.data)}(${this.#atom(both.first)}, ${this.#atom(both.second)})`)
       }
       case Op.merge:
-        return this.#both(node, input, input);
+        return this.#both(node, input, input)
       case Op.split: {
-        const { first, second } = this.#pair(input);
-        return this.#both(node, first, second);
+        const { first, second } = this.#pair(input)
+        return this.#both(node, first, second)
       }
       case Op.first: {
-        const { first, second } = this.#pair(input);
-        return { first: this.#one(a, first), second };
+        const { first, second } = this.#pair(input)
+        return { first: this.#one(a, first), second }
       }
       case Op.second: {
-        const { first, second } = this.#pair(input);
-        return { first, second: this.#one(a, second) };
+        const { first, second } = this.#pair(input)
+        return { first, second: this.#one(a, second) }
       }
       case Op.effect: {
-        const whole = this.#atom(input);
-        this.#one(a, whole);
-        return whole;
+        const whole = this.#atom(input)
+        this.#one(a, whole)
+        return whole
       }
       default:
-        return undefined;
+        return undefined
     }
   }
 
   #both(node: Node, forA: Value, forB: Value): PairValue {
     // One variable for what both look at, so that a pair that must exist exists once.
-    const shared = forA === forB ? this.#atom(forA) : undefined;
-    const first = this.#one(node.a as Node, shared ?? forA);
-    return { first, second: this.#one(node.b as Node, shared ?? forB) };
+    const shared = forA === forB ? this.#atom(forA) : undefined
+    const first = this.#one(node.a as Node, shared ?? forA)
+    return { first, second: this.#one(node.b as Node, shared ?? forB) }
   }
 
   #one(node: Node, input: Value): Value {
-    return node.op === Op.chain
-      ? this.#sequence(partsOf(node), input)
-      : this.#node(node, input);
+    return node.op === Op.chain ? this.#sequence(partsOf(node), input) : this.#node(node, input)
   }
 
   #chosen(node: Node, input: Value): Value {
-    const a = node.a as Node;
+    const a = node.a as Node
     switch (node.op) {
       case Op.left: {
-        const { condition, left, right } = this.#either(input);
-        return { condition, left: this.#only(condition, a, left), right };
+        const { condition, left, right } = this.#either(input)
+        return { condition, left: this.#only(condition, a, left), right }
       }
       case Op.right: {
-        const { condition, left, right } = this.#either(input);
+        const { condition, left, right } = this.#either(input)
         return {
           condition,
           left,
           right: this.#only(`!${condition}`, a, right),
-        };
+        }
       }
       case Op.choice: {
-        const { condition, left, right } = this.#either(input);
-        return this.#oneOf(condition, [a, left], [node.b as Node, right]);
+        const { condition, left, right } = this.#either(input)
+        return this.#oneOf(condition, [a, left], [node.b as Node, right])
       }
       case Op.test: {
-        const whole = this.#atom(input);
-        const condition = this.#keep(`!!${this.#atom(this.#one(a, whole))}`);
-        return { condition, left: whole, right: whole };
+        const whole = this.#atom(input)
+        const condition = this.#keep(`!!${this.#atom(this.#one(a, whole))}`)
+        return { condition, left: whole, right: whole }
       }
       case Op.branch: {
-        const whole = this.#atom(input);
-        const condition = this.#atom(this.#one(a, whole));
-        return this.#oneOf(
-          condition,
-          [node.b as Node, whole],
-          [node.data as Node, whole],
-        );
+        const whole = this.#atom(input)
+        const condition = this.#atom(this.#one(a, whole))
+        return this.#oneOf(condition, [node.b as Node, whole], [node.data as Node, whole])
       }
       case Op.loop:
-        return this.#loop(node, input);
+        return this.#loop(node, input)
       case Op.mapError:
         return this.#guarded(a, input, [
-          "if (!(thrown instanceof Raised)) throw thrown",
+          'if (!(thrown instanceof Raised)) throw thrown',
           `throw new Raised(${this.#part(node.data)}(thrown.error))`,
-        ]);
+        ])
       case Op.named:
-        return this.#guarded(a, input, [
-          `throw traced(thrown, ${this.#part(node.data)})`,
-        ]);
+        return this.#guarded(a, input, [`throw traced(thrown, ${this.#part(node.data)})`])
       default:
-        throw TOO_LARGE;
+        throw TOO_LARGE
     }
   }
 
   /** A variable that is set only if the condition holds. */
   #only(condition: string, node: Node, input: Value): string {
-    const name = this.#variable();
-    this.#line(`let ${name}`);
-    this.#line(`if (${condition}) {`);
-    this.#line(`${name} = ${this.#atom(this.#one(node, input))}`);
-    this.#line("}");
-    return name;
+    const name = this.#variable()
+    this.#line(`let ${name}`)
+    this.#line(`if (${condition}) {`)
+    this.#line(`${name} = ${this.#atom(this.#one(node, input))}`)
+    this.#line('}')
+    return name
   }
 
-  #oneOf(
-    condition: string,
-    holds: readonly [Node, Value],
-    otherwise: readonly [Node, Value],
-  ): string {
-    const name = this.#variable();
-    this.#line(`let ${name}`);
+  #oneOf(condition: string, holds: readonly [Node, Value], otherwise: readonly [Node, Value]): string {
+    const name = this.#variable()
+    this.#line(`let ${name}`)
     const set = ([node, input]: readonly [Node, Value]): void =>
-      this.#line(`${name} = ${this.#atom(this.#one(node, input))}`);
+      this.#line(`${name} = ${this.#atom(this.#one(node, input))}`)
     this.#branch(
       condition,
       () => set(holds),
       () => set(otherwise),
-    );
-    return name;
+    )
+    return name
   }
 
   #loop(node: Node, input: Value): string {
-    const name = this.#variable();
-    this.#line(`let ${name} = ${this.#atom(input)}`);
-    this.#line("for (;;) {");
-    this.#line(`if (!${this.#atom(this.#one(node.a as Node, name))}) break`);
-    this.#line(`${name} = ${this.#atom(this.#one(node.b as Node, name))}`);
-    this.#line("}");
-    return name;
+    const name = this.#variable()
+    this.#line(`let ${name} = ${this.#atom(input)}`)
+    this.#line('for (;;) {')
+    this.#line(`if (!${this.#atom(this.#one(node.a as Node, name))}) break`)
+    this.#line(`${name} = ${this.#atom(this.#one(node.b as Node, name))}`)
+    this.#line('}')
+    return name
   }
 
   #guarded(node: Node, input: Value, handler: readonly string[]): string {
-    const name = this.#variable();
-    const whole = this.#atom(input);
-    this.#line(`let ${name}`);
-    this.#line("try {");
-    this.#line(`${name} = ${this.#atom(this.#one(node, whole))}`);
-    this.#line("} catch (thrown) {");
-    for (const line of handler) this.#line(line);
-    this.#line("}");
-    return name;
+    const name = this.#variable()
+    const whole = this.#atom(input)
+    this.#line(`let ${name}`)
+    this.#line('try {')
+    this.#line(`${name} = ${this.#atom(this.#one(node, whole))}`)
+    this.#line('} catch (thrown) {')
+    for (const line of handler) this.#line(line)
+    this.#line('}')
+    return name
   }
 
   #attempt({ body, catcher }: Attempt, input: string): string {
-    const name = this.#variable();
-    const [call, mapped] = [this.#part(body), this.#part(catcher)];
-    this.#line(`let ${name}`);
-    this.#line("try {");
-    this.#line(`${name} = ${call}(${input})`);
-    this.#line("} catch (thrown) {");
-    this.#line(`throw new Raised(${mapped}(thrown))`);
-    this.#line("}");
-    return name;
+    const name = this.#variable()
+    const [call, mapped] = [this.#part(body), this.#part(catcher)]
+    this.#line(`let ${name}`)
+    this.#line('try {')
+    this.#line(`${name} = ${call}(${input})`)
+    this.#line('} catch (thrown) {')
+    this.#line(`throw new Raised(${mapped}(thrown))`)
+    this.#line('}')
+    return name
   }
 }

@@ -3,20 +3,11 @@
  *
  * docs/guide/http.md says how it is used, docs/design/http-app.md how it works and what is promised.
  */
-export type { ErrorHandler, ErrorMessage } from "./app.ts";
-export {
-  accessLog,
-  type AccessLogOptions,
-  type AccessRecord,
-} from "./comfort/access-log.ts";
-export { requestIdOf } from "./comfort/carried.ts";
-export {
-  cookie,
-  type CookieAttributes,
-  cookiesOf,
-  deletedCookie,
-} from "./comfort/cookies.ts";
-export { cors, type CorsOptions } from "./comfort/cors.ts";
+export type { ErrorHandler, ErrorMessage } from './app.ts'
+export { accessLog, type AccessLogOptions, type AccessRecord } from './comfort/access-log.ts'
+export { requestIdOf } from './comfort/carried.ts'
+export { cookie, type CookieAttributes, cookiesOf, deletedCookie } from './comfort/cookies.ts'
+export { cors, type CorsOptions } from './comfort/cors.ts'
 export {
   events,
   type EventsOptions,
@@ -25,36 +16,27 @@ export {
   type ServerEvent,
   type Source,
   type StreamOptions,
-} from "./comfort/events.ts";
-export {
-  files,
-  type FilesHandler,
-  type FilesOptions,
-} from "./comfort/files.ts";
-export { type Form, type FormLimits, formOf } from "./comfort/form.ts";
-export { bodyLimit } from "./comfort/limited-body.ts";
-export {
-  around,
-  type Middleware,
-  type Next,
-  use,
-} from "./comfort/middleware.ts";
-export { rateLimit, type RateLimitOptions } from "./comfort/rate-limit.ts";
-export { requestId, type RequestIdOptions } from "./comfort/request-id.ts";
+} from './comfort/events.ts'
+export { files, type FilesHandler, type FilesOptions } from './comfort/files.ts'
+export { type Form, type FormLimits, formOf } from './comfort/form.ts'
+export { bodyLimit } from './comfort/limited-body.ts'
+export { around, type Middleware, type Next, use } from './comfort/middleware.ts'
+export { rateLimit, type RateLimitOptions } from './comfort/rate-limit.ts'
+export { requestId, type RequestIdOptions } from './comfort/request-id.ts'
 export {
   type ErrorAnswerOptions,
   errorAnswers,
   StatusError,
   type StatusCodes,
   type StatusErrorOptions,
-} from "./comfort/status-error.ts";
-export { timeout } from "./comfort/time-limit.ts";
-export { HttpError, type HttpCodes } from "./errors.ts";
-export { SkeinHeaders as Headers } from "./headers.ts";
-export type { Injected } from "./inject.ts";
-export type { HttpLimits } from "./limits.ts";
-export { SkeinResponse as Response } from "./response.ts";
-export type { Params } from "./router.ts";
+} from './comfort/status-error.ts'
+export { timeout } from './comfort/time-limit.ts'
+export { HttpError, type HttpCodes } from './errors.ts'
+export { SkeinHeaders as Headers } from './headers.ts'
+export type { Injected } from './inject.ts'
+export type { HttpLimits } from './limits.ts'
+export { SkeinResponse as Response } from './response.ts'
+export type { Params } from './router.ts'
 export type {
   Answer,
   ArrowLike,
@@ -66,7 +48,7 @@ export type {
   MethodTable,
   Routes,
   RouteValue,
-} from "./routes.ts";
+} from './routes.ts'
 export {
   createApp,
   HttpServer,
@@ -74,5 +56,5 @@ export {
   serve,
   type ServerStats,
   type StopOptions,
-} from "./serve.ts";
-export type { AppSettings, ServeSettings } from "./settings.ts";
+} from './serve.ts'
+export type { AppSettings, ServeSettings } from './settings.ts'
