@@ -110,6 +110,7 @@ class NativeCore implements Core {
       if (kind === Event.gone) exchange.onGone()
       else if (kind === Event.body) exchange.onBody()
       else if (kind === Event.drained) exchange.onDrained()
+      else if (kind === Event.closed) exchange.onClosed()
     } catch (error) {
       this.#settings.onFault(error)
     }

@@ -132,7 +132,7 @@ export class NativeExchange implements Exchange, Listed {
       return Promise.resolve(isRead || body.byteLength === 0 ? undefined : body.slice())
     }
     if (isRead) return Promise.resolve(undefined)
-    if ((this.state & (State.aborted | State.ended)) !== 0) return Promise.reject(this.gone('its body'))
+    if ((this.state & State.ended) !== 0) return Promise.reject(this.gone('its body'))
     const found = this.link.pull(this.slot, this.stamp)
     if (typeof found === 'object') return Promise.resolve(found)
     if (found === Pull.end) {
@@ -221,13 +221,20 @@ export class NativeExchange implements Exchange, Listed {
   onGone(): void {
     if (this.aborted) return
     this.state |= State.aborted
+    this.onDrained()
+    this.onAbort?.()
+  }
+
+  /** The connection is closed: whatever is answered now goes nowhere. */
+  onClosed(): void {
+    this.unlist()
+    this.state |= State.ended
     const pulling = this.rest?.pulling
     if (pulling !== undefined) {
       this.more().pulling = undefined
       pulling.reject(this.gone('its body'))
     }
-    this.onDrained()
-    this.onAbort?.()
+    this.onGone()
   }
 
   private isStreaming(): boolean {

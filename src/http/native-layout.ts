@@ -50,7 +50,7 @@ export const NO_TARGET = -1
 export const TARGETS = 256
 
 /** Kinds of inbound records; all but requests have three words. */
-export const Event = { request: 1, body: 2, gone: 3, drained: 4, stopped: 5 } as const
+export const Event = { request: 1, body: 2, gone: 3, drained: 4, stopped: 5, closed: 6 } as const
 /** Words of a record that is no request. */
 export const EVENT_WORDS = 3
 

@@ -31,6 +31,7 @@ export interface Listed extends Place {
   /** The next one of the same slot. */
   next: Listed | undefined
   onGone(): void
+  onClosed(): void
   onBody(): void
   onDrained(): void
 }

@@ -78,12 +78,14 @@ pub mod event {
     pub const REQUEST: u32 = 1;
     /// The body can be pulled again.
     pub const BODY: u32 = 2;
-    /// The client has gone.
+    /// The client has gone, or at least sends nothing more: an answer may still arrive.
     pub const GONE: u32 = 3;
     /// What was written has left, or most of it.
     pub const DRAINED: u32 = 4;
     /// The last connection has gone after a stop.
     pub const STOPPED: u32 = 5;
+    /// The connection is closed and this request was not answered whole: nothing more is told of it.
+    pub const CLOSED: u32 = 6;
 }
 
 /// Words of an inbound record that is not a request.

@@ -99,11 +99,11 @@ fn requests_are_the_same_however_they_are_cut() {
     for input in inputs {
         let bytes = input.replace('~', "\r\n").into_bytes();
         let whole = transcript(&[&bytes]);
-        for cut in 0..=bytes.len() {
+        for cut in (0..=bytes.len()).step_by(if cfg!(miri) { 37 } else { 1 }) {
             let (first, second) = bytes.split_at(cut);
             assert_eq!(transcript(&[first, second]), whole, "{input:?} cut at {cut}");
         }
-        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        let single: Vec<&[u8]> = bytes.chunks(if cfg!(miri) { 31 } else { 1 }).collect();
         assert_eq!(transcript(&single), whole, "{input:?} byte by byte");
     }
 }

@@ -67,7 +67,8 @@ impl Reactor {
         if line.is_lingering {
             return self.throw_away(slot, line);
         }
-        if line.is_half_closed {
+        // With a body unread the end may be just that: the end of a request.
+        if line.is_half_closed && !line.machine.is_in_body() {
             self.tell_gone(slot, line);
         }
         if !line.machine.wants_input(&self.limits) {

@@ -242,8 +242,10 @@ impl Reactor {
 
     /// The connection that was lifted is closed: whoever waits for it is told.
     pub(super) fn bury(&mut self, slot: u32, mut line: Box<Line>) {
-        self.stats.aborted += line.machine.stamps().count() as u64;
-        self.tell_gone(slot, &mut line);
+        for stamp in line.machine.stamps() {
+            self.stats.aborted += 1;
+            self.tells.push_back(Tell { kind: event::CLOSED, slot, stamp });
+        }
         self.slots.retire(slot);
         self.take_buffer(&mut line);
         drop(line);
