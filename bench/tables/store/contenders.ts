@@ -76,16 +76,15 @@ function memoryFolder(): string {
 async function openLmdb(path: string, cache: boolean, isOwner = false): Promise<Keeper> {
   const { open } = await import('lmdb')
   const sharedStructuresKey = Symbol.for('structures')
+  // Also when the process is ended before its time.
+  if (isOwner) process.once('exit', () => rmSync(path, { recursive: true, force: true }))
   const database = open({ path, cache, noSync: true, encoding: 'msgpack', sharedStructuresKey })
   return {
     set: (key, value) => void database.putSync(key, value),
     get: (key) => database.get(key),
     handle: cache ? undefined : path,
     ...(cache ? { view: (key: string) => database.get(key) } : {}),
-    close: async () => {
-      await database.close()
-      if (isOwner) rmSync(path, { recursive: true, force: true })
-    },
+    close: () => database.close(),
   }
 }
 
