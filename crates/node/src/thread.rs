@@ -220,7 +220,7 @@ impl Thread {
         self.active = true;
         // A thread that sends without pause never looks, and may have been moved meanwhile.
         self.sends = self.sends.wrapping_add(1);
-        if self.sends % SENDS_PER_LOOK == 0 {
+        if self.sends.is_multiple_of(SENDS_PER_LOOK) {
             self.desk.runs_on(cores::current());
         }
         if self.desk.sent() && self.worker.is_none() {
@@ -232,11 +232,11 @@ impl Thread {
     #[inline]
     pub fn put_away(&mut self, task: &'static skein_port::Task) {
         self.active = true;
-        // SAFETY: the task is at home, which is this thread.
-        if let Some(worker) = self.worker.as_mut()
-            && unsafe { task.body(|body| std::mem::take(&mut body.forked)) }
-        {
-            worker.child_home();
+        if let Some(worker) = self.worker.as_mut() {
+            // SAFETY: the task is at home, which is this thread.
+            if unsafe { task.body(|body| std::mem::take(&mut body.forked)) } {
+                worker.child_home();
+            }
         }
         if self.desk.put_away(task) && self.worker.is_none() {
             self.handles.keep_alive(false);
