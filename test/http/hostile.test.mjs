@@ -23,7 +23,6 @@ const P99_MS = Number(process.env.SKEIN_HTTP_P99_MS ?? 500)
  */
 const OPEN = {
   'half-closed sockets': 'an end of stream that comes with its request is not told while the answer is open',
-  'clients that reset in each phase': 'after all ten phases the server does not end in time',
   'small chunks with extensions, one after the other': 'a chunked body that nobody wants is not read on',
 }
 
