@@ -4,6 +4,7 @@
  * What is there at once goes out in one call and nothing is left to wait for; a stream is pumped piece by
  * piece, each pull of its reader waiting until the client has taken what came before.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shown } from '../base/index.ts'
 import { type Exchange, TypeOf } from './core.ts'
 import { HttpError } from './errors.ts'
@@ -11,6 +12,8 @@ import { isBodiless, isSkeinResponse, NativeResponse, type Parts, responseParts 
 import { onAbort } from './request.ts'
 import type { ReadResult } from './standard.ts'
 
+/** Bytes of one streamed answer that are written in one turn of the loop. */
+const TURN_BYTES_MAX = 256 * 1024
 /** How often a stream is asked whether it has ended already before its answer becomes a streamed one. */
 const LOOKS_MAX = 8
 
@@ -130,10 +133,16 @@ class Pump {
   }
 
   async #rest(first: Uint8Array, second: Promise<ReadResult>): Promise<void> {
+    let turnBytes = this.#sentBytes
     if (!this.#write(first)) await this.#exchange.drained()
     for (let next = await second; !next.done; next = await this.#reader.read()) {
       if (!this.#write(next.value)) await this.#exchange.drained()
-      // A stream that always has more would keep the loop from hearing that its reader has gone.
+      else if (this.#sentBytes - turnBytes > TURN_BYTES_MAX) {
+        // A stream that always has more would keep the loop from others, and from hearing that its reader
+        // left.
+        await nextTurn()
+        turnBytes = this.#sentBytes
+      }
       if (this.#exchange.aborted) return this.#reader.cancel(this.#gone())
     }
   }

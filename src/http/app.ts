@@ -164,7 +164,7 @@ export class App {
   /** Nobody caught it: tell, and answer in its place. */
   #fail(exchange: Exchange, request: SkeinRequest, cause: unknown): void {
     if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
-    if (exchange.aborted && isAbort(cause)) return closeRequest(request)
+    if (isGone(cause) || (exchange.aborted && isAbort(cause))) return closeRequest(request)
     const handled = this.#tell(cause, request)
     if (!isThenable(handled)) return this.#lastAnswer(exchange, request, handled, cause)
     exchange.retain()
@@ -239,8 +239,12 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   )
 }
 
-/** What handlers throw because their client has gone. */
+/** The client has gone: nobody is left to be answered, and nobody is to blame. */
+function isGone(cause: unknown): boolean {
+  return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_GONE'
+}
+
+/** What handlers throw when the signal of their request aborts. */
 function isAbort(cause: unknown): boolean {
-  if (cause instanceof HttpError) return cause.code === 'HTTP_CLIENT_GONE'
   return cause instanceof Error && cause.name === 'AbortError'
 }

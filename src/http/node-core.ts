@@ -15,7 +15,7 @@ import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
  * Most requests of a connection that wait; node:http makes up to 2500 of one read. A connection with more is
  * cut.
  */
-const WAITING_MAX = 4096
+const WAITING_MAX = 2560
 
 /** What is known of one connection. */
 interface Line {

@@ -18,13 +18,15 @@ const MIB = 1024 * 1024
 const P99_MS = Number(process.env.SKEIN_HTTP_P99_MS ?? 500)
 
 /**
- * Open on the native core, each seen to fail here: shown with every run, and to be taken out when they pass.
+ * Open, each seen to fail here: shown with every run, and to be taken out when they pass.
  * @type {Record<string, string>}
  */
 const OPEN = {
-  'half-closed sockets': 'an end of stream that comes with its request is not told while the answer is open',
-  'clients that reset in each phase': 'after all ten phases the server does not end in time',
-  'small chunks with extensions, one after the other': 'a chunked body that nobody wants is not read on',
+  'half-closed sockets (native)':
+    'an end of stream that comes with its request is not told while the answer is open',
+  'pipelines without end (node)': 'eight of them take 90 MiB: node:http makes requests of all it reads',
+  'small chunks with extensions, one after the other (native)':
+    'a chunked body that nobody wants is not read on',
 }
 
 /**
@@ -33,7 +35,7 @@ const OPEN = {
  */
 function check(name, limits, attack, p99Ms = {}) {
   for (const core of CORES) {
-    const todo = core === 'native' ? (OPEN[name] ?? false) : false
+    const todo = OPEN[`${name} (${core})`] ?? false
     test(`${name} (${core})`, { todo }, async (t) => {
       const victim = await Victim.start({ core, limits })
       let sockets = []
