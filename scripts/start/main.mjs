@@ -33,7 +33,7 @@ export async function serveExample(words) {
   if (url !== undefined) await tell(url, () => stopped)
   const code = await ended
   for (const signal of signals) process.off(signal, onSignal)
-  if (code === 2 && url === undefined) hint(words)
+  if (code === 2 && url === undefined) hint()
   return stopped ? 0 : code
 }
 
@@ -61,6 +61,6 @@ async function tell(url, isStopped) {
     console.log('\nCtrl-C stops it. npm run compare shows the pipeline on one core and on all.')
 }
 
-function hint(words) {
-  if (!words.includes('--port')) console.error('another port: npm start -- --port 8081')
+function hint() {
+  console.error('another port: npm start -- --port 8081')
 }

@@ -115,14 +115,14 @@ function showHistory(all) {
 
 function follow() {
   const source = new EventSource('/api/events')
-  source.onopen = () => ($('state').textContent = 'live')
+  source.addEventListener('open', () => ($('state').textContent = 'live'))
   source.addEventListener('stats', (event) => showStats(JSON.parse(event.data)))
   source.addEventListener('history', (event) => showHistory(JSON.parse(event.data)))
-  source.onerror = () => {
+  source.addEventListener('error', () => {
     $('state').textContent = 'the server is away, trying again'
     // A browser gives up on some errors; this page does not.
     if (source.readyState === EventSource.CLOSED) setTimeout(follow, 1000)
-  }
+  })
 }
 
 const drop = $('drop')

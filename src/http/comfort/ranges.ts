@@ -57,7 +57,7 @@ function listed(list: string, etag: string, weakly: boolean): boolean {
 /** Undefined when `date` is none: a field that means nothing. */
 function isModifiedSince(date: string, there: Validators): boolean | undefined {
   const ms = Date.parse(date)
-  if (Number.isNaN(ms) || !/GMT$/.test(date.trim())) return undefined
+  if (Number.isNaN(ms) || !date.trim().endsWith('GMT')) return undefined
   return Math.floor(there.modifiedMs / 1000) > Math.floor(ms / 1000)
 }
 

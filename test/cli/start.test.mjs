@@ -1,0 +1,47 @@
+/**
+ * What `npm start` does once everything is built: the address, commands to try, a measured line for each
+ * project, and an end that a shell takes for a good one.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import { test } from 'node:test'
+import { inRoot } from '../../scripts/set-up/index.mjs'
+
+const main = JSON.stringify(inRoot('scripts/start/main.mjs'))
+const program = `const { serveExample } = await import(${main})
+process.exitCode = await serveExample(process.argv.slice(1))`
+
+/** Start it; stopped by SIGINT when it has said `last`. */
+function started(words, last) {
+  const args = ['--input-type=module', '-e', program, '--', ...words]
+  const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
+  let [out, err, isStopped] = ['', '', false]
+  child.stderr.setEncoding('utf8').on('data', (text) => (err += text))
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    out += text
+    if (isStopped || !out.includes(last)) return
+    isStopped = true
+    child.kill('SIGINT')
+  })
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
+}
+
+test('npm start tells the address, what to try, and what it measured', { timeout: 120_000 }, async () => {
+  const { code, out, err } = await started(['--port', '0'], 'npm run compare')
+  assert.deepEqual([code, err], [0, ''], out)
+  assert.match(out, /Open {2}http:\/\/127\.0\.0\.1:\d+\n/)
+  assert.equal(out.match(/^ {2}(curl|npx) /gm).length, 3)
+  for (const name of ['zio-arrow', 'futures', 'zio-http', 'napajs'])
+    assert.match(out, new RegExp(`^  ${name} .*[1-9]`, 'm'))
+})
+
+test('npm start on a taken port says so and how to take another', { timeout: 60_000 }, async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => other.once('listening', done))
+  const { port } = other.address()
+  const { code, out, err } = await started(['--port', String(port)], 'never')
+  other.close()
+  assert.deepEqual([code, out], [2, ''])
+  assert.match(err, /is taken: another server listens there\n.*npm start -- --port 8081\n/)
+})
