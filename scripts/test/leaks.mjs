@@ -14,11 +14,14 @@ import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'no
 import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
 
 const GRACE_MS = 5_000
 const REAP_MS = 3_000
 const POLL_MS = 20
+/** The idle sockets of `fetch` keep no process alive, and close a turn or two after their server did. */
+const SOCKETS_MS = 500
 
 /** Left in the temporary folder by Node and npm themselves. */
 const TMP_IGNORED = /^node-compile-cache$|^node-jiti$/
@@ -37,7 +40,11 @@ async function watch() {
   process.env.TMPDIR = folder
   await stat('/') // starts libuv's threads, which stay for good and would count as leaked
   const before = { threads: threads().length, files: openFiles() }
-  after(() => endWithin(GRACE_MS))
+  after(async () => {
+    endWithin(GRACE_MS)
+    const deadline = Date.now() + SOCKETS_MS
+    while (openLeaks(before.files).length > 0 && Date.now() < deadline) await sleep(POLL_MS)
+  })
   process.on('exit', () => {
     const leaks = [
       ...threadLeaks(before.threads),

@@ -125,7 +125,7 @@ test('the command is installed', () => {
     encoding: 'utf8',
   })
   assert.equal(status, 0, stderr)
-  assert.match(stdout, /skein run/)
+  assert.match(stdout, /run <module>/)
 })
 
 test('without the package of the platform, loading fails with its name', () => {
