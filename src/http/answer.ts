@@ -104,7 +104,7 @@ class Pump {
     this.#head = head
   }
 
-  /** Rejects with the stream's error; an answer that had begun is cut then. */
+  /** Rejects with the stream's error; an answer that had begun is cut then, and when its client has gone. */
   async run(): Promise<void> {
     let gone = false
     onAbort(this.#exchange, () => {
@@ -112,17 +112,18 @@ class Pump {
       this.#reader.cancel(this.#gone()).catch(() => {}) // its maker has been told; nobody else is left
     })
     const first = await this.#reader.read()
-    if (gone) return
+    if (gone) return this.#exchange.abort()
     const next = first.done ? undefined : this.#reader.read()
     const { status, type, lines, length } = this.#head
     if (next === undefined || (length === undefined && (await endsAtOnce(next)))) {
-      if (!gone) this.#exchange.respond(status, type, lines, first.done ? undefined : bytesOf(first.value))
+      if (gone) this.#exchange.abort()
+      else this.#exchange.respond(status, type, lines, first.done ? undefined : bytesOf(first.value))
       return
     }
     this.#exchange.start(status, type, lines, length)
     try {
       await this.#rest(first.value!, next)
-      if (gone || this.#exchange.aborted) return
+      if (gone || this.#exchange.aborted) return this.#exchange.abort()
       if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
       this.#exchange.end()
     } catch (error) {

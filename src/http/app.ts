@@ -164,7 +164,10 @@ export class App {
   /** Nobody caught it: tell, and answer in its place. */
   #fail(exchange: Exchange, request: SkeinRequest, cause: unknown): void {
     if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
-    if (isGone(cause) || (exchange.aborted && isAbort(cause))) return closeRequest(request)
+    if (isGone(cause) || (exchange.aborted && isAbort(cause))) {
+      exchange.abort() // a client that only stopped sending waits for an answer that will not come
+      return closeRequest(request)
+    }
     const handled = this.#tell(cause, request)
     if (!isThenable(handled)) return this.#lastAnswer(exchange, request, handled, cause)
     exchange.retain()

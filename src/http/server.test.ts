@@ -179,6 +179,28 @@ onCores('a client that goes aborts the signal', async (start) => {
   assert.equal(server.stats().errors, 0)
 })
 
+onCores('a handler that gives up on a client that stopped sending leaves no connection', async (start) => {
+  const server = await start({
+    limits: { bodyMs: 600_000, idleMs: 600_000 },
+    routes: {
+      '/never': (request) =>
+        new Promise((_, reject) => {
+          request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))
+        }),
+      '/stream': () => new Response(new ReadableStream({ start: (out) => out.enqueue(new Uint8Array(9)) })),
+    },
+  })
+  for (const path of ['/never', '/stream']) {
+    for (const more of ['', 'Connection: close\r\n']) {
+      const socket = await connect(server.port)
+      const closed = new Promise((resolve) => socket.resume().on('error', () => {}).on('close', resolve))
+      socket.end(`GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`)
+      await closed
+    }
+  }
+  assert.equal(server.stats().errors, 0)
+})
+
 onCores('an error of a handler is answered with 500, told, and everything goes on', async (start) => {
   const told: unknown[] = []
   const published: unknown[] = []

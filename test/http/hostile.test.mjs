@@ -22,11 +22,7 @@ const P99_MS = Number(process.env.SKEIN_HTTP_P99_MS ?? 500)
  * @type {Record<string, string>}
  */
 const OPEN = {
-  'half-closed sockets (native)':
-    'an end of stream that comes with its request is not told while the answer is open',
   'pipelines without end (node)': 'eight of them take 90 MiB: node:http makes requests of all it reads',
-  'small chunks with extensions, one after the other (native)':
-    'a chunked body that nobody wants is not read on',
 }
 
 /**

@@ -305,6 +305,25 @@ impl Connection {
             .collect()
     }
 
+    /// Whether some of those have not been told yet.
+    pub fn has_untold(&self) -> bool {
+        self.flights.iter().any(|flight| !flight.is_told && flight.phase != Phase::Done)
+    }
+
+    /// A flight of whose answer nothing has left is not answered: it and those behind it are dropped, and the
+    /// connection closes after those before it. Their stamps; `None`: it has begun to leave.
+    pub fn give_up(&mut self, stamp: u32) -> Option<Vec<u32>> {
+        let index = self.position(stamp)?;
+        if index == 0 && self.flights[0].phase != Phase::Waiting {
+            return None;
+        }
+        let dropped = self.flights.drain(index..).filter(|flight| flight.phase != Phase::Done);
+        let stamps = dropped.map(|flight| flight.stamp).collect();
+        self.ready = Vec::new();
+        self.cease();
+        Some(stamps)
+    }
+
     /// The client sends nothing more: what is in flight is the last.
     pub fn finish(&mut self) {
         self.reading = Reading::Nothing;

@@ -1,7 +1,11 @@
 //! The host's answers: records in the out region, taken in order. A record that names a request which is not
 //! in flight any more is passed over; one that does not fit the region ends the reading.
 
-use super::{Reactor, input::Fortune, state::Line};
+use super::{
+    Reactor,
+    input::Fortune,
+    state::{Line, Tell},
+};
 use crate::{
     connection::Answer,
     layout::{self, HEADER_BYTES, answer, reply},
@@ -121,6 +125,7 @@ impl Reactor {
                 return self.written(record.stamp, line, waiting);
             }
             reply::END if line.machine.end(record.stamp).is_some() => {}
+            reply::ABORT if self.give_up(record, line) => {}
             reply::END | reply::ABORT => {
                 sys::reset_on_close(&line.socket);
                 return Fortune::Dies;
@@ -128,6 +133,16 @@ impl Reactor {
             _ => {}
         }
         Fortune::Lives
+    }
+
+    /// The host answers one no more. False: a part has left, so the connection has to be cut.
+    fn give_up(&mut self, record: &Record, line: &mut Line) -> bool {
+        let Some(stamps) = line.machine.give_up(record.stamp) else { return false };
+        for stamp in stamps {
+            self.stats.aborted += 1;
+            self.tells.push_back(Tell { kind: layout::event::CLOSED, slot: record.slot, stamp });
+        }
+        true
     }
 
     /// After a piece was written: send at once when much waits, and tell how much still does.

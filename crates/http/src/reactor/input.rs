@@ -101,11 +101,23 @@ impl Reactor {
         } else if line.machine.kept.capacity() > 0 {
             line.machine.kept = Vec::new();
         }
-        self.after_input(slot, line, used > 0 || kept == 0)
+        let fortune = self.after_input(slot, line, used > 0 || kept == 0);
+        // An end that came with its request brings no further news: the host is told when it has had the
+        // chance to answer at once.
+        if line.is_half_closed && !line.machine.is_in_body() && line.machine.has_untold() {
+            self.queue(slot, line);
+        }
+        fortune
     }
 
     /// What comes after reading: the end of the input, more of it, the clock.
     fn after_input(&mut self, slot: u32, line: &mut Line, has_moved: bool) -> Fortune {
+        if line.machine.is_over() {
+            // A body that nobody wants was too much, or no body at all: nothing else would bring it to its
+            // end. A refusal has marked it before.
+            self.mark_line(slot, line);
+            return Fortune::Lives;
+        }
         if line.is_at_end {
             return self.at_end(slot, line);
         }
@@ -158,6 +170,7 @@ impl Reactor {
         match sys::receive(&line.socket, room) {
             Ok(0) => {
                 line.is_readable = false;
+                line.is_half_closed = true;
                 line.is_at_end = true;
                 Ok(0)
             }

@@ -258,6 +258,135 @@ fn who_leaves_is_told_of_and_who_only_stops_sending_is_answered() {
     host.until("closed", |host| host.reactor.stats().connections == 0);
 }
 
+/// How often the host was told that, so far.
+fn told(host: &Host, kind: u32) -> usize {
+    host.seen.iter().filter(|seen| **seen == format!("event {kind}")).count()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn an_end_that_comes_with_its_request_is_told_once_and_the_answer_is_the_last() {
+    let body = "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+    let requests = [
+        (GET, limits()),
+        // Nothing is read behind these, so nothing but the announcement says that the client has stopped.
+        (GET, Limits { pipeline_max: 1, ..limits() }),
+        (b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", limits()),
+        (b"GET /a HTTP/1.0\r\n\r\n", limits()),
+        (body.as_bytes(), limits()),
+    ];
+    for (request, limits) in requests {
+        let text = String::from_utf8_lossy(request);
+        let mut host = Host::new(anywhere(), false, limits);
+        host.answers = false;
+        // Accepted when all of it is there.
+        let mut client = host.connect();
+        client.write_all(request).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        host.until("told", |host| told(host, event::GONE) == 1);
+        for _ in 0..5 {
+            host.turn();
+        }
+        host.answer("late");
+        host.reactor.flush_answers();
+        assert!(host.read_until(&mut client, "").ends_with("late<closed>"), "{text}");
+        host.until("closed", |host| host.reactor.stats().connections == 0);
+        assert_eq!((told(&host, event::GONE), host.reactor.stats().aborted), (1, 0), "{text}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn who_goes_while_nothing_is_read_is_told_of_and_closed() {
+    let mut host = Host::new(anywhere(), false, Limits { pipeline_max: 1, ..limits() });
+    host.answers = false;
+    let mut client = host.connect();
+    client.write_all(GET).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    host.until("told", |host| told(host, event::GONE) == 1);
+    drop(client);
+    // Nobody is there to take it: the kernel says so with a reset.
+    host.answer("nobody");
+    host.reactor.flush_answers();
+    host.until("closed", |host| host.reactor.stats().connections == 0);
+    let reset = host.connect();
+    (&reset).write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    sys::reset_on_close(&reset.into());
+    host.until("closed", |host| host.reactor.stats().connections == 0);
+    assert_eq!((told(&host, event::CLOSED), host.reactor.stats().aborted), (1, 1));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_host_that_gives_up_loses_no_answer_before_it() {
+    let mut host = Host::new(anywhere(), false, limits());
+    host.answers = false;
+    let mut client = host.connect();
+    client.write_all(&GET.repeat(3)).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    host.until("told", |host| told(host, event::GONE) == 3);
+    let (slot, stamp) = host.open.remove(1);
+    let words: [u32; answer::WORDS] = [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0];
+    host.reactor.out.put_all(HEADER_BYTES / 4, words);
+    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.flush_answers();
+    host.until("told", |host| told(host, event::CLOSED) == 2);
+    host.answer("first");
+    host.reactor.flush_answers();
+    let text = host.read_until(&mut client, "");
+    assert!(text.ends_with("first<closed>") && text.matches("HTTP/1.1").count() == 1, "{text}");
+    assert_eq!(host.reactor.stats().aborted, 2);
+    // Alone, it is closed without a word.
+    let mut client = host.connect();
+    client.write_all(GET).unwrap();
+    host.open.clear();
+    host.until("read", |host| host.open.len() == 1);
+    let (slot, stamp) = host.open.remove(0);
+    host.reactor.out.put_all(HEADER_BYTES / 4, [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0]);
+    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.flush_answers();
+    assert_eq!(host.read_until(&mut client, ""), "<closed>");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_body_that_nobody_wants_is_read_up_to_a_bound_and_then_its_connection_closes() {
+    let pieces = [
+        // One after the other without end; with extensions, which have a bound of their own; and malformed.
+        b"1000\r\n".iter().copied().chain([b'x'; 4096]).chain(*b"\r\n").collect::<Vec<u8>>(),
+        b"1;a\r\nx\r\n".repeat(1000),
+        b"no size\r\n".to_vec(),
+    ];
+    for piece in pieces {
+        let text = String::from_utf8_lossy(&piece[..9]).into_owned();
+        let mut host = Host::new(anywhere(), false, limits());
+        let mut client = host.connect();
+        let head = b"POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n";
+        client.write_all(head).unwrap();
+        host.read_until(&mut client, "/a");
+        client.set_nonblocking(true).unwrap();
+        let (patience, mut at, mut found) = (Instant::now(), 0, [0; 16]);
+        let closed = loop {
+            assert!(patience.elapsed() < Duration::from_secs(10), "{text}: {:?}", host.reactor.stats());
+            if let Ok(sent) = client.write(&piece[at..]) {
+                at = (at + sent) % piece.len();
+            }
+            host.turn();
+            match client.read(&mut found) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => break other,
+            }
+        };
+        // The end comes in good order, and then nobody listens for long.
+        assert!(matches!(closed, Ok(0)), "{text}: {closed:?}");
+        let read = host.reactor.stats().bytes_in;
+        assert!(read <= 512 * 1024, "{text}: {read} bytes");
+        drop(client);
+        host.until("closed", |host| host.reactor.stats().connections == 0);
+    }
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
 fn stopping_finishes_what_was_accepted() {
