@@ -205,8 +205,9 @@ function threads() {
 }
 
 /**
- * Open descriptors, without those of module files: Node leaves one open when a thread is terminated while its
- * loader reads a file (seen on 20 and 24 without Skein: import eight files in a worker, terminate it meanwhile).
+ * Open descriptors, without those of module files: Node leaves one open when a thread is terminated while
+ * its loader reads a file (seen on 20 and 24 without Skein: a worker that imports eight files, terminated
+ * meanwhile).
  */
 function fds() {
   return readdirSync('/proc/self/fd').filter((fd) => !MODULE_FILE.test(targetOf(fd))).length
