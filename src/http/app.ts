@@ -7,15 +7,13 @@
 import diagnostics from 'node:diagnostics_channel'
 import { sendAnswer } from './answer.ts'
 import { type Exchange, TypeOf } from './core.ts'
+import { StatusError, statusAnswer } from './comfort/status-error.ts'
 import { HttpError, statusFor } from './errors.ts'
 import { closeRequest, isClientFault, SkeinRequest } from './request.ts'
 import { NativeResponse } from './response.ts'
-import { type Compiled, type CompiledRoutes, type HttpRequest } from './routes.ts'
+import { type Compiled, type CompiledRoutes, type ErrorHandler, type HttpRequest } from './routes.ts'
 import { Match, type Route } from './router.ts'
 import { readTarget, type Target } from './target.ts'
-
-/** Told each error that no handler caught; what it gives, if anything, is the answer. */
-export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
 
 /** What each message on the channel `skein:http:error` is. */
 export interface ErrorMessage {
@@ -181,8 +179,9 @@ export class App {
   }
 
   /** What `error` gave instead of an answer; whatever goes wrong here ends with a plain 500. */
-  #lastAnswer(exchange: Exchange, request: SkeinRequest, value: unknown, cause?: unknown): void {
+  #lastAnswer(exchange: Exchange, request: SkeinRequest, given: unknown, cause?: unknown): void {
     try {
+      const value = given ?? statusAnswer(cause, request)
       const rest = value === undefined ? undefined : sendAnswer(exchange, value, 'error')
       if (value === undefined) respondText(exchange, statusOf(cause))
       if (rest === undefined) return closeRequest(request)
@@ -233,6 +232,7 @@ function respondText(exchange: Exchange, status: number, text = REASONS[status] 
 
 /** 400 and more when the client is to blame, else 500. */
 function statusOf(cause: unknown): number {
+  if (cause instanceof StatusError) return cause.status
   return isClientFault(cause) ? 400 : statusFor(cause)
 }
 

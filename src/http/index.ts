@@ -3,7 +3,8 @@
  *
  * docs/guide/http.md says how it is used, docs/design/http-app.md how it works and what is promised.
  */
-export type { ErrorHandler, ErrorMessage } from './app.ts'
+export type { ErrorMessage } from './app.ts'
+export type { ErrorHandler } from './routes.ts'
 export { accessLog, type AccessLogOptions, type AccessRecord } from './comfort/access-log.ts'
 export { requestIdOf } from './comfort/carried.ts'
 export { cookie, type CookieAttributes, cookiesOf, deletedCookie } from './comfort/cookies.ts'

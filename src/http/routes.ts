@@ -16,6 +16,9 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 /** What answers a request: see docs/guide/http.md for how each is sent. */
 export type Answer = Response | ReadableStream<Uint8Array> | Uint8Array | ArrayBuffer | Json | object
 
+/** Told each error that no handler caught; what it gives, if anything, is the answer. */
+export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
+
 /** A request as handlers of a pattern get it: a standard `Request` and what the router knows. */
 export type HttpRequest<Pattern extends string = string> = Request & {
   /** What the pattern named, percent-decoded. */

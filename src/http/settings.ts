@@ -4,7 +4,7 @@
  * A name that is not known is refused, so that a misspelt limit is not a missing one.
  */
 import type { CoreLimits } from './core.ts'
-import type { ErrorHandler } from './app.ts'
+import type { ErrorHandler } from './routes.ts'
 import { type HttpLimits, integerIn, parseLimits, wrong } from './limits.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './routes.ts'
 

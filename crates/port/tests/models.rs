@@ -489,7 +489,7 @@ fn a_broadcast_is_settled_once() {
 
 /// A task forks another and stays busy while the other worker goes to sleep: the other runs it.
 ///
-/// Seen to fail: `register` without `has_forked`; `fork` without `wake_one`; `model_fence` dropped from the
+/// Guards against: `register` without `has_forked`; `fork` without `wake_one`; `model_fence` dropped from the
 /// deque's `push`.
 #[test]
 fn no_fork_is_slept_through() {
@@ -512,7 +512,7 @@ fn no_fork_is_slept_through() {
 
 /// A forked task is taken by its worker, stolen by another and given up by its caller: exactly one has it.
 ///
-/// Seen to fail: `leave_deque` with a load and a store instead of an exchange.
+/// Guards against: `leave_deque` with a load and a store instead of an exchange.
 #[test]
 fn a_forked_task_has_one_holder() {
     explore(|| {
@@ -560,8 +560,8 @@ fn a_forked_task_has_one_holder() {
 
 /// A task joins a call that another worker may steal: it is run once, and its end is not slept through.
 ///
-/// Seen to fail: `try_sleep_until` of the desk without its second look; `deliver` without `rouse` for joined
-/// calls.
+/// Guards against: a `try_sleep_until` of the desk without its second look; `deliver` without `rouse` for
+/// joined calls.
 #[test]
 fn a_joined_call_ends_here_or_there() {
     explore(|| {
@@ -589,7 +589,7 @@ fn a_joined_call_ends_here_or_there() {
 
 /// One waits for a joined call while the worker that has it forks another: the waiter hears of it and helps.
 ///
-/// Seen to fail: `Worker::try_sleep_until` without its second look, and without registering.
+/// Guards against: `Worker::try_sleep_until` without its second look, and without registering.
 #[test]
 fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
     explore(|| {
@@ -617,7 +617,7 @@ fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
 
 /// A worker with a forked task dies while another goes to sleep: the other runs it.
 ///
-/// Seen to fail: `Worker::drop` without `give_deque_back`.
+/// Guards against: `Worker::drop` without `give_deque_back`.
 #[test]
 fn what_a_dying_worker_had_forked_is_not_slept_through() {
     explore(|| {
@@ -641,7 +641,7 @@ fn what_a_dying_worker_had_forked_is_not_slept_through() {
 
 /// The owner of a zone that grows finds it calm while a task is submitted: it hears of it again.
 ///
-/// Seen to fail: `grow` without its look at the injector after the flag has gone down.
+/// Guards against: `grow` without its look at the injector after the flag has gone down.
 #[test]
 fn pressure_is_not_lost() {
     explore(|| {
@@ -677,7 +677,7 @@ fn pressure_is_not_lost() {
 
 /// One waits for room while the last waiting task is taken: it is let in.
 ///
-/// Seen to fail: `await_room` without its second look; `model_fence` dropped from it.
+/// Guards against: `await_room` without its second look; `model_fence` dropped from it.
 #[test]
 fn room_is_not_waited_for_in_vain() {
     explore(|| {

@@ -428,3 +428,16 @@ test('settings are checked where they are given', () => {
   assert.throws(() => timeout(0), { code: 'HTTP_SETTING' })
   assert.throws(() => rateLimit({ requestsMax: 0 }), { code: 'HTTP_SETTING' })
 })
+
+onCores('a StatusError is its answer also without an error handler', async (start) => {
+  const server = await start({
+    routes: {
+      '/taken': () => {
+        throw new StatusError(409, 'taken')
+      },
+    },
+  })
+  const answer = await fetch(`${server.url}/taken`)
+  assert.deepEqual(await read(answer), [409, { error: { code: 'CONFLICT', message: 'taken' } }])
+  assert.equal(server.stats().errors, 0)
+})

@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { SkeinError, type Sentences } from '../../base/index.ts'
-import type { ErrorHandler } from '../app.ts'
+import type { ErrorHandler } from '../routes.ts'
 import { statusFor } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import { isClientFault } from '../request.ts'
