@@ -13,7 +13,6 @@ import { zone, type Zone } from 'skein/zone'
 import { analyse, parsed, type Score } from './pipeline.ts'
 
 const PIPELINE = new URL('./pipeline.ts', import.meta.url).href
-const ZONE = 'service'
 
 /** A score and what it cost. `ms`: from the request to the score. */
 export interface Scored {
@@ -26,21 +25,9 @@ export interface Scored {
 /** Scores by text, for all threads. */
 export const scores = store.getOrCreate<Score>('service.scores', { entriesMax: 10_000, bytesMax: 2 ** 26 })
 
-/** Where the heavy stage runs: the same zone for all workers that serve. */
+/** Where the heavy stage runs: the ready-made zone with a worker for each core, the same for all threads. */
 export function heavyZone(): Zone {
-  try {
-    return zone.get(ZONE) as Zone
-  } catch {
-    return madeZone()
-  }
-}
-
-function madeZone(): Zone {
-  try {
-    return zone.create(ZONE, { tasksMax: 256, graceMs: 100 })
-  } catch {
-    return zone.get(ZONE) as Zone // another worker was quicker
-  }
+  return zone.cpu as Zone
 }
 
 interface Text {
