@@ -12,6 +12,12 @@ import type { HeadersInit, Inspect } from './standard.ts'
 
 const NativeHeaders = globalThis.Headers
 
+/** Where the fields of a request are read from. */
+type Fields = Pick<Exchange, 'header' | 'headerPairs'>
+
+/** The fields of a request that has been answered: others may lie there by now. */
+const OVER: Fields = { header: over, headerPairs: over }
+
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** What a value may be on the wire: no control character but tab, nothing beyond Latin-1. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
@@ -69,19 +75,23 @@ function isSpace(code: number): boolean {
 
 let linesOf: (headers: SkeinHeaders) => HeaderLines
 let isOwn: (headers: object) => headers is SkeinHeaders
+let close: (headers: SkeinHeaders) => void
 
 /** See the file's text; the class behind the global `Headers` while a server runs. */
 export class SkeinHeaders implements Headers {
   #names: string[] = []
   #values: string[] = []
   /** Where the fields of a request still lie; undefined once they are here. */
-  #exchange: Exchange | undefined
+  #exchange: Fields | undefined
   /** What iterating gives, until the next change. */
   #sorted: [string, string][] | undefined
 
   static {
     linesOf = (headers) => headers.#lines()
     isOwn = (headers): headers is SkeinHeaders => #names in headers
+    close = (headers) => {
+      if (headers.#exchange !== undefined) headers.#exchange = OVER
+    }
   }
 
   /**
@@ -302,4 +312,13 @@ export function headerLines(headers: HeadersInit): HeaderLines {
     }
   }
   return sink
+}
+
+/** The request has been answered: fields that were not taken over are gone. */
+export function closeHeaders(headers: SkeinHeaders): void {
+  close(headers)
+}
+
+function over(): never {
+  throw new HttpError('HTTP_REQUEST_OVER', { what: 'the headers' })
 }

@@ -1,7 +1,8 @@
 /**
  * One request of the native core and its answer.
  *
- * Made from a record in shared memory and reading from it when asked; `retain` copies what it was made from.
+ * Made from a record in shared memory and reading from it when asked. What `retain` asks for is copied when
+ * the microtasks of the batch have run: most answers that are promised are there by then, and need none.
  * What it answers goes into the core's out region; the core takes it at the end of the batch.
  */
 import { type Exchange } from './core.ts'
@@ -20,7 +21,7 @@ import type { Listed, NativeLink } from './native-link.ts'
 import { isName, latin1At } from './native-text.ts'
 
 /** Bits of an exchange's state. */
-const State = { started: 1, ended: 2, aborted: 4, listed: 8, read: 16 } as const
+const State = { started: 1, ended: 2, aborted: 4, listed: 8, read: 16, retained: 32 } as const
 
 /** What an exchange has when it lives longer than its batch, or streams. */
 class Rest {
@@ -29,7 +30,6 @@ class Rest {
   bytes: Uint8Array
   /** What to take from an offset in the record to have one in `bytes`. */
   base = 0
-  isCopy = false
   address: string | undefined = undefined
   pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
     undefined
@@ -147,8 +147,16 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   retain(): void {
+    if ((this.state & (State.retained | State.ended)) !== 0) return
+    this.state |= State.retained
+    this.list()
+    this.link.keepLater(this)
+  }
+
+  /** The batch's memory is used again: copy what the request was made from, if it is still open. */
+  keep(): void {
+    if ((this.state & State.ended) !== 0) return
     const rest = this.more()
-    if (rest.isCopy || (this.state & State.ended) !== 0) return
     const { at } = this
     const { words, bytes } = this.link
     const start = words[at + Request.methodAt]!
@@ -157,9 +165,7 @@ export class NativeExchange implements Exchange, Listed {
     rest.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields]! * FIELD_WORDS)
     rest.bytes = bytes.slice(start, end)
     rest.base = start
-    rest.isCopy = true
     this.at = 0
-    this.list()
   }
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {

@@ -19,6 +19,7 @@ const PIECE_BYTES_MAX = 64 * 1024
 const BATCH_BYTES = 192 * 1024
 const ANSWER_BYTES = ANSWER_WORDS * 4
 const EMPTY = new Uint8Array()
+const DONE = Promise.resolve()
 
 /** A request of a connection: its slot, and its own number. */
 export interface Place {
@@ -34,6 +35,8 @@ export interface Listed extends Place {
   onClosed(): void
   onBody(): void
   onDrained(): void
+  /** Copy what it has in the batch's memory. */
+  keep(): void
 }
 
 /** See the file's text. */
@@ -55,6 +58,15 @@ export class NativeLink {
   readonly #limits: CoreLimits
   readonly #outWords = new Int32Array(this.out.buffer)
   readonly #listed: (Listed | undefined)[] = []
+  /** Those that live on the batch's memory and may outlive it. */
+  #unkept: Listed[] = []
+  /** A tick that a microtask asks for comes after all microtasks of the batch. */
+  readonly #keepSoon = (): void => process.nextTick(this.#keepAll)
+  readonly #keepAll = (): void => {
+    const unkept = this.#unkept
+    this.#unkept = []
+    for (const listed of unkept) listed.keep()
+  }
   #isFlushQueued = false
   readonly #flush = (): void => {
     this.#isFlushQueued = false
@@ -96,6 +108,11 @@ export class NativeLink {
     let listed = this.#listed[slot]
     while (listed !== undefined && listed.stamp !== stamp) listed = listed.next
     return listed
+  }
+
+  /** Let it copy what it needs before the batch's memory is used again. */
+  keepLater(exchange: Listed): void {
+    if (this.#unkept.push(exchange) === 1) void DONE.then(this.#keepSoon)
   }
 
   /** The address of the client of an exchange. */

@@ -8,10 +8,11 @@ interface RawText {
   latin1Write(text: string, at: number, bytes: number): number
   utf8Write(text: string, at: number, bytes: number): number
   latin1Slice(start: number, end: number): string
+  utf8Slice(): string
 }
 
 const raw = Buffer.prototype as unknown as RawText
-const { latin1Write, utf8Write, latin1Slice } = raw
+const { latin1Write, utf8Write, latin1Slice, utf8Slice } = raw
 
 /** Texts of up to so many characters are copied one by one. */
 const COPY_MAX = 16
@@ -38,6 +39,11 @@ export function putLatin1(bytes: Uint8Array, text: string, at: number): void {
 /** The text that lies in `bytes`, a byte per character. */
 export function latin1At(bytes: Uint8Array, at: number, length: number): string {
   return latin1Slice.call(bytes, at, at + length)
+}
+
+/** All of `bytes` as UTF-8; what is none becomes U+FFFD. */
+export function utf8At(bytes: Uint8Array): string {
+  return utf8Slice.call(bytes)
 }
 
 /** Whether the `name.length` bytes at `at` are `name`, which is in lower case, in whatever case they are. */

@@ -8,7 +8,8 @@
 import stream from 'node:stream'
 import type { Exchange } from './core.ts'
 import { HttpError } from './errors.ts'
-import { SkeinHeaders } from './headers.ts'
+import { closeHeaders, SkeinHeaders } from './headers.ts'
+import { utf8At } from './native-text.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
 import type { Match } from './router.ts'
 import type { Inspect, RequestField } from './standard.ts'
@@ -54,6 +55,7 @@ export class SkeinRequest implements Request {
     isOwn = (value): value is SkeinRequest => #looked in value
     close = (request) => {
       request.#exchange = undefined
+      if (request.#looked?.headers !== undefined) closeHeaders(request.#looked.headers)
     }
   }
 
@@ -345,6 +347,6 @@ function bodyStream(exchange: Exchange): ReadableStream<Uint8Array> {
 }
 
 function textOf(bytes: Uint8Array): string {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  const text = utf8At(bytes)
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }

@@ -250,6 +250,7 @@ onCores(
   'what is asked of a request after its answer is an error, what was looked at stays',
   async (start) => {
     let kept: Request | undefined
+    let [headers, all]: Headers[] = []
     const server = await start({
       routes: {
         '/': (request) => {
@@ -257,11 +258,24 @@ onCores(
           void request.url
           return 'x'
         },
+        '/headers': (request) => {
+          headers = request.headers
+          return headers.get('host') ?? ''
+        },
+        '/all': async (request) => {
+          all = request.headers
+          await Promise.resolve()
+          return [...all].length
+        },
       },
     })
     await (await fetch(`${server.url}/?a`)).text()
     assert.equal(kept!.url, `${server.url}/?a`)
     assert.throws(() => kept!.headers.get('host'), { code: 'HTTP_REQUEST_OVER' })
+    assert.equal(await (await fetch(`${server.url}/headers`)).text(), server.url.slice('http://'.length))
+    assert.throws(() => headers!.get('host'), { code: 'HTTP_REQUEST_OVER' })
+    await (await fetch(`${server.url}/all`)).text()
+    assert.equal(all!.get('host'), server.url.slice('http://'.length))
   },
 )
 
