@@ -79,21 +79,23 @@ export class Port {
   /**
    * Write a value into the out scratch, after its header. Returns its length, or -1 when it did not fit: then
    * `writer.overflow` has the frame.
+   * @param rootName What errors call the value: their paths begin with it.
    * @throws {TransportError} when it cannot be carried.
    */
-  write(value: unknown): number {
+  write(value: unknown, rootName = 'value'): number {
     const writer = this.writer
-    const end = writer.write(value, HEADER_BYTES)
+    const end = writer.write(value, HEADER_BYTES, rootName)
     if (writer.attachments.length > 0) this.#attach()
     return end < 0 ? end : end - HEADER_BYTES
   }
 
   /**
    * A value as a frame of its own memory.
+   * @param rootName As in `write`.
    * @throws {TransportError} when it cannot be carried.
    */
-  frame(value: unknown): Uint8Array {
-    const length = this.write(value)
+  frame(value: unknown, rootName = 'value'): Uint8Array {
+    const length = this.write(value, rootName)
     const overflow = this.writer.overflow
     if (length >= 0) return this.out.slice(HEADER_BYTES, HEADER_BYTES + length)
     assert(overflow !== undefined, 'a frame that did not fit is in overflow')

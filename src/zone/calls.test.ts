@@ -288,8 +288,8 @@ test('a thrown value that cannot be carried is reported, and the worker lives', 
 test('an argument that cannot be carried is refused at the call, by its path; nothing is sent', async () => {
   const ended = here.stats().ended
   const cases: [unknown, string, RegExp][] = [
-    [{ user: { socket: Symbol('s') } }, 'TRANSPORT_REFUSED', /\[0\]\.user\.socket/],
-    [new WeakRef({}), 'TRANSPORT_REFUSED', /\[0\]/],
+    [{ user: { socket: Symbol('s') } }, 'TRANSPORT_REFUSED', /args\[0\]\.user\.socket/],
+    [new WeakRef({}), 'TRANSPORT_REFUSED', /args\[0\]/],
     [
       {
         get x() {

@@ -116,7 +116,7 @@ function sync(fn: AnyFunction, value: unknown): unknown {
 /** Offer a call to others; its number, or -1 when the zone has no room for it. */
 function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
   const number = functionNumber(fn)
-  const length = args.length === 0 ? 0 : port.write(args)
+  const length = args.length === 0 ? 0 : port.write(args, 'args')
   // What is too large for the scratch is not worth the copy.
   if (length < 0) return -1
   const call = port.take(NOBODY)

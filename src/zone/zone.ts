@@ -413,7 +413,7 @@ export class Zone {
 
   #send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
     const port = this.#port
-    const length = args.length === 0 ? 0 : port.write(args)
+    const length = args.length === 0 ? 0 : port.write(args, 'args')
     const call = port.take(arrival)
     const accepted = length >= 0 ? this.#submit(fn, length, call) : this.#submitLarge(fn, call)
     if (accepted !== 0) {
@@ -431,7 +431,7 @@ export class Zone {
   #sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): boolean {
     if (!args.every(isPrimitive)) return false
     const port = this.#port
-    const length = args.length === 0 ? 0 : port.write(args)
+    const length = args.length === 0 ? 0 : port.write(args, 'args')
     if (length < 0) return false
     const call = port.take(arrival)
     this.#give(0, length, call)
@@ -486,7 +486,7 @@ export class Zone {
     if (typeof what !== 'string' && typeof what !== 'function')
       throw wrong('a broadcast', 'a function or code', what)
     const number = typeof what === 'string' ? codeNumber(what, file) : functionNumber(what)
-    return [number, given.length === 0 ? EMPTY : this.#port.frame(given)]
+    return [number, given.length === 0 ? EMPTY : this.#port.frame(given, 'args')]
   }
 
   /** The `ZONE_BROKEN` of a zone whose workers could not be started. */
