@@ -92,6 +92,20 @@ export class Victim {
     return found.sort((a, b) => a - b)
   }
 
+  /** Waits until a normal client is served. */
+  async untilServed(patienceMs = 5_000) {
+    const late = Date.now() + patienceMs
+    for (;;) {
+      try {
+        await this.latencies(1)
+        return
+      } catch (error) {
+        if (Date.now() > late) throw error
+        await pause(50)
+      }
+    }
+  }
+
   #get(agent) {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error('a normal client waited for 10 s')), 10_000)

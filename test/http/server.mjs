@@ -44,8 +44,12 @@ function openFiles() {
   }
 }
 
+let isStopping = false
+// A test that failed has gone without a word: nobody is left to serve.
+process.once('disconnect', () => isStopping || process.exit(1))
 process.on('message', async (message) => {
   if (message === 'stop') {
+    isStopping = true
     await server.stop({ drainMs: 1000 })
     process.disconnect()
     return
