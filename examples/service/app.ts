@@ -17,6 +17,7 @@ import {
   type Middleware,
   rateLimit,
   requestId,
+  type ServerEvent,
   StatusError,
   use,
 } from 'skein/http'
@@ -107,10 +108,10 @@ function stats(): object {
   }
 }
 
-async function* live(signal: AbortSignal): AsyncGenerator<{ event: string; data: unknown }> {
+async function* live(signal: AbortSignal): AsyncGenerator<ServerEvent> {
   let newest: string | undefined
   while (!signal.aborted) {
-    yield { event: 'stats', data: stats() }
+    yield { event: 'stats', data: stats(), retryMs: 1000 }
     const all = history.get('all') ?? []
     if (all[0]?.at !== newest) yield { event: 'history', data: all }
     newest = all[0]?.at
