@@ -86,7 +86,7 @@ test('every anchor belongs to a cell of a seed', () => {
   for (const id of Object.keys(anchors.cells)) assert.ok(cells.has(id), id)
 })
 
-test('without records all of Skein is not built and no claim about it is judged', () => {
+test('without records nothing of Skein is measured and no claim about it is judged', () => {
   const report = makeReport([])
   for (const { skein } of report.seeds.flatMap((seed) =>
     seed.tables.flatMap((table) => table.rows.flatMap((one) => one.cells)),
@@ -94,7 +94,7 @@ test('without records all of Skein is not built and no claim about it is judged'
     assert.equal(skein, undefined)
   for (const { skein } of report.claims) assert.equal(skein.holds, undefined)
   const text = reportLines(report).join('\n')
-  assert.match(text, /asEffect .*not built/)
+  assert.match(text, /asEffect .*not measured/)
   assert.match(text, /call 1 .*not measured/)
 })
 

@@ -193,7 +193,12 @@ onCores('a handler that gives up on a client that stopped sending leaves no conn
   for (const path of ['/never', '/stream']) {
     for (const more of ['', 'Connection: close\r\n']) {
       const socket = await connect(server.port)
-      const closed = new Promise((resolve) => socket.resume().on('error', () => {}).on('close', resolve))
+      const closed = new Promise((resolve) =>
+        socket
+          .resume()
+          .on('error', () => {})
+          .on('close', resolve),
+      )
       socket.end(`GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`)
       await closed
     }

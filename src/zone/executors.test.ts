@@ -6,29 +6,11 @@ import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type ExecutorName, type Task, type Zone, type ZoneSettings, join, zone } from './index.ts'
+import { type ExecutorName, type Task, type Zone, join, zone } from './index.ts'
+import { inZone, makeZone, until } from './zones.test.support.ts'
 
 const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']
 const GAUGE = new URL('./executors.test.support.js', import.meta.url)
-
-let made = 0
-
-async function inZone(settings: ZoneSettings, body: (made: Zone) => Promise<void>): Promise<void> {
-  const own = zone.create(`executors-${++made}`, settings)
-  try {
-    await body(own)
-  } finally {
-    await own.close()
-  }
-}
-
-async function until(what: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000
-  while (!what()) {
-    assert.ok(performance.now() < deadline, `never came true: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-}
 
 for (const executor of EXECUTORS) {
   test(`${executor}: a task calls its own zone, deeper than there are workers, and waits`, () =>
@@ -117,7 +99,7 @@ for (const executor of EXECUTORS) {
     }))
 
   test(`${executor}: a closing zone finishes what its tasks fork`, async () => {
-    const own = zone.create(`executors-${++made}`, { executor })
+    const own = makeZone({ executor })
     const forking = own.run(async () => {
       const { zone } = await import('./index.js')
       const me = zone.current as Zone
@@ -304,7 +286,7 @@ test('zones and workers are told of on diagnostics channels', async () => {
   })
   await until(() => told.some(([name]) => name === 'worker.ended'))
   const [[, created], , [, ready], [, stats]] = told as [[string, { zone: string }], ...[string, never][]]
-  assert.match(created.zone, /^executors-/)
+  assert.match(created.zone, /^test-/)
   assert.deepEqual(ready, { worker: `${created.zone}/0` })
   assert.equal((stats as { stats: { done: number } }).stats.done, 1)
   const names = told.map(([name]) => name)

@@ -9,20 +9,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { native } from '../native/index.ts'
-import { type Zone, ZoneError, type ZoneSettings, zone } from './index.ts'
-
-let made = 0
-
-/** Run `body` with a zone of its own, and close that. */
-async function inZone(settings: ZoneSettings, body: (made: Zone) => Promise<void>): Promise<void> {
-  const own = zone.create(`limits-${++made}`, settings)
-  try {
-    await own.ready()
-    await body(own)
-  } finally {
-    await own.close()
-  }
-}
+import { ZoneError, zone } from './index.ts'
+import { inZone, until } from './zones.test.support.ts'
 
 /** Hold the worker that runs it until the gate opens; says before that it has begun. */
 function hold(gate: Int32Array): string {
@@ -44,15 +32,6 @@ function open(gate: Int32Array): void {
 /** Wait until `hold` has begun. */
 function begun(gate: Int32Array): Promise<void> {
   return until(() => Atomics.load(gate, 1) === 1)
-}
-
-/** Wait for a condition that this thread's loop brings about. */
-async function until(what: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000
-  while (!what()) {
-    assert.ok(performance.now() < deadline, `never came true: ${what}`)
-    await new Promise((resolve) => setImmediate(resolve))
-  }
 }
 
 test('a full zone refuses with ZONE_FULL, keeps what it has, and takes again when there is room', () =>
@@ -453,13 +432,23 @@ test('code that outlives its task belongs to none; an unknown option is named', 
     (index: string) => {
       const load = process.getBuiltinModule('node:module').createRequire(index)
       const { currentTask } = load(index) as typeof import('./index.ts')
-      const seen = globalThis as { after?: Promise<string> }
-      seen.after = new Promise((resolve) => setTimeout(() => resolve(typeof currentTask()), 20))
+      const seen = globalThis as { after?: Promise<string>; isWaiting?: boolean }
+      seen.after = new Promise((resolve) => {
+        const timer = setInterval(() => {
+          if (!seen.isWaiting) return
+          clearInterval(timer)
+          resolve(typeof currentTask())
+        }, 1)
+      })
     },
     fileURLToPath(new URL('./index.js', import.meta.url)),
   )
   assert.equal(
-    await own.run(() => (globalThis as { after?: Promise<string> }).after),
+    await own.run(() => {
+      const seen = globalThis as { after?: Promise<string>; isWaiting?: boolean }
+      seen.isWaiting = true
+      return seen.after
+    }),
     'object',
     'the task that waits',
   )

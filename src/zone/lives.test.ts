@@ -7,26 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Task, type Zone, type ZoneError, type ZoneSettings, zone } from './index.ts'
-
-let made = 0
-
-/** Run `body` with a zone of its own, and close that. */
-async function inZone(settings: ZoneSettings, body: (made: Zone) => Promise<void>): Promise<void> {
-  const own = zone.create(`lives-${++made}`, settings)
-  try {
-    await body(own)
-  } finally {
-    await own.close()
-  }
-}
-
-async function until(what: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000
-  while (!what()) {
-    assert.ok(performance.now() < deadline, `never came true: ${what}`)
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
+import { inZone, makeZone, until } from './zones.test.support.ts'
 
 /** Ask all workers at once: each answers when all are asked, so no worker answers twice. */
 async function everyWorker<T>(own: Zone, fn: () => T): Promise<Awaited<T>[]> {
@@ -371,7 +352,7 @@ const STARTS: [string, ZoneSettings, RegExp][] = [
 for (const [name, settings, reason] of STARTS) {
   test(`workers that cannot start because of ${name} break the zone with ZONE_BROKEN`, async () => {
     for (const workers of [1, 3]) {
-      const own = zone.create(`lives-${++made}`, { workers, ...settings })
+      const own = makeZone({ workers, ...settings })
       const execute = own.execute(() => 1, [], { timeoutMs: 60_000 })
       for (const end of await Promise.allSettled([
         own.ready(),
@@ -454,7 +435,7 @@ test('close refuses new calls, finishes the accepted ones, frees the name; twice
 })
 
 test('close ends what does not end: running loops, what waits behind them, and broadcasts', async () => {
-  const own = zone.create(`lives-${++made}`, { workers: 2 })
+  const own = makeZone({ workers: 2 })
   await own.ready()
   const endless = [1, 2].map(() =>
     own.run(() => {
@@ -483,7 +464,7 @@ test('close with a deadline of 0 ms right after create ends workers that have no
 })
 
 test('a worker that dies while the zone closes does not take accepted tasks with it', async () => {
-  const own = zone.create(`lives-${++made}`, { workers: 1 })
+  const own = makeZone({ workers: 1 })
   const calls: Promise<unknown>[] = [1, 2, 3].map((n) =>
     own.run((n: number) => (n === 1 ? process.exit(1) : n), n),
   )

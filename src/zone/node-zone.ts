@@ -16,17 +16,9 @@ import {
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
-import {
-  type Items,
-  type ReduceOptions,
-  type Source,
-  type SpreadOptions,
-  type Spreader,
-  forEach,
-  map,
-  reduce,
-} from './parallel.ts'
+import type { Spreader } from './parallel.ts'
 import { parseMs, wrong } from './settings.ts'
+import { Spread } from './spread.ts'
 import { Task, useTrackerOnce } from './task.ts'
 import type { CallOptions } from './call.ts'
 import { NO_TIMES } from './stats.ts'
@@ -35,7 +27,7 @@ import type { ModuleCalls, TaskFunction, ZoneStats } from './zone.ts'
 type AnyFunction = (this: Task, ...args: unknown[]) => unknown
 
 /** See the module's text. */
-export class NodeZone {
+export class NodeZone extends Spread {
   /** The name that no other zone can have. */
   static readonly id = 'node'
   /** `node`. */
@@ -43,7 +35,7 @@ export class NodeZone {
   #running = 0
   #ended = 0
   #failed = 0
-  readonly #spreader: Spreader = {
+  protected readonly spreader: Spreader = {
     workersMax: 1,
     execute: (module, name, args, options) => this.execute(module, name, args, options),
   }
@@ -83,54 +75,6 @@ export class NodeZone {
     const options = optionsOf(given[byName ? 3 : 2])
     const fn = byName ? await exported(given[0], given[1], from) : (given[0] as AnyFunction)
     return new Result(marshall(await this.#limited(fn, args, options), { mode: 'process' }))
-  }
-
-  /**
-   * Run a function on every item, on all workers, and keep the order. Of an array or a typed array: a promise
-   * of all values. Of another iterable or an async one: an async iterable of the values, which reads its
-   * input only as far ahead as the workers can use, so the input may be endless.
-   *
-   * Items travel in chunks whose size follows from what items were measured to cost. The function must be
-   * able to travel (see `run`), may be asynchronous, and gets the item and its index. The first error, in the
-   * order of items, is thrown, and what has not started never does; aborting the signal does the same.
-   * @throws {ZoneError} `ZONE_SETTING` for wrong arguments, when the result is waited for.
-   */
-  map<Item, Value>(
-    items: Items<Item>,
-    fn: (item: Item, index: number) => Value,
-    options?: SpreadOptions,
-  ): Promise<Awaited<Value>[]>
-  map<Item, Value>(
-    items: Source<Item>,
-    fn: (item: Item, index: number) => Value,
-    options?: SpreadOptions,
-  ): AsyncGenerator<Awaited<Value>, void, undefined>
-  map(items: Source<unknown>, fn: Function, options?: SpreadOptions): never {
-    return map(this.#spreader, items, fn, options) as never
-  }
-
-  /** The same for what it does: resolves when all items are done, keeps nothing. */
-  forEach<Item>(
-    items: Source<Item>,
-    fn: (item: Item, index: number) => unknown,
-    options?: SpreadOptions,
-  ): Promise<void> {
-    return forEach(this.#spreader, items, fn, options)
-  }
-
-  /**
-   * Fold the items into one value: each chunk in a worker, from `initial`, and the partial results, in order,
-   * here. So `initial` is used once per chunk and must be neutral, as 0 is for sums; and where the sum is of
-   * another kind than the items, `combine` says how two partial sums are added. The function must be
-   * synchronous.
-   */
-  reduce<Item, Sum>(
-    items: Source<Item>,
-    fn: (sum: Sum, item: Item, index: number) => Sum,
-    initial: Sum,
-    options?: ReduceOptions<Sum>,
-  ): Promise<Sum> {
-    return reduce(this.#spreader, items, fn, initial, options) as Promise<Sum>
   }
 
   /** The functions that a module exports, called here. */

@@ -27,19 +27,11 @@ import {
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
 import { ZoneError } from './errors.ts'
-import {
-  type Items,
-  type ReduceOptions,
-  type Source,
-  type SpreadOptions,
-  type Spreader,
-  forEach,
-  map,
-  reduce,
-} from './parallel.ts'
+import type { Spreader } from './parallel.ts'
 import { type Port, thisPort } from './port.ts'
 import { type Result } from './result.ts'
 import { type Settings, parseMs, wrong } from './settings.ts'
+import { Spread } from './spread.ts'
 import { type ZoneStats, statsOf } from './stats.ts'
 import type { Task } from './task.ts'
 import { tell } from './tell.ts'
@@ -77,7 +69,7 @@ function capture(resolve: (value: unknown) => void, reject: (reason: unknown) =>
 const unused = new FinalizationRegistry<number>((handle) => native.zoneDrop(handle))
 
 /** See the module's text. */
-export class Zone {
+export class Zone extends Spread {
   /** The zone's name. */
   readonly id: string
   readonly #handle: number
@@ -87,11 +79,12 @@ export class Zone {
   readonly #number: number
   /** This thread is one of its workers. */
   readonly #isOwn: boolean
-  readonly #spreader: Spreader
+  protected readonly spreader: Spreader
   #started: Promise<void> | undefined
 
   /** Use `zone.create` or `zone.get`. @internal */
   constructor(id: string, handle: number, settings: Settings) {
+    super()
     this.id = id
     this.#handle = handle
     this.#settings = settings
@@ -100,7 +93,7 @@ export class Zone {
     this.#call = { id, handle, graceMs: settings.graceMs }
     this.#isOwn = currentZoneId() === id
     const { workers, workersMax } = settings
-    this.#spreader = {
+    this.spreader = {
       workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
       execute: (module, name, args, options) => this.execute(module, name, args, options),
     }
@@ -199,54 +192,6 @@ export class Zone {
       reject(error)
     }
     return promise as Promise<Result>
-  }
-
-  /**
-   * Run a function on every item, on all workers, and keep the order. Of an array or a typed array: a promise
-   * of all values. Of another iterable or an async one: an async iterable of the values, which reads its
-   * input only as far ahead as the workers can use, so the input may be endless.
-   *
-   * Items travel in chunks whose size follows from what items were measured to cost. The function must be
-   * able to travel (see `run`), may be asynchronous, and gets the item and its index. The first error, in the
-   * order of items, is thrown, and what has not started never does; aborting the signal does the same.
-   * @throws {ZoneError} `ZONE_SETTING` for wrong arguments, when the result is waited for.
-   */
-  map<Item, Value>(
-    items: Items<Item>,
-    fn: (item: Item, index: number) => Value,
-    options?: SpreadOptions,
-  ): Promise<Awaited<Value>[]>
-  map<Item, Value>(
-    items: Source<Item>,
-    fn: (item: Item, index: number) => Value,
-    options?: SpreadOptions,
-  ): AsyncGenerator<Awaited<Value>, void, undefined>
-  map(items: Source<unknown>, fn: Function, options?: SpreadOptions): never {
-    return map(this.#spreader, items, fn, options) as never
-  }
-
-  /** The same for what it does: resolves when all items are done, keeps nothing. */
-  forEach<Item>(
-    items: Source<Item>,
-    fn: (item: Item, index: number) => unknown,
-    options?: SpreadOptions,
-  ): Promise<void> {
-    return forEach(this.#spreader, items, fn, options)
-  }
-
-  /**
-   * Fold the items into one value: each chunk in a worker, from `initial`, and the partial results, in order,
-   * here. So `initial` is used once per chunk and must be neutral, as 0 is for sums; and where the sum is of
-   * another kind than the items, `combine` says how two partial sums are added. The function must be
-   * synchronous.
-   */
-  reduce<Item, Sum>(
-    items: Source<Item>,
-    fn: (sum: Sum, item: Item, index: number) => Sum,
-    initial: Sum,
-    options?: ReduceOptions<Sum>,
-  ): Promise<Sum> {
-    return reduce(this.#spreader, items, fn, initial, options) as Promise<Sum>
   }
 
   /**
