@@ -42,6 +42,11 @@ export function sendAnswer(exchange: Exchange, value: unknown, where: string): P
 }
 
 function sendObject(exchange: Exchange, value: object): Promise<void> | undefined {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === Array.prototype) {
+    exchange.respond(200, TypeOf.json, '', jsonOf(value))
+    return undefined
+  }
   if (isSkeinResponse(value) || value instanceof NativeResponse) {
     const parts = responseParts(value)
     return parts.stream === undefined ? sendWhole(exchange, parts) : sendStream(exchange, parts, parts.stream)

@@ -9,11 +9,11 @@ import { sendAnswer } from './answer.ts'
 import { type Exchange, TypeOf } from './core.ts'
 import { StatusError, statusAnswer } from './comfort/status-error.ts'
 import { HttpError, statusFor } from './errors.ts'
+import { Finder, type Found } from './finder.ts'
 import { closeRequest, isClientFault, SkeinRequest } from './request.ts'
 import { NativeResponse } from './response.ts'
 import { type Compiled, type CompiledRoutes, type ErrorHandler, type HttpRequest } from './routes.ts'
-import { Match, type Route } from './router.ts'
-import { readTarget, type Target } from './target.ts'
+import type { Route } from './router.ts'
 
 /** What each message on the channel `skein:http:error` is. */
 export interface ErrorMessage {
@@ -40,13 +40,13 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /** See the file's text. */
 export class App {
-  readonly #routes: CompiledRoutes
+  readonly #finder: Finder
   readonly #fetch: ((request: Request) => unknown) | undefined
   readonly #error: ErrorHandler | undefined
   #errorsCount = 0
 
   constructor({ routes, fetch, error }: AppParts) {
-    this.#routes = routes
+    this.#finder = new Finder(routes.router)
     this.#fetch = fetch
     this.#error = error
   }
@@ -58,48 +58,30 @@ export class App {
 
   /** Answer a request, now or later. Never throws. */
   readonly onExchange = (exchange: Exchange): void => {
-    const target = exchange.target
-    const cut = target.indexOf('?')
-    const path = cut < 0 ? target : target.slice(0, cut)
-    const route = this.#routes.router.fixed(path)
-    if (route !== undefined) this.#dispatch(exchange, route, undefined, undefined)
-    else this.#search(exchange, target)
-  }
-
-  /** A path that is no fixed route as it stands. */
-  #search(exchange: Exchange, target: string): void {
-    const read = readTarget(target)
-    if (read === undefined) return respondText(exchange, 400, BAD_REQUEST)
-    if (read.path === '*') return this.#onAsterisk(exchange)
-    const values: string[] = []
-    const route = this.#routes.router.find(read.path, values)
-    if (route === undefined) return this.#onOther(exchange, read)
-    const match = new Match(route.names, values)
-    if (read.path.includes('%') && !match.isDecodable()) return respondText(exchange, 400, BAD_REQUEST)
-    this.#dispatch(exchange, route, match, read)
-  }
-
-  #dispatch(
-    exchange: Exchange,
-    route: Route<Compiled>,
-    match: Match | undefined,
-    target: Target | undefined,
-  ): void {
-    const { methods } = route
-    const method = exchange.method
-    const compiled =
-      methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined) ?? methods.get('*')
-    if (compiled === undefined) this.#onOtherMethod(exchange, route, target)
-    else if (compiled.run !== undefined)
-      this.#run(exchange, compiled.run, new SkeinRequest(exchange, match, target), compiled.where)
+    const found = this.#finder.find(exchange)
+    if (found === undefined) return respondText(exchange, 400, BAD_REQUEST)
+    const { route, onGet } = found
+    if (onGet !== undefined && exchange.method === 'GET') this.#dispatch(exchange, onGet, found)
+    else if (found.read.path === '*') this.#onAsterisk(exchange)
+    else if (route === undefined) this.#onOther(exchange, found)
     else {
-      const { status, type, lines, body } = compiled.constant!
-      exchange.respond(status, type, lines, body)
+      const { methods } = route
+      const { method } = exchange
+      const compiled = methods.get(method) ?? (method === 'HEAD' ? onGet : undefined) ?? methods.get('*')
+      if (compiled === undefined) this.#onOtherMethod(exchange, route, found)
+      else this.#dispatch(exchange, compiled, found)
     }
   }
 
-  #onOtherMethod(exchange: Exchange, route: Route<Compiled>, target: Target | undefined): void {
-    if (this.#fetch !== undefined) return this.#onOther(exchange, target)
+  #dispatch(exchange: Exchange, compiled: Compiled, { params, read }: Found): void {
+    if (compiled.run !== undefined)
+      return this.#run(exchange, compiled.run, new SkeinRequest(exchange, params, read), compiled.where)
+    const { status, type, lines, body } = compiled.constant!
+    exchange.respond(status, type, lines, body)
+  }
+
+  #onOtherMethod(exchange: Exchange, route: Route<Compiled>, found: Found): void {
+    if (this.#fetch !== undefined) return this.#onOther(exchange, found)
     const allow = `allow: ${route.allow}\r\n`
     if (exchange.method === 'OPTIONS') exchange.respond(204, TypeOf.none, allow, undefined)
     else exchange.respond(405, TypeOf.text, allow, 'Method Not Allowed')
@@ -111,9 +93,9 @@ export class App {
     exchange.respond(204, TypeOf.none, 'allow: GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE\r\n', undefined)
   }
 
-  #onOther(exchange: Exchange, target: Target | undefined): void {
+  #onOther(exchange: Exchange, { read }: Found): void {
     if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
-    else this.#run(exchange, this.#fetch, new SkeinRequest(exchange, undefined, target), 'fetch')
+    else this.#run(exchange, this.#fetch, new SkeinRequest(exchange, undefined, read), 'fetch')
   }
 
   #run(

@@ -135,6 +135,8 @@ export interface Exchange {
   readonly method: string
   /** As on the wire: origin-form, absolute-form, or `*`. */
   readonly target: string
+  /** A small number under which this core remembers the target, until another takes it; -1: it does not. */
+  readonly targetNumber: number
   /** The client's address without its port; empty on a path. */
   readonly remoteAddress: string
   /** The value of a header; repeated ones are joined by ', ' (cookie by '; '). `name` is in lower case. */

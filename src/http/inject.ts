@@ -34,6 +34,7 @@ type Controller = ReadableStreamDefaultController<Uint8Array>
 class InjectedExchange implements Exchange {
   readonly method: string
   readonly target: string
+  readonly targetNumber = -1
   readonly remoteAddress = ''
   readonly bodyBytes: number
   onAbort: (() => void) | undefined

@@ -49,6 +49,7 @@ export class NativeExchange implements Exchange, Listed {
   readonly stamp: number
   readonly method: string
   readonly target: string
+  readonly targetNumber: number
   onAbort: (() => void) | undefined = undefined
   /** The next one that is listed under the same slot. */
   next: Listed | undefined = undefined
@@ -68,6 +69,7 @@ export class NativeExchange implements Exchange, Listed {
     const method = words[at + Request.method]!
     this.method = method === 0 ? link.text(at + Request.methodAt) : METHODS[method]!
     const number = words[at + Request.target]!
+    this.targetNumber = number
     if ((words[at + Request.kind]! & Flag.newTarget) === 0 && number !== NO_TARGET) {
       this.target = link.targets[number]!
     } else {

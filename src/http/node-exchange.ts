@@ -15,6 +15,7 @@ const DISCARD_BYTES_MAX = 256 * 1024
 export class NodeExchange implements Exchange {
   readonly method: string
   readonly target: string
+  readonly targetNumber = -1
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
   aborted = false

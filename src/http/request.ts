@@ -11,9 +11,8 @@ import { HttpError } from './errors.ts'
 import { closeHeaders, SkeinHeaders } from './headers.ts'
 import { utf8At } from './native-text.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
-import type { Match } from './router.ts'
 import type { Inspect, RequestField } from './standard.ts'
-import { readTarget, type Target, urlOf } from './target.ts'
+import { type Target, urlOf } from './target.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
 export const NativeRequest: typeof globalThis.Request = globalThis.Request
@@ -22,7 +21,6 @@ export const NativeRequest: typeof globalThis.Request = globalThis.Request
 interface Looked {
   url: string
   headers: SkeinHeaders | undefined
-  params: Readonly<Record<string, string>> | undefined
   controller: AbortController | undefined
   /** The body as a stream, when it was asked for as one. */
   body: ReadableStream<Uint8Array> | undefined
@@ -44,10 +42,9 @@ let close: (request: SkeinRequest) => void
 /** See the file's text; what handlers receive. */
 export class SkeinRequest implements Request {
   #exchange: Exchange | undefined
-  readonly #match: Match | undefined
+  readonly #params: Readonly<Record<string, string>>
   readonly #method: string
-  /** Where the router has read it already. */
-  readonly #target: Target | undefined
+  readonly #target: Target
   #looked: Looked | undefined
 
   static {
@@ -59,9 +56,9 @@ export class SkeinRequest implements Request {
     }
   }
 
-  constructor(exchange: Exchange, match: Match | undefined, target: Target | undefined) {
+  constructor(exchange: Exchange, params: Readonly<Record<string, string>> | undefined, target: Target) {
     this.#exchange = exchange
-    this.#match = match
+    this.#params = params ?? NO_PARAMS
     this.#method = exchange.method
     this.#target = target
     this.#looked = undefined
@@ -76,7 +73,6 @@ export class SkeinRequest implements Request {
     return (this.#looked ??= {
       url: '',
       headers: undefined,
-      params: undefined,
       controller: undefined,
       body: undefined,
       native: undefined,
@@ -92,16 +88,14 @@ export class SkeinRequest implements Request {
     const looked = this.#look()
     if (looked.url !== '') return looked.url
     const exchange = this.#open('the URL')
-    const { tail, host } = this.#target ?? readTarget(exchange.target)!
+    const { tail, host } = this.#target
     const named = host !== '' ? host : (exchange.header('host') ?? '')
     return (looked.url = urlOf('http', named !== '' ? named : 'localhost', tail))
   }
 
-  /** What the route's pattern named, decoded; empty outside of a route. */
+  /** What the route's pattern named, decoded and frozen; empty outside of a route. */
   get params(): Readonly<Record<string, string>> {
-    if (this.#match === undefined) return NO_PARAMS
-    const looked = this.#look()
-    return (looked.params ??= this.#match.params())
+    return this.#params
   }
 
   /** Routers put their own here. */

@@ -34,31 +34,17 @@ export interface Route<Endpoint> {
   allow: string
 }
 
-/** What a path was matched with. */
-export class Match {
-  readonly #names: readonly string[]
-  readonly #values: readonly string[]
-
-  constructor(names: readonly string[], values: readonly string[]) {
-    this.#names = names
-    this.#values = values
-  }
-
-  /** The captured values by name, decoded. */
-  params(): Readonly<Record<string, string>> {
-    const params: Record<string, string> = {}
-    for (let at = 0; at < this.#names.length; at += 1) params[this.#names[at]!] = decode(this.#values[at]!)
-    return params
-  }
-
-  /** Whether every value can be decoded as UTF-8. */
-  isDecodable(): boolean {
-    try {
-      for (const value of this.#values) decode(value)
-      return true
-    } catch {
-      return false // a broken escape: the request is answered with 400
-    }
+/** Captured values by name, decoded, frozen since they are shared; null when one is no UTF-8. */
+export function paramsOf(
+  names: readonly string[],
+  values: readonly string[],
+): Readonly<Record<string, string>> | null {
+  const params: Record<string, string> = {}
+  try {
+    for (let at = 0; at < names.length; at += 1) params[names[at]!] = decode(values[at]!)
+    return Object.freeze(params)
+  } catch {
+    return null // a broken escape: the request is answered with 400
   }
 }
 
@@ -114,11 +100,6 @@ export class Router<Endpoint> {
       }
     }
     return { node, place: hasRest ? 'rest' : 'route' }
-  }
-
-  /** The route for a path without names; undefined when there is none. */
-  fixed(path: string): Route<Endpoint> | undefined {
-    return this.#fixed.get(path)
   }
 
   /** The route for a path; what its names stand for is pushed onto `values`. */
