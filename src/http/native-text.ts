@@ -15,7 +15,7 @@ const raw = Buffer.prototype as unknown as RawText
 const { latin1Write, utf8Write, latin1Slice, utf8Slice } = raw
 
 /** Texts of up to so many characters are copied one by one. */
-const COPY_MAX = 16
+const COPY_MAX = 6
 
 /** Write `text` as UTF-8 at `at`, where there is room for three times its length. Its bytes. */
 export function putUtf8(bytes: Uint8Array, text: string, at: number): number {

@@ -77,8 +77,7 @@ test('any patterns on any paths: what trying them all gives', () => {
           const values: string[] = []
           const found = router.find(path, values)
           assert.equal(found?.pattern, expected, path)
-          if (found !== undefined)
-            assert.deepEqual(paramsOf(found.names, values), matches(expected!, path))
+          if (found !== undefined) assert.deepEqual(paramsOf(found.names, values), matches(expected!, path))
         }
       },
     ),

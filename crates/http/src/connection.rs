@@ -11,7 +11,8 @@ use crate::{
     answer::{self, AnswerHead, Ends, Fate, Heads},
     body::Body,
     chunked::Decoded,
-    head::{self, Field, Framing, Head, Method, Parsed},
+    head::{Framing, Head, Method, Parsed},
+    known::Parser,
     limits::{Limits, Refusal},
 };
 
@@ -204,12 +205,7 @@ impl Connection {
     /// # Errors
     ///
     /// The refusal; nothing is read any more.
-    pub fn next(
-        &mut self,
-        data: &mut [u8],
-        limits: &Limits,
-        fields: &mut Vec<Field>,
-    ) -> Result<Next, Refusal> {
+    pub fn next(&mut self, data: &mut [u8], limits: &Limits, parser: &mut Parser) -> Result<Next, Refusal> {
         if !self.wants_input(limits) {
             return Ok(Next::Wait);
         }
@@ -219,7 +215,7 @@ impl Connection {
         if let Reading::Discard(..) = self.reading {
             return Ok(self.discard(data, limits));
         }
-        let Parsed::Whole(head) = head::parse(data, limits, fields)? else { return Ok(Next::Partial) };
+        let Parsed::Whole(head) = parser.parse(data, limits)? else { return Ok(Next::Partial) };
         self.served += 1;
         let closes = !head.keeps || self.leaving || self.served >= limits.requests_per_connection_max;
         let mut request = Request { head, body_bytes: 0, is_whole: true, consumed: head.bytes, closes };

@@ -14,6 +14,7 @@ pub mod constants;
 #[cfg(test)]
 mod fuzz;
 pub mod head;
+pub mod known;
 pub mod layout;
 pub mod limits;
 mod listen;

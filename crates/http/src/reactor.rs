@@ -26,7 +26,7 @@ pub use crate::listen::Place;
 use crate::{
     answer::Heads,
     constants::{Constant, Constants},
-    head::Field,
+    known::Parser,
     layout,
     limits::Limits,
     listen::{self, Seat},
@@ -104,6 +104,10 @@ const ROUNDS_MAX: u32 = 8;
 const TURN_NS_MAX: u64 = 1_000_000;
 /// Events after which it pays to look for more at once, without the round through the host's loop.
 const LOOK_AGAIN_EVENTS: usize = 16;
+/// What looks that found something are worth together at most.
+const LOOK_LUCK_MAX: u32 = 16;
+/// One in so many is tried against all odds.
+const LOOK_TRIED_EVERY: u32 = 32;
 /// Connections accepted from one socket at once.
 const ACCEPTS_MAX: usize = 64;
 /// The bell's data in its epoll event.
@@ -126,7 +130,7 @@ pub struct Reactor {
     body: Region,
     heads: Heads,
     targets: Targets,
-    fields: Vec<Field>,
+    parser: Parser,
     events: Box<[libc::epoll_event]>,
     event_next: usize,
     event_count: usize,
@@ -136,6 +140,8 @@ pub struct Reactor {
     tells: VecDeque<Tell>,
     again: VecDeque<u32>,
     again_left: usize,
+    look_luck: u32,
+    looks_asked: u32,
     dirty: Vec<u32>,
     /// Buffers that no connection uses.
     buffers: Vec<Vec<u8>>,
@@ -181,7 +187,7 @@ impl Reactor {
             body,
             heads: Heads::default(),
             targets: Targets::default(),
-            fields: Vec::new(),
+            parser: Parser::default(),
             events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX].into_boxed_slice(),
             event_next: 0,
             event_count: 0,
@@ -190,6 +196,8 @@ impl Reactor {
             tells: VecDeque::new(),
             again: VecDeque::new(),
             again_left: 0,
+            look_luck: 0,
+            looks_asked: 0,
             dirty: Vec::new(),
             buffers: Vec::new(),
             stamp: 0,
@@ -268,6 +276,9 @@ impl Reactor {
             self.event_count = sys::poll(&self.epoll, &mut self.events).unwrap_or(0);
             self.event_next = 0;
             self.again_left = self.again.len();
+            if self.round > 1 {
+                self.learn_from_look();
+            }
             if self.event_count == 0 && self.again_left == 0 {
                 break;
             }
@@ -278,10 +289,21 @@ impl Reactor {
         Step::Done
     }
 
-    /// Whether another look at the kernel is likely to find something: after a full one, or when a connection
-    /// waits.
-    fn pays_to_look(&self) -> bool {
-        self.event_count >= LOOK_AGAIN_EVENTS || !self.again.is_empty()
+    /// Whether another look at the kernel is likely to find something: after a full one, when a connection
+    /// waits, or when such looks have found something of late; now and then one is tried.
+    fn pays_to_look(&mut self) -> bool {
+        self.looks_asked = self.looks_asked.wrapping_add(1);
+        self.event_count >= LOOK_AGAIN_EVENTS
+            || !self.again.is_empty()
+            || self.look_luck >= LOOK_LUCK_MAX / 2
+            || self.looks_asked.is_multiple_of(LOOK_TRIED_EVERY)
+    }
+
+    /// Another look has found something, or nothing, which costs more than a hit saves.
+    fn learn_from_look(&mut self) {
+        let luck = self.look_luck;
+        self.look_luck =
+            if self.event_count > 0 { (luck + 1).min(LOOK_LUCK_MAX) } else { luck.saturating_sub(2) };
     }
 
     fn is_late(&self) -> bool {

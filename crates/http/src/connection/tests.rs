@@ -1,6 +1,8 @@
 //! A connection driven by hand: what is read however it is cut, and what goes out in which order. The
 //! transcript is also what the fuzz target compares.
 
+use std::cell::Cell;
+
 use super::*;
 
 fn limits() -> Limits {
@@ -11,11 +13,16 @@ fn heads() -> Heads {
     Heads::default()
 }
 
+thread_local! {
+    /// It remembers heads from one transcript to the next, which must make no difference.
+    static PARSER: Cell<Parser> = Cell::default();
+}
+
 /// Feed `pieces`; every request is answered at once, bodies are pulled to their end first. What happened, in
 /// words.
 pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
     let (limits, heads) = (limits(), heads());
-    let (mut connection, mut fields, mut words) = (Connection::default(), Vec::new(), Vec::new());
+    let (mut connection, mut parser, mut words) = (Connection::default(), PARSER.take(), Vec::new());
     let (mut input, mut stamp, mut pulling) = (Vec::new(), 0, None::<Vec<u8>>);
     for piece in pieces {
         input.extend_from_slice(piece);
@@ -43,13 +50,13 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
                 pulling = None;
                 answer(&mut connection, stamp, &heads);
             }
-            match connection.next(&mut input, &limits, &mut fields) {
+            match connection.next(&mut input, &limits, &mut parser) {
                 Ok(Next::Request(request)) => {
                     stamp += 1;
                     connection.admit(&request, stamp);
                     let name = request.head.method_name.of(&input);
                     let target = String::from_utf8_lossy(request.head.target.of(&input)).into_owned();
-                    words.push(format!("{} {target} {}", String::from_utf8_lossy(name), fields.len()));
+                    words.push(format!("{} {target} {}", String::from_utf8_lossy(name), parser.fields.len()));
                     let body = input[request.head.bytes..][..request.body_bytes].to_vec();
                     input.drain(..request.consumed);
                     pulling = Some(if request.is_whole { body } else { Vec::new() });
@@ -74,6 +81,7 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
         words.remove(at - 1);
     }
     words.push(format!("over {}", connection.is_over()));
+    PARSER.set(parser);
     words
 }
 
@@ -110,10 +118,10 @@ fn requests_are_the_same_however_they_are_cut() {
 
 /// A connection that has read `input`, its requests admitted under 1, 2, ...; what was not used.
 fn read(input: &str, limits: &Limits) -> (Connection, usize) {
-    let (mut connection, mut fields, mut stamp) = (Connection::default(), Vec::new(), 0);
+    let (mut connection, mut parser, mut stamp) = (Connection::default(), Parser::default(), 0);
     let mut input = input.replace('~', "\r\n").into_bytes();
     loop {
-        match connection.next(&mut input, limits, &mut fields) {
+        match connection.next(&mut input, limits, &mut parser) {
             Ok(Next::Request(request)) => {
                 stamp += 1;
                 connection.admit(&request, stamp);
@@ -291,7 +299,7 @@ fn a_body_that_nobody_wants_is_skipped_if_it_is_small() {
     assert!(say(&mut connection, 1, ""));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 0~~");
     let mut rest = b"3456789GET / HTTP/1.1\r\n".to_vec();
-    let found = connection.next(&mut rest, &large, &mut Vec::new());
+    let found = connection.next(&mut rest, &large, &mut Parser::default());
     assert!(matches!(found, Ok(Next::Skipped(7))), "{found:?}");
     let (mut connection, _) = read("POST / HTTP/1.1~Host: a~Content-Length: 999999~~12", &large);
     assert!(say(&mut connection, 1, ""));
@@ -301,9 +309,12 @@ fn a_body_that_nobody_wants_is_skipped_if_it_is_small() {
     assert!(say(&mut connection, 1, ""));
     let mut piece = vec![b'x'; 64 * 1024];
     for _ in 0..4 {
-        assert!(matches!(connection.next(&mut piece, &large, &mut Vec::new()), Ok(Next::Skipped(65536))));
+        assert!(matches!(
+            connection.next(&mut piece, &large, &mut Parser::default()),
+            Ok(Next::Skipped(65536))
+        ));
     }
-    assert!(matches!(connection.next(&mut piece, &large, &mut Vec::new()), Ok(Next::Wait)));
+    assert!(matches!(connection.next(&mut piece, &large, &mut Parser::default()), Ok(Next::Wait)));
     assert!(connection.is_over());
 }
 

@@ -194,7 +194,7 @@ impl Reactor {
         let mut used = 0;
         while used < total && !self.batch.is_full() {
             let data = &mut self.inbound.all_mut()[at + used..at + total];
-            match line.machine.next(data, &self.limits, &mut self.fields) {
+            match line.machine.next(data, &self.limits, &mut self.parser) {
                 Ok(Next::Wait | Next::Partial) => break,
                 Ok(Next::Skipped(bytes)) => used += bytes,
                 Ok(Next::Request(request)) => {
@@ -229,7 +229,7 @@ impl Reactor {
         line.machine.admit(request, stamp);
         line.body_patience_ms = self.limits.body_ms;
         let place = (slot, stamp);
-        self.batch.put_request(&mut self.inbound, request, &self.fields, at, place, number);
+        self.batch.put_request(&mut self.inbound, request, &self.parser.fields, at, place, number);
         self.batch.use_data(at + request.consumed);
     }
 
