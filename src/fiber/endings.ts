@@ -6,10 +6,9 @@
  * join of a fiber that has ended costs one look.
  */
 import { type Exit, exitValue } from './exit.ts'
-import { Op, type Step, type Waiter, Yieldable, running, takeResult } from './op.ts'
+import { Op, type Step, type Waiter, Yieldable, running } from './op.ts'
 import { rememberDefect } from './rejections.ts'
-import { turn } from './scheduler.ts'
-import { DONE, OK } from './states.ts'
+import { DONE } from './states.ts'
 import type { Wakeable } from './waiters.ts'
 
 /** A fiber, as its ends see it. */
@@ -18,7 +17,7 @@ export interface Target<out A = unknown, out E = unknown> {
   readonly state: unknown
   readonly exit: Exit<A, E> | undefined
   readonly title: string
-  joinSlowly(): IteratorResult<Step, unknown>
+  next(): IteratorResult<Step, unknown>
   observe(): void
   addWaiter(one: Wakeable): void
   dropWaiter(one: Wakeable): void
@@ -39,18 +38,10 @@ export class Join<A, E> extends Yieldable<A, E> implements Waitable<A, E> {
     this.fiber = fiber
   }
 
+  /** Its fiber goes on as the iterator: who is parked holds that and no join. */
   override [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
     running.asks = true
-    return this as unknown as Iterator<Step<E>, A, unknown>
-  }
-
-  /** For `yield*`. @throws What the fiber has failed with; {@link FiberError} `FIBER_OUTSIDE`. @internal */
-  next(): IteratorResult<Step, unknown> {
-    if (!running.asks) return { done: true, value: takeResult() }
-    running.asks = false
-    const { fiber } = this
-    if ((fiber.flags & OK) !== 0 && --turn.steps > 0) return { done: true, value: fiber.state }
-    return fiber.joinSlowly()
+    return this.fiber as Iterator<Step<E>, A, unknown>
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- `await fiber.join()` is what it is for

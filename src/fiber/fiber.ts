@@ -23,6 +23,7 @@ import {
   isThenable,
   isYieldable,
   running,
+  takeResult,
 } from './op.ts'
 import type { Child, Owner } from './owner.ts'
 import { FiberOwner, type Host, root } from './owners.ts'
@@ -398,12 +399,19 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     if (this.op === target) this.makeReady()
   }
 
+  /** For `yield*` of its join, apart from the `next` of ops, so that compiled code knows it. @internal */
+  next(): IteratorResult<Step, unknown> {
+    if (!running.asks) return { done: true, value: takeResult() }
+    running.asks = false
+    if ((this.flags & OK) !== 0 && --turn.steps > 0) return { done: true, value: this.state }
+    return this.joinSlowly()
+  }
+
   /**
-   * The rare half of JOIN: not ended, failed, or out of steps.
+   * A join when it has not ended, has failed, or is out of steps.
    * @throws {FiberError} `FIBER_OUTSIDE`, `FIBER_WAITS_FOR_ITSELF`.
-   * @internal
    */
-  joinSlowly(): IteratorResult<Step, unknown> {
+  private joinSlowly(): IteratorResult<Step, unknown> {
     const fiber = running.fiber as Fiber | undefined
     if (fiber === undefined) throw new FiberError('FIBER_OUTSIDE', { call: 'yield* fiber.join()' })
     if (fiber === this)
