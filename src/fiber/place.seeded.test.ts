@@ -111,7 +111,7 @@ test('combinators over tasks leave none behind, whoever wins and whatever is thr
   )
 })
 
-test('an update lost between two steps on a zone is found within 1000 seeds, and its seed replays', async () => {
+test('an update lost between steps on a zone is found within 1000 seeds, and replays', async () => {
   const program = function* (): Operation<number, unknown> {
     const { zone } = seededZone()
     let balance = 0
