@@ -50,7 +50,8 @@ async function under(context: Context, condition: Condition, isFirst: boolean): 
         await Host.open({ contender, threads: context.number('workers'), spin: condition.spin }, condition),
       )
     const programs = [...new Set(hosts.flatMap((host) => host.programs))]
-    const chosen = programs.filter((program) => isFirst || isHandedOver(program))
+    const isCpu = context.text('clock') === 'cpu'
+    const chosen = programs.filter((program) => (isHandedOver(program) ? !isCpu : isFirst))
     return await measured(context, condition, hosts, chosen)
   } finally {
     await Promise.all(hosts.map((host) => host.end()))
@@ -78,7 +79,8 @@ async function measured(
         const into = samples.get(key) ?? new Samples()
         samples.set(key, into)
         for (const host of hosts.filter((host) => host.programs.includes(program))) {
-          const perSecond = await host.slice({ program, num, fibers, sliceMs: context.number('slice-ms') })
+          const [sliceMs, clock] = [context.number('slice-ms'), context.text('clock')]
+          const perSecond = await host.slice({ program, num, fibers, sliceMs, clock })
           into.add(host.contender, { rate: perSecond, ns: 1e9 / perSecond })
         }
       }
@@ -221,6 +223,10 @@ const table: Table = {
     'slice-ms': { value: 100, quick: 30, doc: 'length of a slice' },
     parked: { value: 100_000, doc: 'parked fibers' },
     conditions: { value: 'all', quick: 'cores spinning', doc: 'which conditions, by comma' },
+    clock: {
+      value: 'wall',
+      doc: 'cpu: rows of one thread only, by CPU time; for machines that are not quiet',
+    },
     contenders: { value: 'all', doc: 'which contenders, by comma' },
   },
   run,
