@@ -35,6 +35,8 @@ export interface SeedTable {
   readonly bench: string
   readonly rival: string
   readonly note?: string
+  /** The table whose work this one repeats on another machine: Skein's figures are those of that one. */
+  readonly work?: string
   readonly columns: readonly Column[]
   readonly rows: readonly {
     readonly key: string
@@ -138,7 +140,7 @@ function filled(
         missing,
         seed: cells[column.id],
         rival: anchors.cells[id],
-        skein: figureOf(found.get(id), column.unit),
+        skein: figureOf(found.get(`${table.work ?? table.id}/${key}/${column.id}`), column.unit),
       }
     }),
   }))
@@ -159,10 +161,16 @@ function figureOf(hit: { row: Row; quick: boolean } | undefined, unit: string): 
   return { median: median * factor, low: low * factor, high: high * factor, quick: hit.quick }
 }
 
-/** Factor from one unit of time to another; 1 for all else. */
+/** Units of time in seconds, and of throughput in operations per second. */
+const SIZES: readonly Readonly<Record<string, number>>[] = [
+  { ns: 1e-9, µs: 1e-6, ms: 1e-3, s: 1 },
+  { 'ops/s': 1, 'thousand/s': 1e3, 'million/s': 1e6 },
+]
+
+/** Factor from one unit of a kind to another; 1 for all else. */
 function conversion(from: string, to: string): number {
-  const seconds: Readonly<Record<string, number>> = { ns: 1e-9, µs: 1e-6, ms: 1e-3, s: 1 }
-  return seconds[from] !== undefined && seconds[to] !== undefined ? seconds[from] / seconds[to] : 1
+  const kind = SIZES.find((sizes) => sizes[from] !== undefined && sizes[to] !== undefined)
+  return kind === undefined ? 1 : kind[from]! / kind[to]!
 }
 
 function readJson<Shape>(name: string): Shape {

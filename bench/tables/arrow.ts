@@ -2,110 +2,180 @@
  * Table `arrow`: the 14 methods of the seed, and its two programs, beside plain code, Effect 4, fp-ts and
  * promises.
  *
- * All of it is one thread. The methods' rival is zio-arrow on the JVM, which cannot run here: its figures are
- * those of the anchors, measured on such a machine, composing without ever running.
+ * One thread, and two that do the same at the same moment. The methods' rival is zio-arrow on the JVM, which
+ * cannot run here: its figures are those of the anchors, measured on such a machine, composing without ever
+ * running.
  */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { BenchError } from '../harness/errors.ts'
+import { DIST_FOLDER } from '../harness/place.ts'
 import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, findRow } from '../harness/table.ts'
-import { METHODS, bytesPerOperation, loopsOf, rate } from './arrow/methods.ts'
-import { computePrograms, filePrograms, type Program } from './arrow/programs.ts'
+import { METHODS, type Method, bytesPerOperation, loopsOf, rate } from './arrow/methods.ts'
+import { type Programs, bytesPerRun, computePrograms, filePrograms, perMs } from './arrow/programs.ts'
+import { Threads } from './arrow/thread.ts'
+import { type Tier, paysAfter, warmNs } from './arrow/tiers.ts'
 
 const PREBUILT_MIN = 120
 const CONDITION = 'one thread'
+const CONDITION_TWO = 'two threads'
+const TWO = 2
+/** Arrows of one part have no code of their own. */
+const TIERED = METHODS.filter(({ label }) => !['id', 'left', 'lift', 'right'].includes(label))
+/** Rows of the seed by who answers them here; Effect stands where ZIO stood. */
+const CELLS = { plain: 'plainBench', skein: 'arrowBench', 'effect 4': 'zioBench' } as const
 
 async function run(context: Context): Promise<Row[]> {
-  const rows = methods(context)
-  rows.push(...(await programs(context, 'compute', await computePrograms())))
-  const { programs: files, remove } = await filePrograms()
+  const files = await filePrograms()
+  const threads = await Threads.start(TWO)
   try {
-    rows.push(...(await programs(context, 'files', files)))
+    return [
+      ...(await methods(context, threads)),
+      ...(await tiers(context)),
+      ...(await programs(context, 'compute', await computePrograms(), threads)),
+      ...(await programs(context, 'files', files.programs, threads)),
+    ]
   } finally {
-    remove()
+    await threads.end()
+    files.remove()
   }
-  return rows
 }
 
-function methods(context: Context): Row[] {
+async function methods(context: Context, threads: Threads): Promise<Row[]> {
   const samples = new Samples()
   const loops = METHODS.map((method) => ({ method, loops: loopsOf(method) }))
+  const sliceMs = context.number('slice-ms')
   for (let round = 0; round < context.number('rounds'); round += 1)
-    for (const { method, loops: both } of loops) {
-      context.say(`arrow: ${method.label}, round ${round + 1}`)
+    for (const {
+      method: { label },
+      loops: both,
+    } of loops) {
+      context.say(`arrow: ${label}, round ${round + 1}`)
       samples.add('skein', {
-        [`${method.label} composed`]: rate(both.composed, context.number('slice-ms')),
-        [`${method.label} prebuilt`]: rate(both.prebuilt, context.number('slice-ms')),
-        [`${method.label} bytes`]: bytesPerOperation(both.composed),
+        [`${label} composed`]: rate(both.composed, sliceMs),
+        [`${label} prebuilt`]: rate(both.prebuilt, sliceMs),
+        [`${label} composed, bytes`]: bytesPerOperation(both.composed),
+        [`${label} prebuilt, bytes`]: bytesPerOperation(both.prebuilt),
+        [`${label} composed, two`]: await threads.slice({ label, loop: 'composed', sliceMs }),
+        [`${label} prebuilt, two`]: await threads.slice({ label, loop: 'prebuilt', sliceMs }),
       })
     }
-  const shape = { condition: CONDITION, threads: 0 } as const
-  const fast = { ...shape, unit: 'million/s', better: 'higher' } as const
-  return METHODS.flatMap(({ label, operation }) => {
-    const row = label === operation ? label : `${label} (${operation})`
-    const cell = { skein: `arrow/api#${label}.ops` }
+  return METHODS.flatMap((method) => rowsOfMethod(samples, method))
+}
+
+function rowsOfMethod(samples: Samples, method: Method): Row[] {
+  const { label } = method
+  const row = nameOf(method)
+  const one = { condition: CONDITION, threads: 0, row } as const
+  const two = { condition: CONDITION_TWO, threads: TWO, row } as const
+  const fast = { unit: 'million/s', better: 'higher' } as const
+  const small = { ...one, unit: 'B', better: 'lower' } as const
+  const cell = { skein: `arrow/api/${label}/ops` }
+  const made = 'composed and run'
+  return [
+    samples.rows({ ...one, ...fast, section: made, figure: `${label} composed`, seeds: cell }),
+    samples.rows({ ...two, ...fast, section: made, figure: `${label} composed, two` }),
+    samples.rows({ ...one, ...fast, section: 'prebuilt', figure: `${label} prebuilt` }),
+    samples.rows({ ...two, ...fast, section: 'prebuilt', figure: `${label} prebuilt, two` }),
+    samples.rows({ ...small, section: `bytes, ${made}`, figure: `${label} composed, bytes` }),
+    samples.rows({ ...small, section: 'bytes, prebuilt', figure: `${label} prebuilt, bytes` }),
+  ].flat()
+}
+
+/** A method's label and, where it is another, the operation that is meant. */
+function nameOf({ label, operation }: Method): string {
+  return label === operation ? label : `${label} (${operation})`
+}
+
+/** Cold and warm: each sample two processes, one with code from the start, one that never has any. */
+async function tiers(context: Context): Promise<Row[]> {
+  const samples = new Samples()
+  const path = `${DIST_FOLDER}/tables/arrow/tiers.js`
+  const forbidden = '--disallow-code-generation-from-strings'
+  const ran = async (label: string, ...words: readonly string[]): Promise<Tier> =>
+    JSON.parse(
+      (await promisify(execFile)(process.execPath, [...words.slice(1), path, label, words[0]!])).stdout,
+    )
+  for (let round = 0; round < context.number('processes'); round += 1)
+    for (const { label } of TIERED) {
+      context.say(`arrow: ${label} from its first run on, process ${round + 1}`)
+      const [code, closures] = [await ran(label, 'code'), await ran(label, 'closures', forbidden)]
+      if (code.sum !== closures.sum) {
+        const [got, expected] = [String(code.sum), String(closures.sum)]
+        throw new BenchError('WRONG_ANSWER', { contender: 'skein, code', work: label, got, expected })
+      }
+      samples.add('skein, closures', {
+        [`${label} 1`]: closures.coldNs,
+        [`${label} warm`]: warmNs(closures),
+      })
+      samples.add('skein, code', {
+        [`${label} 1`]: code.coldNs,
+        [`${label} warm`]: warmNs(code),
+        [`${label} pays`]: paysAfter(code, closures),
+      })
+    }
+  const shape = { condition: 'one process each', threads: 0, better: 'lower' } as const
+  return TIERED.flatMap((method) => {
+    const ns = { ...shape, row: nameOf(method), unit: 'ns' } as const
     return [
-      ...samples.rows({
-        ...fast,
-        section: 'composed and run',
-        row,
-        figure: `${label} composed`,
-        seeds: cell,
-      }),
-      ...samples.rows({ ...fast, section: 'prebuilt', row, figure: `${label} prebuilt` }),
-      ...samples.rows({
-        ...{ ...shape, unit: 'B', better: 'lower' },
-        ...{ section: 'bytes, composed and run', row, figure: `${label} bytes` },
-      }),
-    ]
+      samples.rows({ ...ns, section: 'cold: the first run', figure: `${method.label} 1` }),
+      samples.rows({ ...ns, section: 'warm: a run', figure: `${method.label} warm` }),
+      samples.rows({ ...ns, unit: 'runs', section: 'code pays after', figure: `${method.label} pays` }),
+    ].flat()
   })
 }
 
 async function programs(
   context: Context,
-  section: string,
-  contenders: Readonly<Record<string, Program>>,
+  section: 'compute' | 'files',
+  contenders: Programs,
+  threads: Threads,
 ): Promise<Row[]> {
   const samples = new Samples()
   const expected = await contenders['plain']!()
-  const names = Object.keys(contenders)
+  const sliceMs = context.number('slice-ms')
   for (let round = -1; round < context.number('rounds'); round += 1)
-    for (const contender of names) {
-      const program = contenders[contender] as Program
+    for (const [contender, program] of Object.entries(contenders)) {
       const received = await program()
       if (received !== expected)
         throw new BenchError('WRONG_ANSWER', {
-          contender,
-          work: section,
-          got: String(received),
-          expected: String(expected),
+          ...{ contender, work: section },
+          ...{ got: String(received), expected: String(expected) },
         })
       context.say(`arrow: ${section}, ${contender}, round ${round + 1}`)
-      const figure = await perSecond(program, context.number('slice-ms'))
+      const one = await perMs(program, sliceMs)
+      const two = await threads.slice({ section, contender, sliceMs })
       // The first round warms up.
-      if (round >= 0) samples.add(contender, { ops: figure })
+      if (round >= 0) samples.add(contender, { one, two, bytes: await bytesPerRun(program) })
     }
-  const shape = { condition: CONDITION, threads: 0, unit: 'thousand/s', better: 'higher' } as const
-  return samples.rows({ ...shape, section, row: section, figure: 'ops', against: 'plain' })
-}
-
-async function perSecond(program: Program, sliceMs: number): Promise<number> {
-  const startMs = performance.now()
-  let count = 0
-  for (;;) {
-    for (let turn = 0; turn < 16; turn += 1) {
-      const answer = program()
-      if (typeof answer !== 'number') await answer
-    }
-    count += 16
-    const ms = performance.now() - startMs
-    if (ms >= sliceMs) return count / ms
-  }
+  const seeds = Object.fromEntries(
+    Object.entries(CELLS).map(([contender, cell]) => [contender, `arrow/${section}/${cell}/ops`]),
+  )
+  const [one, two] = [
+    { condition: CONDITION, threads: 0 },
+    { condition: CONDITION_TWO, threads: TWO },
+  ]
+  const fast = { unit: 'thousand/s', better: 'higher', row: section, against: 'plain' } as const
+  return [
+    ...samples.rows({ ...one, ...fast, section, figure: 'one', seeds }),
+    ...samples.rows({ ...two, ...fast, section, figure: 'two' }),
+    ...samples.rows({
+      ...one,
+      section: 'bytes of a run',
+      row: section,
+      figure: 'bytes',
+      unit: 'B',
+      better: 'lower',
+    }),
+  ]
 }
 
 function verdicts(rows: readonly Row[]): Verdict[] {
   const found: Verdict[] = []
-  for (const { label, operation, rival } of METHODS) {
-    const row = label === operation ? label : `${label} (${operation})`
+  for (const method of METHODS) {
+    const { label, rival } = method
+    const row = nameOf(method)
     found.push(
       atLeast(
         `${row} composed and run: more than ${rival} million/s`,
@@ -119,7 +189,9 @@ function verdicts(rows: readonly Row[]): Verdict[] {
       )
   }
   const against = (section: string, rival: string, least: number): Verdict => {
-    const [ours, theirs] = ['skein', rival].map((contender) => findRow(rows, { section, contender })?.median)
+    const [ours, theirs] = ['skein', rival].map(
+      (contender) => findRow(rows, { section, contender, condition: CONDITION })?.median,
+    )
     const ratio = ours === undefined || theirs === undefined ? undefined : ours / theirs
     return atLeast(`${section}: ${least} × ${rival}`, ratio, least)
   }
@@ -133,7 +205,7 @@ function verdicts(rows: readonly Row[]): Verdict[] {
 }
 
 function find(rows: readonly Row[], section: string, row: string): number | undefined {
-  return findRow(rows, { section, row, contender: 'skein' })?.median
+  return findRow(rows, { section, row, contender: 'skein', condition: CONDITION })?.median
 }
 
 function atLeast(bar: string, measured: number | undefined, least: number): Verdict {
@@ -150,6 +222,14 @@ const table: Table = {
       'up. lift is constructed only, as in the seed. Unlike there, the functions are really called.',
     prebuilt: '64 arrows made before, run until compiled, take turns on 64 inputs.',
     'bytes, composed and run': 'Heap allocated per operation, median of slices without a collection.',
+    'bytes, prebuilt': 'The same of prebuilt arrows.',
+    'cold: the first run':
+      'The first arrow of a new process: made, run once. code: generated before; closures: forbidden.',
+    'warm: a run': 'One arrow, mean of the last half of a million runs in a row.',
+    'code pays after':
+      'Runs of a new arrow, generating included, after which the process with code has taken less time in ' +
+      'all than the other. Skein itself is warm. A power of two.',
+    'bytes of a run': 'Heap allocated by one run of a program, median of runs without a collection.',
     compute:
       '500 stages with factorials of 8..12, results kept, then summed. ' +
       'All chains but promises are built once.',
@@ -158,6 +238,7 @@ const table: Table = {
   parameters: {
     rounds: { value: 11, quick: 2, doc: 'rounds in which all take their turn' },
     'slice-ms': { value: 60, quick: 15, doc: 'length of one slice' },
+    processes: { value: 7, quick: 1, doc: 'processes of each kind for cold and warm' },
   },
   run,
   verdicts,

@@ -50,7 +50,8 @@ async function under(context: Context, condition: Condition, isFirst: boolean): 
         await Host.open({ contender, threads: context.number('workers'), spin: condition.spin }, condition),
       )
     const programs = [...new Set(hosts.flatMap((host) => host.programs))]
-    const chosen = programs.filter((program) => isFirst || isHandedOver(program))
+    const isCpu = context.text('clock') === 'cpu'
+    const chosen = programs.filter((program) => (isHandedOver(program) ? !isCpu : isFirst))
     return await measured(context, condition, hosts, chosen)
   } finally {
     await Promise.all(hosts.map((host) => host.end()))
@@ -78,7 +79,8 @@ async function measured(
         const into = samples.get(key) ?? new Samples()
         samples.set(key, into)
         for (const host of hosts.filter((host) => host.programs.includes(program))) {
-          const perSecond = await host.slice({ program, num, fibers, sliceMs: context.number('slice-ms') })
+          const [sliceMs, clock] = [context.number('slice-ms'), context.text('clock')]
+          const perSecond = await host.slice({ program, num, fibers, sliceMs, clock })
           into.add(host.contender, { rate: perSecond, ns: 1e9 / perSecond })
         }
       }
@@ -153,10 +155,16 @@ class Host {
   programs: readonly string[] = []
   notes: Readonly<Record<string, string>> = {}
   readonly #process: ChildProcess
+  /** Rejects when the process ends; most end when the bench does, and then nobody waits. */
+  readonly #died: Promise<never>
 
   private constructor(contender: string, process: ChildProcess) {
     this.contender = contender
     this.#process = process
+    this.#died = once(process, 'exit').then(([code]) => {
+      throw new BenchError('CONTENDER_DIED', { contender, why: `exit ${String(code)}` })
+    })
+    this.#died.catch(() => {})
   }
 
   static async open(setting: Setting, condition: Condition): Promise<Host> {
@@ -188,11 +196,7 @@ class Host {
   }
 
   async #answer(): Promise<SliceAnswer> {
-    const died = once(this.#process, 'exit').then(([code]) => {
-      throw new BenchError('CONTENDER_DIED', { contender: this.contender, why: `exit ${String(code)}` })
-    })
-    died.catch(() => {}) // most end when the bench does, and then nobody waits
-    return Promise.race([once(this.#process, 'message').then(([words]) => words as SliceAnswer), died])
+    return Promise.race([once(this.#process, 'message').then(([words]) => words as SliceAnswer), this.#died])
   }
 }
 
@@ -207,17 +211,22 @@ const table: Table = {
     fibers:
       'One operation: the numbers dealt to so many fibers, all forked, all joined. default: in this ' +
       'thread. Others: each fiber one step on a zone of that executor; piscina: so many tasks.',
+    floor: 'The contender floor: a loop; bare generators and a queue, which nobody can join or interrupt.',
     'fork+join': 'One fork and its join after the other, inside one fiber.',
     'bytes per parked fiber': 'Heap per fiber of 100,000 that wait, after full collections.',
   },
   parameters: {
     num: { value: '10,20', doc: 'largest numbers, by comma, 22 at most' },
     fibers: { value: 16, doc: 'fibers at once' },
-    workers: { value: 2, doc: 'workers of each zone and pool' },
+    workers: { value: 2, doc: 'workers of each zone and pool; blocking and cached: at most' },
     rounds: { value: 7, quick: 1, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 100, quick: 30, doc: 'length of a slice' },
     parked: { value: 100_000, doc: 'parked fibers' },
     conditions: { value: 'all', quick: 'cores spinning', doc: 'which conditions, by comma' },
+    clock: {
+      value: 'wall',
+      doc: 'cpu: rows of one thread only, by CPU time; for machines that are not quiet',
+    },
     contenders: { value: 'all', doc: 'which contenders, by comma' },
   },
   run,

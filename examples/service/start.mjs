@@ -1,6 +1,6 @@
 /**
- * What `npm start` shows: one TypeScript function over thousands of real source files, on one core and on
- * all.
+ * What `npm run compare` shows: one TypeScript function over thousands of real source files, on one core and
+ * on all.
  *
  * Three times the same work: a plain loop in this thread, then the arrow by the command `skein run` with one
  * worker, then with a worker for each core. The commands' times are of whole processes, start-up included.

@@ -89,6 +89,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   /** @internal */ declare readonly b: Node | null
   /** @internal */ declare readonly data: unknown
   /** @internal */ declare plan: unknown
+  /** @internal */ declare parts: object | null
   /** For the compiler alone. @internal */
   declare readonly failures: () => E
 
@@ -113,6 +114,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     this.b = b
     this.data = data
     this.plan = undefined
+    this.parts = null
   }
 
   /** This, then `next` on its result. */

@@ -4,7 +4,7 @@
  * A stage is called with its input alone. A promise that a synchronous stage returns is its value and is not
  * waited for; `liftAsync` is for what waits.
  */
-import type { Runnable } from '../fiber/index.ts'
+import type { FailureOf, Op as FiberOp, Runnable, ValueOf } from '../fiber/index.ts'
 import { Arrow, call, checkedFunction, made, one, waiting } from './arrow.ts'
 import type { Either } from './either.ts'
 import { wrong } from './errors.ts'
@@ -86,13 +86,16 @@ export function liftAsync<A, B, E = never>(
 }
 
 /**
- * What has an exit, for each input: a fiber's program, an effect of another library (whatever has
- * `Symbol.for('skein.runnable')`). Interrupting the run interrupts it.
+ * A fiber for each input: `fromFiber(function* (path: string) { yield* sleep(5) ... })`. The function is a
+ * generator function, or gives an op or an effect of another library (whatever has
+ * `Symbol.for('skein.runnable')`). The fiber's failure is the stage's; interrupting the run interrupts it.
  * @throws {ArrowError} `ARROW_ARGUMENT`.
  */
-export function fromFiber<A, B, E = never>(
-  body: (input: A) => Runnable<undefined, B, E>,
-): Arrow<A, B, E, 'async'> {
+export function fromFiber<
+  A,
+  P extends
+    Runnable<undefined, unknown, unknown> | Generator<unknown, unknown, never> | FiberOp<unknown, unknown>,
+>(body: (input: A) => P): Arrow<A, ValueOf<P>, FailureOf<P>, 'async'> {
   return waiting(fiberWait(checkedFunction('fromFiber: body', body) as (input: unknown) => unknown))
 }
 

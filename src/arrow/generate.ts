@@ -23,6 +23,8 @@ const LOOP_CALLS_MIN = 24
 const MIXED_CALLS_MAX = 128
 /** Pieces of code kept for sharing; the oldest goes first. */
 const SHARED_MAX = 2048
+/** Parts of code that is a method; with more it is a closure. */
+const METHOD_PARTS_MAX = 64
 /** Of a function's text so much is compared. */
 const TEXT_CHARS_MAX = 400
 /** Nodes of an arrow that code is generated for. */
@@ -41,9 +43,16 @@ interface EitherValue {
 }
 
 type Code = (input: unknown) => unknown
-type Factory = (raised: unknown, traced: unknown, ...parts: readonly unknown[]) => Code
+type Factory = (...parts: readonly unknown[]) => Code
+/** Code that finds what it calls in `this.parts`. */
+type Method = (this: { readonly parts: object | null }, input: unknown) => unknown
+/** One function for all arrows of a shape, and the class of their parts. */
+interface Shape {
+  readonly run: Method
+  readonly Parts: new (...parts: readonly unknown[]) => object
+}
 
-const shared = new Map<string, Factory>()
+const shared = new Map<string, Factory | Shape>()
 let forbidden = false
 let madeCount = 0
 
@@ -56,17 +65,57 @@ const TOO_LARGE = Symbol('too large')
  * @throws what is wrong with the generator itself.
  */
 export function generate(nodes: readonly Node[]): Code | undefined {
+  const written = write(nodes)
+  if (written === undefined) return undefined
+  const names = namesOf(written)
+  const body = `return function arrow(x) {\n${written.code}\n}`
+  const factory = made(`${body}\n${written.texts}`, `return (${names}) => {\n${body}\n}`) as
+    Factory | undefined
+  return factory?.(...written.parts)
+}
+
+/**
+ * The same for a whole node, as a method: all arrows of one shape share one function, which finds its parts
+ * in the node's `parts`. Where it is called the engine compares one pointer, and not what lies behind a
+ * closure.
+ * @throws what is wrong with the generator itself.
+ */
+export function generateMethod(node: Node): { readonly run: Method; readonly parts: object } | undefined {
+  const written = write([node])
+  if (written === undefined || written.parts.length > METHOD_PARTS_MAX) return undefined
+  const names = namesOf(written)
+  const [fields, head] =
+    names === ''
+      ? ['', '']
+      : [names.replace(/p\d+/g, 'this.$& = $&').replaceAll(',', ';'), `const { ${names} } = this.parts\n`]
+  const source = `class Parts { constructor(${names}) { ${fields} } }
+return { Parts, run: function arrow(x) {\n${head}${written.code}\n} }`
+  const shape = made(`${source}\n${written.texts}`, source) as Shape | undefined
+  return shape && { run: shape.run, parts: new shape.Parts(...written.parts) }
+}
+
+/** What was written for an arrow: statements, what they refer to, and what tells its functions apart. */
+interface Written {
+  readonly code: string
+  readonly parts: readonly unknown[]
+  readonly texts: string
+}
+
+function write(nodes: readonly Node[]): Written | undefined {
   if (forbidden || nodes.length === 0) return undefined
   const writer = new Writer()
-  let result: string
   try {
-    result = writer.whole(nodes)
+    const result = writer.whole(nodes)
+    const code = `${writer.lines.join('\n')}\nreturn ${result}`
+    return { code, parts: writer.parts, texts: writer.texts.join('\n') }
   } catch (thrown) {
     if (thrown === TOO_LARGE) return undefined
     throw thrown
   }
-  const factory = factoryOf(writer, result)
-  return factory?.(Raised, traced, ...writer.parts)
+}
+
+function namesOf({ parts }: Written): string {
+  return parts.map((_, index) => `p${index}`).join(', ')
 }
 
 /** Whether this process may generate code, as far as has been seen. */
@@ -81,25 +130,23 @@ export function generatedCount(): number {
 
 const textOf = Function.prototype.toString
 
-function factoryOf(writer: Writer, result: string): Factory | undefined {
-  const { parts } = writer
-  const names = parts.map((_, index) => `p${index}`)
-  const body = `return function arrow(x) {\n${writer.lines.join('\n')}\nreturn ${result}\n}`
-  const key = `${body}\n${writer.texts.join('\n')}`
-  let factory = shared.get(key)
-  if (factory !== undefined) return factory
+/** What running `source` makes, once for each key; `undefined` where that is forbidden. */
+function made(key: string, source: string): unknown {
+  const known = shared.get(key)
+  if (known !== undefined) return known
+  let fresh: Factory | Shape
   try {
     // The number keeps the engine from giving two pieces of code one set of feedback.
-    const source = `'use strict'\n${body}\n//# sourceURL=skein:arrow/${++madeCount}`
-    factory = new Function('Raised', 'traced', ...names, source) as Factory
+    const text = `'use strict'\n${source}\n//# sourceURL=skein:arrow/${++madeCount}`
+    fresh = new Function('Raised', 'traced', text)(Raised, traced) as Factory | Shape
   } catch (error) {
     if (!(error instanceof EvalError)) throw error
     forbidden = true
     return undefined
   }
   if (shared.size >= SHARED_MAX) shared.delete(shared.keys().next().value as string)
-  shared.set(key, factory)
-  return factory
+  shared.set(key, fresh)
+  return fresh
 }
 
 /** Writes the statements of one function. */

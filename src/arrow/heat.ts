@@ -3,7 +3,7 @@
  *
  * Both replace nothing that anybody sees: `run` and `step` go on doing the same.
  */
-import { generate } from './generate.ts'
+import { generate, generateMethod } from './generate.ts'
 import { Raised } from './failure.ts'
 import { measuredStep } from './machine.ts'
 import { FALLIBLE, SIZE_MAX, type Node } from './node.ts'
@@ -18,8 +18,10 @@ export function heat(node: Node, input: unknown): unknown {
 /** Give a small synchronous node its code; without leave to generate it goes on as it was. */
 export function compile(node: Node): void {
   node.fuel = SIZE_MAX
-  const code = generate([node])
+  const method = generateMethod(node)
+  const code = method?.run ?? generate([node])
   if (code === undefined) return
+  node.parts = method?.parts ?? null
   node.step = code
   if ((node.flags & FALLIBLE) === 0) node.run = code
 }

@@ -102,5 +102,5 @@ export function makeNode(op: OpCode, a: Node | null, b: Node | null, data: unkno
   const flags = flagsOf(op, a, b, data, size)
   const step = stepOf(op, data, flags)
   const run = runOf(step, flags)
-  return { run, step, op, flags, size, fuel: HOT_RUNS, a, b, data, plan: undefined } as Node
+  return { run, step, op, flags, size, fuel: HOT_RUNS, a, b, data, plan: undefined, parts: null } as Node
 }

@@ -124,6 +124,8 @@ export interface Node {
   readonly data: unknown
   /** What the tiers know of it: programs and measurements. */
   plan: unknown
+  /** What its generated code refers to. */
+  parts: object | null
 }
 
 /** Whether a node may be run by its `step`. */

@@ -75,6 +75,16 @@ test('neighbours in one zone share a hop, and explain counts it', async () => {
   assert.match(arrow.explain(), /on zone arrow-place +2 hops, each .* there \+ .* for the hop/)
 })
 
+test('explain shows what workers measured of each stage there', async () => {
+  const arrow = lift((x: number) => x + 1)
+    .andThen(liftAsync(async (x) => x * 2))
+    .on(place)
+  for (let run = 0; run < 130; run += 1) assert.equal(await arrow.run(run), (run + 1) * 2)
+  const plan = arrow.explain()
+  assert.match(plan, /on zone arrow-place +130 hops/)
+  assert.equal(plan.match(/\b[23] calls, [\d.]+ [nµm]?s each/g)?.length, 2, plan)
+})
+
 test('a stage that captures variables is refused when it is placed, by name', () => {
   const secret = Math.random()
   const arrow = lift((x: number) => x + secret)

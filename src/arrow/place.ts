@@ -7,20 +7,23 @@
  */
 import { type NodeZone, type Zone, zone as zones } from '../zone/index.ts'
 import { Raised, Stopped } from './failure.ts'
-import { runNode } from './machine.ts'
+import { planOf, runNode } from './machine.ts'
 import { makeNode } from './make.ts'
 import { Op, type Node, type RunContext, type Wait } from './node.ts'
-import { toPlain, type Plain } from './travel.ts'
+import { toPlain, type Packed } from './travel.ts'
 
-/** What comes back from a worker. `ms` is the time it ran there. */
+/** What a worker has measured of a plan's nodes since it last told. */
+export type Measured = readonly (readonly [index: number, calls: number, ms: number])[]
+
+/** What comes back from a worker. `ms` is the time it ran there; `measured` comes when there is news. */
 export type Reply =
-  | { readonly is: 'value'; readonly value: unknown; readonly ms: number }
-  | { readonly is: 'failure'; readonly error: unknown; readonly ms: number }
+  | { readonly is: 'value'; readonly value: unknown; readonly ms: number; readonly measured?: Measured }
+  | { readonly is: 'failure'; readonly error: unknown; readonly ms: number; readonly measured?: Measured }
   | { readonly is: 'unknown' }
 
 /** What a hop knows of itself. */
 export interface Hop {
-  readonly plain: Plain
+  readonly packed: Packed
   hops: number
   /** From the call to its result. */
   totalMs: number
@@ -54,7 +57,7 @@ export function onWait(zone: Zone | NodeZone, inner: Node): Wait {
     const start = (input: unknown, context: RunContext): unknown => runNode(inner, input, context.givenSignal)
     return { kind: 'on', start, parts: [zone], inner, shown: () => 'this thread' }
   }
-  const hop: Hop = { plain: toPlain(inner), hops: 0, totalMs: 0, awayMs: 0 }
+  const hop: Hop = { packed: toPlain(inner), hops: 0, totalMs: 0, awayMs: 0 }
   const start = (input: unknown, context: RunContext): unknown =>
     stays || zones.current.id === zone.id
       ? runNode(inner, input, context.givenSignal)
@@ -79,13 +82,14 @@ async function away(zone: Zone, hop: Hop, input: unknown, signal: AbortSignal | 
   const options = signal === undefined ? {} : { signal }
   const startMs = performance.now()
   try {
-    const { plain } = hop
+    const { plain } = hop.packed
     let reply = (await zone.execute(FAR_URL, 'runPlan', [plain.id, input], options)).value as Reply
     if (reply.is === 'unknown') {
       reply = (await zone.execute(FAR_URL, 'runPlan', [plain.id, input, plain], options)).value as Reply
     }
     if (reply.is === 'unknown') throw new Raised(undefined)
     hop.awayMs += reply.ms
+    if (reply.measured !== undefined) addMeasures(hop.packed.nodes, reply.measured)
     if (reply.is === 'failure') throw new Raised(reply.error)
     return reply.value
   } catch (thrown) {
@@ -94,6 +98,20 @@ async function away(zone: Zone, hop: Hop, input: unknown, signal: AbortSignal | 
   } finally {
     hop.hops += 1
     hop.totalMs += performance.now() - startMs
+  }
+}
+
+/** Workers measure stages as this thread would: what they tell is added to the placed part's own figures. */
+function addMeasures(nodes: readonly Node[], measured: Measured): void {
+  const { measures } = planOf(nodes.at(-1) as Node)
+  for (const [index, calls, ms] of measured) {
+    const node = nodes[index] as Node
+    const known = measures.get(node)
+    if (known === undefined) measures.set(node, { calls, ms })
+    else {
+      known.calls += calls
+      known.ms += ms
+    }
   }
 }
 

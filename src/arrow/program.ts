@@ -178,7 +178,10 @@ class Builder {
       }
     }
     close()
-    this.#then(...items.map((item) => (isList(item) ? () => this.#run(item) : item)))
+    for (let at = items.length - 1; at >= 0; at -= 1) {
+      const item = items[at] as Node | readonly Node[]
+      this.#open.push(isList(item) ? () => this.#run(item) : item)
+    }
   }
 
   /** A large part that has been built in this program already. */

@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { type Arrow, fail, id, lift, liftAsync, succeed } from './index.ts'
 import { generate, generatedCount } from './generate.ts'
+import { HOT_RUNS } from './node.ts'
 
 const STAGES = 100_000
 const increment: Arrow<number, number, never, 'sync'> = lift((x: number) => x + 1)
@@ -23,6 +24,21 @@ test('a chain of 100,000 stages, nested to the left', () => {
 
 test('a chain of 100,000 stages, nested to the right', () => {
   assert.equal(grown(increment, (arrow) => increment.andThen(arrow)).run(0), STAGES + 1)
+})
+
+test('a chain of 100,000 stages, compiled when it is hot, does the same however it nests', () => {
+  for (const arrow of [
+    grown(increment, (chain) => chain.andThen(increment)),
+    grown(increment, (chain) => increment.andThen(chain)),
+  ])
+    for (let run = 0; run < HOT_RUNS + 2; run += 1) assert.equal(arrow.run(run), run + STAGES + 1)
+})
+
+test('ten times as many stages take no longer than ten times: what is quadratic would not end here', () => {
+  assert.equal(grown(increment, (arrow) => arrow.andThen(increment), STAGES * 10).run(0), STAGES * 10 + 1)
+  const right = grown(increment, (arrow) => increment.andThen(arrow), STAGES * 10)
+  assert.equal(right.run(0), STAGES * 10 + 1)
+  assert.match(right.explain(), /./)
 })
 
 test('100,000 of the others, one in the other', async () => {

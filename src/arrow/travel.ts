@@ -61,11 +61,17 @@ function numberOf(fn: Function): number {
 
 let plans = 0
 
+/** A graph as data, and its nodes by their index there. */
+export interface Packed {
+  readonly plain: Plain
+  readonly nodes: readonly Node[]
+}
+
 /**
  * A graph as data.
  * @throws {FunctionError} for a function that cannot travel. @throws {TransportError} for a value.
  */
-export function toPlain(node: Node): Plain {
+export function toPlain(node: Node): Packed {
   const nodes: [number, number, number, Datum][] = []
   const indices = new Map<Node, number>()
   const open: Node[] = [node]
@@ -84,7 +90,7 @@ export function toPlain(node: Node): Plain {
   const plain = { id: `${threadId}.${++plans}`, nodes }
   // Refused now, where it is built, and not at its first run.
   marshall(plain, { mode: 'process' })
-  return plain
+  return { plain, nodes: [...indices.keys()] }
 }
 
 function childrenOf(node: Node): Node[] {
@@ -121,17 +127,18 @@ function datumOf(node: Node, indexOf: (node: Node | undefined) => number): Datum
 type Place = (zone: never, inner: Node) => Wait
 
 /**
- * The graph of plain data.
+ * The nodes of plain data by their index, the whole last.
  * @throws {ArrowError} `ARROW_PLAN` when it is not what {@link toPlain} makes.
  * @throws {FunctionError} for a function that this thread cannot get.
  */
-export async function fromPlain(plain: Plain, place: Place): Promise<Node> {
+export async function fromPlain(plain: Plain, place: Place): Promise<readonly Node[]> {
   const nodes: Node[] = []
   for (const [op, a, b, datum] of plain.nodes) {
     const child = (index: number): Node | null => (index < 0 ? null : at(nodes, index))
     nodes.push(makeNode(op as OpCode, child(a), child(b), await dataOf(datum, nodes, place)))
   }
-  return at(nodes, nodes.length - 1)
+  at(nodes, nodes.length - 1)
+  return nodes
 }
 
 function at(nodes: readonly Node[], index: number): Node {

@@ -4,7 +4,7 @@
  * Each is one instruction of the machine. They keep the rule of the machine: what they throw or reject with
  * is wrapped if it is a failure, and a defect passes all of them as it is.
  */
-import { RUNNABLE, type Exit, type Runnable, type Schedule, isRunnable } from '../fiber/index.ts'
+import { RUNNABLE, type Exit, type Schedule, fork, isProgram, isRunnable } from '../fiber/index.ts'
 import type { Store } from '../store/index.ts'
 import { ArrowError, wrong } from './errors.ts'
 import { Raised, Stopped } from './failure.ts'
@@ -35,13 +35,31 @@ export function asyncWait(fn: AsyncFunction, catcher: ((thrown: unknown) => unkn
 export function fiberWait(body: (input: unknown) => unknown): Wait {
   const start: Wait['start'] = (input, context) => {
     const made = body(input)
-    if (!isRunnable(made)) throw wrong('what the function of fromFiber returns', 'something to run', made)
-    const exit = (made as Runnable<undefined, unknown, unknown>)[RUNNABLE](undefined, context.signal)
+    if (!isProgram(made)) throw wrong('what the function of fromFiber returns', 'something to run', made)
+    const exit = isRunnable(made) ? made[RUNNABLE](undefined as never, context.signal) : exitOf(made, context)
     return isThenable(exit)
       ? exit.then((ended) => fromExit(ended as Exit<unknown, unknown>))
       : fromExit(exit as Exit<unknown, unknown>)
   }
   return { kind: 'fiber', start, parts: [body], inner: undefined }
+}
+
+/** The exit of a fiber with that body, which the run's signal interrupts. */
+function exitOf(
+  body: Parameters<typeof fork>[0],
+  context: RunContext,
+): Exit<unknown, unknown> | PromiseLike<Exit<unknown, unknown>> {
+  const fiber = fork(body)
+  fiber.observe()
+  if (fiber.exit !== undefined) return fiber.exit
+  const signal = context.givenSignal
+  const interrupt = (): void => void fiber.interrupt(signal?.reason)
+  signal?.addEventListener('abort', interrupt, { once: true })
+  if (signal?.aborted === true) interrupt()
+  return fiber.await().then((exit) => {
+    signal?.removeEventListener('abort', interrupt)
+    return exit
+  })
 }
 
 /** The value of an exit. @throws what stands for it inside of a run. */

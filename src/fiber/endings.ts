@@ -2,14 +2,13 @@
  * What a fiber's `join`, `await` and `interrupt` give: its end, for `yield*` in a fiber and `await`
  * elsewhere.
  *
- * Joins have an iterator of their own, apart from that of other ops, so that compiled code knows what it
- * meets: a join of a fiber that has ended costs one look.
+ * A join has a `next` of its own, apart from that of other ops, so that compiled code knows what it meets: a
+ * join of a fiber that has ended costs one look.
  */
 import { type Exit, exitValue } from './exit.ts'
-import { Op, type Step, type Waiter, Yieldable, stepsOf, takeResult } from './op.ts'
+import { Op, type Step, type Waiter, Yieldable, running } from './op.ts'
 import { rememberDefect } from './rejections.ts'
-import { turn } from './scheduler.ts'
-import { DONE, OK } from './states.ts'
+import { DONE } from './states.ts'
 import type { Wakeable } from './waiters.ts'
 
 /** A fiber, as its ends see it. */
@@ -18,7 +17,7 @@ export interface Target<out A = unknown, out E = unknown> {
   readonly state: unknown
   readonly exit: Exit<A, E> | undefined
   readonly title: string
-  joinSlowly(): IteratorResult<Step, unknown>
+  next(): IteratorResult<Step, unknown>
   observe(): void
   addWaiter(one: Wakeable): void
   dropWaiter(one: Wakeable): void
@@ -30,18 +29,6 @@ export interface Waitable<out A, out E = never> extends PromiseLike<A> {
   [Symbol.iterator](): Iterator<Step<E>, A, unknown>
 }
 
-let joined: Target | undefined
-
-const JOIN: Iterator<Step, unknown, unknown> = {
-  next() {
-    const target = joined
-    if (target === undefined) return { done: true, value: takeResult() }
-    joined = undefined
-    if ((target.flags & OK) !== 0 && --turn.steps > 0) return { done: true, value: target.state }
-    return target.joinSlowly()
-  },
-}
-
 /** What `join` gives. */
 export class Join<A, E> extends Yieldable<A, E> implements Waitable<A, E> {
   readonly fiber: Target<A, E>
@@ -51,9 +38,10 @@ export class Join<A, E> extends Yieldable<A, E> implements Waitable<A, E> {
     this.fiber = fiber
   }
 
+  /** Its fiber goes on as the iterator: who is parked holds that and no join. */
   override [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
-    joined = this.fiber
-    return JOIN as Iterator<Step<E>, A, unknown>
+    running.asks = true
+    return this.fiber as Iterator<Step<E>, A, unknown>
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- `await fiber.join()` is what it is for
@@ -94,7 +82,8 @@ export class Ending<A, E> extends Op<Exit<A, E>> implements Waitable<Exit<A, E>>
 
   /** One that is in use by one fiber is another one for the next. */
   override [Symbol.iterator](): Iterator<Step, Exit<A, E>, unknown> {
-    return stepsOf(this.#waiter === undefined ? this : new Ending(this.#fiber))
+    running.asks = true
+    return (this.#waiter === undefined ? this : new Ending(this.#fiber)) as never
   }
 
   override isReady(): boolean {

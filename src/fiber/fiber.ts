@@ -8,9 +8,10 @@
  */
 import { shown } from '../base/index.ts'
 import { FiberError, InterruptedError } from './errors.ts'
-import { Exit, type Failed, thrownBy, withErrors, withOthers } from './exit.ts'
+import { BODY, UNWIND, exitWithCause, reasonOf } from './causes.ts'
 import { closeOwners } from './closing.ts'
 import { Ending, Join, PromisedEnding, type Waitable } from './endings.ts'
+import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
 import { Extra } from './extra.ts'
 import {
   type Step,
@@ -23,6 +24,7 @@ import {
   isThenable,
   isYieldable,
   running,
+  takeResult,
 } from './op.ts'
 import type { Child, Owner } from './owner.ts'
 import { FiberOwner, type Host, root } from './owners.ts'
@@ -54,24 +56,6 @@ const MASKS = UNWINDING | CLOSING | MASKED
 
 /** What a fiber is doing. */
 export type FiberStatus = 'unstarted' | 'running' | 'ready' | 'waiting' | 'closing' | 'done'
-
-/** What an interrupted fiber is given in place of what it waited for. */
-const UNWIND: Waited = {
-  park: (fiber) => fiber.makeReady(),
-  unpark: () => true,
-  take(fiber) {
-    throw (fiber as Fiber).token()
-  },
-  describe: () => 'its end',
-}
-
-/** What a fiber with an async body waits for. */
-const BODY: Waited = {
-  park() {},
-  unpark: () => false,
-  take: () => undefined,
-  describe: () => 'its promise',
-}
 
 /**
  * A running computation that can be joined and interrupted and is owned by a scope. `fork` makes one. A body
@@ -398,12 +382,19 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     if (this.op === target) this.makeReady()
   }
 
+  /** For `yield*` of its join, apart from the `next` of ops, so that compiled code knows it. @internal */
+  next(): IteratorResult<Step, unknown> {
+    if (!running.asks) return { done: true, value: takeResult() }
+    running.asks = false
+    if ((this.flags & OK) !== 0 && --turn.steps > 0) return { done: true, value: this.state }
+    return this.joinSlowly()
+  }
+
   /**
-   * The rare half of JOIN: not ended, failed, or out of steps.
+   * A join when it has not ended, has failed, or is out of steps.
    * @throws {FiberError} `FIBER_OUTSIDE`, `FIBER_WAITS_FOR_ITSELF`.
-   * @internal
    */
-  joinSlowly(): IteratorResult<Step, unknown> {
+  private joinSlowly(): IteratorResult<Step, unknown> {
     const fiber = running.fiber as Fiber | undefined
     if (fiber === undefined) throw new FiberError('FIBER_OUTSIDE', { call: 'yield* fiber.join()' })
     if (fiber === this)
@@ -568,13 +559,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
 
   /** The exit of a body that may have been interrupted meanwhile, or whose children have failed. */
   private withCause(exit: Exit<unknown, unknown>): Exit<unknown, unknown> {
-    const cause = this.extra?.cause
-    let final = exit
-    if (cause !== undefined && (this.flags & UNWINDING) !== 0) {
-      const isEcho =
-        exit.kind === 'success' || exit === cause || isEchoOf(exit, this.extra?.controller?.signal)
-      final = isEcho ? cause : withOthers(cause, [exit])
-    } else if (cause !== undefined && cause.kind !== 'interruption') final = withErrors(exit, [cause])
+    const final = exitWithCause(exit, this.extra, (this.flags & UNWINDING) !== 0)
     return this.extra?.troubles === undefined ? final : withErrors(final, this.troubles())
   }
 
@@ -608,21 +593,7 @@ class Awaited {
   }
 }
 
-/** Whether an interrupted async body has only said that it was interrupted. */
-function isEchoOf(exit: Failed, signal: AbortSignal | undefined): boolean {
-  if (exit.kind === 'interruption') return exit.others.length === 0
-  const thrown = thrownBy(exit)
-  return signal?.aborted === true && (thrown === signal.reason || isAbort(thrown))
-}
-
-function isAbort(thrown: unknown): boolean {
-  return thrown instanceof Error && thrown.name === 'AbortError'
-}
 function leave(outer: Waiter | undefined): void {
   running.fiber = outer
   running.depth -= 1
-}
-
-function reasonOf(cause: Failed | undefined): unknown {
-  return cause === undefined ? undefined : cause.kind === 'interruption' ? cause.reason : thrownBy(cause)
 }

@@ -7,11 +7,11 @@
  */
 import { FiberError, wrong } from './errors.ts'
 import { Fiber } from './fiber.ts'
-import { type Op, type Step, running } from './op.ts'
+import { type Op, type Step, isGenerator, isYieldable, running } from './op.ts'
 import { Owner } from './owner.ts'
 import { root } from './owners.ts'
 import { type Place, bodyAt } from './place.ts'
-import type { Runnable } from './runnable.ts'
+import { type Runnable, isRunnable } from './runnable.ts'
 import { STEPS_MAX, turn } from './scheduler.ts'
 
 /** Most forks that run inside each other on the stack. */
@@ -116,6 +116,11 @@ function configure(fiber: Fiber, options: ForkOptions): void {
     scope.checkOpen()
     fiber.ownedBy(scope)
   } else throw wrong('options.scope', 'a Scope or a Fiber', scope)
+}
+
+/** Whether `value` is a generator, an op or a runnable: a body that need not be called. @internal */
+export function isProgram(value: unknown): value is Exclude<AnyBody, (...given: never[]) => unknown> {
+  return isGenerator(value) || isYieldable(value) || isRunnable(value)
 }
 
 function checkBody(body: unknown): void {

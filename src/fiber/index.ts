@@ -24,7 +24,7 @@ export { Schedule, type ScheduleDriver, type ScheduleStart } from './schedule.ts
 
 register(FiberError, { cid: 'skein.FiberError' })
 register(InterruptedError, { cid: 'skein.InterruptedError' })
-export { fork, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } from './fork.ts'
+export { fork, isProgram, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } from './fork.ts'
 export type { Waitable } from './endings.ts'
 export { Fiber, type FiberStatus } from './fiber.ts'
 export { type Op, type Operation, type Step } from './op.ts'

@@ -1,8 +1,8 @@
 /**
  * What a fiber's generator can wait for, and how `yield*` reaches the fiber that runs it.
  *
- * `yield* op` asks the op for an iterator and calls its `next` at once. All ops share one iterator: it looks
- * whether the op is ready, and if it is not, leaves the op with the running fiber and yields. So waiting
+ * `yield* op` asks the op for an iterator and calls its `next` at once. Each op is its own iterator: it looks
+ * whether it is ready, and if it is not, leaves itself with the running fiber and yields. So waiting
  * allocates nothing beside the op, and an op that is ready does not suspend the generator at all.
  */
 import { FiberError } from './errors.ts'
@@ -46,37 +46,23 @@ export interface Waited {
   describe(): string
 }
 
-/** The fiber whose code runs now, and how many forks it lies deep in. @internal */
-export const running: { fiber: Waiter | undefined; depth: number } = { fiber: undefined, depth: 0 }
+/** The code that runs now. @internal */
+export const running: {
+  /** Whose it is. */
+  fiber: Waiter | undefined
+  /** How many forks it lies deep in. */
+  depth: number
+  /** A `yield*` has begun and its op's first `next` is due: later ones come when the fiber goes on. */
+  asks: boolean
+} = { fiber: undefined, depth: 0, asks: false }
 
-/** What the shared iterators return when the fiber has to wait. @internal */
+/** What an op returns when the fiber has to wait. @internal */
 export const PENDING: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }
 
 /** What `yield*` in a fiber understands beside generators. */
 export abstract class Yieldable<out A, out E = never> {
   /** For `yield*`; the `next` must follow at once. */
   abstract [Symbol.iterator](): Iterator<Step<E>, A, unknown>
-}
-
-let asked: Op<unknown, unknown> | undefined
-
-const STEP: Iterator<Step, unknown, unknown> = {
-  next() {
-    const op = asked
-    if (op === undefined) return { done: true, value: takeResult() }
-    asked = undefined
-    const fiber = running.fiber
-    if (fiber === undefined) throw outside(`yield* ${op.describe()}`)
-    if (op.isReady() && --turn.steps > 0) return { done: true, value: op.take(fiber) }
-    fiber.op = op
-    return PENDING
-  },
-}
-
-/** The shared iterator, about to ask `op`. @internal */
-export function stepsOf<A, E>(op: Op<A, E>): Iterator<Step<E>, A, unknown> {
-  asked = op
-  return STEP as Iterator<Step<E>, A, unknown>
 }
 
 /** What the running fiber has waited for. @throws {FiberError} `FIBER_OUTSIDE`. @internal */
@@ -92,7 +78,19 @@ export function takeResult(): unknown {
 export abstract class Op<out A, out E = never> extends Yieldable<A, E> implements Waited {
   /** For `yield*`; the `next` must follow at once. */
   [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
-    return stepsOf(this)
+    running.asks = true
+    return this as unknown as Iterator<Step<E>, A, unknown>
+  }
+
+  /** For `yield*`. @throws What waiting brings; {@link FiberError} `FIBER_OUTSIDE`. @internal */
+  next(): IteratorResult<Step, unknown> {
+    if (!running.asks) return { done: true, value: takeResult() }
+    running.asks = false
+    const fiber = running.fiber
+    if (fiber === undefined) throw outside(`yield* ${this.describe()}`)
+    if (this.isReady() && --turn.steps > 0) return { done: true, value: this.take(fiber) }
+    fiber.op = this
+    return PENDING
   }
 
   /** Whether {@link Op.take} may be called without waiting. @internal */

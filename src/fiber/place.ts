@@ -9,10 +9,11 @@ import { SkeinError } from '../base/index.ts'
 import { NodeZone, Zone } from '../zone/index.ts'
 import { wrong } from './errors.ts'
 import { Exit, type Failed } from './exit.ts'
-import { Op, type Operation, type Waiter, isGenerator } from './op.ts'
-import { within } from './promises.ts'
+import { Op, PENDING, type Step, type Waiter, isGenerator, outside, running, takeResult } from './op.ts'
+import { inline } from './promises.ts'
 import { failedFrom } from './rejections.ts'
 import { isRunnable } from './runnable.ts'
+import { turn } from './scheduler.ts'
 
 /** Where a body or a step can run. */
 export type Place = Zone | NodeZone
@@ -99,6 +100,60 @@ class ZoneTask extends Op<unknown, unknown> {
   }
 }
 
+/** A step on this thread: the function is called when `yield*` asks. */
+class Here extends Op<unknown, unknown> {
+  readonly #fn: AnyFunction
+  readonly #args: readonly unknown[]
+  #value: unknown
+
+  constructor(fn: AnyFunction, args: readonly unknown[]) {
+    super()
+    this.#fn = fn
+    this.#args = args
+  }
+
+  /** What is more than a value is run by the fiber that is there. @throws What the function throws. */
+  override [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
+    if (running.fiber === undefined) throw outside('yield* on()')
+    const made = called(this.#fn, this.#args as never[])
+    if (typeof made === 'object' && made !== null) return inline(made)
+    this.#value = made
+    running.asks = true
+    return this as never
+  }
+
+  /** For `yield*`, apart from that of other ops, so that compiled code knows what it meets. */
+  override next(): IteratorResult<Step, unknown> {
+    if (!running.asks) return { done: true, value: takeResult() }
+    running.asks = false
+    if (--turn.steps > 0) return { done: true, value: this.#value }
+    ;(running.fiber as Waiter).op = this
+    return PENDING
+  }
+
+  park(fiber: Waiter): void {
+    fiber.makeReady()
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(): unknown {
+    return this.#value
+  }
+
+  describe(): string {
+    return 'its turn'
+  }
+}
+
+/** A call; spreading few arguments costs more than most steps do. */
+function called(fn: AnyFunction, args: readonly never[]): unknown {
+  if (args.length === 0) return fn()
+  return args.length === 1 ? fn(args[0] as never) : fn(...args)
+}
+
 /** What {@link on} gives: the function's value, and what can fail on the way. */
 type Placed<R> = R extends Generator<infer _Y, infer A, infer _N> ? Op<A, unknown> : Op<Awaited<R>, unknown>
 
@@ -112,9 +167,11 @@ export function on<Args extends unknown[], R>(
   zone: Place,
   fn: (...args: Args) => R,
   ...args: Args
-): Operation<Placed<R> extends Op<infer A, infer _E> ? A : never, unknown> {
+): Placed<R> {
   if (typeof fn !== 'function') throw wrong('on: the step', 'a function', fn)
-  return placed(checkPlace('on: the zone', zone), fn as AnyFunction, args) as never
+  if (zone instanceof NodeZone) return new Here(fn as AnyFunction, args) as never
+  checkPlace('on: the zone', zone)
+  return new ZoneTask(zone, fn as AnyFunction, args) as never
 }
 
 /**
@@ -131,12 +188,7 @@ export function bodyAt(place: unknown, body: unknown, input: unknown): unknown {
   }
   if (typeof body !== 'function' || isGenerator(body))
     throw wrong('the body', 'a function or an arrow, since it runs in a zone', body)
-  return placed(zone, body as AnyFunction, input === undefined ? [] : [input])
-}
-
-function* placed(place: Place, fn: AnyFunction, args: readonly unknown[]): Operation<unknown> {
-  if (place instanceof Zone) return yield* new ZoneTask(place, fn, args) as Op<unknown>
-  return yield* within(() => fn(...(args as never[])))
+  return new ZoneTask(zone, body as AnyFunction, input === undefined ? [] : [input])
 }
 
 function nothing(): void {}

@@ -20,13 +20,31 @@ async function heapMb(): Promise<number> {
   return process.memoryUsage().heapUsed / 2 ** 20
 }
 
-test('a million forks in a row', async () => {
+test('a million forks in a row leave nothing behind', async () => {
+  const before = await heapMb()
   const sum = await fork(function* () {
     let sum = 0
     for (let turn = 0; turn < 1_000_000; turn += 1) sum += yield* fork(() => 1).join()
     return sum
   }).join()
   assert.equal(sum, 1_000_000)
+  assert.ok((await heapMb()) - before < 4)
+})
+
+test('a million forks in a row that all wait, and are joined afterwards', async () => {
+  const before = await heapMb()
+  function* waiting(): Operation<number> {
+    yield* yieldNow()
+    return 1
+  }
+  const sum = await fork(function* () {
+    const fibers = Array.from({ length: 1_000_000 }, () => fork(waiting))
+    let sum = 0
+    for (const fiber of fibers) sum += yield* fiber.join()
+    return sum
+  }).join()
+  assert.equal(sum, 1_000_000)
+  assert.ok((await heapMb()) - before < 16)
 })
 
 test('a hundred thousand parked fibers cost little and are given back', async () => {
@@ -53,6 +71,8 @@ test('a chain of a million joins, each waiting for the next', async () => {
     return 1
   }
   for (let turn = 0; turn < 1_000_000; turn += 1) last = fork(joining(last)) as Fiber
+  const parked = await heapMb()
+  assert.ok(parked - before < 400, `${parked - before} MB: more than 400 bytes for each`)
   release?.()
   assert.equal(await last.join(), 1)
   last = first as Fiber

@@ -5,7 +5,7 @@
  */
 import { wrong } from './errors.ts'
 import { Exit } from './exit.ts'
-import { Op, type Step, type Waiter, isThenable, outside, running, stepsOf } from './op.ts'
+import { Op, PENDING, type Step, type Waiter, isThenable, outside, running, takeResult } from './op.ts'
 import { PromiseOp } from './promises.ts'
 import { turn } from './scheduler.ts'
 import type { Timed } from './timers.ts'
@@ -25,7 +25,8 @@ class Sleep extends Op<void> implements Timed {
 
   /** A sleep that is in use by one fiber is another one for the next. */
   override [Symbol.iterator](): Iterator<Step, void, unknown> {
-    return stepsOf(this.place < 0 ? this : new Sleep(this.#ms))
+    running.asks = true
+    return (this.place < 0 ? this : new Sleep(this.#ms)) as never
   }
 
   park(fiber: Waiter): void {
@@ -108,7 +109,7 @@ export function never(): Op<never> {
 /** A step of foreign code: run when `yield*` asks, and waited for only when it gave a promise. */
 class Attempt extends Op<unknown, unknown> {
   readonly #what: unknown
-  /** The value; or the failure, or the wait for a promise, by what it is an instance of. */
+  /** The value of one that had to step aside, or the wait for its promise. */
   #outcome: unknown
   #isParked = false
 
@@ -120,24 +121,31 @@ class Attempt extends Op<unknown, unknown> {
 
   /** An attempt that is in use by one fiber is another one for the next. */
   override [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
-    return stepsOf(this.#isParked ? new Attempt(this.#what) : this)
+    running.asks = true
+    return (this.#isParked ? new Attempt(this.#what) : this) as never
   }
 
-  override isReady(): boolean {
+  /** For `yield*`, apart from that of other ops, so that compiled code knows what it meets. */
+  override next(): IteratorResult<Step, unknown> {
+    if (!running.asks) return { done: true, value: takeResult() }
+    running.asks = false
+    const fiber = running.fiber
+    if (fiber === undefined) throw outside('yield* attempt()')
     const what = this.#what
     let made = what
     if (typeof what === 'function') {
       try {
         made = call(what as (signal?: AbortSignal) => unknown)
       } catch (thrown) {
-        this.#outcome = new Thrown(thrown)
-        return true
+        throw fiber.raise(Exit.failure(thrown))
       }
     }
     const isPromised = typeof made === 'object' && isThenable(made)
+    if (!isPromised && --turn.steps > 0) return { done: true, value: made }
     const stays = isPromised && typeof what === 'function' && what.length > 0
     this.#outcome = isPromised ? new PromiseOp(made as PromiseLike<unknown>, stays) : made
-    return !isPromised
+    fiber.op = this
+    return PENDING
   }
 
   park(fiber: Waiter): void {
@@ -154,23 +162,11 @@ class Attempt extends Op<unknown, unknown> {
   take(fiber: Waiter): unknown {
     this.#isParked = false
     const outcome = this.#outcome
-    if (typeof outcome !== 'object') return outcome
-    if (outcome instanceof PromiseOp) return outcome.take(fiber)
-    if (outcome instanceof Thrown) throw fiber.raise(Exit.failure(outcome.thrown))
-    return outcome
+    return outcome instanceof PromiseOp ? outcome.take(fiber) : outcome
   }
 
   describe(): string {
     return 'a promise'
-  }
-}
-
-/** What an attempted function has thrown. */
-class Thrown {
-  readonly thrown: unknown
-
-  constructor(thrown: unknown) {
-    this.thrown = thrown
   }
 }
 

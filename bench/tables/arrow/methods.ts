@@ -86,7 +86,8 @@ const t = list(() => (x: number) => x > 31)
 const c = list(() => (a: number, b: number) => a + b)
 const numbers = list((index) => (index * 3) % COUNT)
 
-const surroundings = {
+/** What the text of a method refers to, by name. */
+export const surroundings = {
   ...{ id: arrow.id, lift: arrow.lift, fst: arrow.fst, snd: arrow.snd, test: arrow.test },
   ...{
     f,

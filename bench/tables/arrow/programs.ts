@@ -12,6 +12,8 @@ import { effect as lifted, lift, type Arrow } from 'skein/arrow'
 
 /** A program: its answer each time, perhaps later. */
 export type Program = () => number | Promise<number>
+/** Programs of one answer, by contender. */
+export type Programs = Readonly<Record<string, Program>>
 
 const VALUES = 500
 const FILES = 10
@@ -40,8 +42,35 @@ function total(results: readonly number[]): number {
   return sum
 }
 
+/** Answers per ms of one slice. */
+export async function perMs(program: Program, sliceMs: number): Promise<number> {
+  const startMs = performance.now()
+  let count = 0
+  for (;;) {
+    for (let turn = 0; turn < 16; turn += 1) {
+      const answer = program()
+      if (typeof answer !== 'number') await answer
+    }
+    count += 16
+    const ms = performance.now() - startMs
+    if (ms >= sliceMs) return count / ms
+  }
+}
+
+/** Bytes allocated by one run; runs in which the collector ran are not counted. */
+export async function bytesPerRun(program: Program): Promise<number> {
+  const samples: number[] = []
+  for (let turn = 0; turn < 40 && samples.length < 9; turn += 1) {
+    const before = process.memoryUsage().heapUsed
+    for (let run = 0; run < 8; run += 1) await program()
+    const grown = process.memoryUsage().heapUsed - before
+    if (grown >= 0) samples.push(grown / 8)
+  }
+  return samples.sort((one, other) => one - other)[Math.floor(samples.length / 2)] ?? 0
+}
+
 /** Compute, by contender. */
-export async function computePrograms(): Promise<Readonly<Record<string, Program>>> {
+export async function computePrograms(): Promise<Programs> {
   const { Effect } = await import('effect')
   const { io } = await import('fp-ts')
   const values = numbers(VALUES)
@@ -79,7 +108,7 @@ export async function computePrograms(): Promise<Readonly<Record<string, Program
 
 /** Files, by contender, and how to remove the files. */
 export async function filePrograms(): Promise<{
-  readonly programs: Readonly<Record<string, Program>>
+  readonly programs: Programs
   readonly remove: () => void
 }> {
   const { Effect } = await import('effect')

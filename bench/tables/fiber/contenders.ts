@@ -24,8 +24,8 @@ export interface Contender {
   close(): Promise<void>
 }
 
-/** Executors that the seed has, and the words of the settings. */
-export const EXECUTORS = ['fixed', 'blocking', 'cached', 'work-stealing'] as const
+/** The zones of Skein's rows. */
+export const ZONES = ['zone.cpu', 'blocking', 'cached', 'work-stealing'] as const
 
 /** Open a contender. Those in this process have no threads. */
 export const CONTENDERS: Readonly<Record<string, (threads: Threads) => Promise<Contender>>> = {
@@ -34,6 +34,7 @@ export const CONTENDERS: Readonly<Record<string, (threads: Threads) => Promise<C
   effect,
   'effect forEach': effectForEach,
   piscina,
+  floor,
 }
 
 async function skein({ threads, spin }: Threads): Promise<Contender> {
@@ -65,17 +66,15 @@ async function skein({ threads, spin }: Threads): Promise<Contender> {
     'sequential, default': (num) => valueOf(fork(sequential(num))),
     'fibers, default': (num, fibers) => valueOf(fork(here(num, fibers))),
   }
-  const notes: Record<string, string> = {}
+  const ready = spin ? 'the ready-made zone, work-stealing' : 'as the ready-made zone, but spinUs 0'
+  const notes = { 'zone.cpu': ready }
   const zones: Zone[] = []
-  for (const executor of EXECUTORS) {
-    const [zone, made] = await zoneWith(executor, threads, spin)
+  for (const called of ZONES) {
+    const zone = await zoneOf(called, threads, spin)
     zones.push(zone)
-    const called = executor === 'fixed' ? 'zone.cpu' : executor
     programs[`sequential, ${called}`] = (num) => fork(step(zone, 0, 1, num)).join()
     programs[`fibers, ${called}`] = (num, fibers) => fork(there(zone, num, fibers)).join()
-    notes[called] = `zone with the executor ${made}`
-    if (executor !== 'work-stealing') continue
-    notes['future'] = notes[called]
+    if (called !== 'work-stealing') continue
     programs['future, work-stealing'] = async (num) => {
       const parts = Array.from({ length: num + 1 }, (_, k) => zone.run(partialSum, k, num + 1, k))
       return total(await Promise.all(parts))
@@ -90,31 +89,25 @@ function valueOf(fiber: { exit: unknown; join(): PromiseLike<Sum> }): Sum | Prom
   return exit?.kind === 'success' ? exit.value : fiber.join()
 }
 
-/** A zone with that executor, or with `fixed` where the settings do not know it. */
-async function zoneWith(
-  executor: string,
+/**
+ * The zone of a row, ready. `zone.cpu` is the ready-made one where that spins; zones that grow do so up to as
+ * many workers as the others have.
+ */
+async function zoneOf(
+  called: (typeof ZONES)[number],
   threads: number,
   spin: boolean,
-): Promise<[zone: ReturnType<typeof import('skein/zone').zone.create>, executor: string]> {
+): Promise<ReturnType<typeof import('skein/zone').zone.create>> {
   const { zone } = await import('skein/zone')
   const spinning = spin ? {} : { spinUs: 0 }
-  let made = executor
-  let found
-  try {
-    found = zone.create(`bench ${executor}`, { executor, workers: threads, ...spinning } as never)
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ZONE_SETTING') throw error
-    try {
-      // Executors that grow may have no fixed number of workers.
-      found = zone.create(`bench ${executor}`, { executor, ...spinning } as never)
-    } catch (again) {
-      if ((again as { code?: string }).code !== 'ZONE_SETTING') throw again
-      made = 'fixed'
-      found = zone.create(`bench ${executor}`, { workers: threads, ...spinning })
-    }
-  }
+  const executor = called === 'zone.cpu' ? 'work-stealing' : called
+  const many = executor === 'work-stealing' ? { workers: threads } : { workersMax: threads }
+  const found =
+    called === 'zone.cpu' && spin
+      ? zone.cpu
+      : zone.create(`bench ${called}`, { executor, ...many, ...spinning })
   await found.ready()
-  return [found, made]
+  return found
 }
 
 async function promises(): Promise<Contender> {
@@ -209,6 +202,12 @@ async function piscina({ threads }: Threads): Promise<Contender> {
     programs[`fibers, ${called}`] = many
   }
   return { programs, notes: {}, close: () => pool.destroy() }
+}
+
+/** No library at all: what the machine leaves for everybody else. */
+async function floor(): Promise<Contender> {
+  const programs: Record<string, Program> = { 'sequential, default': (num) => partialSum(0, 1, num) }
+  return { programs, notes: { sequential: 'one loop' }, close: async () => {} }
 }
 
 function total(parts: readonly Sum[]): Sum {

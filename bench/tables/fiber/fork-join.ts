@@ -11,6 +11,7 @@ type Cost = (times: number) => Promise<void>
 export async function forkJoin(contender: string): Promise<Record<string, Cost>> {
   if (contender === 'skein') return skein()
   if (contender === 'promises') return promises()
+  if (contender === 'floor') return floor()
   return contender === 'effect' ? effect() : {}
 }
 
@@ -101,6 +102,46 @@ async function effect(): Promise<Record<string, Cost>> {
       check((await Effect.runPromise(program)) as number, times)
     }
   return { [FORK_JOIN.plain]: run(plain), [FORK_JOIN.generator]: run(generator), [FORK_JOIN.once]: run(once) }
+}
+
+/** Generators and a queue, and nothing that makes a fiber of them. */
+async function floor(): Promise<Record<string, Cost>> {
+  // oxlint-disable-next-line require-yield -- a generator that never waits is what is measured
+  function* generator(): Generator<number, number, unknown> {
+    return 1
+  }
+  function* once(): Generator<number, number, unknown> {
+    yield 0
+    return 1
+  }
+  const queue: { go(): void }[] = []
+  class Task {
+    readonly #body: Generator<number, number, unknown>
+    value = 0
+
+    constructor(body: Generator<number, number, unknown>) {
+      this.#body = body
+    }
+
+    go(): void {
+      const { done, value } = this.#body.next()
+      this.value = value
+      if (done !== true) queue.push(this)
+    }
+  }
+  const run =
+    (make: () => Generator<number, number, unknown>): Cost =>
+    async (times) => {
+      let sum = 0
+      for (let turn = 0; turn < times; turn += 1) {
+        const task = new Task(make())
+        task.go()
+        for (let next = queue.pop(); next !== undefined; next = queue.pop()) next.go()
+        sum += task.value
+      }
+      check(sum, times)
+    }
+  return { [FORK_JOIN.generator]: run(generator), [FORK_JOIN.once]: run(once) }
 }
 
 function check(sum: number, times: number): void {
