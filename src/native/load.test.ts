@@ -3,182 +3,128 @@
  *
  * Nothing here needs a compiled core except the last test, which says so when there is none.
  */
-import assert from "node:assert/strict";
-import { existsSync, readdirSync } from "node:fs";
-import { test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { setFlagsFromString } from "node:v8";
-import { type Host, NativeError } from "./errors.ts";
-import {
-  currentHost,
-  loadBinding,
-  type Surroundings,
-  tripleOf,
-} from "./load.ts";
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { type Host, NativeError } from './errors.ts'
+import { currentHost, loadBinding, type Surroundings, tripleOf } from './load.ts'
 
-const GNU: Host = { platform: "linux", arch: "x64", libc: "glibc" };
+const GNU: Host = { platform: 'linux', arch: 'x64', libc: 'glibc' }
 
 interface Scene {
-  host?: Host;
-  override?: string;
+  host?: Host
+  override?: string
   /** Path to what loading it gives; an Error is thrown. */
-  files?: Record<string, unknown>;
+  files?: Record<string, unknown>
   /** Request to path. */
-  packages?: Record<string, string>;
+  packages?: Record<string, string>
 }
 
-function surroundings({
-  host = GNU,
-  override = "",
-  files = {},
-  packages = {},
-}: Scene): Surroundings {
+function surroundings({ host = GNU, override = '', files = {}, packages = {} }: Scene): Surroundings {
   return {
     host,
-    version: "1.2.3",
+    version: '1.2.3',
     override,
-    folder: "/dist/native/",
+    folder: '/dist/native/',
     exists: (path) => path in files,
     resolve: (request) => packages[request],
     load(path) {
-      const found =
-        files[path] ?? new Error(`${path}: cannot open shared object file`);
-      if (found instanceof Error) throw found;
-      return found;
+      const found = files[path] ?? new Error(`${path}: cannot open shared object file`)
+      if (found instanceof Error) throw found
+      return found
     },
-  };
+  }
 }
 
-const core = (version = "1.2.3") => ({ version: () => version });
+const core = (version = '1.2.3') => ({ version: () => version })
 
 /** Which file is loaded, by identity of what it holds. */
 function finds(scene: Scene, path: string): void {
-  assert.equal(loadBinding(surroundings(scene)), scene.files?.[path]);
+  assert.equal(loadBinding(surroundings(scene)), scene.files?.[path])
 }
 
 function refuses(scene: Scene, code: string, words: RegExp): NativeError {
-  let caught: unknown;
+  let caught: unknown
   try {
-    loadBinding(surroundings(scene));
+    loadBinding(surroundings(scene))
   } catch (error) {
-    caught = error;
+    caught = error
   }
-  assert.ok(caught instanceof NativeError);
-  assert.equal(caught.code, code);
-  assert.match(caught.message, words);
-  return caught;
+  assert.ok(caught instanceof NativeError)
+  assert.equal(caught.code, code)
+  assert.match(caught.message, words)
+  return caught
 }
 
-const OWN = "/dist/native/skein.linux-x64-gnu.node";
-const INSTALLED = "/m/skein-linux-x64-gnu/skein.linux-x64-gnu.node";
-const PACKAGES = { "skein-linux-x64-gnu/skein.linux-x64-gnu.node": INSTALLED };
+const OWN = '/dist/native/skein.linux-x64-gnu.node'
+const INSTALLED = '/m/skein-linux-x64-gnu/skein.linux-x64-gnu.node'
+const PACKAGES = { 'skein-linux-x64-gnu/skein.linux-x64-gnu.node': INSTALLED }
 
-test("the named file goes before the checkout, the checkout before the package", () => {
-  const files = { "/x.node": core(), [OWN]: core(), [INSTALLED]: core() };
-  finds({ files, packages: PACKAGES, override: "/x.node" }, "/x.node");
-  finds({ files, packages: PACKAGES }, OWN);
-  finds(
-    { files: { [INSTALLED]: files[INSTALLED] }, packages: PACKAGES },
-    INSTALLED,
-  );
-});
+test('the named file goes before the checkout, the checkout before the package', () => {
+  const files = { '/x.node': core(), [OWN]: core(), [INSTALLED]: core() }
+  finds({ files, packages: PACKAGES, override: '/x.node' }, '/x.node')
+  finds({ files, packages: PACKAGES }, OWN)
+  finds({ files: { [INSTALLED]: files[INSTALLED] }, packages: PACKAGES }, INSTALLED)
+})
 
-test("a file that is there and broken is an error with the cause, not a reason to try the next", () => {
-  const broken = new Error("invalid ELF header");
-  const files = { [OWN]: broken, [INSTALLED]: core() };
+test('a file that is there and broken is an error with the cause, not a reason to try the next', () => {
+  const broken = new Error('invalid ELF header')
+  const files = { [OWN]: broken, [INSTALLED]: core() }
   const error = refuses(
     { files, packages: PACKAGES },
-    "NATIVE_LOAD_FAILED",
+    'NATIVE_LOAD_FAILED',
     /linux-x64-gnu\.node: invalid ELF/,
-  );
-  assert.equal(error.cause, broken);
-  refuses(
-    { files, override: "/gone.node" },
-    "NATIVE_LOAD_FAILED",
-    /\/gone\.node/,
-  );
-});
+  )
+  assert.equal(error.cause, broken)
+  refuses({ files, override: '/gone.node' }, 'NATIVE_LOAD_FAILED', /\/gone\.node/)
+})
 
-test("a core of another version, or of none, is refused by name", () => {
-  refuses(
-    { files: { [OWN]: core("1.2.4") } },
-    "NATIVE_VERSION_MISMATCH",
-    /skein 1\.2\.3 .*version 1\.2\.4/,
-  );
-  refuses(
-    { files: { [OWN]: {} } },
-    "NATIVE_VERSION_MISMATCH",
-    /version unknown/,
-  );
-});
+test('a core of another version, or of none, is refused by name', () => {
+  refuses({ files: { [OWN]: core('1.2.4') } }, 'NATIVE_VERSION_MISMATCH', /skein 1\.2\.3 .*version 1\.2\.4/)
+  refuses({ files: { [OWN]: {} } }, 'NATIVE_VERSION_MISMATCH', /version unknown/)
+})
 
-test("a missing platform is named with the package that would have it", () => {
+test('a missing platform is named with the package that would have it', () => {
   const hosts: [Host, string, RegExp][] = [
-    [GNU, "skein-linux-x64-gnu", /linux x64 glibc/],
-    [
-      { platform: "linux", arch: "arm64", libc: "musl" },
-      "skein-linux-arm64-musl",
-      /linux arm64 musl/,
-    ],
-    [
-      { platform: "darwin", arch: "arm64", libc: "" },
-      "skein-darwin-arm64",
-      /darwin arm64:/,
-    ],
-    [
-      { platform: "win32", arch: "x64", libc: "" },
-      "skein-win32-x64-msvc",
-      /win32 x64:/,
-    ],
-  ];
+    [GNU, 'skein-linux-x64-gnu', /linux x64 glibc/],
+    [{ platform: 'linux', arch: 'arm64', libc: 'musl' }, 'skein-linux-arm64-musl', /linux arm64 musl/],
+    [{ platform: 'darwin', arch: 'arm64', libc: '' }, 'skein-darwin-arm64', /darwin arm64:/],
+    [{ platform: 'win32', arch: 'x64', libc: '' }, 'skein-win32-x64-msvc', /win32 x64:/],
+  ]
   for (const [host, name, words] of hosts) {
-    const error = refuses({ host }, "NATIVE_PLATFORM_MISSING", words);
-    assert.deepEqual(error.facts, { ...host, package: name });
-    assert.ok(error.message.includes(name));
+    const error = refuses({ host }, 'NATIVE_PLATFORM_MISSING', words)
+    assert.deepEqual(error.facts, { ...host, package: name })
+    assert.ok(error.message.includes(name))
   }
-});
+})
 
-test("this process knows where it runs", () => {
-  const host = currentHost();
-  assert.equal(host.platform, process.platform);
-  assert.equal(host.libc !== "", process.platform === "linux");
-  if (process.platform !== "linux") return;
-  const report = process.report.getReport() as unknown as {
-    header: { glibcVersionRuntime?: string };
-  };
-  assert.equal(
-    host.libc,
-    report.header.glibcVersionRuntime === undefined ? "musl" : "glibc",
-  );
-});
+test('this process knows where it runs', () => {
+  const host = currentHost()
+  assert.equal(host.platform, process.platform)
+  assert.equal(host.libc !== '', process.platform === 'linux')
+  if (process.platform !== 'linux') return
+  const report = process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } }
+  assert.equal(host.libc, report.header.glibcVersionRuntime === undefined ? 'musl' : 'glibc')
+})
 
-test("the core of this checkout loads, and twice is the same one", (context) => {
-  const folder = fileURLToPath(new URL("./", import.meta.url));
-  const built =
-    existsSync(folder) &&
-    readdirSync(folder).includes(`skein.${tripleOf(currentHost())}.node`);
-  if (!built) return context.skip("no native core has been compiled");
-  assert.equal(loadBinding(), loadBinding());
-});
+test('the core of this checkout loads, and twice is the same one', (context) => {
+  const folder = fileURLToPath(new URL('./', import.meta.url))
+  const built = existsSync(folder) && readdirSync(folder).includes(`skein.${tripleOf(currentHost())}.node`)
+  if (!built) return context.skip('no native core has been compiled')
+  assert.equal(loadBinding(), loadBinding())
+})
 
-test("the table of the functions of the core keeps fast properties", async (context) => {
-  const { native } = await import("./index.ts").catch(() => ({
-    native: undefined,
-  }));
-  if (native === undefined)
-    return context.skip("no native core has been compiled");
-  setFlagsFromString("--allow-natives-syntax");
-  const isFast = new Function(
-    "object",
-    "return %HasFastProperties(object)",
-  ) as (object: object) => boolean;
-  setFlagsFromString("--no-allow-natives-syntax");
+test('the table of the functions of the core keeps fast properties', async (context) => {
+  const { native } = await import('./index.ts').catch(() => ({ native: undefined }))
+  if (native === undefined) return context.skip('no native core has been compiled')
+  setFlagsFromString('--allow-natives-syntax')
+  const isFast = new Function('object', 'return %HasFastProperties(object)') as (object: object) => boolean
+  setFlagsFromString('--no-allow-natives-syntax')
   // The check itself can fail: a property that was deleted from the middle makes a dictionary.
-  const slow: { a?: number; b: number; c: number } = { a: 1, b: 2, c: 3 };
-  delete slow.a;
-  assert.equal(isFast(slow), false);
-  assert.ok(
-    isFast(native),
-    `${Object.keys(native).length} functions are in dictionary mode`,
-  );
-});
+  const slow: { a?: number; b: number; c: number } = { a: 1, b: 2, c: 3 }
+  delete slow.a
+  assert.equal(isFast(slow), false)
+  assert.ok(isFast(native), `${Object.keys(native).length} functions are in dictionary mode`)
+})

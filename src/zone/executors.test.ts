@@ -2,143 +2,119 @@
  * What the executors promise: forks and joins, growth and shrinking, room, the ready-made zones, and for each
  * of them what every zone promises: tasks settle once, broadcasts come first, workers that die are replaced.
  */
-import assert from "node:assert/strict";
-import { subscribe } from "node:diagnostics_channel";
-import { getPriority } from "node:os";
-import { test } from "node:test";
-import fc from "fast-check";
-import {
-  type ExecutorName,
-  type Task,
-  type Zone,
-  join,
-  zone,
-} from "./index.ts";
-import { inZone, makeZone, until } from "./zones.test.support.ts";
+import assert from 'node:assert/strict'
+import { subscribe } from 'node:diagnostics_channel'
+import { getPriority } from 'node:os'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { type ExecutorName, type Task, type Zone, join, zone } from './index.ts'
+import { inZone, makeZone, until } from './zones.test.support.ts'
 
-const EXECUTORS: readonly ExecutorName[] = [
-  "fixed",
-  "work-stealing",
-  "blocking",
-  "cached",
-];
-const GAUGE = new URL("./executors.test.support.js", import.meta.url);
+const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']
+const GAUGE = new URL('./executors.test.support.js', import.meta.url)
 
 for (const executor of EXECUTORS) {
   test(`${executor}: a task calls its own zone, deeper than there are workers, and waits`, () =>
     inZone({ executor, workers: 1 }, async (own) => {
       async function nested(this: Task, depth: number): Promise<string[]> {
-        const { currentTask, zone } = await import("./index.js");
-        const task = currentTask();
-        const below =
-          depth === 0
-            ? []
-            : await (zone.current as Zone).run(nested, depth - 1);
+        const { currentTask, zone } = await import('./index.js')
+        const task = currentTask()
+        const below = depth === 0 ? [] : await (zone.current as Zone).run(nested, depth - 1)
         // Each keeps its own task while others run in between.
-        if (currentTask() !== task || task !== this)
-          throw new Error("another task");
-        return [`${depth}`, ...below];
+        if (currentTask() !== task || task !== this) throw new Error('another task')
+        return [`${depth}`, ...below]
       }
       assert.deepEqual(
         await own.run(nested, 20),
         Array.from({ length: 21 }, (_, index) => `${20 - index}`),
-      );
-    }));
+      )
+    }))
 
   test(`${executor}: many tasks fork many; all settle, errors too, and the counts agree`, () =>
     inZone({ executor }, async (own) => {
-      const before = own.stats();
+      const before = own.stats()
       const sums = await own.map([1, 2, 3, 4, 5, 6, 7, 8], async (seed) => {
-        const { zone } = await import("./index.js");
+        const { zone } = await import('./index.js')
         const outcomes = await Promise.allSettled(
           Array.from({ length: 50 }, (_, index) =>
             (zone.current as Zone).run(
               (value: number) => {
-                if (value % 10 === 0) throw new RangeError(`${value}`);
-                return value;
+                if (value % 10 === 0) throw new RangeError(`${value}`)
+                return value
               },
               seed * 1000 + index,
             ),
           ),
-        );
-        return outcomes.reduce(
-          (sum, each) => sum + (each.status === "fulfilled" ? 1 : 1000),
-          0,
-        );
-      });
+        )
+        return outcomes.reduce((sum, each) => sum + (each.status === 'fulfilled' ? 1 : 1000), 0)
+      })
       assert.deepEqual(
         sums,
         Array.from({ length: 8 }, () => 45 + 5 * 1000),
-      );
-      const now = own.stats();
-      assert.equal(now.failed - before.failed, 40);
-      assert.equal(now.waiting + now.running + now.waitingBytes, 0);
-    }));
+      )
+      const now = own.stats()
+      assert.equal(now.failed - before.failed, 40)
+      assert.equal(now.waiting + now.running + now.waitingBytes, 0)
+    }))
 
   test(`${executor}: a broadcast reaches workers of now and later; a dead worker is replaced`, () =>
     inZone({ executor }, async (own) => {
-      await own.broadcast("globalThis.told = 1");
-      assert.equal(
-        await own.run(() => (globalThis as { told?: number }).told),
-        1,
-      );
-      const dying = own.run(() => process.exit(3));
-      await assert.rejects(dying, { code: "WORKER_DIED" });
+      await own.broadcast('globalThis.told = 1')
+      assert.equal(await own.run(() => (globalThis as { told?: number }).told), 1)
+      const dying = own.run(() => process.exit(3))
+      await assert.rejects(dying, { code: 'WORKER_DIED' })
       const told = await Promise.all(
-        Array.from({ length: 8 }, () =>
-          own.run(() => (globalThis as { told?: number }).told),
-        ),
-      );
+        Array.from({ length: 8 }, () => own.run(() => (globalThis as { told?: number }).told)),
+      )
       assert.deepEqual(
         told,
         Array.from({ length: 8 }, () => 1),
-      );
-      assert.equal(own.stats().died, 1);
-    }));
+      )
+      assert.equal(own.stats().died, 1)
+    }))
 
   test(`${executor}: cancelled, withdrawn and timed-out tasks settle once, and others run`, () =>
     inZone({ executor, workers: 1, graceMs: 50 }, async (own) => {
-      await own.run(() => {});
-      const loop = own.execute(() => for_ever(), [], { timeoutMs: 20 });
+      await own.run(() => {})
+      const loop = own.execute(() => for_ever(), [], { timeoutMs: 20 })
       function for_ever(): never {
         for (;;);
       }
-      await assert.rejects(loop, { code: "FUNCTION_CAPTURES" });
-      const controller = new AbortController();
+      await assert.rejects(loop, { code: 'FUNCTION_CAPTURES' })
+      const controller = new AbortController()
       const endless = own.execute(
         () => {
           for (;;);
         },
         [],
         { timeoutMs: 20 },
-      );
-      const queued = own.execute(() => "never", [], {
+      )
+      const queued = own.execute(() => 'never', [], {
         signal: controller.signal,
-      });
-      const after = own.run(() => "ran");
-      controller.abort(new Error("withdrawn"));
-      await assert.rejects(queued, /withdrawn/);
-      await assert.rejects(endless, { code: "TASK_TIMEOUT" });
-      assert.equal(await after, "ran");
-    }));
+      })
+      const after = own.run(() => 'ran')
+      controller.abort(new Error('withdrawn'))
+      await assert.rejects(queued, /withdrawn/)
+      await assert.rejects(endless, { code: 'TASK_TIMEOUT' })
+      assert.equal(await after, 'ran')
+    }))
 
   test(`${executor}: a closing zone finishes what its tasks fork`, async () => {
-    const own = makeZone({ executor });
+    const own = makeZone({ executor })
     const forking = own.run(async () => {
-      const { zone } = await import("./index.js");
-      const me = zone.current as Zone;
-      let sum = 0;
-      for (let index = 0; index < 20; index++)
-        sum += await me.run((value: number) => value, index);
-      return sum;
-    });
-    await own.close();
-    assert.equal(await forking, 190);
+      const { zone } = await import('./index.js')
+      const me = zone.current as Zone
+      let sum = 0
+      for (let index = 0; index < 20; index++) sum += await me.run((value: number) => value, index)
+      return sum
+    })
+    await own.close()
+    assert.equal(await forking, 190)
     await assert.rejects(
       own.run(() => 0),
-      { code: "ZONE_CLOSED" },
-    );
-  });
+      { code: 'ZONE_CLOSED' },
+    )
+  })
 
   test(`${executor}: ready waits for room, in order, and hears a signal and the end`, () =>
     inZone(
@@ -149,232 +125,187 @@ for (const executor of EXECUTORS) {
         tasksMax: 2,
       },
       async (own) => {
-        const gate = new Int32Array(new SharedArrayBuffer(4));
-        const wait = (gate: Int32Array): unknown => Atomics.wait(gate, 0, 0);
-        const first = own.run(wait, gate);
-        await until(() => own.stats().running === 1);
-        const waiting = [own.run(() => 1), own.run(() => 2)];
+        const gate = new Int32Array(new SharedArrayBuffer(4))
+        const wait = (gate: Int32Array): unknown => Atomics.wait(gate, 0, 0)
+        const first = own.run(wait, gate)
+        await until(() => own.stats().running === 1)
+        const waiting = [own.run(() => 1), own.run(() => 2)]
         await assert.rejects(
           own.run(() => 3),
-          { code: "ZONE_FULL" },
-        );
-        const order: number[] = [];
-        const rooms = [1, 2, 3].map((number) =>
-          own.ready().then(() => order.push(number)),
-        );
+          { code: 'ZONE_FULL' },
+        )
+        const order: number[] = []
+        const rooms = [1, 2, 3].map((number) => own.ready().then(() => order.push(number)))
         await assert.rejects(own.ready({ signal: AbortSignal.timeout(5) }), {
-          name: "TimeoutError",
-        });
-        assert.deepEqual(order, []);
-        Atomics.store(gate, 0, 1);
-        Atomics.notify(gate, 0);
-        await Promise.all([first, ...waiting, ...rooms]);
-        assert.deepEqual(order, [1, 2, 3]);
-        await own.ready();
+          name: 'TimeoutError',
+        })
+        assert.deepEqual(order, [])
+        Atomics.store(gate, 0, 1)
+        Atomics.notify(gate, 0)
+        await Promise.all([first, ...waiting, ...rooms])
+        assert.deepEqual(order, [1, 2, 3])
+        await own.ready()
       },
-    ));
+    ))
 }
 
 function grows(executor: ExecutorName): boolean {
-  return executor === "blocking" || executor === "cached";
+  return executor === 'blocking' || executor === 'cached'
 }
 
-test("join gives both values, here or elsewhere, whatever the shape of the tree", () =>
-  inZone({ executor: "work-stealing" }, async (own) => {
+test('join gives both values, here or elsewhere, whatever the shape of the tree', () =>
+  inZone({ executor: 'work-stealing' }, async (own) => {
     const trees = fc.letrec((tie) => ({
-      tree: fc.oneof(
-        { maxDepth: 6 },
-        fc.integer(),
-        fc.tuple(tie("tree"), tie("tree")),
-      ),
-    })).tree;
+      tree: fc.oneof({ maxDepth: 6 }, fc.integer(), fc.tuple(tie('tree'), tie('tree'))),
+    })).tree
     const property = fc.asyncProperty(trees, async (tree) => {
       const sum = (node: unknown): number =>
-        typeof node === "number"
-          ? node
-          : sum((node as unknown[])[0]) + sum((node as unknown[])[1]);
-      const { value } = await own.execute(GAUGE, "joinedSum", [tree]);
-      assert.equal(value, sum(tree));
-    });
-    await fc.assert(property, { numRuns: 100 });
-  }));
+        typeof node === 'number' ? node : sum((node as unknown[])[0]) + sum((node as unknown[])[1])
+      const { value } = await own.execute(GAUGE, 'joinedSum', [tree])
+      assert.equal(value, sum(tree))
+    })
+    await fc.assert(property, { numRuns: 100 })
+  }))
 
-test("join spreads over the workers, and everything is run once", () =>
-  inZone({ executor: "work-stealing", workers: 2 }, async (own) => {
-    await own.ready();
-    const cells = new Int32Array(new SharedArrayBuffer(4 * 256));
-    const workers = (await own.execute(GAUGE, "marks", [cells, 0, 256]))
-      .value as string[];
+test('join spreads over the workers, and everything is run once', () =>
+  inZone({ executor: 'work-stealing', workers: 2 }, async (own) => {
+    await own.ready()
+    const cells = new Int32Array(new SharedArrayBuffer(4 * 256))
+    const workers = (await own.execute(GAUGE, 'marks', [cells, 0, 256])).value as string[]
     assert.deepEqual(
       [...cells],
       Array.from({ length: 256 }, () => 1),
-    );
-    assert.equal(workers.length, 2, "a worker that was idle has helped");
-    assert.ok(own.stats().stolen > 0);
-    assert.equal(own.stats().waiting, 0);
-  }));
+    )
+    assert.equal(workers.length, 2, 'a worker that was idle has helped')
+    assert.ok(own.stats().stolen > 0)
+    assert.equal(own.stats().waiting, 0)
+  }))
 
-test("join throws the first error once nothing runs any more, and knows its task", () =>
-  inZone({ executor: "work-stealing" }, async (own) => {
-    for (const where of ["first", "second", "both"] as const) {
-      const expected = where === "second" ? /second failed/ : /first failed/;
+test('join throws the first error once nothing runs any more, and knows its task', () =>
+  inZone({ executor: 'work-stealing' }, async (own) => {
+    for (const where of ['first', 'second', 'both'] as const) {
+      const expected = where === 'second' ? /second failed/ : /first failed/
       for (let turn = 0; turn < 20; turn++) {
-        await assert.rejects(
-          own.execute(GAUGE, "failing", [where, turn % 2]),
-          expected,
-        );
+        await assert.rejects(own.execute(GAUGE, 'failing', [where, turn % 2]), expected)
       }
     }
-    assert.deepEqual((await own.execute(GAUGE, "ownTask", [])).value, [
-      true,
-      true,
-    ]);
-    await assert.rejects(own.execute(GAUGE, "asynchronous", [0]), {
-      code: "JOIN_ASYNC",
-    });
-    await assert.rejects(own.execute(GAUGE, "asynchronous", [1]), {
-      code: "JOIN_ASYNC",
-    });
-  }));
+    assert.deepEqual((await own.execute(GAUGE, 'ownTask', [])).value, [true, true])
+    await assert.rejects(own.execute(GAUGE, 'asynchronous', [0]), {
+      code: 'JOIN_ASYNC',
+    })
+    await assert.rejects(own.execute(GAUGE, 'asynchronous', [1]), {
+      code: 'JOIN_ASYNC',
+    })
+  }))
 
-test("join elsewhere runs one after the other; what is no side is refused", async () => {
-  assert.deepEqual(
-    join([(x: number) => x + 1, 1], [(text: string) => text + text, "a"]),
-    [2, "aa"],
-  );
+test('join elsewhere runs one after the other; what is no side is refused', async () => {
+  assert.deepEqual(join([(x: number) => x + 1, 1], [(text: string) => text + text, 'a']), [2, 'aa'])
   assert.throws(() => join([5] as never, [() => 0]), {
-    code: "ZONE_SETTING",
+    code: 'ZONE_SETTING',
     message: /the first side/,
-  });
+  })
   assert.throws(() => join([() => 0], null as never), {
-    code: "ZONE_SETTING",
+    code: 'ZONE_SETTING',
     message: /the second side/,
-  });
+  })
   await inZone({ workers: 1 }, async (own) => {
-    assert.equal(
-      (await own.execute(GAUGE, "joinedSum", [[[1, 2], 3]])).value,
-      6,
-    );
-  });
-});
+    assert.equal((await own.execute(GAUGE, 'joinedSum', [[[1, 2], 3]])).value, 6)
+  })
+})
 
-test("a worker that dies with a joined call in hand fails it, and the rest goes on", () =>
-  inZone({ executor: "work-stealing", workers: 2 }, async (own) => {
-    await own.ready();
+test('a worker that dies with a joined call in hand fails it, and the rest goes on', () =>
+  inZone({ executor: 'work-stealing', workers: 2 }, async (own) => {
+    await own.ready()
     for (let turn = 0; turn < 5; turn++) {
-      await assert.rejects(
-        own.execute(GAUGE, "dyingHelper", [new SharedArrayBuffer(4)]),
-        {
-          code: "WORKER_DIED",
-        },
-      );
+      await assert.rejects(own.execute(GAUGE, 'dyingHelper', [new SharedArrayBuffer(4)]), {
+        code: 'WORKER_DIED',
+      })
     }
-    assert.equal((await own.execute(GAUGE, "joinedSum", [[1, 2]])).value, 3);
-  }));
+    assert.equal((await own.execute(GAUGE, 'joinedSum', [[1, 2]])).value, 3)
+  }))
 
-test("blocking grows while its tasks block, up to workersMax, and shrinks when idle", () =>
-  inZone({ executor: "blocking", workersMax: 4, idleMs: 60 }, async (own) => {
-    const gate = new Int32Array(new SharedArrayBuffer(8));
+test('blocking grows while its tasks block, up to workersMax, and shrinks when idle', () =>
+  inZone({ executor: 'blocking', workersMax: 4, idleMs: 60 }, async (own) => {
+    const gate = new Int32Array(new SharedArrayBuffer(8))
     const block = (gate: Int32Array): void => {
-      Atomics.add(gate, 1, 1);
-      Atomics.wait(gate, 0, 0);
-    };
-    const blocked = Array.from({ length: 9 }, () => own.run(block, gate));
-    await until(() => Atomics.load(gate, 1) === 4);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    assert.deepEqual(
-      [own.stats().workers, own.stats().running, own.stats().waiting],
-      [4, 4, 5],
-    );
-    Atomics.store(gate, 0, 1);
-    Atomics.notify(gate, 0);
-    await Promise.all(blocked);
-    await until(() => own.stats().workers === 1);
-    assert.equal(await own.run(() => 5), 5);
-  }));
-
-test("cached starts with nobody, grows on demand and is empty again when idle, without a death", () =>
-  inZone({ executor: "cached", idleMs: 60 }, async (own) => {
-    assert.equal(own.stats().workers, 0);
-    for (let turn = 0; turn < 2; turn++) {
-      assert.equal(await own.run((value: number) => value, turn), turn);
-      await until(() => own.stats().workers === 0);
+      Atomics.add(gate, 1, 1)
+      Atomics.wait(gate, 0, 0)
     }
-    assert.deepEqual([own.stats().died, own.stats().done], [0, 2]);
-  }));
+    const blocked = Array.from({ length: 9 }, () => own.run(block, gate))
+    await until(() => Atomics.load(gate, 1) === 4)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    assert.deepEqual([own.stats().workers, own.stats().running, own.stats().waiting], [4, 4, 5])
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    await Promise.all(blocked)
+    await until(() => own.stats().workers === 1)
+    assert.equal(await own.run(() => 5), 5)
+  }))
 
-test("the ready-made zones are the same for every thread, and there again after a close", async () => {
-  for (const name of ["cpu", "blocking", "cached"] as const) {
-    const own = zone[name];
-    assert.equal(own, zone[name]);
-    assert.equal(own.id, `skein.${name}`);
+test('cached starts with nobody, grows on demand and is empty again when idle, without a death', () =>
+  inZone({ executor: 'cached', idleMs: 60 }, async (own) => {
+    assert.equal(own.stats().workers, 0)
+    for (let turn = 0; turn < 2; turn++) {
+      assert.equal(await own.run((value: number) => value, turn), turn)
+      await until(() => own.stats().workers === 0)
+    }
+    assert.deepEqual([own.stats().died, own.stats().done], [0, 2])
+  }))
+
+test('the ready-made zones are the same for every thread, and there again after a close', async () => {
+  for (const name of ['cpu', 'blocking', 'cached'] as const) {
+    const own = zone[name]
+    assert.equal(own, zone[name])
+    assert.equal(own.id, `skein.${name}`)
+    assert.equal(own.settings.executor, name === 'cpu' ? 'work-stealing' : name)
     assert.equal(
-      own.settings.executor,
-      name === "cpu" ? "work-stealing" : name,
-    );
-    assert.equal(
-      await own.run(
-        async (name: "cpu") => (await import("./index.js")).zone[name].id,
-        name as "cpu",
-      ),
+      await own.run(async (name: 'cpu') => (await import('./index.js')).zone[name].id, name as 'cpu'),
       own.id,
-    );
-    await own.close();
-    assert.equal(await zone[name].run(() => 1), 1);
-    await zone[name].close();
+    )
+    await own.close()
+    assert.equal(await zone[name].run(() => 1), 1)
+    await zone[name].close()
   }
-});
+})
 
 test("workers give way by nice, added to the process's own; other threads keep theirs", async (context) => {
-  if (process.platform !== "linux")
-    return context.skip("only Linux has a priority for each thread");
-  const own = getPriority(0);
-  const inWorker = (): number =>
-    process.getBuiltinModule("node:os").getPriority(0);
-  await inZone({ workers: 1 }, async (fair) =>
-    assert.equal(await fair.run(inWorker), own),
-  );
+  if (process.platform !== 'linux') return context.skip('only Linux has a priority for each thread')
+  const own = getPriority(0)
+  const inWorker = (): number => process.getBuiltinModule('node:os').getPriority(0)
+  await inZone({ workers: 1 }, async (fair) => assert.equal(await fair.run(inWorker), own))
   await inZone({ workers: 1, nice: 5 }, async (nice) => {
-    assert.equal(await nice.run(inWorker), Math.min(19, own + 5));
-    await nice.run(() => process.exit(1)).catch(() => {});
-    assert.equal(await nice.run(inWorker), Math.min(19, own + 5));
-  });
-  assert.equal(await zone.cpu.run(inWorker), 19);
-  assert.equal(getPriority(0), own);
-  await zone.cpu.close();
-});
+    assert.equal(await nice.run(inWorker), Math.min(19, own + 5))
+    await nice.run(() => process.exit(1)).catch(() => {})
+    assert.equal(await nice.run(inWorker), Math.min(19, own + 5))
+  })
+  assert.equal(await zone.cpu.run(inWorker), 19)
+  assert.equal(getPriority(0), own)
+  await zone.cpu.close()
+})
 
-test("zones and workers are told of on diagnostics channels", async () => {
-  const told: [string, unknown][] = [];
+test('zones and workers are told of on diagnostics channels', async () => {
+  const told: [string, unknown][] = []
   for (const name of [
-    "zone.created",
-    "zone.closed",
-    "zone.stats",
-    "worker.started",
-    "worker.ready",
-    "worker.ended",
+    'zone.created',
+    'zone.closed',
+    'zone.stats',
+    'worker.started',
+    'worker.ready',
+    'worker.ended',
   ]) {
-    subscribe(`skein.${name}`, (message) => told.push([name, message]));
+    subscribe(`skein.${name}`, (message) => told.push([name, message]))
   }
   await inZone({ workers: 1 }, async (own) => {
-    await own.run(() => {});
-    await until(() => told.some(([name]) => name === "worker.ready"));
-    own.stats();
-  });
-  await until(() => told.some(([name]) => name === "worker.ended"));
-  const [[, created], , [, ready], [, stats]] = told as [
-    [string, { zone: string }],
-    ...[string, never][],
-  ];
-  assert.match(created.zone, /^test-/);
-  assert.deepEqual(ready, { worker: `${created.zone}/0` });
-  assert.equal((stats as { stats: { done: number } }).stats.done, 1);
-  const names = told.map(([name]) => name);
-  assert.deepEqual(names.slice(0, 4), [
-    "zone.created",
-    "worker.started",
-    "worker.ready",
-    "zone.stats",
-  ]);
-  assert.deepEqual(names.slice(4).sort(), ["worker.ended", "zone.closed"]);
-});
+    await own.run(() => {})
+    await until(() => told.some(([name]) => name === 'worker.ready'))
+    own.stats()
+  })
+  await until(() => told.some(([name]) => name === 'worker.ended'))
+  const [[, created], , [, ready], [, stats]] = told as [[string, { zone: string }], ...[string, never][]]
+  assert.match(created.zone, /^test-/)
+  assert.deepEqual(ready, { worker: `${created.zone}/0` })
+  assert.equal((stats as { stats: { done: number } }).stats.done, 1)
+  const names = told.map(([name]) => name)
+  assert.deepEqual(names.slice(0, 4), ['zone.created', 'worker.started', 'worker.ready', 'zone.stats'])
+  assert.deepEqual(names.slice(4).sort(), ['worker.ended', 'zone.closed'])
+})

@@ -3,62 +3,50 @@
  *
  * Tells the owner when it is ready, so that a worker which cannot even start is not replaced for ever.
  */
-import { getPriority, setPriority } from "node:os";
-import { parentPort, workerData } from "node:worker_threads";
-import { assert } from "../base/index.ts";
-import { Mail, native } from "../native/index.ts";
+import { getPriority, setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { assert } from '../base/index.ts'
+import { Mail, native } from '../native/index.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- its handles must be known here before any task
-import "../store/index.ts";
+import '../store/index.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- as above
-import "../sync/index.ts";
-import { installTypeScript } from "./loader/index.ts";
-import type { WorkerBirth } from "./owner.ts";
-import { useJoiner } from "./join.ts";
-import { thisPort } from "./port.ts";
-import { Pump } from "./pump.ts";
-import { setCurrent } from "./current.ts";
-import { listen } from "./zones.ts";
+import '../sync/index.ts'
+import { installTypeScript } from './loader/index.ts'
+import type { WorkerBirth } from './owner.ts'
+import { useJoiner } from './join.ts'
+import { thisPort } from './port.ts'
+import { Pump } from './pump.ts'
+import { setCurrent } from './current.ts'
+import { listen } from './zones.ts'
 
-const { zoneNumber, slot, zoneId, settings } = (
-  workerData as { skein: WorkerBirth }
-).skein;
-assert(parentPort !== null, "this module runs in a worker");
-const parent = parentPort;
+const { zoneNumber, slot, zoneId, settings } = (workerData as { skein: WorkerBirth }).skein
+assert(parentPort !== null, 'this module runs in a worker')
+const parent = parentPort
 
 // 0 is the calling thread to Linux, and the whole process to other systems.
-if (settings.nice > 0 && process.platform === "linux")
-  setPriority(0, Math.min(19, getPriority(0) + settings.nice));
-installTypeScript();
-const port = thisPort();
-const pump = new Pump(
-  port,
-  zoneId,
-  `${zoneId}/${slot}`,
-  settings.tasksPerWorkerMax,
-  { ready, leave },
-);
-setCurrent(zoneId, pump.overlap);
-listen();
-port.onMail(Mail.abort, (token, serial) => pump.abandon(token, serial));
-port.pump = pump.run;
-if (settings.executor === "work-stealing") {
-  useJoiner({
-    port,
-    zone: zoneId,
-    handle: native.zoneOpen(zoneId),
-    runFound: pump.runFound,
-  });
+if (settings.nice > 0 && process.platform === 'linux') {
+  setPriority(0, Math.min(19, getPriority(0) + settings.nice))
 }
-if (native.attach(zoneNumber, slot) === 1) pump.run();
-else leave();
+installTypeScript()
+const port = thisPort()
+const pump = new Pump(port, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, { ready, leave })
+setCurrent(zoneId, pump.overlap)
+listen()
+port.onMail(Mail.abort, (token, serial) => pump.abandon(token, serial))
+port.pump = pump.run
+if (settings.executor === 'work-stealing') {
+  useJoiner({ port, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: pump.runFound })
+}
+if (native.attach(zoneNumber, slot) === 1) pump.run()
+else leave()
 
 /** A worker that ends before this was never of use: see the owner's count of failed starts. */
 function ready(): void {
-  parent.postMessage("ready");
+  parent.postMessage('ready')
 }
 
 /** The zone has let this worker go. What user code left open must not keep it. */
 function leave(): void {
-  port.pump = undefined;
-  setImmediate(() => process.exit(0));
+  port.pump = undefined
+  setImmediate(() => process.exit(0))
 }

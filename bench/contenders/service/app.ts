@@ -3,21 +3,21 @@
  *
  * `skein serve` runs it on all cores, as a user would.
  */
-import { zone } from "skein/zone";
-import { GREETING, heavy } from "./work.js";
+import { zone } from 'skein/zone'
+import { GREETING, heavy } from './work.js'
 
 export default {
   routes: {
-    "/hello": () => GREETING,
-    "/zone/:seed": async ({ params }: Asked) => ({
+    '/hello': () => GREETING,
+    '/zone/:seed': async ({ params }: Asked) => ({
       sum: await zone.cpu.run(heavy, Number(params.seed)),
     }),
-    "/inline/:seed": ({ params }: Asked) => ({
+    '/inline/:seed': ({ params }: Asked) => ({
       sum: heavy(Number(params.seed)),
     }),
   },
-};
+}
 
 interface Asked {
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: Readonly<Record<string, string>>
 }

@@ -5,14 +5,13 @@
  */
 
 /** The answer of the light route. */
-export const GREETING = "hello";
+export const GREETING = 'hello'
 /** Seeds that are asked for; clients know the answers. */
-export const SEEDS = 8;
+export const SEEDS = 8
 
 /** The heavy stage. Captures nothing: a zone gets its text. */
 export function heavy(seed: number): number {
-  let value = seed >>> 0;
-  for (let turn = 0; turn < 6_000_000; turn += 1)
-    value = (Math.imul(value, 1_103_515_245) + 12_345) >>> 0;
-  return value;
+  let value = seed >>> 0
+  for (let turn = 0; turn < 6_000_000; turn += 1) value = (Math.imul(value, 1_103_515_245) + 12_345) >>> 0
+  return value
 }
