@@ -44,8 +44,7 @@ function track(child) {
   if (running.size === 0) for (const signal of SIGNALS) process.on(signal, endAll)
   running.add(child)
   const forget = () => {
-    if (running.delete(child) && running.size === 0)
-      for (const signal of SIGNALS) process.off(signal, endAll)
+    if (running.delete(child) && running.size === 0) for (const signal of SIGNALS) process.off(signal, endAll)
   }
   child.once('error', forget)
   child.once('close', forget)

@@ -173,7 +173,12 @@ visit('a visitor cancels, and the next one runs', async (page) => {
     const headers = { 'content-type': 'application/json' }
     return fetch(`${server.url}/api/score`, { method: 'POST', body, headers })
   })
-  await page.fill('#text', `${code}\n//${Date.now()}`)
+  const long = {
+    name: 'long.js',
+    mimeType: 'text/javascript',
+    buffer: Buffer.from(`${code}\n//${Date.now()}`),
+  }
+  await page.setInputFiles('#file', long)
   await page.click('#send')
   await page.click('#cancel')
   await page.waitForFunction(() => /^Cancelled/.test(document.querySelector('#message').innerText))

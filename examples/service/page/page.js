@@ -101,6 +101,10 @@ function show({ score, cached, ms }) {
   $('result-title').scrollIntoView({ block: 'nearest' })
 }
 
+function percent(part, whole) {
+  return whole === 0 ? '–' : `${Math.round((part * 100) / whole)} %`
+}
+
 function counted(count, what) {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
@@ -166,6 +170,7 @@ function showStats({ zone, store, requests, memoryMb, plan }) {
     ['Workers', `${zone.running} of ${zone.workers}`, `workers busy; ${zone.died} died`],
     ['Queue', zone.waiting, `wait; ${zone.ended} tasks done`],
     ['Store', store.entries, `scores, ${Math.ceil(store.bytes / 1024)} KiB, ${counted(store.hits, 'hit')}`],
+    ['Not computed again', percent(store.hits, store.hits + store.misses), 'of look-ups were in the store'],
     [
       'Requests',
       `${Math.max(0, rate).toFixed(0)} /s`,
@@ -228,6 +233,7 @@ function choose() {
   $('message').textContent = ''
   const size = file === undefined ? '' : `${Math.ceil(file.size / 1024)} KiB`
   $('chosen').textContent = file === undefined ? '.js, .mjs or .cjs, up to 1 MiB' : `${file.name}, ${size}`
+  $('text').classList.toggle('unused', file !== undefined)
   isTooLarge()
 }
 
