@@ -110,9 +110,9 @@ const table: Table = {
   title: 'A light route beside a heavy one',
   definitions: {
     server: 'skein serve on all cores; /hello is a handler, the heavy routes compute for some 10 ms.',
-    heavy: `One client process, ${HEAVY_CONNECTIONS} connections, each asks again at once; every answer is checked.`,
+    heavy: `One client process, ${HEAVY_CONNECTIONS} connections that ask again at once; all is checked.`,
     'hello, 500 a second':
-      'Due at fixed times, ten connections; latency counts from when it was due to be sent.',
+      'Ten connections, paced; latency counts from when it was to be sent, behind others or not.',
     'hello, as fast as it goes': 'Twenty connections that ask again at once.',
     ratio: 'Against quiet in the same round; the median of the rounds.',
   },

@@ -105,8 +105,8 @@ async function threads() {
   })
   assert.deepEqual(values.get('key'), value)
   values.close()
-  const setAndGet = `${(1e6 / rate).toFixed(1)} µs`
-  return `napajs        call in another thread, p50       ${p50.toFixed(1)} µs; store set and get ${setAndGet}`
+  const stored = `store set and get ${(1e6 / rate).toFixed(1)} µs`
+  return `napajs        call in another thread, p50       ${p50.toFixed(1)} µs; ${stored}`
 }
 
 function connected(host, port) {

@@ -2,9 +2,9 @@
  * One client process of the table `service`: `client.js <plan as JSON>` asks, checks each answer, and prints
  * how it went as one line of JSON.
  *
- * Paced, a request is due at a fixed time whether or not the one before it was answered, and its latency
- * counts from then: a server that stalls cannot make the client wait with asking. Unpaced, each connection
- * asks again as soon as it was answered.
+ * Paced, a request is due whether or not those before it were answered, and its latency counts from when the
+ * client's timer came to it: a server that stalls cannot make the client wait with asking. Unpaced, each
+ * connection asks again as soon as it was answered.
  */
 import { connect, type Socket } from 'node:net'
 import { GREETING, heavy, SEEDS } from '../../contenders/service/work.ts'

@@ -199,7 +199,7 @@ function showHistory(all) {
       element('td', name),
       cell,
       element('td', maintainability ?? '–', { class: 'number' }),
-      element('td', ms, { class: 'number' }),
+      element('td', ms < 10 ? ms : Math.round(ms), { class: 'number' }),
       element('td', cached ? 'store' : 'zone'),
     )
     return row

@@ -1,4 +1,6 @@
-//! Ends: of calls that are given up, of workers, zones and broadcasts. Each is settled once.
+//! Ends: of calls that are given up, of workers, zones and broadcasts.
+//!
+//! Whatever ends first, each call and each broadcast is settled once.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! Forks and joins: a forked task has one holder, and nobody sleeps while one waits.
+//! Forks and joins, in zones whose workers steal.
+//!
+//! A forked task has one holder, and nobody sleeps while one waits.
 
 use std::sync::Arc;
 

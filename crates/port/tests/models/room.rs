@@ -1,4 +1,6 @@
-//! Growth and room: pressure and waiting for room are not lost.
+//! Zones that grow, and callers who wait for room.
+//!
+//! Neither pressure nor a waiting caller is forgotten.
 
 use std::{sync::Arc, time::Duration};
 

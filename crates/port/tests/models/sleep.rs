@@ -1,4 +1,6 @@
-//! Going to sleep: no submission, result, mail or wake-up is slept through.
+//! Going to sleep while something arrives.
+//!
+//! No submission, result, mail or wake-up is slept through.
 
 use std::sync::Arc;
 
