@@ -2,10 +2,8 @@
 //!
 //! A forked task has one holder, and nobody sleeps while one waits.
 
-use std::sync::Arc;
-
 use loom::thread;
-use skein_port::{Next, Status, Withdrawal, Worker};
+use skein_port::{Next, Status, Withdrawal};
 
 use super::seats::{Seat, complete, explore, machine, stealing};
 

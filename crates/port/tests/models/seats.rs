@@ -17,7 +17,7 @@ pub fn explore(model: impl Fn() + Sync + Send + 'static) {
 }
 
 #[derive(Clone)]
-pub struct Bell(Arc<Notify>);
+pub struct Bell(pub Arc<Notify>);
 
 impl Wake for Bell {
     fn wake(&self) {

@@ -2,10 +2,8 @@
 //!
 //! No submission, result, mail or wake-up is slept through.
 
-use std::sync::Arc;
-
 use loom::thread;
-use skein_port::{Desk, Mail, Next, Status, Worker};
+use skein_port::{Mail, Next, Status};
 
 use super::seats::{Seat, complete, explore, machine, zone_of};
 
