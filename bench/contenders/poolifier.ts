@@ -6,17 +6,11 @@
 import { fileURLToPath } from 'node:url'
 import { asItIs, type Contender, type Pool, type PoolSettings } from './contender.ts'
 
-async function open({ threads }: PoolSettings): Promise<Pool> {
+/** Open a FixedThreadPool whose threads take turns, with these options. */
+export async function openWith(threads: number, options: Readonly<Record<string, unknown>>): Promise<Pool> {
   const { FixedThreadPool } = await import('poolifier')
-  const pool = new FixedThreadPool(
-    threads,
-    fileURLToPath(new URL('./poolifier-thread.js', import.meta.url)),
-    {
-      enableEvents: false,
-      enableTasksQueue: false,
-      workerChoiceStrategy: 'ROUND_ROBIN',
-    },
-  )
+  const file = fileURLToPath(new URL('./poolifier-thread.js', import.meta.url))
+  const pool = new FixedThreadPool(threads, file, { workerChoiceStrategy: 'ROUND_ROBIN', ...options })
   return {
     nothing: () => pool.execute(undefined, 'nothing'),
     call: (name, input) => pool.execute(input, name),
@@ -29,5 +23,5 @@ export default {
   name: 'poolifier',
   package: 'poolifier',
   settings: 'FixedThreadPool, round robin, no events, no queue',
-  open,
+  open: ({ threads }: PoolSettings) => openWith(threads, { enableEvents: false, enableTasksQueue: false }),
 } satisfies Contender

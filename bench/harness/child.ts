@@ -15,6 +15,19 @@ import { DIST_FOLDER } from './place.ts'
 /** A job that takes longer hangs: its process is killed, and the contender is left out, by name. */
 const JOB_MS_MAX = 90_000
 
+/** And so is one that does not go when it was let go of. */
+const END_MS_MAX = 5000
+
+/** End a process that goes when its channel closes: it is killed when it does not. */
+export async function endProcess(process: ChildProcess): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return
+  const gone = once(process, 'exit')
+  if (process.connected) process.disconnect()
+  const late = setTimeout(() => process.kill('SIGKILL'), END_MS_MAX)
+  await gone
+  clearTimeout(late)
+}
+
 /** A running contender. */
 export class Child {
   readonly contender: string
@@ -51,13 +64,8 @@ export class Child {
   }
 
   /** End the process: its pool first, then by signal when it does not go. */
-  async end(): Promise<void> {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
-    const gone = once(this.#process, 'exit')
-    this.#process.disconnect()
-    const late = setTimeout(() => this.#process.kill('SIGKILL'), 3000)
-    await gone
-    clearTimeout(late)
+  end(): Promise<void> {
+    return endProcess(this.#process)
   }
 
   #outcome(): Promise<Outcome> {

@@ -12,6 +12,11 @@ import { type Context, type Row, type Table, type Verdict, findRow } from '../ha
 
 const SKEIN = ['skein', 'skein-work-stealing', 'skein-blocking', 'skein-cached']
 const OTHERS = ['piscina', 'tinypool', 'workerpool', 'poolifier']
+/**
+ * Not in the skewed section: its workers look for work to steal after 100 ms, doubled with each task they
+ * have stolen in a row, so calls at a steady rate wait in its queues for longer than a job may take.
+ */
+const STEALING = 'poolifier-stealing'
 const condition: Condition = SPINNING
 const THREADS = 2
 
@@ -22,9 +27,9 @@ const SECTIONS: Readonly<Record<string, (context: Context) => Promise<Row[]>>> =
   joins,
 }
 
-function pools(context: Context): string[] {
+function pools(context: Context, besides: readonly string[] = []): string[] {
   const wanted = context.text('contenders')
-  return wanted === 'all' ? [...SKEIN, ...OTHERS] : wanted.split(',')
+  return wanted === 'all' ? [...SKEIN, ...OTHERS, ...besides] : wanted.split(',')
 }
 
 async function run(context: Context): Promise<Row[]> {
@@ -51,7 +56,7 @@ async function single(context: Context): Promise<Row[]> {
   const samples = new Samples()
   const setting = { condition, threads: THREADS, skip: context.skip }
   const sliceMs = context.number('slice-ms')
-  await withChildren(pools(context), setting, async (children) => {
+  await withChildren(pools(context, [STEALING]), setting, async (children) => {
     for (let round = -1; round < context.number('rounds'); round += 1) {
       for (const child of children) {
         const slice = await child.do('sequential', { form: 'named', sliceMs })
@@ -83,7 +88,7 @@ async function single(context: Context): Promise<Row[]> {
 async function bursts(context: Context): Promise<Row[]> {
   const samples = new Samples()
   const setting = { condition, threads: THREADS, skip: context.skip }
-  await withChildren(pools(context), setting, async (children) => {
+  await withChildren(pools(context, [STEALING]), setting, async (children) => {
     for (let round = -1; round < context.number('rounds'); round += 1) {
       for (const child of children) {
         const slice = await child.do('burst', {

@@ -7,6 +7,7 @@
 import { execFile, fork as forkProcess, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { promisify } from 'node:util'
+import { endProcess } from '../harness/child.ts'
 import { type Condition, conditions } from '../harness/conditions.ts'
 import { BenchError } from '../harness/errors.ts'
 import { DIST_FOLDER } from '../harness/place.ts'
@@ -186,13 +187,8 @@ class Host {
     throw new BenchError('CONTENDER_DIED', { contender: this.contender, why: JSON.stringify(arrived) })
   }
 
-  async end(): Promise<void> {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
-    const gone = once(this.#process, 'exit')
-    this.#process.disconnect()
-    const late = setTimeout(() => this.#process.kill('SIGKILL'), 3000)
-    await gone
-    clearTimeout(late)
+  end(): Promise<void> {
+    return endProcess(this.#process)
   }
 
   async #answer(): Promise<SliceAnswer> {

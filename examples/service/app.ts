@@ -22,7 +22,7 @@ import {
   use,
 } from 'skein/http'
 import { store } from 'skein/store'
-import { heavyZone, plan, scoreOf, scores } from './heavy.ts'
+import { heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
 /** Longest text that is scored. */
 const TEXT_BYTES_MAX = 1024 * 1024
@@ -86,7 +86,7 @@ function bad(reason: string): StatusError {
 
 async function score(request: HttpRequest): Promise<object> {
   const { name, text, timeoutMs } = await wanted(request)
-  const scored = await scoreOf(name, text, timeoutMs)
+  const scored = await scoreOf(name, text, { timeoutMs, gone: request.signal })
   const { score, cached } = scored
   const ms = Math.round(scored.ms * 100) / 100
   const [grade, maintainability] = score.parsed ? [score.grade, score.maintainability] : ['–', null]
@@ -129,6 +129,9 @@ function showReport(): Response {
     return new Response(text, { status: 404 })
   }
 }
+
+// What is wrong with it the first request that needs it says.
+warmUp().catch(() => {})
 
 const api = {
   '/api/score': { POST: score },

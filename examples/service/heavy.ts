@@ -3,7 +3,7 @@
  *
  * What has been scored before comes out of a store; what two requests ask for at once is computed once. A
  * score that takes too long is cancelled: its caller hears so at once, and the worker that would go on is
- * replaced.
+ * replaced. One whose caller has gone is cancelled as well.
  */
 import { createHash } from 'node:crypto'
 import { exported, lift } from 'skein/arrow'
@@ -28,6 +28,11 @@ export const scores = store.getOrCreate<Score>('service.scores', { entriesMax: 1
 /** Where the heavy stage runs: the ready-made zone with a worker for each core, the same for all threads. */
 export function heavyZone(): Zone {
   return zone.cpu as Zone
+}
+
+/** Start the zone's workers and load the stages there, so that the first visitor does not wait for that. */
+export async function warmUp(): Promise<void> {
+  await heavyZone().broadcast(`import(${JSON.stringify(PIPELINE)})`)
 }
 
 interface Text {
@@ -56,18 +61,25 @@ function keyOf({ path, text }: Text): string {
 
 /**
  * Score a text.
- * @param timeoutMs Longest time for it, waiting included; then its task is cancelled.
- * @throws {StatusError} 504 `TASK_TIMEOUT`. @throws {ZoneError} `ZONE_FULL` when 256 others wait.
+ * @param limits.timeoutMs Longest time for it, waiting included; then its task is cancelled.
+ * @param limits.gone Aborted when nobody waits for the score any more: it is cancelled too.
+ * @throws {StatusError} 504 `TASK_TIMEOUT`; 499 `CLIENT_GONE`. @throws {ZoneError} `ZONE_FULL`.
  */
-export async function scoreOf(path: string, text: string, timeoutMs: number): Promise<Scored> {
+export async function scoreOf(
+  path: string,
+  text: string,
+  { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
+): Promise<Scored> {
   const startMs = performance.now()
   const cached = scores.has(keyOf({ path, text }))
-  const signal = AbortSignal.timeout(timeoutMs)
+  const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), gone])
   try {
     const score = await scoring().run({ path, text }, signal)
     return { score, cached, ms: performance.now() - startMs }
   } catch (thrown) {
     if (thrown !== signal.reason) throw thrown
+    if (gone.aborted)
+      throw new StatusError(499, 'nobody waits any more', { code: 'CLIENT_GONE', cause: thrown })
     const reason = `scoring took longer than ${timeoutMs} ms and was cancelled`
     throw new StatusError(504, reason, { code: 'TASK_TIMEOUT', cause: thrown })
   }

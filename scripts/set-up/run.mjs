@@ -28,11 +28,33 @@ export function run(program, args, { show = false, env = process.env, cwd = ROOT
     const stdio = show ? 'inherit' : ['ignore', 'pipe', 'pipe']
     const child = spawn(program, args, { cwd, env, stdio })
     const chunks = []
+    track(child)
     child.stdout?.on('data', (chunk) => chunks.push(chunk))
     child.stderr?.on('data', (chunk) => chunks.push(chunk))
     child.on('error', (error) => resolve({ code: 127, output: String(error.message) }))
     child.on('close', (code) => resolve({ code: code ?? 128, output: Buffer.concat(chunks).toString() }))
   })
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
+/** Programs that run now: they end with this process, whoever is told to end. */
+const running = new Set()
+
+function track(child) {
+  if (running.size === 0) for (const signal of SIGNALS) process.on(signal, endAll)
+  running.add(child)
+  const forget = () => {
+    if (running.delete(child) && running.size === 0) for (const signal of SIGNALS) process.off(signal, endAll)
+  }
+  child.once('error', forget)
+  child.once('close', forget)
+}
+
+/** Ends the programs, then this process, by that signal. */
+function endAll(signal) {
+  for (const child of running) child.kill(signal)
+  for (const each of SIGNALS) process.off(each, endAll)
+  process.kill(process.pid, signal)
 }
 
 /**

@@ -219,6 +219,22 @@ test(
   }),
 )
 
+test('what ends a script ends the programs it has started', { timeout: 30_000 }, async () => {
+  const program = `
+    const { run } = await import(${JSON.stringify(inRoot('scripts/set-up/run.mjs'))})
+    await run(process.execPath, ['-e', 'console.log(1); setTimeout(() => {}, 60000)'], { show: true })`
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    const script = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const closed = new Promise((resolve) => script.on('close', (_, by) => resolve(by)))
+    await new Promise((resolve) => script.stdout.once('data', resolve))
+    script.kill(signal)
+    // The pipe closes when the last of both has gone, so this waits for the program too.
+    assert.equal(await closed, signal)
+  }
+})
+
 test('a second set-up says nothing and takes less than two seconds', () => {
   const setUp = () => spawnSync(process.execPath, [inRoot('scripts', 'setup.mjs')], { encoding: 'utf8' })
   assert.equal(setUp().status, 0)

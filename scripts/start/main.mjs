@@ -2,7 +2,7 @@
  * The service of examples/service on all cores, with its address, commands to try and measured lines.
  *
  * The server is the command that a user would type, as a child; this process waits for it, hands signals on
- * and ends as it ends.
+ * and ends as it ends. A reader that goes away (`npm start | head`) ends it too.
  */
 import { spawn } from 'node:child_process'
 import { inRoot, ROOT } from '../set-up/index.mjs'
@@ -10,31 +10,61 @@ import { prove } from './proof.mjs'
 
 const PORT = '8080'
 
+/** A second signal means "at once" to the server, but npm hands on what the terminal has sent already. */
+const ECHO_MS = 300
+
 /**
  * Serve until a signal.
  * @param {string[]} words More words for `skein serve`, such as `--port 8081`.
  * @returns {Promise<number>} The exit code: 0 when it was asked to stop.
  */
 export async function serveExample(words) {
-  const command = ['serve', 'examples/service/app.ts', '--port', PORT, ...words]
-  const options = { cwd: ROOT, stdio: ['inherit', 'pipe', 'inherit'] }
-  const child = spawn(process.execPath, [inRoot('dist', 'cli', 'main.js'), ...command], options)
-  // A terminal signals the child as well; it takes a second one for "at once", so only others are handed on.
-  const isShared = process.stdin.isTTY === true
-  let stopped = false
-  const signals = ['SIGINT', 'SIGTERM']
-  const onSignal = (signal) => {
-    stopped = true
-    if (!(isShared && signal === 'SIGINT')) child.kill(signal)
+  const port = words.some((word) => /^--port\b/.test(word)) ? [] : ['--port', PORT]
+  const command = ['serve', 'examples/service/app.ts', ...port, ...words]
+  // In a group of its own: signals of a terminal come to this process alone, which hands each on, once.
+  const options = {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
   }
-  for (const signal of signals) process.on(signal, onSignal)
+  const child = spawn(process.execPath, [inRoot('dist', 'cli', 'main.js'), ...command], options)
+  const stop = handOn(child)
   const ended = new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
   const url = await address(child)
-  if (url !== undefined) await tell(url, () => stopped)
+  // What is being measured when the server ends is of no use to anybody.
+  if (url !== undefined) await Promise.race([tell(url, stop), ended])
   const code = await ended
-  for (const signal of signals) process.off(signal, onSignal)
-  if (code === 2 && url === undefined) hint()
-  return stopped ? 0 : code
+  stop.ignore()
+  if (code === 2 && url === undefined && !stop.asked) hint(words)
+  if (url === undefined) return stop.asked ? 0 : code
+  // Proofs may be under way in threads of this process.
+  process.exit(stop.asked ? 0 : code)
+}
+
+/** Signals go to the child; `asked` from the first one on. */
+function handOn(child) {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  let firstMs
+  const onSignal = (signal) => {
+    if (firstMs !== undefined && performance.now() - firstMs < ECHO_MS) return
+    firstMs ??= performance.now()
+    stop.asked = true
+    child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal)
+  }
+  const onGone = () => onSignal('SIGTERM')
+  const onExit = () => child.kill('SIGTERM')
+  const stop = {
+    asked: false,
+    ignore() {
+      process.stdout.off('error', onGone)
+      process.off('exit', onExit)
+      for (const signal of signals) process.off(signal, onSignal)
+    },
+  }
+  for (const signal of signals) process.on(signal, onSignal)
+  process.stdout.on('error', onGone)
+  process.on('exit', onExit)
+  return stop
 }
 
 /** The address that the child prints; undefined when it ends without one. */
@@ -50,17 +80,19 @@ function address(child) {
   })
 }
 
-async function tell(url, isStopped) {
-  console.log(`\n  Open  ${url}\n\nor try`)
-  console.log(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
-  console.log(`  curl -F file=@node_modules/acorn/dist/acorn.js -F timeoutMs=1 ${url}/api/score`)
-  console.log(`  npx skein run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
-  console.log('measured now, beside whom npm run report compares it with:')
-  await prove(url, (line) => isStopped() || console.log(line))
-  if (!isStopped())
-    console.log('\nCtrl-C stops it. npm run compare shows the pipeline on one core and on all.')
+async function tell(url, stop) {
+  const say = (line) => stop.asked || console.log(line)
+  say(`\n  Open  ${url}\n\nor try, in another terminal:\n`)
+  say(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
+  say(`  curl -F file=@node_modules/acorn/dist/acorn.mjs -F timeoutMs=1 ${url}/api/score   # cancelled`)
+  say(`  npx skein run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
+  say('Measured now, in some seconds, beside whom `npm run report` compares it with:\n')
+  await prove(url, say)
+  say('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')
 }
 
-function hint() {
-  console.error('another port: npm start -- --port 8081')
+function hint(words) {
+  const at = words.findIndex((word) => /^--port\b/.test(word))
+  const taken = Number(at < 0 ? PORT : (words[at].split('=')[1] ?? words[at + 1]))
+  if (taken > 0 && taken < 65_535) console.error(`another port: npm start -- --port ${taken + 1}`)
 }

@@ -2,8 +2,9 @@
  * One line of proof for each project that Skein measures itself with: figures of this machine, of now.
  *
  * Each takes a second or less, so they say what order things have; the tables of `npm run bench` are the
- * careful ones. Nothing here is stored.
+ * careful ones. Nothing here is stored, and what gives a wrong answer is not measured.
  */
+import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { pathToFileURL } from 'node:url'
 import { inRoot } from '../set-up/index.mjs'
@@ -30,6 +31,7 @@ export async function prove(url, say) {
 async function arrows() {
   const { lift } = await load('arrow/index.js')
   const [addOne, double] = [lift((n) => n + 1), lift((n) => n * 2)]
+  assert.equal(addOne.andThen(double).run(20), 42)
   let sum = 0
   const rate = perSecond(10_000, () => (sum = (sum + addOne.andThen(double).run(sum & 1023)) | 0))
   return `zio-arrow     arrows composed and run           ${millions(rate)} million/s`
@@ -47,7 +49,11 @@ async function fibers() {
     }
     return sum
   }
-  const sixteen = () => Promise.all(Array.from({ length: 16 }, () => workers.run(task, 20)))
+  const expected = task(20)
+  const sixteen = async () => {
+    const sums = await Promise.all(Array.from({ length: 16 }, () => workers.run(task, 20)))
+    assert.ok(sums.every((sum) => sum === expected))
+  }
   const rate = await perSecondLater(sixteen)
   await workers.close()
   return `futures       16 factorial tasks at once        ${counted(rate)} times/s, on all cores`
@@ -57,12 +63,14 @@ async function fibers() {
 async function requests(url) {
   const { hostname: host, port } = new URL(url)
   const request = `GET /hello HTTP/1.1\r\nHost: ${host}\r\n\r\n`
-  let answers = 0
+  let [answers, wrong] = [0, 0]
   const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => connected(host, Number(port))))
   const startMs = performance.now()
   for (const socket of sockets) {
-    socket.on('data', () => {
-      answers += 1
+    socket.setEncoding('latin1').on('data', (answer) => {
+      // It is short and comes whole.
+      if (answer.startsWith('HTTP/1.1 200 ') && answer.endsWith('\r\n\r\nhello')) answers += 1
+      else wrong += 1
       socket.write(request)
     })
     socket.write(request)
@@ -70,6 +78,7 @@ async function requests(url) {
   await new Promise((resolve) => setTimeout(resolve, MEASURE_MS))
   const rate = (answers * 1000) / (performance.now() - startMs)
   for (const socket of sockets) socket.destroy()
+  assert.equal(wrong, 0, `${wrong} wrong answers`)
   const each = `${counted(rate)} requests/s (this client is the limit)`
   return `zio-http      GET /hello, ${CONNECTIONS} connections        ${each}`
 }
@@ -94,9 +103,10 @@ async function threads() {
     values.set('key', value)
     return values.get('key')
   })
+  assert.deepEqual(values.get('key'), value)
   values.close()
-  const store1 = `${(1e6 / rate).toFixed(1)} µs`
-  return `napajs        call in another thread, p50       ${p50.toFixed(1)} µs; store set and get ${store1}`
+  const stored = `store set and get ${(1e6 / rate).toFixed(1)} µs`
+  return `napajs        call in another thread, p50       ${p50.toFixed(1)} µs; ${stored}`
 }
 
 function connected(host, port) {

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
 import { type Host, NativeError } from './errors.ts'
 import { currentHost, loadBinding, type Surroundings, tripleOf } from './load.ts'
 
@@ -113,4 +114,17 @@ test('the core of this checkout loads, and twice is the same one', (context) => 
   const built = existsSync(folder) && readdirSync(folder).includes(`skein.${tripleOf(currentHost())}.node`)
   if (!built) return context.skip('no native core has been compiled')
   assert.equal(loadBinding(), loadBinding())
+})
+
+test('the table of the functions of the core keeps fast properties', async (context) => {
+  const { native } = await import('./index.ts').catch(() => ({ native: undefined }))
+  if (native === undefined) return context.skip('no native core has been compiled')
+  setFlagsFromString('--allow-natives-syntax')
+  const isFast = new Function('object', 'return %HasFastProperties(object)') as (object: object) => boolean
+  setFlagsFromString('--no-allow-natives-syntax')
+  // The check itself can fail: a property that was deleted from the middle makes a dictionary.
+  const slow: { a?: number; b: number; c: number } = { a: 1, b: 2, c: 3 }
+  delete slow.a
+  assert.equal(isFast(slow), false)
+  assert.ok(isFast(native), `${Object.keys(native).length} functions are in dictionary mode`)
 })

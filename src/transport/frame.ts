@@ -15,6 +15,7 @@ import {
   MODE_PROCESS,
   MODE_SELF_CONTAINED,
 } from './format.ts'
+import { Graph } from './graph.ts'
 import { forgetMoved } from './memory.ts'
 import { pathOf } from './path.ts'
 import { processTables } from './process.ts'
@@ -23,7 +24,7 @@ import { Reader } from './reader.ts'
 import { ShapeTable } from './shapes.ts'
 import { Refusal } from './sink.ts'
 import { writeText } from './text.ts'
-import { Graph, RETRY, TOO_DEEP, Writer } from './writer.ts'
+import { RETRY, TOO_DEEP, Writer } from './writer.ts'
 
 /** Bytes `marshall` starts with, and goes back to after a larger frame. */
 const SCRATCH_BYTES = 65_536

@@ -38,12 +38,16 @@ import {
   TAG_UNDEFINED,
   TREE_DEPTH_MAX,
 } from './format.ts'
+import { classWriter } from './class-writers.ts'
 import type { ClassEntry, ClassWriter } from './classes.ts'
 import { functionNumber } from './functions.ts'
-import { generateWriter, type GeneratedSink } from './generate.ts'
+import type { GeneratedSink } from './generate.ts'
+import type { Graph } from './graph.ts'
+import { areDistinct, type Leaves } from './leaves.ts'
 import { processTables, TABLE_CLASSES } from './process.ts'
 import { ShapeTable, WriteShape, type Guess } from './shapes.ts'
 import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
+import { isFractions, nextPresent } from './write-arrays.ts'
 import { isArrayElsewhere, isPlainElsewhere, writeSpecial } from './write-special.ts'
 
 /** Thrown by a writer that assumed a tree and found something else. */
@@ -51,56 +55,16 @@ export const RETRY: unique symbol = Symbol('retry')
 /** Thrown by a writer that reached {@link DEPTH_MAX}. */
 export const TOO_DEEP: unique symbol = Symbol('too deep')
 
-/** Up to this many leaves are compared pair by pair: faster than hashing them. */
-const PAIRS_MAX = 32
-/** Up to this many leaves each is searched for among the following: the engine compares many at once. */
-const SEARCHED_MAX = 128
-/** Leaves that look alike up to which they are compared one by one. */
-const PROBES_MAX = 8
-/** Bytes of its content by which a leaf is told from others. */
-const LOOK_BYTES = 8
 /**
  * Leaves at which they are compared although the frame is not complete, so that no graph unfolds without
  * bound.
  */
 const LEAVES_FIRST_CHECK = 1024
-/** Objects of one class and shape that must pass before code is generated for them. */
-const CLASS_USES_MIN = 16
-/** Shapes of one class that are remembered. */
-const CLASS_SHAPES_MAX = 16
 /** Elements from which an array is looked at for being all numbers. */
 const NUMBERS_MIN = 4
 
 const plainPrototype = Object.prototype
 const arrayPrototype = Array.prototype
-
-/** What the second and third attempt know about a value that is no tree. */
-export class Graph {
-  /** True in the attempt that only learns. */
-  isLearning = true
-  readonly #seen = new Set<object>()
-  readonly #repeated = new Set<object>()
-  readonly #numbers = new Map<object, number>()
-  /** Objects being written whose load hook must finish before they exist: no cycle may lead back to them. */
-  readonly open = new Set<object>()
-
-  /** -2: met once only, as far as is known. -1: to be defined now. 0 and more: defined under this number. */
-  meet(object: object): number {
-    if (this.isLearning) {
-      if (!this.#seen.has(object)) {
-        this.#seen.add(object)
-        return -2
-      }
-      this.#repeated.add(object)
-      return 0
-    }
-    if (!this.#repeated.has(object)) return -2
-    const number = this.#numbers.get(object)
-    if (number !== undefined) return number
-    this.#numbers.set(object, this.#numbers.size)
-    return -1
-  }
-}
 
 /** Writes one frame after another; see the head of this file. */
 export class Writer implements Sink, GeneratedSink {
@@ -115,9 +79,9 @@ export class Writer implements Sink, GeneratedSink {
   leafCount = 0
   depth = 0
   readonly #leaves: (object | undefined)[] = new Array<object | undefined>(LEAVES_FIRST_CHECK).fill(undefined)
-  /** Where the content of each leaf begins and ends in the frame, without its tag. */
   readonly #leafFrom: number[] = []
   readonly #leafTo: number[] = []
+  readonly #allLeaves: Leaves = { objects: this.#leaves, from: this.#leafFrom, to: this.#leafTo }
   #leavesCheckAt = LEAVES_FIRST_CHECK
   #frame = 0
   #blockCount = 0
@@ -169,7 +133,7 @@ export class Writer implements Sink, GeneratedSink {
   /** True when no leaf was met twice: what was written stands. Only asked without a graph. */
   isTree(): boolean {
     const count = this.leafCount
-    return count < 2 || this.#areDistinct(count)
+    return count < 2 || areDistinct(this.#allLeaves, this.bytes, count)
   }
 
   /** A value of any kind. @throws {Refusal} when it cannot travel. */
@@ -547,43 +511,6 @@ export class Writer implements Sink, GeneratedSink {
     return this.leafCount
   }
 
-  /** True when no two of the first `count` leaves are the same object. */
-  #areDistinct(count: number): boolean {
-    if (count <= PAIRS_MAX) return isDistinct(this.#leaves, count)
-    return this.#areTold(count) || isSet(this.#leaves.slice(0, count))
-  }
-
-  /**
-   * True when the leaves can be told apart: an object met twice was written with the same content twice, so
-   * only leaves whose content looks alike are compared. False when too many look alike, or two are the same.
-   */
-  #areTold(count: number): boolean {
-    const leaves = this.#leaves
-    const slots = 1 << (33 - Math.clz32(count))
-    const table = new Int32Array(slots)
-    for (let leaf = 0; leaf < count; leaf++) {
-      let slot = this.#look(leaf) & (slots - 1)
-      for (let probes = 0; table[slot] !== 0; probes++) {
-        if (probes === PROBES_MAX || leaves[(table[slot] as number) - 1] === leaves[leaf]) return false
-        slot = (slot + 1) & (slots - 1)
-      }
-      table[slot] = leaf + 1
-    }
-    return true
-  }
-
-  /** A hash of the content of a leaf: of its length and its last bytes. */
-  #look(leaf: number): number {
-    const bytes = this.bytes
-    const from = this.#leafFrom[leaf] as number
-    const to = this.#leafTo[leaf] as number
-    let hash = to - from
-    for (let at = to - from > LOOK_BYTES ? to - LOOK_BYTES : from; at < to; at++) {
-      hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
-    }
-    return hash ^ (hash >>> 15)
-  }
-
   /** The object is written; `mark` is the number of leaves when it was begun. */
   #leave(mark: number, object: object, from: Position, to: Position): void {
     this.depth--
@@ -597,7 +524,7 @@ export class Writer implements Sink, GeneratedSink {
     this.#leafFrom[leaf] = from
     this.#leafTo[leaf] = to
     if (leaf + 1 !== this.#leavesCheckAt) return
-    if (!this.#areDistinct(leaf + 1)) throw RETRY
+    if (!areDistinct(this.#allLeaves, this.bytes, leaf + 1)) throw RETRY
     this.#leavesCheckAt *= 16
   }
 
@@ -608,65 +535,7 @@ export class Writer implements Sink, GeneratedSink {
   }
 }
 
-/** The writer of one class and shape; generated when both have been used often enough. */
-function classWriter(entry: ClassEntry, shape: WriteShape): ClassWriter {
-  let writer = entry.writers.get(shape)
-  if (writer === undefined) {
-    if (entry.writers.size >= CLASS_SHAPES_MAX) entry.writers.clear()
-    writer = { prototype: entry.prototype, uses: 0, write: undefined }
-    entry.writers.set(shape, writer)
-  }
-  if (writer.write === undefined && shape.write !== undefined && ++writer.uses >= CLASS_USES_MIN) {
-    writer.write = generateWriter(shape, TREE_DEPTH_MAX, entry)
-  }
-  return writer
-}
-
 /** False for what has elements: generated code would list all of them to see that they are no keys. */
 function isRecord(object: object): boolean {
   return !Array.isArray(object) && !ArrayBuffer.isView(object)
-}
-
-/** True when no two of the first `count` objects are the same; for few. */
-function isDistinct(objects: readonly (object | undefined)[], count: number): boolean {
-  for (let later = 1; later < count; later++) {
-    const object = objects[later]
-    for (let earlier = 0; earlier < later; earlier++) if (objects[earlier] === object) return false
-  }
-  return true
-}
-
-/** True when no two of the objects are the same. */
-function isSet(objects: readonly unknown[]): boolean {
-  const count = objects.length
-  if (count > SEARCHED_MAX) return new Set(objects).size === count
-  for (let index = 1; index < count; index++)
-    if (objects.indexOf(objects[index - 1], index) !== -1) return false
-  return true
-}
-
-/** True when all elements are numbers and most of them are not small integers. */
-function isFractions(array: readonly unknown[]): boolean {
-  let fractions = 0
-  for (let index = 0; index < array.length; index++) {
-    const value = array[index]
-    if (typeof value !== 'number') return false
-    if ((value | 0) !== value) fractions++
-  }
-  return fractions * 2 > array.length
-}
-
-/** The first index after the hole at `hole` that is present, by the sorted keys of the array. */
-function nextPresent(keys: readonly string[], hole: number, length: number): number {
-  let low = 0
-  let high = keys.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    const index = Number(keys[middle])
-    // A key that is no index (a named property) sorts behind all indices.
-    if (index <= hole) low = middle + 1
-    else high = middle
-  }
-  const next = Number(keys[low] ?? length)
-  return next <= length ? next : length
 }

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
+import { getPriority } from 'node:os'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type ExecutorName, type Task, type Zone, join, zone } from './index.ts'
@@ -265,6 +266,21 @@ test('the ready-made zones are the same for every thread, and there again after 
     assert.equal(await zone[name].run(() => 1), 1)
     await zone[name].close()
   }
+})
+
+test("workers give way by nice, added to the process's own; other threads keep theirs", async (context) => {
+  if (process.platform !== 'linux') return context.skip('only Linux has a priority for each thread')
+  const own = getPriority(0)
+  const inWorker = (): number => process.getBuiltinModule('node:os').getPriority(0)
+  await inZone({ workers: 1 }, async (fair) => assert.equal(await fair.run(inWorker), own))
+  await inZone({ workers: 1, nice: 5 }, async (nice) => {
+    assert.equal(await nice.run(inWorker), Math.min(19, own + 5))
+    await nice.run(() => process.exit(1)).catch(() => {})
+    assert.equal(await nice.run(inWorker), Math.min(19, own + 5))
+  })
+  assert.equal(await zone.cpu.run(inWorker), 19)
+  assert.equal(getPriority(0), own)
+  await zone.cpu.close()
 })
 
 test('zones and workers are told of on diagnostics channels', async () => {

@@ -51,6 +51,12 @@ export interface ZoneSettings {
    * pays and a core is free. 0 turns it off. Default 50, most 1000.
    */
   readonly spinUs?: number
+  /**
+   * How much the workers give way to all other threads of the machine, 0 to 19, in the steps of Unix's nice.
+   * Default 0; 19 for `zone.cpu`, so that threads which serve wait less. Linux only, elsewhere without
+   * effect.
+   */
+  readonly nice?: number
   /** How long a task that was cancelled may go on before its worker is replaced, in ms. Default 1000. */
   readonly graceMs?: number
   /** How long `close` waits for accepted tasks before it ends the workers, in ms. Default 30,000. */
@@ -75,6 +81,7 @@ export interface Settings {
   readonly broadcastsMax: number
   readonly tasksPerWorkerMax: number
   readonly spinUs: number
+  readonly nice: number
   readonly graceMs: number
   readonly closeMs: number
   readonly heapMbMax: number | null
@@ -99,6 +106,7 @@ const NUMBERS = {
   broadcastsMax: { least: 0, most: 1_000_000, default: () => 10_000 },
   tasksPerWorkerMax: { least: 1, most: 65_536, default: () => 1 },
   spinUs: { least: 0, most: 1000, default: () => 50 },
+  nice: { least: 0, most: 19, default: () => 0 },
   graceMs: { least: 0, most: TIMER_MS_MAX, default: () => 1000 },
   closeMs: { least: 0, most: TIMER_MS_MAX, default: () => 30_000 },
 } as const satisfies Record<string, Range>

@@ -68,7 +68,7 @@ function make(name: string, settings: Settings): Zone | undefined {
 
 /** The zones that need not be created. */
 const READY_MADE: ReadonlyMap<string, ZoneSettings> = new Map([
-  ['skein.cpu', { executor: 'work-stealing' }],
+  ['skein.cpu', { executor: 'work-stealing', nice: 19 }],
   ['skein.blocking', { executor: 'blocking' }],
   ['skein.cached', { executor: 'cached' }],
 ])
@@ -128,7 +128,8 @@ export const zone = Object.freeze({
 
   /**
    * Ready-made, made when it is first asked for: one worker for each core, `work-stealing`. For CPU-bound
-   * work, and for tasks that fork tasks. Its name is `skein.cpu`. It keeps no process alive.
+   * work, and for tasks that fork tasks. Its workers give way to threads that serve (`nice`). Its name is
+   * `skein.cpu`. It keeps no process alive.
    */
   get cpu(): Zone {
     return zone.get('skein.cpu') as Zone

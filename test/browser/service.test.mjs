@@ -87,7 +87,7 @@ const tangled = 'function f(a) { if (a) { for (const b of a) { if (b && a) retur
 
 async function scored(page, text) {
   await page.fill('#text', text)
-  await page.click('button')
+  await page.click('#send')
   await page.waitForSelector('#result:not([hidden])')
 }
 
@@ -98,18 +98,18 @@ visit('a pasted text becomes a picture and a table', async (page) => {
   const table = await page.innerText('#table')
   assert.match(table, /Most tangled\s+f, line 1: 5 ways/)
   assert.equal(await page.evaluate(() => document.activeElement.id), 'result-title')
-  await page.click('button')
+  await page.click('#send')
   await page.waitForFunction(() => /from the store/.test(document.querySelector('#table').innerText))
 })
 
 visit('a file is chosen, and one that is no JavaScript says where', async (page) => {
   const path = inRoot('examples/service/page/page.js')
   await page.setInputFiles('#file', path)
-  await page.click('button')
+  await page.click('#send')
   await page.waitForSelector('#picture svg')
   const broken = { name: 'broken.js', mimeType: 'text/javascript', buffer: Buffer.from('let a\nlet let') }
   await page.setInputFiles('#file', broken)
-  await page.click('button')
+  await page.click('#send')
   await page.waitForFunction(() => /line 2, column 4/.test(document.querySelector('#table').innerText))
   assert.equal(await page.locator('#picture svg').count(), 0)
 })
@@ -121,7 +121,7 @@ visit('a file that is dropped is taken', async (page) => {
     return data
   }, tangled)
   await page.dispatchEvent('#drop', 'drop', { dataTransfer: transfer })
-  await page.click('button')
+  await page.click('#send')
   await page.waitForSelector('#result:not([hidden])')
   await page.waitForFunction(() => /dropped\.js/.test(document.querySelector('#history').innerText))
 })
@@ -140,7 +140,7 @@ visit('numbers, plan and history are live, and what others do is seen', async (p
 visit('a file that is too large is refused, by the page and by the server', async (page) => {
   const large = { name: 'large.js', mimeType: 'text/javascript', buffer: Buffer.alloc(2_000_000, 0x20) }
   await page.setInputFiles('#file', large)
-  await page.click('button')
+  await page.click('#send')
   await page.waitForFunction(() =>
     /too large.*BODY_TOO_LARGE/.test(document.querySelector('#message').innerText),
   )
@@ -156,7 +156,7 @@ visit('a task that takes too long is cancelled, says so, and the next one runs',
   const long = { name: 'long.js', mimeType: 'text/javascript', buffer: Buffer.from(text) }
   await page.setInputFiles('#file', long)
   await page.fill('#timeout', '1')
-  await page.click('button')
+  await page.click('#send')
   await page.waitForFunction(() =>
     /cancelled.*504 TASK_TIMEOUT/.test(document.querySelector('#message').innerText),
   )
@@ -165,12 +165,44 @@ visit('a task that takes too long is cancelled, says so, and the next one runs',
   assert.equal(await page.innerText('#message'), '')
 })
 
+visit('a visitor cancels, and the next one runs', async (page) => {
+  // Four of the longest files keep both workers busy for longer than this takes.
+  const code = readFileSync(inRoot('node_modules/acorn/dist/acorn.js'), 'utf8')
+  const others = [1, 2, 3, 4].map((n) => {
+    const body = JSON.stringify({ name: `busy-${n}.js`, text: `${code}\n//${n}${Date.now()}` })
+    const headers = { 'content-type': 'application/json' }
+    return fetch(`${server.url}/api/score`, { method: 'POST', body, headers })
+  })
+  const long = {
+    name: 'long.js',
+    mimeType: 'text/javascript',
+    buffer: Buffer.from(`${code}\n//${Date.now()}`),
+  }
+  await page.setInputFiles('#file', long)
+  await page.click('#send')
+  await page.click('#cancel')
+  await page.waitForFunction(() => document.querySelector('#message').innerText.startsWith('Cancelled'))
+  for (const answer of await Promise.all(others)) assert.ok([200, 504].includes(answer.status))
+  await scored(page, tangled)
+})
+
+visit('what is empty says so, an example can be filled in, nothing to score is a sentence', async (page) => {
+  assert.match(await page.innerText('#nothing'), /will stand here/)
+  await page.click('#send')
+  assert.match(await page.innerText('#message'), /paste a text first/)
+  await page.click('#example')
+  await page.click('#send')
+  await page.waitForSelector('#picture svg')
+  assert.equal(await page.isHidden('#nothing'), true)
+  assert.equal(await page.innerText('#message'), '')
+})
+
 visit('the server stops and starts under the page', async (page) => {
   await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')
   assert.equal(await stopped(server), 130)
   await page.waitForFunction(() => /away/.test(document.querySelector('#state').textContent))
   await page.fill('#text', tangled)
-  await page.click('button')
+  await page.click('#send')
   await page.waitForFunction(() => /cannot be reached/.test(document.querySelector('#message').innerText))
   server = await served(new URL(server.url).port)
   await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')

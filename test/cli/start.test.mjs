@@ -12,8 +12,8 @@ const main = JSON.stringify(inRoot('scripts/start/main.mjs'))
 const program = `const { serveExample } = await import(${main})
 process.exitCode = await serveExample(process.argv.slice(1))`
 
-/** Start it; stopped by SIGINT when it has said `last`. */
-function started(words, last) {
+/** Start it; stopped by a signal when it has said `last`. */
+function started(words, last, signal = 'SIGINT') {
   const args = ['--input-type=module', '-e', program, '--', ...words]
   const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
   let [out, err, isStopped] = ['', '', false]
@@ -22,7 +22,7 @@ function started(words, last) {
     out += text
     if (isStopped || !out.includes(last)) return
     isStopped = true
-    child.kill('SIGINT')
+    child.kill(signal)
   })
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
 }
@@ -36,6 +36,16 @@ test('npm start tells the address, what to try, and what it measured', { timeout
     assert.match(out, new RegExp(`^  ${name} .*[1-9]`, 'm'))
 })
 
+test('a signal while the proofs run ends it at once and well', { timeout: 60_000 }, async () => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    const { code, out, err } = await started(['--port', '0'], 'Open', signal)
+    assert.deepEqual([code, err], [0, ''], out)
+    assert.doesNotMatch(out, /npm run compare/)
+    const [url] = /http:\S+/.exec(out)
+    await assert.rejects(fetch(url), 'the server has gone as well')
+  }
+})
+
 test('npm start on a taken port says so and how to take another', { timeout: 60_000 }, async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await new Promise((done) => other.once('listening', done))
@@ -43,5 +53,6 @@ test('npm start on a taken port says so and how to take another', { timeout: 60_
   const { code, out, err } = await started(['--port', String(port)], 'never')
   other.close()
   assert.deepEqual([code, out], [2, ''])
-  assert.match(err, /is taken: another server listens there\n.*npm start -- --port 8081\n/)
+  assert.match(err, /is taken: another server listens there\n/)
+  if (port < 65_535) assert.ok(err.endsWith(`another port: npm start -- --port ${port + 1}\n`), err)
 })

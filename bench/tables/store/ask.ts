@@ -4,7 +4,7 @@
  * A process that dies or finds a wrong answer ends the run; nothing is reported then.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { endProcess } from '../../harness/child.ts'
 import { BenchError } from '../../harness/errors.ts'
 import { DIST_FOLDER } from '../../harness/place.ts'
 
@@ -45,13 +45,9 @@ export class Asked {
 
   /** End it. */
   async end(order: unknown): Promise<void> {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
-    const gone = once(this.#process, 'exit')
-    if (order !== undefined) await this.do(order)
-    this.#process.disconnect()
-    const late = setTimeout(() => this.#process.kill('SIGKILL'), 5000)
-    await gone
-    clearTimeout(late)
+    const isHere = this.#process.exitCode === null && this.#process.signalCode === null
+    if (order !== undefined && isHere) await this.do(order)
+    await endProcess(this.#process)
   }
 
   #next(): Promise<unknown> {

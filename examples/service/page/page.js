@@ -5,6 +5,18 @@
  */
 const $ = (id) => document.getElementById(id)
 const FILE_BYTES_MAX = 1024 * 1024
+const EXAMPLE = `// Which days does a shop open? Three branches too many.
+export function isOpen(day, hour, holidays) {
+  if (holidays.includes(day)) return false
+  for (const closed of ['Sat', 'Sun']) {
+    if (day === closed) {
+      if (day === 'Sat' && hour >= 9 && hour < 13) return true
+      return false
+    }
+  }
+  return hour >= 9 && (day === 'Thu' ? hour < 20 : hour < 18)
+}
+`
 
 function element(name, text, attributes = {}) {
   const isSvg = ['svg', 'path', 'text', 'title'].includes(name)
@@ -16,25 +28,40 @@ function element(name, text, attributes = {}) {
   return made
 }
 
-function row(...cells) {
-  const made = element('tr')
-  for (const cell of cells) made.append(element('td', String(cell)))
-  return made
-}
-
 /** A half circle from 0 to 100, filled as far as the index goes. */
 function gauge({ maintainability, grade }) {
   const label = `Maintainability ${maintainability} of 100, grade ${grade}`
-  const svg = element('svg', undefined, { viewBox: '0 0 200 115', role: 'img', 'aria-label': label })
-  const arc = { d: 'M20 100 A80 80 0 0 1 180 100', fill: 'none', 'stroke-width': 18, pathLength: 100 }
-  svg.append(element('path', undefined, { ...arc, class: 'track' }))
-  const filled = { ...arc, class: grade, 'stroke-dasharray': `${maintainability} 100` }
-  svg.append(element('path', undefined, filled))
+  const svg = element('svg', undefined, {
+    viewBox: '0 0 200 124',
+    role: 'img',
+    'aria-label': label,
+    class: grade,
+  })
+  const arc = {
+    d: 'M20 100 A80 80 0 0 1 180 100',
+    fill: 'none',
+    'stroke-width': 16,
+    pathLength: 100,
+  }
+  const middle = { x: 100, 'text-anchor': 'middle' }
   svg.append(
-    element('text', `${grade} · ${maintainability}`, {
-      x: 100,
-      y: 92,
-      'text-anchor': 'middle',
+    element('path', undefined, { ...arc, class: 'track' }),
+    element('path', undefined, {
+      ...arc,
+      class: 'filled',
+      'stroke-dasharray': `${maintainability} 100`,
+    }),
+    element('text', grade, { ...middle, y: 84, class: 'grade' }),
+    element('text', `${maintainability} of 100`, {
+      ...middle,
+      y: 104,
+      class: 'label',
+    }),
+    element('text', 'dreadful', { x: 4, y: 120, class: 'label' }),
+    element('text', 'a pleasure', {
+      x: 196,
+      y: 120,
+      'text-anchor': 'end',
       class: 'label',
     }),
   )
@@ -42,7 +69,7 @@ function gauge({ maintainability, grade }) {
 }
 
 function show({ score, cached, ms }) {
-  const cost = `${ms} ms${cached ? ', from the store' : ', in the zone'}`
+  const cost = `${ms} ms, ${cached ? 'from the store' : 'in the zone'}`
   $('picture').replaceChildren(...(score.parsed ? [gauge(score)] : []))
   const placed = ({ name, line }) => `${name}, line ${line}`
   const rows = score.parsed
@@ -52,8 +79,8 @@ function show({ score, cached, ms }) {
         ['Functions', score.functions],
         ['Ways through a function, mean', score.cyclomaticMean],
         ['Deepest nesting', score.nestingMax],
-        ['Most tangled', `${placed(score.mostTangled)}: ${score.mostTangled.cyclomatic} ways`],
-        ['Longest', `${placed(score.longest)}: ${score.longest.lines} lines`],
+        ['Most tangled', `${placed(score.mostTangled)}: ${counted(score.mostTangled.cyclomatic, 'way')}`],
+        ['Longest', `${placed(score.longest)}: ${counted(score.longest.lines, 'line')}`],
         ['Took', cost],
       ]
     : [
@@ -61,68 +88,159 @@ function show({ score, cached, ms }) {
         ['Where', `line ${score.line}, column ${score.column}`],
         ['Took', cost],
       ]
-  $('table').replaceChildren(...rows.map((cells) => row(...cells)))
+  $('table').replaceChildren(
+    ...rows.map(([name, value]) => {
+      const row = element('tr')
+      row.append(element('th', name, { scope: 'row' }), element('td', String(value)))
+      return row
+    }),
+  )
+  $('nothing').hidden = true
   $('result').hidden = false
-  $('result-title').focus()
+  $('result-title').focus({ preventScroll: true })
+  $('result-title').scrollIntoView({ block: 'nearest' })
+}
+
+function percent(part, whole) {
+  return whole === 0 ? '–' : `${Math.round((part * 100) / whole)} %`
+}
+
+function counted(count, what) {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
 const explained = {
-  TASK_TIMEOUT: 'It took longer than you allowed and was cancelled.',
+  TASK_TIMEOUT: 'It took longer than the time limit and was cancelled.',
   BODY_TOO_LARGE: 'The file is too large: 1 MiB is the most.',
   ZONE_FULL: 'Too much is waiting. Try again in a moment.',
   RATE_LIMITED: 'Too many requests. Wait a moment.',
 }
 
+function complain(code, status, message) {
+  const said = explained[code] ?? message ?? 'The server cannot be reached.'
+  $('message').textContent = code === undefined ? said : `${said} (${status} ${code})`
+}
+
+let busy
+
 async function send(event) {
   event.preventDefault()
-  const button = event.target.querySelector('button')
-  button.disabled = true
+  const [button, form] = [$('send'), new FormData($('form'))]
   $('message').textContent = ''
+  if (isTooLarge()) return
+  if ($('file').files.length === 0 && $('text').value === '') {
+    complain(undefined, 0, 'Choose a file or paste a text first.')
+    return $('text').focus()
+  }
+  busy = new AbortController()
+  const { signal } = busy
+  button.disabled = true
+  button.textContent = 'Scoring …'
+  $('cancel').hidden = false
   try {
-    const file = $('file').files[0]
-    if (file !== undefined && file.size > FILE_BYTES_MAX) throw { code: 'BODY_TOO_LARGE' }
-    const answer = await fetch('/api/score', { method: 'POST', body: new FormData(event.target) })
+    const answer = await fetch('/api/score', { method: 'POST', body: form, signal })
     const body = await answer.json()
-    if (!answer.ok) throw { ...body.error, status: answer.status }
-    show(body)
-  } catch (error) {
-    const said = explained[error.code] ?? error.message ?? 'The server cannot be reached.'
-    const code = error.code === undefined ? '' : ` (${error.status ?? 413} ${error.code})`
-    $('message').textContent = error instanceof TypeError ? 'The server cannot be reached.' : said + code
+    if (answer.ok) show(body)
+    else complain(body.error.code, answer.status, body.error.message)
+  } catch {
+    complain(undefined, 0, signal.aborted ? 'Cancelled: its task was ended.' : undefined)
   } finally {
     button.disabled = false
+    button.textContent = 'Score it'
+    $('cancel').hidden = true
   }
 }
 
+/** Whether the chosen file is refused, which is then said. */
+function isTooLarge() {
+  const file = $('file').files[0]
+  if (file === undefined || file.size <= FILE_BYTES_MAX) return false
+  complain('BODY_TOO_LARGE', 413)
+  return true
+}
+
+let before
+
 function showStats({ zone, store, requests, memoryMb, plan }) {
   const total = Object.values(requests).reduce((sum, count) => sum + count, 0)
-  const lines = [
-    ['Zone', `${zone.workers} workers, ${zone.running} tasks run, ${zone.waiting} wait`],
-    ['Done', `${zone.ended} tasks; ${zone.died} died`],
-    ['Store', `${store.entries} scores, ${Math.round(store.bytes / 1024)} KiB, ${store.hits} hits`],
-    ['Requests', `${total} by ${Object.keys(requests).length} serving workers`],
-    ['Memory', `${memoryMb} MB`],
+  const atMs = performance.now()
+  const rate = before === undefined ? 0 : ((total - before.total) * 1000) / (atMs - before.atMs)
+  before = { total, atMs }
+  const tiles = [
+    ['Workers', `${zone.running} of ${zone.workers}`, `workers busy; ${zone.died} died`],
+    ['Queue', zone.waiting, `wait; ${zone.ended} tasks done`],
+    ['Store', store.entries, `scores, ${Math.ceil(store.bytes / 1024)} KiB, ${counted(store.hits, 'hit')}`],
+    ['Not computed again', percent(store.hits, store.hits + store.misses), 'of look-ups were in the store'],
+    [
+      'Requests',
+      `${Math.max(0, rate).toFixed(0)} /s`,
+      `${total} by ${counted(Object.keys(requests).length, 'server')}`,
+    ],
+    ['Memory', `${memoryMb} MB`, 'the whole process'],
   ]
-  $('live').replaceChildren(...lines.flatMap(([name, text]) => [element('dt', name), element('dd', text)]))
-  $('plan').textContent = plan
+  $('live').replaceChildren(
+    ...tiles.map(([name, figure, more]) => {
+      const tile = element('div')
+      tile.append(element('dt', name), element('dd', String(figure)), element('dd', more))
+      return tile
+    }),
+  )
+  if ($('plan').textContent !== plan) $('plan').textContent = plan
 }
 
 function showHistory(all) {
-  const cells = ({ name, grade, maintainability, ms, cached }) =>
-    row(name, grade, maintainability ?? '–', ms, cached ? 'yes' : 'no')
-  $('history').replaceChildren(...all.map(cells))
+  const rows = all.map(({ at, name, grade, maintainability, ms, cached }) => {
+    const row = element('tr', undefined, {
+      title: new Date(at).toLocaleString(),
+    })
+    const cell = element('td')
+    cell.append(element('span', grade, { class: `badge ${grade}` }))
+    row.append(
+      element('td', name),
+      cell,
+      element('td', maintainability ?? '–', { class: 'number' }),
+      element('td', ms < 10 ? ms : Math.round(ms), { class: 'number' }),
+      element('td', cached ? 'store' : 'zone'),
+    )
+    return row
+  })
+  $('history').replaceChildren(...rows)
+  $('no-history').hidden = rows.length > 0
+  document.querySelector('.scroll').hidden = rows.length === 0
+}
+
+function state(text) {
+  $('state').textContent = text
+  $('state').className = text
 }
 
 function follow() {
   const source = new EventSource('/api/events')
-  source.addEventListener('open', () => ($('state').textContent = 'live'))
+  source.addEventListener('open', () => state('live'))
   source.addEventListener('stats', (event) => showStats(JSON.parse(event.data)))
   source.addEventListener('history', (event) => showHistory(JSON.parse(event.data)))
   source.addEventListener('error', () => {
-    $('state').textContent = 'the server is away, trying again'
+    state('the server is away, trying again')
+    before = undefined
     // A browser gives up on some errors; this page does not.
-    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 1000)
+    if (source.readyState !== EventSource.CLOSED) return
+    setTimeout(follow, 1000)
   })
+}
+
+function choose() {
+  const file = $('file').files[0]
+  $('message').textContent = ''
+  const size = file === undefined ? '' : `${Math.ceil(file.size / 1024)} KiB`
+  $('chosen').textContent = file === undefined ? '.js, .mjs or .cjs, up to 1 MiB' : `${file.name}, ${size}`
+  $('text').classList.toggle('unused', file !== undefined)
+  isTooLarge()
+}
+
+/** A text replaces a chosen file. */
+function useText() {
+  $('file').value = ''
+  choose()
 }
 
 const drop = $('drop')
@@ -130,9 +248,18 @@ for (const name of ['dragover', 'dragleave', 'drop']) {
   drop.addEventListener(name, (event) => {
     event.preventDefault()
     drop.classList.toggle('over', name === 'dragover')
-    if (name === 'drop' && event.dataTransfer.files.length > 0) $('file').files = event.dataTransfer.files
+    if (name !== 'drop' || event.dataTransfer.files.length === 0) return
+    $('file').files = event.dataTransfer.files
+    choose()
   })
 }
-$('text').addEventListener('input', () => ($('file').value = ''))
+$('example').addEventListener('click', () => {
+  $('text').value = EXAMPLE
+  $('name').value = 'example.js'
+  useText()
+})
+$('cancel').addEventListener('click', () => busy?.abort())
+$('file').addEventListener('change', choose)
+$('text').addEventListener('input', useText)
 $('form').addEventListener('submit', send)
 follow()

@@ -242,6 +242,9 @@ onCores('a body limit of a route, whether the length is told or not', async (sta
     assert.equal(((await refused.json()) as { error: { code: string } }).error.code, 'BODY_TOO_LARGE')
     const [status, text] = await postChunked(server.url + path, large)
     assert.deepEqual([status, text.includes('BODY_TOO_LARGE')], [413, true])
+    // Nobody tells the length of what is injected.
+    const put = async (body: string) => (await server.inject(path, { method: 'POST', body })).status
+    assert.deepEqual([await put(small.toString()), await put(large.toString())], [200, 413])
   }
   assert.deepEqual(await postChunked(`${server.url}/stream`, small), [200, '"34567890"'])
 })

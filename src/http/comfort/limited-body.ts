@@ -27,7 +27,7 @@ export function bodyLimit(bodyBytesMax: number): Middleware {
     const length = request.headers.get('content-length')
     if (length !== null) {
       if (Number(length) > most) throw tooLarge(most)
-    } else if (request.headers.has('transfer-encoding')) limit(request, most)
+    } else if (request.method !== 'GET' && request.method !== 'HEAD') limit(request, most)
     return next()
   }
 }

@@ -1,0 +1,135 @@
+/**
+ * Table `service`: what a heavy route does to a light one of the same server, with its heavy stage in a zone
+ * and inline.
+ *
+ * The server is `skein serve` on all cores, as users run it; its clients are processes on the same machine,
+ * so they compete for the cores too, alike in every row.
+ */
+import { Samples } from '../harness/rounds.ts'
+import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
+import { ask, type HeavyRoute, withService } from './service/process.ts'
+
+const PORT = 39_500
+const QUIET = 'quiet'
+const ZONE = 'heavy in zone.cpu'
+const INLINE = 'heavy inline'
+/** What is asked for beside hello, by contender. */
+const HEAVY: ReadonlyMap<string, HeavyRoute | undefined> = new Map([
+  [QUIET, undefined],
+  [ZONE, 'zone'],
+  [INLINE, 'inline'],
+])
+/** How hello is asked for: requests due in a second (0: as fast as answers come), and connections. */
+const LOADS = [
+  { section: 'hello, 500 a second', perSecond: 500, connections: 10 },
+  { section: 'hello, as fast as it goes', perSecond: 0, connections: 20 },
+] as const
+const HEAVY_CONNECTIONS = 8
+/** The heavy load begins this long before hello is measured, and ends after it. */
+const LEAD_S = 0.5
+const FACTOR_MAX = 2
+
+async function run(context: Context): Promise<Row[]> {
+  const rows: Row[] = []
+  await withService(PORT, async () => {
+    for (const load of LOADS) rows.push(...(await measure(load, context)))
+  })
+  return rows
+}
+
+async function measure(load: (typeof LOADS)[number], context: Context): Promise<Row[]> {
+  const samples = new Samples()
+  const seconds = context.number('slice-s')
+  for (let round = 0; round < context.number('rounds'); round += 1) {
+    for (const [contender, route] of HEAVY) {
+      context.say(`${load.section}, ${contender}: round ${round + 1}`)
+      const heavy = route === undefined ? undefined : heavyLoad(route, seconds)
+      if (heavy !== undefined) await new Promise((resolve) => setTimeout(resolve, LEAD_S * 1000))
+      const { perSecond, connections } = load
+      const hello = await ask({
+        port: PORT,
+        route: 'hello',
+        connections,
+        seconds,
+        perSecond,
+      })
+      const beside = await heavy
+      const figures = { ...hello.us, 'hello/s': hello.answers / hello.seconds }
+      samples.add(
+        contender,
+        beside === undefined ? figures : { ...figures, 'heavy/s': beside.answers / beside.seconds },
+      )
+    }
+  }
+  return rowsOf(load.section, samples)
+}
+
+function heavyLoad(route: HeavyRoute, seconds: number): ReturnType<typeof ask> {
+  const long = seconds + 2 * LEAD_S
+  return ask({
+    port: PORT,
+    route,
+    connections: HEAVY_CONNECTIONS,
+    seconds: long,
+    perSecond: 0,
+  })
+}
+
+function rowsOf(section: string, samples: Samples): Row[] {
+  const shape = { section, condition: 'all on all cores', threads: 0 } as const
+  const row = (figure: string, unit: string, better: 'lower' | 'higher'): Row[] =>
+    samples.rows({
+      ...shape,
+      row: figure,
+      figure,
+      unit,
+      better,
+      against: QUIET,
+    })
+  return [
+    ...['p50', 'p99', 'p99.9', 'max'].flatMap((name) => row(name, 'µs', 'lower')),
+    ...row('hello/s', '1/s', 'higher'),
+    ...row('heavy/s', '1/s', 'higher'),
+  ]
+}
+
+function verdicts(rows: readonly Row[]): Verdict[] {
+  return LOADS.map(({ section }) => {
+    const of = (contender: string): number | undefined =>
+      findRow(rows, { section, row: 'p99', contender })?.ratio?.median
+    const [zone, inline] = [of(ZONE), of(INLINE)]
+    const bar = `${section}: p99 beside a saturated heavy route in zone.cpu at most ${FACTOR_MAX} × quiet`
+    if (zone === undefined || inline === undefined) return { bar, measured: 'not measured', holds: undefined }
+    const measured = `${zone.toFixed(2)} ×; with the stage inline ${inline.toFixed(0)} ×`
+    return { bar, measured, holds: zone <= FACTOR_MAX }
+  })
+}
+
+const table: Table = {
+  name: 'service',
+  title: 'A light route beside a heavy one',
+  definitions: {
+    server: 'skein serve on all cores; /hello is a handler, the heavy routes compute for some 10 ms.',
+    heavy: `One client process, ${HEAVY_CONNECTIONS} connections that ask again at once; all is checked.`,
+    'hello, 500 a second':
+      'Ten connections, paced; latency counts from when it was to be sent, behind others or not.',
+    'hello, as fast as it goes': 'Twenty connections that ask again at once.',
+    ratio: 'Against quiet in the same round; the median of the rounds.',
+  },
+  parameters: {
+    rounds: {
+      value: 9,
+      quick: 2,
+      doc: 'rounds in which all three take their turn',
+    },
+    'slice-s': {
+      value: 1.8,
+      quick: 1.3,
+      doc: 'seconds of one slice; its first 0.3 are not counted',
+    },
+  },
+  run,
+  verdicts,
+}
+
+export default table

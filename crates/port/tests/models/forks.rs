@@ -1,0 +1,160 @@
+//! Forks and joins, in zones whose workers steal.
+//!
+//! A forked task has one holder, and nobody sleeps while one waits.
+
+use loom::thread;
+use skein_port::{Next, Status, Withdrawal};
+
+use super::seats::{Seat, complete, explore, machine, stealing};
+
+/// A task forks another and stays busy while the other worker goes to sleep: the other runs it.
+///
+/// Guards against: `register` without `has_forked`; `fork` without `wake_one`; `model_fence` dropped from the
+/// deque's `push`.
+#[test]
+fn no_fork_is_slept_through() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (mut two_seat, mut two) = staff.remove(0);
+        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        let thread = thread::spawn(move || assert_eq!(two_seat.work(&mut two, 1), 1));
+        one_seat.fork(&mut one, 1, false);
+        // The first task ends after the second: whoever sleeps here sleeps for ever.
+        thread.join().unwrap();
+        complete(&mut one, token);
+        assert_eq!(one_seat.poll(), Some((1, Status::Done)));
+    });
+}
+
+/// A forked task is taken by its worker, stolen by another and given up by its caller: exactly one has it.
+///
+/// Guards against: `leave_deque` with a load and a store instead of an exchange.
+#[test]
+fn a_forked_task_has_one_holder() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (_two_seat, mut two) = staff.remove(0);
+        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, false);
+        let thief = thread::spawn(move || match two.take() {
+            Next::Task { token, .. } => {
+                complete(&mut two, token);
+                true
+            }
+            _ => false,
+        });
+        let task = one_seat.desk.task(1);
+        let became = zone.withdraw(task, 7);
+        let ours = match one.take() {
+            Next::Task { token, .. } => {
+                complete(&mut one, token);
+                true
+            }
+            _ => false,
+        };
+        let stolen = thief.join().unwrap();
+        assert!(!(ours && stolen), "run twice");
+        let skipped = became == Withdrawal::Skipped;
+        assert!(!(skipped && (ours || stolen)), "given up and run");
+        // A thief may look too early and the worker too late; then it is still there.
+        if !skipped && !ours && !stolen {
+            let Next::Task { token, .. } = one.take() else { unreachable!("it waits") };
+            complete(&mut one, token);
+        } else if skipped {
+            let _ = one.take();
+        }
+        let status = if skipped { Status::Closed } else { Status::Done };
+        assert_eq!(one_seat.poll(), Some((1, status)));
+        assert_eq!((one_seat.poll(), zone.counts().waiting), (None, 0));
+        complete(&mut one, token);
+    });
+}
+
+/// A task joins a call that another worker may steal: it is run once, and its end is not slept through.
+///
+/// Guards against: a `try_sleep_until` of the desk without its second look; `deliver` without `rouse` for
+/// joined calls.
+#[test]
+fn a_joined_call_ends_here_or_there() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (_two_seat, mut two) = staff.remove(0);
+        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, true);
+        let thief = thread::spawn(move || match two.take() {
+            Next::Task { token, .. } => {
+                complete(&mut two, token);
+                true
+            }
+            _ => false,
+        });
+        let mine = one_seat.join(&mut one, 1);
+        assert_ne!(thief.join().unwrap(), mine);
+        complete(&mut one, token);
+        assert!(one_seat.desk.in_flight() == 0 && zone.counts().waiting == 0);
+    });
+}
+
+/// One waits for a joined call while the worker that has it forks another: the waiter hears of it and helps.
+///
+/// Guards against: `Worker::try_sleep_until` without its second look, and without registering.
+#[test]
+fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (mut two_seat, mut two) = staff.remove(0);
+        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, true);
+        let Next::Task { token: stolen, .. } = two.take() else { unreachable!("a task is there") };
+        let thief = thread::spawn(move || {
+            two_seat.fork(&mut two, 2, false);
+            // It ends only when the other has helped.
+            assert_eq!(two_seat.arrival(), (2, Status::Done));
+            two.child_home();
+            complete(&mut two, stolen);
+        });
+        assert!(!one_seat.join(&mut one, 1));
+        thief.join().unwrap();
+        complete(&mut one, token);
+    });
+}
+
+/// A worker with a forked task dies while another goes to sleep: the other runs it.
+///
+/// Guards against: `Worker::drop` without `give_deque_back`.
+#[test]
+fn what_a_dying_worker_had_forked_is_not_slept_through() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (mut two_seat, mut two) = staff.remove(0);
+        let Next::Task { .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, false);
+        let thread = thread::spawn(move || assert_eq!(two_seat.work(&mut two, 1), 1));
+        one_seat.desk.close();
+        one.leave();
+        thread.join().unwrap();
+        assert_eq!(zone.slot_gone(0, Status::Died, b"why"), 1);
+        assert_eq!(home.poll(), Some((0, Status::Died)));
+        assert!(one_seat.desk.is_idle());
+    });
+}

@@ -1,0 +1,73 @@
+//! Zones that grow, and callers who wait for room.
+//!
+//! Neither pressure nor a waiting caller is forgotten.
+
+use std::{sync::Arc, time::Duration};
+
+use loom::thread;
+use skein_port::{Executor, Grown, Growth, Limits, Next, Zone};
+
+use super::seats::{LIMITS, Seat, complete, explore, machine, staffed};
+
+/// The owner of a zone that grows finds it calm while a task is submitted: it hears of it again.
+///
+/// Guards against: `grow` without its look at the injector after the flag has gone down.
+#[test]
+fn pressure_is_not_lost() {
+    explore(|| {
+        let machine = machine();
+        let owner = Seat::new(2, machine);
+        let growth = Growth {
+            workers_min: 0,
+            workers_max: 1,
+            patience: Duration::ZERO,
+            owner: owner.desk.port(),
+            mail: 7,
+        };
+        let executor = Executor { growth: Some(growth), ..Executor::default() };
+        let (zone, _) = staffed(Zone::with(1, LIMITS, executor), 0, machine);
+        let ours = Arc::clone(&zone);
+        let thread = thread::spawn(move || {
+            let mut owner = owner;
+            // A first mail, of a task that was withdrawn since.
+            let mut grown = ours.grow();
+            while grown == Grown::NotYet {
+                thread::yield_now();
+                grown = ours.grow();
+            }
+            (grown, owner.desk.next_mail().is_some(), owner)
+        });
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (grown, heard, mut owner) = thread.join().unwrap();
+        let later = owner.desk.next_mail().is_some();
+        assert!(grown == Grown::Add(1) || heard || later, "{grown:?}: nobody starts a worker");
+    });
+}
+
+/// One waits for room while the last waiting task is taken: it is let in.
+///
+/// Guards against: `await_room` without its second look; `model_fence` dropped from it.
+#[test]
+fn room_is_not_waited_for_in_vain() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = staffed(Zone::new(1, Limits { tasks_max: 1, ..LIMITS }), 1, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (_seat, mut worker) = staff.remove(0);
+        let thread = thread::spawn(move || {
+            let Next::Task { token, .. } = worker.take() else { unreachable!("a task waits") };
+            complete(&mut worker, token);
+        });
+        let task = home.desk.task(1);
+        let now = zone.await_room(task).expect("it is open");
+        if !now {
+            home.desk.sent();
+        }
+        thread.join().unwrap();
+        let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();
+        came.sort_unstable();
+        assert_eq!(came, if now { vec![0] } else { vec![0, 1] });
+    });
+}
