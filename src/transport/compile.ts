@@ -11,6 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as vm from 'node:vm'
 import { assert, shown } from '../base/index.ts'
 import { FunctionError } from './function-errors.ts'
+import { learnSourceMap } from './source-maps.ts'
 
 /** Names a compiled function may be given instead of finding them around itself. */
 export type Given = 'require' | '__filename' | '__dirname' | '__name' | 'import.meta'
@@ -96,6 +97,7 @@ export function checkCode(code: string, file: string): vm.Script {
 
 function compiledFunction(source: FunctionSource): Function {
   if (source.usesImport || source.given.includes('require')) prepare(source.file, source.code)
+  learnSourceMap(source.file)
   const strict = source.strict ? '"use strict";' : ''
   const [before, after] =
     source.form === 'method'

@@ -11,12 +11,14 @@ import { readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
 import { type Arrival, type Port, thisPort, valueOf } from './port.ts'
+import { type FailedCall, rejection, stackless } from './stacks.ts'
 
 /** The zone of a call, as far as the call needs it. */
-export interface CallZone {
-  readonly id: string
+export interface CallZone extends FailedCall {
   readonly handle: number
   readonly graceMs: number
+  /** What keeps the zone's handle open, where this is a copy of it. */
+  readonly of: CallZone | undefined
 }
 
 /** What a call is limited by. */
@@ -30,11 +32,12 @@ export interface CallOptions {
 type Resolve = (value: unknown) => void
 type Reject = (reason: unknown) => void
 
-/** A call whose promise becomes the value. */
+/** A call whose promise, that `resolve` and `reject` are of, becomes the value. */
 export class ValueCall implements Arrival {
   protected readonly zone: CallZone
   protected readonly resolve: Resolve
-  protected readonly reject: Reject
+  /** Settle with an error that needs no stack: the caller's own. */
+  readonly reject: Reject
 
   constructor(zone: CallZone, resolve: Resolve, reject: Reject) {
     this.zone = zone
@@ -43,18 +46,30 @@ export class ValueCall implements Arrival {
   }
 
   ended(status: number, bytes: Uint8Array, start: number, end: number): void {
-    if (status !== Status.done) return this.reject(failureOf(this.zone, status, bytes, start, end))
+    if (status !== Status.done) return this.fail(failureOf(this.zone, status, bytes, start, end))
     let value: unknown
     try {
       value = this.receive(bytes, start, end)
     } catch (error) {
-      return this.reject(error)
+      return this.fail(error)
     }
     this.resolve(value)
   }
 
+  /** Settle with an error that was not made where the call was: its stack goes on there. */
+  fail(error: unknown): void {
+    this.resolve(rejection(error, this.zone))
+  }
+
   protected receive(bytes: Uint8Array, start: number, end: number): unknown {
     return valueOf(bytes, start, end)
+  }
+}
+
+/** A call without a promise: `resolve` and `reject` are any functions. */
+export class BareCall extends ValueCall {
+  override fail(error: unknown): void {
+    this.reject(error)
   }
 }
 
@@ -95,18 +110,16 @@ export class LimitedCall implements Arrival {
   readonly #call: ValueCall
   readonly #zone: CallZone
   readonly #port: Port
-  readonly #reject: Reject
   readonly #signal: AbortSignal | undefined
   #number = -1
   #deadline: NodeJS.Timeout | undefined
   #grace: NodeJS.Timeout | undefined
   #over = false
 
-  constructor(port: Port, zone: CallZone, call: ValueCall, reject: Reject, signal: AbortSignal | undefined) {
+  constructor(port: Port, zone: CallZone, call: ValueCall, signal: AbortSignal | undefined) {
     this.#port = port
     this.#zone = zone
     this.#call = call
-    this.#reject = reject
     this.#signal = signal
   }
 
@@ -133,17 +146,13 @@ export class LimitedCall implements Arrival {
 
   readonly #aborted = (): void => {
     this.#giveUp()
-    this.#reject(this.#signal?.reason)
+    this.#call.reject(this.#signal?.reason)
   }
 
   #late(timeoutMs: number): void {
     const started = this.#giveUp()
-    const { stackTraceLimit } = Error
-    // The stack of a timer tells nobody anything, and costs more than all the rest.
-    Error.stackTraceLimit = 0
-    const error = new ZoneError('TASK_TIMEOUT', { zone: this.#zone.id, timeoutMs, started })
-    Error.stackTraceLimit = stackTraceLimit
-    this.#reject(error)
+    const facts = { zone: this.#zone.id, timeoutMs, started }
+    this.#call.fail(stackless(() => new ZoneError('TASK_TIMEOUT', facts)))
   }
 
   /** Stop waiting; returns whether the task had started. */
@@ -185,9 +194,9 @@ export function failureOf(
 ): unknown {
   switch (status) {
     case Status.closed:
-      return new ZoneError('ZONE_CLOSED', { zone: zone.id })
+      return stackless(() => new ZoneError('ZONE_CLOSED', { zone: zone.id }))
     case Status.orphaned:
-      return new ZoneError('ZONE_OWNER_DIED', { zone: zone.id })
+      return stackless(() => new ZoneError('ZONE_OWNER_DIED', { zone: zone.id }))
     default:
       try {
         return readFrame(bytes, start, end)

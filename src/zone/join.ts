@@ -13,6 +13,7 @@ import { functionNumber } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { type Arrival, type Port, valueOf } from './port.ts'
 import { wrong } from './settings.ts'
+import { addCaller, siteOf } from './stacks.ts'
 import { type Task, currentTask } from './task.ts'
 
 /** A function and its arguments: one side of a join. */
@@ -163,5 +164,7 @@ function received(port: Port, zone: string, call: number): unknown {
   if (status === Status.done) return valueOf(bytes, start, start + length)
   if (status === Status.closed) throw new ZoneError('ZONE_CLOSED', { zone })
   if (status === Status.orphaned) throw new ZoneError('ZONE_OWNER_DIED', { zone })
-  throw valueOf(bytes, start, start + length)
+  const error = valueOf(bytes, start, start + length)
+  addCaller(error, zone, siteOf(join))
+  throw error
 }

@@ -36,6 +36,7 @@ export class NodeZone extends Spread {
   #ended = 0
   #failed = 0
   protected readonly spreader: Spreader = {
+    id: undefined,
     workersMax: 1,
     execute: (module, name, args, options) => this.execute(module, name, args, options),
   }

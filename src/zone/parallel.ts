@@ -10,6 +10,7 @@ import { argumentsRecord } from './arguments.ts'
 import type { ChunkOutcome } from './chunks.ts'
 import type { CallOptions } from './call.ts'
 import { wrong } from './settings.ts'
+import { rejection } from './stacks.ts'
 
 /** How items are spread. */
 export interface SpreadOptions {
@@ -34,6 +35,8 @@ export type Source<Item> = Iterable<Item> | AsyncIterable<Item>
 
 /** The part of a zone that is needed here. */
 export interface Spreader {
+  /** Its name, where errors come from other threads and have no stack of this one. */
+  readonly id: string | undefined
   readonly workersMax: number
   execute(module: URL, name: string, args: unknown[], options: CallOptions): Promise<{ value: unknown }>
 }
@@ -96,13 +99,18 @@ async function* spread(
       }
       const first = window.shift()
       if (first === undefined) return
-      yield await first
+      yield await first.catch((error: unknown) => rejectedHere(zone, error))
     }
   } finally {
     stop.abort(new DOMException('The rest is not needed', 'AbortError'))
     for (const rest of window) rest.catch(() => {})
     await chunks.return()
   }
+}
+
+/** Nobody awaited the chunk when it failed, but somebody does in its turn. */
+function rejectedHere(zone: Spreader, error: unknown): Promise<never> {
+  return zone.id === undefined ? Promise.reject(error) : rejection(error, { id: zone.id, site: undefined })
 }
 
 interface Chunk {

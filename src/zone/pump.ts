@@ -5,11 +5,12 @@
  * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a
  * promise leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
-import { inspect, types } from 'node:util'
+import { inspect } from 'node:util'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
 import { TransportError, functionByNumber, readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import type { Port } from './port.ts'
+import { hideOwnFrames } from './stacks.ts'
 import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
 
 /** Tasks before the loop returns to the core. */
@@ -267,6 +268,7 @@ export class Pump {
     const failed = (error: unknown): void => {
       this.#broadcasting = false
       this.#status = Status.failed
+      hideOwnFrames(error)
       const sent = this.#write(error)
       const frame =
         sent >= 0
@@ -303,26 +305,6 @@ const ELSEWHERE = -1
 
 function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
   return args === undefined ? fn.call(task) : fn.apply(task, args)
-}
-
-/** This module and those that stand between it and a task's function. */
-const OWN_FRAMES = ['pump.js', 'task.js', 'chunks.js', 'join.js', 'worker.js'].map(
-  (name) => new URL(name, import.meta.url).href,
-)
-
-/** A stack that goes through Skein shows its user nothing by that: only the user's own lines stay. */
-function hideOwnFrames(error: unknown): void {
-  try {
-    if (!types.isNativeError(error) || typeof error.stack !== 'string') return
-    const lines = error.stack.split('\n')
-    const isOwn = (line: string): boolean =>
-      /^ +at /.test(line) &&
-      (OWN_FRAMES.some((file) => line.includes(file)) || /AsyncLocalStorage\.run \(node:/.test(line))
-    const kept = lines.filter((line) => !isOwn(line))
-    if (kept.length < lines.length) error.stack = kept.join('\n')
-  } catch {
-    // A hostile error keeps the stack that it will not let go of.
-  }
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -16,6 +16,7 @@ import {
   callerFile,
 } from '../transport/index.ts'
 import {
+  BareCall,
   type CallOptions,
   type CallZone,
   LimitedCall,
@@ -32,6 +33,7 @@ import { type Port, thisPort } from './port.ts'
 import { type Result } from './result.ts'
 import { type Settings, parseMs, wrong } from './settings.ts'
 import { Spread } from './spread.ts'
+import { addCaller, siteOf } from './stacks.ts'
 import { type ZoneStats, statsOf } from './stats.ts'
 import type { Task } from './task.ts'
 import { tell } from './tell.ts'
@@ -90,10 +92,11 @@ export class Zone extends Spread {
     this.#settings = settings
     this.#port = thisPort()
     this.#number = native.zoneNumber(handle)
-    this.#call = { id, handle, graceMs: settings.graceMs }
+    this.#call = { id, handle, graceMs: settings.graceMs, site: undefined, of: undefined }
     this.#isOwn = currentZoneId() === id
     const { workers, workersMax } = settings
     this.spreader = {
+      id,
       workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
       execute: (module, name, args, options) => this.execute(module, name, args, options),
     }
@@ -119,7 +122,7 @@ export class Zone extends Spread {
   run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
     const promise = new Promise(capture)
     const reject = rejectNext
-    const call = new ValueCall(this.#call, resolveNext, reject)
+    const call = new ValueCall(this.#callFrom(this.run), resolveNext, reject)
     try {
       if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
       const number = seenFunctionNumber(fn)
@@ -142,13 +145,8 @@ export class Zone extends Spread {
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
   ): () => void {
-    const call = new LimitedCall(
-      this.#port,
-      this.#call,
-      new ValueCall(this.#call, resolve, reject),
-      reject,
-      undefined,
-    )
+    const bare = new BareCall(this.#call, resolve, reject)
+    const call = new LimitedCall(this.#port, this.#call, bare, undefined)
     try {
       call.begin(this.#send(seenFunctionNumber(fn) || functionNumber(fn), args, call), undefined)
     } catch (error) {
@@ -181,7 +179,7 @@ export class Zone extends Spread {
   execute(...given: unknown[]): Promise<Result> {
     const promise = new Promise(capture)
     const reject = rejectNext
-    const call = new ResultCall(this.#call, resolveNext, reject)
+    const call = new ResultCall(this.#callFrom(this.execute), resolveNext, reject)
     try {
       const [fn, args, options] =
         typeof given[0] === 'function'
@@ -204,7 +202,7 @@ export class Zone extends Spread {
     const call = (name: string, args: unknown[]): Promise<unknown> => {
       const promise = new Promise(capture)
       const reject = rejectNext
-      const made = new ValueCall(this.#call, resolveNext, reject)
+      const made = new ValueCall(this.#callFrom(call), resolveNext, reject)
       try {
         this.#send(
           exportNumber(url, name, () => from),
@@ -240,7 +238,7 @@ export class Zone extends Spread {
     const promise = new Promise(capture)
     const reject = rejectNext
     const port = this.#port
-    const call = port.take(new PlainCall(this.#call, resolveNext, reject))
+    const call = port.take(new PlainCall(this.#callFrom(this.broadcast), resolveNext, reject))
     try {
       const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
       this.#accepted(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
@@ -274,7 +272,11 @@ export class Zone extends Spread {
       this.#port.takeMail()
       const outcome = native.broadcastWait(number, WAIT_SLICE_US)
       if (outcome === 0) return
-      if (typeof outcome !== 'number') throw failureOf(this.#call, 1, outcome, 0, outcome.length)
+      if (typeof outcome !== 'number') {
+        const error = failureOf(this.#call, Status.failed, outcome, 0, outcome.length)
+        addCaller(error, this.id, siteOf(this.broadcastSync))
+        throw error
+      }
       if (performance.now() - begun > timeoutMs)
         throw new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
     }
@@ -356,6 +358,11 @@ export class Zone extends Spread {
     return this.close()
   }
 
+  /** What a call that is made below `above` knows of its zone. */
+  #callFrom(above: Function): CallZone {
+    return this.#settings.callStacks ? { ...this.#call, site: siteOf(above), of: this.#call } : this.#call
+  }
+
   #send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
     const port = this.#port
     const length = args.length === 0 ? 0 : port.write(args, 'args')
@@ -422,7 +429,7 @@ export class Zone extends Spread {
       return
     }
     if (signal?.aborted === true) return reject(signal.reason)
-    const limited = new LimitedCall(this.#port, this.#call, call, reject, signal)
+    const limited = new LimitedCall(this.#port, this.#call, call, signal)
     limited.begin(this.#send(fn, args, limited), timeoutMs)
   }
 
