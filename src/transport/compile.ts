@@ -9,7 +9,7 @@ import { createRequire } from 'node:module'
 import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as vm from 'node:vm'
-import { assert, shown } from '../base/index.ts'
+import { assert, hasMember, shown } from '../base/index.ts'
 import { FunctionError } from './function-errors.ts'
 import { learnSourceMap } from './source-maps.ts'
 
@@ -209,11 +209,11 @@ type Member = { owner: unknown; value: unknown }
 
 /** `name`, or with dots the member of a member; the owner is what a method is called on. */
 function member(space: object, name: string): Member {
-  if (name in space) return { owner: space, value: (space as Record<string, unknown>)[name] }
+  if (hasMember(space, name)) return { owner: space, value: (space as Record<string, unknown>)[name] }
   let found: Member = { owner: undefined, value: space }
   for (const part of name.split('.')) {
     const owner = found.value
-    if (!isObject(owner) || !(part in owner)) return { owner: undefined, value: undefined }
+    if (!isObject(owner) || !hasMember(owner, part)) return { owner: undefined, value: undefined }
     found = { owner, value: (owner as Record<string, unknown>)[part] }
   }
   return found

@@ -11,6 +11,7 @@ import { readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
 import { type Arrival, type Port, thisPort, valueOf } from './port.ts'
+import { UNSAID, forgetReason, keepReason } from './reasons.ts'
 import { type FailedCall, rejection, stackless } from './stacks.ts'
 
 /** The zone of a call, as far as the call needs it. */
@@ -108,17 +109,18 @@ function tellAll(event: Event): void {
 /** Watches over a call with a deadline or a signal; stands between it and the port. */
 export class LimitedCall implements Arrival {
   readonly #call: ValueCall
-  readonly #zone: CallZone
+  protected readonly zone: CallZone
   readonly #port: Port
   readonly #signal: AbortSignal | undefined
   #number = -1
   #deadline: NodeJS.Timeout | undefined
   #grace: NodeJS.Timeout | undefined
+  #reason: number = UNSAID
   #over = false
 
   constructor(port: Port, zone: CallZone, call: ValueCall, signal: AbortSignal | undefined) {
     this.#port = port
-    this.#zone = zone
+    this.zone = zone
     this.#call = call
     this.#signal = signal
   }
@@ -135,45 +137,70 @@ export class LimitedCall implements Arrival {
   ended(status: number, bytes: Uint8Array, start: number, end: number): void {
     this.#release()
     clearTimeout(this.#grace)
+    forgetReason(this.#reason)
     if (!this.#over) this.#call.ended(status, bytes, start, end)
     this.#over = true
   }
 
   /** Stop waiting, as an aborted signal does, and tell nobody. A call that has ended does not mind. */
   abandon(): void {
-    if (!this.#over) this.#giveUp()
+    if (!this.#over) this.#stopWaiting(() => new DOMException('The caller no longer waits', 'AbortError'))
   }
 
   readonly #aborted = (): void => {
-    this.#giveUp()
+    this.#stopWaiting(() => this.#signal?.reason)
     this.#call.reject(this.#signal?.reason)
   }
 
   #late(timeoutMs: number): void {
-    const started = this.#giveUp()
-    const facts = { zone: this.#zone.id, timeoutMs, started }
-    this.#call.fail(stackless(() => new ZoneError('TASK_TIMEOUT', facts)))
+    const why = (): unknown => new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError')
+    const started = this.#stopWaiting(why)
+    this.#call.fail(stackless(() => this.lateError(timeoutMs, started)))
   }
 
-  /** Stop waiting; returns whether the task had started. */
-  #giveUp(): boolean {
+  /** What the caller is told after `timeoutMs`. */
+  protected lateError(timeoutMs: number, started: boolean): Error {
+    return new ZoneError('TASK_TIMEOUT', { zone: this.zone.id, timeoutMs, started })
+  }
+
+  #stopWaiting(why: () => unknown): boolean {
     this.#over = true
     this.#release()
-    const became = native.withdraw(this.#zone.handle, this.#number, false)
-    if (became === Withdrawn.over) this.#port.release(this.#number)
+    return this.giveUp(this.#number, why)
+  }
+
+  /** Withdraw the call, which the caller no longer waits for; returns whether the task had started. */
+  protected giveUp(number: number, why: () => unknown): boolean {
+    const reason = keepReason(why())
+    const became = native.withdraw(this.zone.handle, number, false, reason)
+    if (became === Withdrawn.over) this.#port.release(number)
     if (became === Withdrawn.told) {
-      this.#grace = setTimeout(() => this.#replaceWorker(), this.#zone.graceMs)
-    }
+      this.#reason = reason
+      this.#grace = setTimeout(() => this.#replaceWorker(), this.zone.graceMs)
+    } else forgetReason(reason)
     return became === Withdrawn.told || became === Withdrawn.ended
   }
 
   #replaceWorker(): void {
-    if (this.#port.waiting(this.#number) === this) native.withdraw(this.#zone.handle, this.#number, true)
+    if (this.#port.waiting(this.#number) === this) {
+      native.withdraw(this.zone.handle, this.#number, true, this.#reason)
+    }
   }
 
   #release(): void {
     clearTimeout(this.#deadline)
     if (this.#signal !== undefined) unwatch(this.#signal, this.#aborted)
+  }
+}
+
+/** Watches over a broadcast. Giving up ends the wait alone: every worker still runs it. */
+export class LimitedBroadcast extends LimitedCall {
+  protected override giveUp(): boolean {
+    return true
+  }
+
+  protected override lateError(timeoutMs: number): Error {
+    return new ZoneError('BROADCAST_TIMEOUT', { zone: this.zone.id, timeoutMs })
   }
 }
 

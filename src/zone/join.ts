@@ -117,7 +117,7 @@ function sync(fn: AnyFunction, value: unknown): unknown {
 /** Offer a call to others; its number, or -1 when the zone has no room for it. */
 function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
   const number = functionNumber(fn)
-  const length = args.length === 0 ? 0 : port.write(args, 'args')
+  const length = args.length === 0 ? 0 : port.write(args, 'args', true)
   // What is too large for the scratch is not worth the copy.
   if (length < 0) return -1
   const call = port.take(NOBODY)
@@ -127,7 +127,10 @@ function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[
   given[Given.length] = length
   given[Given.call] = call
   native.joinFork()
-  if (given[OUTCOME] === 0) return call
+  if (given[OUTCOME] === 0) {
+    if (port.writer.lent.length > 0) port.writer.letGo()
+    return call
+  }
   port.release(call)
   return -1
 }

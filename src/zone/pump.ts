@@ -10,6 +10,7 @@ import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../n
 import { TransportError, functionByNumber, readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import type { Port } from './port.ts'
+import { reasonOf } from './reasons.ts'
 import { hideOwnFrames } from './stacks.ts'
 import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
 
@@ -92,11 +93,10 @@ export class Pump {
     this.#status = status
   }
 
-  /** The caller of a task has given up. */
-  abandon(token: number, serial: number): void {
+  /** The caller of a task has given up; `why` is the number of the reason. */
+  abandon(token: number, serial: number, why: number): void {
     const started = this.#started.get(token)
-    if (started?.serial === serial)
-      started.task.abandon(new DOMException('The caller no longer waits', 'AbortError'))
+    if (started?.serial === serial) started.task.abandon(reasonOf(why, this.#zone))
   }
 
   #turn(): void {

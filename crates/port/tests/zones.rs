@@ -141,16 +141,16 @@ fn check_script(seed: u64) {
             2 if !model.is_empty() => {
                 let (call, _) = model.remove(dice(model.len() as u64) as usize).unwrap();
                 let task = home.desk().task(call);
-                assert_eq!(zone.withdraw(task, 1), Withdrawal::Withdrawn);
+                assert_eq!(zone.withdraw(task, 1, 0), Withdrawal::Withdrawn);
                 home.desk().put_away(task);
                 free.push(call);
             }
             3 if !running.is_empty() => {
                 let (call, token) = running.swap_remove(dice(running.len() as u64) as usize);
-                assert!(matches!(zone.withdraw(home.desk().task(call), 1), Withdrawal::Told { .. }));
+                assert!(matches!(zone.withdraw(home.desk().task(call), 1, 0), Withdrawal::Told { .. }));
                 assert_eq!(desk.desk().next_mail().map(|mail| (mail.kind, mail.subject)), Some((1, token)));
                 assert!(worker.complete(token, |body| body.bytes.clear()));
-                assert_eq!(zone.withdraw(home.desk().task(call), 1), Withdrawal::Ended);
+                assert_eq!(zone.withdraw(home.desk().task(call), 1, 0), Withdrawal::Ended);
                 assert_eq!(home.arrivals(), [(call, Status::Done, vec![])]);
                 free.push(call);
             }
