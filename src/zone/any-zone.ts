@@ -6,7 +6,7 @@
  * and this interface say the same.
  */
 import type { CallOptions } from './call.ts'
-import type { Items, ReduceOptions, Source, SpreadOptions } from './parallel.ts'
+import type { Items, MapOptions, ReduceOptions, Settled, Source, SpreadOptions } from './parallel.ts'
 import type { Result } from './result.ts'
 import type { ZoneStats } from './stats.ts'
 import type { Task } from './task.ts'
@@ -74,12 +74,22 @@ export interface AnyZone extends AsyncDisposable {
   map<Item, Value>(
     items: Items<Item>,
     fn: (item: Item, index: number) => Value,
-    options?: SpreadOptions,
+    options: MapOptions & { readonly settle: true },
+  ): Promise<Settled<Awaited<Value>>[]>
+  map<Item, Value>(
+    items: Items<Item>,
+    fn: (item: Item, index: number) => Value,
+    options?: MapOptions & { readonly settle?: false },
   ): Promise<Awaited<Value>[]>
   map<Item, Value>(
     items: Source<Item>,
     fn: (item: Item, index: number) => Value,
-    options?: SpreadOptions,
+    options: MapOptions & { readonly settle: true },
+  ): AsyncGenerator<Settled<Awaited<Value>>, void, undefined>
+  map<Item, Value>(
+    items: Source<Item>,
+    fn: (item: Item, index: number) => Value,
+    options?: MapOptions & { readonly settle?: false },
   ): AsyncGenerator<Awaited<Value>, void, undefined>
   /** The same for what it does. */
   forEach<Item>(

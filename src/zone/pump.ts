@@ -5,11 +5,11 @@
  * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a
  * promise leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
-import { inspect } from 'node:util'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
-import { TransportError, functionByNumber, readFrame } from '../transport/index.ts'
+import { functionByNumber, readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import type { Port } from './port.ts'
+import { portable } from './portable.ts'
 import { reasonOf } from './reasons.ts'
 import { hideOwnFrames } from './stacks.ts'
 import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
@@ -322,33 +322,3 @@ function follow(
 }
 
 const PROMISE_THEN = Promise.prototype.then
-
-/** An error that cannot be carried, reduced to what can; `why` it cannot, where even that fails. */
-function portable(value: unknown, why: unknown): unknown {
-  try {
-    return value instanceof Error ? reduced(value) : portableWhy(why)
-  } catch {
-    return portableWhy(why)
-  }
-}
-
-/** Reading a hostile value can throw anything: what is thrown is told in words. */
-function portableWhy(why: unknown): unknown {
-  if (why instanceof TransportError) return why
-  return new TypeError(
-    `the function threw a value that cannot be read: ${inspect(why, { depth: 0, customInspect: false })}`,
-  )
-}
-
-/** Its class's name, message, code and stack. */
-function reduced(value: Error): Error {
-  const plain = new Error(String(value.message))
-  Object.defineProperty(plain, 'name', {
-    value: String(value.name),
-    configurable: true,
-    writable: true,
-  })
-  if (typeof value.stack === 'string') plain.stack = value.stack
-  const code: unknown = (value as { code?: unknown }).code
-  return typeof code === 'string' || typeof code === 'number' ? Object.assign(plain, { code }) : plain
-}
