@@ -82,6 +82,8 @@ export interface Binding {
   /** The number remembered for the place of a function; 0 when none was, -1 when its place is unknown. */
   functionKnown(fn: Function): number
   functionRemember(fn: Function, number: number): void
+  /** The file of its script; writes script, line, column and whether it is a module as int32. */
+  functionOrigin(fn: Function, numbers: Uint8Array): unknown
   /** This thread can call that function without its loop. */
   functionReady(number: number): void
   bufferShare(buffer: SharedArrayBuffer): number

@@ -91,6 +91,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("interned", tables::interned),
     ("functionKnown", places::function_known),
     ("functionRemember", places::function_remember),
+    ("functionOrigin", places::function_origin),
     ("bufferShare", tables::buffer_share),
     ("bufferMove", tables::buffer_move),
     ("bufferLend", tables::buffer_lend),
