@@ -1,4 +1,8 @@
-/** Members by name: what an author wrote, and nothing that the language put there. */
+/**
+ * Members by name: what an author wrote, and nothing that the language put there.
+ *
+ * A table of objects, names and whether somebody meant that name to be called.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'

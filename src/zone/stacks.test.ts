@@ -202,7 +202,7 @@ test('causes and the errors of an AggregateError lose the frames of Skein too', 
   }
 })
 
-test('what was thrown and is no error, and errors that let nothing be changed, arrive all the same', async () => {
+test('what is thrown and is no error, and errors that let nothing be changed, arrive', async () => {
   const thrown = [
     () => {
       throw 'text' // oxlint-disable-line no-throw-literal
@@ -294,7 +294,7 @@ ${exported} function fails() {
 }
 async function main() {
   const own = zone.create('mapped', { workers: 1 })
-  try { await own.run(function inline() { throw new Error('inline') }) } catch (error) { console.log(error.stack) }
+  try { await own.run(function inline() { throw new Error('inline') }) } catch (e) { console.log(e.stack) }
   try { await own.execute(${own}, 'fails') } catch (error) { console.log(error.stack) }
   await own.close()
 }

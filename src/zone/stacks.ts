@@ -39,6 +39,7 @@ export function siteOf(above: Function): CallSite {
 /**
  * A promise that rejects with `error`, whose stack goes on with the frames of whoever awaits it by then. Give
  * it to the `resolve` of a promise. An error that is none is left alone. Never fulfilled.
+ * @throws `error`, as the rejection.
  */
 export async function rejection(error: unknown, call: FailedCall): Promise<never> {
   if (types.isNativeError(error) && !traced.has(error)) {

@@ -251,7 +251,7 @@ export class Zone extends Spread implements AnyZone {
     try {
       const { timeoutMs, signal } = optionsOf(options)
       const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
-      if (signal?.aborted === true) throw signal.reason
+      signal?.throwIfAborted()
       const limited = new LimitedBroadcast(port, this.#call, waiting, signal)
       call = port.take(timeoutMs === undefined && signal === undefined ? waiting : limited)
       this.#acceptedBroadcast(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
@@ -279,6 +279,7 @@ export class Zone extends Spread implements AnyZone {
     args: Readonly<Args>,
     options?: { readonly timeoutMs?: number },
   ): void
+  /** @throws {ZoneError} As above. */
   broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
     const timeoutMs = parseMs('options.timeoutMs', optionsOf(options).timeoutMs ?? BROADCAST_SYNC_MS)
     if (currentZoneId() === this.id)

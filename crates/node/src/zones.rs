@@ -297,9 +297,9 @@ call!(
             Withdrawal::Skipped => 3,
         }))
     },
-    "withdraw(handle, call, kill, note): give up a call in flight. Returns 0: it had not started and is over; 1: \
-    its worker was told `note` (and with `kill` the owner, to replace it); 2: it has ended and its result is on the \
-    way; 3: it had not started, never will, and ends soon."
+    "withdraw(handle, call, kill, note): give up a call in flight. Returns 0: it had not started and is \
+    over; 1: its worker was told `note` (and with `kill` the owner, to replace it); 2: it has ended and its \
+    result is on the way; 3: it had not started, never will, and ends soon."
 );
 
 call!(
