@@ -5,3 +5,4 @@
  */
 export { AssertionFailure, assert } from './assert.ts'
 export { SkeinError, shown, type Sentences } from './errors.ts'
+export { hasMember } from './members.ts'

@@ -7,6 +7,7 @@
  */
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { stayHere } from '../arrow/index.ts'
+import { hasMember } from '../base/index.ts'
 import { isRunnable } from '../fiber/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, reasonOf, type CliCodes } from './errors.ts'
@@ -173,10 +174,11 @@ function impliedName(exports: Exports): string {
 function lookUp(exports: Exports, name: string): { owner: unknown; value: unknown } {
   const parts = name.split('.')
   let owner: unknown
-  let value: unknown = exports[parts[0] as string] === undefined ? exports['default'] : exports
+  let value: unknown = Object.hasOwn(exports, parts[0] as string) ? exports : exports['default']
   for (const part of name === 'default' ? ['default'] : parts) {
     owner = name === 'default' ? exports : value
-    if (owner === null || owner === undefined) return { owner, value: undefined }
+    const has = owner !== null && owner !== undefined && hasMember(Object(owner) as object, part)
+    if (!has) return { owner, value: undefined }
     value = (owner as Readonly<Record<string, unknown>>)[part]
   }
   return { owner: owner === exports ? undefined : owner, value }

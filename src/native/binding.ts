@@ -64,7 +64,8 @@ export interface Binding {
   zoneFail(number: number, reason: Uint8Array): void
   zoneFailure(handle: number): Uint8Array | undefined
   /** A number of `Withdrawn`. */
-  withdraw(handle: number, call: number, kill: boolean): number
+  withdraw(handle: number, call: number, kill: boolean, note: number): number
+  zoneTell(handle: number, note: number): void
   /** 1 when that worker runs that task: it begins nothing more. */
   condemn(number: number, slot: number, serial: number): number
   broadcast(handle: number, fn: number, bytes: Uint8Array, call: number): number
@@ -81,10 +82,14 @@ export interface Binding {
   /** The number remembered for the place of a function; 0 when none was, -1 when its place is unknown. */
   functionKnown(fn: Function): number
   functionRemember(fn: Function, number: number): void
+  /** The file of its script; writes script, line, column and whether it is a module as int32. */
+  functionOrigin(fn: Function, numbers: Uint8Array): unknown
   /** This thread can call that function without its loop. */
   functionReady(number: number): void
   bufferShare(buffer: SharedArrayBuffer): number
   bufferMove(buffer: ArrayBuffer): number
+  bufferLend(buffer: ArrayBuffer): number
+  bufferLeave(buffer: ArrayBuffer): void
   bufferTake(number: number): ArrayBuffer | SharedArrayBuffer
   bufferRelease(number: number): void
   bufferCount(): number

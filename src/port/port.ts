@@ -80,11 +80,12 @@ export class Port {
    * Write a value into the out scratch, after its header. Returns its length, or -1 when it did not fit: then
    * `writer.overflow` has the frame.
    * @param rootName What errors call the value: their paths begin with it.
+   * @param lends Memory that was given away leaves only with `writer.letGo()`, when the core has accepted it.
    * @throws {TransportError} when it cannot be carried.
    */
-  write(value: unknown, rootName = 'value'): number {
+  write(value: unknown, rootName = 'value', lends = false): number {
     const writer = this.writer
-    const end = writer.write(value, HEADER_BYTES, rootName)
+    const end = writer.write(value, HEADER_BYTES, rootName, lends)
     if (writer.attachments.length > 0) this.#attach()
     return end < 0 ? end : end - HEADER_BYTES
   }
@@ -92,10 +93,11 @@ export class Port {
   /**
    * A value as a frame of its own memory.
    * @param rootName As in `write`.
+   * @param lends As in `write`.
    * @throws {TransportError} when it cannot be carried.
    */
-  frame(value: unknown, rootName = 'value'): Uint8Array {
-    const length = this.write(value, rootName)
+  frame(value: unknown, rootName = 'value', lends = false): Uint8Array {
+    const length = this.write(value, rootName, lends)
     const overflow = this.writer.overflow
     if (length >= 0) return this.out.slice(HEADER_BYTES, HEADER_BYTES + length)
     assert(overflow !== undefined, 'a frame that did not fit is in overflow')

@@ -9,8 +9,9 @@ import { createRequire } from 'node:module'
 import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as vm from 'node:vm'
-import { assert, shown } from '../base/index.ts'
+import { assert, hasMember, shown } from '../base/index.ts'
 import { FunctionError } from './function-errors.ts'
+import { learnSourceMap } from './source-maps.ts'
 
 /** Names a compiled function may be given instead of finding them around itself. */
 export type Given = 'require' | '__filename' | '__dirname' | '__name' | 'import.meta'
@@ -96,6 +97,7 @@ export function checkCode(code: string, file: string): vm.Script {
 
 function compiledFunction(source: FunctionSource): Function {
   if (source.usesImport || source.given.includes('require')) prepare(source.file, source.code)
+  learnSourceMap(source.file)
   const strict = source.strict ? '"use strict";' : ''
   const [before, after] =
     source.form === 'method'
@@ -207,11 +209,11 @@ type Member = { owner: unknown; value: unknown }
 
 /** `name`, or with dots the member of a member; the owner is what a method is called on. */
 function member(space: object, name: string): Member {
-  if (name in space) return { owner: space, value: (space as Record<string, unknown>)[name] }
+  if (hasMember(space, name)) return { owner: space, value: (space as Record<string, unknown>)[name] }
   let found: Member = { owner: undefined, value: space }
   for (const part of name.split('.')) {
     const owner = found.value
-    if (!isObject(owner) || !(part in owner)) return { owner: undefined, value: undefined }
+    if (!isObject(owner) || !hasMember(owner, part)) return { owner: undefined, value: undefined }
     found = { owner, value: (owner as Record<string, unknown>)[part] }
   }
   return found

@@ -45,6 +45,8 @@ export class FrameWriter {
   overflow: Uint8Array | undefined = undefined
   /** Ids of the buffers that the last frame keeps alive until somebody reads it. */
   attachments: number[] = []
+  /** Buffers whose memory the last frame was lent, and which have not left this thread yet. */
+  lent: ArrayBuffer[] = []
   readonly #scratch: Uint8Array
   readonly #writer: Writer
   #isBusy = false
@@ -58,12 +60,14 @@ export class FrameWriter {
   /**
    * Write `value` as a frame at `offset` of the scratch memory.
    * @param rootName What an error calls the value: `args` makes it say `args[1].user`.
+   * @param lends Memory that was given away stays here too, until {@link FrameWriter.letGo}.
    * @returns Where the frame ends; -1 when it did not fit, and `overflow` holds it.
    * @throws {TransportError} naming the path of the part that cannot travel; nothing was moved then.
    */
-  write(value: unknown, offset: number, rootName = 'value'): number {
+  write(value: unknown, offset: number, rootName = 'value', lends = false): number {
     if (this.overflow !== undefined) this.overflow = undefined
     if (this.attachments.length > 0) this.attachments = []
+    if (this.lent.length > 0) this.lent = []
     // Called from within a save hook: the frame under construction keeps the scratch memory.
     const isInner = this.#isBusy
     const writer = isInner ? new Writer(new Uint8Array(1024), writeShapes) : this.#writer
@@ -73,7 +77,11 @@ export class FrameWriter {
       const end = writeFrame(writer, value, isInner ? 0 : offset, rootName)
       // What a hook wrote meanwhile is not this frame's.
       if (this.attachments.length > 0) this.attachments = []
-      if (writer.commitments.length > 0) this.attachments = commit(writer, value, rootName)
+      if (this.lent.length > 0) this.lent = []
+      if (writer.commitments.length > 0) {
+        ;[this.attachments, this.lent] = commit(writer, value, rootName)
+        if (!lends) this.letGo()
+      }
       if (writer.bytes === this.#scratch) return end
       this.overflow = writer.bytes.subarray(0, end)
       return -1
@@ -84,6 +92,13 @@ export class FrameWriter {
         this.#isBusy = false
       }
     }
+  }
+
+  /** The last frame was accepted: what it was lent leaves this thread. */
+  letGo(): void {
+    const { lent } = this
+    this.lent = []
+    leave(lent)
   }
 }
 
@@ -131,7 +146,7 @@ export function marshall(
   try {
     writer.isProcess = mode === 'process'
     const end = writeFrame(writer, value, 0, 'value')
-    if (writer.commitments.length > 0) commit(writer, value, 'value')
+    if (writer.commitments.length > 0) leave(commit(writer, value, 'value')[1])
     return writer.bytes.slice(0, end)
   } finally {
     writer.end()
@@ -226,15 +241,19 @@ function attempt(writer: Writer, value: unknown, offset: number): number {
   return writer.text === '' ? end : writeText(bytes, writer.text, end)
 }
 
-/** Do what may be done only once: memory leaves or is shared. The ids, as they now stand in the frame. */
-function commit(writer: Writer, root: unknown, rootName: string): number[] {
+/**
+ * Share or lend the memory of a frame: the ids, as they now stand in it, and the buffers that are to leave.
+ */
+function commit(writer: Writer, root: unknown, rootName: string): [ids: number[], lent: ArrayBuffer[]] {
   const tables = processTables()
   const ids: number[] = []
+  const lent: ArrayBuffer[] = []
   for (const { position, buffer } of writer.commitments) {
     try {
-      const id = buffer instanceof ArrayBuffer ? tables.bufferMove(buffer) : tables.bufferShare(buffer)
+      const isMoving = buffer instanceof ArrayBuffer
+      const id = isMoving ? tables.bufferLend(buffer) : tables.bufferShare(buffer)
       ids.push(id)
-      forgetMoved(buffer)
+      if (isMoving) lent.push(buffer)
       writer.uint32(id, position)
     } catch (error) {
       for (const id of ids) tables.bufferRelease(id)
@@ -242,7 +261,14 @@ function commit(writer: Writer, root: unknown, rootName: string): number[] {
       throw explained(new Refusal(buffer, 'refused', why, error), writer, root, rootName)
     }
   }
-  return ids
+  return [ids, lent]
+}
+
+function leave(lent: readonly ArrayBuffer[]): void {
+  for (const buffer of lent) {
+    processTables().bufferLeave(buffer)
+    forgetMoved(buffer)
+  }
 }
 
 /** What the caller is told: a refusal gets its path, everything else stays what it is. */

@@ -517,6 +517,17 @@ test('a module that is missing, broken or without that function is refused by na
   await reject(moduleUrl, 'subtract', 'FUNCTION_EXPORT_MISSING', '"subtract"', 'add')
   await reject(moduleUrl, 'api.deep.g', 'FUNCTION_EXPORT_MISSING', 'api.deep.g')
   await reject(moduleUrl, 'api.base.length', 'FUNCTION_EXPORT_MISSING')
+  for (const name of [
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    '__proto__',
+    'api.constructor',
+    'add.call',
+  ]) {
+    await reject(moduleUrl, name, 'FUNCTION_EXPORT_MISSING', `"${name}"`, 'add')
+    await reject('node:path', name.replace('api', 'posix').replace('add', 'join'), 'FUNCTION_EXPORT_MISSING')
+  }
   await reject(moduleUrl, 'number', 'FUNCTION_EXPORT_KIND', '5')
   assert.throws(() => moduleFunctionNumber('./x.js', 'f'), { code: 'FUNCTION_MODULE_NAME' })
   assert.throws(() => moduleFunctionNumber('bare', 'f'), { code: 'FUNCTION_MODULE_NAME' })

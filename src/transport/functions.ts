@@ -20,7 +20,7 @@ import {
   type Given,
 } from './compile.ts'
 import { FunctionError, type Captured, type FunctionPlace } from './function-errors.ts'
-import { originOf, type Binding, type Origin } from './origin.ts'
+import { originOf, setScriptPlaces, type Binding, type Origin, type ScriptPlace } from './origin.ts'
 import { importedFrom, isStrict } from './surroundings.ts'
 
 export { setPreparation, type Preparation } from './compile.ts'
@@ -38,6 +38,8 @@ export interface FunctionTable {
   readonly known?: ((fn: Function) => number) | undefined
   /** Every function of this thread written where `fn` was has this number. Called bare. */
   readonly remember?: ((fn: Function, number: number) => void) | undefined
+  /** Where `fn` was written, as the engine has it at hand; `undefined` where that cannot be told. */
+  readonly origin?: ((fn: Function) => ScriptPlace | undefined) | undefined
 }
 
 /** Texts remembered per thread; more than a program has unless it makes code endlessly. */
@@ -61,6 +63,7 @@ let rememberIn = REMEMBER_EACH
 export function setFunctionTable(next: FunctionTable): void {
   table = next
   knownAt = next.known
+  setScriptPlaces(next.origin)
   numberOfText.clear()
   absolute.clear()
   relative.clear()

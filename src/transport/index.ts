@@ -8,6 +8,7 @@ import { register } from './classes.ts'
 import { TransportError } from './errors.ts'
 import { FunctionError } from './function-errors.ts'
 import { setFunctionTable } from './functions.ts'
+import type { ScriptPlace } from './origin.ts'
 import { setProcessTables } from './process.ts'
 
 export { register, registerHandle, transportable } from './classes.ts'
@@ -31,6 +32,17 @@ export { move } from './memory.ts'
 export { setProcessTables } from './process.ts'
 export type { ProcessTables } from './process.ts'
 
+const placeNumbers = new Int32Array(4)
+const placeBytes = new Uint8Array(placeNumbers.buffer)
+
+function scriptPlaceOf(fn: Function): ScriptPlace | undefined {
+  placeNumbers[0] = 0
+  const file = native.functionOrigin(fn, placeBytes)
+  const [scriptId, line, column, isModule] = placeNumbers as unknown as [number, number, number, number]
+  if (scriptId === 0) return undefined
+  return { scriptId, file: typeof file === 'string' ? file : '', line, column, isModule: isModule === 1 }
+}
+
 register(TransportError, { cid: 'skein.TransportError' })
 register(FunctionError, { cid: 'skein.FunctionError' })
 
@@ -40,4 +52,5 @@ setFunctionTable({
   interned: (number) => native.interned(Table.functions, number),
   known: native.functionKnown,
   remember: native.functionRemember,
+  origin: scriptPlaceOf,
 })

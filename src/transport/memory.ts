@@ -13,8 +13,7 @@ const marked = new WeakSet<object>()
 /**
  * Give the memory of `source` to whoever receives it, instead of copying it: afterwards `source` is empty
  * here. Applies to the next frame that stays in this process (a task's arguments, its result, a channel);
- * frames for disk and network copy. The memory leaves with the frame: a call that the zone then refuses
- * (`ZONE_FULL`) does not give it back.
+ * frames for disk and network copy. A call that is refused (`ZONE_FULL`) takes nothing: the memory stays.
  * @param source An ArrayBuffer, or a view of one that does not belong to Node's pool of small Buffers.
  * @returns `source` itself, to be passed on.
  * @throws {TransportError} `TRANSPORT_ARGUMENT` for anything else.

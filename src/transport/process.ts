@@ -24,6 +24,13 @@ export interface ProcessTables {
   bufferShare(buffer: SharedArrayBuffer): number
   /** Detach `buffer` and keep its memory under an id. Throws when it cannot be detached. */
   bufferMove(buffer: ArrayBuffer): number
+  /**
+   * Keep the memory of `buffer` under an id, without detaching it yet where that is possible. Throws when it
+   * could not be detached.
+   */
+  bufferLend(buffer: ArrayBuffer): number
+  /** Detach a buffer that was lent. */
+  bufferLeave(buffer: ArrayBuffer): void
   /** The memory of an id: moved memory once, shared memory any number of times. Throws on an unknown id. */
   bufferTake(id: number): ArrayBuffer | SharedArrayBuffer
   /** Drop one reference of an id that nobody takes. */
@@ -68,6 +75,13 @@ export class LocalTables implements ProcessTables {
     this.#buffers.set(++this.#bufferLast, structuredClone(buffer, { transfer: [buffer] }))
     return this.#bufferLast
   }
+
+  /** Here nobody refuses what has been written: as `bufferMove`. */
+  bufferLend(buffer: ArrayBuffer): number {
+    return this.bufferMove(buffer)
+  }
+
+  bufferLeave(): void {}
 
   /** The memory of an id. @throws {RangeError} when there is none. */
   bufferTake(id: number): ArrayBuffer | SharedArrayBuffer {

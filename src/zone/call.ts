@@ -11,12 +11,15 @@ import { readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
 import { type Arrival, type Port, thisPort, valueOf } from './port.ts'
+import { UNSAID, forgetReason, keepReason } from './reasons.ts'
+import { type FailedCall, rejection, stackless } from './stacks.ts'
 
 /** The zone of a call, as far as the call needs it. */
-export interface CallZone {
-  readonly id: string
+export interface CallZone extends FailedCall {
   readonly handle: number
   readonly graceMs: number
+  /** What keeps the zone's handle open, where this is a copy of it. */
+  readonly of: CallZone | undefined
 }
 
 /** What a call is limited by. */
@@ -30,11 +33,12 @@ export interface CallOptions {
 type Resolve = (value: unknown) => void
 type Reject = (reason: unknown) => void
 
-/** A call whose promise becomes the value. */
+/** A call whose promise, that `resolve` and `reject` are of, becomes the value. */
 export class ValueCall implements Arrival {
   protected readonly zone: CallZone
   protected readonly resolve: Resolve
-  protected readonly reject: Reject
+  /** Settle with an error that needs no stack: the caller's own. */
+  readonly reject: Reject
 
   constructor(zone: CallZone, resolve: Resolve, reject: Reject) {
     this.zone = zone
@@ -43,18 +47,30 @@ export class ValueCall implements Arrival {
   }
 
   ended(status: number, bytes: Uint8Array, start: number, end: number): void {
-    if (status !== Status.done) return this.reject(failureOf(this.zone, status, bytes, start, end))
+    if (status !== Status.done) return this.fail(failureOf(this.zone, status, bytes, start, end))
     let value: unknown
     try {
       value = this.receive(bytes, start, end)
     } catch (error) {
-      return this.reject(error)
+      return this.fail(error)
     }
     this.resolve(value)
   }
 
+  /** Settle with an error that was not made where the call was: its stack goes on there. */
+  fail(error: unknown): void {
+    this.resolve(rejection(error, this.zone))
+  }
+
   protected receive(bytes: Uint8Array, start: number, end: number): unknown {
     return valueOf(bytes, start, end)
+  }
+}
+
+/** A call without a promise: `resolve` and `reject` are any functions. */
+export class BareCall extends ValueCall {
+  override fail(error: unknown): void {
+    this.reject(error)
   }
 }
 
@@ -93,20 +109,19 @@ function tellAll(event: Event): void {
 /** Watches over a call with a deadline or a signal; stands between it and the port. */
 export class LimitedCall implements Arrival {
   readonly #call: ValueCall
-  readonly #zone: CallZone
+  protected readonly zone: CallZone
   readonly #port: Port
-  readonly #reject: Reject
   readonly #signal: AbortSignal | undefined
   #number = -1
   #deadline: NodeJS.Timeout | undefined
   #grace: NodeJS.Timeout | undefined
+  #reason: number = UNSAID
   #over = false
 
-  constructor(port: Port, zone: CallZone, call: ValueCall, reject: Reject, signal: AbortSignal | undefined) {
+  constructor(port: Port, zone: CallZone, call: ValueCall, signal: AbortSignal | undefined) {
     this.#port = port
-    this.#zone = zone
+    this.zone = zone
     this.#call = call
-    this.#reject = reject
     this.#signal = signal
   }
 
@@ -122,49 +137,70 @@ export class LimitedCall implements Arrival {
   ended(status: number, bytes: Uint8Array, start: number, end: number): void {
     this.#release()
     clearTimeout(this.#grace)
+    forgetReason(this.#reason)
     if (!this.#over) this.#call.ended(status, bytes, start, end)
     this.#over = true
   }
 
   /** Stop waiting, as an aborted signal does, and tell nobody. A call that has ended does not mind. */
   abandon(): void {
-    if (!this.#over) this.#giveUp()
+    if (!this.#over) this.#stopWaiting(() => new DOMException('The caller no longer waits', 'AbortError'))
   }
 
   readonly #aborted = (): void => {
-    this.#giveUp()
-    this.#reject(this.#signal?.reason)
+    this.#stopWaiting(() => this.#signal?.reason)
+    this.#call.reject(this.#signal?.reason)
   }
 
   #late(timeoutMs: number): void {
-    const started = this.#giveUp()
-    const { stackTraceLimit } = Error
-    // The stack of a timer tells nobody anything, and costs more than all the rest.
-    Error.stackTraceLimit = 0
-    const error = new ZoneError('TASK_TIMEOUT', { zone: this.#zone.id, timeoutMs, started })
-    Error.stackTraceLimit = stackTraceLimit
-    this.#reject(error)
+    const why = (): unknown => new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError')
+    const started = this.#stopWaiting(why)
+    this.#call.fail(stackless(() => this.lateError(timeoutMs, started)))
   }
 
-  /** Stop waiting; returns whether the task had started. */
-  #giveUp(): boolean {
+  /** What the caller is told after `timeoutMs`. */
+  protected lateError(timeoutMs: number, started: boolean): Error {
+    return new ZoneError('TASK_TIMEOUT', { zone: this.zone.id, timeoutMs, started })
+  }
+
+  #stopWaiting(why: () => unknown): boolean {
     this.#over = true
     this.#release()
-    const became = native.withdraw(this.#zone.handle, this.#number, false)
-    if (became === Withdrawn.over) this.#port.release(this.#number)
+    return this.giveUp(this.#number, why)
+  }
+
+  /** Withdraw the call, which the caller no longer waits for; returns whether the task had started. */
+  protected giveUp(number: number, why: () => unknown): boolean {
+    const reason = keepReason(why())
+    const became = native.withdraw(this.zone.handle, number, false, reason)
+    if (became === Withdrawn.over) this.#port.release(number)
     if (became === Withdrawn.told) {
-      this.#grace = setTimeout(() => this.#replaceWorker(), this.#zone.graceMs)
-    }
+      this.#reason = reason
+      this.#grace = setTimeout(() => this.#replaceWorker(), this.zone.graceMs)
+    } else forgetReason(reason)
     return became === Withdrawn.told || became === Withdrawn.ended
   }
 
   #replaceWorker(): void {
-    if (this.#port.waiting(this.#number) === this) native.withdraw(this.#zone.handle, this.#number, true)
+    if (this.#port.waiting(this.#number) === this) {
+      native.withdraw(this.zone.handle, this.#number, true, this.#reason)
+    }
   }
 
   #release(): void {
     clearTimeout(this.#deadline)
     if (this.#signal !== undefined) unwatch(this.#signal, this.#aborted)
+  }
+}
+
+/** Watches over a broadcast. Giving up ends the wait alone: every worker still runs it. */
+export class LimitedBroadcast extends LimitedCall {
+  protected override giveUp(): boolean {
+    return true
+  }
+
+  protected override lateError(timeoutMs: number): Error {
+    return new ZoneError('BROADCAST_TIMEOUT', { zone: this.zone.id, timeoutMs })
   }
 }
 
@@ -185,9 +221,9 @@ export function failureOf(
 ): unknown {
   switch (status) {
     case Status.closed:
-      return new ZoneError('ZONE_CLOSED', { zone: zone.id })
+      return stackless(() => new ZoneError('ZONE_CLOSED', { zone: zone.id }))
     case Status.orphaned:
-      return new ZoneError('ZONE_OWNER_DIED', { zone: zone.id })
+      return stackless(() => new ZoneError('ZONE_OWNER_DIED', { zone: zone.id }))
     default:
       try {
         return readFrame(bytes, start, end)

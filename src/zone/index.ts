@@ -4,22 +4,16 @@
  * `zone.create(id, settings)` makes one, `zone.get(id)` finds one made by any thread, `zone.current` is the
  * one whose worker this thread is, `zone.node` is this thread itself.
  */
+export type { AnyZone, ModuleCalls, TaskFunction } from './any-zone.ts'
 export type { CallOptions } from './call.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
 export { installTypeScript } from './loader/index.ts'
 export { type Fork, join } from './join.ts'
 export { NodeZone } from './node-zone.ts'
-export type { Items, ReduceOptions, Source, SpreadOptions } from './parallel.ts'
+export type { Items, MapOptions, ReduceOptions, Settled, Source, SpreadOptions } from './parallel.ts'
 export { Result } from './result.ts'
 export type { ExecutorName, Settings, ZoneSettings } from './settings.ts'
 export { Task, currentTask } from './task.ts'
 export type { StatsTold, WorkerTold, ZoneCreated } from './tell.ts'
-export {
-  type ModuleCalls,
-  type TaskFunction,
-  type Times,
-  type WorkerStats,
-  Zone,
-  type ZoneStats,
-} from './zone.ts'
+export { type Times, type WorkerStats, Zone, type ZoneStats } from './zone.ts'
 export { zone } from './zones.ts'

@@ -13,6 +13,7 @@ import { functionNumber } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { type Arrival, type Port, valueOf } from './port.ts'
 import { wrong } from './settings.ts'
+import { addCaller, siteOf } from './stacks.ts'
 import { type Task, currentTask } from './task.ts'
 
 /** A function and its arguments: one side of a join. */
@@ -116,7 +117,7 @@ function sync(fn: AnyFunction, value: unknown): unknown {
 /** Offer a call to others; its number, or -1 when the zone has no room for it. */
 function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
   const number = functionNumber(fn)
-  const length = args.length === 0 ? 0 : port.write(args, 'args')
+  const length = args.length === 0 ? 0 : port.write(args, 'args', true)
   // What is too large for the scratch is not worth the copy.
   if (length < 0) return -1
   const call = port.take(NOBODY)
@@ -126,7 +127,10 @@ function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[
   given[Given.length] = length
   given[Given.call] = call
   native.joinFork()
-  if (given[OUTCOME] === 0) return call
+  if (given[OUTCOME] === 0) {
+    if (port.writer.lent.length > 0) port.writer.letGo()
+    return call
+  }
   port.release(call)
   return -1
 }
@@ -163,5 +167,7 @@ function received(port: Port, zone: string, call: number): unknown {
   if (status === Status.done) return valueOf(bytes, start, start + length)
   if (status === Status.closed) throw new ZoneError('ZONE_CLOSED', { zone })
   if (status === Status.orphaned) throw new ZoneError('ZONE_OWNER_DIED', { zone })
-  throw valueOf(bytes, start, start + length)
+  const error = valueOf(bytes, start, start + length)
+  addCaller(error, zone, siteOf(join))
+  throw error
 }

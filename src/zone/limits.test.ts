@@ -143,7 +143,7 @@ test('a running task whose deadline passes is told through this.signal and keeps
       function (cell: Int32Array) {
         return new Promise<string>((resolve) => {
           this.signal.addEventListener('abort', () => {
-            Atomics.store(cell, 0, this.signal.reason.name === 'AbortError' ? 1 : 2)
+            Atomics.store(cell, 0, this.signal.reason.name === 'TimeoutError' ? 1 : 2)
             resolve('gave up')
           })
         })

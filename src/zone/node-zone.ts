@@ -21,13 +21,13 @@ import { parseMs, wrong } from './settings.ts'
 import { Spread } from './spread.ts'
 import { Task, useTrackerOnce } from './task.ts'
 import type { CallOptions } from './call.ts'
-import { NO_TIMES } from './stats.ts'
-import type { ModuleCalls, TaskFunction, ZoneStats } from './zone.ts'
+import { NO_TIMES, type ZoneStats } from './stats.ts'
+import type { AnyZone, ModuleCalls, TaskFunction } from './any-zone.ts'
 
 type AnyFunction = (this: Task, ...args: unknown[]) => unknown
 
 /** See the module's text. */
-export class NodeZone extends Spread {
+export class NodeZone extends Spread implements AnyZone {
   /** The name that no other zone can have. */
   static readonly id = 'node'
   /** `node`. */
@@ -36,6 +36,7 @@ export class NodeZone extends Spread {
   #ended = 0
   #failed = 0
   protected readonly spreader: Spreader = {
+    id: undefined,
     workersMax: 1,
     execute: (module, name, args, options) => this.execute(module, name, args, options),
   }
@@ -57,9 +58,14 @@ export class NodeZone extends Spread {
    * The same for a function or the export `name` of a module, with a deadline and a signal. A function that
    * never waits cannot be interrupted here; its caller's promise still settles when it should.
    */
+  execute<Value>(
+    fn: TaskFunction<[], Value>,
+    args?: readonly [],
+    options?: CallOptions,
+  ): Promise<Result<Awaited<Value>>>
   execute<Args extends unknown[], Value>(
     fn: TaskFunction<Args, Value>,
-    args?: Readonly<Args>,
+    args: Readonly<Args>,
     options?: CallOptions,
   ): Promise<Result<Awaited<Value>>>
   execute(
@@ -89,21 +95,37 @@ export class NodeZone extends Spread {
     }) as ModuleCalls<Module>
   }
 
-  /** Run a function or code here, once. */
-  async broadcast<Args extends unknown[]>(
-    what: string | TaskFunction<Args, unknown>,
-    args?: Readonly<Args>,
-  ): Promise<void> {
+  /** Run a function or code here, once; with a deadline and a signal as `execute`. */
+  broadcast(
+    what: string | TaskFunction<[], unknown>,
+    args?: readonly [],
+    options?: CallOptions,
+  ): Promise<void>
+  broadcast<Args extends unknown[]>(
+    what: TaskFunction<Args, unknown>,
+    args: Readonly<Args>,
+    options?: CallOptions,
+  ): Promise<void>
+  async broadcast(what: unknown, args?: unknown, options?: CallOptions): Promise<void> {
     const fn = this.#codeOrFunction(what, callerFile(this.broadcast))
-    await undefined
-    await this.#call(fn, argumentsOf(args), new Task(this.id, 'node'))
+    const late = (timeoutMs: number): ZoneError =>
+      new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
+    await this.#limited(fn, argumentsOf(args), optionsOf(options), late)
   }
 
-  /** Run a function or code here, now. What it returns is not waited for. */
+  /** Run a function or code here, now. What it returns is not waited for; a deadline cannot stop it. */
+  broadcastSync(
+    what: string | TaskFunction<[], unknown>,
+    args?: readonly [],
+    options?: { readonly timeoutMs?: number },
+  ): void
   broadcastSync<Args extends unknown[]>(
-    what: string | TaskFunction<Args, unknown>,
-    args?: Readonly<Args>,
-  ): void {
+    what: TaskFunction<Args, unknown>,
+    args: Readonly<Args>,
+    options?: { readonly timeoutMs?: number },
+  ): void
+  broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
+    optionsOf(options)
     const fn = this.#codeOrFunction(what, callerFile(this.broadcastSync))
     fn.apply(new Task(this.id, 'node'), [...argumentsOf(args)])
   }
@@ -122,10 +144,10 @@ export class NodeZone extends Spread {
   }
 
   /** Resolves at once. */
-  async ready(): Promise<void> {}
+  async ready(_options?: { readonly signal?: AbortSignal }): Promise<void> {}
 
   /** Does nothing: the thread goes on. */
-  async close(): Promise<void> {}
+  async close(_options?: { readonly timeoutMs?: number }): Promise<void> {}
 
   /** `close()`. */
   [Symbol.asyncDispose](): Promise<void> {
@@ -151,18 +173,25 @@ export class NodeZone extends Spread {
     }
   }
 
-  #limited(fn: AnyFunction, args: readonly unknown[], options: CallOptions): Promise<unknown> {
+  #limited(
+    fn: AnyFunction,
+    args: readonly unknown[],
+    options: CallOptions,
+    lateError: (timeoutMs: number) => ZoneError = (timeoutMs) =>
+      new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs, started: true }),
+  ): Promise<unknown> {
     const { timeoutMs, signal } = options
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
     const task = new Task(this.id, 'node')
     return new Promise((resolve, reject) => {
-      const giveUp = (why: unknown): void => {
-        task.abandon(why)
-        reject(why as Error)
+      const aborted = (): void => {
+        task.abandon(signal?.reason)
+        reject(signal?.reason as Error)
       }
-      const aborted = (): void => giveUp(signal?.reason)
-      const late = (): void =>
-        giveUp(new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs: timeoutMs ?? 0, started: true }))
+      const late = (): void => {
+        task.abandon(new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError'))
+        reject(lateError(timeoutMs ?? 0))
+      }
       const timer =
         timeoutMs === undefined ? undefined : setTimeout(late, parseMs('options.timeoutMs', timeoutMs))
       signal?.addEventListener('abort', aborted, { once: true })

@@ -12,6 +12,7 @@ import { Mail, Status, native } from '../native/index.ts'
 import { ZoneError } from './errors.ts'
 import type { Port } from './port.ts'
 import type { Settings } from './settings.ts'
+import { stackless } from './stacks.ts'
 import { tell } from './tell.ts'
 
 /** How often a zone that wants more workers is looked at, in ms. */
@@ -110,13 +111,14 @@ export class Owner {
     tell.workerEnded(worker, reason)
     const options = why === undefined ? undefined : { cause: why }
     const status = crew.closing ? Status.closed : Status.died
-    const died = this.#frame(new ZoneError('WORKER_DIED', { zone, worker, reason }, options))
+    const died = this.#frame(stackless(() => new ZoneError('WORKER_DIED', { zone, worker, reason }, options)))
     const lost = native.workerGone(zoneNumber, slot, status, died)
     // One that had begun a task was ready, even if it died before its word of that got here.
     if (!crew.closing && !letGo && !wasReady && lost === 0) crew.failedStarts++
     if (crew.failedStarts >= FAILED_STARTS_MAX) {
       crew.broken = true
-      native.zoneFail(zoneNumber, this.#frame(new ZoneError('ZONE_BROKEN', { zone, reason }, options)))
+      const broken = stackless(() => new ZoneError('ZONE_BROKEN', { zone, reason }, options))
+      native.zoneFail(zoneNumber, this.#frame(broken))
     }
     const more = letGo ? native.zoneOver(zoneNumber) === 0 : this.#replace(zoneNumber, crew)
     if (!more && crew.workers.size === 0) {

@@ -2,14 +2,17 @@
  * `map`, `reduce` and `forEach` on a zone: items in chunks, results in order, memory bounded.
  *
  * A chunk should take some milliseconds: long against a hop, short against the whole, so that all workers end
- * together. Its size follows what items were measured to cost. Chunks in flight and chunks whose results have
- * not been taken are bounded together, so an endless input is read as fast as its results are used and no
- * faster. The first error, in the order of items, ends everything: what has not started never does.
+ * together. Its size follows what items were measured to cost. What is read, sent and kept is bounded (see
+ * flow.ts), so an endless input is read as fast as its results are used and no faster. The first error, in
+ * the order of items, ends everything: what has not started never does.
  */
 import { argumentsRecord } from './arguments.ts'
-import type { ChunkOutcome } from './chunks.ts'
+import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
 import type { CallOptions } from './call.ts'
+import { type Chunk, Flow } from './flow.ts'
+import { isItems } from './readers.ts'
 import { wrong } from './settings.ts'
+import { rejection } from './stacks.ts'
 
 /** How items are spread. */
 export interface SpreadOptions {
@@ -17,7 +20,36 @@ export interface SpreadOptions {
   readonly signal?: AbortSignal
   /** Most items that travel together, 1 or more. Default: chosen from what items cost, at most 4096. */
   readonly chunkMax?: number
+  /**
+   * Most chunks in flight, 1 or more. Default: two for each worker and two more. More of them are for items
+   * that travel one by one (`chunkMax: 1`).
+   */
+  readonly chunksMax?: number
+  /**
+   * Most items read and not yet taken, 1 or more, so that one slow item holds up the results of others, in
+   * order, but not their work. Default: as many chunks as may be in flight.
+   */
+  readonly aheadMax?: number
 }
+
+/** Of `map`. */
+export interface MapOptions extends SpreadOptions {
+  /**
+   * False, for iterables: values come as they are ready. Default true: in the order of items.
+   */
+  readonly ordered?: boolean
+  /**
+   * True: what becomes of each item is told as `Promise.allSettled` tells it, with its index, and errors end
+   * nothing. Items whose worker died share that error with all others of their chunk; `chunkMax: 1` makes
+   * that exact. Default false.
+   */
+  readonly settle?: boolean
+  /** A signal for each item, which ends that item alone; items then travel one by one. */
+  readonly itemSignal?: (item: never, index: number) => AbortSignal | undefined
+}
+
+/** What became of one item. */
+export type Settled<Value> = { readonly index: number } & PromiseSettledResult<Value>
 
 /** Of `reduce`. */
 export interface ReduceOptions<Sum> extends SpreadOptions {
@@ -27,13 +59,14 @@ export interface ReduceOptions<Sum> extends SpreadOptions {
   readonly combine?: (sum: Sum, next: Sum) => Sum
 }
 
-/** An array or a typed array. */
-export type Items<Item> = ArrayLike<Item> & Iterable<Item>
+export type { Items } from './readers.ts'
 /** What items may come from. */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item>
 
 /** The part of a zone that is needed here. */
 export interface Spreader {
+  /** Its name, where errors come from other threads and have no stack of this one. */
+  readonly id: string | undefined
   readonly workersMax: number
   execute(module: URL, name: string, args: unknown[], options: CallOptions): Promise<{ value: unknown }>
 }
@@ -68,135 +101,61 @@ class ChunkSize {
 }
 
 /** What is done with each chunk in a worker. */
-type Send = (items: ArrayLike<unknown>, first: number, options: CallOptions) => Promise<{ value: unknown }>
+type Send = (chunk: Chunk, options: CallOptions) => Promise<{ value: unknown }>
 
-/** The results of chunks, in order. @throws whatever the first failing chunk failed with. */
+/** The outcomes of chunks, as many as are ready. @throws whatever the first failing chunk failed with. */
 async function* spread(
   zone: Spreader,
-  source: Source<unknown> | Items<unknown>,
+  source: Source<unknown>,
   send: Send,
-  options: SpreadOptions,
-): AsyncGenerator<unknown, void, undefined> {
+  options: MapOptions,
+): AsyncGenerator<readonly unknown[], void, undefined> {
   const stop = new AbortController()
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
-  options.signal?.throwIfAborted()
   const length = isItems(source) ? source.length : Infinity
   const share = Math.ceil(length / (CHUNKS_PER_WORKER * zone.workersMax))
-  const size = new ChunkSize(Math.max(1, Math.min(options.chunkMax ?? CHUNK_ITEMS_MAX, share)))
-  const windowMax = 2 * zone.workersMax + 2
-  const window: Promise<unknown>[] = []
-  const chunks = chunksOf(source, size, signal)
+  const oneByOne = options.itemSignal !== undefined
+  const chunkMax = oneByOne ? 1 : (options.chunkMax ?? CHUNK_ITEMS_MAX)
+  const size = new ChunkSize(Math.max(1, Math.min(chunkMax, share)))
+  const flow = new Flow(source, {
+    sizeNow: () => size.now,
+    send: (chunk) => sent(send, chunk, size, signalFor(chunk, options.itemSignal, signal)),
+    ordered: options.ordered !== false,
+    chunksMax: options.chunksMax ?? 2 * zone.workersMax + 2,
+    aheadMax: options.aheadMax,
+    signal,
+  })
   try {
-    let ended = false
-    for (;;) {
-      while (!ended && window.length < windowMax) {
-        const next = await chunks.next()
-        if (next.done === true) ended = true
-        else window.push(sent(send, next.value, size, signal))
-      }
-      const first = window.shift()
-      if (first === undefined) return
-      yield await first
-    }
+    yield* flow.results()
+  } catch (error) {
+    // Nobody may have awaited the chunk when it failed, but somebody does in its turn.
+    throw zone.id === undefined ? error : await tracedHere(zone.id, error)
   } finally {
     stop.abort(new DOMException('The rest is not needed', 'AbortError'))
-    for (const rest of window) rest.catch(() => {})
-    await chunks.return()
   }
 }
 
-interface Chunk {
-  readonly items: ArrayLike<unknown>
-  readonly first: number
+function tracedHere(zone: string, error: unknown): Promise<unknown> {
+  return rejection(error, { id: zone, site: undefined }).catch((traced: unknown) => traced)
 }
 
-function sent(send: Send, { items, first }: Chunk, size: ChunkSize, signal: AbortSignal): Promise<unknown> {
-  const call = send(items, first, { signal }).then(({ value }) => {
-    const [ms, values] = value as ChunkOutcome
-    size.learn(items.length, ms)
-    return values
-  })
-  // It is looked at in its turn, which may be after it has failed.
-  call.catch(() => {})
-  return call
+function signalFor(
+  { items, first }: Chunk,
+  itemSignal: MapOptions['itemSignal'],
+  all: AbortSignal,
+): AbortSignal {
+  const own = itemSignal?.(items[0] as never, first)
+  return own === undefined ? all : AbortSignal.any([own, all])
 }
 
-async function* chunksOf(
-  source: Source<unknown> | Items<unknown>,
-  size: ChunkSize,
-  signal: AbortSignal,
-): AsyncGenerator<Chunk, void, undefined> {
-  if (isItems(source)) {
-    const slice = (source as unknown[]).slice
-    for (let first = 0; first < source.length;) {
-      const items = slice.call(source, first, first + size.now)
-      yield { items, first }
-      first += items.length
-    }
-    return
-  }
-  if (Symbol.asyncIterator in source) return yield* asyncChunksOf(source, size, signal)
-  let first = 0
-  let items: unknown[] = []
-  for (const item of source) {
-    if (items.push(item) < size.now) continue
-    yield { items, first }
-    first += items.length
-    items = []
-  }
-  if (items.length > 0) yield { items, first }
+async function sent(send: Send, chunk: Chunk, size: ChunkSize, signal: AbortSignal): Promise<unknown> {
+  const { value } = await send(chunk, { signal })
+  const [ms, values] = value as ChunkOutcome
+  size.learn(chunk.items.length, ms)
+  return values
 }
 
-/**
- * Of a source that is slower than the workers, what has come goes on its way: nothing waits for a full chunk.
- */
-async function* asyncChunksOf(
-  source: AsyncIterable<unknown>,
-  size: ChunkSize,
-  signal: AbortSignal,
-): AsyncGenerator<Chunk, void, undefined> {
-  const iterator = source[Symbol.asyncIterator]()
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), {
-      once: true,
-    })
-  })
-  aborted.catch(() => {})
-  let first = 0
-  let items: unknown[] = []
-  let pending: Promise<IteratorResult<unknown>> | undefined
-  try {
-    for (;;) {
-      pending ??= iterator.next()
-      const next: IteratorResult<unknown> | undefined = await Promise.race(
-        items.length === 0 ? [pending, aborted] : [pending, aborted, soon()],
-      )
-      if (next !== undefined) {
-        pending = undefined
-        if (next.done === true) break
-        if (items.push(next.value) < size.now) continue
-      }
-      yield { items, first }
-      first += items.length
-      items = []
-    }
-    if (items.length > 0) yield { items, first }
-  } finally {
-    // One that still waits for its next item may never answer.
-    if (pending === undefined) await iterator.return?.()
-    else void iterator.return?.()?.catch?.(() => {})
-  }
-}
-
-function soon(): Promise<undefined> {
-  return new Promise((resolve) => setImmediate(resolve, undefined))
-}
-
-function isItems(source: object): source is Items<unknown> {
-  return Array.isArray(source) || (ArrayBuffer.isView(source) && !(source instanceof DataView))
-}
-
-function checked(source: unknown, fn: unknown, options: unknown): SpreadOptions {
+function checked(source: unknown, fn: unknown, options: unknown, known: readonly string[]): MapOptions {
   const iterable =
     (source !== null && typeof source === 'object') || typeof source === 'string'
       ? Symbol.iterator in Object(source) || Symbol.asyncIterator in Object(source)
@@ -205,39 +164,114 @@ function checked(source: unknown, fn: unknown, options: unknown): SpreadOptions 
     throw wrong('the items', 'an array, a typed array or an (async) iterable', source)
   }
   if (typeof fn !== 'function') throw wrong('the function', 'a function', fn)
-  const given = argumentsRecord(options, ['signal', 'chunkMax', 'combine']) as SpreadOptions
-  const { signal, chunkMax } = given
+  const given = argumentsRecord(options, [
+    'signal',
+    'chunkMax',
+    'chunksMax',
+    'aheadMax',
+    ...known,
+  ]) as MapOptions
+  const { signal, ordered, settle, itemSignal } = given
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw wrong('options.signal', 'an AbortSignal', signal)
-  if (chunkMax !== undefined && !(Number.isInteger(chunkMax) && chunkMax >= 1))
-    throw wrong('options.chunkMax', 'an integer from 1', chunkMax)
+  for (const name of ['chunkMax', 'chunksMax', 'aheadMax'] as const) {
+    const most = given[name]
+    if (most !== undefined && !(Number.isInteger(most) && most >= 1))
+      throw wrong(`options.${name}`, 'an integer from 1', most)
+  }
+  for (const [name, value] of Object.entries({ ordered, settle })) {
+    if (value !== undefined && typeof value !== 'boolean')
+      throw wrong(`options.${name}`, 'true or false', value)
+  }
+  if (ordered === false && isItems(source as object))
+    throw wrong('options.ordered', 'true or absent for an array, whose values are an array', ordered)
+  if (itemSignal !== undefined && typeof itemSignal !== 'function')
+    throw wrong('options.itemSignal', 'a function', itemSignal)
   return given
 }
 
 /** See `Zone.map`. */
 export function map(
   zone: Spreader,
-  source: Source<unknown> | Items<unknown>,
+  source: Source<unknown>,
   fn: Function,
   options: unknown,
 ): Promise<unknown[]> | AsyncGenerator<unknown, void, undefined> {
-  const send: Send = (items, first, call) => zone.execute(CHUNKS, 'mapChunk', [fn, items, first, true], call)
-  if (source !== null && typeof source === 'object' && !isItems(source)) {
-    return flattened(spread(zone, source, send, checked(source, fn, options)))
+  const start = (): AsyncGenerator<unknown, void, undefined> => {
+    const given = checked(source, fn, options, ['ordered', 'settle', 'itemSignal'])
+    return given.settle === true ? settled(zone, source, fn, given) : values(zone, source, fn, given)
   }
+  if (source !== null && typeof source === 'object' && !isItems(source)) return start()
   return (async () => {
     const all: unknown[] = []
-    for await (const values of spread(zone, source, send, checked(source, fn, options))) {
-      for (const value of values as unknown[]) all.push(value)
-    }
+    for await (const value of start()) all.push(value)
     return all
   })()
 }
 
-async function* flattened(
-  chunks: AsyncGenerator<unknown, void, undefined>,
+async function* values(
+  zone: Spreader,
+  source: Source<unknown>,
+  fn: Function,
+  options: MapOptions,
 ): AsyncGenerator<unknown, void, undefined> {
-  for await (const values of chunks) yield* values as unknown[]
+  const send: Send = ({ items, first }, call) =>
+    zone.execute(CHUNKS, 'mapChunk', [fn, items, first, true], call)
+  for await (const chunks of spread(zone, source, send, options)) {
+    // Not `yield*`, which costs three turns for each value instead of one.
+    for (const chunk of chunks) for (const value of chunk as unknown[]) yield value
+  }
+}
+
+/** The same for outcomes. A chunk that fails as a whole is a failure of each of its items. */
+async function* settled(
+  zone: Spreader,
+  source: Source<unknown>,
+  fn: Function,
+  options: MapOptions,
+): AsyncGenerator<Settled<unknown>, void, undefined> {
+  const send: Send = async (chunk, call) => {
+    const { items, first } = chunk
+    try {
+      const { value } = await zone.execute(CHUNKS, 'settleChunk', [fn, items, first], call)
+      const [ms, outcome] = value as ChunkOutcome
+      return { value: [ms, { first, outcome }] }
+    } catch (error) {
+      // The caller's own signal ends all; an item's own is its failure.
+      if (options.signal?.aborted === true) throw error
+      return { value: [0, { first, outcome: { count: items.length, error } }] }
+    }
+  }
+  for await (const chunks of spread(zone, source, send, options)) {
+    for (const chunk of chunks) for (const outcome of outcomesOf(chunk as SettledChunk)) yield outcome
+  }
+}
+
+interface SettledChunk {
+  readonly first: number
+  /** Values and, by position, errors; or what the whole chunk failed with. */
+  readonly outcome: ChunkSettled | { readonly count: number; readonly error: unknown }
+}
+
+function outcomesOf({ first, outcome }: SettledChunk): Settled<unknown>[] {
+  if ('error' in outcome) {
+    const reason = outcome.error
+    const rejected = (_: unknown, index: number): Settled<unknown> => ({
+      index: first + index,
+      status: 'rejected',
+      reason,
+    })
+    return Array.from({ length: outcome.count }, rejected)
+  }
+  const { values, failures } = outcome
+  const settled: Settled<unknown>[] = values.map((value, index) => ({
+    index: first + index,
+    status: 'fulfilled',
+    value,
+  }))
+  for (const [index, reason] of failures)
+    settled[index] = { index: first + index, status: 'rejected', reason }
+  return settled
 }
 
 /** See `Zone.forEach`. */
@@ -247,8 +281,9 @@ export async function forEach(
   fn: Function,
   options: unknown,
 ): Promise<void> {
-  const send: Send = (items, first, call) => zone.execute(CHUNKS, 'mapChunk', [fn, items, first, false], call)
-  const chunks = spread(zone, source, send, checked(source, fn, options))
+  const send: Send = ({ items, first }, call) =>
+    zone.execute(CHUNKS, 'mapChunk', [fn, items, first, false], call)
+  const chunks = spread(zone, source, send, checked(source, fn, options, []))
   while ((await chunks.next()).done !== true);
 }
 
@@ -260,16 +295,18 @@ export async function reduce(
   initial: unknown,
   options: unknown,
 ): Promise<unknown> {
-  const given: ReduceOptions<unknown> = checked(source, fn, options)
+  const given: ReduceOptions<unknown> = checked(source, fn, options, ['combine'])
   const { combine = fn as (sum: unknown, next: unknown) => unknown } = given
   if (typeof combine !== 'function') throw wrong('options.combine', 'a function', combine)
-  const send: Send = (items, first, call) =>
+  const send: Send = ({ items, first }, call) =>
     zone.execute(CHUNKS, 'reduceChunk', [fn, initial, items, first], call)
   let sum: unknown = initial
   let isFirst = true
-  for await (const partial of spread(zone, source, send, given)) {
-    sum = isFirst ? partial : combine(sum, partial)
-    isFirst = false
+  for await (const partials of spread(zone, source, send, given)) {
+    for (const partial of partials) {
+      sum = isFirst ? partial : combine(sum, partial)
+      isFirst = false
+    }
   }
   return sum
 }

@@ -5,11 +5,13 @@
  * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a
  * promise leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
-import { inspect, types } from 'node:util'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
-import { TransportError, functionByNumber, readFrame } from '../transport/index.ts'
+import { functionByNumber, readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import type { Port } from './port.ts'
+import { portable } from './portable.ts'
+import { reasonOf } from './reasons.ts'
+import { hideOwnFrames } from './stacks.ts'
 import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
 
 /** Tasks before the loop returns to the core. */
@@ -91,11 +93,10 @@ export class Pump {
     this.#status = status
   }
 
-  /** The caller of a task has given up. */
-  abandon(token: number, serial: number): void {
+  /** The caller of a task has given up; `why` is the number of the reason. */
+  abandon(token: number, serial: number, why: number): void {
     const started = this.#started.get(token)
-    if (started?.serial === serial)
-      started.task.abandon(new DOMException('The caller no longer waits', 'AbortError'))
+    if (started?.serial === serial) started.task.abandon(reasonOf(why, this.#zone))
   }
 
   #turn(): void {
@@ -267,6 +268,7 @@ export class Pump {
     const failed = (error: unknown): void => {
       this.#broadcasting = false
       this.#status = Status.failed
+      hideOwnFrames(error)
       const sent = this.#write(error)
       const frame =
         sent >= 0
@@ -305,26 +307,6 @@ function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unkn
   return args === undefined ? fn.call(task) : fn.apply(task, args)
 }
 
-/** This module and those that stand between it and a task's function. */
-const OWN_FRAMES = ['pump.js', 'task.js', 'chunks.js', 'join.js', 'worker.js'].map(
-  (name) => new URL(name, import.meta.url).href,
-)
-
-/** A stack that goes through Skein shows its user nothing by that: only the user's own lines stay. */
-function hideOwnFrames(error: unknown): void {
-  try {
-    if (!types.isNativeError(error) || typeof error.stack !== 'string') return
-    const lines = error.stack.split('\n')
-    const isOwn = (line: string): boolean =>
-      /^ +at /.test(line) &&
-      (OWN_FRAMES.some((file) => line.includes(file)) || /AsyncLocalStorage\.run \(node:/.test(line))
-    const kept = lines.filter((line) => !isOwn(line))
-    if (kept.length < lines.length) error.stack = kept.join('\n')
-  } catch {
-    // A hostile error keeps the stack that it will not let go of.
-  }
-}
-
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
   return typeof (value as { then?: unknown }).then === 'function'
@@ -340,33 +322,3 @@ function follow(
 }
 
 const PROMISE_THEN = Promise.prototype.then
-
-/** An error that cannot be carried, reduced to what can; `why` it cannot, where even that fails. */
-function portable(value: unknown, why: unknown): unknown {
-  try {
-    return value instanceof Error ? reduced(value) : portableWhy(why)
-  } catch {
-    return portableWhy(why)
-  }
-}
-
-/** Reading a hostile value can throw anything: what is thrown is told in words. */
-function portableWhy(why: unknown): unknown {
-  if (why instanceof TransportError) return why
-  return new TypeError(
-    `the function threw a value that cannot be read: ${inspect(why, { depth: 0, customInspect: false })}`,
-  )
-}
-
-/** Its class's name, message, code and stack. */
-function reduced(value: Error): Error {
-  const plain = new Error(String(value.message))
-  Object.defineProperty(plain, 'name', {
-    value: String(value.name),
-    configurable: true,
-    writable: true,
-  })
-  if (typeof value.stack === 'string') plain.stack = value.stack
-  const code: unknown = (value as { code?: unknown }).code
-  return typeof code === 'string' || typeof code === 'number' ? Object.assign(plain, { code }) : plain
-}

@@ -123,6 +123,7 @@ test('what is absent, or undefined, has the documented default', () => {
     graceMs: 1000,
     closeMs: 30_000,
     heapMbMax: null,
+    callStacks: false,
     execArgv: null,
     env: null,
   }

@@ -63,6 +63,11 @@ export interface ZoneSettings {
   readonly closeMs?: number
   /** Most megabytes of a worker's JavaScript heap. Default: Node's. */
   readonly heapMbMax?: number
+  /**
+   * Take the caller's stack at every call, for some 10 µs each, so that errors of tasks always show it.
+   * Default false: they show it where the call is awaited when it fails.
+   */
+  readonly callStacks?: boolean
   /** Node's options for the workers, such as `--import`. Default: those of the thread that starts them. */
   readonly execArgv?: readonly string[]
   /** The workers' environment variables. Default: a copy of those of the thread that starts them. */
@@ -85,6 +90,7 @@ export interface Settings {
   readonly graceMs: number
   readonly closeMs: number
   readonly heapMbMax: number | null
+  readonly callStacks: boolean
   readonly execArgv: readonly string[] | null
   readonly env: Readonly<Record<string, string>> | null
 }
@@ -111,6 +117,7 @@ const NUMBERS = {
   closeMs: { least: 0, most: TIMER_MS_MAX, default: () => 30_000 },
 } as const satisfies Record<string, Range>
 
+const OTHERS = ['heapMbMax', 'callStacks', 'execArgv', 'env']
 const WORKERS_MOST = 1024
 /** Workers of each executor by default; the fewest; and the most by default, for those that grow. */
 const EXECUTORS: Readonly<Record<ExecutorName, { default: () => number; least: number; max?: number }>> = {
@@ -124,7 +131,7 @@ const EXECUTORS: Readonly<Record<ExecutorName, { default: () => number; least: n
 export function parseSettings(given: unknown): Settings {
   if (given === null || typeof given !== 'object' || Array.isArray(given))
     throw wrong('settings', 'an object', given)
-  const known = ['executor', 'workers', 'workersMax', ...Object.keys(NUMBERS), 'heapMbMax', 'execArgv', 'env']
+  const known = ['executor', 'workers', 'workersMax', ...Object.keys(NUMBERS), ...OTHERS]
   const fields = given as Record<string, unknown>
   for (const name of Object.keys(fields)) {
     if (known.includes(name)) continue
@@ -133,7 +140,8 @@ export function parseSettings(given: unknown): Settings {
   const numbers = Object.fromEntries(
     Object.entries(NUMBERS).map(([name, range]) => [name, numberIn(`settings.${name}`, fields[name], range)]),
   ) as Record<keyof typeof NUMBERS, number>
-  const { heapMbMax, execArgv, env } = fields
+  const { heapMbMax, callStacks = false, execArgv, env } = fields
+  if (typeof callStacks !== 'boolean') throw wrong('settings.callStacks', 'true or false', callStacks)
   return Object.freeze({
     ...parseWorkers(fields),
     ...numbers,
@@ -141,6 +149,7 @@ export function parseSettings(given: unknown): Settings {
       heapMbMax === undefined
         ? null
         : numberIn('settings.heapMbMax', heapMbMax, { least: 4, most: 2 ** 20, default: () => 0 }),
+    callStacks,
     execArgv: execArgv === undefined ? null : texts('settings.execArgv', execArgv),
     env: env === undefined ? null : textRecord('settings.env', env),
   })

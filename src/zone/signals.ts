@@ -6,8 +6,9 @@
  * one signal for it, kept only as long as somebody holds it. The reason travels with the abort.
  */
 import { Mail, native } from '../native/index.ts'
-import { marshall, registerHandle, unmarshall } from '../transport/index.ts'
+import { registerHandle, unmarshall } from '../transport/index.ts'
 import { thisPort } from './port.ts'
+import { reasonFrame } from './reasons.ts'
 
 /** Signals that this thread has sent, by number; and their numbers. */
 const sent = new Map<number, WeakRef<AbortSignal>>()
@@ -43,16 +44,7 @@ function numberOf(signal: AbortSignal): number {
 }
 
 function fire(number: number, signal: AbortSignal): void {
-  native.signalFire(number, frameOf(signal.reason))
-}
-
-/** The reason as a frame; one that cannot travel arrives as what says so. */
-function frameOf(reason: unknown): Uint8Array {
-  try {
-    return marshall(reason, { mode: 'process' })
-  } catch (error) {
-    return marshall(error, { mode: 'process' })
-  }
+  native.signalFire(number, reasonFrame(signal.reason))
 }
 
 function signalOf(number: number): AbortSignal {

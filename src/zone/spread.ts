@@ -6,7 +6,9 @@
  */
 import {
   type Items,
+  type MapOptions,
   type ReduceOptions,
+  type Settled,
   type Source,
   type SpreadOptions,
   type Spreader,
@@ -26,20 +28,31 @@ export abstract class Spread {
    *
    * Items travel in chunks whose size follows from what items were measured to cost. The function must be
    * able to travel (see `run`), may be asynchronous, and gets the item and its index. The first error, in the
-   * order of items, is thrown, and what has not started never does; aborting the signal does the same.
+   * order of items, is thrown, and what has not started never does; aborting the signal does the same. With
+   * `settle` errors are outcomes instead; with `ordered: false` an iterable's values come as they are ready.
    * @throws {ZoneError} `ZONE_SETTING` for wrong arguments, when the result is waited for.
    */
   map<Item, Value>(
     items: Items<Item>,
     fn: (item: Item, index: number) => Value,
-    options?: SpreadOptions,
+    options: MapOptions & { readonly settle: true },
+  ): Promise<Settled<Awaited<Value>>[]>
+  map<Item, Value>(
+    items: Items<Item>,
+    fn: (item: Item, index: number) => Value,
+    options?: MapOptions & { readonly settle?: false },
   ): Promise<Awaited<Value>[]>
   map<Item, Value>(
     items: Source<Item>,
     fn: (item: Item, index: number) => Value,
-    options?: SpreadOptions,
+    options: MapOptions & { readonly settle: true },
+  ): AsyncGenerator<Settled<Awaited<Value>>, void, undefined>
+  map<Item, Value>(
+    items: Source<Item>,
+    fn: (item: Item, index: number) => Value,
+    options?: MapOptions & { readonly settle?: false },
   ): AsyncGenerator<Awaited<Value>, void, undefined>
-  map(items: Source<unknown>, fn: Function, options?: SpreadOptions): never {
+  map(items: Source<unknown>, fn: Function, options?: MapOptions): never {
     return map(this.spreader, items, fn, options) as never
   }
 

@@ -32,7 +32,7 @@ const port = thisPort()
 const pump = new Pump(port, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, { ready, leave })
 setCurrent(zoneId, pump.overlap)
 listen()
-port.onMail(Mail.abort, (token, serial) => pump.abandon(token, serial))
+port.onMail(Mail.abort, (token, serial, why) => pump.abandon(token, serial, why))
 port.pump = pump.run
 if (settings.executor === 'work-stealing') {
   useJoiner({ port, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: pump.runFound })

@@ -16,14 +16,17 @@ import {
   callerFile,
 } from '../transport/index.ts'
 import {
+  BareCall,
   type CallOptions,
   type CallZone,
+  LimitedBroadcast,
   LimitedCall,
   PlainCall,
   ResultCall,
   ValueCall,
   failureOf,
 } from './call.ts'
+import type { AnyZone, ModuleCalls, TaskFunction } from './any-zone.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
 import { ZoneError } from './errors.ts'
@@ -32,24 +35,14 @@ import { type Port, thisPort } from './port.ts'
 import { type Result } from './result.ts'
 import { type Settings, parseMs, wrong } from './settings.ts'
 import { Spread } from './spread.ts'
+import { addCaller, siteOf } from './stacks.ts'
+import { CLOSING } from './reasons.ts'
 import { type ZoneStats, statsOf } from './stats.ts'
-import type { Task } from './task.ts'
 import { tell } from './tell.ts'
 
 export type { CallOptions } from './call.ts'
 
-/** A function that can be a task: it may use its {@link Task} as `this` and may be asynchronous. */
-export type TaskFunction<Args extends unknown[], Value> = (this: Task, ...args: Args) => Value
-
-/** The exported functions of a module as calls to a zone. */
-export type ModuleCalls<Module> = {
-  readonly [
-    Name in keyof Module as Module[Name] extends (...args: never[]) => unknown ? Name : never
-  ]: Module[Name] extends (...args: infer Args) => infer Value
-    ? (...args: Args) => Promise<Awaited<Value>>
-    : never
-}
-
+export type { AnyZone, ModuleCalls, TaskFunction } from './any-zone.ts'
 export type { Times, WorkerStats, ZoneStats } from './stats.ts'
 
 /** Longest time `broadcastSync` waits by default, in ms. */
@@ -69,7 +62,7 @@ function capture(resolve: (value: unknown) => void, reject: (reason: unknown) =>
 const unused = new FinalizationRegistry<number>((handle) => native.zoneDrop(handle))
 
 /** See the module's text. */
-export class Zone extends Spread {
+export class Zone extends Spread implements AnyZone {
   /** The zone's name. */
   readonly id: string
   readonly #handle: number
@@ -90,10 +83,11 @@ export class Zone extends Spread {
     this.#settings = settings
     this.#port = thisPort()
     this.#number = native.zoneNumber(handle)
-    this.#call = { id, handle, graceMs: settings.graceMs }
+    this.#call = { id, handle, graceMs: settings.graceMs, site: undefined, of: undefined }
     this.#isOwn = currentZoneId() === id
     const { workers, workersMax } = settings
     this.spreader = {
+      id,
       workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
       execute: (module, name, args, options) => this.execute(module, name, args, options),
     }
@@ -119,7 +113,7 @@ export class Zone extends Spread {
   run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
     const promise = new Promise(capture)
     const reject = rejectNext
-    const call = new ValueCall(this.#call, resolveNext, reject)
+    const call = new ValueCall(this.#callFrom(this.run), resolveNext, reject)
     try {
       if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
       const number = seenFunctionNumber(fn)
@@ -142,13 +136,8 @@ export class Zone extends Spread {
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
   ): () => void {
-    const call = new LimitedCall(
-      this.#port,
-      this.#call,
-      new ValueCall(this.#call, resolve, reject),
-      reject,
-      undefined,
-    )
+    const bare = new BareCall(this.#call, resolve, reject)
+    const call = new LimitedCall(this.#port, this.#call, bare, undefined)
     try {
       call.begin(this.#send(seenFunctionNumber(fn) || functionNumber(fn), args, call), undefined)
     } catch (error) {
@@ -167,9 +156,14 @@ export class Zone extends Spread {
    * @param options.signal Aborting it ends the call: withdrawn if it has not started, else the task's own
    *   signal is aborted and, `graceMs` later, its worker replaced.
    */
+  execute<Value>(
+    fn: TaskFunction<[], Value>,
+    args?: readonly [],
+    options?: CallOptions,
+  ): Promise<Result<Awaited<Value>>>
   execute<Args extends unknown[], Value>(
     fn: TaskFunction<Args, Value>,
-    args?: Readonly<Args>,
+    args: Readonly<Args>,
     options?: CallOptions,
   ): Promise<Result<Awaited<Value>>>
   execute(
@@ -181,7 +175,7 @@ export class Zone extends Spread {
   execute(...given: unknown[]): Promise<Result> {
     const promise = new Promise(capture)
     const reject = rejectNext
-    const call = new ResultCall(this.#call, resolveNext, reject)
+    const call = new ResultCall(this.#callFrom(this.execute), resolveNext, reject)
     try {
       const [fn, args, options] =
         typeof given[0] === 'function'
@@ -204,7 +198,7 @@ export class Zone extends Spread {
     const call = (name: string, args: unknown[]): Promise<unknown> => {
       const promise = new Promise(capture)
       const reject = rejectNext
-      const made = new ValueCall(this.#call, resolveNext, reject)
+      const made = new ValueCall(this.#callFrom(call), resolveNext, reject)
       try {
         this.#send(
           exportNumber(url, name, () => from),
@@ -231,21 +225,39 @@ export class Zone extends Spread {
   /**
    * Run a function, or code, once on every worker, before all waiting tasks; and again on each worker that
    * joins later. Code runs as a script: what it declares at its top is global in the worker. Resolves when
-   * all workers of this moment have run it; rejects with the first error, after all have.
+   * all workers of this moment have run it; rejects with the first error, after all have; or with
+   * `BROADCAST_TIMEOUT` or the signal's reason. Giving up ends the wait and nothing else: workers that have
+   * not run it yet (because a task occupies them) still will, before their next task, since workers of one
+   * zone must not differ.
+   * @param options.timeoutMs Longest wait. Default: no limit.
+   * @param options.signal Aborting it ends the wait; one that is aborted already sends nothing.
    */
+  broadcast(
+    what: string | TaskFunction<[], unknown>,
+    args?: readonly [],
+    options?: CallOptions,
+  ): Promise<void>
   broadcast<Args extends unknown[]>(
-    what: string | TaskFunction<Args, unknown>,
-    args?: Readonly<Args>,
-  ): Promise<void> {
+    what: TaskFunction<Args, unknown>,
+    args: Readonly<Args>,
+    options?: CallOptions,
+  ): Promise<void>
+  broadcast(what: unknown, args?: unknown, options?: CallOptions): Promise<void> {
     const promise = new Promise(capture)
     const reject = rejectNext
     const port = this.#port
-    const call = port.take(new PlainCall(this.#call, resolveNext, reject))
+    const waiting = new PlainCall(this.#callFrom(this.broadcast), resolveNext, reject)
+    let call = -1
     try {
+      const { timeoutMs, signal } = optionsOf(options)
       const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
-      this.#accepted(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
+      signal?.throwIfAborted()
+      const limited = new LimitedBroadcast(port, this.#call, waiting, signal)
+      call = port.take(timeoutMs === undefined && signal === undefined ? waiting : limited)
+      this.#acceptedBroadcast(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
+      if (timeoutMs !== undefined || signal !== undefined) limited.begin(call, timeoutMs)
     } catch (error) {
-      port.release(call)
+      if (call >= 0) port.release(call)
       reject(error)
     }
     return promise as Promise<void>
@@ -257,24 +269,35 @@ export class Zone extends Spread {
    * @throws {ZoneError} `ZONE_WAITS_FOR_ITSELF` in a worker of this zone; `BROADCAST_TIMEOUT`; and as
    *   `broadcast`.
    */
+  broadcastSync(
+    what: string | TaskFunction<[], unknown>,
+    args?: readonly [],
+    options?: { readonly timeoutMs?: number },
+  ): void
   broadcastSync<Args extends unknown[]>(
-    what: string | TaskFunction<Args, unknown>,
-    args?: Readonly<Args>,
-    options: { readonly timeoutMs?: number } = {},
-  ): void {
+    what: TaskFunction<Args, unknown>,
+    args: Readonly<Args>,
+    options?: { readonly timeoutMs?: number },
+  ): void
+  /** @throws {ZoneError} As above. */
+  broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
     const timeoutMs = parseMs('options.timeoutMs', optionsOf(options).timeoutMs ?? BROADCAST_SYNC_MS)
     if (currentZoneId() === this.id)
       throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
     const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcastSync))
     const number = native.broadcastSync(this.#handle, fn, bytes)
-    this.#accepted(Math.min(number, 0), bytes.length)
+    this.#acceptedBroadcast(Math.min(number, 0), bytes.length)
     const begun = performance.now()
     for (;;) {
       // This thread may be the one that starts the workers.
       this.#port.takeMail()
       const outcome = native.broadcastWait(number, WAIT_SLICE_US)
       if (outcome === 0) return
-      if (typeof outcome !== 'number') throw failureOf(this.#call, 1, outcome, 0, outcome.length)
+      if (typeof outcome !== 'number') {
+        const error = failureOf(this.#call, Status.failed, outcome, 0, outcome.length)
+        addCaller(error, this.id, siteOf(this.broadcastSync))
+        throw error
+      }
       if (performance.now() - begun > timeoutMs)
         throw new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
     }
@@ -326,7 +349,9 @@ export class Zone extends Spread {
 
   /**
    * Refuse new calls, finish the accepted ones, end the workers, free the name. What has not ended after
-   * `timeoutMs` fails with `ZONE_CLOSED`, its worker with it. Closing twice is the same as once.
+   * `timeoutMs` fails with `ZONE_CLOSED`, its worker with it; tasks that still run are told `graceMs` before,
+   * or half-way if that is sooner: their own signal is aborted, with a ZoneError `ZONE_CLOSED`. Closing twice
+   * is the same as once.
    * @param options.timeoutMs Default: the zone's `closeMs`.
    */
   async close(options: { readonly timeoutMs?: number } = {}): Promise<void> {
@@ -338,6 +363,8 @@ export class Zone extends Spread {
       native.zoneForget(this.#number)
       return
     }
+    const graceMs = Math.min(this.#settings.graceMs, timeoutMs / 2)
+    const warning = setTimeout(() => native.zoneTell(this.#handle, CLOSING), timeoutMs - graceMs)
     const timer = setTimeout(() => {
       native.zoneRefuse(this.#handle)
       native.kick(this.#number, Mail.closeNow)
@@ -345,6 +372,7 @@ export class Zone extends Spread {
     try {
       await promise
     } finally {
+      clearTimeout(warning)
       clearTimeout(timer)
       native.zoneForget(this.#number)
       tell.zoneClosed(this.id)
@@ -356,15 +384,21 @@ export class Zone extends Spread {
     return this.close()
   }
 
+  /** What a call that is made below `above` knows of its zone. */
+  #callFrom(above: Function): CallZone {
+    return this.#settings.callStacks ? { ...this.#call, site: siteOf(above), of: this.#call } : this.#call
+  }
+
   #send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
     const port = this.#port
-    const length = args.length === 0 ? 0 : port.write(args, 'args')
+    const length = args.length === 0 ? 0 : port.write(args, 'args', true)
     const call = port.take(arrival)
     const accepted = length >= 0 ? this.#submit(fn, length, call) : this.#submitLarge(fn, call)
     if (accepted !== 0) {
       port.release(call)
       this.#accepted(accepted, length >= 0 ? length : (port.writer.overflow?.length ?? 0))
     }
+    if (port.writer.lent.length > 0) port.writer.letGo()
     return call
   }
 
@@ -422,7 +456,7 @@ export class Zone extends Spread {
       return
     }
     if (signal?.aborted === true) return reject(signal.reason)
-    const limited = new LimitedCall(this.#port, this.#call, call, reject, signal)
+    const limited = new LimitedCall(this.#port, this.#call, call, signal)
     limited.begin(this.#send(fn, args, limited), timeoutMs)
   }
 
@@ -431,13 +465,19 @@ export class Zone extends Spread {
     if (typeof what !== 'string' && typeof what !== 'function')
       throw wrong('a broadcast', 'a function or code', what)
     const number = typeof what === 'string' ? codeNumber(what, file) : functionNumber(what)
-    return [number, given.length === 0 ? EMPTY : this.#port.frame(given, 'args')]
+    return [number, given.length === 0 ? EMPTY : this.#port.frame(given, 'args', true)]
   }
 
   /** The `ZONE_BROKEN` of a zone whose workers could not be started. */
   #failure(): unknown {
     const frame = native.zoneFailure(this.#handle)
     return frame === undefined ? undefined : failureOf(this.#call, Status.died, frame, 0, frame.length)
+  }
+
+  /** A broadcast was accepted, and what it was lent is its own; or throw for the refusal. */
+  #acceptedBroadcast(code: number, bytes: number): void {
+    this.#accepted(code, bytes)
+    if (this.#port.writer.lent.length > 0) this.#port.writer.letGo()
   }
 
   /** Throw for a refusal of the core. */

@@ -34,6 +34,7 @@ unsafe impl Send for StoreRef {}
 
 type GetStore = unsafe extern "C" fn(*mut c_void) -> StoreRef;
 type MakeBuffer = unsafe extern "C" fn(*mut c_void, *mut StoreRef) -> *mut c_void;
+type IsDetachable = unsafe extern "C" fn(*mut c_void) -> bool;
 type CurrentIsolate = unsafe extern "C" fn() -> *mut c_void;
 
 struct V8 {
@@ -42,6 +43,8 @@ struct V8 {
     make_shared: MakeBuffer,
     get_plain: GetStore,
     make_plain: MakeBuffer,
+    /// Optional: without it moved memory leaves before it is known whether it is wanted.
+    is_detachable: Option<IsDetachable>,
 }
 
 fn symbol(name: &CStr) -> Option<*mut c_void> {
@@ -73,6 +76,8 @@ static V8: LazyLock<Option<V8>> = LazyLock::new(|| {
             make_shared: std::mem::transmute::<*mut c_void, MakeBuffer>(make_shared),
             get_plain: std::mem::transmute::<*mut c_void, GetStore>(get_plain),
             make_plain: std::mem::transmute::<*mut c_void, MakeBuffer>(make_plain),
+            is_detachable: symbol(c"_ZNK2v811ArrayBuffer12IsDetachableEv")
+                .map(|found| std::mem::transmute::<*mut c_void, IsDetachable>(found)),
         })
     }
 });
@@ -154,6 +159,49 @@ pub unsafe fn share(value: Value) -> Outcome<u32> {
     table.shared.insert(address, id);
     table.held.insert(id, Held { store, shared: true, references: 1 });
     Ok(id)
+}
+
+/// Keep the memory of `value`, an ArrayBuffer that could be detached, under a number, with one reference. It
+/// is detached by [`leave`], or stays what it was when the reference is dropped.
+///
+/// # Safety
+///
+/// `value` is an ArrayBuffer of the call in progress.
+pub unsafe fn lend(env: Env, value: Value) -> Outcome<u32> {
+    let v8 = v8()?;
+    let Some(is_detachable) = v8.is_detachable else {
+        // SAFETY: the caller's promise.
+        return unsafe { detach(env, value) };
+    };
+    // SAFETY: inside a call; a napi value is V8's handle, whose address is the object's `this`.
+    if !unsafe { is_detachable(value.cast()) } {
+        return Err(Thrown("BUFFER_NOT_DETACHABLE", "this ArrayBuffer cannot be moved".into()));
+    }
+    let mut table = lock(&TABLE);
+    // SAFETY: as above.
+    let store = unsafe {
+        table.retire(v8);
+        (v8.get_plain)(value.cast())
+    };
+    let id = registry::next_id();
+    table.held.insert(id, Held { store, shared: false, references: 1 });
+    Ok(id)
+}
+
+/// Detach `value`, an ArrayBuffer whose memory was lent.
+///
+/// # Safety
+///
+/// `value` is an ArrayBuffer of the call in progress.
+pub unsafe fn leave(env: Env, value: Value) -> Outcome<()> {
+    let mut gone = false;
+    // SAFETY: a valid environment, value and out pointer.
+    unsafe { sys::napi_is_detached_arraybuffer(env.0, value, &raw mut gone) };
+    // SAFETY: a valid environment and value.
+    if gone || unsafe { sys::napi_detach_arraybuffer(env.0, value) } == sys::Status::napi_ok {
+        return Ok(());
+    }
+    Err(Thrown("BUFFER_NOT_DETACHABLE", "this ArrayBuffer cannot be moved".into()))
 }
 
 /// Detach `value`, an ArrayBuffer, and keep its memory under a number, with one reference.

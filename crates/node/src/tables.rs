@@ -58,20 +58,46 @@ plain!(
     "bufferShare(sharedArrayBuffer): the number of its memory, with one reference more."
 );
 
+/// The argument, if it is an ArrayBuffer.
+fn array_buffer(env: Env, value: Value) -> Outcome<Value> {
+    let mut is_buffer = false;
+    // SAFETY: a valid environment, value and out pointer.
+    unsafe { sys::napi_is_arraybuffer(env.0, value, &raw mut is_buffer) };
+    if is_buffer { Ok(value) } else { Err(wrong("expected an ArrayBuffer")) }
+}
+
 plain!(
     buffer_move,
     1,
     |env, arguments| {
-        let mut is_buffer = false;
-        // SAFETY: a valid environment, value and out pointer.
-        unsafe { sys::napi_is_arraybuffer(env.0, arguments[0], &raw mut is_buffer) };
-        if !is_buffer {
-            return Err(wrong("expected an ArrayBuffer"));
-        }
+        let buffer = array_buffer(env, arguments[0])?;
         // SAFETY: the value's class was checked.
-        Ok(env.number(f64::from(unsafe { buffers::detach(env, arguments[0]) }?)))
+        Ok(env.number(f64::from(unsafe { buffers::detach(env, buffer) }?)))
     },
     "bufferMove(arrayBuffer): detach it and keep its memory under a number, with one reference."
+);
+
+plain!(
+    buffer_lend,
+    1,
+    |env, arguments| {
+        let buffer = array_buffer(env, arguments[0])?;
+        // SAFETY: the value's class was checked.
+        Ok(env.number(f64::from(unsafe { buffers::lend(env, buffer) }?)))
+    },
+    "bufferLend(arrayBuffer): keep its memory under a number, with one reference; it is not detached yet."
+);
+
+plain!(
+    buffer_leave,
+    1,
+    |env, arguments| {
+        let buffer = array_buffer(env, arguments[0])?;
+        // SAFETY: the value's class was checked.
+        unsafe { buffers::leave(env, buffer) }?;
+        Ok(env.undefined())
+    },
+    "bufferLeave(arrayBuffer): detach it, whose memory was lent."
 );
 
 plain!(

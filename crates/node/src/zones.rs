@@ -276,12 +276,13 @@ call!(
 
 call!(
     withdraw,
-    3,
+    4,
     |env, thread, arguments| {
         let (handle, call, kill) = (env.u32(arguments[0])?, env.u32(arguments[1])?, env.bool(arguments[2])?);
+        let note = env.u32(arguments[3])?;
         let task = thread.desk.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
-        Ok(env.int(match zone.withdraw(task, MAIL_ABORT) {
+        Ok(env.int(match zone.withdraw(task, MAIL_ABORT, note) {
             Withdrawal::Withdrawn => {
                 thread.put_away(task);
                 0
@@ -296,9 +297,20 @@ call!(
             Withdrawal::Skipped => 3,
         }))
     },
-    "withdraw(handle, call, kill): give up a call in flight. Returns 0: it had not started and is over; 1: \
-    its worker was told (and with `kill` the owner, to replace it); 2: it has ended and its result is on the \
-    way; 3: it had not started, never will, and ends soon."
+    "withdraw(handle, call, kill, note): give up a call in flight. Returns 0: it had not started and is \
+    over; 1: its worker was told `note` (and with `kill` the owner, to replace it); 2: it has ended and its \
+    result is on the way; 3: it had not started, never will, and ends soon."
+);
+
+call!(
+    zone_tell,
+    2,
+    |env, thread, arguments| {
+        let (handle, note) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+        opened(thread, handle)?.tell_all(MAIL_ABORT, note);
+        Ok(env.undefined())
+    },
+    "zoneTell(handle, note): tell the workers of all running tasks what a withdrawal would."
 );
 
 call!(

@@ -206,8 +206,8 @@ fn a_withdrawn_forked_task_is_skipped_and_comes_home() {
     (1..=3).for_each(|call| one.fork(call));
     for call in [1, 3] {
         let task = one.desk().task(call);
-        assert_eq!(zone.withdraw(task, 7), Withdrawal::Skipped);
-        assert_eq!(zone.withdraw(task, 7), Withdrawal::Skipped, "twice is once");
+        assert_eq!(zone.withdraw(task, 7, 0), Withdrawal::Skipped);
+        assert_eq!(zone.withdraw(task, 7, 0), Withdrawal::Skipped, "twice is once");
     }
     assert_eq!(two.run(), Some(2), "the first one stolen is passed over");
     assert_eq!(one.run(), None);
@@ -222,7 +222,7 @@ fn what_a_dead_worker_had_forked_is_run_by_others_in_order() {
     one.take().unwrap();
     (1..=3).for_each(|call| one.fork(call));
     let task = one.desk().task(2);
-    assert_eq!(zone.withdraw(task, 7), Withdrawal::Skipped);
+    assert_eq!(zone.withdraw(task, 7, 0), Withdrawal::Skipped);
     assert_eq!(one.leaves(&zone), 1, "the one that ran");
     assert_eq!([two.run(), two.run(), two.run()], [Some(1), Some(3), None]);
     assert_eq!(home.arrivals(), [(0, Status::Died)]);

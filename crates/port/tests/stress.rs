@@ -220,7 +220,7 @@ impl Seat {
     fn withdraw(&mut self, zone: &Zone, dice: &mut Dice) -> bool {
         let Some(&call) = self.flying.keys().nth(dice.below(8) as usize) else { return false };
         let task = self.desk.task(call);
-        let withdrawn = zone.withdraw(task, 1) == Withdrawal::Withdrawn;
+        let withdrawn = zone.withdraw(task, 1, 0) == Withdrawal::Withdrawn;
         if withdrawn {
             self.desk.put_away(task);
             self.tally.withdrawn += 1;

@@ -141,16 +141,17 @@ fn check_script(seed: u64) {
             2 if !model.is_empty() => {
                 let (call, _) = model.remove(dice(model.len() as u64) as usize).unwrap();
                 let task = home.desk().task(call);
-                assert_eq!(zone.withdraw(task, 1), Withdrawal::Withdrawn);
+                assert_eq!(zone.withdraw(task, 1, 0), Withdrawal::Withdrawn);
                 home.desk().put_away(task);
                 free.push(call);
             }
             3 if !running.is_empty() => {
                 let (call, token) = running.swap_remove(dice(running.len() as u64) as usize);
-                assert!(matches!(zone.withdraw(home.desk().task(call), 1), Withdrawal::Told { .. }));
-                assert_eq!(desk.desk().next_mail().map(|mail| (mail.kind, mail.subject)), Some((1, token)));
+                assert!(matches!(zone.withdraw(home.desk().task(call), 1, 9), Withdrawal::Told { .. }));
+                let told = desk.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
+                assert_eq!(told, Some((1, token, 9)));
                 assert!(worker.complete(token, |body| body.bytes.clear()));
-                assert_eq!(zone.withdraw(home.desk().task(call), 1), Withdrawal::Ended);
+                assert_eq!(zone.withdraw(home.desk().task(call), 1, 0), Withdrawal::Ended);
                 assert_eq!(home.arrivals(), [(call, Status::Done, vec![])]);
                 free.push(call);
             }
@@ -165,7 +166,19 @@ fn check_script(seed: u64) {
         let expected = (model.len() as u64, bytes as u64, running.len() as u64);
         assert_eq!((counts.waiting, counts.waiting_bytes, counts.running), expected);
     }
+    check_told(&zone, &mut desk, &running);
     check_end(&zone, &mut home, &mut worker, model, running);
+}
+
+/// Every running task's worker can be told at once.
+fn check_told(zone: &Zone, desk: &mut Seat, running: &[(u32, u32)]) {
+    zone.tell_all(1, 7);
+    let mut told: Vec<_> = std::iter::from_fn(|| desk.desk().next_mail()).collect();
+    told.sort_by_key(|mail| mail.subject);
+    let mut tokens: Vec<_> = running.iter().map(|&(_, token)| token).collect();
+    tokens.sort_unstable();
+    assert!(told.iter().map(|mail| (mail.kind, mail.subject)).eq(tokens.iter().map(|&token| (1, token))));
+    assert!(told.iter().all(|mail| mail.facts[1] == 7));
 }
 
 /// End the script's zone: what waited comes home, what runs can still be ended.

@@ -134,7 +134,7 @@ impl Slot {
     }
 
     /// Send its worker mail about a task that runs there.
-    pub(super) fn tell(&self, task: &'static Task, serial: u32, kind: u32) -> Withdrawal {
+    pub(super) fn tell(&self, task: &'static Task, serial: u32, kind: u32, note: u32) -> Withdrawal {
         let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
         let Some(token) = lock(&self.held).running.iter().position(is_it) else {
             return Withdrawal::Ended;
@@ -142,8 +142,20 @@ impl Slot {
         // Locked until the mail has left: a port whose worker ends may soon be another thread's.
         let port = lock(&self.port);
         let Some(port) = *port else { return Withdrawal::Ended };
-        port.send(Mail { kind, subject: token as u32, facts: [serial, self.number] });
+        port.send(Mail { kind, subject: token as u32, facts: [serial, note] });
         Withdrawal::Told { slot: self.number, serial }
+    }
+
+    /// Send its worker mail about every task that runs there.
+    pub(super) fn tell_all(&self, kind: u32, note: u32) {
+        let running = lock(&self.held).running.clone();
+        let port = lock(&self.port);
+        let Some(port) = *port else { return };
+        for (token, running) in running.iter().enumerate() {
+            if let Some(Running { serial, .. }) = running {
+                port.send(Mail { kind, subject: token as u32, facts: [*serial, note] });
+            }
+        }
     }
 
     pub(super) fn count_into(&self, counts: &mut Counts, measures: &mut Measures) {

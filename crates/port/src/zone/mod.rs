@@ -452,8 +452,8 @@ impl Zone {
     }
 
     /// The caller of `task`, which it submitted here and has not seen come home, no longer wants the result.
-    /// A running one's worker gets mail of `kind` with the task's token and serial number.
-    pub fn withdraw(&self, task: &'static Task, kind: u32) -> Withdrawal {
+    /// A running one's worker gets mail of `kind` with the task's token, its serial number and `note`.
+    pub fn withdraw(&self, task: &'static Task, kind: u32, note: u32) -> Withdrawal {
         let mut inner = lock(&self.inner);
         self.absorb(&mut inner);
         if task.leave_deque(Stage::Withdrawn) {
@@ -470,10 +470,19 @@ impl Zone {
                 let slot = inner.slots.get(slot as usize).cloned().flatten();
                 drop(inner);
                 let Some(slot) = slot else { return Withdrawal::Ended };
-                slot.tell(task, serial, kind)
+                slot.tell(task, serial, kind, note)
             }
             Stage::Withdrawn => Withdrawal::Skipped,
             Stage::Accepted | Stage::Local => Withdrawal::Ended,
+        }
+    }
+
+    /// Send the workers of all running tasks the mail that a withdrawal of each would send.
+    pub fn tell_all(&self, kind: u32, note: u32) {
+        // A worker locks its running tasks before the zone, so the zone's lock is given back first.
+        let slots = lock(&self.inner).slots.iter().flatten().cloned().collect::<Vec<_>>();
+        for slot in slots {
+            slot.tell_all(kind, note);
         }
     }
 

@@ -29,7 +29,7 @@ fn a_withdrawn_task_has_one_holder() {
             _ => false,
         });
         let task = home.desk.task(0);
-        let became = zone.withdraw(task, 7);
+        let became = zone.withdraw(task, 7, 0);
         if became == Withdrawal::Withdrawn {
             home.desk.put_away(task);
         }
@@ -64,7 +64,7 @@ fn a_dead_workers_task_comes_home_once() {
             seat.desk.open(Box::new(seat.bell.clone()));
             assert_eq!(seat.desk.next_mail(), None, "mail for the last thread");
         });
-        assert_ne!(zone.withdraw(home.desk.task(0), 7), Withdrawal::Withdrawn);
+        assert_ne!(zone.withdraw(home.desk.task(0), 7, 0), Withdrawal::Withdrawn);
         thread.join().unwrap();
         assert_eq!(home.poll(), Some((0, Status::Died)));
         assert!(home.desk.is_idle());

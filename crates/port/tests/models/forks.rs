@@ -52,7 +52,7 @@ fn a_forked_task_has_one_holder() {
             _ => false,
         });
         let task = one_seat.desk.task(1);
-        let became = zone.withdraw(task, 7);
+        let became = zone.withdraw(task, 7, 0);
         let ours = match one.take() {
             Next::Task { token, .. } => {
                 complete(&mut one, token);

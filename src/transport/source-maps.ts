@@ -1,0 +1,32 @@
+/**
+ * Source maps for functions that came without their file.
+ *
+ * Node learns of a source map when it loads the file. A function from another thread is compiled alone, under
+ * the name of a file that this thread may never load; with `--enable-source-maps` its stacks should show the
+ * lines that were written all the same. Without that option nothing happens here.
+ */
+import { readFileSync } from 'node:fs'
+import { Module, findSourceMap } from 'node:module'
+import { isAbsolute } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** What keeps Node's entry of a file alive; `undefined` for a file without a map. */
+const learned = new Map<string, object | undefined>()
+
+/** Let stacks that go through `file`, a URL or a path, show what its source map says, if it has one. */
+export function learnSourceMap(file: string): void {
+  if (!process.sourceMapsEnabled || learned.has(file)) return
+  learned.set(file, undefined)
+  try {
+    const path = file.startsWith('file:') ? fileURLToPath(file) : file
+    if (!isAbsolute(path) || findSourceMap(path) !== undefined) return
+    const comment = /\/\/[#@] sourceMappingURL=\S+\s*$/.exec(readFileSync(path, 'utf8'))
+    if (comment === null) return
+    const module = new Module(path) as Module & { _compile(code: string, path: string): void }
+    // An empty module of that name, for the comment alone: this is where Node looks for it.
+    module._compile(comment[0], path)
+    learned.set(file, module)
+  } catch {
+    // The file is gone, or says nothing that Node understands: its stacks show the compiled lines.
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Items on their way through a zone: read ahead, in flight, done and not yet taken.
+ *
+ * Reading is driven by what there is room for, not by who takes the results, so a result that is ready waits
+ * for nobody's next item. Chunks in flight and items in all are bounded. What is done with a chunk is the
+ * business of parallel.ts.
+ */
+import { type Reader, readerOf } from './readers.ts'
+
+/** Some items that travel together. */
+export interface Chunk {
+  readonly items: ArrayLike<unknown>
+  /** The index of the first one. */
+  readonly first: number
+}
+
+/** What a flow does and how much it may hold. */
+export interface FlowPlan {
+  /** How many items the next chunk should have, 1 or more. */
+  readonly sizeNow: () => number
+  /** Give a chunk to the zone. */
+  readonly send: (chunk: Chunk) => Promise<unknown>
+  /** Whether results come in the order of items. */
+  readonly ordered: boolean
+  /** Most chunks in flight; without `aheadMax`, also of those whose results have not been taken. */
+  readonly chunksMax: number
+  /** Most items read and not yet taken, of which at least one is always let in. */
+  readonly aheadMax: number | undefined
+  readonly signal: AbortSignal
+}
+
+/** A chunk that was sent. */
+interface Sent {
+  readonly count: number
+  done: boolean
+  failed: boolean
+  /** Its result or its error. */
+  outcome: unknown
+}
+
+/** See the module's text. */
+export class Flow {
+  readonly #plan: FlowPlan
+  readonly #reader: Reader
+  readonly #aborted = (): void => this.#fail(this.#plan.signal.reason)
+  /** Sent and not taken, in the order of items; or done and not taken, in the order of ends. */
+  readonly #queue: Sent[] = []
+  #inFlight = 0
+  /** Chunks and items that were sent and not taken. */
+  #held = 0
+  #ahead = 0
+  #index = 0
+  #ended = false
+  #isFull = false
+  #failure: { readonly why: unknown } | undefined
+  #wake: (() => void) | undefined
+
+  constructor(source: Iterable<unknown> | AsyncIterable<unknown>, plan: FlowPlan) {
+    this.#plan = plan
+    this.#reader = readerOf(source, {
+      room: (more) => this.#room(more),
+      sizeNow: plan.sizeNow,
+      chunk: (items) => this.#send(items),
+      ended: () => {
+        this.#ended = true
+        this.#changed()
+      },
+      failed: (why) => this.#fail(why),
+    })
+    if (plan.signal.aborted) this.#aborted()
+    else plan.signal.addEventListener('abort', this.#aborted, { once: true })
+  }
+
+  /**
+   * The results of chunks that have ended, each time as many as there are; the flow ends when this does.
+   * @throws whatever reading or sending failed with, in its turn.
+   */
+  async *results(): AsyncGenerator<readonly unknown[], void, undefined> {
+    try {
+      for (;;) {
+        this.#reader.read()
+        const ready = this.#taken()
+        if (ready.length > 0) yield ready
+        else if (this.#failure !== undefined) throw this.#failure.why
+        else if (this.#ended && this.#held === 0) return
+        else await this.#change()
+      }
+    } finally {
+      this.#ended = true
+      this.#plan.signal.removeEventListener('abort', this.#aborted)
+      await this.#reader.close()
+    }
+  }
+
+  /** What is done and whose turn it is; a failure among it is thrown when those before have been taken. */
+  #taken(): unknown[] {
+    const ready: unknown[] = []
+    while (this.#queue[0]?.done === true && this.#failure === undefined) {
+      const { count, failed, outcome } = this.#queue.shift() as Sent
+      this.#ahead -= count
+      this.#held--
+      if (failed) this.#fail(outcome)
+      else ready.push(outcome)
+    }
+    return ready
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve))
+  }
+
+  #changed(): void {
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
+
+  #fail(why: unknown): void {
+    this.#failure ??= { why }
+    this.#ended = true
+    this.#changed()
+  }
+
+  /** Whether so many more items may be read. */
+  #room(more: number): boolean {
+    const { chunksMax, aheadMax } = this.#plan
+    if (this.#ended) return false
+    const held = aheadMax === undefined ? this.#held : this.#inFlight
+    // Once full, room for several: refilled for each single one, chunks would cross threads one by one.
+    if (this.#isFull && held > chunksMax - Math.max(1, chunksMax >> 2)) return false
+    this.#isFull = held >= chunksMax
+    if (this.#isFull) return false
+    return aheadMax === undefined || this.#held === 0 || this.#ahead + more <= aheadMax
+  }
+
+  #send(items: ArrayLike<unknown>): void {
+    const sent: Sent = { count: items.length, done: false, failed: false, outcome: undefined }
+    const settle = (failed: boolean, outcome: unknown): void => {
+      sent.done = true
+      sent.failed = failed
+      sent.outcome = outcome
+      this.#inFlight--
+      if (!this.#plan.ordered) this.#queue.push(sent)
+      this.#changed()
+      this.#reader.read()
+    }
+    this.#inFlight++
+    this.#held++
+    this.#ahead += items.length
+    if (this.#plan.ordered) this.#queue.push(sent)
+    this.#plan.send({ items, first: this.#index }).then(
+      (result) => settle(false, result),
+      (error: unknown) => settle(true, error),
+    )
+    this.#index += items.length
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * What a task hears when it is given up, what a broadcast does when its caller stops waiting, and that a
+ * refused call keeps nothing: neither a place nor the memory that it would have moved.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { move } from '../transport/index.ts'
+import { ZoneError, zone } from './index.ts'
+import { inZone, makeZone, until } from './zones.test.support.ts'
+
+/** Waits for its own signal; then writes what it was aborted with where the caller can see it. */
+async function listens(this: { readonly signal: AbortSignal }, seen: Uint16Array): Promise<void> {
+  const { signal } = this
+  Atomics.store(seen, 0, 1)
+  await new Promise<void>((resolve) => {
+    const keepAlive = setInterval(() => {}, 1000)
+    const aborted = (): void => {
+      clearInterval(keepAlive)
+      resolve()
+    }
+    if (signal.aborted) aborted()
+    else signal.addEventListener('abort', aborted)
+  })
+  const { name, code, message, stack, cause, ...own } = Object(signal.reason) as Error & { code?: unknown }
+  const said = JSON.stringify({ name, code, message, own, text: String(signal.reason) })
+  for (let index = 0; index < said.length; index++) seen[index + 2] = said.charCodeAt(index)
+  Atomics.store(seen, 1, said.length)
+}
+
+function shared(): Uint16Array {
+  return new Uint16Array(new SharedArrayBuffer(4096))
+}
+
+async function heard(
+  seen: Uint16Array,
+): Promise<{ name?: string; code?: unknown; text: string; own: object }> {
+  await until(() => Atomics.load(seen, 1) > 0)
+  const length = Atomics.load(seen, 1)
+  return JSON.parse(String.fromCharCode(...seen.subarray(2, 2 + length))) as never
+}
+
+test("after a deadline the task's signal says TimeoutError", async () => {
+  await inZone({ workers: 1 }, async (own) => {
+    const seen = shared()
+    await assert.rejects(own.execute(listens, [seen], { timeoutMs: 50 }), { code: 'TASK_TIMEOUT' })
+    const { name, text } = await heard(seen)
+    assert.equal(name, 'TimeoutError')
+    assert.match(text, /did not end within 50 ms/)
+  })
+})
+
+test("an aborted signal's reason is the reason that the task sees: class, code and fields", async () => {
+  await inZone({ workers: 1 }, async (own) => {
+    const reasons: readonly [unknown, object][] = [
+      [
+        Object.assign(new RangeError('enough'), { code: 'E_ENOUGH', left: 3 }),
+        { name: 'RangeError', code: 'E_ENOUGH', own: { left: 3 } },
+      ],
+      ['just so', { text: 'just so' }],
+      [undefined, { name: 'AbortError' }],
+      [Symbol('no'), { name: 'TransportError', code: 'TRANSPORT_REFUSED' }],
+    ]
+    for (const [reason, expected] of reasons) {
+      const seen = shared()
+      const stop = new AbortController()
+      const call = own.execute(listens, [seen], { signal: stop.signal })
+      await until(() => Atomics.load(seen, 0) === 1)
+      stop.abort(reason)
+      await call.then(
+        () => assert.fail('must fail'),
+        (error: unknown) => assert.equal(error, stop.signal.reason),
+      )
+      const told = await heard(seen)
+      assert.deepEqual({ ...told, ...expected }, told)
+    }
+  })
+})
+
+test('a closing zone tells its tasks before it ends them', async () => {
+  const own = makeZone({ workers: 2, graceMs: 400 })
+  const seen = shared()
+  const call = own.execute(listens, [seen])
+  const stuck = own.run(() => {
+    for (;;);
+  })
+  stuck.catch(() => {})
+  await until(() => Atomics.load(seen, 0) === 1)
+  await own.close({ timeoutMs: 500 })
+  await call
+  assert.equal((await heard(seen)).code, 'ZONE_CLOSED')
+  await assert.rejects(stuck, { code: 'ZONE_CLOSED' })
+})
+
+test('a broadcast has a deadline; workers that are busy run it later all the same', async () => {
+  await inZone({ workers: 2 }, async (own) => {
+    const gate = new Int32Array(new SharedArrayBuffer(8))
+    const busy = own.run((cells) => {
+      Atomics.store(cells, 1, 1)
+      Atomics.wait(cells, 0, 0)
+    }, gate)
+    await until(() => Atomics.load(gate, 1) === 1)
+    const mark = (): void => void Object.assign(globalThis, { marked: true })
+    await assert.rejects(own.broadcast(mark, [], { timeoutMs: 30 }), (error) => {
+      assert.ok(error instanceof ZoneError)
+      assert.equal(error.code, 'BROADCAST_TIMEOUT')
+      assert.deepEqual(error.facts, { zone: own.id, timeoutMs: 30 })
+      return true
+    })
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    await busy
+    // A broadcast goes before tasks, on every worker.
+    const marks = await Promise.all(
+      Array.from({ length: 8 }, () => own.run(() => (globalThis as { marked?: boolean }).marked)),
+    )
+    assert.deepEqual(marks, Array(8).fill(true))
+  })
+})
+
+test("a broadcast's signal ends the wait; one that is aborted already sends nothing", async () => {
+  await inZone({ workers: 1 }, async (own) => {
+    const reason = new Error('not now')
+    const add = (): void => {
+      const here = globalThis as { added?: number }
+      here.added = (here.added ?? 0) + 1
+    }
+    await assert.rejects(own.broadcast(add, [], { signal: AbortSignal.abort(reason) }), reason)
+    const stop = new AbortController()
+    const sent = own.broadcast(add, [], { signal: stop.signal })
+    stop.abort(reason)
+    await assert.rejects(sent, reason)
+    await own.broadcast(add, [], { signal: new AbortController().signal, timeoutMs: 10_000 })
+    assert.equal(await own.run(() => (globalThis as { added?: number }).added), 2)
+    await assert.rejects(own.broadcast(add, [], { timeoutMs: -1 }), { code: 'ZONE_SETTING' })
+  })
+  const late = new Promise<void>(() => {})
+  await assert.rejects(
+    zone.node.broadcast(() => late, [], { timeoutMs: 5 }),
+    { code: 'BROADCAST_TIMEOUT' },
+  )
+})
+
+test('a call that is refused leaves moved memory where it was, and the next one takes it', async () => {
+  await inZone({ workers: 1, tasksMax: 1, taskBytesMax: 4096, queueBytesMax: 4096 }, async (own) => {
+    const gate = new Int32Array(new SharedArrayBuffer(8))
+    const running = own.run((cells) => {
+      Atomics.store(cells, 1, 1)
+      Atomics.wait(cells, 0, 0)
+    }, gate)
+    await until(() => Atomics.load(gate, 1) === 1)
+    const waiting = own.run(() => 1)
+    const bytes = new Uint8Array([1, 2, 3])
+    const other = new Uint8Array([4])
+    const sum = (...all: Uint8Array[]): number => all.flatMap((each) => [...each]).reduce((a, b) => a + b, 0)
+    for (let round = 0; round < 3; round++) {
+      await assert.rejects(own.run(sum, move(bytes), move(other)), { code: 'ZONE_FULL' })
+      assert.deepEqual([[...bytes], [...other]], [[1, 2, 3], [4]])
+    }
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    await Promise.all([running, waiting])
+    await assert.rejects(
+      own.run((...all: unknown[]) => all.length, bytes, 'x'.repeat(9999)),
+      {
+        code: 'TASK_TOO_LARGE',
+      },
+    )
+    assert.equal(bytes.length, 3)
+    // Still given away: no copy stays behind.
+    assert.equal(await own.run(sum, bytes, other), 10)
+    assert.deepEqual([bytes.length, other.length], [0, 0])
+  })
+  const closed = makeZone({ workers: 1 })
+  await closed.close()
+  const kept = move(new Uint8Array([7]))
+  await assert.rejects(
+    closed.run((bytes) => bytes, kept),
+    { code: 'ZONE_CLOSED' },
+  )
+  await assert.rejects(
+    closed.broadcast(() => {}, [kept] as never),
+    { code: 'ZONE_CLOSED' },
+  )
+  assert.deepEqual([...kept], [7])
+})

@@ -1,0 +1,84 @@
+/**
+ * What the compiler says of calls: compiling this file is the test.
+ *
+ * A line under `@ts-expect-error` that compiles fails the build. Nothing is run but one test that says so.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type AnyZone, NodeZone, type Result, type Task, Zone, zone } from './index.ts'
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+function is<Yes extends true>(): Yes | void {}
+
+declare const place: AnyZone
+declare function add(a: number, b?: string): number
+declare function later(this: Task, ...all: string[]): Promise<Date>
+
+/** Never called: what it says is for the compiler. */
+export function calls(): void {
+  const added = place.execute(add, [1])
+  is<Same<typeof added, Promise<Result<number>>>>()
+  void place.execute(add, [1, 'x'], { timeoutMs: 1 })
+  void place.execute(() => 1)
+  void place.execute(later)
+  void place.execute(later, ['a', 'b'])
+  void place.execute((a: number, b: number) => a + b, [1, 2])
+  void place.execute('module', 'name')
+  // @ts-expect-error an argument is missing
+  void place.execute(add)
+  // @ts-expect-error an argument is missing
+  void place.execute(add, [])
+  // @ts-expect-error an argument is of another type
+  void place.execute(add, ['1'])
+  // @ts-expect-error there are too many
+  void place.execute(add, [1, 'x', 2])
+  // @ts-expect-error the name of the export is missing
+  void place.execute('module')
+  // @ts-expect-error an option that does not exist
+  void place.execute(() => 1, [], { deadlineMs: 1 })
+
+  const date = place.run(later, 'a')
+  is<Same<typeof date, Promise<Date>>>()
+  // @ts-expect-error an argument is missing
+  void place.run(add)
+
+  void place.broadcast(add, [1], { timeoutMs: 1 })
+  void place.broadcast('code')
+  place.broadcastSync(() => {}, [], { timeoutMs: 1 })
+  // @ts-expect-error an argument is missing
+  void place.broadcast(add)
+  // @ts-expect-error an argument is missing
+  place.broadcastSync(add)
+
+  const fs = place.module<typeof import('node:fs')>('node:fs')
+  void fs.existsSync('/')
+  // @ts-expect-error an argument is missing
+  void fs.existsSync()
+  // @ts-expect-error no function
+  void fs.constants
+
+  const doubled = place.map([1, 2], (item) => item * 2)
+  is<Same<typeof doubled, Promise<number[]>>>()
+  const streamed = place.map(new Set([1]), async (item) => String(item))
+  is<Same<typeof streamed, AsyncGenerator<string, void, undefined>>>()
+}
+
+/** Every kind of zone is one. */
+async function sum(of: AnyZone): Promise<number> {
+  const { value } = await of.execute((a: number, b: number) => a + b, [1, 2])
+  const [first = 0] = await of.map([value], (item) => item)
+  return of.reduce([first, 4], (total, item) => total + item, 0)
+}
+
+test('what takes an AnyZone takes a zone of workers and the calling thread itself', async () => {
+  const made: Zone = zone.create('types', { workers: 1 })
+  const found: Zone | NodeZone = zone.get('types')
+  try {
+    assert.deepEqual(
+      await Promise.all([sum(made), sum(zone.node), sum(found), sum(zone.current)]),
+      [7, 7, 7, 7],
+    )
+  } finally {
+    await made.close()
+  }
+})
