@@ -83,10 +83,25 @@ async function withServers(
       const command = commandOf(name, PORT + at, context.skip)
       if (command !== undefined) servers.push(new Server(name, PORT + at, [...prefix, ...command]))
     }
-    for (const server of servers) await server.ready()
-    await body(servers)
+    const ready: Server[] = []
+    for (const server of servers) {
+      if (await isReady(server, context)) ready.push(server)
+    }
+    await body(ready)
   } finally {
     await Promise.all(servers.map((server) => server.end()))
+  }
+}
+
+/** Whether it answers; one that does not is left out, by name. */
+async function isReady(server: Server, context: Context): Promise<boolean> {
+  try {
+    await server.ready()
+    return true
+  } catch (error) {
+    if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
+    context.skip(server.name, error.message.split('\n')[0]!)
+    return false
   }
 }
 

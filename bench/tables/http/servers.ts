@@ -100,8 +100,9 @@ export function commandOf(
     return undefined
   }
   if (name === 'deno' || name === 'hono on deno') {
-    const words = ['run', '--quiet', '--no-config', '-A', `${DIST_FOLDER}/contenders/http/deno.js`]
-    if (existsSync(DENO)) return [DENO, ...words, name, String(port)]
+    const how = ['run', '--quiet', '--no-config', '--node-modules-dir=manual', '-A']
+    const program = `${DIST_FOLDER}/contenders/http/deno.js`
+    if (existsSync(DENO)) return [DENO, ...how, program, name, String(port)]
     skip(name, 'no Deno for this platform in bench/node_modules')
     return undefined
   }
