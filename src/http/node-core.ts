@@ -137,6 +137,7 @@ export class NodeCore implements Core {
   #onRequest(request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
     const line = this.#lines.get(request.socket)
     if (line === undefined) return // closed in the same turn
+    line.feed.note()
     if (line.waiting.length > 0 || !this.#hasRoom(line)) {
       line.waiting.push({ request, response, owesContinue })
       line.feed.hold()
@@ -198,10 +199,19 @@ export class NodeCore implements Core {
       this.#onAnswered(request.socket, line)
     })
     const constant = this.#constantFor(exchange)
-    if (constant === undefined) onExchange(exchange)
+    if (constant === undefined) this.#give(exchange, onExchange)
     else {
       this.#counts.constants += 1
       exchange.respond(constant.status, 0, constant.headers, constant.body)
+    }
+  }
+
+  #give(exchange: NodeExchange, onExchange: CoreSettings['onExchange']): void {
+    try {
+      onExchange(exchange)
+    } catch (error) {
+      this.#settings.onFault(error)
+      exchange.abort()
     }
   }
 

@@ -9,8 +9,10 @@
  */
 import type { Socket } from 'node:net'
 
-/** Bytes of a portion: at most 256 requests, of 16 bytes each. */
-const PORTION_BYTES = 4096
+/** Bytes of a portion when the one before it held requests: at most some sixty of them. */
+const HEADS_BYTES = 1024
+/** Bytes of a portion in the middle of a body. */
+const BODY_BYTES = 16 * 1024
 
 /** See the file's text. */
 export class NodeFeed {
@@ -18,6 +20,7 @@ export class NodeFeed {
   readonly #parse: (bytes: Uint8Array) => void
   readonly #onEnd: () => void
   #rest: Uint8Array[] = []
+  #portionBytes = HEADS_BYTES
   #isFeeding = false
   #isHeld = false
   #hasEnded = false
@@ -61,6 +64,11 @@ export class NodeFeed {
     this.#socket.resume()
   }
 
+  /** The portion held a request. */
+  note(): void {
+    this.#portionBytes = HEADS_BYTES
+  }
+
   /** Nothing more is parsed: the connection is about to close. What still comes is thrown away. */
   stop(): void {
     this.#isStopped = true
@@ -83,8 +91,10 @@ export class NodeFeed {
 
   #next(): Uint8Array {
     const [first] = this.#rest as [Uint8Array]
-    if (first.byteLength <= PORTION_BYTES) this.#rest.shift()
-    else this.#rest[0] = first.subarray(PORTION_BYTES)
-    return first.subarray(0, PORTION_BYTES)
+    const bytes = this.#portionBytes
+    this.#portionBytes = BODY_BYTES // unless there are requests in this one
+    if (first.byteLength <= bytes) this.#rest.shift()
+    else this.#rest[0] = first.subarray(bytes)
+    return first.subarray(0, bytes)
   }
 }

@@ -134,7 +134,7 @@ function app({
   if (error !== undefined && typeof error !== 'function')
     throw wrong('error', 'a function (cause, request)', error)
   return {
-    routes: compileRoutes(routes ?? {}),
+    routes: compileRoutes(routes === undefined ? {} : routes),
     fetch: fetchOf(fetch),
     error: error as ErrorHandler | undefined,
   }
