@@ -1,8 +1,8 @@
 /**
  * Table `gc`: what collecting garbage costs Skein's server, by Node and by collector.
  *
- * The seed compares collectors of the JVM by the latencies of its server. Node has one collector with settings:
- * its default, a larger nursery (`--max-semi-space-size=64`), and no threads beside the main one.
+ * The seed compares collectors of the JVM by the latencies of its server. Node has one collector with
+ * settings: its default, a larger nursery (`--max-semi-space-size=64`), and no threads beside the main one.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -122,7 +122,8 @@ const table: Table = {
   title: 'What collecting garbage costs a server',
   definitions: {
     load: `${loadName()}; 100 keep-alive connections, one thread on core 1, server alone on core 0.`,
-    'hello, user': 'As in table http, by the native core; each round is a process of its own, warmed for 1 s.',
+    'hello, user':
+      'As in table http, by the native core; each round is a process of its own, warmed for 1 s.',
     'bytes per request': "Bytes of JavaScript's heap that one request allocates.",
     'pauses per 100,000': 'Time of the main thread in collections, over 100,000 requests.',
     p99: 'Of the latencies that the load saw.',

@@ -172,7 +172,8 @@ const table: Table = {
     pipelined: 'hello, 16 requests in one write.',
     work: 'A handler that keeps its thread for 1 ms.',
     'hono hello, hono user, hono echo': 'The same three by one hono app, unchanged, on each server.',
-    'effect hello, effect user': "The same two by one app of Effect, on Effect's own HttpServer and on Skein.",
+    'effect hello, effect user':
+      "The same two by one app of Effect, on Effect's own HttpServer and on Skein.",
     'two cores': 'work, by one worker and by two on one port; the load takes next to nothing.',
     'two cores hello': 'hello, by one worker and by two; the load takes most of a core.',
     seed: "The seed's own command: wrk -t5 -c100 -d10s --latency, five runs of one process, unpinned.",

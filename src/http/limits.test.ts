@@ -49,14 +49,21 @@ for (const targetBytesMax of [16, 8192, 65_000]) {
 }
 
 onCores('requestsPerConnectionMax and bodyBytesMax are where they are said to be', async (start) => {
-  const { port } = await start({ routes: { '/': async (r) => r.text() }, limits: { requestsPerConnectionMax: 3, bodyBytesMax: 5 } })
+  const { port } = await start({
+    routes: { '/': async (r) => r.text() },
+    limits: { requestsPerConnectionMax: 3, bodyBytesMax: 5 },
+  })
   const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
   const { answers, closed } = await converse(port, [get.repeat(5)], { answers: 5 })
   assert.deepEqual([answers.length, closed], [3, true])
-  for (const [bytes, expected] of [[5, 200], [6, 413]] as const) {
+  for (const [bytes, expected] of [
+    [5, 200],
+    [6, 413],
+  ] as const) {
     const post = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'b'.repeat(bytes)}`
     assert.equal((await converse(port, [post], { answers: 1 })).answers[0]!.status, expected)
-    const chunked = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${bytes}\r\n${'b'.repeat(bytes)}\r\n0\r\n\r\n`
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const chunked = `${head}${bytes}\r\n${'b'.repeat(bytes)}\r\n0\r\n\r\n`
     assert.equal((await converse(port, [chunked], { answers: 1 })).answers[0]!.status, expected)
   }
 })
@@ -67,7 +74,9 @@ test('a limit beyond what it may be is an error at the start that names it, on e
     for (const value of wrong) {
       await assert.rejects(serve({ routes, port: 0, limits: { [name]: value } }), {
         code: 'HTTP_SETTING',
-        message: new RegExp(`^the setting limits\\.${name} must be an integer from ${least} to ${most}; received `),
+        message: new RegExp(
+          `^the setting limits\\.${name} must be an integer from ${least} to ${most}; received `,
+        ),
       })
     }
   }

@@ -18,7 +18,9 @@ interface Line {
   readonly open: Set<NodeExchange>
   /** What is read from the connection, in portions. */
   readonly feed: NodeFeed
-  /** Requests that were parsed already and have to wait: for answers before them, or for other connections. */
+  /**
+   * Requests that were parsed already and have to wait: for answers before them, or for other connections.
+   */
   readonly waiting: { request: IncomingMessage; response: ServerResponse; owesContinue: boolean }[]
   requestsCount: number
   /** Requests begun since other connections had their turn. */
@@ -137,7 +139,7 @@ export class NodeCore implements Core {
   #onRequest(request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
     const line = this.#lines.get(request.socket)
     if (line === undefined) return // closed in the same turn
-    line.feed.note()
+    line.feed.note(Number(request.headers['content-length']) || 0)
     if (line.waiting.length > 0 || !this.#hasRoom(line)) {
       line.waiting.push({ request, response, owesContinue })
       line.feed.hold()

@@ -85,9 +85,12 @@ const FAILING: Readonly<Record<string, () => unknown>> = {
 const CUT: Readonly<Record<string, () => Response>> = {
   'a stream that fails half-way': () => new Response(failing(2, new Error('half-way'))),
   'a stream that fails with nothing': () => new Response(failing(2, undefined)),
-  'a stream of strings': () => new Response(new ReadableStream({ pull: (out) => out.enqueue('text' as never) })),
-  'fewer bytes than said': () => new Response(failing(1, undefined), { headers: { 'content-length': '5000' } }),
-  'more bytes than said': () => new Response(failing(3, undefined), { headers: { 'content-length': '1500' } }),
+  'a stream of strings': () =>
+    new Response(new ReadableStream({ pull: (out) => out.enqueue('text' as never) })),
+  'fewer bytes than said': () =>
+    new Response(failing(1, undefined), { headers: { 'content-length': '5000' } }),
+  'more bytes than said': () =>
+    new Response(failing(3, undefined), { headers: { 'content-length': '1500' } }),
 }
 
 const HANDLERS: Readonly<Record<string, unknown>> = {
@@ -125,10 +128,15 @@ function path(name: string): string {
 }
 
 onCores('a response that is given twice fails the second time, its other client not', async (start) => {
-  const server = await start({ routes: { '/': () => shared.clone(), '/twice': (() => {
-    const once = new Response('once')
-    return () => once
-  })() } })
+  const server = await start({
+    routes: {
+      '/': () => shared.clone(),
+      '/twice': (() => {
+        const once = new Response('once')
+        return () => once
+      })(),
+    },
+  })
   const ask = async (where: string): Promise<[number, string]> => {
     const response = await fetch(server.url + where)
     return [response.status, await response.text()]
@@ -174,7 +182,9 @@ onCores('what clients send is never the error of the program', async (start) => 
     await response.arrayBuffer()
   }
   assert.equal(server.stats().errors, 0)
-  const { answers } = await converse(server.port, ['GET / HTTP/1.1\r\nHost: x\r\nX: \0\r\n\r\n'], { answers: 1 })
+  const { answers } = await converse(server.port, ['GET / HTTP/1.1\r\nHost: x\r\nX: \0\r\n\r\n'], {
+    answers: 1,
+  })
   assert.equal(answers[0]!.status, 400)
 })
 

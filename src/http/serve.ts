@@ -1,8 +1,8 @@
 /**
  * `serve`: the door to both kinds of server, the one in this thread and the one in the workers of a zone.
  *
- * What a zone needs is loaded when one is given: without the native core there are no zones, and a server runs
- * on node:http.
+ * What a zone needs is loaded when one is given: without the native core there are no zones, and a server
+ * runs on node:http.
  */
 import { type HttpServer, serveHere } from './server.ts'
 import type { ServeSettings } from './settings.ts'

@@ -4,10 +4,10 @@
  * In the short form there are hundreds of them; SKEIN_HTTP_HOSTILE=10000 makes it as many (check:long).
  *
  * Served means: the p99 of a normal client stays below ten times what it is in the same run without hostile
- * ones, before them or after. A quiet p99 is a millisecond or two, and one turn of somebody else's on the core
- * is more than ten of these; so a quiet p99 counts as QUIET_MS at least. That is 10 ms in check:long, whose
- * machine is its own (two cores: the server has one, all clients the other), and 50 ms here, where tests and
- * builds share the machine.
+ * ones, before them or after. A quiet p99 is a millisecond or two, and one turn of somebody else's on the
+ * core is more than ten of these; so a quiet p99 counts as QUIET_MS at least. That is 10 ms in check:long,
+ * whose machine is its own (two cores: the server has one, all clients the other), and 50 ms here, where
+ * tests and builds share the machine.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

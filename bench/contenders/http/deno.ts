@@ -6,7 +6,10 @@
 import { HELLO, userOf, work } from './answers.ts'
 
 declare const Deno: {
-  serve(options: Record<string, unknown>, handler: (request: Request) => Response | Promise<Response>): unknown
+  serve(
+    options: Record<string, unknown>,
+    handler: (request: Request) => Response | Promise<Response>,
+  ): unknown
 }
 
 const [name, port] = process.argv.slice(-2) as [string, string]

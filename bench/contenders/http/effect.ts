@@ -31,7 +31,11 @@ const ROUTES = Layer.mergeAll(
     }),
   ),
   HttpRouter.add('GET', '/constant', HttpServerResponse.text(HELLO)),
-  HttpRouter.add('GET', '/work', Effect.sync(() => HttpServerResponse.text(work()))),
+  HttpRouter.add(
+    'GET',
+    '/work',
+    Effect.sync(() => HttpServerResponse.text(work())),
+  ),
 )
 
 /** The app as a web-standard handler. */

@@ -1,8 +1,8 @@
 /**
  * The section `seed` of table http: the seed's own command, its runs one after the other in one process.
  *
- * The rivals of the seed ran on a machine of their own; the report sets their figures there, those measured on
- * a machine like this one, and Skein's side by side.
+ * The rivals of the seed ran on a machine of their own; the report sets their figures there, those measured
+ * on a machine like this one, and Skein's side by side.
  */
 import { Samples } from '../../harness/rounds.ts'
 import type { Context, Row } from '../../harness/table.ts'

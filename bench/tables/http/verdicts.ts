@@ -1,8 +1,8 @@
 /**
  * The demands on table http: CPU per request against others of the same run, and against two measured before.
  *
- * zio-http and http4s are not run here; their CPU per request was measured on a machine of the kind this bench
- * is used on, and stands in anchors.json.
+ * zio-http and http4s are not run here; their CPU per request was measured on a machine of the kind this
+ * bench is used on, and stands in anchors.json.
  */
 import { readFileSync } from 'node:fs'
 import { BENCH_FOLDER } from '../../harness/place.ts'
@@ -45,7 +45,8 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
 }
 
 function against(rows: readonly Row[], [section, ours, other, factor]: (typeof BARS)[number]): Verdict {
-  const of = (contender: string): number | undefined => findRow(rows, { section, row: CPU, contender })?.median
+  const of = (contender: string): number | undefined =>
+    findRow(rows, { section, row: CPU, contender })?.median
   return judged(`${section}: CPU of ${ours} at most ${factor} × ${other}`, of(ours), of(other), factor)
 }
 
@@ -54,7 +55,12 @@ function anchored(rows: readonly Row[]): Verdict[] {
   const { facts } = JSON.parse(readFileSync(path, 'utf8')) as { facts: Record<string, number> }
   const own = findRow(rows, { section: 'two cores hello', row: CPU, contender: 'skein, two workers' })?.median
   return ANCHORED.map(([name, fact, factor]) =>
-    judged(`hello on both cores: CPU at most ${factor} × ${name} as measured before`, own, facts[fact], factor),
+    judged(
+      `hello on both cores: CPU at most ${factor} × ${name} as measured before`,
+      own,
+      facts[fact],
+      factor,
+    ),
   )
 }
 

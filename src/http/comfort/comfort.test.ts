@@ -108,7 +108,7 @@ onCores('middleware: order, constants, tables, apps, arrows, thrown responses', 
   }
   assert.deepEqual(await get('/text'), [200, 'constant', 'r'])
   assert.deepEqual(order, ['a in', 'b in', 'b out 200', 'a out 200'])
-  assert.deepEqual(await get('/text', 'POST'), [405, 'Method Not Allowed', null])
+  assert.deepEqual(await get('/text', 'POST'), [405, 'Method Not Allowed', 'r'])
   assert.deepEqual(await get('/table'), [200, { a: 1 }, 'r'])
   assert.deepEqual(await get('/table', 'POST'), [201, 'made', 'r'])
   assert.deepEqual(await get('/table', 'POST'), [201, 'made', 'r'])

@@ -1,8 +1,9 @@
 /**
  * The app that a module exports.
  *
- * A module says what it serves in one of four ways, all of them what people write anyway: settings of `serve`,
- * a function, an app with `fetch` such as hono's, or `routes` and `fetch` as exports of the module itself.
+ * A module says what it serves in one of four ways, all of them what people write anyway: settings of
+ * `serve`, a function, an app with `fetch` such as hono's, or `routes` and `fetch` as exports of the module
+ * itself.
  */
 import { HttpError } from '../errors.ts'
 import type { ServeSettings } from '../settings.ts'

@@ -58,13 +58,3 @@ export const wrong = { routes: {}, prot: 1 }
 
 /** No app. */
 export const nothing = 7
-
-/** Serves in the first worker that asks, and in no other. */
-export const once = {
-  routes: { '/': (): string => String(threadId) },
-  get fetch(): () => string {
-    const key = 'SKEIN_TEST_ONCE'
-    if (process.env[key] === 'no') throw new Error('not here')
-    return () => 'once'
-  },
-}

@@ -30,7 +30,8 @@ export interface Place {
 }
 
 /** What the server says to its workers. */
-export type Order = { readonly kind: 'report' } | { readonly kind: 'stop'; readonly drainMs: number | undefined }
+export type Order =
+  { readonly kind: 'report' } | { readonly kind: 'stop'; readonly drainMs: number | undefined }
 /** What a worker says when it has done so. */
 export interface Word {
   readonly kind: 'reported' | 'stopped'

@@ -55,7 +55,8 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
   const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
   const place = begun.value as Place
   // The port of the first is that of all, also where the system chose it.
-  const joined = place.port === 0 ? job : { ...job, settings: { ...settings, port: place.port } } satisfies Job
+  const joined =
+    place.port === 0 ? job : ({ ...job, settings: { ...settings, port: place.port } } satisfies Job)
   const server = new ZoneServer({ zone, board, id, place, drainMs: given.drainMs })
   try {
     await joinAll(zone, joined, board.memory)
@@ -69,8 +70,8 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
 
 /**
  * Have every worker serve, and each that comes later. Two broadcasts: a function can bring memory along and
- * code can import (an `import()` of TypeScript's output calls a helper of its file, and such a function cannot
- * travel).
+ * code can import (an `import()` of TypeScript's output calls a helper of its file, and such a function
+ * cannot travel).
  */
 async function joinAll(zone: Zone, job: Job, memory: SharedArrayBuffer): Promise<void> {
   const left = zone.broadcast(leaveThere, [INVITATIONS, job, memory])
@@ -86,7 +87,10 @@ function leaveThere(this: Task, key: string, job: Job, memory: SharedArrayBuffer
   invitations.set(job.id, { job, memory, worker: this.worker })
 }
 
-/** @throws {HttpError} `HTTP_SETTING` for a zone without workers that stay. @throws {ZoneError} `ZONE_UNKNOWN`. */
+/**
+ * @throws {HttpError} `HTTP_SETTING` for a zone without workers that stay.
+ * @throws {ZoneError} `ZONE_UNKNOWN`.
+ */
 function zoneOf(given: ZoneSettings['zone']): Zone {
   const zone: unknown = typeof given === 'string' ? zones.get(given) : given
   if (zone instanceof NodeZone) throw wrong('zone', 'a zone of workers; leave it out to serve here', zone)
@@ -104,7 +108,9 @@ interface ZoneServerParts {
   readonly drainMs: number
 }
 
-/** A running server whose app lives in the workers of a zone. `await using` stops it at the end of its block. */
+/**
+ * A running server whose app lives in the workers of a zone. `await using` stops it at the end of its block.
+ */
 export class ZoneServer implements AsyncDisposable {
   readonly #parts: ZoneServerParts
   readonly #channel: BroadcastChannel
@@ -168,7 +174,11 @@ export class ZoneServer implements AsyncDisposable {
   async #stop(drainMs: number): Promise<void> {
     this.#parts.board.stop()
     try {
-      const { left, failure } = await this.#asked({ kind: 'stop', drainMs }, 'stopped', drainMs + STOP_EXTRA_MS)
+      const { left, failure } = await this.#asked(
+        { kind: 'stop', drainMs },
+        'stopped',
+        drainMs + STOP_EXTRA_MS,
+      )
       if (left.length > 0) throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
       if (failure !== undefined)
         throw new HttpError('HTTP_APP', { app: this.url, reason: `its close() failed: ${failure}` })

@@ -60,7 +60,15 @@ export function parseZoneSettings(given: object, forced: string | undefined): Zo
     throw wrong('zone', 'a zone or the name of one', zone)
   if (appExport !== undefined && (typeof appExport !== 'string' || appExport === ''))
     throw wrong('appExport', 'the name of an export', appExport)
-  return { zone: zone as Zone | string, app: urlOf(fields['app']), appExport, settings, drainMs, core, unixPath }
+  return {
+    zone: zone as Zone | string,
+    app: urlOf(fields['app']),
+    appExport,
+    settings,
+    drainMs,
+    core,
+    unixPath,
+  }
 }
 
 function urlOf(app: unknown): string {

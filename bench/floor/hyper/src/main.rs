@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Incoming, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 const TEXT: &str = "text/plain;charset=UTF-8";
 const JSON: &str = "application/json";
@@ -63,7 +63,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let local = tokio::task::LocalSet::new();
     runtime.block_on(local.run_until(async move {
-        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await?;
+        let listening = TcpSocket::new_v4()?;
+        listening.set_reuseaddr(true)?; // the run before may have left connections in TIME_WAIT
+        listening.bind(SocketAddr::from(([127, 0, 0, 1], port)))?;
+        let listener = listening.listen(511)?;
         loop {
             let (socket, _) = listener.accept().await?;
             socket.set_nodelay(true)?;
