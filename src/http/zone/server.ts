@@ -123,7 +123,9 @@ export class ZoneServer implements AsyncDisposable {
   constructor(parts: ZoneServerParts) {
     this.#parts = parts
     this.#channel = new BroadcastChannel(parts.id)
-    this.#channel.onmessage = (event) => this.#heard((event as { data: Word }).data)
+    this.#channel.addEventListener('message', (event) =>
+      this.#heard((event as unknown as { data: Word }).data),
+    )
     this.#channel.unref()
     this.#alive = setInterval(() => this.#look(), LOOK_MS)
   }

@@ -10,7 +10,7 @@ import { BroadcastChannel } from 'node:worker_threads'
 import { once } from 'node:events'
 import { assert } from '../../base/index.ts'
 import { register } from '../../transport/index.ts'
-import type { Task } from '../../zone/index.ts'
+import { currentTask } from '../../zone/index.ts'
 import { HttpError } from '../errors.ts'
 import { type HttpServer, serveHere } from '../server.ts'
 import type { ServeSettings } from '../settings.ts'
@@ -26,8 +26,9 @@ const serving = new Map<string, Promise<Life>>()
  * Serve in this worker, the first one: rejects with what keeps all of them from it.
  * @throws {HttpError} As `serve`, and `HTTP_APP`.
  */
-export async function beginHere(this: Task, job: Job, memory: SharedArrayBuffer): Promise<Place> {
-  const { server } = await lifeOf({ job, memory, worker: this.worker, isFirst: true })
+export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Place> {
+  const { worker } = currentTask()!
+  const { server } = await lifeOf({ job, memory, worker, isFirst: true })
   return { url: server.url, port: server.port, core: server.stats().core }
 }
 
@@ -116,7 +117,9 @@ class Life {
     this.#board = parts.board
     this.#before = parts.board.read(rowOf(parts.worker))
     this.#channel = new BroadcastChannel(parts.id)
-    this.#channel.onmessage = (event) => void this.#obey((event as { data: Order }).data)
+    this.#channel.addEventListener('message', (event) => {
+      void this.#obey((event as unknown as { data: Order }).data)
+    })
     this.#channel.unref()
     process.once('exit', this.#onExit)
   }
