@@ -161,7 +161,7 @@ inZone(
 inZone('stopping finishes what was accepted and takes nothing more', 2, async (start) => {
   const server = await start()
   const slow = Array.from({ length: 8 }, () => openSlow(server.port))
-  await new Promise((next) => setTimeout(next, 100))
+  while ((await server.stats()).requests < slow.length) await new Promise((next) => setTimeout(next, 5))
   const stopped = server.stop({ drainMs: 5000 })
   assert.equal(server.stop(), stopped)
   await stopped
