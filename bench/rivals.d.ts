@@ -163,3 +163,54 @@ declare module '@hono/node-server' {
     hostname: string
   }): unknown
 }
+
+declare module 'effect/Effect' {
+  interface Running<A> {
+    [Symbol.iterator](): Iterator<unknown, A, unknown>
+  }
+  export function sync<A>(thunk: () => A): Running<A>
+  export function gen<A>(body: () => Generator<unknown, A, never>): Running<A>
+  export function runFork(effect: unknown): unknown
+}
+
+declare module 'effect/Layer' {
+  export interface Layer {
+    readonly layer: true
+  }
+  export function mergeAll(...layers: readonly Layer[]): Layer
+  export function provide(layer: Layer, dependency: Layer): Layer
+  export function launch(layer: Layer): unknown
+}
+
+declare module 'effect/http/HttpRouter' {
+  import type { Layer } from 'effect/Layer'
+  export const params: { [Symbol.iterator](): Iterator<unknown, Readonly<Record<string, string>>, unknown> }
+  export function add(method: string, path: string, handler: unknown): Layer
+  export function serve(routes: Layer, options: object): Layer
+  export function toWebHandler(
+    routes: Layer,
+    options: object,
+  ): { readonly handler: (request: Request) => Promise<Response> }
+}
+
+declare module 'effect/http/HttpServerRequest' {
+  export const HttpServerRequest: {
+    [Symbol.iterator](): Iterator<
+      unknown,
+      { readonly json: { [Symbol.iterator](): Iterator<unknown, unknown, unknown> } },
+      unknown
+    >
+  }
+}
+
+declare module 'effect/http/HttpServerResponse' {
+  export function text(body: string): object
+  export function jsonUnsafe(body: unknown): object
+}
+
+declare module '@effect/platform-node' {
+  import type { Layer } from 'effect/Layer'
+  export const NodeHttpServer: {
+    layer(server: () => unknown, options: { readonly host: string; readonly port: number }): Layer
+  }
+}

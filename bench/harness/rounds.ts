@@ -76,8 +76,8 @@ export interface RowShape {
   readonly better: Better
   readonly against?: string
   readonly cpu?: string
-  /** Seed cell that a contender's row answers. */
-  readonly seeds?: Readonly<Record<string, string>>
+  /** Seed cells that a contender's row answers. */
+  readonly seeds?: Readonly<Record<string, string | readonly string[]>>
   readonly note?: string
 }
 

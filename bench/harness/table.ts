@@ -38,8 +38,8 @@ export interface Row {
     readonly low: number
     readonly high: number
   }
-  /** Id of the cell in bench/seeds/*.json which this figure answers. */
-  readonly seed?: string
+  /** Ids of the cells in bench/seeds/*.json which this figure answers; a single one without its array. */
+  readonly seed?: string | readonly string[]
   readonly note?: string
 }
 

@@ -67,7 +67,7 @@ class Figures {
 
   /** All measured rows of cells whose ids match. */
   tagged(pattern: RegExp): Row[] {
-    return this.#rows.filter((row) => row.seed !== undefined && pattern.test(row.seed))
+    return this.#rows.filter((row) => [row.seed ?? []].flat().some((id) => pattern.test(id)))
   }
 }
 

@@ -93,7 +93,7 @@ export function makeReport(records: readonly BenchRecord[]): Report {
   const found = new Map<string, { row: Row; quick: boolean }>()
   for (const record of records)
     for (const row of record.rows)
-      if (row.seed !== undefined) found.set(row.seed, { row, quick: record.quick })
+      for (const id of [row.seed ?? []].flat()) found.set(id, { row, quick: record.quick })
   return {
     madeAt: new Date().toISOString(),
     anchors: { date: anchors.date, machine: anchors.machine },

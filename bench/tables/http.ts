@@ -1,20 +1,25 @@
 /**
- * Table `http`: what a request costs, beside a bare epoll server in C, node:http, fastify, hono and Bun.
+ * Table `http`: what a request costs, beside a bare epoll server in C, hyper, Bun, Deno, node:http, fastify,
+ * and apps of hono and Effect before and after they moved to Skein.
  *
  * CPU per request ranks the fast ones, since the load generator ends before they do. The server is pinned to
- * core 0 and the load to core 1; one section runs the seed's own command unpinned.
+ * core 0 and the load to core 1; the last sections use all cores, one with the seed's own command.
  */
 import { BenchError } from '../harness/errors.ts'
 import { Samples } from '../harness/rounds.ts'
-import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
-import { load, type LoadPlan, loadName } from './http/load.ts'
-import { C_FLOOR, commandOf, Server } from './http/servers.ts'
+import type { Context, Row, Table } from '../harness/table.ts'
+import { chooseLoad, load, type LoadPlan, loadName } from './http/load.ts'
+import { seed, SEED_CONTENDERS } from './http/seed.ts'
+import { C_FLOOR, commandOf, HYPER, Server } from './http/servers.ts'
+import { verdicts } from './http/verdicts.ts'
 
 const PINNED = 'server on core 0, load on core 1'
 const FREE = 'both on all cores'
 const PORT = 39_000
-const ROUTED = ['skein', 'skein, node core', 'node:http', 'fastify', 'bun']
-const HONO = ['hono on skein', 'hono on skein, node core', 'hono on node:http', 'hono on bun']
+const ROUTED = ['skein', 'skein, node core', 'node:http', 'fastify', HYPER, 'bun', 'deno']
+const HONO = ['hono on skein', 'hono on skein, node core', 'hono on node:http', 'hono on bun', 'hono on deno']
+const EFFECT = ['effect on skein', 'effect on node:http']
+const CORES = ['skein', 'skein, two workers']
 
 /** Who is asked what. */
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
@@ -26,9 +31,14 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   work: ROUTED,
   'hono hello': [C_FLOOR, ...HONO],
   'hono user': [C_FLOOR, ...HONO],
+  'hono echo': HONO,
+  'effect hello': EFFECT,
+  'effect user': EFFECT,
+  'two cores': CORES,
+  'two cores hello': [...CORES, C_FLOOR],
 }
-/** Cells of the seed's table that the row of the best rival answers. */
-const SEED = 'http/hello/zio-http-zing'
+/** Sections whose servers and load may use all cores. */
+const UNPINNED = ['two cores', 'two cores hello']
 
 async function run(context: Context): Promise<Row[]> {
   const sections = context.text('sections').split(',')
@@ -39,16 +49,21 @@ async function run(context: Context): Promise<Row[]> {
   }
   const wanted = context.text('contenders')
   const isWanted = (name: string): boolean => wanted === 'all' || wanted.split(',').includes(name)
+  chooseLoad(context.text('load'))
   const rows: Row[] = []
-  const names = new Set(sections.flatMap((section) => (SECTIONS[section] ?? []).filter(isWanted)))
-  await withServers([...names], ['taskset', '-c', '0'], context, async (servers) => {
-    for (const section of sections.filter((name) => name !== 'seed')) {
-      const asked = servers.filter(({ name }) => SECTIONS[section]!.includes(name))
-      rows.push(...(await measureOrSkip(section, asked, context)))
-    }
-  })
+  const tables = sections.filter((name) => name !== 'seed')
+  for (const unpinned of [false, true]) {
+    const here = tables.filter((section) => UNPINNED.includes(section) === unpinned)
+    const names = new Set(here.flatMap((section) => (SECTIONS[section] ?? []).filter(isWanted)))
+    await withServers([...names], unpinned ? [] : ['taskset', '-c', '0'], context, async (servers) => {
+      for (const section of here) {
+        const asked = servers.filter(({ name }) => SECTIONS[section]!.includes(name))
+        rows.push(...(await measureOrSkip(section, asked, context)))
+      }
+    })
+  }
   if (sections.includes('seed')) {
-    await withServers(['skein', C_FLOOR].filter(isWanted), [], context, async (servers) => {
+    await withServers(SEED_CONTENDERS.filter(isWanted), [], context, async (servers) => {
       rows.push(...(await seed(servers, context)))
     })
   }
@@ -68,10 +83,25 @@ async function withServers(
       const command = commandOf(name, PORT + at, context.skip)
       if (command !== undefined) servers.push(new Server(name, PORT + at, [...prefix, ...command]))
     }
-    for (const server of servers) await server.ready()
-    await body(servers)
+    const ready: Server[] = []
+    for (const server of servers) {
+      if (await isReady(server, context)) ready.push(server)
+    }
+    await body(ready)
   } finally {
     await Promise.all(servers.map((server) => server.end()))
+  }
+}
+
+/** Whether it answers; one that does not is left out, by name. */
+async function isReady(server: Server, context: Context): Promise<boolean> {
+  try {
+    await server.ready()
+    return true
+  } catch (error) {
+    if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
+    context.skip(server.name, error.message.split('\n')[0]!)
+    return false
   }
 }
 
@@ -88,11 +118,12 @@ async function measureOrSkip(section: string, servers: readonly Server[], contex
 
 async function measure(section: string, servers: readonly Server[], context: Context): Promise<Row[]> {
   const samples = new Samples()
+  const isPinned = !UNPINNED.includes(section)
   const plan: LoadPlan = {
     threads: 1,
     connections: context.number('connections'),
     seconds: context.number('slice-s'),
-    prefix: ['taskset', '-c', '1'],
+    prefix: isPinned ? ['taskset', '-c', '1'] : [],
   }
   for (const server of servers) {
     await server.check(section)
@@ -104,7 +135,7 @@ async function measure(section: string, servers: readonly Server[], context: Con
       samples.add(server.name, await slice(section, server, plan))
     }
   }
-  return rowsOf(section, samples, PINNED)
+  return rowsOf(section, samples, isPinned ? PINNED : FREE)
 }
 
 async function slice(section: string, server: Server, plan: LoadPlan): Promise<Record<string, number>> {
@@ -128,59 +159,6 @@ function rowsOf(section: string, samples: Samples, condition: string): Row[] {
   ]
 }
 
-/** The command of the seed, on whatever cores there are. */
-async function seed(servers: readonly Server[], context: Context): Promise<Row[]> {
-  const samples = new Samples()
-  const plan: LoadPlan = { threads: 5, connections: 100, seconds: context.quick ? 2 : 10, prefix: [] }
-  for (let turn = 0; turn < (context.quick ? 1 : 5); turn += 1) {
-    for (const server of servers) {
-      context.say(`seed, ${server.name}: run ${turn + 1}`)
-      const { requests, seconds, us } = await load('hello', server.port, plan)
-      const { mean: avg, ...others } = us
-      samples.add(server.name, { rps: requests / seconds, requests, avg, ...others })
-    }
-  }
-  return ['rps', 'requests', 'p50', 'p75', 'p90', 'p99', 'avg', 'sd', 'max'].flatMap((figure) =>
-    samples.rows({
-      section: 'seed',
-      row: figure,
-      figure,
-      condition: FREE,
-      threads: 0,
-      unit: figure === 'rps' ? '1/s' : figure === 'requests' ? '' : 'µs',
-      better: figure === 'rps' || figure === 'requests' ? 'higher' : 'lower',
-      seeds: { skein: `${SEED}/${figure}` },
-    }),
-  )
-}
-
-/** Bars of Skein against others: section, its contender, the other, the factor. */
-const BARS = [
-  ['hello', 'skein', C_FLOOR, 1.15],
-  ['user', 'skein', C_FLOOR, 1.2],
-  ['constant', 'skein', C_FLOOR, 1.1],
-  ['pipelined', 'skein', C_FLOOR, 2],
-  ['hello', 'skein', 'bun', 1],
-  ['user', 'skein', 'bun', 1],
-  ['echo', 'skein', 'bun', 1],
-  ['hono hello', 'hono on skein', 'hono on bun', 1],
-  ['hono user', 'hono on skein', 'hono on bun', 1],
-  ['hono hello', 'hono on skein', 'hono on node:http', 0.4],
-  ['hono user', 'hono on skein', 'hono on node:http', 0.4],
-] as const
-
-function verdicts(rows: readonly Row[]): Verdict[] {
-  return BARS.map(([section, ours, other, factor]) => {
-    const of = (contender: string): number | undefined =>
-      findRow(rows, { section, row: 'CPU per 100,000', contender })?.median
-    const [own, theirs] = [of(ours), of(other)]
-    const bar = `${section}: CPU of ${ours} at most ${factor} × ${other}`
-    if (own === undefined || theirs === undefined) return { bar, measured: 'not measured', holds: undefined }
-    const measured = `${own.toFixed(3)} s against ${theirs.toFixed(3)} s, ${(own / theirs).toFixed(2)} ×`
-    return { bar, measured, holds: own <= factor * theirs }
-  })
-}
-
 const table: Table = {
   name: 'http',
   title: 'A request over HTTP/1.1',
@@ -193,8 +171,13 @@ const table: Table = {
     constant: 'GET of a path whose answer never changes, where a server knows such a thing.',
     pipelined: 'hello, 16 requests in one write.',
     work: 'A handler that keeps its thread for 1 ms.',
-    'hono hello, hono user': 'The same two by one hono app, unchanged, on each server.',
+    'hono hello, hono user, hono echo': 'The same three by one hono app, unchanged, on each server.',
+    'effect hello, effect user':
+      "The same two by one app of Effect, on Effect's own HttpServer and on Skein.",
+    'two cores': 'work, by one worker and by two on one port; the load takes next to nothing.',
+    'two cores hello': 'hello, by one worker and by two; the load takes most of a core.',
     seed: "The seed's own command: wrk -t5 -c100 -d10s --latency, five runs of one process, unpinned.",
+    'hot run': 'The p99 of each of these five runs; nothing is collected by force between them.',
   },
   parameters: {
     sections: {
@@ -206,6 +189,7 @@ const table: Table = {
     rounds: { value: 5, quick: 1, doc: 'rounds in which all contenders take their turn' },
     'slice-s': { value: 3, quick: 1, doc: 'seconds of one slice' },
     connections: { value: 100, doc: 'connections of the load' },
+    load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
   },
   run,
   verdicts,

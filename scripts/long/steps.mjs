@@ -87,7 +87,7 @@ export const STEPS = [
     name: 'http-hostile',
     what: 'ten thousand hostile clients against both HTTP cores, with a normal one beside them',
     command: [process.execPath, '--test', 'test/http/hostile.test.mjs'],
-    env: { SKEIN_HTTP_HOSTILE: '10000' },
+    env: { SKEIN_HTTP_HOSTILE: '10000', SKEIN_HTTP_QUIET_MS: '10' },
     lacks: lacksFiles,
   },
   {

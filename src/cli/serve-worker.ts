@@ -5,7 +5,14 @@
  * A worker serves once, however often it is asked.
  */
 import { SkeinError } from '../base/index.ts'
-import { errorAnswers, type HttpServer, serve as listen, type ServeSettings } from '../http/index.ts'
+import {
+  appIn,
+  errorAnswers,
+  type HttpServer,
+  type ModuleApp,
+  serve as listen,
+  type ServeSettings,
+} from '../http/index.ts'
 import { CliError, oneLine, reasonOf } from './errors.ts'
 import type { Problem } from './worker.ts'
 
@@ -26,18 +33,12 @@ export interface ServeJob {
 /** Where it listens, or why it does not. */
 export type Served = { readonly url: string; readonly port: number; readonly core: string } | Problem
 
-/** What a module may export to be served: what `serve` takes, and what to do at the end. */
-export interface App extends Partial<ServeSettings> {
-  /** Called in each worker when it stops, before the open requests are waited for. */
-  readonly close?: () => void | Promise<void>
-}
-
 const HOST = '127.0.0.1'
 const PORT = 3000
 
 interface Serving {
   readonly server: HttpServer
-  readonly close: App['close']
+  readonly close: ModuleApp['close']
 }
 
 let serving: Promise<Serving> | undefined
@@ -96,7 +97,7 @@ function sentenceOf(thrown: unknown): string {
 
 type Exports = Readonly<Record<string, unknown>>
 
-async function loadApp(job: ServeJob): Promise<App> {
+async function loadApp(job: ServeJob): Promise<ModuleApp> {
   let exports: Exports
   try {
     exports = (await import(job.url)) as Exports
@@ -104,30 +105,10 @@ async function loadApp(job: ServeJob): Promise<App> {
     throw new CliError('CLI_MODULE_FAILED', { module: job.module, reason: placedReason(thrown) })
   }
   const { exportName: name } = job
-  const candidates = name === undefined ? [exports['default'], exports['app'], exports] : [exports[name]]
-  for (const candidate of candidates) {
-    const app = appOf(candidate)
-    if (app !== undefined) return app
-  }
+  const app = appIn(exports, name)
+  if (app !== undefined) return app
   const exported = Object.keys(exports).filter((key) => key !== 'module.exports')
   throw new CliError('CLI_APP_MISSING', { module: job.module, name: name ?? 'default', exported })
-}
-
-/** A function, settings, or an app with `fetch` such as hono's; undefined for anything else. */
-function appOf(value: unknown): App | undefined {
-  if (typeof value === 'function') return { fetch: value as NonNullable<App['fetch']> }
-  if (value === null || typeof value !== 'object') return undefined
-  const { routes, fetch, close } = value as Exports
-  const isModule = Object.prototype.toString.call(value) === '[object Module]'
-  const isPlain = Object.getPrototypeOf(value) === Object.prototype
-  if (isPlain && (routes !== undefined || fetch !== undefined)) return value as App
-  if (isModule && (routes !== undefined || fetch !== undefined)) {
-    const { error, limits } = value as Exports
-    const given = Object.entries({ routes, fetch, error, limits, close })
-    return Object.fromEntries(given.filter(([, part]) => part !== undefined)) as App
-  }
-  if (typeof fetch !== 'function') return undefined
-  return { fetch: (request) => (value as { fetch(request: Request): Response }).fetch(request) }
 }
 
 /** Why a module did not load, with the place of a syntax error, which V8 puts in front of the stack. */

@@ -29,7 +29,7 @@ export function sendAnswer(exchange: Exchange, value: unknown, where: string): P
       exchange.respond(200, TypeOf.text, '', value)
       return undefined
     case 'object':
-      if (value !== null) return sendObject(exchange, value)
+      if (value !== null) return sendObject(exchange, value, where)
       break
     case 'number':
     case 'boolean':
@@ -41,7 +41,7 @@ export function sendAnswer(exchange: Exchange, value: unknown, where: string): P
   return undefined
 }
 
-function sendObject(exchange: Exchange, value: object): Promise<void> | undefined {
+function sendObject(exchange: Exchange, value: object, where: string): Promise<void> | undefined {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === Array.prototype) {
     exchange.respond(200, TypeOf.json, '', jsonOf(value))
@@ -49,6 +49,7 @@ function sendObject(exchange: Exchange, value: object): Promise<void> | undefine
   }
   if (isSkeinResponse(value) || value instanceof NativeResponse) {
     const parts = responseParts(value)
+    if (parts.status < 200) throw new HttpError('HTTP_ANSWER', { where, received: 'Response.error()' })
     return parts.stream === undefined ? sendWhole(exchange, parts) : sendStream(exchange, parts, parts.stream)
   }
   if (value instanceof Uint8Array) exchange.respond(200, TypeOf.bytes, '', value)

@@ -11,9 +11,10 @@ import { StatusError, statusAnswer } from './comfort/status-error.ts'
 import { HttpError, statusFor } from './errors.ts'
 import { Finder, type Found } from './finder.ts'
 import { closeRequest, isClientFault, SkeinRequest } from './request.ts'
-import { NativeResponse } from './response.ts'
-import { type Compiled, type CompiledRoutes, type ErrorHandler, type HttpRequest } from './routes.ts'
+import { NativeResponse, SkeinResponse } from './response.ts'
+import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
 import type { Route } from './router.ts'
+import type { Target } from './target.ts'
 
 /** What each message on the channel `skein:http:error` is. */
 export interface ErrorMessage {
@@ -43,12 +44,14 @@ export class App {
   readonly #finder: Finder
   readonly #fetch: ((request: Request) => unknown) | undefined
   readonly #error: ErrorHandler | undefined
+  readonly #unmatched: Wrap | undefined
   #errorsCount = 0
 
   constructor({ routes, fetch, error }: AppParts) {
     this.#finder = new Finder(routes.router)
     this.#fetch = fetch
     this.#error = error
+    this.#unmatched = routes.unmatched
   }
 
   /** Errors that no handler caught and no client caused, so far. */
@@ -83,8 +86,20 @@ export class App {
   #onOtherMethod(exchange: Exchange, route: Route<Compiled>, found: Found): void {
     if (this.#fetch !== undefined) return this.#onOther(exchange, found)
     const allow = `allow: ${route.allow}\r\n`
-    if (exchange.method === 'OPTIONS') exchange.respond(204, TypeOf.none, allow, undefined)
+    const isAsked = exchange.method === 'OPTIONS'
+    if (this.#unmatched !== undefined) {
+      const [status, body] = isAsked ? [204, null] : [405, 'Method Not Allowed']
+      return this.#refuse(exchange, found.read, body, { status, headers: { allow: route.allow } })
+    }
+    if (isAsked) exchange.respond(204, TypeOf.none, allow, undefined)
     else exchange.respond(405, TypeOf.text, allow, 'Method Not Allowed')
+  }
+
+  /** An answer where no route is, with what stands around those. */
+  #refuse(exchange: Exchange, target: Target, body: string | null, init: ResponseInit): void {
+    const handle = this.#unmatched!(() => new SkeinResponse(body, init))
+    const run = handle as (request: unknown) => unknown
+    this.#run(exchange, run, new SkeinRequest(exchange, undefined, target), `${init.status}`)
   }
 
   /** `OPTIONS *` asks what the server can do; no other method goes with `*` (RFC 9112, 3.2.4). */
@@ -94,7 +109,9 @@ export class App {
   }
 
   #onOther(exchange: Exchange, { read }: Found): void {
-    if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
+    if (this.#fetch === undefined && this.#unmatched !== undefined)
+      this.#refuse(exchange, read, 'Not Found', { status: 404 })
+    else if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
     else this.#run(exchange, this.#fetch, new SkeinRequest(exchange, undefined, read), 'fetch')
   }
 
@@ -143,6 +160,17 @@ export class App {
 
   /** Nobody caught it: tell, and answer in its place. */
   #fail(exchange: Exchange, request: SkeinRequest, cause: unknown): void {
+    try {
+      this.#answerFor(exchange, request, cause)
+    } catch (error) {
+      // What was thrown cannot even be looked at: a proxy whose traps throw.
+      this.#say(error, request)
+      respondText(exchange, 500)
+      closeRequest(request)
+    }
+  }
+
+  #answerFor(exchange: Exchange, request: SkeinRequest, cause: unknown): void {
     if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
     if (isGone(cause) || (exchange.aborted && isAbort(cause))) {
       exchange.abort() // a client that only stopped sending waits for an answer that will not come

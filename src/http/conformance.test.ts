@@ -13,7 +13,8 @@ import { FIELDS } from './conformance/fields.ts'
 import { REQUEST_LINES } from './conformance/request-line.ts'
 import { CORES } from './cores.test.support.ts'
 import { converse, type RawAnswer } from './raw.test.support.ts'
-import { HttpServer, serve } from './serve.ts'
+import type { HttpServer } from './server.ts'
+import { serve } from './serve.ts'
 
 const CASES: readonly Case[] = [...REQUEST_LINES, ...FIELDS, ...BODIES, ...CONNECTIONS]
 

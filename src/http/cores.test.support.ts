@@ -5,7 +5,8 @@
  */
 import { existsSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
-import { HttpServer, serve } from './serve.ts'
+import { serve } from './serve.ts'
+import type { HttpServer } from './server.ts'
 import type { ServeSettings } from './settings.ts'
 
 const hasNative = existsSync(new URL('./native-core.js', import.meta.url))

@@ -36,6 +36,10 @@ export type HttpCodes = {
   HTTP_REQUEST_OVER: { readonly what: string }
   /** The native core was asked for and cannot be had. */
   HTTP_CORE: { readonly reason: string }
+  /** The module of an app did not load, exports no app, or failed at its end. */
+  HTTP_APP: { readonly app: string; readonly reason: string }
+  /** Workers of a zone were too busy to stop in time; they stop when they come to it. */
+  HTTP_STOP_TIMEOUT: { readonly drainMs: number; readonly workers: readonly string[] }
   /** The server has been stopped. */
   HTTP_STOPPED: { readonly where: string }
 }
@@ -61,6 +65,9 @@ const SENTENCES: Sentences<HttpCodes> = {
     `${f.what} of a request was asked for after its answer had been given; take what is needed before, ` +
     'or clone() the request',
   HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
+  HTTP_APP: (f) => `the app ${f.app} cannot be served: ${f.reason}`,
+  HTTP_STOP_TIMEOUT: (f) =>
+    `${f.workers.join(', ')} did not stop within drainMs, ${f.drainMs} ms: busy with something else`,
   HTTP_STOPPED: (f) => `the server on ${f.where} has been stopped`,
 }
 

@@ -6,14 +6,15 @@
 import { shown } from '../base/index.ts'
 import type { CoreLimits } from './core.ts'
 import { HttpError } from './errors.ts'
+import { HEADER_BYTES_MAX } from './native-layout.ts'
 
 /** What `serve({limits})` takes; what is left out has the default named here. */
 export interface HttpLimits {
-  /** Most bytes of a request's line and headers; 431 beyond. Default 16,384. */
+  /** Most bytes of a request's line and headers, 256 to 65,535; 431 beyond. Default 16,384. */
   readonly headerBytesMax?: number
-  /** Most headers of a request, and trailers of a chunked body; 431 beyond. Default 100. */
+  /** Most headers of a request, and trailers of a chunked body, 1 to 512; 431 beyond. Default 100. */
   readonly headersMax?: number
-  /** Most bytes of a request's target; 414 beyond. Default 8192. */
+  /** Most bytes of a request's target, 16 to 65,535; 414 beyond. Default 8192. */
   readonly targetBytesMax?: number
   /** Most bytes of a request's body; 413 beyond. Default 16 MiB. */
   readonly bodyBytesMax?: number
@@ -42,11 +43,14 @@ interface Range {
 const MEBI = 1024 * 1024
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** Each limit's default and what it may be. */
+/**
+ * Each limit's default and what it may be. Those of heads are what the native core can do: offsets in a head
+ * have sixteen bits, and its fields lie on the stack while they are parsed. A core enforces what it is given.
+ */
 export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
-  headerBytesMax: { least: 256, most: MEBI, default: 16_384 },
-  headersMax: { least: 1, most: 10_000, default: 100 },
-  targetBytesMax: { least: 16, most: MEBI, default: 8192 },
+  headerBytesMax: { least: 256, most: HEADER_BYTES_MAX, default: 16_384 },
+  headersMax: { least: 1, most: 512, default: 100 },
+  targetBytesMax: { least: 16, most: HEADER_BYTES_MAX, default: 8192 },
   bodyBytesMax: { least: 0, most: 2 ** 40, default: 16 * MEBI },
   idleMs: { least: 1, most: TIMER_MS_MAX, default: 65_000 },
   headersMs: { least: 1, most: TIMER_MS_MAX, default: 10_000 },

@@ -14,7 +14,6 @@ import {
   Event,
   FIELD_WORDS,
   HEADER_BYTES,
-  HEADER_BYTES_MAX,
   REQUEST_WORDS,
   Request,
 } from './native-layout.ts'
@@ -131,7 +130,7 @@ function numbersOf(settings: CoreSettings, port: number): Uint8Array {
     port,
     backlog,
     reusePort ? 1 : 0,
-    Math.min(limits.headerBytesMax, HEADER_BYTES_MAX),
+    limits.headerBytesMax,
     limits.headersMax,
     limits.targetBytesMax,
     limits.bodyBytesMax,

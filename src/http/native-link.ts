@@ -172,8 +172,8 @@ export class NativeLink {
     }
     let bytes = 0
     if (typeof body === 'string') bytes = putUtf8(this.out, body, end)
-    else if (body !== undefined) {
-      this.out.set(body, end)
+    else if (body !== undefined && body.byteLength > 0) {
+      this.out.set(body, end) // which throws for bytes that were given away; these have no length
       bytes = body.byteLength
     }
     words[word + 5] = bytes

@@ -9,19 +9,18 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
 import { NodeExchange } from './node-exchange.ts'
+import { NodeFeed } from './node-feed.ts'
 import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
-
-/**
- * Most requests of a connection that wait; node:http makes up to 2500 of one read. A connection with more is
- * cut.
- */
-const WAITING_MAX = 2560
 
 /** What is known of one connection. */
 interface Line {
   /** Requests that were given to the app and are not answered. */
   readonly open: Set<NodeExchange>
-  /** Requests that were read already and have to wait: for answers before them, or for other connections. */
+  /** What is read from the connection, in portions. */
+  readonly feed: NodeFeed
+  /**
+   * Requests that were parsed already and have to wait: for answers before them, or for other connections.
+   */
   readonly waiting: { request: IncomingMessage; response: ServerResponse; owesContinue: boolean }[]
   requestsCount: number
   /** Requests begun since other connections had their turn. */
@@ -119,6 +118,7 @@ export class NodeCore implements Core {
     this.#counts.connectionsTotal += 1
     const line: Line = {
       open: new Set(),
+      feed: new NodeFeed(socket),
       waiting: [],
       requestsCount: 0,
       turnCount: 0,
@@ -139,11 +139,10 @@ export class NodeCore implements Core {
   #onRequest(request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
     const line = this.#lines.get(request.socket)
     if (line === undefined) return // closed in the same turn
+    line.feed.note(Number(request.headers['content-length']) || 0)
     if (line.waiting.length > 0 || !this.#hasRoom(line)) {
-      // node:http reads on whenever a request before these is read to its end, so pausing alone is no bound.
-      if (line.waiting.length >= WAITING_MAX) return void request.socket.destroy()
       line.waiting.push({ request, response, owesContinue })
-      request.socket.pause()
+      line.feed.hold()
     } else this.#begin(line, request, response, owesContinue)
     this.#schedule(request.socket, line)
   }
@@ -174,7 +173,7 @@ export class NodeCore implements Core {
       const { request, response, owesContinue } = line.waiting.shift()!
       this.#begin(line, request, response, owesContinue)
     }
-    if (line.waiting.length === 0) socket.resume()
+    if (line.waiting.length === 0) line.feed.release()
     else if (line.turnCount > 0) this.#schedule(socket, line)
   }
 
@@ -202,10 +201,19 @@ export class NodeCore implements Core {
       this.#onAnswered(request.socket, line)
     })
     const constant = this.#constantFor(exchange)
-    if (constant === undefined) onExchange(exchange)
+    if (constant === undefined) this.#give(exchange, onExchange)
     else {
       this.#counts.constants += 1
       exchange.respond(constant.status, 0, constant.headers, constant.body)
+    }
+  }
+
+  #give(exchange: NodeExchange, onExchange: CoreSettings['onExchange']): void {
+    try {
+      onExchange(exchange)
+    } catch (error) {
+      this.#settings.onFault(error)
+      exchange.abort()
     }
   }
 
@@ -233,6 +241,7 @@ export class NodeCore implements Core {
       socket.destroy()
       return
     }
+    line.feed.stop()
     if (line.isRefused) return
     const last = [...line.open].at(-1)
     if (last !== undefined && last.isReading) return last.malformed(error.reason ?? error.message)
@@ -243,6 +252,7 @@ export class NodeCore implements Core {
 
   #refuse(socket: Socket, status: number): void {
     this.#counts.refused += 1
+    this.#lines.get(socket)?.feed.stop()
     if (socket.writable) socket.write(refusalText(status, STATUS_CODES[status]!))
     socket.destroySoon()
   }

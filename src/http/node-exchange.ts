@@ -210,6 +210,8 @@ export class NodeExchange implements Exchange {
   }
 
   abort(): void {
-    this.#response.destroy()
+    // To HTTP/1.0 the end of the connection is the end of the body: only a reset says that it is not whole.
+    if (this.#request.httpVersionMinor === 0) this.#request.socket.resetAndDestroy()
+    else this.#response.destroy()
   }
 }

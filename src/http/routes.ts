@@ -57,6 +57,12 @@ export type RouteValue<Pattern extends string = string> = MethodTable<Pattern> |
 /** Patterns and what they stand for. */
 export type Routes<Pattern extends string = string> = { readonly [P in Pattern]: RouteValue<P> }
 
+/** Under this key `use` leaves what stands around the answers to requests that no route takes. */
+export const UNMATCHED = Symbol('skein.unmatched')
+
+/** Puts something around a handler. */
+export type Wrap = (handler: (request: HttpRequest) => unknown) => (request: HttpRequest) => unknown
+
 /** Methods that a table may name. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'] as const
 
@@ -81,6 +87,8 @@ export interface Compiled {
 /** Routes, compiled; constants that came as Node's own responses are there after `ready`. */
 export interface CompiledRoutes {
   readonly router: Router<Compiled>
+  /** What stands around 404 and 405. */
+  readonly unmatched: Wrap | undefined
   /** Reads what can only be read asynchronously. Rejects when a constant's body cannot be read. */
   ready(): Promise<void>
   /** For the core; complete after `ready`. */
@@ -92,11 +100,11 @@ export interface CompiledRoutes {
  *   endpoint.
  */
 export function compileRoutes(routes: unknown): CompiledRoutes {
-  if (routes === null || typeof routes !== 'object' || Array.isArray(routes))
-    throw wrong('routes', 'an object of patterns', routes)
+  if (!isPlainObject(routes)) throw wrong('routes', 'an object of patterns', routes)
   const router = new Router<Compiled>()
   const late: (() => Promise<void>)[] = []
   for (const [pattern, value] of Object.entries(routes)) {
+    if (value === undefined) throw wrong(`routes['${pattern}']`, 'what answers there', value)
     const table = isMethodTable(value) ? Object.entries(value) : [[methodFor(value), value] as const]
     for (const [method, endpoint] of table) {
       if (endpoint === undefined) continue
@@ -107,6 +115,7 @@ export function compileRoutes(routes: unknown): CompiledRoutes {
   let reading: Promise<void> | undefined
   return {
     router,
+    unmatched: (routes as { readonly [UNMATCHED]?: Wrap })[UNMATCHED],
     ready: () => (reading ??= Promise.all(late.map((read) => read())).then(() => {})),
     constants: () => constantsOf(router),
   }

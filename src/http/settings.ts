@@ -134,7 +134,7 @@ function app({
   if (error !== undefined && typeof error !== 'function')
     throw wrong('error', 'a function (cause, request)', error)
   return {
-    routes: compileRoutes(routes ?? {}),
+    routes: compileRoutes(routes === undefined ? {} : routes),
     fetch: fetchOf(fetch),
     error: error as ErrorHandler | undefined,
   }
@@ -154,4 +154,11 @@ function coreOf(given: unknown, forced: string | undefined): Settings['core'] {
 /** Check the patience of `stop`. @throws {HttpError} `HTTP_SETTING`. */
 export function parseDrainMs(value: unknown, otherwise: number): number {
   return integerIn('drainMs', value, { least: 0, most: TIMER_MS_MAX, default: otherwise })
+}
+
+/** @throws {HttpError} `HTTP_SETTING` where node:http cannot share a port. */
+export function refuseSharing(name: string, received: unknown): void {
+  const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
+  if (major > 22 || (major === 22 && minor >= 12)) return
+  throw wrong(name, 'absent with the node core before Node 22.12, which cannot share a port', received)
 }

@@ -1,8 +1,13 @@
 /**
  * Hostile clients: whatever they do, other clients are served, memory is bounded, and nothing is left behind.
  *
- * In the short form there are hundreds of them; SKEIN_HTTP_HOSTILE=10000 makes it as many (check:long). The
- * bound on a normal client's p99 is wide here, since tests share their machine: SKEIN_HTTP_P99_MS narrows it.
+ * In the short form there are hundreds of them; SKEIN_HTTP_HOSTILE=10000 makes it as many (check:long).
+ *
+ * Served means: the p99 of a normal client stays below ten times what it is in the same run without hostile
+ * ones, before them or after. A quiet p99 is a millisecond or two, and one turn of somebody else's on the
+ * core is more than ten of these; so a quiet p99 counts as QUIET_MS at least. That is 10 ms in check:long,
+ * whose machine is its own (two cores: the server has one, all clients the other), and 50 ms here, where
+ * tests and builds share the machine.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,42 +19,28 @@ const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n'
 const GET = `${HEAD}\r\n`
 const MIB = 1024 * 1024
 
-/** Least bound on the p99 of a normal client, ms. */
-const P99_MS = Number(process.env.SKEIN_HTTP_P99_MS ?? 500)
-
-/**
- * Open, each seen to fail here: shown with every run, and to be taken out when they pass.
- * @type {Record<string, string>}
- */
-const OPEN = {
-  'pipelines without end (node)': 'eight of them take 90 MiB: node:http makes requests of all it reads',
-}
+/** What a quiet p99 counts as at least, ms. */
+const QUIET_MS = Number(process.env.SKEIN_HTTP_QUIET_MS ?? 50)
+/** Most a p99 may be beside hostile clients, times the quiet one. */
+const TIMES_MAX = 10
+/** Requests whose p99 is taken. */
+const SAMPLES = 200
 
 /**
  * A test on each core: `attack`, and while it lasts a normal client is served; afterwards no connection,
  * descriptor or memory is left.
  */
-function check(name, limits, attack, p99Ms = {}) {
+function check(name, limits, attack) {
   for (const core of CORES) {
-    const todo = OPEN[`${name} (${core})`] ?? false
-    test(`${name} (${core})`, { todo }, async (t) => {
+    test(`${name} (${core})`, async (t) => {
       const victim = await Victim.start({ core, limits })
       let sockets = []
       try {
-        const quiet = await victim.latencies(100)
+        const before99 = percentile(await victim.latencies(SAMPLES), 99)
         const before = await victim.stats()
         sockets = (await attack(victim, core)) ?? []
-        const busy = await victim.latencies(100)
+        const p99 = percentile(await victim.latencies(SAMPLES), 99)
         const during = await victim.stats()
-        const [p99, bound] = [
-          percentile(busy, 99),
-          Math.max(p99Ms[core] ?? P99_MS, 10 * percentile(quiet, 99)),
-        ]
-        t.diagnostic(
-          `p99 ${p99.toFixed(1)} ms, quiet ${percentile(quiet, 99).toFixed(1)} ms, ` +
-            `rss ${Math.round(during.rss / MIB)} MiB`,
-        )
-        assert.ok(p99 < bound, `p99 ${p99.toFixed(1)} ms, at most ${bound.toFixed(1)}`)
         assert.ok(
           during.rss - before.rss < 64 * MIB + MANY * 65_536,
           `${Math.round((during.rss - before.rss) / MIB)} MiB more`,
@@ -66,6 +57,12 @@ function check(name, limits, attack, p99Ms = {}) {
           `${((left.heapUsed - before.heapUsed) / MIB).toFixed(1)} MiB of heap more`,
         )
         assert.equal(left.errors, 0)
+        const quiet = Math.max(before99, percentile(await victim.latencies(SAMPLES), 99))
+        t.diagnostic(
+          `p99 ${p99.toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms, rss ${Math.round(during.rss / MIB)} MiB`,
+        )
+        const bound = TIMES_MAX * Math.max(quiet, QUIET_MS)
+        assert.ok(p99 < bound, `p99 ${p99.toFixed(1)} ms, at most ${bound.toFixed(1)}`)
       } finally {
         for (const socket of sockets) socket.destroy()
         assert.equal(await victim.stop(), 0)
@@ -185,21 +182,16 @@ check('small chunks with extensions, one after the other', {}, async (victim) =>
   return sockets
 })
 
-check(
-  'pipelines without end',
-  { pipelineMax: 16 },
-  async (victim) => {
-    const sockets = await victim.connectMany(8)
-    for (const socket of sockets) {
-      socket.resume()
-      const more = () => socket.writable && socket.write(GET.repeat(200), more)
-      more()
-    }
-    await pause(200)
-    return sockets
-  },
-  { node: 10_000 },
-) // node:http makes requests of all it reads at once; then the connection is cut
+check('pipelines without end', { pipelineMax: 16 }, async (victim) => {
+  const sockets = await victim.connectMany(8)
+  for (const socket of sockets) {
+    socket.resume()
+    const more = () => socket.writable && socket.write(GET.repeat(200), more)
+    more()
+  }
+  await pause(200)
+  return sockets
+})
 
 check('pipelines whose answers nobody reads', {}, async (victim) => {
   // Each may hold an answer of 1 MB and what the limits allow besides; without a bound it were 100 MB each.

@@ -44,4 +44,9 @@ export const ASKED: Readonly<Record<string, Asked>> = {
   work: { path: '/work', answer: 'worked' },
   'hono hello': { path: '/', answer: HELLO },
   'hono user': { path: '/user/7', answer: JSON.stringify(userOf('7')) },
+  'hono echo': { path: '/echo', body: ECHO, answer: ECHO },
+  'effect hello': { path: '/', answer: HELLO },
+  'effect user': { path: '/user/7', answer: JSON.stringify(userOf('7')) },
+  'two cores': { path: '/work', answer: 'worked' },
+  'two cores hello': { path: '/', answer: HELLO },
 }

@@ -12,29 +12,27 @@ const [name, port] = [process.argv[2]!, Number(process.argv[3])]
 const SERVERS: Readonly<Record<string, () => unknown>> = {
   skein: () => skein('native'),
   'skein, node core': () => skein('node'),
+  'skein, two workers': skeinInZone,
   'node:http': nodeHttp,
   fastify,
   'hono on skein': () => honoOnSkein('native'),
   'hono on skein, node core': () => honoOnSkein('node'),
   'hono on node:http': honoOnNode,
+  'effect on skein': effectOnSkein,
+  'effect on node:http': effectOnNode,
 }
 
 await SERVERS[name]!()
 
 async function skein(core: 'native' | 'node'): Promise<void> {
-  const { serve } = await import('skein/http')
-  await serve({
-    core,
-    host,
-    port,
-    routes: {
-      '/': () => HELLO,
-      '/user/:id': (request) => userOf(request.params.id),
-      '/echo': async (request) => (await request.json()) as object,
-      '/constant': HELLO,
-      '/work': () => work(),
-    },
-  })
+  const [{ serve }, { routes }] = await Promise.all([import('skein/http'), import('./app.js')])
+  await serve({ core, host, port, routes })
+}
+
+async function skeinInZone(): Promise<void> {
+  const [{ serve }, { zone }] = await Promise.all([import('skein/http'), import('skein/zone')])
+  const app = new URL('./app.js', import.meta.url)
+  await serve({ zone: zone.create('http', { workers: 2 }), app, core: 'native', host, port })
 }
 
 async function honoOnSkein(core: 'native' | 'node'): Promise<void> {
@@ -45,6 +43,16 @@ async function honoOnSkein(core: 'native' | 'node'): Promise<void> {
 async function honoOnNode(): Promise<void> {
   const [{ serve }, { honoApp }] = await Promise.all([import('@hono/node-server'), import('./hono.js')])
   serve({ fetch: honoApp().fetch, hostname: host, port })
+}
+
+async function effectOnSkein(): Promise<void> {
+  const [{ serve }, { effectHandler }] = await Promise.all([import('skein/http'), import('./effect.js')])
+  await serve({ host, port, fetch: effectHandler() })
+}
+
+async function effectOnNode(): Promise<void> {
+  const { serveEffect } = await import('./effect.js')
+  serveEffect(host, port)
 }
 
 async function fastify(): Promise<void> {

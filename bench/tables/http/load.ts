@@ -30,13 +30,27 @@ export interface LoadPlan {
   readonly prefix: readonly string[]
 }
 
+const AUTOCANNON = 'autocannon 9.0.0'
+
 /** Requests in one write of the pipelined section. */
 export const PIPELINED = 16
 
+let chosen = 'auto'
+
+/** Which load generator to use: `auto`, `wrk` or `autocannon`. */
+export function chooseLoad(name: string): void {
+  if (!['auto', 'wrk', 'autocannon'].includes(name)) {
+    const expected = 'auto, wrk or autocannon'
+    throw new BenchError('BAD_PARAMETER', { name: 'load', received: name, expected })
+  }
+  chosen = name
+}
+
 /** Name and version of the load generator here. */
 export function loadName(): string {
+  if (chosen === 'autocannon') return AUTOCANNON
   const { stdout = '' } = spawnSync('wrk', ['-v'], { encoding: 'utf8' })
-  return /^wrk \S+/.exec(stdout ?? '')?.[0] ?? 'autocannon 9.0.0'
+  return /^wrk \S+/.exec(stdout ?? '')?.[0] ?? AUTOCANNON
 }
 
 /** Run it against a port. @throws {BenchError} `CONTENDER_DIED` when nothing was answered. */

@@ -12,7 +12,10 @@ import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/place.ts'
 
 /** The floor's name. */
 export const C_FLOOR = 'C epoll'
+/** hyper's name. */
+export const HYPER = 'hyper'
 const BUN = `${BENCH_FOLDER}/node_modules/@oven/bun-linux-x64/bin/bun`
+const DENO = `${BENCH_FOLDER}/node_modules/@deno/linux-x64-glibc/deno`
 const READY_MS_MAX = 15_000
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
@@ -90,12 +93,30 @@ export function commandOf(
   skip: (what: string, why: string) => void,
 ): readonly string[] | undefined {
   if (name === C_FLOOR) return cFloor(port, skip)
+  if (name === HYPER) return hyper(port, skip)
   if (name === 'bun' || name === 'hono on bun') {
     if (existsSync(BUN)) return [BUN, `${DIST_FOLDER}/contenders/http/bun.js`, name, String(port)]
     skip(name, 'no Bun for this platform in bench/node_modules')
     return undefined
   }
+  if (name === 'deno' || name === 'hono on deno') {
+    const how = ['run', '--quiet', '--no-config', '--node-modules-dir=manual', '-A']
+    const program = `${DIST_FOLDER}/contenders/http/deno.js`
+    if (existsSync(DENO)) return [DENO, ...how, program, name, String(port)]
+    skip(name, 'no Deno for this platform in bench/node_modules')
+    return undefined
+  }
   return [process.execPath, `${DIST_FOLDER}/contenders/http/server.js`, name, String(port)]
+}
+
+/** Compiled by its own lock, once for each state of its sources. */
+function hyper(port: number, skip: (what: string, why: string) => void): readonly string[] | undefined {
+  const words = ['build', '--release', '--locked', '--quiet', '--target-dir', `${DIST_FOLDER}/hyper`]
+  const built = spawnSync('cargo', words, { encoding: 'utf8', cwd: `${BENCH_FOLDER}/floor/hyper` })
+  if (built.status === 0) return [`${DIST_FOLDER}/hyper/release/skein-bench-hyper`, String(port)]
+  const why = built.error === undefined ? `cargo failed: ${built.stderr.split('\n')[0]}` : 'no cargo'
+  skip(HYPER, why)
+  return undefined
 }
 
 function cFloor(port: number, skip: (what: string, why: string) => void): readonly string[] | undefined {

@@ -6,7 +6,7 @@
  */
 import { wrong } from '../limits.ts'
 import { requestIdOf } from './carried.ts'
-import type { Middleware } from './middleware.ts'
+import { EVERYWHERE, type Middleware } from './middleware.ts'
 
 /** One request. */
 export interface AccessRecord {
@@ -40,7 +40,7 @@ export function accessLog(options: AccessLogOptions = {}): Middleware {
   const write = writerOf(options.log)
   const { skip } = options
   if (skip !== undefined && typeof skip !== 'function') throw wrong('skip', 'a function', skip)
-  return async (request, next) => {
+  const middleware: Middleware = async (request, next) => {
     const startMs = performance.now()
     const begun = {
       time: new Date().toISOString(),
@@ -64,6 +64,7 @@ export function accessLog(options: AccessLogOptions = {}): Middleware {
       if (skip?.(record) !== true) write(record)
     }
   }
+  return Object.assign(middleware, { [EVERYWHERE]: true })
 }
 
 function writerOf(log: AccessLogOptions['log']): (record: AccessRecord) => void {

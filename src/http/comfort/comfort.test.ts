@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { store } from '../../store/index.ts'
 import { onCores } from '../cores.test.support.ts'
 import { HttpError } from '../errors.ts'
-import { createApp } from '../serve.ts'
+import { createApp } from '../server.ts'
 import { SkeinResponse } from '../response.ts'
 import { accessLog, type AccessRecord } from './access-log.ts'
 import { requestIdOf } from './carried.ts'
@@ -108,7 +108,7 @@ onCores('middleware: order, constants, tables, apps, arrows, thrown responses', 
   }
   assert.deepEqual(await get('/text'), [200, 'constant', 'r'])
   assert.deepEqual(order, ['a in', 'b in', 'b out 200', 'a out 200'])
-  assert.deepEqual(await get('/text', 'POST'), [405, 'Method Not Allowed', null])
+  assert.deepEqual(await get('/text', 'POST'), [405, 'Method Not Allowed', 'r'])
   assert.deepEqual(await get('/table'), [200, { a: 1 }, 'r'])
   assert.deepEqual(await get('/table', 'POST'), [201, 'made', 'r'])
   assert.deepEqual(await get('/table', 'POST'), [201, 'made', 'r'])
@@ -149,6 +149,32 @@ onCores('request ids and the access log', async (start) => {
   )
   assert.equal(records[0]!.requestId, 'from-proxy')
   assert.ok(records.every(({ ms, time }) => ms >= 0 && !Number.isNaN(Date.parse(time))))
+})
+
+onCores('a request that no route takes has its id and its record too', async (start) => {
+  const records: AccessRecord[] = []
+  let ids = 0
+  const named = use(
+    { '/here': { GET: () => 'here' }, '/constant': 'constant' },
+    requestId({ make: () => `id-${(ids += 1)}` }),
+    accessLog({ log: (record) => records.push(record) }),
+    () => new Response('another middleware knows nothing of what no route takes', { status: 500 }),
+  )
+  const server = await start({ routes: { ...named, '/bare': { GET: () => 'bare' } } })
+  const ask = async (path: string, method = 'GET'): Promise<unknown[]> => {
+    const response = await fetch(`${server.url}${path}`, { method })
+    const { status, headers } = response
+    return [status, await response.text(), headers.get('x-request-id'), headers.get('allow')]
+  }
+  assert.deepEqual(await ask('/nothing?q=1'), [404, 'Not Found', 'id-1', null])
+  assert.deepEqual(await ask('/here', 'DELETE'), [405, 'Method Not Allowed', 'id-2', 'GET, HEAD, OPTIONS'])
+  assert.deepEqual(await ask('/here', 'OPTIONS'), [204, '', 'id-3', 'GET, HEAD, OPTIONS'])
+  assert.deepEqual(await ask('/nothing', 'HEAD'), [404, '', 'id-4', null])
+  assert.deepEqual(await ask('/bare'), [200, 'bare', null, null])
+  assert.deepEqual(
+    records.map(({ requestId: id, method, path, status }) => `${id} ${method} ${path} ${status}`),
+    ['id-1 GET /nothing 404', 'id-2 DELETE /here 405', 'id-3 OPTIONS /here 204', 'id-4 HEAD /nothing 404'],
+  )
 })
 
 onCores('CORS: preflights, named origins, credentials, errors too', async (start) => {

@@ -80,18 +80,11 @@ export function events(source: Source<unknown>, options: EventsOptions = {}): Re
 export function ndjson(source: Source<unknown>, options: StreamOptions = {}): Response {
   const headers = new SkeinHeaders(options.headers)
   headers.set('content-type', 'application/x-ndjson')
-  const encode = (value: unknown): string => {
+  return continued(source, options, headers, (value) => {
     const text = JSON.stringify(value) as string | undefined
     if (text === undefined) throw new TypeError('ndjson: the value cannot be said in JSON')
     return `${text}\n`
-  }
-  const stream = streamed(source, {
-    encode,
-    signal: options.signal,
-    heartbeatMs: 0,
-    first: '',
   })
-  return new SkeinResponse(stream, { status: options.status ?? 200, headers })
 }
 
 /**
@@ -101,14 +94,18 @@ export function ndjson(source: Source<unknown>, options: StreamOptions = {}): Re
 export function pieces(source: Source<string | Uint8Array>, options: StreamOptions = {}): Response {
   const headers = new SkeinHeaders(options.headers)
   if (!headers.has('content-type')) headers.set('content-type', 'text/plain;charset=UTF-8')
-  const encode = (value: string | Uint8Array): string | Uint8Array => value
-  const stream = streamed(source, {
-    encode,
-    signal: options.signal,
-    heartbeatMs: 0,
-    first: '',
-  })
-  return new SkeinResponse(stream, { status: options.status ?? 200, headers })
+  return continued(source, options, headers, (value) => value)
+}
+
+/** An answer whose body is each value, encoded, as it comes. */
+function continued<Value>(
+  source: Source<Value>,
+  { signal, status = 200 }: StreamOptions,
+  headers: SkeinHeaders,
+  encode: How<Value>['encode'],
+): Response {
+  const stream = streamed(source, { encode, signal, heartbeatMs: 0, first: '' })
+  return new SkeinResponse(stream, { status, headers })
 }
 
 interface How<Value> {

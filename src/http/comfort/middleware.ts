@@ -6,7 +6,15 @@
  * the outermost. A StatusError or a thrown Response is an answer for everything further out.
  */
 import { SkeinResponse, NativeResponse } from '../response.ts'
-import { type Answer, type Handler, type HttpRequest, METHODS, type Routes } from '../routes.ts'
+import {
+  type Answer,
+  type Handler,
+  type HttpRequest,
+  METHODS,
+  type Routes,
+  UNMATCHED,
+  type Wrap,
+} from '../routes.ts'
 import { shown } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
@@ -20,6 +28,9 @@ export type Next = () => Promise<Response>
 export type Middleware = (request: HttpRequest, next: Next) => Answer | Promise<Answer>
 
 type AnyHandler = (request: HttpRequest) => unknown
+
+/** Marks a middleware that is also wanted where no route is: ids and logs know every request. */
+export const EVERYWHERE = Symbol('skein.everywhere')
 
 /** Marks a middleware that answers OPTIONS by itself, so routes get that method for it. */
 export const ANSWERS_OPTIONS = Symbol('skein.answersOptions')
@@ -38,7 +49,7 @@ export function around<Pattern extends string>(
 
 /**
  * All routes with middleware around them: handlers, apps, arrows and constants alike. Give the result, with
- * others beside it, to `serve`.
+ * others beside it, to `serve`. `requestId()` and `accessLog()` stand around its 404 and 405 too.
  * @throws {HttpError} `HTTP_SETTING` for what is no function.
  */
 export function use<Pattern extends string>(
@@ -51,7 +62,10 @@ export function use<Pattern extends string>(
     pattern,
     isTable(value) ? tableOf(value, list, answersOptions) : endpointOf(value, list, answersOptions),
   ])
-  return Object.fromEntries(wrapped) as Routes<Pattern>
+  const everywhere = list.filter((one) => EVERYWHERE in one)
+  const unmatched: Wrap = (handler) => chained(handler, everywhere)
+  const result = Object.fromEntries(wrapped) as Routes<Pattern>
+  return everywhere.length === 0 ? result : Object.assign(result, { [UNMATCHED]: unmatched })
 }
 
 function checked(middleware: readonly unknown[]): readonly Middleware[] {

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { wrong } from '../limits.ts'
 import { carry, setRequestId } from './carried.ts'
-import type { Middleware } from './middleware.ts'
+import { EVERYWHERE, type Middleware } from './middleware.ts'
 
 /** What {@link requestId} takes. */
 export interface RequestIdOptions {
@@ -30,11 +30,12 @@ export function requestId(options: RequestIdOptions = {}): Middleware {
   if (typeof header !== 'string' || !/^[\w-]+$/.test(header)) throw wrong('header', 'a header name', header)
   if (typeof trust !== 'boolean') throw wrong('trust', 'true or false', trust)
   if (typeof make !== 'function') throw wrong('make', 'a function', make)
-  return (request, next) => {
+  const middleware: Middleware = (request, next) => {
     const given = trust ? request.headers.get(header) : null
     const id = given !== null && ID.test(given) ? given : make()
     setRequestId(request, id)
     carry(request).set(header, id)
     return next()
   }
+  return Object.assign(middleware, { [EVERYWHERE]: true })
 }

@@ -1,0 +1,15 @@
+/**
+ * The routes of Skein's servers in the http table, as a module that every worker of a zone can load.
+ *
+ * The constant is one for Skein: the native core answers it without JavaScript.
+ */
+import { HELLO, userOf, work } from './answers.ts'
+
+/** The routes. */
+export const routes = {
+  '/': (): string => HELLO,
+  '/user/:id': (request: { readonly params: { readonly id: string } }): object => userOf(request.params.id),
+  '/echo': async (request: Request): Promise<object> => (await request.json()) as object,
+  '/constant': HELLO,
+  '/work': (): string => work(),
+}

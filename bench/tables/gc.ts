@@ -1,0 +1,140 @@
+/**
+ * Table `gc`: what collecting garbage costs Skein's server, by Node and by collector.
+ *
+ * The seed compares collectors of the JVM by the latencies of its server. Node has one collector with
+ * settings: its default, a larger nursery (`--max-semi-space-size=64`), and no threads beside the main one.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import type { Collected } from '../contenders/http/collected.ts'
+import { ASKED } from '../contenders/http/answers.ts'
+import { BenchError, checkAnswer } from '../harness/errors.ts'
+import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/place.ts'
+import { Samples } from '../harness/rounds.ts'
+import type { Context, Row, Table } from '../harness/table.ts'
+import { chooseLoad, load, loadName } from './http/load.ts'
+
+const PORT = 39_100
+const SECTIONS = ['hello', 'user'] as const
+const COLLECTORS: Readonly<Record<string, readonly string[]>> = {
+  default: [],
+  'semi-space 64 MB': ['--max-semi-space-size=64'],
+  'single-threaded': ['--single-threaded-gc'],
+}
+
+async function run(context: Context): Promise<Row[]> {
+  chooseLoad(context.text('load'))
+  const rows: Row[] = []
+  for (const section of SECTIONS) {
+    for (const [collector, flags] of Object.entries(COLLECTORS)) {
+      const samples = new Samples()
+      for (let round = 0; round < context.number('rounds'); round += 1) {
+        for (const [name, node] of nodes(context)) {
+          context.say(`${section}, ${collector}, ${name}: round ${round + 1}`)
+          samples.add(name, await slice(section, [node, ...flags], context))
+        }
+      }
+      rows.push(...rowsOf(section, collector, samples))
+    }
+  }
+  return rows
+}
+
+/** Node by name; those that are not here are left out, by name. */
+function nodes(context: Context): [string, string][] {
+  const wanted = context.text('nodes').split(',')
+  return wanted.flatMap((major): [string, string][] => {
+    const places = [
+      process.versions.node.startsWith(`${major}.`) ? process.execPath : undefined,
+      process.env[`SKEIN_BENCH_NODE_${major}`],
+      `${PACKAGE_FOLDER}/.set-up/nodes/node_modules/node-${major}/bin/node`,
+    ]
+    const found = places.find((place) => place !== undefined && existsSync(place))
+    if (found !== undefined) return [[`Node ${major}`, found]]
+    context.skip(`Node ${major}`, 'not here: `npm test` installs it, SKEIN_BENCH_NODE_* names another place')
+    return []
+  })
+}
+
+/** One process, warmed, then counted. */
+async function slice(
+  section: (typeof SECTIONS)[number],
+  [node, ...flags]: readonly [string, ...string[]],
+  context: Context,
+): Promise<Record<string, number>> {
+  const words = ['-c', '0', node, ...flags, `${DIST_FOLDER}/contenders/http/collected.js`, String(PORT)]
+  const child = spawn('taskset', words, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  try {
+    await heard(child)
+    const { path, answer } = ASKED[section]!
+    const got = await (await fetch(`http://127.0.0.1:${PORT}${path}`)).text()
+    checkAnswer({ contender: node, work: section, got, expected: answer })
+    const plan = { threads: 1, connections: 100, seconds: 1, prefix: ['taskset', '-c', '1'] }
+    await load(section, PORT, plan)
+    child.send('start')
+    await heard(child)
+    const { requests, us } = await load(section, PORT, { ...plan, seconds: context.number('slice-s') })
+    child.send('stop')
+    const { bytes, collections, pauseUs, longestUs } = (await heard(child)) as Collected
+    const per = 100_000 / requests
+    return {
+      'bytes per request': bytes / requests,
+      'collections per 100,000': collections * per,
+      'pauses per 100,000': (pauseUs / 1000) * per,
+      'longest pause': longestUs / 1000,
+      p99: us.p99,
+      'p99.9': us['p99.9'],
+    }
+  } finally {
+    const gone = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined
+    child.kill('SIGKILL')
+    await gone
+  }
+}
+
+/** The next message. @throws {BenchError} `CONTENDER_DIED` when there is none. */
+async function heard(child: ChildProcess): Promise<unknown> {
+  const ended = once(child, 'exit').then(() => {
+    throw new BenchError('CONTENDER_DIED', { contender: 'skein', why: 'its server ended' })
+  })
+  const told = once(child, 'message')
+  ended.catch(() => {}) // when it is ended later, on purpose
+  return ((await Promise.race([told, ended])) as unknown[])[0]
+}
+
+function rowsOf(section: string, collector: string, samples: Samples): Row[] {
+  const condition = `${collector}, server on core 0, load on core 1`
+  const row = (figure: string, unit: string): Row[] =>
+    samples.rows({ section, condition, threads: 0, row: figure, figure, unit, better: 'lower' })
+  return [
+    ...row('bytes per request', 'B'),
+    ...row('collections per 100,000', ''),
+    ...row('pauses per 100,000', 'ms'),
+    ...row('longest pause', 'ms'),
+    ...row('p99', 'µs'),
+    ...row('p99.9', 'µs'),
+  ]
+}
+
+const table: Table = {
+  name: 'gc',
+  title: 'What collecting garbage costs a server',
+  definitions: {
+    load: `${loadName()}; 100 keep-alive connections, one thread on core 1, server alone on core 0.`,
+    'hello, user':
+      'As in table http, by the native core; each round is a process of its own, warmed for 1 s.',
+    'bytes per request': "Bytes of JavaScript's heap that one request allocates.",
+    'pauses per 100,000': 'Time of the main thread in collections, over 100,000 requests.',
+    p99: 'Of the latencies that the load saw.',
+  },
+  parameters: {
+    nodes: { value: '20,24,26', quick: '24', doc: 'major versions of Node, by comma' },
+    rounds: { value: 5, quick: 1, doc: 'processes of each kind' },
+    'slice-s': { value: 5, quick: 1, doc: 'seconds of one slice' },
+    load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
+  },
+  run,
+}
+
+export default table

@@ -1,0 +1,81 @@
+/**
+ * The demands on table http: CPU per request against others of the same run, and against two measured before.
+ *
+ * zio-http and http4s are not run here; their CPU per request was measured on a machine of the kind this
+ * bench is used on, and stands in anchors.json.
+ */
+import { readFileSync } from 'node:fs'
+import { BENCH_FOLDER } from '../../harness/place.ts'
+import { findRow, type Row, type Verdict } from '../../harness/table.ts'
+import { C_FLOOR, HYPER } from './servers.ts'
+
+const CPU = 'CPU per 100,000'
+
+/** Demands on Skein against others: section, its contender, the other, the factor. */
+const BARS = [
+  ['hello', 'skein', C_FLOOR, 1.15],
+  ['user', 'skein', C_FLOOR, 1.2],
+  ['constant', 'skein', C_FLOOR, 1.1],
+  ['pipelined', 'skein', C_FLOOR, 2],
+  ['hello', 'skein', HYPER, 1],
+  ['user', 'skein', HYPER, 1],
+  ['hello', 'skein', 'bun', 1],
+  ['user', 'skein', 'bun', 1],
+  ['hello', 'skein', 'deno', 1],
+  ['user', 'skein', 'deno', 1],
+  ['echo', 'skein', 'bun', 1],
+  ['hono hello', 'hono on skein', 'hono on bun', 1],
+  ['hono user', 'hono on skein', 'hono on bun', 1],
+  ['hono hello', 'hono on skein', 'hono on node:http', 0.4],
+  ['hono user', 'hono on skein', 'hono on node:http', 0.4],
+] as const
+
+/** Factors against what was measured elsewhere, on both cores: the fact's name in anchors.json. */
+const ANCHORED = [
+  ['zio-http', 'zio-http CPU s per 100,000', 0.65],
+  ['http4s', 'http4s CPU s per 100,000', 0.12],
+] as const
+
+/** Two workers against one. */
+const TWO_CORES = 1.8
+
+/** Judge rows. */
+export function verdicts(rows: readonly Row[]): Verdict[] {
+  return [...BARS.map((bar) => against(rows, bar)), ...anchored(rows), twoCores(rows)]
+}
+
+function against(rows: readonly Row[], [section, ours, other, factor]: (typeof BARS)[number]): Verdict {
+  const of = (contender: string): number | undefined =>
+    findRow(rows, { section, row: CPU, contender })?.median
+  return judged(`${section}: CPU of ${ours} at most ${factor} × ${other}`, of(ours), of(other), factor)
+}
+
+function anchored(rows: readonly Row[]): Verdict[] {
+  const path = `${BENCH_FOLDER}/anchors.json`
+  const { facts } = JSON.parse(readFileSync(path, 'utf8')) as { facts: Record<string, number> }
+  const own = findRow(rows, { section: 'two cores hello', row: CPU, contender: 'skein, two workers' })?.median
+  return ANCHORED.map(([name, fact, factor]) =>
+    judged(
+      `hello on both cores: CPU at most ${factor} × ${name} as measured before`,
+      own,
+      facts[fact],
+      factor,
+    ),
+  )
+}
+
+function judged(bar: string, own: number | undefined, theirs: number | undefined, factor: number): Verdict {
+  if (own === undefined || theirs === undefined) return { bar, measured: 'not measured', holds: undefined }
+  const measured = `${own.toFixed(3)} s against ${theirs.toFixed(3)} s, ${(own / theirs).toFixed(2)} ×`
+  return { bar, measured, holds: own <= factor * theirs }
+}
+
+function twoCores(rows: readonly Row[]): Verdict {
+  const bar = `two cores: two workers serve at least ${TWO_CORES} × what one does`
+  const of = (contender: string): number | undefined =>
+    findRow(rows, { section: 'two cores', row: 'requests/s', contender })?.median
+  const [one, two] = [of('skein'), of('skein, two workers')]
+  if (one === undefined || two === undefined) return { bar, measured: 'not measured', holds: undefined }
+  const measured = `${two.toFixed(0)}/s against ${one.toFixed(0)}/s, ${(two / one).toFixed(2)} ×`
+  return { bar, measured, holds: two >= TWO_CORES * one }
+}

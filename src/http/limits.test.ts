@@ -1,0 +1,83 @@
+/**
+ * Limits as they are set: each core keeps to the number it was given, up to the greatest that may be given.
+ *
+ * What is answered beyond a limit stands in the conformance table; here it is where the limit lies.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onCores } from './cores.test.support.ts'
+import { LIMIT_RANGES } from './limits.ts'
+import { converse } from './raw.test.support.ts'
+import { serve } from './serve.ts'
+
+const routes = { '/*': (): string => 'fine' }
+
+/** The status of one answer to a request with these lines. */
+async function status(port: number, target: string, lines: readonly string[]): Promise<number> {
+  const head = [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')
+  const { answers } = await converse(port, [head], { answers: 1 })
+  return answers[0]?.status ?? 0
+}
+
+for (const headersMax of [1, 100, 101, 511, LIMIT_RANGES.headersMax.most]) {
+  onCores(`headersMax ${headersMax} is where it is said to be`, async (start) => {
+    const { port } = await start({ routes, limits: { headersMax, headerBytesMax: 65_535 } })
+    const lines = (count: number): string[] => Array.from({ length: count - 1 }, (_, at) => `X-${at}: y`)
+    assert.equal(await status(port, '/', lines(headersMax)), 200)
+    assert.equal(await status(port, '/', lines(headersMax + 1)), 431)
+  })
+}
+
+for (const headerBytesMax of [256, 16_384, 40_000, LIMIT_RANGES.headerBytesMax.most]) {
+  onCores(`headerBytesMax ${headerBytesMax} is where it is said to be`, async (start) => {
+    const { port } = await start({ routes, limits: { headerBytesMax } })
+    // Cores count a few bytes more or less to the head: line ends, the blanks around a value.
+    const room = headerBytesMax - 'GET / HTTP/1.1\r\nHost: x\r\nX-A: \r\n\r\n'.length
+    const slack = 40
+    assert.equal(await status(port, '/', [`X-A: ${'y'.repeat(room - slack)}`]), 200)
+    assert.equal(await status(port, '/', [`X-A: ${'y'.repeat(room + slack)}`]), 431)
+  })
+}
+
+for (const targetBytesMax of [16, 8192, 65_000]) {
+  onCores(`targetBytesMax ${targetBytesMax} is where it is said to be`, async (start) => {
+    const { port } = await start({ routes, limits: { targetBytesMax, headerBytesMax: 65_535 } })
+    const target = (bytes: number): string => `/${'t'.repeat(bytes - 1)}`
+    assert.equal(await status(port, target(targetBytesMax), []), 200)
+    assert.equal(await status(port, target(targetBytesMax + 1), []), 414)
+  })
+}
+
+onCores('requestsPerConnectionMax and bodyBytesMax are where they are said to be', async (start) => {
+  const { port } = await start({
+    routes: { '/': async (r) => r.text() },
+    limits: { requestsPerConnectionMax: 3, bodyBytesMax: 5 },
+  })
+  const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  const { answers, closed } = await converse(port, [get.repeat(5)], { answers: 5 })
+  assert.deepEqual([answers.length, closed], [3, true])
+  for (const [bytes, expected] of [
+    [5, 200],
+    [6, 413],
+  ] as const) {
+    const post = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'b'.repeat(bytes)}`
+    assert.equal((await converse(port, [post], { answers: 1 })).answers[0]!.status, expected)
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const chunked = `${head}${bytes}\r\n${'b'.repeat(bytes)}\r\n0\r\n\r\n`
+    assert.equal((await converse(port, [chunked], { answers: 1 })).answers[0]!.status, expected)
+  }
+})
+
+test('a limit beyond what it may be is an error at the start that names it, on every core', async () => {
+  for (const [name, { least, most }] of Object.entries(LIMIT_RANGES)) {
+    const wrong = [least - 1, most + 1, least + 0.5, Number.NaN, Infinity, '1', null, true, {}]
+    for (const value of wrong) {
+      await assert.rejects(serve({ routes, port: 0, limits: { [name]: value } }), {
+        code: 'HTTP_SETTING',
+        message: new RegExp(
+          `^the setting limits\\.${name} must be an integer from ${least} to ${most}; received `,
+        ),
+      })
+    }
+  }
+})

@@ -1,0 +1,49 @@
+/**
+ * What the threads of a zone's server say to each other.
+ *
+ * Orders and words travel on a channel named after the server; the job comes with the broadcasts that make a
+ * worker serve. All of it is plain data.
+ */
+import type { ServeSettings } from '../settings.ts'
+
+/** Where a broadcast leaves invitations in a worker: the key of a global symbol. */
+export const INVITATIONS = 'skein.http.invitations'
+
+/** What all workers of a server share; plain data. */
+export interface Job {
+  /** Names the server in this process, and its channel. */
+  readonly id: string
+  /** What `import()` is given. */
+  readonly app: string
+  readonly appExport: string | undefined
+  /** What `serve` was given besides; what is missing the module may say. */
+  readonly settings: Partial<ServeSettings>
+  /** Whether there is more than one worker. */
+  readonly shares: boolean
+}
+
+/** Where it listens. */
+export interface Place {
+  readonly url: string
+  readonly port: number
+  readonly core: 'native' | 'node'
+}
+
+/** What the server says to its workers. */
+export type Order =
+  { readonly kind: 'report' } | { readonly kind: 'stop'; readonly drainMs: number | undefined }
+/** What a worker says when it has done so. */
+export interface Word {
+  readonly kind: 'reported' | 'stopped'
+  readonly worker: string
+  /** Why the app's `close` failed. */
+  readonly failure?: string
+}
+
+/** What a worker needs to serve. */
+export interface Invitation {
+  readonly job: Job
+  readonly memory: SharedArrayBuffer
+  /** Its name. */
+  readonly worker: string
+}
