@@ -25,8 +25,11 @@ export class Victim {
   static async start({ core, limits = {}, filesMax }) {
     const args = [JSON.stringify({ core, limits })]
     const execArgv = ['--expose-gc']
+    // Resident memory is to be what is held, not what malloc keeps for later.
+    const env = { ...process.env, MALLOC_MMAP_THRESHOLD_: '32768', MALLOC_TRIM_THRESHOLD_: '131072' }
     const options = {
       execArgv,
+      env,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     }
     const child =

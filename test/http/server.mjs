@@ -63,6 +63,9 @@ process.on('message', async (message) => {
     process.disconnect()
     return
   }
+  // What was freed is given back by another thread, a little later.
+  globalThis.gc()
+  await new Promise((resolve) => setTimeout(resolve, 50))
   globalThis.gc()
   const { rss, heapUsed } = memory()
   const descriptors = openFiles()
