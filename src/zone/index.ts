@@ -4,7 +4,7 @@
  * `zone.create(id, settings)` makes one, `zone.get(id)` finds one made by any thread, `zone.current` is the
  * one whose worker this thread is, `zone.node` is this thread itself.
  */
-export type { AnyZone, ModuleCalls, TaskFunction } from './any-zone.ts'
+export type { AnyZone } from './any-zone.ts'
 export type { CallOptions } from './call.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
 export { installTypeScript } from './loader/index.ts'
@@ -13,7 +13,7 @@ export { NodeZone } from './node-zone.ts'
 export type { Items, MapOptions, ReduceOptions, Settled, Source, SpreadOptions } from './parallel.ts'
 export { Result } from './result.ts'
 export type { ExecutorName, Settings, ZoneSettings } from './settings.ts'
-export { Task, currentTask } from './task.ts'
+export { type ModuleCalls, Task, type TaskFunction, currentTask } from './task.ts'
 export type { StatsTold, WorkerTold, ZoneCreated } from './tell.ts'
 export { type Times, type WorkerStats, Zone, type ZoneStats } from './zone.ts'
 export { zone } from './zones.ts'

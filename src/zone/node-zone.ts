@@ -19,10 +19,10 @@ import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import type { Spreader } from './parallel.ts'
 import { parseMs, wrong } from './settings.ts'
 import { Spread } from './spread.ts'
-import { Task, useTrackerOnce } from './task.ts'
+import { type ModuleCalls, Task, type TaskFunction, useTrackerOnce } from './task.ts'
 import type { CallOptions } from './call.ts'
 import { NO_TIMES, type ZoneStats } from './stats.ts'
-import type { AnyZone, ModuleCalls, TaskFunction } from './any-zone.ts'
+import type { AnyZone } from './any-zone.ts'
 
 type AnyFunction = (this: Task, ...args: unknown[]) => unknown
 

@@ -3,6 +3,7 @@
  *
  * A task function is called with its {@link Task} as `this`; `currentTask()` gives the same to code that it
  * calls. A task's signal is made when it is first asked for, so that tasks which never ask pay nothing.
+ * Also the shapes of what is called: task functions, and the exports of a module.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
@@ -34,6 +35,18 @@ export class Task {
     this.#reason = { why }
     this.#controller?.abort(why)
   }
+}
+
+/** A function that can be a task: it may use its {@link Task} as `this` and may be asynchronous. */
+export type TaskFunction<Args extends unknown[], Value> = (this: Task, ...args: Args) => Value
+
+/** The exported functions of a module as calls to a zone. */
+export type ModuleCalls<Module> = {
+  readonly [
+    Name in keyof Module as Module[Name] extends (...args: never[]) => unknown ? Name : never
+  ]: Module[Name] extends (...args: infer Args) => infer Value
+    ? (...args: Args) => Promise<Awaited<Value>>
+    : never
 }
 
 /** Which task the running code belongs to: one at a time, or told apart by Node where tasks overlap. */

@@ -26,7 +26,7 @@ import {
   ValueCall,
   failureOf,
 } from './call.ts'
-import type { AnyZone, ModuleCalls, TaskFunction } from './any-zone.ts'
+import type { ModuleCalls, TaskFunction } from './task.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
 import { ZoneError } from './errors.ts'
@@ -42,7 +42,6 @@ import { tell } from './tell.ts'
 
 export type { CallOptions } from './call.ts'
 
-export type { AnyZone, ModuleCalls, TaskFunction } from './any-zone.ts'
 export type { Times, WorkerStats, ZoneStats } from './stats.ts'
 
 /** Longest time `broadcastSync` waits by default, in ms. */
@@ -62,7 +61,7 @@ function capture(resolve: (value: unknown) => void, reject: (reason: unknown) =>
 const unused = new FinalizationRegistry<number>((handle) => native.zoneDrop(handle))
 
 /** See the module's text. */
-export class Zone extends Spread implements AnyZone {
+export class Zone extends Spread {
   /** The zone's name. */
   readonly id: string
   readonly #handle: number
