@@ -17,6 +17,7 @@ export interface Binding {
   complete(): void
   /** Found: a count of records. */
   drain(): void
+  linger(): void
   drained(): void
   /** As submit, from a worker of that zone, for a call that it waits for with `help`. */
   joinFork(): void

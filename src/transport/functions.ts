@@ -70,6 +70,7 @@ export function setFunctionTable(next: FunctionTable): void {
   functionsOf = []
   numberOf = new WeakMap()
   lastFunction = undefined
+  lastModule = undefined
 }
 
 /**
@@ -105,6 +106,22 @@ export function functionByNumber(number: number): Function | Promise<Function> {
   return functionsOf[number] ?? firstFunction(number)
 }
 
+let lastModule: string | undefined
+let lastName: unknown
+let lastExport = 0
+
+/** The number of an export that was asked for before, by an absolute URL or path; 0 when it was not. */
+export function seenExportNumber(module: unknown, name: unknown): number {
+  const asked = module instanceof URL ? module.href : module
+  if (asked === lastModule && name === lastName) return lastExport
+  const known = absolute.get(asked as string)?.get(name as string)
+  if (known === undefined) return 0
+  lastModule = asked as string
+  lastName = name
+  lastExport = known
+  return known
+}
+
 /**
  * The number of an export of a module. `name` may be `default` and may name a member of an export
  * (`api.score`), which is then called on its owner. A module is an absolute URL or path; relative and bare
@@ -117,9 +134,9 @@ export function moduleFunctionNumber(
   name: string,
   from?: string | (() => string),
 ): number {
+  const seen = seenExportNumber(module, name)
+  if (seen !== 0) return seen
   const asked = typeof module === 'string' ? module : module.href
-  const known = absolute.get(asked)?.get(name)
-  if (known !== undefined) return known
   const complete = isAbsolute(asked) || URL.canParse(asked)
   const base = complete ? undefined : typeof from === 'function' ? from() : from
   const numbers = childOf(base === undefined ? absolute : childOf(relative, base), asked)

@@ -22,6 +22,7 @@ export {
   functionByNumber,
   functionNumber,
   moduleFunctionNumber,
+  seenExportNumber,
   seenFunctionNumber,
   setFunctionTable,
   setPreparation,

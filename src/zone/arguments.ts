@@ -6,16 +6,19 @@
 import type { CallOptions } from './call.ts'
 import { parseMs, wrong } from './settings.ts'
 
+const NO_ARGUMENTS: readonly unknown[] = Object.freeze([])
+const NO_OPTIONS: CallOptions = Object.freeze({})
+
 /** The arguments of a task. @throws {ZoneError} `ZONE_SETTING` when they are no array. */
 export function argumentsOf(args: unknown): readonly unknown[] {
-  if (args === undefined) return []
+  if (args === undefined) return NO_ARGUMENTS
   if (!Array.isArray(args)) throw wrong('args', 'an array', args)
   return args
 }
 
 /** The options of a call. @throws {ZoneError} `ZONE_SETTING` that names the wrong one. */
 export function optionsOf(options: unknown): CallOptions {
-  if (options === undefined) return {}
+  if (options === undefined) return NO_OPTIONS
   if (options === null || typeof options !== 'object') throw wrong('options', 'an object', options)
   for (const name of Object.keys(options)) {
     if (name !== 'timeoutMs' && name !== 'signal') {

@@ -74,10 +74,13 @@ export class BareCall extends ValueCall {
   }
 }
 
+/** The payload of `undefined`: all of them share it. */
+const NOTHING = Object.freeze(new Uint8Array(0))
+
 /** A call whose promise becomes a {@link Result}. */
 export class ResultCall extends ValueCall {
   protected override receive(bytes: Uint8Array, start: number, end: number): unknown {
-    const result = new Result(bytes.slice(start, end))
+    const result = new Result(start === end ? NOTHING : bytes.slice(start, end))
     // Read at once what refers to memory that is let go after this batch.
     if (thisPort().settlesAttachments) void result.value
     return result

@@ -470,3 +470,22 @@ test('code that outlives its task belongs to none; an unknown option is named', 
   await assert.rejects(own.close(null as never), { code: 'ZONE_SETTING' })
   await own.close()
 })
+
+test('calls that follow each other at once leave turns to process.nextTick, timers and the loop', () =>
+  inZone({ workers: 1 }, async (busy) => {
+    let [ticksOwed, ticksOwedMax, timers, turns] = [0, 0, 0, 0]
+    const timer = setInterval(() => timers++, 1)
+    const turn = (): void => void (immediate = setImmediate(turn, turns++))
+    let immediate = setImmediate(turn)
+    const identity = (value: number): number => value
+    for (let call = 0; call < 5000 || timers < 3; call++) {
+      ticksOwed++
+      process.nextTick(() => ticksOwed--)
+      assert.equal(await busy.run(identity, call), call)
+      ticksOwedMax = Math.max(ticksOwedMax, ticksOwed)
+    }
+    clearInterval(timer)
+    clearImmediate(immediate)
+    assert.ok(ticksOwedMax <= 20, `${ticksOwedMax} calls without a turn of process.nextTick`)
+    assert.ok(turns >= 3, `${turns} turns of the loop`)
+  }))

@@ -12,6 +12,7 @@ import {
   codeNumber,
   functionNumber,
   moduleFunctionNumber,
+  seenExportNumber,
   seenFunctionNumber,
   callerFile,
 } from '../transport/index.ts'
@@ -171,16 +172,17 @@ export class Zone extends Spread {
     args?: readonly unknown[],
     options?: CallOptions,
   ): Promise<Result>
-  execute(...given: unknown[]): Promise<Result> {
+  execute(what: unknown, second?: unknown, third?: unknown, fourth?: unknown): Promise<Result> {
     const promise = new Promise(capture)
     const reject = rejectNext
     const call = new ResultCall(this.#callFrom(this.execute), resolveNext, reject)
+    const isFunction = typeof what === 'function'
     try {
-      const [fn, args, options] =
-        typeof given[0] === 'function'
-          ? [functionNumber(given[0]), given[1], given[2]]
-          : [exportNumber(given[0], given[1], () => callerFile(this.execute)), given[2], given[3]]
-      this.#sendLimited(fn, argumentsOf(args), call, optionsOf(options), reject)
+      const fn = isFunction
+        ? functionNumber(what)
+        : seenExportNumber(what, second) || exportNumber(what, second, this.execute)
+      const args = argumentsOf(isFunction ? second : third)
+      this.#sendLimited(fn, args, call, optionsOf(isFunction ? third : fourth), reject)
     } catch (error) {
       reject(error)
     }
@@ -199,11 +201,7 @@ export class Zone extends Spread {
       const reject = rejectNext
       const made = new ValueCall(this.#callFrom(call), resolveNext, reject)
       try {
-        this.#send(
-          exportNumber(url, name, () => from),
-          args,
-          made,
-        )
+        this.#send(seenExportNumber(url, name) || exportNumber(url, name, from), args, made)
       } catch (error) {
         reject(error)
       }
@@ -521,8 +519,12 @@ function deferred(): { promise: Promise<never>; reject: (why: unknown) => void }
   return { promise, reject }
 }
 
-function exportNumber(module: unknown, name: unknown, from: () => string): number {
-  return moduleFunctionNumber(...exportOf(module, name), from)
+/**
+ * The number of an export; `from` is the file that names the module, or the method which that file called.
+ */
+function exportNumber(module: unknown, name: unknown, from: string | Function): number {
+  const [url, found] = exportOf(module, name)
+  return moduleFunctionNumber(url, found, typeof from === 'string' ? from : () => callerFile(from))
 }
 
 function isPrimitive(value: unknown): boolean {

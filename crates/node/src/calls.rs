@@ -514,6 +514,19 @@ pub unsafe extern "C" fn drain<const FURTHER: bool>(
     })
 }
 
+/// linger(): drain, after a brief look for results that come at once.
+pub unsafe extern "C" fn linger<const FURTHER: bool>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> Value {
+    hot::<FURTHER>(env, info, |thread, _| {
+        thread.linger();
+        let count = drain_into(thread);
+        thread.inbound.put(FOUND, count);
+        Ok(())
+    })
+}
+
 fn drain_into(thread: &mut Thread) -> u32 {
     // SAFETY: as in next.
     let memory = unsafe { thread.inbound.write() };

@@ -54,6 +54,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("help", calls::help),
     ("functionReady", calls::function_ready),
     ("drain", calls::drain::<false>),
+    ("linger", calls::linger::<false>),
     ("drained", calls::drained),
     ("largeResult", calls::large_result),
     ("mail", calls::mail),
@@ -185,6 +186,7 @@ const FURTHER: &[(&str, Function)] = &[
     ("step", calls::step::<true>),
     ("complete", calls::complete::<true>),
     ("drain", calls::drain::<true>),
+    ("linger", calls::linger::<true>),
 ];
 
 /// Put every function on `exports`, those of `instead` in place of others.

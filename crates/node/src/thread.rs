@@ -28,6 +28,8 @@ use crate::{
 const ROUNDS_MAX: u32 = 256;
 /// Calls between two readings of the clock, which costs as much as an empty task.
 const ROUNDS_PER_READING: u32 = 8;
+/// Longest look between two turns of microtasks: about what a whole turn of the event loop costs.
+const LINGER_MAX: Duration = Duration::from_micros(4);
 /// Calls between two looks at which core they leave from.
 const SENDS_PER_LOOK: u32 = 64;
 /// And the longest time for them.
@@ -135,6 +137,8 @@ pub struct Thread {
     /// Functions, by number, that this thread can call without its loop.
     pub ready: Vec<bool>,
     spin: Spin,
+    /// The habit of looking between two turns of JavaScript's microtasks.
+    linger: Spin,
     step_aside: cores::StepAside,
     /// Calls that have left, modulo 2 to the power of 32.
     sends: u32,
@@ -196,6 +200,7 @@ impl Thread {
                 attachments: None,
                 ready: Vec::new(),
                 spin: Spin::new(Duration::ZERO),
+                linger: Spin::new(Duration::ZERO),
                 step_aside: cores::StepAside::new(),
                 sends: 0,
                 active: false,
@@ -210,8 +215,9 @@ impl Thread {
     }
 
     /// Longest look for an arrival before sleep; zero turns it off.
-    pub const fn set_spin(&mut self, limit: Duration) {
+    pub fn set_spin(&mut self, limit: Duration) {
         self.spin.set_limit(limit);
+        self.linger.set_limit(limit.min(LINGER_MAX));
     }
 
     /// A call has left: the loop must live until it comes back.
@@ -312,6 +318,16 @@ impl Thread {
         // One look per burst: after a vain one the thread sleeps.
         self.active = found;
         found
+    }
+
+    /// Look briefly for a result, while JavaScript's microtasks still run.
+    pub fn linger(&mut self) {
+        if self.desk.has_arrivals() || self.linger.is_off() || !registry::machine().has_room_to_spin() {
+            return;
+        }
+        self.seek_own_core();
+        let desk = &self.desk;
+        self.linger.wait(|| desk.has_arrivals());
     }
 
     /// Declare the thread asleep; false when something has come.
