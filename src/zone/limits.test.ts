@@ -475,7 +475,10 @@ test('calls that follow each other at once leave turns to process.nextTick, time
   inZone({ workers: 1 }, async (busy) => {
     let [ticksOwed, ticksOwedMax, timers, turns] = [0, 0, 0, 0]
     const timer = setInterval(() => timers++, 1)
-    const turn = (): void => void (immediate = setImmediate(turn, turns++))
+    const turn = (): void => {
+      turns++
+      immediate = setImmediate(turn)
+    }
     let immediate = setImmediate(turn)
     const identity = (value: number): number => value
     for (let call = 0; call < 5000 || timers < 3; call++) {
