@@ -10,6 +10,9 @@ import { Samples } from '../../harness/rounds.ts'
 import type { Row } from '../../harness/table.ts'
 import { mainCondition, type Plan } from './plan.ts'
 
+/** As many as the engine needs to compile both forms of call, and the heap to grow to a batch's size. */
+const WARM_UP_BATCHES = 3
+
 /** Round trips one after another: p50 and p99 of each slice, medians over the rounds. */
 export async function sequential(plan: Plan): Promise<Row[]> {
   const floor = buildFloor(plan.context.skip)
@@ -65,10 +68,9 @@ export async function batch(plan: Plan): Promise<Row[]> {
   for (const threads of threadCounts(context.number('batch-threads'))) {
     const samples = new Samples()
     await withChildren(plan.pools, { condition, threads, skip: context.skip }, async (children) => {
-      for (const child of children) await child.do('batch', { form: 'named', calls: Math.min(calls, 20_000) })
-      for (let round = 0; round < Math.max(context.quick ? 2 : 3, Math.ceil(rounds / 2)); round += 1) {
+      for (let round = -WARM_UP_BATCHES; round < Math.max(context.quick ? 2 : 5, rounds / 2); round += 1) {
         context.say(`batch of ${calls}, ${threads} threads: round ${round + 1}`)
-        for (const child of children) await batchSlice(child, calls, samples)
+        for (const child of children) await batchSlice(child, calls, round < 0 ? new Samples() : samples)
       }
     })
     const shape = {
