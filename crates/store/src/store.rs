@@ -4,9 +4,12 @@
 //! key by key; `clear` and `close` hold all locks. Only `keys` and `len` look at one shard after the other.
 //! Nothing is told and nothing is freed while a lock is held.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
 use parking_lot::RwLock;
@@ -26,8 +29,31 @@ use crate::{
 #[repr(align(128))]
 struct Part {
     shard: RwLock<Shard>,
+}
+
+/// What threads have looked for, on cache lines of its own: who reads a key writes the line of its lock, and
+/// that should be all that readers of one key take from each other.
+#[derive(Default)]
+#[repr(align(128))]
+struct Tally {
     hits: AtomicU64,
     misses: AtomicU64,
+}
+
+/// Threads share tallies beyond this number.
+const TALLIES: usize = 8;
+
+/// The tally of this thread.
+fn tally_index() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static INDEX: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    if INDEX.get() == usize::MAX {
+        // Relaxed: only that threads get different ones, as long as there are any.
+        INDEX.set(NEXT.fetch_add(1, Ordering::Relaxed) % TALLIES);
+    }
+    INDEX.get()
 }
 
 /// See the module's text.
@@ -35,6 +61,7 @@ pub struct Store {
     limits: Limits,
     clock: Clock,
     parts: Box<[Part]>,
+    tallies: Box<[Tally; TALLIES]>,
     words: Words,
     watchers: Watchers,
     computations: Computations,
@@ -68,13 +95,12 @@ impl Store {
             } else {
                 Shard::plain()
             }),
-            hits: AtomicU64::new(0),
-            misses: AtomicU64::new(0),
         };
         Self {
             limits,
             clock,
             parts: (0..shards).map(make).collect(),
+            tallies: Box::default(),
             words: Words::default(),
             watchers: Watchers::default(),
             computations: Computations::default(),
@@ -112,14 +138,15 @@ impl Store {
         let (part, index) = self.place(key);
         let shard = part.shard.read();
         let found = shard.get(key).and_then(|entry| self.left_ms(entry).map(|left_ms| (entry, left_ms)));
+        let tally = &self.tallies[tally_index()];
         // Relaxed: counts.
         match found {
             Some((entry, left_ms)) => {
-                part.hits.fetch_add(1, Ordering::Relaxed);
+                tally.hits.fetch_add(1, Ordering::Relaxed);
                 Some(read(entry, index, self.words.load(index), left_ms))
             }
             None => {
-                part.misses.fetch_add(1, Ordering::Relaxed);
+                tally.misses.fetch_add(1, Ordering::Relaxed);
                 None
             }
         }
@@ -321,8 +348,10 @@ impl Store {
             let shard = part.shard.read();
             stats.entries += shard.len() as u64;
             stats.bytes += shard.bytes;
-            stats.hits += part.hits.load(Ordering::Relaxed);
-            stats.misses += part.misses.load(Ordering::Relaxed);
+        }
+        for tally in self.tallies.iter() {
+            stats.hits += tally.hits.load(Ordering::Relaxed);
+            stats.misses += tally.misses.load(Ordering::Relaxed);
         }
         stats.evictions = self.evictions.load(Ordering::Relaxed);
         stats.expirations = self.expirations.load(Ordering::Relaxed);
