@@ -21,6 +21,9 @@ const FEW_RESULTS = 16
 
 /** Rounds at most without a turn of the event loop, and of `process.nextTick`: about 30 µs. */
 const LINGERS_MAX = 16
+/** Vain looks after which some are left out, and the power of two of how many at most. */
+const VAIN_FREE = 2
+const REST_POWER_MAX = 6
 /** Microtasks of callers between a result and their next call. */
 const HOPS_MAX = 3
 const RESOLVED = Promise.resolve()
@@ -56,6 +59,9 @@ export class Port {
   readonly #mail = new Map<number, MailHandler>()
   #lingers = 0
   #hops = 0
+  /** Looks in a row that found nothing, and batches of results after which none is made. */
+  #vain = 0
+  #rest = 0
 
   constructor() {
     native.open(() => this.#drain(), this.out, this.inbound, isMainThread)
@@ -130,6 +136,10 @@ export class Port {
     } while (count >= FEW_RESULTS)
     if (this.pump !== undefined) return this.pump()
     if (count === 0) return
+    if (this.#rest > 0) {
+      this.#rest--
+      return
+    }
     this.#lingers = LINGERS_MAX
     this.#soon()
   }
@@ -155,8 +165,8 @@ export class Port {
 
   /**
    * The callers have gone on with their results. If they have called again, the answer may come sooner than
-   * the event loop would come round, which costs as much as a small task: so it is waited for here, for a few
-   * microseconds if that has been paying.
+   * the event loop would come round, which costs as much as a small task: so it is waited for here, a few
+   * microseconds; ever more seldom while that does not pay.
    */
   readonly #linger = (): void => {
     if (this.#waiting.length === this.#free.length) {
@@ -166,7 +176,13 @@ export class Port {
     }
     if (this.#lingers-- <= 0) return
     native.linger()
-    if (this.#take() > 0) this.#soon()
+    if (this.#take() > 0) {
+      this.#vain = 0
+      this.#soon()
+    } else {
+      this.#vain += 1
+      if (this.#vain > VAIN_FREE) this.#rest = 1 << Math.min(this.#vain - VAIN_FREE, REST_POWER_MAX)
+    }
   }
 
   #settle(count: number): void {

@@ -137,8 +137,6 @@ pub struct Thread {
     /// Functions, by number, that this thread can call without its loop.
     pub ready: Vec<bool>,
     spin: Spin,
-    /// The habit of looking between two turns of JavaScript's microtasks.
-    linger: Spin,
     step_aside: cores::StepAside,
     /// Calls that have left, modulo 2 to the power of 32.
     sends: u32,
@@ -200,7 +198,6 @@ impl Thread {
                 attachments: None,
                 ready: Vec::new(),
                 spin: Spin::new(Duration::ZERO),
-                linger: Spin::new(Duration::ZERO),
                 step_aside: cores::StepAside::new(),
                 sends: 0,
                 active: false,
@@ -215,9 +212,8 @@ impl Thread {
     }
 
     /// Longest look for an arrival before sleep; zero turns it off.
-    pub fn set_spin(&mut self, limit: Duration) {
+    pub const fn set_spin(&mut self, limit: Duration) {
         self.spin.set_limit(limit);
-        self.linger.set_limit(limit.min(LINGER_MAX));
     }
 
     /// A call has left: the loop must live until it comes back.
@@ -322,12 +318,12 @@ impl Thread {
 
     /// Look briefly for a result, while JavaScript's microtasks still run.
     pub fn linger(&mut self) {
-        if self.desk.has_arrivals() || self.linger.is_off() || !registry::machine().has_room_to_spin() {
+        if self.desk.has_arrivals() || self.spin.is_off() || !registry::machine().has_room_to_spin() {
             return;
         }
         self.seek_own_core();
         let desk = &self.desk;
-        self.linger.wait(|| desk.has_arrivals());
+        Spin::once(LINGER_MAX, || desk.has_arrivals());
     }
 
     /// Declare the thread asleep; false when something has come.

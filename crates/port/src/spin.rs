@@ -48,6 +48,12 @@ impl Spin {
         self.attempt(found, move || start.get_or_insert_with(Instant::now).elapsed() >= limit)
     }
 
+    /// Look for an arrival until `found` says so, at most for `limit` and whatever was before: for callers
+    /// with a habit of their own.
+    pub fn once(limit: Duration, found: impl FnMut() -> bool) -> bool {
+        Self::new(limit).wait(found)
+    }
+
     /// `wait` with the clock as a parameter.
     fn attempt(&mut self, mut found: impl FnMut() -> bool, mut over: impl FnMut() -> bool) -> bool {
         if self.limit.is_zero() {
