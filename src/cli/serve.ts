@@ -34,7 +34,7 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
   try {
     const server = await Promise.race([stop.signal, begin(zone, url, options)])
     if (typeof server === 'string') return codeOf(server)
-    if (!options.quiet) around.stdout.write(await lineOf(server, workers))
+    if (!options.quiet) around.stdout.write(lineOf(server, workers))
     const signal = await Promise.race([stop.signal, watch.gone])
     if (around.stderr.isTTY === true)
       around.stderr.write('\nskein: finishing open requests; Ctrl-C again to stop at once\n')
@@ -72,10 +72,8 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
   }
 }
 
-async function lineOf(server: ZoneServer, workers: number): Promise<string> {
-  const { core } = await server.stats()
-  const counted = `${workers} ${workers === 1 ? 'worker' : 'workers'}`
-  return `skein: serving ${server.url} with ${counted} (${core} core)\n`
+function lineOf({ url, core }: ZoneServer, workers: number): string {
+  return `skein: serving ${url} with ${workers} ${workers === 1 ? 'worker' : 'workers'} (${core} core)\n`
 }
 
 /** The first signal; a second one ends the process. */

@@ -142,6 +142,11 @@ export class ZoneServer implements AsyncDisposable {
     return this.#parts.place.port
   }
 
+  /** What carries it in each worker. */
+  get core(): 'native' | 'node' {
+    return this.#parts.place.core
+  }
+
   /** The name of the zone. */
   get zone(): string {
     return this.#parts.zone.id
@@ -149,12 +154,12 @@ export class ZoneServer implements AsyncDisposable {
 
   /** What all workers have counted so far; of one that is too busy to say, what it said last. */
   async stats(): Promise<ZoneServerStats> {
-    const { board, place } = this.#parts
+    const { board } = this.#parts
     if (this.#stopping === undefined) await this.#asked({ kind: 'report' }, 'reported', REPORT_MS)
     const workers = this.#serving()
     return {
       ...board.total(workers.map(rowOf)),
-      core: place.core,
+      core: this.core,
       workers: workers.length,
       byWorker: workers.map((worker) => ({ worker, ...board.read(rowOf(worker)) })),
     }
