@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { skein, start, until } from './skein.mjs'
+import { skein, skipOf, start, until } from './skein.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-serve-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -140,7 +140,7 @@ const served = [
   ],
 ]
 for (const [index, [name, text, answer]] of served.entries()) {
-  test(`served: ${name}`, { timeout: 60_000 }, async () => {
+  test(`served: ${name}`, { timeout: 60_000, skip: skipOf(index) }, async () => {
     const { url, child, ended } = await serving([module(`served-${index}.mjs`, text), '--workers', '1'])
     const received = await get(`${url}/x`)
     if (typeof answer === 'string') assert.equal(received, answer)
@@ -187,10 +187,10 @@ const refused = [
     /^the setting prot must be absent;/,
   ],
 ]
-for (const [words, line] of refused) {
+for (const [row, [words, line]] of refused.entries()) {
   test(
     `refused: ${words.slice(1).join(' ').replace(folder, '') || 'nothing'}`,
-    { timeout: 60_000 },
+    { timeout: 60_000, skip: skipOf(row) },
     async () => {
       const { code, out, err } = await skein(words)
       assert.deepEqual([code, out], [2, ''])

@@ -20,6 +20,8 @@ import type { ZoneServeSettings } from './settings.ts'
 const APP = new URL('./app.test.support.js', import.meta.url)
 const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
 const canShare = major > 22 || (major === 22 && minor >= 12)
+/** With SKEIN_TEST_PART=2/3 a third of it. */
+const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
 let zones = 0
 
 /** A test on each core that can share a port, with a zone of its own. */
@@ -143,7 +145,7 @@ inZone(
       while (!isOver) await get(server.url).catch((error: NodeJS.ErrnoException) => lost.push(error.code!))
     }
     const clients = Array.from({ length: 4 }, client)
-    for (let death = 1; death <= 8; death += 1) {
+    for (let death = 1; death <= Math.ceil(8 * SHARE); death += 1) {
       await get(`${server.url}/dies`).catch(() => {})
       assert.equal((await threads(server.url, 2)).size, 2, `nobody took the place of ${death}`)
       assert.ok(lost.length <= death * clients.length, `${lost.length} answers lost with ${death} workers`)
