@@ -96,6 +96,12 @@ export const STEPS = [
     command: [process.execPath, 'test/http/soak.mjs', '5000000', 'native'],
   },
   {
+    name: 'nodes-whole',
+    what: "the suite's core on Node 22, 24 and 26, in the sizes that `npm test` has on the first Node alone",
+    command: [process.execPath, 'scripts/test.mjs', 'nodes'],
+    env: { SKEIN_TEST_PART: '1/1' },
+  },
+  {
     name: 'suite-ten-times',
     what: 'the whole suite ten times over, for what fails one time in many',
     command: [

@@ -4,6 +4,7 @@
  * A step is a name and a function that resolves to an exit code and shows its own output. Words on the
  * command line that name steps choose among them; the other words choose among the test files.
  */
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { runChecks } from '../check/main.mjs'
 import { inRoot, ROOT, run, Stop } from '../set-up/index.mjs'
@@ -14,6 +15,8 @@ import { loomModels, rustTests } from './rust.mjs'
 const LEAKS = fileURLToPath(new URL('./leaks.mjs', import.meta.url))
 /** A test file that takes longer hangs. */
 const FILE_MS_MAX = 10 * 60_000
+/** Node takes one less than there are cores, but many files wait more than they work. */
+const FILES_AT_ONCE = Math.max(2, availableParallelism() - 1)
 
 /**
  * Run the chosen steps, all of them when none is named.
@@ -56,13 +59,15 @@ async function timed(name, title, work) {
  * Run test files with Node's runner and the leak check.
  * @param {string[]} words
  * @param {string} node Path of the Node.
+ * @param {object} env Variables besides those of this process.
  * @param {(paths: string[]) => string[]} select
  */
-async function suite(words, node = process.execPath, select = (paths) => paths) {
+async function suite(words, node = process.execPath, select = (paths) => paths, env = {}) {
   const files = select(testFiles(words))
   if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
   const flags = ['--import', LEAKS, '--test', '--test-reporter=spec', `--test-timeout=${FILE_MS_MAX}`]
-  const { code } = await run(node, [...flags, ...files], { show: true, cwd: ROOT, env: cleanEnv() })
+  const args = [...flags, `--test-concurrency=${FILES_AT_ONCE}`, ...files]
+  const { code } = await run(node, args, { show: true, cwd: ROOT, env: { ...env, ...cleanEnv() } })
   return code
 }
 
@@ -87,9 +92,11 @@ async function onOtherNodes(words) {
     return 0
   }
   let failed = 0
-  for (const { major, path } of nodes) {
-    console.log(`\n── Node ${major}`)
-    if ((await suite(words, path, coreOf)) !== 0) failed += 1
+  for (const [index, { major, path }] of nodes.entries()) {
+    // Each of them runs every test; sizes that do not hang on the Node, and tables of commands, they share.
+    const part = `${index + 1}/${nodes.length}`
+    console.log(`\n── Node ${major}, part ${part}`)
+    if ((await suite(words, path, coreOf, { SKEIN_TEST_PART: part })) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
 }

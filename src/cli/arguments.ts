@@ -6,7 +6,8 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { CliError, oneLine } from './errors.ts'
+import { oneLine } from '../base/index.ts'
+import { CliError } from './errors.ts'
 
 /** How the inputs become items. */
 export type ItemKind = 'paths' | 'lines' | 'ndjson'

@@ -4,9 +4,9 @@
  * Only errors of Skein are sentences for users; anything else is a bug and keeps its stack.
  */
 import { readFileSync } from 'node:fs'
-import { SkeinError } from '../base/index.ts'
+import { oneLine, SkeinError } from '../base/index.ts'
 import { HELP, readArguments } from './arguments.ts'
-import { CliError, ExitCode, oneLine } from './errors.ts'
+import { CliError, ExitCode } from './errors.ts'
 import { GENERAL_HELP, RUN_HELP, SERVE_HELP } from './help.ts'
 import { run, type Surroundings } from './run.ts'
 import { readServeArguments } from './serve-arguments.ts'

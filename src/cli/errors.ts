@@ -18,10 +18,8 @@ export interface CliCodes {
   CLI_EXPORT_MISSING: { readonly module: string; readonly name: string; readonly exported: readonly string[] }
   /** The export is something else than a function; `received` says what. */
   CLI_EXPORT_NOT_FUNCTION: { readonly module: string; readonly name: string; readonly received: string }
-  /** The module exports nothing that answers requests; `exported` are the names it has. */
-  CLI_APP_MISSING: { readonly module: string; readonly name: string; readonly exported: readonly string[] }
-  /** The app cannot be served: its settings, its routes, or the address. */
-  CLI_SERVE_FAILED: { readonly reason: string }
+  /** The module of the app did not load, or exports nothing that answers requests. */
+  CLI_APP: { readonly module: string; readonly reason: string }
   /** The core on node:http listens in one thread. */
   CLI_CORE_NODE: { readonly workers: number }
   /** Workers that died could not be replaced; nobody answers any more. */
@@ -51,10 +49,7 @@ const sentences: Sentences<CliCodes> = {
     `${facts.module}: has no ${exportShown(facts.name)}; ${functionsShown(facts)}`,
   CLI_EXPORT_NOT_FUNCTION: (facts) =>
     `${facts.module}: ${exportShown(facts.name)} is not a function but ${facts.received}`,
-  CLI_APP_MISSING: (facts) =>
-    `${facts.module}: ${exportShown(facts.name)} is no app: export {routes}, {fetch} or a function ` +
-    `(request) => Response; it exports ${facts.exported.join(', ') || 'nothing'}`,
-  CLI_SERVE_FAILED: (facts) => facts.reason,
+  CLI_APP: (facts) => `${facts.module}: ${facts.reason}`,
   CLI_CORE_NODE: (facts) =>
     `the core on node:http serves a port in one thread: --workers 1, not ${facts.workers} (or --core native)`,
   CLI_WORKERS_GONE: (facts) => `no worker is left to serve: ${facts.reason}`,
@@ -94,35 +89,6 @@ export const ExitCode = Object.freeze({
   /** Stopped by SIGTERM (128 + 15). */
   terminated: 143,
 })
-
-/**
- * Any thrown thing as the reason part of a one-line message: what a person needs of it, without its stack.
- * Errors of the file system become the words people know ("no such file or directory").
- */
-export function reasonOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return oneLine(String(thrown))
-  const known = systemReasons.get((thrown as NodeJS.ErrnoException).code ?? '')
-  if (known !== undefined) return known
-  return oneLine(thrown.name === 'Error' ? thrown.message : `${thrown.name}: ${thrown.message}`)
-}
-
-/** `text` on one line, at most 300 characters of it. */
-export function oneLine(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > 300 ? `${line.slice(0, 297)}...` : line
-}
-
-const systemReasons: ReadonlyMap<string, string> = new Map([
-  ['ENOENT', 'no such file or directory'],
-  ['EACCES', 'permission denied'],
-  ['EPERM', 'not permitted'],
-  ['EISDIR', 'it is a directory'],
-  ['ENOTDIR', 'a part of its path is not a directory'],
-  ['ELOOP', 'too many symbolic links'],
-  ['EMFILE', 'too many open files'],
-  ['ENOSPC', 'no space left on the device'],
-  ['EIO', 'input/output error'],
-])
 
 function exportShown(name: string): string {
   return name === 'default' ? 'default export' : `export "${name}"`

@@ -10,7 +10,8 @@ import { isAbsolute } from 'node:path'
 import type { Readable } from 'node:stream'
 import { glob, isDynamicPattern } from 'tinyglobby'
 import type { ItemKind } from './arguments.ts'
-import { CliError, reasonOf } from './errors.ts'
+import { reasonOf } from '../base/index.ts'
+import { CliError } from './errors.ts'
 import { LineCutter, type Item } from './lines.ts'
 
 /** A file that is missing, or an input that broke: it goes to the terminal as one line. */

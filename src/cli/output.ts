@@ -5,7 +5,8 @@
  * what would still be written is dropped. Any other error of the stream goes to `onFailed`, once.
  */
 import type { Writable } from 'node:stream'
-import { CliError, reasonOf } from './errors.ts'
+import { reasonOf } from '../base/index.ts'
+import { CliError } from './errors.ts'
 import type { Sink } from './pump.ts'
 
 const PIECE_CHARS = 65_536

@@ -1,35 +1,23 @@
 /**
  * `skein serve`: the same app on every core, from its module to its graceful end.
  *
- * Each worker of a zone loads the module and listens on the same port; the kernel spreads the connections.
- * One worker begins, so that what is wrong is told once; the others join. The main thread only waits, for a
- * signal or for the end of the last worker.
+ * `serve({zone})` of skein/http does the serving, in a zone made for it; what is left here is what a command
+ * adds: its words, its lines, and its end by a signal or with the last worker.
  */
-import { CliError, ExitCode, oneLine } from './errors.ts'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { ZoneServer } from '../http/index.ts'
+import type { WorkerTold, Zone } from '../zone/index.ts'
+import { CliError, ExitCode } from './errors.ts'
 import { resolveModule } from './resolve.ts'
 import type { StopSignal, Surroundings } from './run.ts'
 import type { ServeOptions } from './serve-arguments.ts'
-import type { Served, ServeJob } from './serve-worker.ts'
+import type { ServeJob } from './serve-worker.ts'
 
-const WORKER_URL = new URL('./serve-worker.js', import.meta.url).href
+const APP = new URL('./serve-worker.js', import.meta.url)
 const ZONE = 'skein serve'
-/** How often the main thread looks whether anybody is left. */
-const LOOK_MS = 1000
-/** What ending takes at most beyond the time for open requests; then the process just ends. */
+const ENDED = 'skein.worker.ended'
+/** What closing the zone takes at most; then the process just ends. */
 const END_MS = 3000
-
-/** The part of a zone that is needed here. */
-interface ServeZone {
-  execute(module: string, name: string, args: unknown[]): Promise<{ readonly value: unknown }>
-  broadcast(code: string): Promise<void>
-  stats(): { readonly workers: number }
-  close(options?: { readonly timeoutMs?: number }): Promise<void>
-}
-
-/** Code that calls an export of the worker's module in every worker, and again in those that come later. */
-function callThere(name: string, argument: unknown): string {
-  return `import(${JSON.stringify(WORKER_URL)}).then((module) => module.${name}(${JSON.stringify(argument)}))`
-}
 
 /**
  * Serve until a signal asks to stop.
@@ -38,45 +26,53 @@ function callThere(name: string, argument: unknown): string {
  */
 export async function serve(options: ServeOptions, around: Surroundings): Promise<number> {
   const url = resolveModule(options.module, around.folder)
-  const { module, exportName, port, host, core, workers, drainMs } = options
+  const { core, workers, drainMs } = options
   if (core === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
   const stop = stopOf(around)
   const zone = await openZone(workers)
+  const watch = watchOf(zone, around)
   try {
-    const job: ServeJob = { url, module, exportName, port, host, core, workers, drainMs }
-    const began = await Promise.race([stop.signal, begin(zone, job)])
-    if (typeof began === 'string') return codeOf(began)
-    if (!options.quiet) around.stdout.write(lineOf(began, workers))
-    const signal = await Promise.race([stop.signal, gone(zone)])
-    if (signal === undefined)
-      throw new CliError('CLI_WORKERS_GONE', { reason: 'each one ended at its start' })
+    const server = await Promise.race([stop.signal, begin(zone, url, options)])
+    if (typeof server === 'string') return codeOf(server)
+    if (!options.quiet) around.stdout.write(lineOf(server, workers))
+    const signal = await Promise.race([stop.signal, watch.gone])
     if (around.stderr.isTTY === true)
       around.stderr.write('\nskein: finishing open requests; Ctrl-C again to stop at once\n')
-    await ended(zone, drainMs)
+    await server.stop({ drainMs }).catch((error: Error) => around.stderr.write(`skein: ${error.message}\n`))
     return codeOf(signal)
   } finally {
     stop.ignore()
+    watch.ignore()
     await Promise.race([zone.close(), pause(END_MS)])
   }
 }
 
-async function openZone(workers: number): Promise<ServeZone> {
+async function openZone(workers: number): Promise<Zone> {
   // Loaded here: help and wrong arguments need no workers.
   const { installTypeScript, zone } = await import('../zone/index.ts')
+  const { register } = await import('../transport/index.ts')
+  register(CliError, { cid: 'skein.CliError' }) // as the workers do
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()
-  return zone.create(ZONE, { workers, closeMs: 0, graceMs: 0 }) as unknown as ServeZone
+  return zone.create(ZONE, { workers, closeMs: 0, graceMs: 0 })
 }
 
-async function begin(zone: ServeZone, job: ServeJob): Promise<Exclude<Served, { code: string }>> {
-  const served = (await zone.execute(WORKER_URL, 'serveHere', [job])).value as Served
-  if ('code' in served) throw new CliError(served.code, served.facts)
-  // The port of the first is that of all, also where the system chose it.
-  await zone.broadcast(callThere('joinHere', { ...job, port: served.port }))
-  return served
+async function begin(zone: Zone, url: string, options: ServeOptions): Promise<ZoneServer> {
+  const { module, exportName, port, host, core, workers } = options
+  const http = await import('../http/index.ts')
+  const job: ServeJob = { url, exportName, core, workers }
+  const words = Object.entries({ port, host, core }).filter(([, value]) => value !== undefined)
+  const given = Object.fromEntries(words) // the app may say the rest
+  try {
+    return await http.serve({ zone, app: APP, appExport: 'appOf', appArgs: [job], ...given })
+  } catch (thrown) {
+    if (!(thrown instanceof http.HttpError && thrown.code === 'HTTP_APP')) throw thrown
+    const { reason } = thrown.facts as { reason: string }
+    throw new CliError('CLI_APP', { module, reason }, { cause: thrown })
+  }
 }
 
-function lineOf({ url, core }: Exclude<Served, { code: string }>, workers: number): string {
+function lineOf({ url, core }: ZoneServer, workers: number): string {
   return `skein: serving ${url} with ${workers} ${workers === 1 ? 'worker' : 'workers'} (${core} core)\n`
 }
 
@@ -93,22 +89,25 @@ function stopOf(around: Surroundings): { signal: Promise<StopSignal>; ignore: ()
   return { signal, ignore }
 }
 
-/** Resolves when no worker is left; keeps the process alive until then. */
-function gone(zone: ServeZone): Promise<undefined> {
-  return new Promise((resolve) => {
-    const timer = setInterval(() => {
-      if (zone.stats().workers > 0) return
-      clearInterval(timer)
-      resolve(undefined)
-    }, LOOK_MS)
-  })
+/** Tells of workers that end; `gone` rejects when none is left. */
+function watchOf(zone: Zone, around: Surroundings): { gone: Promise<never>; ignore: () => void } {
+  let reject!: (error: Error) => void
+  const gone = new Promise<never>((_, rejectGone) => (reject = rejectGone))
+  gone.catch(() => {}) // While the server begins, its own error is the one that is told.
+  const onEnded = (message: unknown): void => {
+    const { worker, reason = '', error } = message as WorkerTold
+    if (!worker.startsWith(`${ZONE}/`)) return
+    around.stderr.write(
+      `skein: a worker ends and is replaced: ${error === undefined ? reason : stackOf(error)}\n`,
+    )
+    setImmediate(() => zone.stats().workers === 0 && reject(new CliError('CLI_WORKERS_GONE', { reason })))
+  }
+  subscribe(ENDED, onEnded)
+  return { gone, ignore: () => unsubscribe(ENDED, onEnded) }
 }
 
-/** Every worker has finished what it had accepted, or its time is over. */
-async function ended(zone: ServeZone, drainMs: number): Promise<void> {
-  const all = zone.broadcast(callThere('stopHere', drainMs))
-  // A worker that fails at this has ended as well.
-  await Promise.race([all.catch((error: unknown) => void oneLine(String(error))), pause(drainMs + END_MS)])
+function stackOf(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
 }
 
 function pause(ms: number): Promise<void> {

@@ -7,10 +7,10 @@
  */
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { stayHere } from '../arrow/index.ts'
-import { hasMember } from '../base/index.ts'
+import { hasMember, loadReason, reasonOf } from '../base/index.ts'
 import { isRunnable } from '../fiber/index.ts'
 import { Clocks } from './clocks.ts'
-import { CliError, reasonOf, type CliCodes } from './errors.ts'
+import { CliError, type CliCodes } from './errors.ts'
 import { Gate } from './gate.ts'
 import { failureLine, resultLine, type RecordStyle } from './records.ts'
 
@@ -197,13 +197,4 @@ function described(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
-}
-
-/** Why a module did not load, with the place of a syntax error, which V8 puts in front of the stack. */
-function loadReason(thrown: unknown): string {
-  const reason = reasonOf(thrown)
-  if (!(thrown instanceof Error)) return reason
-  const stack = thrown.stack ?? ''
-  const place = /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack)
-  return place === null ? reason : `${reason} (${(place[1] as string).replace(/^file:\/\//, '')})`
 }

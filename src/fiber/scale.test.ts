@@ -9,6 +9,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type Fiber, type Operation, attempt, dump, fork, never, yieldNow } from './index.ts'
 
+/** With SKEIN_TEST_PART=2/3 a third of it. */
+const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
+const MILLION = Math.ceil(1_000_000 * SHARE)
+const HUNDRED_THOUSAND = Math.ceil(100_000 * SHARE)
+
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
 
@@ -24,10 +29,10 @@ test('a million forks in a row leave nothing behind', async () => {
   const before = await heapMb()
   const sum = await fork(function* () {
     let sum = 0
-    for (let turn = 0; turn < 1_000_000; turn += 1) sum += yield* fork(() => 1).join()
+    for (let turn = 0; turn < MILLION; turn += 1) sum += yield* fork(() => 1).join()
     return sum
   }).join()
-  assert.equal(sum, 1_000_000)
+  assert.equal(sum, MILLION)
   assert.ok((await heapMb()) - before < 4)
 })
 
@@ -38,12 +43,12 @@ test('a million forks in a row that all wait, and are joined afterwards', async 
     return 1
   }
   const sum = await fork(function* () {
-    const fibers = Array.from({ length: 1_000_000 }, () => fork(waiting))
+    const fibers = Array.from({ length: MILLION }, () => fork(waiting))
     let sum = 0
     for (const fiber of fibers) sum += yield* fiber.join()
     return sum
   }).join()
-  assert.equal(sum, 1_000_000)
+  assert.equal(sum, MILLION)
   assert.ok((await heapMb()) - before < 16)
 })
 
@@ -52,9 +57,9 @@ test('a hundred thousand parked fibers cost little and are given back', async ()
   function* body(): Operation<void> {
     yield* never()
   }
-  let fibers: Fiber[] = Array.from({ length: 100_000 }, () => fork(body) as Fiber)
+  let fibers: Fiber[] = Array.from({ length: HUNDRED_THOUSAND }, () => fork(body) as Fiber)
   const parked = await heapMb()
-  assert.ok(parked - before < 40, `${parked - before} MB`)
+  assert.ok(parked - before < 40 * SHARE, `${parked - before} MB`)
   await Promise.all(fibers.map((fiber) => fiber.interrupt()))
   fibers = []
   assert.ok((await heapMb()) - before < 8)
@@ -70,9 +75,9 @@ test('a chain of a million joins, each waiting for the next', async () => {
     yield* fiber.join() as ReturnType<Fiber<unknown, never>['join']>
     return 1
   }
-  for (let turn = 0; turn < 1_000_000; turn += 1) last = fork(joining(last)) as Fiber
+  for (let turn = 0; turn < MILLION; turn += 1) last = fork(joining(last)) as Fiber
   const parked = await heapMb()
-  assert.ok(parked - before < 400, `${parked - before} MB: more than 400 bytes for each`)
+  assert.ok(parked - before < 400 * SHARE, `${parked - before} MB: more than 400 bytes for each`)
   release?.()
   assert.equal(await last.join(), 1)
   last = first as Fiber
@@ -83,7 +88,7 @@ test('forks a million deep: each child forks the next and joins it', async () =>
   function* body(depth: number): Operation<number> {
     return depth === 0 ? 0 : 1 + (yield* fork(body(depth - 1)).join())
   }
-  assert.equal(await fork(body(1_000_000)).join(), 1_000_000)
+  assert.equal(await fork(body(MILLION)).join(), MILLION)
 })
 
 test('a tree a hundred thousand deep is interrupted without a deep stack', async () => {
@@ -96,10 +101,10 @@ test('a tree a hundred thousand deep is interrupted without a deep stack', async
       count += 1
     }
   }
-  const fiber = fork(body(100_000))
+  const fiber = fork(body(HUNDRED_THOUSAND))
   while (dump().length === 0 || count > 0) await new Promise((resolve) => setImmediate(resolve))
   assert.equal((await fiber.interrupt()).kind, 'interruption')
-  assert.equal(count, 100_001)
+  assert.equal(count, HUNDRED_THOUSAND + 1)
 })
 
 test('a hundred thousand who join one and are interrupted leave it', async () => {
@@ -107,7 +112,7 @@ test('a hundred thousand who join one and are interrupted leave it', async () =>
   function* joining(): Operation<void> {
     yield* target.join()
   }
-  const fibers = Array.from({ length: 100_000 }, () => fork(joining))
+  const fibers = Array.from({ length: HUNDRED_THOUSAND }, () => fork(joining))
   await Promise.all(fibers.map((fiber) => fiber.interrupt()))
   await target.interrupt()
 })

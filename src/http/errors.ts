@@ -65,7 +65,7 @@ const SENTENCES: Sentences<HttpCodes> = {
     `${f.what} of a request was asked for after its answer had been given; take what is needed before, ` +
     'or clone() the request',
   HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
-  HTTP_APP: (f) => `the app ${f.app} cannot be served: ${f.reason}`,
+  HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>
     `${f.workers.join(', ')} did not stop within drainMs, ${f.drainMs} ms: busy with something else`,
   HTTP_STOPPED: (f) => `the server on ${f.where} has been stopped`,

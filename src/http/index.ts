@@ -53,6 +53,6 @@ export type {
 export { serve } from './serve.ts'
 export { createApp, HttpServer, type InjectableApp, type ServerStats, type StopOptions } from './server.ts'
 export type { AppSettings, ServeSettings } from './settings.ts'
-export { appIn, type ModuleApp } from './zone/app-module.ts'
+export { type AppSource, loadApp, type ModuleApp } from './zone/app-module.ts'
 export type { ZoneServer, ZoneServerStats } from './zone/server.ts'
 export type { ZoneServeSettings } from './zone/settings.ts'

@@ -11,6 +11,9 @@ import { Worker } from 'node:worker_threads'
 import { isLinearizable, type Seen } from './history.test.support.ts'
 import { store, type StoreSettings } from './index.ts'
 
+/** With SKEIN_TEST_PART=2/3 a third of it. */
+const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
+
 let last = 0
 const workers = new Set<Worker>()
 after(() => Promise.all([...workers].map((worker) => worker.terminate())))
@@ -55,7 +58,7 @@ test('the search for an order tells histories that have one from those that have
 test('what three threads see of a key has an order', async () => {
   const used = made()
   const clock = new SharedArrayBuffer(8)
-  const rounds = 150
+  const rounds = Math.ceil(150 * SHARE)
   const threads = [1, 2, 3].map((seed) => start(used.id, 'history', seed, rounds, clock))
   const histories = await Promise.all(
     threads.map(async (thread) => (await once(thread, 'message'))[0] as Seen[][]),
@@ -69,7 +72,7 @@ test('what three threads see of a key has an order', async () => {
 
 test('threads killed in the middle of operations leave a store that works', async () => {
   const used = made({ bytesMax: 100_000 })
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < 12 * SHARE; round++) {
     const pair = [start(used.id, 'mixed', round + 1, Infinity), start(used.id, 'mixed', round + 50, Infinity)]
     await Promise.all(pair.map((thread) => once(thread, 'message')))
     await pause(round)
@@ -115,7 +118,7 @@ test('when the thread that computes dies, one that waits takes over', async () =
 })
 
 /** Operations in all; check:long asks for 10 million. */
-const SOAK = Number(process.env['SKEIN_SOAK_OPERATIONS'] ?? 200_000)
+const SOAK = Number(process.env['SKEIN_SOAK_OPERATIONS'] ?? Math.ceil(200_000 * SHARE))
 
 test('all threads, all operations, for a while: memory stays bounded', async () => {
   const used = made({ entriesMax: 200, bytesMax: 200_000 })

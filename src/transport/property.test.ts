@@ -11,13 +11,17 @@ import { FrameWriter, marshall, readFrame, unmarshall } from './frame.ts'
 import { damaged, randomFrom, readHostile } from './hostile.test.helper.ts'
 import { assertSame } from './same.test.helper.ts'
 
+/** With SKEIN_TEST_PART=2/3 a third of it. */
+const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
+const part = (runs: number): number => Math.ceil(runs * SHARE)
+
 const modes = ['process', 'self-contained'] as const
 
 for (const mode of modes) {
   test(`${mode}: for any value, the far side equals the near side`, () => {
     fc.assert(
       fc.property(anyValue(), (value) => assertSame(unmarshall(marshall(value, { mode })), value)),
-      { numRuns: 500 },
+      { numRuns: part(500) },
     )
   })
 
@@ -27,7 +31,7 @@ for (const mode of modes) {
         const far = unmarshall(marshall(value, { mode }))
         assertSame(unmarshall(marshall(far, { mode })), far)
       }),
-      { numRuns: 300 },
+      { numRuns: part(300) },
     )
   })
 
@@ -42,7 +46,7 @@ for (const mode of modes) {
           })
         }
       }),
-      { numRuns: 100 },
+      { numRuns: part(100) },
     )
   })
 
@@ -53,7 +57,7 @@ for (const mode of modes) {
         const [frame, other] = [marshall(value, { mode }), marshall(otherValue, { mode })]
         for (let round = 0; round < 50; round++) readHostile(damaged(frame, other, random))
       }),
-      { numRuns: 300, endOnFailure: true },
+      { numRuns: part(300), endOnFailure: true },
     )
   })
 }
@@ -69,7 +73,7 @@ test('a frame between other bytes is read as if it were alone', () => {
       scratch.fill(0xff, end, end + 64)
       assertSame(readFrame(scratch, offset, end), value)
     }),
-    { numRuns: 500 },
+    { numRuns: part(500) },
   )
 })
 
@@ -83,6 +87,6 @@ test('a frame that does not fit is whole in overflow and leaves what lies behind
       else assertSame(unmarshall(writer.overflow as Uint8Array), value)
       assert.ok(memory.subarray(room).every((byte) => byte === 0xab))
     }),
-    { numRuns: 500 },
+    { numRuns: part(500) },
   )
 })

@@ -108,7 +108,7 @@ export class Owner {
     const wasReady = crew.workers.get(slot)?.ready === true
     crew.workers.delete(slot)
     const letGo = crew.leaving.delete(slot)
-    tell.workerEnded(worker, reason)
+    tell.workerEnded(worker, reason, why)
     const options = why === undefined ? undefined : { cause: why }
     const status = crew.closing ? Status.closed : Status.died
     const died = this.#frame(stackless(() => new ZoneError('WORKER_DIED', { zone, worker, reason }, options)))

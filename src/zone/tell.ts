@@ -14,10 +14,11 @@ export interface ZoneCreated {
   readonly settings: Settings
 }
 
-/** Something about one worker; `reason` where it has ended. */
+/** Something about one worker; where it has ended, why, and the error that nobody caught if that was it. */
 export interface WorkerTold {
   readonly worker: string
   readonly reason?: string
+  readonly error?: unknown
 }
 
 /** `zone.stats()` was asked for in this thread. */
@@ -50,7 +51,7 @@ export const tell = {
   workerReady(worker: string): void {
     if (ready.hasSubscribers) ready.publish({ worker } satisfies WorkerTold)
   },
-  workerEnded(worker: string, reason: string): void {
-    if (ended.hasSubscribers) ended.publish({ worker, reason } satisfies WorkerTold)
+  workerEnded(worker: string, reason: string, error: unknown): void {
+    if (ended.hasSubscribers) ended.publish({ worker, reason, error } satisfies WorkerTold)
   },
 }

@@ -137,7 +137,7 @@ async function main(kills, seed) {
   let tally = { made: 0, ends: {}, terminated: 0 }
   let died = 0
   while (died < kills) {
-    const part = await round(Math.min(20, kills - died), random)
+    const part = await round(Math.min(20, warmUp, kills - died), random)
     died += part.died
     if (process.stderr.isTTY || process.env.SKEIN_LOUD) console.error(died, part.made)
     tally = sum(tally, part)

@@ -10,7 +10,9 @@ import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-const KILLS = Number(process.env.SKEIN_KILLS ?? 60)
+/** With SKEIN_TEST_PART=2/3 a third of them. */
+const PARTS = Number(process.env.SKEIN_TEST_PART?.split('/')[1] ?? 1)
+const KILLS = Number(process.env.SKEIN_KILLS ?? Math.ceil(60 / PARTS))
 const PROGRAM = fileURLToPath(new URL('./kills.mjs', import.meta.url))
 /** Growth of the process between the first and the last rounds that is noise: V8 keeps what it had. */
 const GROWTH_MB_MAX = 60

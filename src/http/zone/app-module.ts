@@ -5,6 +5,7 @@
  * `serve`, a function, an app with `fetch` such as hono's, or `routes` and `fetch` as exports of the module
  * itself.
  */
+import { loadReason, SkeinError } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import type { ServeSettings } from '../settings.ts'
 
@@ -16,28 +17,58 @@ export interface ModuleApp extends Partial<ServeSettings> {
 
 type Exports = Readonly<Record<string, unknown>>
 
+/** Where an app is to be found. */
+export interface AppSource {
+  /** What `import()` is given. */
+  readonly app: string
+  /** Default: `default`, `app`, or the module itself, the first that is an app. */
+  readonly appExport?: string | undefined
+  /** When given, the export (`default`) is a function that makes the app from these. */
+  readonly appArgs?: readonly unknown[] | undefined
+}
+
 /**
  * Import a module and find its app.
- * @param name The export; undefined: `default`, `app`, or the module itself, the first that is an app.
- * @throws {HttpError} `HTTP_APP` when it does not load, or has no app there.
+ * @throws {HttpError} `HTTP_APP` when it does not load, has no app there, or fails to make one; an error of
+ *   Skein's from within its making is thrown as it is.
  */
-export async function loadApp(url: string, name: string | undefined): Promise<ModuleApp> {
+export async function loadApp({ app: url, appExport: name, appArgs }: AppSource): Promise<ModuleApp> {
   let exports: Exports
   try {
     exports = (await import(url)) as Exports
   } catch (cause) {
-    throw new HttpError('HTTP_APP', { app: url, reason: `it did not load: ${reasonOf(cause)}` }, { cause })
+    throw new HttpError('HTTP_APP', { app: url, reason: `did not load: ${loadReason(cause)}` }, { cause })
   }
-  const app = appIn(exports, name)
+  const app =
+    appArgs === undefined ? appIn(exports, name) : await made(exports[name ?? 'default'], appArgs, url)
   if (app !== undefined) return app
   const names = Object.keys(exports).filter((key) => key !== 'module.exports')
-  const found = `it exports ${names.join(', ') || 'nothing'}`
-  const reason = `its ${name === undefined ? 'default export' : `export ${name}`} is no app; ${found}`
+  const which = name === undefined ? 'default export' : `export "${name}"`
+  const wanted =
+    appArgs === undefined
+      ? 'is no app: export {routes}, {fetch} or a function (request) => Response'
+      : 'is no function that makes an app'
+  const reason = `${which} ${wanted}; it exports ${names.join(', ') || 'nothing'}`
   throw new HttpError('HTTP_APP', { app: url, reason })
 }
 
+/** What the function `make` gives for `args`; undefined when that, or `make` itself, is of no use. */
+async function made(make: unknown, args: readonly unknown[], url: string): Promise<ModuleApp | undefined> {
+  if (typeof make !== 'function') return undefined
+  try {
+    return appOf(await Reflect.apply(make, undefined, args))
+  } catch (cause) {
+    if (cause instanceof SkeinError) throw cause
+    throw new HttpError(
+      'HTTP_APP',
+      { app: url, reason: `could not be made: ${loadReason(cause)}` },
+      { cause },
+    )
+  }
+}
+
 /** The app among exports, under `name` or one of the usual names; undefined when there is none. */
-export function appIn(exports: Exports, name: string | undefined): ModuleApp | undefined {
+function appIn(exports: Exports, name: string | undefined): ModuleApp | undefined {
   const candidates = name === undefined ? [exports['default'], exports['app'], exports] : [exports[name]]
   for (const candidate of candidates) {
     const app = appOf(candidate)
@@ -61,10 +92,4 @@ function appOf(value: unknown): ModuleApp | undefined {
   }
   if (typeof fetch !== 'function') return undefined
   return { fetch: (request) => (value as { fetch(request: Request): Response }).fetch(request) }
-}
-
-/** What was thrown, in one line. */
-export function reasonOf(thrown: unknown): string {
-  const text = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown)
-  return text.replace(/\s+/g, ' ').trim()
 }

@@ -45,6 +45,12 @@ export const closes = {
   close: (): void => writeFileSync(process.env['SKEIN_TEST_CLOSED']!, `${threadId}\n`, { flag: 'a' }),
 }
 
+/** Makes an app; refuses to without an answer. */
+export async function make({ answer }: { readonly answer: string }): Promise<object> {
+  await pause(1)
+  return { routes: { '/': answer, '/dies': (): never => process.exit(1) } }
+}
+
 /** Cannot close. */
 export const fails = {
   fetch: (): Response => new Response('fails'),

@@ -2,20 +2,20 @@
  * What the threads of a zone's server say to each other.
  *
  * Orders and words travel on a channel named after the server; the job comes with the broadcasts that make a
- * worker serve. All of it is plain data.
+ * worker serve. All of it is data.
  */
 import type { ServeSettings } from '../settings.ts'
+import type { AppSource } from './app-module.ts'
 
 /** Where a broadcast leaves invitations in a worker: the key of a global symbol. */
 export const INVITATIONS = 'skein.http.invitations'
 
-/** What all workers of a server share; plain data. */
+/** What all workers of a server share. */
 export interface Job {
   /** Names the server in this process, and its channel. */
   readonly id: string
-  /** What `import()` is given. */
-  readonly app: string
-  readonly appExport: string | undefined
+  /** Where the app is found. */
+  readonly source: AppSource
   /** What `serve` was given besides; what is missing the module may say. */
   readonly settings: Partial<ServeSettings>
   /** Whether there is more than one worker. */

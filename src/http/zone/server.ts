@@ -50,14 +50,14 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
   }
   const board = new Board()
   const id = `skein.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
-  const { app, appExport, settings } = given
-  const job: Job = { id, app, appExport, settings, shares }
+  const { settings } = given
+  const job: Job = { id, source: given.source, settings, shares }
   const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
   const place = begun.value as Place
   // The port of the first is that of all, also where the system chose it.
   const joined =
     place.port === 0 ? job : ({ ...job, settings: { ...settings, port: place.port } } satisfies Job)
-  const server = new ZoneServer({ zone, board, id, place, drainMs: given.drainMs })
+  const server = new ZoneServer({ zone, board, id, place, app: given.source.app, drainMs: given.drainMs })
   try {
     await joinAll(zone, joined, board.memory)
   } catch (error) {
@@ -105,6 +105,8 @@ interface ZoneServerParts {
   readonly board: Board
   readonly id: string
   readonly place: Place
+  /** The URL of its module. */
+  readonly app: string
   readonly drainMs: number
 }
 
@@ -140,6 +142,11 @@ export class ZoneServer implements AsyncDisposable {
     return this.#parts.place.port
   }
 
+  /** What carries it in each worker. */
+  get core(): 'native' | 'node' {
+    return this.#parts.place.core
+  }
+
   /** The name of the zone. */
   get zone(): string {
     return this.#parts.zone.id
@@ -147,12 +154,12 @@ export class ZoneServer implements AsyncDisposable {
 
   /** What all workers have counted so far; of one that is too busy to say, what it said last. */
   async stats(): Promise<ZoneServerStats> {
-    const { board, place } = this.#parts
+    const { board } = this.#parts
     if (this.#stopping === undefined) await this.#asked({ kind: 'report' }, 'reported', REPORT_MS)
     const workers = this.#serving()
     return {
       ...board.total(workers.map(rowOf)),
-      core: place.core,
+      core: this.core,
       workers: workers.length,
       byWorker: workers.map((worker) => ({ worker, ...board.read(rowOf(worker)) })),
     }
@@ -183,7 +190,7 @@ export class ZoneServer implements AsyncDisposable {
       )
       if (left.length > 0) throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
       if (failure !== undefined)
-        throw new HttpError('HTTP_APP', { app: this.url, reason: `its close() failed: ${failure}` })
+        throw new HttpError('HTTP_APP', { app: this.#parts.app, reason: `close() failed: ${failure}` })
     } finally {
       this.#release()
     }

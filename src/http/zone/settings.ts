@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url'
 import type { NodeZone, Zone } from '../../zone/index.ts'
 import { wrong } from '../limits.ts'
 import { parseSettings, type ServeSettings } from '../settings.ts'
+import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
 
 /** What `serve` takes for a zone: what it takes otherwise, but for the app itself. */
@@ -26,13 +27,17 @@ export interface ZoneServeSettings extends Omit<ServeSettings, 'routes' | 'fetch
   readonly app: string | URL
   /** Which export is the app. Default: see `app`. */
   readonly appExport?: string
+  /**
+   * When given, the export is a function that makes the app, or a promise of it: called in every worker with
+   * these, which are copied as the arguments of a task are.
+   */
+  readonly appArgs?: readonly unknown[]
 }
 
 /** Complete settings. */
 export interface ZoneSettings {
   readonly zone: Zone | NodeZone | string
-  readonly app: string
-  readonly appExport: string | undefined
+  readonly source: AppSource
   /** What was given, and nothing else: the module may say the rest. */
   readonly settings: Job['settings']
   readonly drainMs: number
@@ -41,7 +46,7 @@ export interface ZoneSettings {
 }
 
 const PASSED_ON = ['port', 'host', 'unixPath', 'backlog', 'limits', 'core', 'drainMs', 'globals'] as const
-const NAMES = ['zone', 'app', 'appExport', ...PASSED_ON]
+const NAMES = ['zone', 'app', 'appExport', 'appArgs', ...PASSED_ON]
 
 /** Check `given`. @throws {HttpError} `HTTP_SETTING`. */
 export function parseZoneSettings(given: object, forced: string | undefined): ZoneSettings {
@@ -55,15 +60,16 @@ export function parseZoneSettings(given: object, forced: string | undefined): Zo
   const passed = PASSED_ON.filter((name) => fields[name] !== undefined)
   const settings = Object.fromEntries(passed.map((name) => [name, fields[name]])) as Job['settings']
   const { drainMs, core, unixPath } = parseSettings({ ...settings, routes: {} }, forced)
-  const { zone, appExport } = fields
+  const { zone, appExport, appArgs } = fields
   if ((typeof zone !== 'string' && typeof zone !== 'object') || zone === '' || zone === null)
     throw wrong('zone', 'a zone or the name of one', zone)
   if (appExport !== undefined && (typeof appExport !== 'string' || appExport === ''))
     throw wrong('appExport', 'the name of an export', appExport)
+  if (appArgs !== undefined && !Array.isArray(appArgs))
+    throw wrong('appArgs', 'an array, what the export is called with', appArgs)
   return {
     zone: zone as Zone | string,
-    app: urlOf(fields['app']),
-    appExport,
+    source: { app: urlOf(fields['app']), appExport, appArgs },
     settings,
     drainMs,
     core,

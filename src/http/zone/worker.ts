@@ -8,13 +8,13 @@
 import { createServer } from 'node:net'
 import { BroadcastChannel } from 'node:worker_threads'
 import { once } from 'node:events'
-import { assert } from '../../base/index.ts'
+import { assert, reasonOf } from '../../base/index.ts'
 import { register } from '../../transport/index.ts'
 import { currentTask } from '../../zone/index.ts'
 import { HttpError } from '../errors.ts'
 import { type HttpServer, serveHere } from '../server.ts'
 import type { ServeSettings } from '../settings.ts'
-import { loadApp, type ModuleApp, reasonOf } from './app-module.ts'
+import { loadApp, type ModuleApp } from './app-module.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import { INVITATIONS, type Invitation, type Job, type Order, type Place, type Word } from './protocol.ts'
 
@@ -44,7 +44,7 @@ export async function joinHere(id: string): Promise<void> {
     await lifeOf({ job, memory, worker, isFirst: false })
   } catch (error) {
     // One that replaces another has nobody who waits for it.
-    if (board.isRunning) process.emitWarning(`${worker} does not serve ${job.app}: ${reasonOf(error)}`)
+    if (board.isRunning) process.emitWarning(`${worker} does not serve: ${reasonOf(error)}`)
     throw error
   }
 }
@@ -89,7 +89,7 @@ class Life {
     const row = rowOf(worker)
     board.setServing(row, true)
     try {
-      const { close, ...app } = await loadApp(job.app, job.appExport)
+      const { close, ...app } = await loadApp(job.source)
       const settings = { ...app, ...job.settings, reusePort: job.shares }
       if (isFirst && job.shares) await probe(settings)
       const server = await serveHere(settings as ServeSettings)

@@ -20,6 +20,8 @@ import type { ZoneServeSettings } from './settings.ts'
 const APP = new URL('./app.test.support.js', import.meta.url)
 const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
 const canShare = major > 22 || (major === 22 && minor >= 12)
+/** With SKEIN_TEST_PART=2/3 a third of it. */
+const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
 let zones = 0
 
 /** A test on each core that can share a port, with a zone of its own. */
@@ -143,7 +145,7 @@ inZone(
       while (!isOver) await get(server.url).catch((error: NodeJS.ErrnoException) => lost.push(error.code!))
     }
     const clients = Array.from({ length: 4 }, client)
-    for (let death = 1; death <= 8; death += 1) {
+    for (let death = 1; death <= Math.ceil(8 * SHARE); death += 1) {
       await get(`${server.url}/dies`).catch(() => {})
       assert.equal((await threads(server.url, 2)).size, 2, `nobody took the place of ${death}`)
       assert.ok(lost.length <= death * clients.length, `${lost.length} answers lost with ${death} workers`)
@@ -257,8 +259,17 @@ inZone("an app's close that fails is told", 2, async (start) => {
   const server = await start({ appExport: 'fails' })
   await assert.rejects(server.stop(), {
     code: 'HTTP_APP',
-    message: /its close\(\) failed: Error: cannot close$/,
+    message: /close\(\) failed: cannot close$/,
   })
+})
+
+inZone('an app can be made in each worker, from what is given', 2, async (start) => {
+  const server = await start({ appExport: 'make', appArgs: [{ answer: 'made' }] })
+  assert.equal(await get(server.url), 'made')
+  await get(`${server.url}/dies`).catch(() => {})
+  const late = Date.now() + 20_000
+  while ((await server.stats()).workers < 2) assert.ok(Date.now() < late, 'nobody took its place')
+  for (let asked = 0; asked < 8; asked += 1) assert.equal(await get(server.url), 'made')
 })
 
 inZone('a zone that is closed takes its server with it', 1, async (start, own) => {
@@ -289,15 +300,20 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   const named = (given: Partial<ZoneServeSettings>, expected: object): Promise<void> =>
     assert.rejects(start(given), { name: 'HttpError', ...expected })
   const missing = new URL('./not-there.js', import.meta.url)
-  await named({ app: missing }, { code: 'HTTP_APP', message: /it did not load: Error: Cannot find module/ })
+  await named({ app: missing }, { code: 'HTTP_APP', message: /: did not load: Cannot find module/ })
   const throws = new URL('data:text/javascript,throw new TypeError("at load")')
-  await named({ app: throws }, { code: 'HTTP_APP', message: /it did not load: TypeError: at load$/ })
+  await named({ app: throws }, { code: 'HTTP_APP', message: /: did not load: TypeError: at load$/ })
   await named(
     { appExport: 'nothing' },
-    { code: 'HTTP_APP', message: /its export nothing is no app; it exports / },
+    { code: 'HTTP_APP', message: /: export "nothing" is no app: .*; it exports / },
   )
   await named({ appExport: 'wrong' }, { code: 'HTTP_SETTING', message: /^the setting prot must be absent;/ })
   await named({ appExport: 'missing' }, { code: 'HTTP_APP' })
+  const none = /: export "nothing" is no function that makes an app; it exports /
+  await named({ appExport: 'nothing', appArgs: [] }, { code: 'HTTP_APP', message: none })
+  const failed = /: could not be made: TypeError: /
+  await named({ appExport: 'make', appArgs: [] }, { code: 'HTTP_APP', message: failed })
+  await assert.rejects(start({ appExport: 'make', appArgs: [Symbol()] }), { name: 'TransportError' })
   await named({ host: 'no such host' }, { code: 'HTTP_SETTING' })
 })
 
@@ -324,6 +340,7 @@ test('settings that are wrong are refused before any worker hears of them', asyn
   await refused({ limits: { headersMax: 0 } }, 'limits.headersMax')
   await refused({ appExport: '' }, 'appExport')
   await refused({ appExport: 1 }, 'appExport')
+  await refused({ appArgs: 'x' }, 'appArgs')
   await refused({ app: './relative.js' }, 'app')
   await refused({ app: undefined }, 'app')
   await refused({ app: 7 }, 'app')
