@@ -6,3 +6,4 @@
 export { AssertionFailure, assert } from './assert.ts'
 export { SkeinError, shown, type Sentences } from './errors.ts'
 export { hasMember } from './members.ts'
+export { whenSettled } from './settled.ts'
