@@ -244,7 +244,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * @throws {ArrowError} `ARROW_ARGUMENT`.
    */
   timeout(timeoutMs: number): Arrow<A, B, E | ArrowError<'ARROW_TIMEOUT'>, 'async'> {
-    if (!(timeoutMs >= 0 && timeoutMs <= 2 ** 31 - 1))
+    if (!(typeof timeoutMs === 'number' && timeoutMs >= 0 && timeoutMs <= 2 ** 31 - 1))
       throw wrong('timeout: timeoutMs', 'a number of ms from 0 to 2147483647', timeoutMs)
     return waiting(timeoutWait(timeoutMs, this))
   }

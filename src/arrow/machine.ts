@@ -5,6 +5,7 @@
  * a promise of its own and goes on when that one settles. Interruption is looked at wherever it waits: the
  * run ends there at once, and the stage that was waited for hears of it by its signal.
  */
+import { whenSettled } from '../base/index.ts'
 import { either } from './either.ts'
 import { wrong } from './errors.ts'
 import { Raised, Stopped, traced } from './failure.ts'
@@ -126,7 +127,13 @@ class Machine implements RunContext {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
+      this.#lookAround()
     })
+  }
+
+  /** A stage may have aborted the signal that interrupts this run. */
+  #lookAround(): void {
+    if (this.givenSignal?.aborted === true) this.#aborted()
   }
 
   readonly #aborted = (): void => this.#over()?.(new Stopped(this.givenSignal?.reason))
@@ -220,9 +227,10 @@ class Machine implements RunContext {
       this.#value = value
       return false
     }
-    value.then(
+    whenSettled(
+      value,
       (settled) => this.#resume(settled),
-      (reason: unknown) => this.#fail(reason),
+      (reason) => this.#fail(reason),
     )
     return true
   }
@@ -250,11 +258,7 @@ class Machine implements RunContext {
     } catch (thrown) {
       return this.#over()?.(thrown)
     }
-    if (value === WAITING) {
-      // A stage may have aborted the signal that interrupts this run.
-      if (this.givenSignal?.aborted === true) this.#aborted()
-      return
-    }
+    if (value === WAITING) return this.#lookAround()
     const resolve = this.#resolve
     this.#over()
     resolve?.(value)

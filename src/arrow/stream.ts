@@ -3,10 +3,11 @@
  *
  * It pulls: an input is taken only when there is room for its run, and there is room only when the reader has
  * taken what came before. Whatever ends it (a failure, the reader, the signal) ends all of it: the runs are
- * interrupted, the source is closed, and only then the reader hears.
+ * interrupted, the source is closed, and only then the reader hears; but nobody waits for a source that is
+ * still looking for its next input.
  */
 import { wrong } from './errors.ts'
-import { exitOf, unwrapped } from './failure.ts'
+import { unwrapped } from './failure.ts'
 import { runNode } from './machine.ts'
 import type { Node } from './node.ts'
 
@@ -159,6 +160,10 @@ class Flow {
     if (this.#ended) return
     this.#ended = true
     // What the source says to being closed concerns nobody: the reader has what it wanted, or an error.
-    await Promise.resolve(this.#source.return?.()).catch(exitOf)
+    const closed = (async () => this.#source.return?.())().catch(nothing)
+    // A generator that is asked for an input closes when it has one, and that may be never.
+    if (this.#taking === undefined) await closed
   }
 }
+
+function nothing(): void {}

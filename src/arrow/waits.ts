@@ -100,6 +100,7 @@ export function timeoutWait(timeoutMs: number, inner: Node): Wait {
     const controller = new AbortController()
     const outer = context.givenSignal
     const aborted = (): void => controller.abort(outer?.reason)
+    if (outer?.aborted === true) aborted()
     outer?.addEventListener('abort', aborted)
     let isLate = false
     const timer = setTimeout(() => {
@@ -144,16 +145,25 @@ export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: 
   return { kind: 'through', start, parts: [store, key], inner, shown: () => `store ${store.id}` }
 }
 
+/** Longest time that one timer of Node can wait. */
+const TIMER_MS_MAX = 2 ** 31 - 1
+
 function delay(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
+    const untilMs = performance.now() + delayMs
+    let timer: NodeJS.Timeout | undefined
     const aborted = (): void => {
       clearTimeout(timer)
       reject(new Stopped(signal?.reason))
     }
-    const timer = setTimeout(() => {
+    const due = (): void => {
+      const leftMs = untilMs - performance.now()
+      if (leftMs > 0) return void (timer = setTimeout(due, Math.min(leftMs, TIMER_MS_MAX)))
       signal?.removeEventListener('abort', aborted)
       resolve()
-    }, delayMs)
+    }
+    if (signal?.aborted === true) return aborted()
     signal?.addEventListener('abort', aborted, { once: true })
+    due()
   })
 }

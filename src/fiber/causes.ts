@@ -49,8 +49,8 @@ export function exitWithCause(
   return isEcho ? cause : withOthers(cause, [exit])
 }
 
-/** Whether an interrupted async body has only said that it was interrupted. */
-function isEchoOf(exit: Failed, signal: AbortSignal | undefined): boolean {
+/** Whether what an interrupted fiber has waited for has only said that it was interrupted. */
+export function isEchoOf(exit: Failed, signal: AbortSignal | undefined): boolean {
   if (exit.kind === 'interruption') return exit.others.length === 0
   const thrown = thrownBy(exit)
   return signal?.aborted === true && (thrown === signal.reason || isAbort(thrown))

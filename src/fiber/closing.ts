@@ -72,7 +72,7 @@ export function* closeOwners(
         next.errors.push((running.fiber as Waiter).failedBy(thrown))
       }
     }
-    errors.push(...next.errors)
+    for (const error of next.errors) errors.push(error)
   }
   return errors
 }

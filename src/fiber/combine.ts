@@ -5,7 +5,7 @@
  * the children that are left are interrupted and waited for before it is given. What goes wrong in them then
  * is kept with the outcome.
  */
-import { FiberError, wrong } from './errors.ts'
+import { FiberError, checkMs, wrong } from './errors.ts'
 import { Exit, type Failed, type Failure, withErrors } from './exit.ts'
 import type { AnyBody, FailureOf, ValueOf } from './fork.ts'
 import { Fiber } from './fiber.ts'
@@ -105,30 +105,34 @@ export function forEach<I, R>(
   const { concurrency = 16 } = options
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw wrong('options.concurrency', 'an integer from 1', concurrency)
+  if (typeof (items as Partial<Iterable<I>> | null)?.[Symbol.iterator] !== 'function')
+    throw wrong('forEach: items', 'an iterable', items)
   if (typeof work !== 'function') throw wrong('forEach: work', 'a function', work)
   return inNursery('forEach()', function* (nursery) {
     const values: unknown[] = []
     const places = new Map<Fiber, number>()
     const iterator = items[Symbol.iterator]()
+    // Also while it runs: an iterator that throws has ended.
     let isAtEnd = false
-    for (;;) {
-      while (!isAtEnd && places.size < concurrency && !nursery.hasNews) {
-        const { done, value } = iterator.next()
-        if (done === true) isAtEnd = true
-        else {
+    try {
+      for (;;) {
+        while (!isAtEnd && places.size < concurrency && !nursery.hasNews) {
+          isAtEnd = true
+          const { done, value } = iterator.next()
+          if (done === true) break
+          isAtEnd = false
           const index = values.push(undefined) - 1
           places.set(nursery.fork(() => work(value, index)) as Fiber, index)
         }
+        if (places.size === 0) return values
+        const fiber = (yield* nursery.next()) as Fiber
+        const exit = fiber.exit as Exit<unknown, unknown>
+        if (exit.kind !== 'success') return yield* decided(nursery, exit)
+        values[places.get(fiber) as number] = exit.value
+        places.delete(fiber)
       }
-      if (places.size === 0) return values
-      const fiber = (yield* nursery.next()) as Fiber
-      const exit = fiber.exit as Exit<unknown, unknown>
-      if (exit.kind !== 'success') {
-        if (!isAtEnd) iterator.return?.()
-        return yield* decided(nursery, exit)
-      }
-      values[places.get(fiber) as number] = exit.value
-      places.delete(fiber)
+    } finally {
+      if (!isAtEnd) iterator.return?.()
     }
   }) as Operation<ValueOf<() => R>[], FailureOf<() => R>>
 }
@@ -142,7 +146,7 @@ export function timeout<const B extends AnyBody>(
   ms: number,
   body: B,
 ): Operation<ValueOf<B>, FailureOf<B> | FiberError<'FIBER_TIMEOUT'>> {
-  if (!(ms >= 0)) throw wrong('timeout: ms', 'a number of milliseconds from 0', ms)
+  checkMs('timeout: ms', ms, Infinity)
   return inNursery('timeout()', function* (nursery) {
     const untilMs = turn.scheduler.nowMs() + ms
     const fiber = nursery.fork(body)

@@ -19,6 +19,7 @@ export interface Target<out A = unknown, out E = unknown> {
   readonly title: string
   next(): IteratorResult<Step, unknown>
   observe(): void
+  checkAwaited(): void
   addWaiter(one: Wakeable): void
   dropWaiter(one: Wakeable): void
   promise(): Promise<Exit<A, E>>
@@ -87,6 +88,7 @@ export class Ending<A, E> extends Op<Exit<A, E>> implements Waitable<Exit<A, E>>
   }
 
   override isReady(): boolean {
+    this.#fiber.checkAwaited()
     this.#fiber.observe()
     return (this.#fiber.flags & DONE) !== 0
   }

@@ -87,3 +87,12 @@ export class InterruptedError extends FiberError<'FIBER_INTERRUPTED'> {
 export function wrong(name: string, expected: string, received: unknown): FiberError {
   return new FiberError('FIBER_ARGUMENT', { name, expected, received: shown(received) })
 }
+
+/**
+ * Is it a time in ms, 0 to `mostMs`? Default: any but an infinite one.
+ * @throws {FiberError} `FIBER_ARGUMENT`.
+ */
+export function checkMs(name: string, ms: unknown, mostMs = Number.MAX_VALUE): void {
+  if (!(typeof ms === 'number' && ms >= 0 && ms <= mostMs))
+    throw wrong(name, 'a number of milliseconds from 0', ms)
+}

@@ -6,9 +6,9 @@
  * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
  * told. A fiber that never waits is in no owner's list, so it costs its own object and no more.
  */
-import { shown } from '../base/index.ts'
+import { shown, whenSettled } from '../base/index.ts'
 import { FiberError, InterruptedError } from './errors.ts'
-import { BODY, UNWIND, exitWithCause, reasonOf } from './causes.ts'
+import { BODY, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
 import { closeOwners } from './closing.ts'
 import { Ending, Join, PromisedEnding, type Waitable } from './endings.ts'
 import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
@@ -291,6 +291,12 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return isRaised ? (extra.raised as Failed) : Exit.defect(thrown)
   }
 
+  /** See {@link Waiter}. @internal */
+  failedBeside(failed: Failed): void {
+    const extra = this.more()
+    if (!isEchoOf(failed, extra.controller?.signal)) extra.addError(failed)
+  }
+
   /** See {@link Child}. @internal */
   interruptWith(why: Failed): void {
     if ((this.flags & DONE) !== 0) return
@@ -330,6 +336,21 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
       const extra = this.more()
       ;(extra.troubles ??= []).push(child)
     }
+  }
+
+  /**
+   * Its own code is about to wait for its end: only its unwinding can follow.
+   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF` when it would wait for ever.
+   * @internal
+   */
+  checkAwaited(): void {
+    const isUnwoundNow = (this.flags & CANCELLED) !== 0 && !this.isMasked
+    if (running.fiber === this && !isUnwoundNow) throw this.waitsForItself('await()')
+  }
+
+  /** The error of one that waits for its own end. @internal */
+  waitsForItself(call: string): FiberError {
+    return new FiberError('FIBER_WAITS_FOR_ITSELF', { id: this.id, name: this.name, call })
   }
 
   /** Be told of its end. @internal */
@@ -397,8 +418,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   private joinSlowly(): IteratorResult<Step, unknown> {
     const fiber = running.fiber as Fiber | undefined
     if (fiber === undefined) throw new FiberError('FIBER_OUTSIDE', { call: 'yield* fiber.join()' })
-    if (fiber === this)
-      throw new FiberError('FIBER_WAITS_FOR_ITSELF', { id: this.id, name: this.name, call: 'join()' })
+    if (fiber === this) throw this.waitsForItself('join()')
     this.flags |= OBSERVED
     if ((this.flags & DONE) !== 0 && turn.steps > 0) return { done: true, value: this.take(fiber) }
     fiber.op = this
@@ -409,7 +429,12 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     const { body, input } = this.state as { body: unknown; input: unknown }
     this.flags &= ~UNSTARTED
     this.state = undefined
-    if ((this.flags & CANCELLED) === 0) return this.start(body, input)
+    if ((this.flags & CANCELLED) === 0) this.start(body, input)
+    else this.endUnstarted()
+  }
+
+  /** It was interrupted before its generator began. */
+  private endUnstarted(): void {
     this.flags |= UNWINDING
     this.settle(Exit.success(undefined))
   }
@@ -434,13 +459,14 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   }
 
   private awaitBody({ promise, givesExit }: Awaited): void {
-    if (promise === undefined) return this.resume()
+    if (promise === undefined) return (this.flags & CANCELLED) === 0 ? this.resume() : this.endUnstarted()
     this.flags |= ASYNC
     this.op = BODY
     if (this.owner === undefined) this.link()
-    promise.then(
+    whenSettled(
+      promise,
       (value) => this.bodySettled(() => (givesExit ? this.valueOf(value as never) : value)),
-      (reason: unknown) =>
+      (reason) =>
         this.bodySettled(() => {
           throw this.raise(givesExit ? Exit.defect(reason) : failedFrom(reason))
         }),

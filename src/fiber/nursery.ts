@@ -60,7 +60,8 @@ export class Nursery extends Owner {
     const errors = yield* closeOwners(this, this.outer, why)
     for (let child = this.take(); child !== undefined; child = this.take()) {
       const { exit } = child
-      if (exit !== undefined && exit.kind !== 'success') errors.push(...troublesIn(exit))
+      if (exit !== undefined && exit.kind !== 'success')
+        for (const trouble of troublesIn(exit)) errors.push(trouble)
     }
     return errors
   }

@@ -30,6 +30,8 @@ export interface Waiter {
   raise(failed: Failed): unknown
   /** The exit that a thing thrown by its body stands for: what was raised is that again, else a defect. */
   failedBy(thrown: unknown): Failed
+  /** Keep `failed`, which went wrong on its way out, unless it only says that the fiber is interrupted. */
+  failedBeside(failed: Failed): void
   /** Whether `thrown` is what unwinds it: it must pass. */
   isToken(thrown: unknown): boolean
 }

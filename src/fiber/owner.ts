@@ -107,6 +107,12 @@ export class Owner {
     ;(this.#finalizers ??= []).push(finalizer)
   }
 
+  /** Do not call it; it is the last added of those that are the same. */
+  forgetFinalizer(finalizer: Finalizer): void {
+    const place = this.#finalizers?.lastIndexOf(finalizer) ?? -1
+    if (place >= 0) this.#finalizers?.splice(place, 1)
+  }
+
   /** Take the finalizer out whose turn it is: the last added. */
   takeFinalizer(): Finalizer | undefined {
     return this.#finalizers?.pop()

@@ -13,23 +13,26 @@ import { turn } from './scheduler.ts'
 
 /** A fiber, as the owner of its children sees it. */
 export interface Host {
+  /** Whose list it is in. */
+  readonly owner: Owner | undefined
   /** A child has failed and nobody waits for it. */
   troubledBy(child: Child, failed: Failed): void
 }
 
 /** Owns what a fiber forks. */
 export class FiberOwner extends Owner {
-  readonly #host: Host
+  /** The fiber. */
+  readonly host: Host
 
   constructor(host: Host, outer?: Owner) {
     super(outer)
-    this.#host = host
+    this.host = host
   }
 
   override childEnded(child: Child, failed: Failed | undefined): void {
     if (failed === undefined || child.isObserved || !isTrouble(failed)) return
-    if (this.isClosing) this.errors.push(...troublesIn(failed))
-    else this.#host.troubledBy(child, failed)
+    if (this.isClosing) for (const trouble of troublesIn(failed)) this.errors.push(trouble)
+    else this.host.troubledBy(child, failed)
   }
 }
 

@@ -34,12 +34,21 @@ class ZoneTask extends Op<unknown, unknown> {
   #value: unknown
   #failed: Failed | undefined
   #giveUp: () => void = nothing
+  #isUsed = false
 
   constructor(zone: Zone, fn: AnyFunction, args: readonly unknown[]) {
     super()
     this.#zone = zone
     this.#fn = fn
     this.#args = args
+  }
+
+  /** Each use is a task of its own. */
+  override [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
+    running.asks = true
+    const op = this.#isUsed ? new ZoneTask(this.#zone, this.#fn, this.#args) : this
+    op.#isUsed = true
+    return op as never
   }
 
   park(waiter: Waiter): void {
@@ -127,7 +136,10 @@ class Here extends Op<unknown, unknown> {
     if (!running.asks) return { done: true, value: takeResult() }
     running.asks = false
     if (--turn.steps > 0) return { done: true, value: this.#value }
-    ;(running.fiber as Waiter).op = this
+    // Other fibers may use this one meanwhile.
+    const aside = new Here(this.#fn, this.#args)
+    aside.#value = this.#value
+    ;(running.fiber as Waiter).op = aside
     return PENDING
   }
 

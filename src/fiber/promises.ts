@@ -3,6 +3,7 @@
  *
  * Both turn what is foreign into a generator's steps. A rejection is a failure, see rejections.ts.
  */
+import { whenSettled } from '../base/index.ts'
 import { Exit, type Failed } from './exit.ts'
 import {
   Op,
@@ -25,6 +26,8 @@ export class PromiseOp<A> extends Op<A, unknown> {
   #waiter: Waiter | undefined
   #value: A | undefined
   #failed: Failed | undefined
+  /** The fiber was interrupted and waits for the promise all the same: it will not take the result. */
+  #isLate = false
 
   /** @param staysFor Whether an interrupted fiber waits until the promise has settled. */
   constructor(promise: PromiseLike<A>, staysFor: boolean) {
@@ -35,20 +38,23 @@ export class PromiseOp<A> extends Op<A, unknown> {
 
   park(fiber: Waiter): void {
     this.#waiter = fiber
-    this.#promise.then(
+    whenSettled(
+      this.#promise,
       (value) => {
         this.#value = value
         this.#wake()
       },
       (reason: unknown) => {
         this.#failed = failedFrom(reason)
+        if (this.#isLate) fiber.failedBeside(this.#failed)
         this.#wake()
       },
     )
   }
 
   unpark(): boolean {
-    if (!this.#staysFor) this.#waiter = undefined
+    if (this.#staysFor) this.#isLate = true
+    else this.#waiter = undefined
     return !this.#staysFor
   }
 

@@ -5,7 +5,7 @@
  * whether to run again and how long to wait first. Time and chance are given to it, so the same questions
  * give the same answers; it never looks at a clock.
  */
-import { wrong } from './errors.ts'
+import { checkMs, wrong } from './errors.ts'
 
 /** One use of a schedule. */
 export interface ScheduleDriver<In = unknown> {
@@ -71,7 +71,8 @@ export class Schedule<in In = unknown> {
    */
   static exponential(baseMs: number, factor = 2): Schedule {
     checkMs('exponential: baseMs', baseMs)
-    if (!(factor >= 1 && factor < Infinity)) throw wrong('exponential: factor', 'a number from 1', factor)
+    if (!(typeof factor === 'number' && factor >= 1 && factor < Infinity))
+      throw wrong('exponential: factor', 'a number from 1', factor)
     return new Schedule(() => {
       let delayMs = baseMs
       return () => {
@@ -88,7 +89,8 @@ export class Schedule<in In = unknown> {
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   jittered(least = 0.8, most = 1.2): Schedule<In> {
-    if (!(least >= 0 && least <= most && most < Infinity))
+    const areNumbers = typeof least === 'number' && typeof most === 'number'
+    if (!(areNumbers && least >= 0 && least <= most && most < Infinity))
       throw wrong('jittered: least and most', 'numbers from 0, the larger one last', [least, most])
     return new Schedule((random) => {
       const step = this.#begin(random)
@@ -180,8 +182,4 @@ export class Schedule<in In = unknown> {
       return (input, nowMs) => decide(one.next(input, nowMs), two.next(input, nowMs))
     })
   }
-}
-
-function checkMs(name: string, ms: number): void {
-  if (!(ms >= 0 && ms < Infinity)) throw wrong(name, 'a number of milliseconds from 0', ms)
 }

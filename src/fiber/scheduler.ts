@@ -117,16 +117,20 @@ export class Scheduler {
 
   readonly #drain = (): void => {
     this.isDraining = true
-    while (this.#first !== this.#end && turn.steps-- > 0) {
-      const first = this.#first
-      const ready = this.#ring[first] as Ready
-      this.#ring[first] = undefined
-      this.#first = (first + 1) & this.#mask
-      ready.resume()
+    try {
+      while (this.#first !== this.#end && turn.steps-- > 0) {
+        const first = this.#first
+        const ready = this.#ring[first] as Ready
+        this.#ring[first] = undefined
+        this.#first = (first + 1) & this.#mask
+        ready.resume()
+      }
+    } finally {
+      // Also behind a bug that makes one of them throw: the others go on.
+      this.isDraining = false
+      if (this.#first === this.#end) this.#rest()
+      else setImmediate(this.#refill)
     }
-    this.isDraining = false
-    if (this.#first === this.#end) this.#rest()
-    else setImmediate(this.#refill)
   }
 
   /** Nothing is ready: a ring that a crowd has made large is given back. */

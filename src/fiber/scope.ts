@@ -13,7 +13,7 @@ import type { Fiber } from './fiber.ts'
 import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork } from './fork.ts'
 import { type Operation, running } from './op.ts'
 import { type Child, type Finalizer, Owner } from './owner.ts'
-import { isTrouble, troublesIn } from './owners.ts'
+import { FiberOwner, isTrouble, troublesIn } from './owners.ts'
 import { fromExit } from './promises.ts'
 import { yieldNow } from './sleep.ts'
 
@@ -33,6 +33,8 @@ export class Scope extends Owner {
   readonly #failedChildren: Child[] = []
   #failed: Failed | undefined
   #closing: Fiber<void, unknown> | undefined
+  /** Takes it from the list of the fiber that made it. */
+  readonly #leaveHost: (() => void) | undefined
 
   /**
    * Made inside a fiber it is closed when that fiber ends, if not before; elsewhere whoever makes it closes
@@ -45,7 +47,7 @@ export class Scope extends Owner {
     if (typeof name !== 'string') throw wrong('options.name', 'a string', name)
     this.name = name
     const host = running.fiber as Fiber | undefined
-    host?.children().addFinalizer(() => this.close())
+    if (host !== undefined) this.#leaveHost = closedWith(host.children(), this)
   }
 
   /** Whether it has not begun to close. */
@@ -82,8 +84,11 @@ export class Scope extends Owner {
   /**
    * Wait until all children have ended by themselves, then close. Gives nothing; throws what failed the
    * scope. With `yield*` in a fiber, `await` elsewhere.
+   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF` in a fiber that the scope owns.
    */
   join(): Waitable<void, unknown> {
+    const fiber = running.fiber as Fiber | undefined
+    if (fiber !== undefined && isWithin(fiber, this)) throw fiber.waitsForItself(`join() of ${this.title}`)
     const options = { name: `join of ${this.title}`, daemon: true, input: this }
     return fork(joinScope, options).join() as Waitable<void, unknown>
   }
@@ -125,9 +130,11 @@ export class Scope extends Owner {
   /** @internal */
   override childEnded(child: Child, failed: Failed | undefined): void {
     if (failed === undefined || !isTrouble(failed)) return
-    const troubles = troublesIn(failed)
     this.#failedChildren.push(child)
-    if (this.#failed !== undefined || !this.isOpen) return void this.errors.push(...troubles)
+    if (this.#failed !== undefined || !this.isOpen) {
+      for (const trouble of troublesIn(failed)) this.errors.push(trouble)
+      return
+    }
     this.#failed = failed
     this.#close()
   }
@@ -138,6 +145,7 @@ export class Scope extends Owner {
     this.#closing = fork(closeScope, options) as Fiber<void, unknown>
     // The scope keeps what went wrong until it is asked; see `[Symbol.asyncDispose]`.
     this.#closing.observe()
+    this.#leaveHost?.()
     return this.#closing
   }
 
@@ -145,6 +153,22 @@ export class Scope extends Owner {
   get failed(): Failed | undefined {
     return this.#failed
   }
+}
+
+/** Let `owner` close `scope` when it closes; returns what takes that back. */
+function closedWith(owner: Owner, scope: Scope): () => void {
+  const close = (): unknown => scope.close()
+  owner.addFinalizer(close)
+  return () => owner.forgetFinalizer(close)
+}
+
+/** Whether `scope` waits for `fiber`, or for one that waits for it. */
+function isWithin(fiber: Fiber, scope: Scope): boolean {
+  for (let owner = fiber.owner; owner !== undefined;) {
+    if (owner === scope) return true
+    owner = owner instanceof FiberOwner ? owner.host.owner : undefined
+  }
+  return false
 }
 
 function* joinScope(scope: Scope): Operation<void, unknown> {

@@ -3,7 +3,7 @@
  *
  * Times are those of the scheduler's clock, so a test runtime can give its own.
  */
-import { wrong } from './errors.ts'
+import { checkMs } from './errors.ts'
 import { Exit } from './exit.ts'
 import { Op, PENDING, type Step, type Waiter, isThenable, outside, running, takeResult } from './op.ts'
 import { PromiseOp } from './promises.ts'
@@ -56,7 +56,7 @@ class Sleep extends Op<void> implements Timed {
  * @throws {FiberError} `FIBER_ARGUMENT`.
  */
 export function sleep(ms: number): Op<void> {
-  if (!(ms >= 0 && ms < Infinity)) throw wrong('sleep: ms', 'a number of milliseconds from 0', ms)
+  checkMs('sleep: ms', ms)
   return new Sleep(ms)
 }
 

@@ -80,7 +80,8 @@ export class Stage {
   }
 
   /**
-   * Write a value behind the header; its bytes. -1: it lies in `overflow`.
+   * Write a value behind the header; its bytes. -1: it lies in `overflow`. Memory that was given away leaves
+   * only with {@link Stage.letGo}.
    * @throws {TransportError} when it cannot be carried.
    */
   write(value: unknown): number {
@@ -88,7 +89,7 @@ export class Stage {
     let end: number
     this.busy = true
     try {
-      end = writer.write(value, HEADER_BYTES)
+      end = writer.write(value, HEADER_BYTES, 'value', true)
     } finally {
       this.busy = false
     }
@@ -100,6 +101,11 @@ export class Stage {
     assert(writer.overflow !== undefined, 'a frame that did not fit is in overflow')
     this.overflow = writer.overflow
     return -1
+  }
+
+  /** The core has accepted the value written last: memory that was given away leaves this thread. */
+  letGo(): void {
+    if (this.#writer.lent.length > 0) this.#writer.letGo()
   }
 
   /**

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { marshall } from '../transport/index.ts'
+import { marshall, move } from '../transport/index.ts'
 import { store, type Store, type StoreSettings } from './index.ts'
 
 let last = 0
@@ -169,11 +169,42 @@ test('a store that closes ends those who wait for it', async () => {
   assert.equal((await next).value?.type, 'clear')
   assert.equal((await watch.next()).done, true)
   used.close()
-  for (const use of [() => used.view('k'), () => used.increment('k'), () => used.update('k', () => 1)]) {
-    assert.throws(use, { code: 'STORE_CLOSED' })
-  }
+  const uses = [
+    () => used.view('k'),
+    () => used.increment('k'),
+    () => used.update('k', () => 1),
+    () => used.clear(),
+    () => used.stats(),
+    () => used.size,
+    () => [...used.keys()],
+    () => [...used.entries()],
+    () => used.watch('k'),
+  ]
+  for (const use of uses) assert.throws(use, { code: 'STORE_CLOSED' }, String(use))
   await assert.rejects(
     used.getOrCompute('k', () => 1),
     { code: 'STORE_CLOSED' },
   )
+})
+
+test('what to watch is a key or a prefix', () => {
+  const used = made()
+  for (const what of [null, undefined, 5, {}, { prefix: 5 }] as never[])
+    assert.throws(() => used.watch(what), { code: 'STORE_ARGUMENT' })
+})
+
+test('a refused write leaves memory where it was, and so does one that lost against another', () => {
+  const used = made<unknown>({ valueBytesMax: 64 })
+  const buffer = new ArrayBuffer(8)
+  const large = { buffer: move(buffer), text: 'x'.repeat(100) }
+  assert.throws(() => used.set('k', large), { code: 'STORE_VALUE_TOO_LARGE' })
+  assert.equal(buffer.byteLength, 8)
+  let calls = 0
+  used.update('k', () => {
+    if ((calls += 1) === 1) used.set('k', 'meanwhile')
+    return move(buffer)
+  })
+  assert.equal(calls, 2)
+  assert.equal((used.get('k') as ArrayBuffer).byteLength, 8)
+  assert.equal(buffer.byteLength, 0)
 })

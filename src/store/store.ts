@@ -227,21 +227,25 @@ export class Store<Value = unknown> {
       throw wrong('eventsMax', 'an integer of at least 1', eventsMax)
     }
     const isPrefix = typeof what !== 'string'
+    const key = isPrefix ? (what as { readonly prefix: string } | null | undefined)?.prefix : what
+    if (typeof key !== 'string') throw wrong('what to watch', 'a key or { prefix }', what)
     const open = (ticket: number): number =>
-      this.#withKey(isPrefix ? what.prefix : what, () =>
-        native.storeWatch(this.#handle, ticket, isPrefix, eventsMax),
-      )
-    if (native.storeId(this.#number) === undefined) throw this.#closed()
+      this.#withKey(key, () => native.storeWatch(this.#handle, ticket, isPrefix, eventsMax))
+    this.#checkOpen()
     return new Watch(thisWaits(), open, options?.signal)
   }
 
-  /** Number of entries. */
+  /** Number of entries. @throws {StoreError} `STORE_CLOSED`. */
   get size(): number {
     return this.stats().entries
   }
 
-  /** The keys, in no order; those written or deleted meanwhile may or may not be among them. */
+  /**
+   * The keys, in no order; those written or deleted meanwhile may or may not be among them.
+   * @throws {StoreError} `STORE_CLOSED`.
+   */
   *keys(): IterableIterator<string> {
+    this.#checkOpen()
     const parts = native.storeParts(this.#handle)
     for (let part = 0; part < parts; part++) {
       const bytes = native.storeKeys(this.#handle, part)
@@ -271,13 +275,15 @@ export class Store<Value = unknown> {
     return this.entries()
   }
 
-  /** Delete everything, at one moment. */
+  /** Delete everything, at one moment. @throws {StoreError} `STORE_CLOSED`. */
   clear(): void {
+    this.#checkOpen()
     native.storeClear(this.#handle)
   }
 
-  /** What it has done. */
+  /** What it has done. @throws {StoreError} `STORE_CLOSED`. */
   stats(): StoreStats {
+    this.#checkOpen()
     const numbers = new Float64Array(6)
     native.storeStats(this.#handle, new Uint8Array(numbers.buffer))
     const [entries, bytes, hits, misses, evictions, expirations] = numbers as unknown as number[]
@@ -409,7 +415,10 @@ export class Store<Value = unknown> {
       native.storeSetLarge(large)
     }
     const status = words[0]
-    if (status === 0) return true
+    if (status === 0) {
+      stage.letGo()
+      return true
+    }
     if (status === CONFLICT) return false
     throw this.#refused(status as number, key)
   }
@@ -448,6 +457,10 @@ export class Store<Value = unknown> {
     if (stage.busy) return stage.aside(this.#withKey, this, [key, body])
     this.#putKey(key, 0)
     return body()
+  }
+
+  #checkOpen(): void {
+    if (native.storeId(this.#number) === undefined) throw this.#closed()
   }
 
   #closed(): StoreError {

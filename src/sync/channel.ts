@@ -45,7 +45,7 @@ export class Channel<Value = unknown> extends Thing {
   }
 
   /**
-   * Put a value if there is room now; whether there was.
+   * Put a value if there is room now; whether there was. Without room nothing was `move`d.
    * @throws {SyncError} `SYNC_CLOSED`. @throws {TransportError} when it cannot be carried.
    */
   offer(value: Value): boolean {
@@ -53,7 +53,8 @@ export class Channel<Value = unknown> extends Thing {
   }
 
   /**
-   * Put a value when there is room. One that waits is lost if its thread ends.
+   * Put a value when there is room. One that waits is lost if its thread ends; what it `move`s leaves when
+   * it begins to wait, and is gone when that is given up.
    * @throws {SyncError} `SYNC_CLOSED`, `SYNC_TIMEOUT`. @throws the signal's reason.
    * @throws {TransportError} when it cannot be carried.
    */
@@ -162,6 +163,8 @@ export class Channel<Value = unknown> extends Thing {
     else native.channelPutLarge(large)
     const status = stage.words[0] as number
     if (status === CLOSED) throw this.#closed()
+    // A refused value keeps what it would have moved.
+    if (status !== NONE) stage.letGo()
     return status
   }
 

@@ -107,14 +107,20 @@ export function tryGuard<R>(
   const ticket = thisWaits().ticket()
   const status = tryEnter(thing, ticket, amount)
   if (status === BUSY) return undefined
+  // As in guard: what `fn` awaits is refused when it would wait for `fn`.
+  const here: Holding = { number: thing.number, amount, active: true, within: holding.getStore() }
+  const end = (): void => {
+    here.active = false
+    leave(thing, ticket)
+  }
   let isHeld = false
   try {
-    const value = fn(status === GRANTED_ABANDONED ? ABANDONED : FRESH)
+    const value = holding.run(here, fn, status === GRANTED_ABANDONED ? ABANDONED : FRESH)
     if (!isThenable(value)) return { value }
     isHeld = true
-    return { value: Promise.resolve(value).finally(() => leave(thing, ticket)) as R }
+    return { value: Promise.resolve(value).finally(end) as R }
   } finally {
-    if (!isHeld) leave(thing, ticket)
+    if (!isHeld) end()
   }
 }
 

@@ -6,9 +6,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { native } from '../native/index.ts'
+import { move } from '../transport/index.ts'
 import { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './index.ts'
 
 const workers = new Set<Worker>()
@@ -106,4 +109,47 @@ test('things without names that nobody has are gone', async () => {
     await pause(1)
   }
   assert.ok(native.syncCount() < before + 12_000, `${native.syncCount()} of 24000 are left`)
+})
+
+test('a lock that is held by tryGuard is refused to what it runs', async () => {
+  const lock = new Lock()
+  await assert.rejects(lock.tryGuard(() => lock.guard(() => 1))?.value ?? Promise.resolve(), {
+    code: 'SYNC_OWN',
+  })
+  assert.deepEqual(await lock.tryGuard(async () => 'free again')?.value, 'free again')
+  assert.equal(await lock.guard(() => 1, SOON), 1)
+})
+
+test('a channel without room leaves memory where it was, a closed one too', async () => {
+  const channel = new Channel<unknown>(1)
+  const buffer = new ArrayBuffer(8)
+  assert.equal(channel.offer(1), true)
+  assert.equal(channel.offer({ buffer: move(buffer) }), false)
+  assert.equal(buffer.byteLength, 8)
+  assert.equal(channel.poll(), 1)
+  assert.equal(channel.offer({ buffer: move(buffer) }), true)
+  assert.equal(buffer.byteLength, 0)
+  const waits = new ArrayBuffer(8)
+  const put = channel.put({ buffer: move(waits) }, SOON)
+  assert.equal(waits.byteLength, 0)
+  assert.equal(((await channel.take()) as { buffer: ArrayBuffer }).buffer.byteLength, 8)
+  await put
+  channel.close()
+  const late = new ArrayBuffer(8)
+  assert.throws(() => channel.offer(move(late)), { code: 'SYNC_CLOSED' })
+  assert.equal(late.byteLength, 8)
+})
+
+test('memory in a channel that nobody has any more is given back', async () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  const megabyte = 1024 * 1024
+  const used = (): number => process.memoryUsage().arrayBuffers
+  const before = used()
+  for (let n = 0; n < 64; n++) new Channel(1).offer(move(new ArrayBuffer(megabyte)))
+  for (let round = 0; round < 200 && used() > before + 8 * megabyte; round++) {
+    gc()
+    await pause(5)
+  }
+  assert.ok(used() <= before + 8 * megabyte, `${used() - before} bytes are left`)
 })

@@ -106,7 +106,8 @@ export function checkBlocking(which: Which, options: BlockOptions | undefined): 
 
 /** @throws {SyncError} `SYNC_ARGUMENT`. */
 export function checkTimeout(timeoutMs: number | undefined): void {
-  if (timeoutMs !== undefined && !(timeoutMs >= 0 && timeoutMs <= 0x7fff_ffff)) {
+  if (timeoutMs === undefined) return
+  if (!(typeof timeoutMs === 'number' && timeoutMs >= 0 && timeoutMs <= 0x7fff_ffff)) {
     const expected = 'a number of milliseconds from 0 to 2147483647'
     throw new SyncError('SYNC_ARGUMENT', { argument: 'timeoutMs', expected, received: shown(timeoutMs) })
   }

@@ -206,3 +206,17 @@ test('names of keys from a frame never run as code', () => {
   for (let seen = 0; seen < 100; seen++) assert.deepEqual(unmarshall(marshall(value)), value)
   assert.equal((globalThis as { hacked?: unknown }).hacked, undefined)
 })
+
+test('holes take no more room than a small multiple of their frame', () => {
+  const word = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >> shift) & 0xff)
+  const arrays = 4000
+  const holes = [TAG_ARRAY32, ...word(1024), TAG_HOLE, ...word(1024)]
+  const body = [TAG_ARRAY32, ...word(arrays), ...Array.from({ length: arrays }, () => holes).flat()]
+  const frame = frameOf(body)
+  const before = process.memoryUsage().heapUsed
+  const value = unmarshall(frame) as unknown[][]
+  assert.equal(value.length, arrays)
+  assert.ok(value.every((array) => array.length === 1024 && !(0 in array)))
+  const taken = process.memoryUsage().heapUsed - before
+  assert.ok(taken < 100 * frame.length, `${taken} bytes for a frame of ${frame.length}`)
+})

@@ -48,7 +48,7 @@ import { readText } from './text.ts'
 
 /** In the place of an object that is defined and not yet made. */
 const UNMADE = Symbol('unmade')
-/** Holes from which an array is kept as a table of its present elements. */
+/** Holes of a frame, beyond its bytes, for which there is room in arrays; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
 /** Numbers of a frame that are read byte by byte: a view of the frame costs more than they do. */
 const FLOATS_BY_BYTES = 6
@@ -69,6 +69,8 @@ export class Reader implements Source, GeneratedSource {
   /** Made when a frame turns out to hold many numbers. */
   #view: DataView | undefined = undefined
   #floats = 0
+  /** Holes that may still be given room. */
+  #holesLeft = 0
   #pending = -1
   readonly #defined: unknown[] = []
   readonly #blocks: ReadShape[] = []
@@ -123,6 +125,7 @@ export class Reader implements Source, GeneratedSource {
       bytes[start + 2] | (bytes[start + 3] << 8) | (bytes[start + 4] << 16) | (bytes[start + 5] << 24)
     if (bodyBytes <= 0 || bodyBytes > end - start - HEADER_BYTES)
       this.fail('its body is longer than the frame')
+    this.#holesLeft = HOLES_DENSE_MAX + bodyBytes
     this.bodyEnd = this.#chunkAt = start + HEADER_BYTES + bodyBytes
   }
 
@@ -349,8 +352,13 @@ export class Reader implements Source, GeneratedSource {
     this.at++
     const next = index + this.uint32()
     if (next > length || next === index) this.fail('a hole is longer than its array')
-    // By way of the greatest length the engine keeps a table of elements instead of room for all.
-    if (next - index > HOLES_DENSE_MAX) array.length = 0xffff_ffff
+    // By way of the greatest length the engine keeps a table of elements instead of room for all. A few bytes
+    // that stand for many holes, over and over, get no more room than the frame is long.
+    this.#holesLeft -= next - index
+    if (this.#holesLeft < 0) {
+      array.length = 0xffff_ffff
+      this.#holesLeft += next - index
+    }
     array.length = next
     return next
   }

@@ -88,7 +88,8 @@ export function settleChunk(
     promise: PromiseLike<unknown>,
     from: number,
   ): Promise<readonly [number, ChunkSettled]> {
-    await promise.then(ended, failed)
+    // A thenable's own `then` may return nothing to wait for, and may throw.
+    await Promise.resolve(promise).then(ended, failed)
     for (let index = from + 1; index < items.length; index++) {
       try {
         ended(await fn(items[index], first + index))

@@ -79,6 +79,27 @@ test('what cannot travel back is a failure of its item alone', async () => {
   )
 })
 
+test('an item that gives a thenable without a promise behind it is waited for, in its place', async () => {
+  const settled = await here.map(
+    [1, 2, 3],
+    (item): unknown => {
+      if (item === 3) return item
+      return {
+        // oxlint-disable-next-line unicorn/no-thenable -- one that returns nothing
+        then(resolve: (value: number) => void) {
+          if (item === 2) throw new Error('no promise')
+          setTimeout(resolve, 5, 10)
+        },
+      }
+    },
+    { settle: true, chunkMax: 3 },
+  )
+  assert.deepEqual(
+    settled.map((each) => (each.status === 'fulfilled' ? each.value : (each.reason as Error).message)),
+    [10, 'no promise', 3],
+  )
+})
+
 test('a worker that dies takes its chunk, and its item alone when they travel one by one', async () => {
   const fn = (item: number): number => (item === 5 ? process.exit(1) : item)
   const items = Array.from({ length: 12 }, (_, index) => index)

@@ -9,7 +9,10 @@
 use std::{
     collections::HashMap,
     ffi::{CStr, c_void},
-    sync::{Arc, LazyLock, Mutex},
+    sync::{
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use napi_sys as sys;
@@ -99,6 +102,9 @@ struct Table {
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
+/// Whether `Table::retired` has any; written under the lock.
+static RETIRED: AtomicBool = AtomicBool::new(false);
+
 fn v8() -> Outcome<&'static V8> {
     V8.as_ref().ok_or_else(|| {
         Thrown("BUFFER_UNSUPPORTED", "this Node does not export what sharing and moving buffers needs".into())
@@ -115,9 +121,15 @@ impl Table {
                 self.shared.remove(&(held.store.pointer as usize));
             }
             if !held.store.pointer.is_null() {
-                self.retired.push((held.store, held.shared));
+                self.put_aside(held.store, held.shared);
             }
         }
+    }
+
+    /// A reference that is no longer needed, until a thread with an isolate comes by.
+    fn put_aside(&mut self, store: StoreRef, shared: bool) {
+        self.retired.push((store, shared));
+        RETIRED.store(true, Ordering::Relaxed);
     }
 
     /// Give retired references back to V8.
@@ -126,11 +138,38 @@ impl Table {
     ///
     /// On a thread inside a call from JavaScript.
     unsafe fn retire(&mut self, v8: &V8) {
+        RETIRED.store(false, Ordering::Relaxed);
         for (mut store, shared) in self.retired.drain(..) {
             // SAFETY: the wrapper takes over the stored reference (it is moved from) and nobody keeps the
             // wrapper.
             unsafe { (if shared { v8.make_shared } else { v8.make_plain })((v8.isolate)(), &raw mut store) };
         }
+    }
+}
+
+/// Give V8 what was dropped since the last time: whoever drops the last reference to a frame may have no
+/// isolate, and the next call of any thread that has one frees the memory.
+///
+/// # Safety
+///
+/// At the end of a call from JavaScript.
+#[inline]
+pub unsafe fn give_back() {
+    // Relaxed: a hint; what it misses is for the next call.
+    if RETIRED.load(Ordering::Relaxed) {
+        // SAFETY: the caller's promise.
+        unsafe { give_back_now() };
+    }
+}
+
+/// # Safety
+///
+/// As [`give_back`].
+#[cold]
+unsafe fn give_back_now() {
+    if let Ok(v8) = v8() {
+        // SAFETY: the caller's promise.
+        unsafe { lock(&TABLE).retire(v8) };
     }
 }
 
@@ -149,7 +188,7 @@ pub unsafe fn share(value: Value) -> Outcome<u32> {
     };
     let address = store.pointer as usize;
     if let Some(&id) = table.shared.get(&address) {
-        table.retired.push((store, true));
+        table.put_aside(store, true);
         if let Some(held) = table.held.get_mut(&id) {
             held.references += 1;
         }
@@ -217,7 +256,7 @@ pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
         table.retire(v8);
         let store = (v8.get_plain)(value.cast());
         if sys::napi_detach_arraybuffer(env.0, value) != sys::Status::napi_ok {
-            table.retired.push((store, false));
+            table.put_aside(store, false);
             return Err(Thrown("BUFFER_NOT_DETACHABLE", "this ArrayBuffer cannot be moved".into()));
         }
         let id = registry::next_id();

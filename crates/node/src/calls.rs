@@ -134,7 +134,10 @@ fn hot<const FURTHER: bool>(
     };
     // SAFETY: JavaScript waits for this call.
     let given = unsafe { thread.out.words() };
-    match body(thread, given) {
+    let outcome = body(thread, given);
+    // SAFETY: JavaScript waits for this call, which is over.
+    unsafe { crate::buffers::give_back() };
+    match outcome {
         Ok(()) => ptr::null_mut(),
         Err(thrown) => Env(env).throw(&thrown),
     }

@@ -10,7 +10,7 @@ use skein_port::{Mail, Port};
 use skein_store::{Bytes, Call, Fact, Keeps, Key, KeyRef, Notify, Parker, Store, Watcher};
 
 use crate::{
-    buffers::Attached,
+    buffers::{self, Attached},
     calls::{self, HEADER_BYTES},
     js::{Env, Outcome, Thrown, Value, wrong},
     registry::MAIL_SHARED,
@@ -143,6 +143,8 @@ pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut Stage, [u32; GIVEN]) -> Ou
         let given = std::array::from_fn(|index| unsafe { stage.out.word(index) });
         body(stage, given)
     });
+    // SAFETY: JavaScript waits for this call, which is over.
+    unsafe { buffers::give_back() };
     match outcome {
         Ok(()) => ptr::null_mut(),
         Err(thrown) => Env(env).throw(&thrown),
@@ -174,7 +176,10 @@ macro_rules! call {
             // SAFETY: napi calls this with its environment and info.
             let $arguments = unsafe { $crate::js::Arguments::<$count>::read($env, info) };
             let run = || -> $crate::js::Outcome<$crate::js::Value> { $body };
-            match run() {
+            let outcome = run();
+            // SAFETY: JavaScript waits for this call, which is over.
+            unsafe { $crate::buffers::give_back() };
+            match outcome {
                 Ok(value) => value,
                 Err(thrown) => $env.throw(&thrown),
             }

@@ -5,30 +5,12 @@
 use napi_sys as sys;
 
 use crate::{
-    buffers,
-    js::{Arguments, Env, Outcome, Value, wrong},
+    buffers, call,
+    js::{Env, Outcome, Value, wrong},
     registry, signals,
 };
 
-/// Run `body` with the arguments of a call and turn its error into an exception.
-macro_rules! plain {
-    ($name:ident, $count:literal, |$env:ident, $arguments:ident| $body:block, $doc:literal) => {
-        #[doc = $doc]
-        pub unsafe extern "C" fn $name(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-            let $env = Env(env);
-            // SAFETY: napi calls this with its environment and info.
-            let $arguments = unsafe { Arguments::<$count>::read($env, info) };
-            let run = || -> Outcome<Value> { $body };
-            let outcome = run();
-            match outcome {
-                Ok(value) => value,
-                Err(thrown) => $env.throw(&thrown),
-            }
-        }
-    };
-}
-
-plain!(
+call!(
     intern,
     2,
     |env, arguments| {
@@ -38,7 +20,7 @@ plain!(
     "intern(table, text): the text's number, from 1; 0 when the table is full."
 );
 
-plain!(
+call!(
     interned,
     2,
     |env, arguments| {
@@ -48,7 +30,7 @@ plain!(
     "interned(table, number): the text, or undefined."
 );
 
-plain!(
+call!(
     buffer_share,
     1,
     |env, arguments| {
@@ -66,7 +48,7 @@ fn array_buffer(env: Env, value: Value) -> Outcome<Value> {
     if is_buffer { Ok(value) } else { Err(wrong("expected an ArrayBuffer")) }
 }
 
-plain!(
+call!(
     buffer_move,
     1,
     |env, arguments| {
@@ -77,7 +59,7 @@ plain!(
     "bufferMove(arrayBuffer): detach it and keep its memory under a number, with one reference."
 );
 
-plain!(
+call!(
     buffer_lend,
     1,
     |env, arguments| {
@@ -88,7 +70,7 @@ plain!(
     "bufferLend(arrayBuffer): keep its memory under a number, with one reference; it is not detached yet."
 );
 
-plain!(
+call!(
     buffer_leave,
     1,
     |env, arguments| {
@@ -100,7 +82,7 @@ plain!(
     "bufferLeave(arrayBuffer): detach it, whose memory was lent."
 );
 
-plain!(
+call!(
     buffer_take,
     1,
     |env, arguments| {
@@ -110,7 +92,7 @@ plain!(
     "bufferTake(number): a buffer over that memory."
 );
 
-plain!(
+call!(
     buffer_release,
     1,
     |env, arguments| {
@@ -120,7 +102,7 @@ plain!(
     "bufferRelease(number): drop one reference."
 );
 
-plain!(
+call!(
     buffer_count,
     0,
     |env, arguments| {
@@ -130,7 +112,7 @@ plain!(
     "bufferCount(): buffers held."
 );
 
-plain!(
+call!(
     signal_fire,
     2,
     |env, arguments| {
@@ -143,7 +125,7 @@ plain!(
     "signalFire(number, reason): abort it."
 );
 
-plain!(
+call!(
     signal_reason,
     1,
     |env, arguments| {
@@ -155,7 +137,7 @@ plain!(
     "signalReason(number): its reason if it was aborted."
 );
 
-plain!(
+call!(
     signal_forget,
     1,
     |env, arguments| {

@@ -32,6 +32,8 @@ macro_rules! call {
             // SAFETY: as above; the reference ends with this call, in which no JavaScript runs.
             let here = unsafe { thread($given.data) };
             let outcome: Outcome<Value> = here.and_then(|$thread: &mut Thread| $body);
+            // SAFETY: JavaScript waits for this call, which is over.
+            unsafe { crate::buffers::give_back() };
             match outcome {
                 Ok(value) => value,
                 Err(thrown) => $env.throw(&thrown),

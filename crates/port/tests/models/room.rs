@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use loom::thread;
-use skein_port::{Executor, Grown, Growth, Limits, Next, Zone};
+use skein_port::{Executor, Grown, Growth, Limits, Next, Worker, Zone};
 
 use super::seats::{LIMITS, Seat, complete, explore, machine, staffed};
 
@@ -70,4 +70,36 @@ fn room_is_not_waited_for_in_vain() {
         came.sort_unstable();
         assert_eq!(came, if now { vec![0] } else { vec![0, 1] });
     });
+}
+
+/// A submission that is refused has counted itself for a moment: who waits for room gets what it gives back.
+///
+/// Seen to fail: `admit` without `give_room` where tasks are too many; where bytes are.
+#[test]
+fn a_refused_submission_keeps_no_room() {
+    for limits in [Limits { tasks_max: 1, ..LIMITS }, Limits { queue_bytes_max: 1, ..LIMITS }] {
+        explore(move || {
+            let machine = machine();
+            let (zone, mut staff) = staffed(Zone::new(1, limits), 1, machine);
+            let (mut home, mut other) = (Seat::new(1, machine), Seat::new(2, machine));
+            assert!(home.submit(&zone, 0));
+            assert_eq!(zone.await_room(home.desk.task(1)), Ok(false));
+            home.desk.sent();
+            let (_seat, mut worker) = staff.remove(0);
+            let theirs = Arc::clone(&zone);
+            let submitting = thread::spawn(move || other.submit(&theirs, 0));
+            finish_next(&mut worker);
+            if submitting.join().unwrap() {
+                finish_next(&mut worker);
+            }
+            let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();
+            came.sort_unstable();
+            assert_eq!(came, [0, 1]);
+        });
+    }
+}
+
+fn finish_next(worker: &mut Worker) {
+    let Next::Task { token, .. } = worker.take() else { unreachable!("a task waits") };
+    complete(worker, token);
 }

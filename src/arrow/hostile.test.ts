@@ -1,0 +1,122 @@
+/**
+ * Arrows among thenables that keep no rules, signals that are aborted from inside, times that no timer takes,
+ * and sources that never answer.
+ */
+import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
+import { test } from 'node:test'
+import { Schedule } from '../fiber/index.ts'
+import { effect, lift, liftAsync } from './index.ts'
+
+/** A stage that gives a thenable with that `then`. */
+function stage(then: (resolve: (value: number) => void, reject: (reason: unknown) => void) => void) {
+  // oxlint-disable-next-line unicorn/no-thenable -- it is what the test is about
+  return liftAsync((_: number) => ({ then }) as PromiseLike<number>)
+}
+
+test('a thenable that calls back before `then` returns ends the run', async () => {
+  assert.equal(await stage((resolve) => resolve(5)).run(1), 5)
+  await assert.rejects(stage((_, reject) => reject(new Error('no'))).run(1), { message: 'no' })
+})
+
+test('a thenable that calls back twice goes on once', async () => {
+  const seen: number[] = []
+  const twice = stage((resolve) => {
+    resolve(1)
+    setImmediate(resolve, 2)
+  })
+  const arrow = twice.andThen(
+    liftAsync(async (x: number) => {
+      seen.push(x)
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+      return x
+    }),
+  )
+  assert.equal(await arrow.run(0), 1)
+  assert.deepEqual(seen, [1])
+})
+
+test('a signal that a stage aborts before anything has waited ends the run', async () => {
+  const controller = new AbortController()
+  const { signal } = controller
+  const reason = new Error('from inside')
+  const abort = lift((x: number) => {
+    controller.abort(reason)
+    return x
+  })
+  const waits = liftAsync((_: number) => new Promise<number>(() => {}))
+  await assert.rejects(abort.andThen(waits).run(1, signal), reason)
+  assert.equal(getEventListeners(signal, 'abort').length, 0)
+})
+
+test('retry and timeout hear of a signal that was aborted while they began', async () => {
+  const stop = new Error('stop')
+  for (const wrap of ['retry', 'timeout'] as const) {
+    const controller = new AbortController()
+    let calls = 0
+    const failing = effect(
+      (_: number) => {
+        calls += 1
+        controller.abort(stop)
+        throw stop
+      },
+      () => 'failed',
+    )
+    const again = failing.retry(Schedule.spaced(60_000))
+    const arrow = wrap === 'retry' ? again : again.timeout(60_000)
+    await assert.rejects(arrow.run(1, controller.signal), stop)
+    assert.equal(calls, 1)
+  }
+})
+
+test('a delay longer than a timer of Node can be is waited for', async () => {
+  const controller = new AbortController()
+  let calls = 0
+  const failing = effect(
+    (_: number) => {
+      calls += 1
+      throw new Error('again')
+    },
+    (thrown) => thrown,
+  )
+  const run = failing.retry(Schedule.spaced(2 ** 40)).run(1, controller.signal)
+  setTimeout(() => controller.abort(new Error('stop')), 20)
+  await assert.rejects(run, { message: 'stop' })
+  assert.equal(calls, 1)
+})
+
+test('a stream whose source never answers can be stopped and left', async () => {
+  const read = async (concurrency: number, signal?: AbortSignal): Promise<number> => {
+    async function* source(): AsyncGenerator<number> {
+      yield 1
+      await new Promise(() => {})
+    }
+    for await (const x of lift((x: number) => x).stream(source(), { concurrency, ...(signal && { signal }) }))
+      if (signal === undefined) return x
+    return 0
+  }
+  assert.equal(await read(4), 1)
+  const controller = new AbortController()
+  setTimeout(() => controller.abort(new Error('stop')), 5)
+  await assert.rejects(read(1, controller.signal), { message: 'stop' })
+})
+
+test('a source that throws when it is closed takes nothing from the reader', async () => {
+  const source = {
+    [Symbol.iterator]: () => ({
+      next: () => ({ done: false, value: 1 }),
+      return(): never {
+        throw new Error('not closed')
+      },
+    }),
+  }
+  for await (const x of lift((x: number) => x).stream(source)) {
+    assert.equal(x, 1)
+    break
+  }
+})
+
+test('a time is a number', () => {
+  for (const ms of ['5', null, 2 ** 31] as never[])
+    assert.throws(() => lift((x: number) => x).timeout(ms), { code: 'ARROW_ARGUMENT' })
+})

@@ -1,0 +1,227 @@
+/**
+ * What fibers meet that does not keep the rules: foreign thenables, ops used twice, crowds of errors, fibers
+ * that wait for themselves. Nothing of it may stop, wake or forget another fiber.
+ */
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import { zone } from '../zone/index.ts'
+import {
+  type Fiber,
+  type Operation,
+  Exit,
+  Schedule,
+  Scope,
+  attempt,
+  currentFiber,
+  dump,
+  dumpText,
+  forEach,
+  fork,
+  fromExit,
+  never,
+  on,
+  race,
+  sleep,
+  timeout,
+  uninterruptible,
+  yieldNow,
+} from './index.ts'
+
+afterEach(() => assert.deepEqual(dump(), [], dumpText()))
+
+const bad = new Error('bad then')
+
+/** A thenable whose `then` is `then`. */
+function thenable(then: (resolve: (value: unknown) => void) => void): PromiseLike<unknown> {
+  // oxlint-disable-next-line unicorn/no-thenable -- it is what the test is about
+  return { then } as PromiseLike<unknown>
+}
+
+/** The code of the error that ends a fiber. */
+async function codeOf(fiber: Fiber<unknown, unknown>): Promise<unknown> {
+  const exit = await fiber.await()
+  const thrown = exit.kind === 'defect' ? exit.defect : exit.kind === 'failure' ? exit.error : undefined
+  return (thrown as { code?: unknown } | undefined)?.code
+}
+
+const throwing = thenable(() => {
+  throw bad
+})
+
+test('a thenable that throws fails the fiber that waits for it, and no other', async () => {
+  const other = fork(function* () {
+    yield* sleep(2)
+    return 'here'
+  })
+  const one = fork(function* () {
+    yield* sleep(1)
+    return yield* attempt(throwing)
+  })
+  const two = fork(() => throwing)
+  const failure = { kind: 'failure', error: bad, others: [] }
+  assert.deepEqual(await Promise.all([one.await(), two.await()]), [failure, failure])
+  assert.equal(await other.join(), 'here')
+})
+
+test('a thenable that calls back twice wakes its fiber once', async () => {
+  const twice = thenable((resolve) => {
+    resolve(1)
+    setTimeout(resolve, 1, 2)
+  })
+  const begun = performance.now()
+  const one = fork(function* () {
+    const value = yield* attempt(twice)
+    yield* sleep(30)
+    return value
+  })
+  const two = fork(() => twice)
+  assert.equal(await two.join(), 1)
+  assert.equal(await one.join(), 1)
+  assert.ok(performance.now() - begun >= 30, 'the sleep was cut short')
+})
+
+test('a promise with a `then` of its own is asked by that of promises', async () => {
+  const promise = Object.assign(Promise.resolve('value'), { then: throwing.then })
+  assert.equal(await fork(() => attempt(promise)).join(), 'value')
+})
+
+test('what goes wrong in an attempt that an interrupt ends is kept with the exit', async () => {
+  const failure = new Error('cannot roll back')
+  const work = fork(() =>
+    attempt(async (signal) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+      throw failure
+    }),
+  )
+  const others = [{ kind: 'failure', error: failure, others: [] }]
+  assert.deepEqual(await work.interrupt('stop'), { kind: 'interruption', reason: 'stop', others })
+
+  const echo = fork(() =>
+    attempt(
+      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    ),
+  )
+  assert.deepEqual(await echo.interrupt('stop'), { kind: 'interruption', reason: 'stop', others: [] })
+})
+
+test('a step on a zone is a new task each time, for each fiber', async () => {
+  await using place = zone.create('fiber-steps', { workers: 1 })
+  const flaky = on(place, () => {
+    const counts = globalThis as { calls?: number }
+    counts.calls = (counts.calls ?? 0) + 1
+    if (counts.calls === 1) throw new Error('the first time')
+    return counts.calls
+  })
+  const again = fork(function* () {
+    try {
+      yield* flaky
+    } catch {
+      return yield* flaky // The failure of the first is what the test begins with.
+    }
+    return 0
+  })
+  assert.equal(await again.join(), 2)
+  const [one, two] = [fork(() => flaky), fork(() => flaky)]
+  assert.deepEqual([await one.join(), await two.join()].toSorted(), [3, 4])
+})
+
+test('a step on zone.node that fibers share gives each its own value', async () => {
+  let calls = 0
+  const step = on(zone.node, () => (calls += 1))
+  function* body(): Operation<number[], unknown> {
+    const values: number[] = []
+    for (let index = 0; index < 5000; index += 1) values.push(yield* step)
+    return values
+  }
+  const fibers = [fork(body), fork(body)]
+  const values = (await Promise.all(fibers.map((fiber) => fiber.join()))).flat()
+  assert.equal(new Set(values).size, 10_000)
+})
+
+test('a scope that is closed leaves the fiber that made it', async () => {
+  const left = fork(function* () {
+    for (let index = 0; index < 10; index += 1) yield* new Scope().close()
+    return currentFiber().children().takeFinalizer()
+  })
+  assert.equal(await left.join(), undefined)
+})
+
+test('a fiber that waits for itself is told so', async () => {
+  const code = 'FIBER_WAITS_FOR_ITSELF'
+  const one = fork(function* () {
+    yield* yieldNow()
+    yield* currentFiber().await()
+  })
+  assert.equal(await codeOf(one), code)
+  const two = fork(() => uninterruptible(() => currentFiber().interrupt('enough')))
+  assert.equal((await two.await()).kind, 'defect')
+  const ended = fork(() => currentFiber().interrupt('enough'))
+  assert.deepEqual(await ended.await(), { kind: 'interruption', reason: 'enough', others: [] })
+
+  const scope = new Scope()
+  const inner = scope.fork(function* () {
+    yield* yieldNow()
+    const child = fork(function* () {
+      yield* yieldNow()
+      yield* scope.join()
+    })
+    yield* child.join()
+  })
+  assert.equal(await codeOf(inner), code)
+  await scope.close()
+})
+
+test('forEach closes an iterator that it leaves, and refuses what is none', async () => {
+  let closedCount = 0
+  function* items(): Generator<number> {
+    try {
+      for (let item = 0; ; item += 1) yield item
+    } finally {
+      closedCount += 1
+    }
+  }
+  const waiting = fork(() => forEach(items(), () => sleep(60_000), { concurrency: 2 }))
+  await waiting.interrupt()
+  assert.equal(closedCount, 1)
+  const failing = fork(() => forEach(items(), () => Promise.reject(bad), { concurrency: 1 }))
+  assert.deepEqual(await failing.await(), { kind: 'failure', error: bad, others: [] })
+  assert.equal(closedCount, 2)
+  const wrong = async function* (): AsyncGenerator<number> {}
+  assert.equal(await codeOf(fork(() => forEach(wrong() as never, () => 1))), 'FIBER_ARGUMENT')
+})
+
+test('more errors at an end than a call takes arguments are all kept', async () => {
+  const many = Array.from({ length: 200_000 }, () => Exit.failure(bad))
+  function* failing(): Operation<void, unknown> {
+    try {
+      yield* never()
+    } finally {
+      yield* fromExit(Exit.failure(bad, many))
+    }
+  }
+  const owner = fork(function* () {
+    fork(failing)
+    yield* yieldNow()
+  })
+  const scope = new Scope()
+  scope.fork(failing)
+  const nursed = fork(() => race([failing, sleep(1)]))
+  for (const exit of [await owner.await(), await scope.close(), await nursed.await()])
+    assert.ok(exit.kind === 'failure' && exit.others.length === many.length, exit.kind)
+})
+
+test('a fiber that is interrupted before its op was asked does not wait for it', async () => {
+  const fiber = fork((self: Fiber) => {
+    self.interrupt('no')
+    return sleep(60_000)
+  })
+  assert.deepEqual(fiber.exit, { kind: 'interruption', reason: 'no', others: [] })
+})
+
+test('a time is a number', () => {
+  for (const ms of ['5', null, Number.NaN, -1, 5n] as never[]) {
+    for (const call of [() => sleep(ms), () => timeout(ms, sleep(1)), () => Schedule.spaced(ms)])
+      assert.throws(call, { code: 'FIBER_ARGUMENT' }, String(ms))
+    assert.throws(() => Schedule.forever.jittered(ms, 1), { code: 'FIBER_ARGUMENT' }, String(ms))
+  }
+})
