@@ -3,9 +3,10 @@
  * harm.
  *
  * `node test/fuzz-transport.mjs [--minutes 10] [--mode process|self-contained] [--seed 1]`, on the build. The
- * work is done by a thread: one that neither ends nor reports for `SILENCE_MS` hangs. A frame that did harm
- * is printed in hexadecimal and belongs into src/transport/frames/harm.json, where tests keep it for ever.
- * Frames that are read in spite of their damage join the corpus, so damage adds up.
+ * work is done by a thread: one that neither ends nor reports for `SILENCE_S` seconds in which this process
+ * ran hangs; while all of it is stopped, nothing is counted. A frame that did harm is printed in hexadecimal
+ * and belongs into src/transport/frames/harm.json, where tests keep it for ever. Frames that are read in
+ * spite of their damage join the corpus, so damage adds up.
  */
 import { parseArgs } from 'node:util'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
@@ -14,7 +15,7 @@ import { anyValue } from '../dist/transport/arbitrary.test.helper.js'
 import { damaged, randomFrom, readHostile } from '../dist/transport/hostile.test.helper.js'
 import { marshall } from '../dist/transport/index.js'
 
-const SILENCE_MS = 20_000
+const SILENCE_S = 20
 const CORPUS_MAX = 2000
 const RSS_MAX_BYTES = 1.5e9
 /** Longest frame of the corpus; twice that is the longest that is tried. */
@@ -44,24 +45,23 @@ function supervise(order) {
     // The frame being read lies in shared memory, so that one on which the thread hangs can be told.
     const current = new Uint8Array(new SharedArrayBuffer(FRAME_BYTES_MAX + 4))
     const thread = new Worker(new URL(import.meta.url), { workerData: { ...order, current } })
-    let silence
-    const listen = () => {
-      clearTimeout(silence)
-      silence = setTimeout(() => {
-        const length = new DataView(current.buffer).getUint32(0)
-        console.error(`silent since it read ${Buffer.from(current.slice(4, 4 + length)).toString('hex')}`)
-        reject(new Error(`${order.mode}: no sign of life for ${SILENCE_MS} ms (seed ${order.seed})`))
-        void thread.terminate()
-      }, SILENCE_MS)
-    }
-    listen()
+    let silentS = 0
+    const watch = setInterval(() => {
+      silentS++
+      if (silentS < SILENCE_S) return
+      clearInterval(watch)
+      const length = new DataView(current.buffer).getUint32(0)
+      console.error(`silent since it read ${Buffer.from(current.slice(4, 4 + length)).toString('hex')}`)
+      reject(new Error(`${order.mode}: no sign of life for ${SILENCE_S} s (seed ${order.seed})`))
+      void thread.terminate()
+    }, 1000)
     thread.on('message', (message) => {
-      listen()
+      silentS = 0
       if (message.done) console.log(`${order.mode}: ${message.text}`)
     })
     thread.on('error', reject)
     thread.on('exit', () => {
-      clearTimeout(silence)
+      clearInterval(watch)
       resolve()
     })
   })

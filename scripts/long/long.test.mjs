@@ -10,10 +10,10 @@ import { inRoot } from '../set-up/index.mjs'
 import { runLong } from './main.mjs'
 import { STEPS } from './steps.mjs'
 
-test('each step has a name of its own, words and a command', () => {
+test('each step has a name of its own, words, a bound in time and a command', () => {
   assert.equal(new Set(STEPS.map(({ name }) => name)).size, STEPS.length)
-  for (const { name, what, command } of STEPS)
-    assert.ok(/^[\w-]+$/.test(name) && what && command.length > 0, name)
+  for (const { name, what, command, minutesMax } of STEPS)
+    assert.ok(/^[\w-]+$/.test(name) && what && command.length > 0 && minutesMax > 0, name)
 })
 
 test('a word that chooses nothing is an error with the way to the list', async () => {

@@ -12,10 +12,13 @@ import { STEPS } from './steps.mjs'
 
 const RECORDS = inRoot('bench', 'records')
 const TAIL_LINES = 12
+/** What `run` says of a program that it has killed. */
+const TIME_IS_OVER = 124
 
-/** Print the steps. @returns {number} 0. */
+/** Print the steps and how long each may take. @returns {number} 0. */
 export function listSteps() {
-  for (const { name, what } of STEPS) console.log(`${name.padEnd(20)} ${what}`)
+  for (const { name, what, minutesMax } of STEPS)
+    console.log(`${name.padEnd(16)} ${`${minutesMax} min at most`.padEnd(16)} ${what}`)
   return 0
 }
 
@@ -40,19 +43,22 @@ export async function runLong(words) {
   return failed === 0 ? 0 : 1
 }
 
-async function outcomeOf({ command, env = {}, lacks = async () => '' }) {
+async function outcomeOf({ command, minutesMax, env = {}, lacks = async () => '' }) {
   const missing = await lacks()
   const told = Object.entries(env).map(([name, value]) => `${name}=${value.replaceAll(inRoot(), '')}`)
   const line = [...told, ...command.map((word) => (word === process.execPath ? 'node' : word))].join(' ')
   if (missing !== '') return { outcome: `skipped: ${missing}`, seconds: 0, command: line, tail: [] }
   const startedMs = performance.now()
   const [program, ...args] = command
-  const { code, output } = await run(program, args, { env: { ...process.env, ...env } })
+  const secondsMax = minutesMax * 60
+  const { code, output } = await run(program, args, { env: { ...process.env, ...env }, secondsMax })
   if (code !== 0) console.log(output)
+  const outcome = code === 0 ? 'passed' : 'failed'
   const seconds = Math.round((performance.now() - startedMs) / 1000)
   const tail = output.trimEnd().split('\n').slice(-TAIL_LINES)
   const shown = tail.map((text) => text.replaceAll(inRoot(), ''))
-  return { outcome: code === 0 ? 'passed' : 'failed', seconds, command: line, tail: shown }
+  if (code === TIME_IS_OVER) shown.push(`Ended: a run may take ${minutesMax} minutes.`)
+  return { outcome, seconds, command: line, tail: shown }
 }
 
 async function record(name, entry) {
@@ -66,8 +72,10 @@ async function record(name, entry) {
   writeFileSync(path, `${JSON.stringify(whole, undefined, 2)}\n`)
 }
 
-/** The commit, with a `+` when files differ from it. */
+/** The commit, with a `+` when files other than records differ from it. */
 async function commit() {
-  const { code, output } = await run('git', ['describe', '--always', '--dirty=+', '--abbrev=10'])
-  return code === 0 ? output.trim() : 'unknown'
+  const { code, output } = await run('git', ['rev-parse', '--short=10', 'HEAD'])
+  if (code !== 0) return 'unknown'
+  const changed = await run('git', ['status', '--porcelain', '--', '.', ':!bench/records'])
+  return output.trim() + (changed.output === '' ? '' : '+')
 }

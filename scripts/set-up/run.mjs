@@ -11,7 +11,8 @@ import { Stop } from './stop.mjs'
 
 /**
  * @typedef {object} Ended
- * @property {number} code Exit code; 127 when the program is missing, 128 when a signal ended it.
+ * @property {number} code Exit code; 127 when the program is missing, 128 when a signal ended it, 124 when it
+ *   was killed because its time was over.
  * @property {string} output What it printed, both streams; '' when it was shown live.
  */
 
@@ -19,30 +20,45 @@ import { Stop } from './stop.mjs'
  * Start a program in the checkout and wait for its end.
  * @param {string} program
  * @param {string[]} args
- * @param {{show?: boolean, env?: NodeJS.ProcessEnv, cwd?: string}} [options] `show`: straight to the
- *   terminal.
+ * @param {{show?: boolean, env?: NodeJS.ProcessEnv, cwd?: string, secondsMax?: number}} [options] `show`:
+ *   straight to the terminal; `secondsMax`: after so many it is killed, with all it started.
  * @returns {Promise<Ended>}
  */
-export function run(program, args, { show = false, env = process.env, cwd = ROOT } = {}) {
+export function run(program, args, { show = false, env = process.env, cwd = ROOT, secondsMax } = {}) {
   return new Promise((resolve) => {
     const stdio = show ? 'inherit' : ['ignore', 'pipe', 'pipe']
-    const child = spawn(program, args, { cwd, env, stdio })
+    // A group of its own can be killed as a whole; Windows has none.
+    const detached = secondsMax !== undefined && process.platform !== 'win32'
+    const child = spawn(program, args, { cwd, env, stdio, detached })
     const chunks = []
-    track(child)
+    const end = detached ? (signal) => endGroup(child.pid, signal) : (signal) => child.kill(signal)
+    let isLate = false
+    const late = () => {
+      isLate = true
+      end('SIGKILL')
+    }
+    const timer = secondsMax === undefined ? undefined : setTimeout(late, secondsMax * 1000)
+    track(child, end)
     child.stdout?.on('data', (chunk) => chunks.push(chunk))
     child.stderr?.on('data', (chunk) => chunks.push(chunk))
-    child.on('error', (error) => resolve({ code: 127, output: String(error.message) }))
-    child.on('close', (code) => resolve({ code: code ?? 128, output: Buffer.concat(chunks).toString() }))
+    child.on('error', (error) => {
+      clearTimeout(timer)
+      resolve({ code: 127, output: String(error.message) })
+    })
+    child.on('close', (code) => {
+      clearTimeout(timer)
+      resolve({ code: isLate ? 124 : (code ?? 128), output: Buffer.concat(chunks).toString() })
+    })
   })
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
-/** Programs that run now: they end with this process, whoever is told to end. */
-const running = new Set()
+/** Programs that run now and how they are told to end: they end with this process, whoever is told. */
+const running = new Map()
 
-function track(child) {
+function track(child, end) {
   if (running.size === 0) for (const signal of SIGNALS) process.on(signal, endAll)
-  running.add(child)
+  running.set(child, end)
   const forget = () => {
     if (running.delete(child) && running.size === 0) for (const signal of SIGNALS) process.off(signal, endAll)
   }
@@ -52,9 +68,19 @@ function track(child) {
 
 /** Ends the programs, then this process, by that signal. */
 function endAll(signal) {
-  for (const child of running) child.kill(signal)
+  for (const end of running.values()) end(signal)
   for (const each of SIGNALS) process.off(each, endAll)
   process.kill(process.pid, signal)
+}
+
+/** Sends a signal to a program that leads a group, and to the group. */
+function endGroup(pid, signal) {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal)
+  } catch (error) {
+    // It has ended in between.
+    if (error.code !== 'ESRCH') throw error
+  }
 }
 
 /**

@@ -14,6 +14,7 @@ import { isInstalled } from './install.mjs'
 import { locked } from './lock.mjs'
 import { NODE_RANGE, nodeComplaint } from './node-version.mjs'
 import { inRoot, ROOT } from './place.mjs'
+import { run } from './run.mjs'
 import { filesBelow, hashOf } from './stamps.mjs'
 import { atLeast, CARGO_MIN, cargoVersion, needComponent } from './tools.mjs'
 
@@ -233,6 +234,18 @@ test('what ends a script ends the programs it has started', { timeout: 30_000 },
     // The pipe closes when the last of both has gone, so this waits for the program too.
     assert.equal(await closed, signal)
   }
+})
+
+test('a program whose time is over is killed with all it has started', { timeout: 30_000 }, async () => {
+  const program = `require('child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60000)'], {
+    stdio: 'inherit' })
+  console.log('begun')`
+  const startedMs = performance.now()
+  // Its output is whole when the last of both has gone, so this waits for the second program too.
+  const ended = await run(process.execPath, ['-e', program], { secondsMax: 2 })
+  assert.deepEqual(ended, { code: 124, output: 'begun\n' })
+  assert.ok(performance.now() - startedMs < 20_000)
+  assert.equal((await run(process.execPath, ['-e', ''], { secondsMax: 60 })).code, 0)
 })
 
 test('a second set-up says nothing and takes less than two seconds', () => {

@@ -12,6 +12,12 @@ import { NodeExchange } from './node-exchange.ts'
 import { NodeFeed } from './node-feed.ts'
 import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
 
+/**
+ * Requests of one connection begun before others have their turn. Few, since one that was reset is known by
+ * the first answer that cannot be sent: what is begun by then is work for nobody, while clients wait.
+ */
+const TURN_REQUESTS_MAX = 16
+
 /** What is known of one connection. */
 interface Line {
   /** Requests that were given to the app and are not answered. */
@@ -150,7 +156,7 @@ export class NodeCore implements Core {
   /** Whether a request more may be begun: of the connection's share in this turn, and of what it may hold. */
   #hasRoom({ open, turnCount }: Line): boolean {
     const { pipelineMax, outBytesMax } = this.#settings.limits
-    if (open.size >= pipelineMax || turnCount >= pipelineMax) return false
+    if (open.size >= pipelineMax || turnCount >= TURN_REQUESTS_MAX) return false
     let unsentBytes = 0
     for (const exchange of open) unsentBytes += exchange.unsentBytes
     return unsentBytes < outBytesMax
@@ -168,6 +174,9 @@ export class NodeCore implements Core {
   }
 
   #beginWaiting(socket: Socket, line: Line): void {
+    // Who has gone gets no answers: without this, clients that reset behind long pipelines keep others
+    // waiting.
+    if (socket.destroyed) line.waiting.length = 0
     if (line.waiting.length === 0) return
     while (line.waiting.length > 0 && this.#hasRoom(line)) {
       const { request, response, owesContinue } = line.waiting.shift()!

@@ -113,7 +113,9 @@ mod tests {
     fn a_head_says_the_same_whatever_came_before_and_follows() {
         let limits = Limits::default();
         let mut parser = Parser::default();
-        for (first, second) in (0..HEADS.len()).flat_map(|at| (0..HEADS.len()).map(move |to| (at, to))) {
+        // Every head after every other; under Miri each of them first once and second once.
+        let pairs = (0..HEADS.len()).flat_map(|at| (0..HEADS.len()).map(move |to| (at, to)));
+        for (first, second) in pairs.step_by(if cfg!(miri) { HEADS.len() - 1 } else { 1 }) {
             for text in [HEADS[first], HEADS[second], HEADS[second]] {
                 for tail in ["", "GET", "\r\n\r\n", HEADS[first]] {
                     let input = format!("{text}{tail}");
@@ -132,7 +134,8 @@ mod tests {
         let mut parser = Parser::default();
         for text in HEADS {
             let _ = parser.parse(text.as_bytes(), &limits);
-            for end in 1..text.len() {
+            // Under Miri some cuts in each line and field of a head.
+            for end in (1..text.len()).step_by(if cfg!(miri) { 7 } else { 1 }) {
                 let mut fields = Vec::new();
                 let cut = &text.as_bytes()[..end];
                 let expected = told(head::parse(cut, &limits, &mut fields), &fields);
