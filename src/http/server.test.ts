@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import diagnostics from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import http from 'node:http'
+import net from 'node:net'
 import { test } from 'node:test'
 import { onCores } from './cores.test.support.ts'
 import { connect, converse } from './raw.test.support.ts'
@@ -343,6 +344,24 @@ onCores('pipelined answers come in the order of their requests', async (start) =
     answers.map(({ body }) => Number(body)),
     delays,
   )
+})
+
+test('a client that resets behind a pipeline has one turn of its answers begun (node)', async () => {
+  let begun = 0
+  const routes = { '/': () => String(++begun) }
+  const server = await serve({ core: 'node', host: '127.0.0.1', port: 0, error: () => undefined, routes })
+  const socket = net.connect(server.port, '127.0.0.1').on('error', () => {})
+  await once(socket, 'connect')
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50)) // fewer than pipelineMax
+  socket.resetAndDestroy()
+  for (;;) {
+    const { connections, connectionsTotal } = server.stats()
+    if (connectionsTotal === 1 && connections === 0) break
+    await new Promise(setImmediate)
+  }
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+  await server.stop()
+  assert.ok(begun <= 16, `${begun} begun`)
 })
 
 onCores('a server on a Unix socket', async (start) => {
