@@ -523,8 +523,12 @@ pub unsafe extern "C" fn linger<const FURTHER: bool>(
     info: sys::napi_callback_info,
 ) -> Value {
     hot::<FURTHER>(env, info, |thread, _| {
-        thread.linger();
-        let count = drain_into(thread);
+        let count = if thread.linger() {
+            drain_into(thread)
+        } else {
+            thread.inbound.put(0, 0);
+            0
+        };
         thread.inbound.put(FOUND, count);
         Ok(())
     })

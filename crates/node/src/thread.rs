@@ -316,14 +316,19 @@ impl Thread {
         found
     }
 
-    /// Look briefly for a result, while JavaScript's microtasks still run.
-    pub fn linger(&mut self) {
-        if self.desk.has_arrivals() || self.spin.is_off() || !registry::machine().has_room_to_spin() {
-            return;
+    /// Look briefly for a result, while JavaScript's microtasks still run: false when it was not looked for.
+    /// Not where the threads take turns on their cores: what comes in then comes with the loop's next turn,
+    /// and going round it lets the others work meanwhile.
+    pub fn linger(&mut self) -> bool {
+        if self.spin.is_off() || !registry::machine().has_room_to_spin() {
+            return false;
         }
-        self.seek_own_core();
-        let desk = &self.desk;
-        Spin::once(LINGER_MAX, || desk.has_arrivals());
+        if !self.desk.has_arrivals() {
+            self.seek_own_core();
+            let desk = &self.desk;
+            Spin::once(LINGER_MAX, || desk.has_arrivals());
+        }
+        true
     }
 
     /// Declare the thread asleep; false when something has come.
