@@ -26,7 +26,7 @@ export const RECORD_BYTES = 16
 export const Table = { shapes: 0, functions: 1, classes: 2, signals: 3 } as const
 
 /** What `step` and `help` found. Its words: function, length, token, serial, large, found, joined. */
-export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3, mine: 4, joined: 5 } as const
+export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3, mine: 4, joined: 5, hadTurn: 6 } as const
 
 /** Words of the out scratch that `help` is given. */
 export const Helped = { call: 0, steals: 1 } as const

@@ -1,8 +1,8 @@
 /**
  * The loop of a worker: take, run, complete.
  *
- * One call into the core per task ends one and takes the next. The loop returns after a few tasks so that the
- * core can give timers and I/O their turn; it runs again at once if there is more. A task that returns a
+ * One call into the core per task ends one and takes the next. The core says when timers and I/O should have
+ * a turn, and calls again at once if there is more. A task that returns a
  * promise leaves the loop and comes back through `#settled`. Broadcasts run alone.
  */
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
@@ -14,8 +14,6 @@ import { reasonOf } from './reasons.ts'
 import { hideOwnFrames } from './stacks.ts'
 import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
 
-/** Tasks before the loop returns to the core. */
-const TASKS_PER_TURN = 16
 const EMPTY = new Uint8Array(0)
 
 type TaskFunction = (this: Task, ...args: unknown[]) => unknown
@@ -102,11 +100,11 @@ export class Pump {
   #turn(): void {
     const { words, given } = this.#port
     given[Ended.token] = NO_TOKEN
-    for (let left = TASKS_PER_TURN; ; left--) {
-      if (left <= 0) return given[Ended.token] === NO_TASK ? undefined : native.complete()
+    for (;;) {
       native.step()
       const kind = words[FOUND]
       given[Ended.token] = NO_TOKEN
+      if (kind === Step.hadTurn) return
       if (kind === Step.nothing) return this.#caughtUp()
       if (kind === Step.leave) {
         this.#caughtUp()
@@ -296,9 +294,6 @@ export class Pump {
 
 /** Word of a step that says whether the task's caller waits for it, blocking. */
 const JOINED = 6
-
-/** NO_TOKEN as the signed words have it. */
-const NO_TASK = NO_TOKEN | 0
 
 /** The result went another way, or has not come yet. */
 const ELSEWHERE = -1

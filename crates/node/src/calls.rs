@@ -37,6 +37,9 @@ const BROADCAST: i32 = 2;
 /// `step` found that the zone lets the worker go.
 const LEAVE: i32 = 3;
 
+/// `step` would find something: the loop's turn comes first.
+const HAD_TURN: i32 = 6;
+
 /// `help`: nobody has started the joined call, which is over for the core: run it here.
 const MINE: i32 = 4;
 /// `help`: the joined call has ended, its result lies in the inbound scratch.
@@ -239,10 +242,15 @@ pub unsafe extern "C" fn step<const FURTHER: bool>(
     info: sys::napi_callback_info,
 ) -> Value {
     hot::<FURTHER>(env, info, |thread, [token, status, length, _]| {
+        let had_turn = thread.had_turn();
         if token != u32::MAX {
-            end(thread, token, status, length as usize)?;
+            // SAFETY: JavaScript waits for this call.
+            let bytes = unsafe { thread.out.data(length as usize) };
+            let bytes = bytes.ok_or_else(|| wrong("length beyond the scratch"))?;
+            let searches = !had_turn && thread.looks();
+            finish(thread, token, status, bytes, searches)?;
         }
-        let kind = next(thread)?;
+        let kind = next(thread, had_turn)?;
         thread.inbound.put(FOUND, kind as u32);
         Ok(())
     })
@@ -268,7 +276,7 @@ pub unsafe extern "C" fn complete_large(env: sys::napi_env, info: sys::napi_call
             let (token, status) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
             let (data, length) = env.bytes(arguments[2])?;
             let bytes = if length == 0 { &[][..] } else { std::slice::from_raw_parts(data, length) };
-            finish(thread, token, status, bytes)
+            finish(thread, token, status, bytes, false)
         })
     };
     match outcome {
@@ -280,27 +288,44 @@ pub unsafe extern "C" fn complete_large(env: sys::napi_env, info: sys::napi_call
 fn end(thread: &mut Thread, token: u32, status: u32, length: usize) -> Outcome<()> {
     // SAFETY: JavaScript waits for this call.
     let bytes = unsafe { thread.out.data(length) }.ok_or_else(|| wrong("length beyond the scratch"))?;
-    finish(thread, token, status, bytes)
+    finish(thread, token, status, bytes, false)
 }
 
-fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8]) -> Outcome<()> {
+fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8], searches: bool) -> Outcome<()> {
     let attachments = thread.attachments.take();
     let worker = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
-    worker.complete(token, |body| {
+    let fill = |body: &mut skein_port::Body| {
         body.status = status(number);
         body.attachments = attachments.map(|attached| Box::new(attached) as _);
         body.bytes.set(bytes);
-    });
+    };
+    if searches {
+        worker.complete_and_search(token, fill)
+    } else {
+        worker.complete(token, fill)
+    };
     Ok(())
 }
 
-fn next(thread: &mut Thread) -> Outcome<i32> {
+fn next(thread: &mut Thread, had_turn: bool) -> Outcome<i32> {
     thread.wake_up();
     thread.desk.set_blocked(false);
-    let mut taken = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.take();
+    let worker = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
+    if had_turn && worker.has_work() {
+        return Ok(HAD_TURN);
+    }
+    let mut taken = worker.take();
     // Nothing else to do here: look for some microseconds before going back through the loop.
-    if matches!(taken, Next::Nothing) && thread.desk.in_flight() == 0 && thread.is_free() && thread.look() {
+    if matches!(taken, Next::Nothing)
+        && !had_turn
+        && thread.desk.in_flight() == 0
+        && thread.is_free()
+        && thread.look()
+    {
         taken = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.take();
+    }
+    if let Some(worker) = &thread.worker {
+        worker.found();
     }
     // SAFETY: JavaScript waits for this call and keeps no view that it reads across one.
     let memory = unsafe { thread.inbound.write() };

@@ -28,8 +28,12 @@ use crate::{
 const ROUNDS_MAX: u32 = 256;
 /// Calls between two readings of the clock, which costs as much as an empty task.
 const ROUNDS_PER_READING: u32 = 8;
-/// Longest look between two turns of microtasks: about what a whole turn of the event loop costs.
-const LINGER_MAX: Duration = Duration::from_micros(4);
+/// Steps of a worker between two readings of the clock.
+const STEPS_PER_READING: u32 = 8;
+/// Longest time for them from the first reading on.
+const STEPS_MAX: Duration = Duration::from_micros(250);
+/// A brief look: about what a whole turn of the event loop costs, and a caller's next call takes to come.
+const BRIEF: Duration = Duration::from_micros(4);
 /// Calls between two looks at which core they leave from.
 const SENDS_PER_LOOK: u32 = 64;
 /// And the longest time for them.
@@ -140,6 +144,9 @@ pub struct Thread {
     step_aside: cores::StepAside,
     /// Calls that have left, modulo 2 to the power of 32.
     sends: u32,
+    /// Steps of a worker since its loop last gave it a turn, and when the first of them were counted.
+    steps: u32,
+    steps_since: Option<Instant>,
     /// Something was done since the thread last slept: only then does it look before it sleeps again.
     active: bool,
     asleep: bool,
@@ -200,6 +207,8 @@ impl Thread {
                 spin: Spin::new(Duration::ZERO),
                 step_aside: cores::StepAside::new(),
                 sends: 0,
+                steps: 0,
+                steps_since: None,
                 active: false,
                 asleep: false,
                 idling: false,
@@ -290,9 +299,21 @@ impl Thread {
         }
     }
 
+    /// A worker takes another step: whether it has had its turn, and timers and I/O should have theirs.
+    pub fn had_turn(&mut self) -> bool {
+        self.steps += 1;
+        self.steps.is_multiple_of(STEPS_PER_READING)
+            && self.steps_since.get_or_insert_with(Instant::now).elapsed() > STEPS_MAX
+    }
+
+    /// Whether this thread looks before it sleeps, at least briefly.
+    pub fn looks(&self) -> bool {
+        !self.spin.is_off() && registry::machine().has_cores()
+    }
+
     /// Look for work without sleeping, if that has been paying and a core is free.
     pub fn look(&mut self) -> bool {
-        if !self.active || self.spin.is_off() || !registry::machine().has_room_to_spin() {
+        if !self.active || !self.looks() {
             return false;
         }
         // Who spins on the core that the other thread waits for keeps it from running.
@@ -301,8 +322,12 @@ impl Thread {
             worker.begin_search();
         }
         let (desk, worker, leaving) = (&self.desk, self.worker.as_ref(), self.leaving);
-        let mut found =
-            self.spin.wait(|| desk.has_arrivals() || (!leaving && worker.is_some_and(Worker::has_work)));
+        let has_come = || desk.has_arrivals() || (!leaving && worker.is_some_and(Worker::has_work));
+        // Briefly even where it has not been paying, or other threads have the cores: who has just got a
+        // result calls again within this time, and would wake another worker instead, which would then be one
+        // more.
+        let mut found = (registry::machine().has_room_to_spin() && self.spin.wait(has_come))
+            || Spin::once(BRIEF, has_come);
         if let Some(worker) = self.worker.as_mut() {
             worker.end_search();
             // What came just before the end has woken nobody.
@@ -320,13 +345,13 @@ impl Thread {
     /// Not where the threads take turns on their cores: what comes in then comes with the loop's next turn,
     /// and going round it lets the others work meanwhile.
     pub fn linger(&mut self) -> bool {
-        if self.spin.is_off() || !registry::machine().has_room_to_spin() {
+        if !self.looks() {
             return false;
         }
         if !self.desk.has_arrivals() {
             self.seek_own_core();
             let desk = &self.desk;
-            Spin::once(LINGER_MAX, || desk.has_arrivals());
+            Spin::once(BRIEF, || desk.has_arrivals());
         }
         true
     }
@@ -442,6 +467,8 @@ unsafe extern "C" fn after_wait(handle: *mut c_void) {
 ///
 /// `thread` is this thread's and no reference to it is alive.
 unsafe fn call_drain(thread: *mut Thread) -> bool {
+    // SAFETY: as above.
+    unsafe { ((*thread).steps, (*thread).steps_since) = (0, None) };
     // SAFETY: the fields are copied out; none changes during the thread's life.
     let (env, drain, context) = unsafe { ((*thread).env, (*thread).drain, (*thread).context) };
     // SAFETY: valid environment, reference and context.

@@ -47,6 +47,12 @@ impl Machine {
         self.cores > 1 && self.awake.load(Ordering::Relaxed) <= self.cores
     }
 
+    /// Whether two threads can run at the same time at all.
+    #[must_use]
+    pub const fn has_cores(&self) -> bool {
+        self.cores > 1
+    }
+
     /// Awake ports whose threads were last seen on that core.
     #[must_use]
     pub fn awake_on(&self, core: u32) -> u32 {

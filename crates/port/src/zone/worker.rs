@@ -229,6 +229,19 @@ impl Worker {
     /// when there is no such task.
     #[inline]
     pub fn complete(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
+        self.end_task(token, false, fill)
+    }
+
+    /// The same for a worker that takes next: where nothing waits it counts as searching before the result
+    /// goes home, so that a caller who calls again at once wakes nobody else. [`Worker::found`] must follow
+    /// what it takes, whatever that is.
+    #[inline]
+    pub fn complete_and_search(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
+        self.end_task(token, true, fill)
+    }
+
+    #[inline]
+    fn end_task(&mut self, token: u32, searches: bool, fill: impl FnOnce(&mut Body)) -> bool {
         let mut held = lock(&self.slot.held);
         let Some(Running { task, since, .. }) = held.running.get_mut(token as usize).and_then(Option::take)
         else {
@@ -257,6 +270,10 @@ impl Worker {
         self.slot.ended.fetch_add(1, Ordering::Relaxed);
         if status != Status::Done {
             self.slot.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        // Relaxed: a hint. Of what waits this worker takes one, and others may be wanted for the rest.
+        if searches && self.zone.waiting.load(Ordering::Relaxed) == 0 {
+            self.begin_search();
         }
         task.home.deliver(task);
         true
@@ -313,6 +330,22 @@ impl Worker {
     pub fn end_search(&self) {
         if self.slot.searching.load(Ordering::Relaxed) && self.slot.searching.swap(false, Ordering::SeqCst) {
             self.zone.searching.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Stop looking, with or without something to do. What was submitted meanwhile has woken nobody: if any
+    /// of it waits, somebody is woken now.
+    #[inline]
+    pub fn found(&self) {
+        if !self.slot.searching.load(Ordering::Relaxed) {
+            return;
+        }
+        self.end_search();
+        model_fence();
+        // SeqCst: after the count of those who search has gone down. Who saw it up has counted its task
+        // before.
+        if self.zone.waiting.load(Ordering::SeqCst) > 0 {
+            self.zone.wake_one(self.own.is_some());
         }
     }
 

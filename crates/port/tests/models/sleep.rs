@@ -122,6 +122,41 @@ fn a_full_worker_that_searches_keeps_nobody_asleep() {
     });
 }
 
+/// A worker searches before its result goes home, and takes one of two tasks that come then: the other one
+/// wakes the sleeper.
+///
+/// Seen to fail: `found` without its look at what waits.
+#[test]
+fn a_search_that_ends_keeps_nobody_asleep() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = zone_of(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut first_seat, mut first) = staff.remove(0);
+        let Next::Task { token, .. } = first.take() else { unreachable!("a task waits") };
+        let (mut seat, mut other) = staff.remove(0);
+        let sleeper = thread::spawn(move || assert_eq!(seat.work(&mut other, 1), 1));
+        let searcher = thread::spawn(move || {
+            assert!(first.complete_and_search(token, |body| body.status = Status::Done));
+            loop {
+                let next = first.take();
+                first.found();
+                match next {
+                    Next::Task { token, .. } => return (first, token),
+                    _ => first_seat.rest(&mut first),
+                }
+            }
+        });
+        assert!(home.submit(&zone, 1));
+        assert!(home.submit(&zone, 2));
+        // The searcher's task ends only after the other's: whoever sleeps here sleeps for ever.
+        sleeper.join().unwrap();
+        let (mut first, token) = searcher.join().unwrap();
+        complete(&mut first, token);
+    });
+}
+
 /// A worker that is listed as asleep, and may have been chosen, ends: another one takes the task.
 ///
 /// Seen to fail: `Worker::drop` without `wake_one`.
