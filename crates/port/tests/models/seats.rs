@@ -11,8 +11,13 @@ use skein_port::{Desk, Executor, Help, Limits, Machine, Next, Status, Wake, Work
 const PREEMPTIONS_MAX: usize = 3;
 
 pub fn explore(model: impl Fn() + Sync + Send + 'static) {
+    explore_within(PREEMPTIONS_MAX, model);
+}
+
+/// The same with another bound, for models whose threads are many.
+pub fn explore_within(preemptions_max: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound.get_or_insert(PREEMPTIONS_MAX);
+    builder.preemption_bound.get_or_insert(preemptions_max);
     builder.check(model);
 }
 

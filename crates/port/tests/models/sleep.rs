@@ -5,7 +5,7 @@
 use loom::thread;
 use skein_port::{Mail, Next, Status};
 
-use super::seats::{Seat, complete, explore, machine, zone_of};
+use super::seats::{Seat, complete, explore, explore_within, machine, zone_of};
 
 /// A worker goes to sleep while a task is submitted: it runs it.
 ///
@@ -128,32 +128,37 @@ fn a_full_worker_that_searches_keeps_nobody_asleep() {
 /// Seen to fail: `found` without its look at what waits.
 #[test]
 fn a_search_that_ends_keeps_nobody_asleep() {
-    explore(|| {
+    explore_within(2, || {
         let machine = machine();
         let (zone, mut staff) = zone_of(2, machine);
         let mut home = Seat::new(1, machine);
         assert!(home.submit(&zone, 0));
-        let (mut first_seat, mut first) = staff.remove(0);
+        let (_seat, mut first) = staff.remove(0);
         let Next::Task { token, .. } = first.take() else { unreachable!("a task waits") };
         let (mut seat, mut other) = staff.remove(0);
-        let sleeper = thread::spawn(move || assert_eq!(seat.work(&mut other, 1), 1));
+        assert!(other.try_sleep(&mut seat.desk));
+        let sleeper = thread::spawn(move || {
+            seat.bell.0.wait();
+            other.wake_up();
+            seat.desk.wake_up();
+            assert_eq!(seat.work(&mut other, 1), 1);
+            (seat, other)
+        });
         let searcher = thread::spawn(move || {
             assert!(first.complete_and_search(token, |body| body.status = Status::Done));
-            loop {
-                let next = first.take();
-                first.found();
-                match next {
-                    Next::Task { token, .. } => return (first, token),
-                    _ => first_seat.rest(&mut first),
-                }
-            }
+            let next = first.take();
+            first.found();
+            let Next::Task { token, .. } = next else { return None };
+            Some((first, token))
         });
         assert!(home.submit(&zone, 1));
         assert!(home.submit(&zone, 2));
-        // The searcher's task ends only after the other's: whoever sleeps here sleeps for ever.
-        sleeper.join().unwrap();
-        let (mut first, token) = searcher.join().unwrap();
-        complete(&mut first, token);
+        // What the searcher has taken ends only after the other's: whoever sleeps here sleeps for ever.
+        let (mut seat, mut other) = sleeper.join().unwrap();
+        match searcher.join().unwrap() {
+            Some((mut first, token)) => complete(&mut first, token),
+            None => assert_eq!(seat.work(&mut other, 1), 1),
+        }
     });
 }
 
