@@ -118,6 +118,7 @@ export const STEPS = [
   {
     name: 'nodes-whole',
     what: "the suite's core on Node 22, 24 and 26, in the sizes that `npm test` has on the first Node alone",
+    minutesMax: 90,
     command: [process.execPath, 'scripts/test.mjs', 'nodes'],
     env: { SKEIN_TEST_PART: '1/1' },
   },
