@@ -71,6 +71,7 @@ export function setFunctionTable(next: FunctionTable): void {
   numberOf = new WeakMap()
   lastFunction = undefined
   lastModule = undefined
+  lastExport = 0
 }
 
 /**

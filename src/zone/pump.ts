@@ -2,8 +2,8 @@
  * The loop of a worker: take, run, complete.
  *
  * One call into the core per task ends one and takes the next. The core says when timers and I/O should have
- * a turn, and calls again at once if there is more. A task that returns a
- * promise leaves the loop and comes back through `#settled`. Broadcasts run alone.
+ * a turn, and calls again at once if there is more. A task that returns a promise leaves the loop and comes
+ * back through `#settled`. Broadcasts run alone.
  */
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../native/index.ts'
 import { functionByNumber, readFrame } from '../transport/index.ts'

@@ -36,7 +36,6 @@ const TASK: i32 = 1;
 const BROADCAST: i32 = 2;
 /// `step` found that the zone lets the worker go.
 const LEAVE: i32 = 3;
-
 /// `step` would find something: the loop's turn comes first.
 const HAD_TURN: i32 = 6;
 
@@ -244,11 +243,8 @@ pub unsafe extern "C" fn step<const FURTHER: bool>(
     hot::<FURTHER>(env, info, |thread, [token, status, length, _]| {
         let had_turn = thread.had_turn();
         if token != u32::MAX {
-            // SAFETY: JavaScript waits for this call.
-            let bytes = unsafe { thread.out.data(length as usize) };
-            let bytes = bytes.ok_or_else(|| wrong("length beyond the scratch"))?;
             let searches = !had_turn && thread.looks();
-            finish(thread, token, status, bytes, searches)?;
+            end(thread, token, status, length as usize, searches)?;
         }
         let kind = next(thread, had_turn)?;
         thread.inbound.put(FOUND, kind as u32);
@@ -262,7 +258,7 @@ pub unsafe extern "C" fn complete<const FURTHER: bool>(
     info: sys::napi_callback_info,
 ) -> Value {
     hot::<FURTHER>(env, info, |thread, [token, status, length, _]| {
-        end(thread, token, status, length as usize)
+        end(thread, token, status, length as usize, false)
     })
 }
 
@@ -285,10 +281,11 @@ pub unsafe extern "C" fn complete_large(env: sys::napi_env, info: sys::napi_call
     }
 }
 
-fn end(thread: &mut Thread, token: u32, status: u32, length: usize) -> Outcome<()> {
+/// `searches`: the worker takes next, see `Worker::complete_and_search`.
+fn end(thread: &mut Thread, token: u32, status: u32, length: usize, searches: bool) -> Outcome<()> {
     // SAFETY: JavaScript waits for this call.
     let bytes = unsafe { thread.out.data(length) }.ok_or_else(|| wrong("length beyond the scratch"))?;
-    finish(thread, token, status, bytes, false)
+    finish(thread, token, status, bytes, searches)
 }
 
 fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8], searches: bool) -> Outcome<()> {

@@ -28,6 +28,8 @@ use crate::{
 const ROUNDS_MAX: u32 = 256;
 /// Calls between two readings of the clock, which costs as much as an empty task.
 const ROUNDS_PER_READING: u32 = 8;
+/// And the longest time for them.
+const TURN_MAX: Duration = Duration::from_micros(500);
 /// Steps of a worker between two readings of the clock.
 const STEPS_PER_READING: u32 = 8;
 /// Longest time for them from the first reading on.
@@ -36,8 +38,6 @@ const STEPS_MAX: Duration = Duration::from_micros(250);
 const BRIEF: Duration = Duration::from_micros(4);
 /// Calls between two looks at which core they leave from.
 const SENDS_PER_LOOK: u32 = 64;
-/// And the longest time for them.
-const TURN_MAX: Duration = Duration::from_micros(500);
 
 /// A buffer that JavaScript keeps alive and never resizes, registered once.
 #[derive(Clone, Copy)]
@@ -342,8 +342,7 @@ impl Thread {
     }
 
     /// Look briefly for a result, while JavaScript's microtasks still run: false when it was not looked for.
-    /// Not where the threads take turns on their cores: what comes in then comes with the loop's next turn,
-    /// and going round it lets the others work meanwhile.
+    /// Not where all threads take turns on one core: going round the loop lets the others work meanwhile.
     pub fn linger(&mut self) -> bool {
         if !self.looks() {
             return false;
