@@ -173,6 +173,23 @@ test('an unchanged view is the same frozen object', () => {
   assert.throws(() => used.view('k'), { code: 'STORE_CLOSED' })
 })
 
+test('more keys than views are kept: each view is of its key, and those asked for again stay', () => {
+  const used = made<{ key: string }>()
+  const keys = Array.from({ length: 20_000 }, (_, at) => (at % 3 === 0 ? String(at) : `key ${at}`))
+  keys.push('__proto__', 'constructor', 'toString')
+  for (const key of keys) used.set(key, { key })
+  const kept = used.view('key 1')
+  for (const [at, key] of keys.entries()) {
+    assert.equal(used.view(key)?.key, key)
+    if (at % 1000 === 0) assert.equal(used.view('key 1'), kept)
+  }
+  for (const key of keys) assert.equal(used.delete(key), true)
+  for (const key of keys) assert.equal(used.view(key), undefined)
+  used.set('7', { key: '7' })
+  used.view('7')
+  assert.throws(() => used.view(7 as unknown as string), { code: 'STORE_ARGUMENT' })
+})
+
 test('names: taken, unknown, counted, free again after close', () => {
   const before = store.count
   const used = store.create('name')

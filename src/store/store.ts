@@ -14,12 +14,11 @@ import { StoreError } from './errors.ts'
 import { deepFreeze } from './freeze.ts'
 import { parseTtl, type Settings } from './settings.ts'
 import type { ComputeOptions, StoreStats, WriteOptions } from './terms.ts'
+import { Views } from './views.ts'
 import { Watch, type WatchOptions } from './watch.ts'
 
 /** Longest key: 65,536 characters of Latin-1, or half as many of others. */
 const KEY_BYTES_MAX = 65_536
-/** Views kept by one handle; the one made first goes first. */
-const VIEWS_MAX = 16_384
 const EVENTS_MAX = 1024
 
 /** What storeGet finds. */
@@ -44,16 +43,6 @@ const REMOVED = 0
 const NOTHING = 1
 const CONFLICTED = 2
 
-interface View {
-  value: unknown
-  index: number
-  word: number
-  version: number
-  versionHigh: number
-  /** By performance.now(); 0: it does not end. */
-  deadline: number
-}
-
 /** A process-wide map from strings to values that the transport can carry. */
 export class Store<Value = unknown> {
   /** Its name. */
@@ -62,8 +51,7 @@ export class Store<Value = unknown> {
   readonly #handle: number
   readonly #settings: Settings
   readonly #stage: Stage
-  readonly #views = new Map<string, View>()
-  #versions: Uint32Array | undefined
+  #views: Views | undefined
   #computations: Computations<Value> | undefined
 
   /** Use `store.create`, `store.get` or `store.getOrCreate`. @internal */
@@ -112,16 +100,11 @@ export class Store<Value = unknown> {
    * @throws {TransportError} when this thread cannot read the value.
    */
   view(key: string): Value | undefined {
-    const view = this.#views.get(key)
-    if (
-      view !== undefined &&
-      this.#versions !== undefined &&
-      Atomics.load(this.#versions, view.index) === view.word &&
-      (view.deadline === 0 || performance.now() < view.deadline)
-    ) {
-      return view.value as Value
+    if (this.#views !== undefined && typeof key === 'string') {
+      const view = this.#views.unchanged(key)
+      if (view !== undefined) return view.value as Value
     }
-    return this.#look(key, view) as Value | undefined
+    return this.#look(key) as Value | undefined
   }
 
   /**
@@ -317,10 +300,10 @@ export class Store<Value = unknown> {
     throw this.#closed()
   }
 
-  #look(key: string, view: View | undefined): unknown {
+  #look(key: string): unknown {
     const stage = this.#stage
-    if (stage.busy) return stage.aside(this.#look, this, [key, view])
-    this.#versions ??= wordsOf(this.#handle)
+    if (stage.busy) return stage.aside(this.#look, this, [key])
+    const views = (this.#views ??= this.#openViews())
     const now = performance.now()
     this.#putKey(key, 0)
     storeGet()
@@ -328,7 +311,7 @@ export class Store<Value = unknown> {
     const status = words[0]
     if (status === CLOSED) throw this.#closed()
     if (status === ABSENT_STATUS) {
-      this.#views.delete(key)
+      views.forget(key)
       return undefined
     }
     const [version, versionHigh] = [words[2] as number, words[3] as number]
@@ -336,9 +319,11 @@ export class Store<Value = unknown> {
     const leftMs = stage.doubles[3] as number
     // The core counts whole milliseconds: one less here, never one more.
     const deadline = leftMs === 0 ? 0 : now + leftMs - 1
+    const view = views.last(key)
     if (view !== undefined && view.version === version && view.versionHigh === versionHigh) {
       view.word = word
       view.deadline = deadline
+      views.keep(key, view)
       if (status === LARGE) native.stageLarge()
       return view.value
     }
@@ -346,19 +331,14 @@ export class Store<Value = unknown> {
     const unfreezable = deepFreeze(value)
     if (unfreezable !== undefined)
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
-    this.#keepView(key, { value, index, word, version, versionHigh, deadline })
+    views.keep(key, { value, index, word, version, versionHigh, deadline })
     return value
   }
 
-  #keepView(key: string, view: View): void {
-    const views = this.#views
-    if (views.size >= VIEWS_MAX && !views.has(key)) {
-      for (const oldest of views.keys()) {
-        views.delete(oldest)
-        break
-      }
-    }
-    views.set(key, view)
+  #openViews(): Views {
+    const versions = native.storeWords(this.#handle)
+    if (versions === undefined) throw this.#closed()
+    return new Views(new Uint32Array(versions))
   }
 
   /** One read, one write of what `change` makes of it, again until nobody came in between. */
@@ -486,9 +466,4 @@ const KEEP = Symbol('keep')
 function wrong(name: string, expected: string, received: unknown): StoreError {
   const text = typeof received === 'string' ? received : shown(received)
   return new StoreError('STORE_ARGUMENT', { name, expected, received: text })
-}
-
-function wordsOf(handle: number): Uint32Array | undefined {
-  const memory = native.storeWords(handle)
-  return memory === undefined ? undefined : new Uint32Array(memory)
 }

@@ -70,6 +70,17 @@ test('what three threads see of a key has an order', async () => {
   used.close()
 })
 
+test('a loop that only looks at a view is told of a write', async () => {
+  const used = made()
+  used.set('stop', false)
+  const thread = start(used.id, 'viewing', 1, 1)
+  await once(thread, 'message')
+  await pause(100)
+  used.set('stop', true)
+  assert.deepEqual(await once(thread, 'exit'), [0])
+  used.close()
+})
+
 test('threads killed in the middle of operations leave a store that works', async () => {
   const used = made({ bytesMax: 100_000 })
   for (let round = 0; round < 12 * SHARE; round++) {

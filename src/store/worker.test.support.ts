@@ -8,7 +8,7 @@ import type { Seen } from './history.test.support.ts'
 import { store } from './index.ts'
 
 interface Work {
-  readonly what: 'history' | 'mixed' | 'lead' | 'watching'
+  readonly what: 'history' | 'mixed' | 'lead' | 'watching' | 'viewing'
   readonly id: string
   readonly seed: number
   readonly rounds: number
@@ -36,7 +36,8 @@ function history(round: number): Seen[] {
     const guess = used.get(key) as number | undefined
     const from = Atomics.add(clock, 0, 1)
     let seen: Omit<Seen, 'from' | 'to' | 'what'>
-    if (what === 'get') seen = { old: used.get(key) as number | undefined }
+    if (what === 'get')
+      seen = { old: (random(2) === 0 ? used.get(key) : used.view(key)) as number | undefined }
     else if (what === 'set') seen = { value: (used.set(key, value), value) }
     else if (what === 'swap') seen = { old: guess, value, done: used.compareAndSet(key, guess, value) }
     else if (what === 'add') seen = { value: used.increment(key) }
@@ -79,6 +80,13 @@ async function watching(): Promise<void> {
   }
 }
 
+/** A loop with nothing in it but a view. */
+function viewing(): void {
+  used.view('stop')
+  parentPort?.postMessage('started')
+  while (used.view('stop') === false) continue
+}
+
 if (work.what === 'history') {
   const histories = Array.from({ length: work.rounds }, (_, round) => history(round))
   parentPort?.postMessage(histories)
@@ -88,6 +96,8 @@ if (work.what === 'history') {
   parentPort?.postMessage('done')
 } else if (work.what === 'watching') {
   void watching()
+} else if (work.what === 'viewing') {
+  viewing()
 } else {
   setInterval(() => {}, 1000)
   void used.getOrCompute('key', () => {
