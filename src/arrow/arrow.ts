@@ -333,9 +333,10 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * The plan: what is fused, what waits, what hops; after runs with calls, times and the cost of hops. Times
    * are of the runs that were measured, some of all.
    * @param options `format`: `text` (default), `mermaid` or `dot`.
+   * @throws {ArrowError} `ARROW_ARGUMENT`.
    */
   explain(options: { readonly format?: 'text' | 'mermaid' | 'dot' } = {}): string {
-    return explained(this, options.format ?? 'text')
+    return explained(this, options)
   }
 }
 

@@ -41,3 +41,9 @@ export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extend
 export function wrong(name: string, expected: string, received: unknown): ArrowError<'ARROW_ARGUMENT'> {
   return new ArrowError('ARROW_ARGUMENT', { name, expected, received: shown(received) })
 }
+
+/** Refuse what is given as a signal and is none. @throws {ArrowError} `ARROW_ARGUMENT`. */
+export function checkSignal(method: string, signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw wrong(`${method}: signal`, 'an AbortSignal', signal)
+}

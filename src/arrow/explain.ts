@@ -4,12 +4,14 @@
  * Times are of the runs that were measured; a run that is not measured costs nothing for it. A part that
  * occurs twice is drawn twice, a plan of more lines than anybody reads is cut.
  */
+import { wrong } from './errors.ts'
 import type { Measure, Plan } from './machine.ts'
 import { ASYNC, BIG, DYNAMIC, HOT_RUNS, Op, isSync, type Node, type OpCode, type Wait } from './node.ts'
 import { hopOf } from './place.ts'
 
 /** Lines of a plan; what is left out is counted. */
 const LINES_MAX = 200
+const FORMATS = ['text', 'mermaid', 'dot']
 
 /** One stage, or one group of them. */
 interface Line {
@@ -29,8 +31,11 @@ interface Visit {
 
 type Open = (Line | Visit)[]
 
-/** See `Arrow.explain`. */
-export function explained(node: Node, format: 'text' | 'mermaid' | 'dot'): string {
+/** See `Arrow.explain`. @throws {ArrowError} `ARROW_ARGUMENT`. */
+export function explained(node: Node, options: { readonly format?: 'text' | 'mermaid' | 'dot' }): string {
+  if (typeof options !== 'object' || options === null) throw wrong('explain: options', 'an object', options)
+  const { format = 'text' } = options
+  if (!FORMATS.includes(format)) throw wrong('explain: format', `one of ${FORMATS.join(', ')}`, format)
   const lines = linesOf(node)
   const plan = node.plan as Plan | undefined
   if (format === 'mermaid') return mermaid(lines)

@@ -120,3 +120,17 @@ test('a time is a number', () => {
   for (const ms of ['5', null, 2 ** 31] as never[])
     assert.throws(() => lift((x: number) => x).timeout(ms), { code: 'ARROW_ARGUMENT' })
 })
+
+test('options that are none are refused by name', async () => {
+  const plus = lift((x: number) => x + 1)
+  const wrong = { code: 'ARROW_ARGUMENT' }
+  for (const options of [null, 5, { concurrency: 0 }, { ordered: 1 }, { signal: {} }] as never[])
+    assert.throws(() => plus.stream([1], options), wrong)
+  for (const options of [null, { format: 'svg' }] as never[])
+    assert.throws(() => plus.explain(options), wrong)
+  await assert.rejects(plus.timeout(50).run(1, 5 as never), {
+    message: /^run: signal must be an AbortSignal/,
+  })
+  const exit = await plus.timeout(50).runExit(1, {} as never)
+  assert.equal(exit.kind, 'defect')
+})

@@ -7,7 +7,7 @@
  */
 import { whenSettled } from '../base/index.ts'
 import { either } from './either.ts'
-import { wrong } from './errors.ts'
+import { checkSignal, wrong } from './errors.ts'
 import { Raised, Stopped, traced } from './failure.ts'
 import { ASYNC, BIG, DYNAMIC, HOT_RUNS, type Node, type RunContext, type Wait } from './node.ts'
 import { Do, buildProgram, type Grain, type Instruction, type Program } from './program.ts'
@@ -120,6 +120,7 @@ class Machine implements RunContext {
 
   start(): unknown {
     if (this.#plan !== undefined) this.#plan.measuredRuns += 1
+    checkSignal('run', this.givenSignal)
     if (this.givenSignal?.aborted === true) throw new Stopped(this.givenSignal.reason)
     const value = this.#untilWaiting()
     if (value !== WAITING) return value

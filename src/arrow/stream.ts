@@ -6,7 +6,7 @@
  * interrupted, the source is closed, and only then the reader hears; but nobody waits for a source that is
  * still looking for its next input.
  */
-import { wrong } from './errors.ts'
+import { checkSignal, wrong } from './errors.ts'
 import { unwrapped } from './failure.ts'
 import { runNode } from './machine.ts'
 import type { Node } from './node.ts'
@@ -31,9 +31,12 @@ export function streamed(
   inputs: Iterable<unknown> | AsyncIterable<unknown>,
   options: StreamOptions,
 ): AsyncGenerator<unknown, void, undefined> {
+  if (typeof options !== 'object' || options === null) throw wrong('stream: options', 'an object', options)
   const { concurrency = 1, ordered = true, signal } = options
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > CONCURRENCY_MAX)
     throw wrong('stream: concurrency', `an integer from 1 to ${CONCURRENCY_MAX}`, concurrency)
+  if (typeof ordered !== 'boolean') throw wrong('stream: ordered', 'a boolean', ordered)
+  checkSignal('stream', signal)
   const opened = openSource(inputs)
   return new Flow(node, opened, concurrency, ordered, signal).results()
 }

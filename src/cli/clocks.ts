@@ -19,7 +19,7 @@ export class Clocks {
   }
 
   /** The call that holds `clock` starts now. Returns what {@link Clocks.stop} needs. */
-  start(clock: number, nowMs: number = Date.now()): number {
+  start(clock: number, nowMs: number = monotonicMs()): number {
     return Atomics.store(this.#words, clock, Math.floor(nowMs % (MS_BITS + 1)) || 1)
   }
 
@@ -37,7 +37,7 @@ export class Clocks {
   }
 
   /** How long `clock` has been running, at most 2^30 ms; 0 when it is not. */
-  runningMs(clock: number, nowMs: number = Date.now()): number {
+  runningMs(clock: number, nowMs: number = monotonicMs()): number {
     const startMs = Atomics.load(this.#words, clock)
     if (startMs === 0) return 0
     // The distance modulo 2^31 as a signed number: a clock may have been started a moment after `nowMs`.
@@ -48,4 +48,10 @@ export class Clocks {
 /** Bytes of memory `clockCount` clocks need. */
 export function clockBytes(clockCount: number): number {
   return clockCount * Int32Array.BYTES_PER_ELEMENT
+}
+
+/** Milliseconds by the one clock of all threads that nobody sets. */
+export function monotonicMs(): number {
+  const [seconds, nanoseconds] = process.hrtime()
+  return seconds * 1000 + nanoseconds / 1e6
 }

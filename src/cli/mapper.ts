@@ -7,7 +7,7 @@
  */
 import { setEnvironmentData, type Serializable } from 'node:worker_threads'
 import type { RunOptions } from './arguments.ts'
-import { Clocks, clockBytes } from './clocks.ts'
+import { Clocks, clockBytes, monotonicMs } from './clocks.ts'
 import { CliError } from './errors.ts'
 import { Gate, GATE_BYTES } from './gate.ts'
 import { JOB_KEY, type Job, type Problem } from './worker.ts'
@@ -167,7 +167,7 @@ class Timeouts {
   }
 
   #check(): void {
-    const nowMs = Date.now()
+    const nowMs = monotonicMs()
     for (const [clock, controller] of this.#controllers.entries()) {
       if (controller === undefined || controller.signal.aborted) continue
       if (this.#clocks.runningMs(clock, nowMs) < this.#timeoutMs) continue
