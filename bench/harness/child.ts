@@ -11,6 +11,7 @@ import type { Jobs } from '../contenders/jobs.ts'
 import type { Condition } from './conditions.ts'
 import { BenchError, type BenchCodes } from './errors.ts'
 import { DIST_FOLDER } from './place.ts'
+import type { Samples } from './rounds.ts'
 
 /** A job that takes longer hangs: its process is killed, and the contender is left out, by name. */
 const JOB_MS_MAX = 90_000
@@ -99,7 +100,7 @@ export class Child {
 export async function withChildren<Result>(
   contenders: readonly string[],
   setting: { condition: Condition; threads: number; skip: (what: string, why: string) => void },
-  body: (children: readonly Child[]) => Promise<Result>,
+  body: (children: Child[]) => Promise<Result>,
 ): Promise<Result> {
   const opened: Child[] = []
   const started: Child[] = []
@@ -112,15 +113,40 @@ export async function withChildren<Result>(
         await child.do('prove', { threads: setting.threads })
         opened.push(child)
       } catch (error) {
-        if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
-        setting.skip(
-          `${contender}, ${setting.condition.name}`,
-          error.message.split('\n').slice(0, 3).join(' '),
-        )
+        setting.skip(`${contender}, ${setting.condition.name}`, deathOf(error))
       }
     }
     return await body(opened)
   } finally {
     await Promise.all(started.map((child) => child.end()))
   }
+}
+
+/**
+ * Give each of `children` its turn. A rival whose process ends in its turn, or hangs, is left out from then on, by
+ * `skip`, and what it had measured with it; Skein's is not forgiven.
+ */
+export async function inTurn(
+  children: Child[],
+  samples: Samples,
+  setting: { readonly skip: (what: string, why: string) => void },
+  turn: (child: Child) => Promise<void>,
+): Promise<void> {
+  for (const child of [...children]) {
+    try {
+      await turn(child)
+    } catch (error) {
+      const why = deathOf(error)
+      if (child.contender.startsWith('skein')) throw error
+      setting.skip(`${child.contender}, after it had begun`, why)
+      children.splice(children.indexOf(child), 1)
+      samples.drop(child.contender)
+    }
+  }
+}
+
+/** Why a contender's process ended; any other error is thrown on. */
+function deathOf(error: unknown): string {
+  if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
+  return error.message.split('\n').slice(0, 3).join(' ')
 }

@@ -24,6 +24,11 @@ export class Samples {
     }
   }
 
+  /** Forget a contender. */
+  drop(contender: string): void {
+    this.#samples.delete(contender)
+  }
+
   /** Contenders in the order they first answered. */
   get contenders(): string[] {
     return [...this.#samples.keys()]

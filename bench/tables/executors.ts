@@ -4,7 +4,7 @@
  * Bursts and single calls say what an executor costs; skewed work says what forking is worth; joins say how
  * well one task spreads. Every answer is checked.
  */
-import { withChildren } from '../harness/child.ts'
+import { inTurn, withChildren } from '../harness/child.ts'
 import { type Condition, SPINNING } from '../harness/conditions.ts'
 import { BenchError } from '../harness/errors.ts'
 import { Samples } from '../harness/rounds.ts'
@@ -58,10 +58,10 @@ async function single(context: Context): Promise<Row[]> {
   const sliceMs = context.number('slice-ms')
   await withChildren(pools(context, [STEALING]), setting, async (children) => {
     for (let round = -1; round < context.number('rounds'); round += 1) {
-      for (const child of children) {
+      await inTurn(children, samples, context, async (child) => {
         const slice = await child.do('sequential', { form: 'named', sliceMs })
         if (round >= 0) samples.add(child.contender, slice)
-      }
+      })
     }
   })
   const shape = {
@@ -90,13 +90,13 @@ async function bursts(context: Context): Promise<Row[]> {
   const setting = { condition, threads: THREADS, skip: context.skip }
   await withChildren(pools(context, [STEALING]), setting, async (children) => {
     for (let round = -1; round < context.number('rounds'); round += 1) {
-      for (const child of children) {
+      await inTurn(children, samples, context, async (child) => {
         const slice = await child.do('burst', {
           calls: 16,
           bursts: context.number('bursts'),
         })
         if (round >= 0) samples.add(child.contender, slice)
-      }
+      })
     }
   })
   const shape = {
@@ -130,10 +130,10 @@ async function skewed(context: Context): Promise<Row[]> {
     await withChildren(pools(context), setting, async (children) => {
       for (let round = -1; round < context.number('skewed-rounds'); round += 1) {
         context.say(`skewed, ${forks ? 'forked' : 'whole'}: round ${round + 1}`)
-        for (const child of children) {
+        await inTurn(children, samples, context, async (child) => {
           const slice = await child.do('skewed', order)
           if (round >= 0) samples.add(child.contender, slice)
-        }
+        })
       }
     })
     const shape = {
