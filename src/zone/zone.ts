@@ -27,7 +27,7 @@ import {
   ValueCall,
   failureOf,
 } from './call.ts'
-import type { ModuleCalls, TaskFunction } from './task.ts'
+import { type ModuleCalls, type TaskFunction, isInBroadcast } from './task.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
 import { ZoneError } from './errors.ts'
@@ -224,7 +224,8 @@ export class Zone extends Spread {
    * all workers of this moment have run it; rejects with the first error, after all have; or with
    * `BROADCAST_TIMEOUT` or the signal's reason. Giving up ends the wait and nothing else: workers that have
    * not run it yet (because a task occupies them) still will, before their next task, since workers of one
-   * zone must not differ.
+   * zone must not differ. A task may await one into its own zone: it runs while that task waits. A broadcast
+   * cannot: it rejects with `ZONE_WAITS_FOR_ITSELF`.
    * @param options.timeoutMs Longest wait. Default: no limit.
    * @param options.signal Aborting it ends the wait; one that is aborted already sends nothing.
    */
@@ -246,6 +247,8 @@ export class Zone extends Spread {
     let call = -1
     try {
       const { timeoutMs, signal } = optionsOf(options)
+      if (this.#isOwn && isInBroadcast())
+        throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcast' })
       const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
       signal?.throwIfAborted()
       const limited = new LimitedBroadcast(port, this.#call, waiting, signal)
