@@ -48,7 +48,7 @@ export interface Binding {
   zoneGrow(number: number): number
   /** uint32: ms until the next look (0: none), then the slots of the workers that leave. */
   zoneShrink(number: number, idleMs: number): Uint8Array
-  /** 1: there is room; 0: `call` ends when there is; below 0 a refusal. */
+  /** 1: the workers have started and there is room; 0: `call` ends when that is so; below 0 a refusal. */
   zoneReady(handle: number, call: number): number
   /** Six float64 for each worker: slot, running, ended, failed, stolen, utilisation. */
   zoneWorkers(handle: number): Uint8Array
@@ -65,10 +65,10 @@ export interface Binding {
   zoneFail(number: number, reason: Uint8Array): void
   zoneFailure(handle: number): Uint8Array | undefined
   /** A number of `Withdrawn`. */
-  withdraw(handle: number, call: number, kill: boolean, note: number): number
+  withdraw(handle: number, call: number, note: number): number
   zoneTell(handle: number, note: number): void
-  /** 1 when that worker runs that task: it begins nothing more. */
-  condemn(number: number, slot: number, serial: number): number
+  /** uint32: ms until the next look (0: none), then the slots of the workers that are to be ended. */
+  zoneOverdue(number: number, graceMs: number): Uint8Array
   broadcast(handle: number, fn: number, bytes: Uint8Array, call: number): number
   broadcastSync(handle: number, fn: number, bytes: Uint8Array): number
   /** -1: not yet; 0: all have run it; bytes: the first error. */

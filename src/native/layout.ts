@@ -44,7 +44,7 @@ export const Status = { done: 0, failed: 1, died: 2, closed: 3, orphaned: 4 } as
 export const Refused = { full: -1, bytesFull: -2, tooLarge: -3, closed: -4, broadcastsFull: -5 } as const
 
 /** Mail: kind, subject and two facts. */
-export const Mail = { spawn: 1, abort: 2, kill: 3, signal: 4, closeNow: 5, shared: 6, grow: 7 } as const
+export const Mail = { spawn: 1, abort: 2, givenUp: 3, signal: 4, closeNow: 5, shared: 6, grow: 7 } as const
 
 /** Flags of a drain. */
 export const Flag = { mail: 1, attachments: 2 } as const

@@ -2,8 +2,8 @@
  * A call in flight: the promise of its caller, its deadline and its signal.
  *
  * Settles exactly once. A caller that stops waiting (deadline, signal) hears so at once; the task is
- * withdrawn if it has not started, told through its own signal if it has, and after `graceMs` its worker is
- * replaced. The call keeps its number until the task has come home, so a late result finds nobody and harms
+ * withdrawn if it has not started, told through its own signal if it has, and after `graceMs` the zone's owner
+ * replaces its worker, whether this thread still lives or not. The call keeps its number until the task has come home, so a late result finds nobody and harms
  * nobody.
  */
 import { Status, Withdrawn, native } from '../native/index.ts'
@@ -17,7 +17,6 @@ import { type FailedCall, rejection, stackless } from './stacks.ts'
 /** The zone of a call, as far as the call needs it. */
 export interface CallZone extends FailedCall {
   readonly handle: number
-  readonly graceMs: number
   /** What keeps the zone's handle open, where this is a copy of it. */
   readonly of: CallZone | undefined
 }
@@ -117,7 +116,6 @@ export class LimitedCall implements Arrival {
   readonly #signal: AbortSignal | undefined
   #number = -1
   #deadline: NodeJS.Timeout | undefined
-  #grace: NodeJS.Timeout | undefined
   #reason: number = UNSAID
   #over = false
 
@@ -139,7 +137,6 @@ export class LimitedCall implements Arrival {
 
   ended(status: number, bytes: Uint8Array, start: number, end: number): void {
     this.#release()
-    clearTimeout(this.#grace)
     forgetReason(this.#reason)
     if (!this.#over) this.#call.ended(status, bytes, start, end)
     this.#over = true
@@ -175,19 +172,11 @@ export class LimitedCall implements Arrival {
   /** Withdraw the call, which the caller no longer waits for; returns whether the task had started. */
   protected giveUp(number: number, why: () => unknown): boolean {
     const reason = keepReason(why())
-    const became = native.withdraw(this.zone.handle, number, false, reason)
+    const became = native.withdraw(this.zone.handle, number, reason)
     if (became === Withdrawn.over) this.#port.release(number)
-    if (became === Withdrawn.told) {
-      this.#reason = reason
-      this.#grace = setTimeout(() => this.#replaceWorker(), this.zone.graceMs)
-    } else forgetReason(reason)
+    if (became === Withdrawn.told) this.#reason = reason
+    else forgetReason(reason)
     return became === Withdrawn.told || became === Withdrawn.ended
-  }
-
-  #replaceWorker(): void {
-    if (this.#port.waiting(this.#number) === this) {
-      native.withdraw(this.zone.handle, this.#number, true, this.#reason)
-    }
   }
 
   #release(): void {

@@ -83,3 +83,12 @@ export function waitsFor(buffer: SharedArrayBuffer): void {
 export function dyingHelper(buffer: SharedArrayBuffer): void {
   join([waitsFor, buffer], [dies, buffer])
 }
+
+export function spins(): never {
+  for (;;);
+}
+
+/** Both sides run for ever, in two workers if there are two. */
+export function joinsForEver(): void {
+  join([spins], [spins])
+}

@@ -4,9 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { move } from '../transport/index.ts'
 import { ZoneError, zone } from './index.ts'
 import { inZone, makeZone, until } from './zones.test.support.ts'
+
+const SKEIN = new URL('./index.js', import.meta.url).href
+const FORKING = new URL('./executors.test.support.js', import.meta.url)
 
 /** Waits for its own signal; then writes what it was aborted with where the caller can see it. */
 async function listens(this: { readonly signal: AbortSignal }, seen: Uint16Array): Promise<void> {
@@ -183,3 +187,98 @@ test('a call that is refused leaves moved memory where it was, and the next one 
   )
   assert.deepEqual([...kept], [7])
 })
+
+for (const workers of [1, 2, 3]) {
+  test(`both sides of a cancelled join that never ends are gone, with ${workers} workers`, () =>
+    inZone({ executor: 'work-stealing', workers, graceMs: 30 }, async (own) => {
+      const joined = own.execute(FORKING, 'joinsForEver', [], { timeoutMs: 150 })
+      await assert.rejects(joined, { code: 'TASK_TIMEOUT' })
+      // Not even a replacement of the worker goes on with the other side.
+      assert.equal(await own.run(() => 'next'), 'next')
+      await until(() => own.stats().running === 0)
+      assert.deepEqual([own.stats().waiting, own.stats().workers], [0, workers])
+    }))
+}
+
+test('a task that goes on is ended although the thread that gave it up has ended before', () =>
+  inZone({ workers: 1, graceMs: 100 }, async (own) => {
+    const source = `
+      import(${JSON.stringify(SKEIN)}).then(async ({ zone }) => {
+        const loop = () => { for (;;); }
+        await zone.get(${JSON.stringify(own.id)}).execute(loop, [], { timeoutMs: 20 }).catch(() => {})
+        process.exit(0)
+      })`
+    const caller = new Worker(source, { eval: true })
+    await new Promise((resolve) => caller.once('exit', resolve))
+    assert.equal(await own.run(() => 'freed'), 'freed')
+    assert.equal(own.stats().died, 1)
+  }))
+
+test('a task that ends within graceMs keeps its worker, whatever it runs then', () =>
+  inZone({ workers: 1, graceMs: 80 }, async (own) => {
+    const works = (ms: number): void => {
+      const until = performance.now() + ms
+      while (performance.now() < until);
+    }
+    await assert.rejects(own.execute(works, [40], { timeoutMs: 10 }), { code: 'TASK_TIMEOUT' })
+    await own.run(works, 200)
+    assert.equal(own.stats().died, 0)
+  }))
+
+test('ready waits for no busy worker, leaves no broadcast, and a task may ask its own zone', async () => {
+  await inZone({ workers: 2, tasksMax: 4, broadcastsMax: 0 }, async (own) => {
+    const gate = new Int32Array(new SharedArrayBuffer(4))
+    const busy = own.run((cells) => void Atomics.wait(cells, 0, 0), gate)
+    await until(() => own.stats().running === 1)
+    await own.ready()
+    await own.run(async () => {
+      const { zone } = await import('./index.js')
+      await zone.current.ready()
+    })
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    await busy
+  })
+  await inZone({ workers: 1, tasksMax: 1 }, async (own) => {
+    const asking = own.run(async () => {
+      const { zone } = await import('./index.js')
+      while (zone.current.stats().waiting === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+      // Full: only this worker can make room, while this task waits for it.
+      await zone.current.ready()
+      return 'room'
+    })
+    await until(() => own.stats().running === 1)
+    assert.deepEqual(await Promise.all([asking, own.run(() => 1)]), ['room', 1])
+  })
+})
+
+test('a task may await a broadcast into its own zone; a broadcast is refused it', () =>
+  inZone({ workers: 2 }, async (own) => {
+    const tells = async (): Promise<void> => {
+      const { zone } = await import('./index.js')
+      await zone.current.broadcast(() => {
+        const here = globalThis as { told?: number }
+        here.told = (here.told ?? 0) + 1
+      })
+    }
+    await Promise.all([own.run(tells), own.run(tells), own.run(tells)])
+    assert.equal(await own.run(() => (globalThis as { told?: number }).told), 3)
+    await assert.rejects(own.broadcast(tells), { code: 'ZONE_WAITS_FOR_ITSELF', message: /^broadcast in/ })
+    await own.run(tells)
+  }))
+
+test('memory that moves counts for queueBytesMax, and so do the broadcasts that are kept', () =>
+  inZone({ workers: 1, queueBytesMax: 4096 }, async (own) => {
+    const large = new Uint8Array(1 << 20)
+    const length = (bytes: Uint8Array): number => bytes.length
+    const refusal = { code: 'ZONE_BYTES_FULL', message: /1048\d\d\d bytes more/ }
+    await assert.rejects(own.run(length, move(large)), refusal)
+    await assert.rejects(own.broadcast(length, [large]), refusal)
+    assert.equal(large.length, 1 << 20)
+    assert.equal(await own.run(length, move(new Uint8Array(2048))), 2048)
+    assert.equal(own.stats().waitingBytes, 0)
+    const keep = (_text: string): void => {}
+    await own.broadcast(keep, ['x'.repeat(3000)])
+    await assert.rejects(own.broadcast(keep, ['x'.repeat(3000)]), { code: 'ZONE_BYTES_FULL' })
+    assert.equal(await own.run((text: string) => text.length, 'x'.repeat(3000)), 3000)
+  }))

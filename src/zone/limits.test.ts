@@ -108,12 +108,12 @@ test('taskBytesMax 0 still lets calls without arguments through', () =>
   }))
 
 test('broadcastsMax bounds what is kept for replay', () =>
-  inZone({ workers: 1, broadcastsMax: 3 }, async (own) => {
+  inZone({ workers: 1, broadcastsMax: 2 }, async (own) => {
     await own.broadcast(() => {})
     await own.broadcast(() => {})
     const refusal = {
       code: 'ZONE_BROADCASTS_FULL',
-      facts: { zone: own.id, broadcastsMax: 3 },
+      facts: { zone: own.id, broadcastsMax: 2 },
     }
     await assert.rejects(
       own.broadcast(() => {}),

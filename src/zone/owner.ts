@@ -44,6 +44,8 @@ class Crew {
   readonly leaving = new Set<number>()
   failedStarts = 0
   growing: NodeJS.Timeout | undefined
+  /** Until the next look for tasks that go on after their callers have given up. */
+  ending: NodeJS.Timeout | undefined
   shrinking: NodeJS.Timeout | undefined
   broken = false
   closing = false
@@ -57,7 +59,7 @@ export class Owner {
   constructor(port: Port) {
     this.#port = port
     port.onMail(Mail.spawn, (zoneNumber, slot) => this.#spawn(zoneNumber, slot))
-    port.onMail(Mail.kill, (zoneNumber, slot, serial) => this.#kill(zoneNumber, slot, serial))
+    port.onMail(Mail.givenUp, (zoneNumber, atOnce) => this.#givenUp(zoneNumber, atOnce === 1))
     port.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
     port.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
   }
@@ -122,6 +124,7 @@ export class Owner {
     }
     const more = letGo ? native.zoneOver(zoneNumber) === 0 : this.#replace(zoneNumber, crew)
     if (!more && crew.workers.size === 0) {
+      clearTimeout(crew.ending)
       this.#crews.delete(zoneNumber)
       native.zoneForget(zoneNumber)
     }
@@ -163,11 +166,33 @@ export class Owner {
     }
   }
 
-  #kill(zoneNumber: number, slot: number, serial: number): void {
-    const kept = this.#crews.get(zoneNumber)?.workers.get(slot)
-    if (kept === undefined || native.condemn(zoneNumber, slot, serial) === 0) return
-    kept.reason = 'it went on after its caller had given up, longer than graceMs'
-    void kept.thread.terminate()
+  /** A caller has given up a task that runs: it has `graceMs`, whatever becomes of that caller's thread. */
+  #givenUp(zoneNumber: number, atOnce: boolean): void {
+    const crew = this.#crews.get(zoneNumber)
+    if (crew === undefined) return
+    if (atOnce) return this.#endOverdue(zoneNumber)
+    const text = native.zoneSettings(zoneNumber)
+    if (crew.ending !== undefined || text === undefined) return
+    const { graceMs } = JSON.parse(text) as Settings
+    crew.ending = setTimeout(() => this.#endOverdue(zoneNumber), graceMs).unref()
+  }
+
+  /** End the workers whose tasks go on too long after that, and look again when the next is due. */
+  #endOverdue(zoneNumber: number): void {
+    const crew = this.#crews.get(zoneNumber)
+    const text = native.zoneSettings(zoneNumber)
+    if (crew === undefined || text === undefined) return
+    clearTimeout(crew.ending)
+    crew.ending = undefined
+    const { graceMs } = JSON.parse(text) as Settings
+    const [nextMs = 0, ...slots] = new Uint32Array(native.zoneOverdue(zoneNumber, graceMs).buffer)
+    for (const slot of slots) {
+      const kept = crew.workers.get(slot)
+      if (kept === undefined) continue
+      kept.reason = 'it went on after its caller had given up, longer than graceMs'
+      void kept.thread.terminate()
+    }
+    if (nextMs > 0) crew.ending = setTimeout(() => this.#endOverdue(zoneNumber), nextMs).unref()
   }
 
   #closeNow(zoneNumber: number): void {

@@ -12,7 +12,7 @@ import type { Port } from './port.ts'
 import { portable } from './portable.ts'
 import { reasonOf } from './reasons.ts'
 import { hideOwnFrames } from './stacks.ts'
-import { Task, type Tracker, overlappingTracker, singleTracker, useTracker } from './task.ts'
+import { Task, type Tracker, broadcastTask, overlappingTracker, singleTracker, useTracker } from './task.ts'
 
 const EMPTY = new Uint8Array(0)
 
@@ -260,11 +260,13 @@ export class Pump {
     this.#joined = false
     const done = (): void => {
       this.#broadcasting = false
+      this.#single?.set(undefined)
       native.broadcastDone(Status.done, EMPTY)
       this.run()
     }
     const failed = (error: unknown): void => {
       this.#broadcasting = false
+      this.#single?.set(undefined)
       this.#status = Status.failed
       hideOwnFrames(error)
       const sent = this.#write(error)
@@ -277,7 +279,7 @@ export class Pump {
     }
     try {
       const args = length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[])
-      const task = new Task(this.#zone, this.#worker)
+      const task = broadcastTask(this.#zone, this.#worker)
       const result = this.#first(number, task, args)
       if (isThenable(result)) follow(Promise.resolve(result), done, failed)
       else this.#afterTurn(done)

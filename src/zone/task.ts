@@ -37,6 +37,22 @@ export class Task {
   }
 }
 
+/** What broadcasts run as: it holds up the worker, so that nothing it waits for in its zone can happen there. */
+const broadcasts = new WeakSet<Task>()
+
+/** A task for a broadcast. @internal */
+export function broadcastTask(zone: string, worker: string): Task {
+  const task = new Task(zone, worker)
+  broadcasts.add(task)
+  return task
+}
+
+/** Whether the calling code belongs to a broadcast. @internal */
+export function isInBroadcast(): boolean {
+  const task = currentTask()
+  return task !== undefined && broadcasts.has(task)
+}
+
 /** A function that can be a task: it may use its {@link Task} as `this` and may be asynchronous. */
 export type TaskFunction<Args extends unknown[], Value> = (this: Task, ...args: Args) => Value
 

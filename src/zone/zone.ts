@@ -27,7 +27,7 @@ import {
   ValueCall,
   failureOf,
 } from './call.ts'
-import type { ModuleCalls, TaskFunction } from './task.ts'
+import { type ModuleCalls, type TaskFunction, isInBroadcast } from './task.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
 import { ZoneError } from './errors.ts'
@@ -73,7 +73,6 @@ export class Zone extends Spread {
   /** This thread is one of its workers. */
   readonly #isOwn: boolean
   protected readonly spreader: Spreader
-  #started: Promise<void> | undefined
 
   /** Use `zone.create` or `zone.get`. @internal */
   constructor(id: string, handle: number, settings: Settings) {
@@ -83,7 +82,7 @@ export class Zone extends Spread {
     this.#settings = settings
     this.#port = thisPort()
     this.#number = native.zoneNumber(handle)
-    this.#call = { id, handle, graceMs: settings.graceMs, site: undefined, of: undefined }
+    this.#call = { id, handle, site: undefined, of: undefined }
     this.#isOwn = currentZoneId() === id
     const { workers, workersMax } = settings
     this.spreader = {
@@ -225,7 +224,8 @@ export class Zone extends Spread {
    * all workers of this moment have run it; rejects with the first error, after all have; or with
    * `BROADCAST_TIMEOUT` or the signal's reason. Giving up ends the wait and nothing else: workers that have
    * not run it yet (because a task occupies them) still will, before their next task, since workers of one
-   * zone must not differ.
+   * zone must not differ. A task may await one into its own zone: it runs while that task waits. A broadcast
+   * cannot: it rejects with `ZONE_WAITS_FOR_ITSELF`.
    * @param options.timeoutMs Longest wait. Default: no limit.
    * @param options.signal Aborting it ends the wait; one that is aborted already sends nothing.
    */
@@ -247,10 +247,13 @@ export class Zone extends Spread {
     let call = -1
     try {
       const { timeoutMs, signal } = optionsOf(options)
+      if (this.#isOwn && isInBroadcast())
+        throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcast' })
       const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
       signal?.throwIfAborted()
       const limited = new LimitedBroadcast(port, this.#call, waiting, signal)
       call = port.take(timeoutMs === undefined && signal === undefined ? waiting : limited)
+      if (this.#isOwn) beforeFork()
       this.#acceptedBroadcast(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
       if (timeoutMs !== undefined || signal !== undefined) limited.begin(call, timeoutMs)
     } catch (error) {
@@ -310,20 +313,15 @@ export class Zone extends Spread {
   }
 
   /**
-   * Resolves when the zone's workers have started and its queue has room for a task (`tasksMax`,
-   * `queueBytesMax`): the way to wait instead of being refused with `ZONE_FULL`. Those who wait are let in in
-   * order. Rejects with `ZONE_CLOSED`, or with `ZONE_BROKEN` when the workers cannot be started.
+   * Resolves when the workers that the zone was made with have started and its queue has room for a task
+   * (`tasksMax`, `queueBytesMax`): the way to wait instead of being refused with `ZONE_FULL`. Those who wait
+   * are let in in order; busy workers are not waited for. Rejects with `ZONE_CLOSED`, or with `ZONE_BROKEN`
+   * when the workers cannot be started.
    * @param options.signal Ends the wait with its reason.
    */
   async ready(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     const { signal } = optionsOf(options)
     signal?.throwIfAborted()
-    // A broadcast of nothing ends when every worker has reached it; once is enough.
-    this.#started ??= this.broadcast(nothing).catch((error: unknown) => {
-      this.#started = undefined
-      throw error
-    })
-    await unlessAborted(this.#started, signal)
     await unlessAborted(this.#room(), signal)
   }
 
@@ -332,6 +330,7 @@ export class Zone extends Spread {
     const reject = rejectNext
     const port = this.#port
     const call = port.take(new PlainCall(this.#call, resolveNext, reject))
+    if (this.#isOwn) beforeFork()
     const outcome = native.zoneReady(this.#handle, call)
     if (outcome === 0) return promise as Promise<void>
     port.release(call)
@@ -477,6 +476,11 @@ export class Zone extends Spread {
     if (this.#port.writer.lent.length > 0) this.#port.writer.letGo()
   }
 
+  /** Bytes of memory that would have moved with what was refused. */
+  #moving(): number {
+    return this.#port.writer.lent.reduce((sum, buffer) => sum + buffer.byteLength, 0)
+  }
+
   /** Throw for a refusal of the core. */
   #accepted(code: number, taskBytes: number): void {
     const zone = this.id
@@ -485,7 +489,7 @@ export class Zone extends Spread {
       case Refused.full:
         throw new ZoneError('ZONE_FULL', { zone, tasksMax })
       case Refused.bytesFull:
-        throw new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes })
+        throw new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes: taskBytes + this.#moving() })
       case Refused.tooLarge:
         throw new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes })
       case Refused.closed:

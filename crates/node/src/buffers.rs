@@ -89,6 +89,8 @@ struct Held {
     store: StoreRef,
     shared: bool,
     references: u32,
+    /// Bytes that move with it; 0 of shared memory, which stays where it is too.
+    moved: usize,
 }
 
 #[derive(Default)]
@@ -196,7 +198,7 @@ pub unsafe fn share(value: Value) -> Outcome<u32> {
     }
     let id = registry::next_id();
     table.shared.insert(address, id);
-    table.held.insert(id, Held { store, shared: true, references: 1 });
+    table.held.insert(id, Held { store, shared: true, references: 1, moved: 0 });
     Ok(id)
 }
 
@@ -216,6 +218,7 @@ pub unsafe fn lend(env: Env, value: Value) -> Outcome<u32> {
     if !unsafe { is_detachable(value.cast()) } {
         return Err(Thrown("BUFFER_NOT_DETACHABLE", "this ArrayBuffer cannot be moved".into()));
     }
+    let moved = length(env, value);
     let mut table = lock(&TABLE);
     // SAFETY: as above.
     let store = unsafe {
@@ -223,8 +226,16 @@ pub unsafe fn lend(env: Env, value: Value) -> Outcome<u32> {
         (v8.get_plain)(value.cast())
     };
     let id = registry::next_id();
-    table.held.insert(id, Held { store, shared: false, references: 1 });
+    table.held.insert(id, Held { store, shared: false, references: 1, moved });
     Ok(id)
+}
+
+/// Bytes of `value`, an ArrayBuffer of the call in progress.
+fn length(env: Env, value: Value) -> usize {
+    let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
+    // SAFETY: a valid environment, value and out pointers.
+    unsafe { sys::napi_get_arraybuffer_info(env.0, value, &raw mut data, &raw mut bytes) };
+    bytes
 }
 
 /// Detach `value`, an ArrayBuffer whose memory was lent.
@@ -250,6 +261,7 @@ pub unsafe fn leave(env: Env, value: Value) -> Outcome<()> {
 /// `value` is an ArrayBuffer of the call in progress.
 pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
     let v8 = v8()?;
+    let moved = length(env, value);
     let mut table = lock(&TABLE);
     // SAFETY: as in share. The reference is taken before the buffer lets go of its memory.
     unsafe {
@@ -260,7 +272,7 @@ pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
             return Err(Thrown("BUFFER_NOT_DETACHABLE", "this ArrayBuffer cannot be moved".into()));
         }
         let id = registry::next_id();
-        table.held.insert(id, Held { store, shared: false, references: 1 });
+        table.held.insert(id, Held { store, shared: false, references: 1, moved });
         Ok(id)
     }
 }
@@ -309,12 +321,24 @@ pub fn count() -> usize {
 /// References that live as long as some bytes do; dropping it drops them. A copy holds its own.
 pub struct Attached(Arc<References>);
 
-struct References(Vec<u32>);
+struct References {
+    ids: Vec<u32>,
+    moved: usize,
+}
 
 impl Attached {
     /// Take over one reference of each of `ids`.
     pub fn new(ids: Vec<u32>) -> Self {
-        Self(Arc::new(References(ids)))
+        let moved = {
+            let table = lock(&TABLE);
+            ids.iter().filter_map(|id| table.held.get(id)).map(|held| held.moved).sum()
+        };
+        Self(Arc::new(References { ids, moved }))
+    }
+
+    /// Bytes of memory that move with them.
+    pub fn moved(&self) -> usize {
+        self.0.moved
     }
 }
 
@@ -327,7 +351,7 @@ impl Clone for Attached {
 impl Drop for References {
     fn drop(&mut self) {
         let mut table = lock(&TABLE);
-        for &id in &self.0 {
+        for &id in &self.ids {
             table.release(id);
         }
     }

@@ -204,6 +204,7 @@ pub unsafe extern "C" fn submit_large(env: sys::napi_env, info: sys::napi_callba
 
 fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Outcome<i32> {
     let attachments = thread.attachments.take();
+    let moved = attachments.as_ref().map_or(0, crate::buffers::Attached::moved);
     let zone =
         thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
     let task = thread.desk.task(call);
@@ -217,8 +218,8 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     }
     let spin = zone.limits().spin;
     let outcome = match thread.worker.as_mut().filter(|worker| std::sync::Arc::ptr_eq(worker.zone(), zone)) {
-        Some(worker) => worker.fork(task, bytes.len()),
-        None => zone.submit(task, bytes.len()),
+        Some(worker) => worker.fork_moving(task, bytes.len(), moved),
+        None => zone.submit_moving(task, bytes.len(), moved),
     };
     match outcome {
         Ok(()) => {

@@ -78,7 +78,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("zoneFailure", zones::zone_failure),
     ("withdraw", zones::withdraw),
     ("zoneTell", zones::zone_tell),
-    ("condemn", zones::condemn),
+    ("zoneOverdue", zones::zone_overdue),
     ("broadcast", zones::broadcast),
     ("broadcastSync", zones::broadcast_sync),
     ("broadcastWait", zones::broadcast_wait),

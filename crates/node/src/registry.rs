@@ -20,8 +20,9 @@ pub type Text = Box<[u16]>;
 pub const MAIL_SPAWN: u32 = 1;
 /// Mail: the caller of the task with token `subject` and serial `facts[0]` has given up.
 pub const MAIL_ABORT: u32 = 2;
-/// Mail: replace the worker of zone `subject` in slot `facts[0]` if it still runs serial `facts[1]`.
-pub const MAIL_KILL: u32 = 3;
+/// Mail: a caller of zone `subject` has given up a task that runs; look at once when `facts[0]` is 1. See
+/// `Zone::overdue`.
+pub const MAIL_GIVEN_UP: u32 = 3;
 /// Mail: the signal with number `subject` was aborted.
 pub const MAIL_SIGNAL: u32 = 4;
 /// Mail: the wait with ticket `subject` is told fact `facts[0]`; see stage.rs.
@@ -165,8 +166,10 @@ pub fn make_zone(id: Text, settings: Text, limits: Limits, plan: Plan) -> Option
         tables.zone_numbers.insert(id, number);
         entry
     };
-    for _ in 0..plan.workers {
-        start_worker(&entry);
+    // All are asked for before the first can be there: the zone has started when all of these have.
+    let slots: Vec<_> = (0..plan.workers).filter_map(|_| entry.zone.add_slot()).collect();
+    for slot in slots {
+        ask_for(&entry, slot);
     }
     Some(entry)
 }
@@ -174,7 +177,19 @@ pub fn make_zone(id: Text, settings: Text, limits: Limits, plan: Plan) -> Option
 /// Ask the owner of a zone for one more worker; false when the zone is closing.
 pub fn start_worker(entry: &Entry) -> bool {
     let Some(slot) = entry.zone.add_slot() else { return false };
+    ask_for(entry, slot)
+}
+
+fn ask_for(entry: &Entry, slot: u32) -> bool {
     entry.owner.send(Mail { kind: MAIL_SPAWN, subject: entry.zone.number(), facts: [slot, 0] })
+}
+
+/// Tell the owner of a zone that a task runs whose caller has given up: what goes on too long ends with its
+/// worker, whatever becomes of the caller's thread.
+pub fn given_up(number: u32, at_once: bool) {
+    if let Some(entry) = zone(number) {
+        entry.owner.send(Mail { kind: MAIL_GIVEN_UP, subject: number, facts: [u32::from(at_once), 0] });
+    }
 }
 
 /// The zone with that name.

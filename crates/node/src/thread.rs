@@ -483,7 +483,11 @@ unsafe extern "C" fn close(data: *mut c_void) {
     calls::unset_here(data.cast());
     thread.wake_up();
     thread.desk.close();
-    if let Some(worker) = thread.worker.take() {
+    if let Some(mut worker) = thread.worker.take() {
+        let running = worker.give_up_joins(&mut thread.desk, registry::MAIL_ABORT, 0);
+        if let Some(at_once) = running {
+            registry::given_up(worker.zone().number(), at_once);
+        }
         worker.leave();
     }
     thread.handles.close();

@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use napi_sys as sys;
-use skein_port::{Grown, Limits, Mail, Withdrawal, WorkerCounts};
+use skein_port::{Grown, Limits, Mail, Refusal, Task, Withdrawal, WorkerCounts, Zone};
 
 use crate::{
     buffers::Attached,
     calls::{self, thread},
     js::{Arguments, Env, Outcome, Value, wrong},
-    registry::{self, MAIL_ABORT, MAIL_KILL, Plan},
+    registry::{self, MAIL_ABORT, Plan},
     signals,
     thread::Thread,
 };
@@ -44,6 +44,33 @@ macro_rules! call {
 
 fn opened(thread: &Thread, handle: u32) -> Outcome<&std::sync::Arc<skein_port::Zone>> {
     thread.zones.get(handle as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))
+}
+
+/// Hand `task` to `zone` by `hand`, which says whether it has left. For a worker of that zone it is one more
+/// place until it is home: what it waits for may have to happen here.
+fn wait_for(
+    thread: &mut Thread,
+    zone: &std::sync::Arc<Zone>,
+    task: &'static Task,
+    hand: impl FnOnce(&Zone) -> Result<bool, Refusal>,
+) -> Result<bool, Refusal> {
+    let mut own = thread.worker.as_mut().filter(|worker| std::sync::Arc::ptr_eq(worker.zone(), zone));
+    if let Some(worker) = own.as_mut() {
+        worker.wait_for(task);
+    }
+    let waits = hand(zone);
+    if waits == Ok(true) {
+        thread.sent();
+    } else if let Some(worker) = own {
+        worker.wait_not(task);
+    }
+    waits
+}
+
+/// What the next bytes refer to, and how much memory moves with them.
+fn take_attachments(thread: &mut Thread) -> (usize, Option<Box<dyn std::any::Any + Send + Sync>>) {
+    let attached = thread.attachments.take();
+    (attached.as_ref().map_or(0, Attached::moved), attached.map(|attached| Box::new(attached) as _))
 }
 
 fn open_zone(thread: &mut Thread, zone: std::sync::Arc<skein_port::Zone>) -> i32 {
@@ -142,17 +169,15 @@ call!(
         let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
         let task = thread.desk.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
-        Ok(env.int(match zone.await_room(task) {
-            Ok(true) => 1,
-            Ok(false) => {
-                thread.sent();
-                0
-            }
+        let waits = |zone: &Zone| zone.await_room(task).map(|now| !now);
+        Ok(env.int(match wait_for(thread, &zone, task, waits) {
+            Ok(false) => 1,
+            Ok(true) => 0,
             Err(why) => calls::refusal(why),
         }))
     },
-    "zoneReady(handle, call): wait for room in the queue. Returns 1: there is some; 0: `call` ends when \
-    there is; below 0 why not."
+    "zoneReady(handle, call): wait until the first workers have started and the queue has room. Returns 1: \
+    that is so; 0: `call` ends when it is; below 0 why not."
 );
 
 call!(
@@ -278,10 +303,9 @@ call!(
 
 call!(
     withdraw,
-    4,
+    3,
     |env, thread, arguments| {
-        let (handle, call, kill) = (env.u32(arguments[0])?, env.u32(arguments[1])?, env.bool(arguments[2])?);
-        let note = env.u32(arguments[3])?;
+        let (handle, call, note) = (env.u32(arguments[0])?, env.u32(arguments[1])?, env.u32(arguments[2])?);
         let task = thread.desk.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
         Ok(env.int(match zone.withdraw(task, MAIL_ABORT, note) {
@@ -289,19 +313,17 @@ call!(
                 thread.put_away(task);
                 0
             }
-            Withdrawal::Told { slot, serial } => {
-                if let Some(entry) = registry::zone(zone.number()).filter(|_| kill) {
-                    entry.owner.send(Mail { kind: MAIL_KILL, subject: zone.number(), facts: [slot, serial] });
-                }
+            Withdrawal::Told { .. } => {
+                registry::given_up(zone.number(), false);
                 1
             }
             Withdrawal::Ended => 2,
             Withdrawal::Skipped => 3,
         }))
     },
-    "withdraw(handle, call, kill, note): give up a call in flight. Returns 0: it had not started and is \
-    over; 1: its worker was told `note` (and with `kill` the owner, to replace it); 2: it has ended and its \
-    result is on the way; 3: it had not started, never will, and ends soon."
+    "withdraw(handle, call, note): give up a call in flight. Returns 0: it had not started and is over; 1: \
+    its worker was told `note`, and the owner, who replaces it if it goes on; 2: it has ended and its result \
+    is on the way; 3: it had not started, never will, and ends soon."
 );
 
 call!(
@@ -316,14 +338,20 @@ call!(
 );
 
 call!(
-    condemn,
-    3,
+    zone_overdue,
+    2,
     |env, _thread, arguments| {
-        let entry = registry::zone(env.u32(arguments[0])?);
-        let (slot, serial) = (env.u32(arguments[1])?, env.u32(arguments[2])?);
-        Ok(env.int(i32::from(entry.is_some_and(|entry| entry.zone.condemn(slot, serial)))))
+        let grace_ns = env.f64(arguments[1])? * 1e6;
+        let Some(entry) = registry::zone(env.u32(arguments[0])?) else { return env.copy(&[]) };
+        let overdue = entry.zone.overdue(grace_ns);
+        let next_ms = overdue.next_ns.map_or(0, |ns| (ns / 1e6).ceil() as u32);
+        let words: Vec<u8> =
+            std::iter::once(next_ms).chain(overdue.condemned).flat_map(u32::to_le_bytes).collect();
+        env.copy(&words)
     },
-    "condemn(number, slot, serial): whether that worker still runs that task; if so it begins nothing more."
+    "zoneOverdue(number, graceMs): which workers still run a task that was given up so long ago; they begin \
+    nothing more. Returns uint32: ms until the next look, 0 for none, then their slots; empty when the zone \
+    is gone."
 );
 
 call!(
@@ -335,16 +363,13 @@ call!(
         // SAFETY: read before JavaScript runs again.
         let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
         let call = env.u32(arguments[3])?;
-        let attachments = thread.attachments.take().map(|attached| Box::new(attached) as _);
+        let (moved, attachments) = take_attachments(thread);
         let task = thread.desk.task(call);
-        let made = opened(thread, handle)?.broadcast(function, bytes, attachments, Some(task));
-        Ok(env.int(match made {
-            Ok(_) => {
-                thread.sent();
-                0
-            }
-            Err(why) => calls::refusal(why),
-        }))
+        let zone = std::sync::Arc::clone(opened(thread, handle)?);
+        let made = |zone: &Zone| zone.broadcast(function, bytes, moved, attachments, Some(task));
+        let waits = |zone: &Zone| made(zone).map(|_| true);
+        let made = wait_for(thread, &zone, task, waits);
+        Ok(env.int(made.map_or_else(calls::refusal, |_| 0)))
     },
     "broadcast(handle, function, bytes, call): call every worker; `call` ends when all have run it. Returns \
     0 or why not."
@@ -358,8 +383,8 @@ call!(
         let (data, length) = env.bytes(arguments[2])?;
         // SAFETY: as above.
         let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
-        let attachments = thread.attachments.take().map(|attached| Box::new(attached) as _);
-        Ok(env.int(match opened(thread, handle)?.broadcast(function, bytes, attachments, None) {
+        let (moved, attachments) = take_attachments(thread);
+        Ok(env.int(match opened(thread, handle)?.broadcast(function, bytes, moved, attachments, None) {
             Ok(broadcast) => {
                 let free =
                     thread.broadcasts.iter().position(Option::is_none).unwrap_or(thread.broadcasts.len());

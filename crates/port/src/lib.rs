@@ -22,6 +22,6 @@ pub use port::{Desk, Machine, Mail, Port, Wake};
 pub use spin::Spin;
 pub use task::{Body, Status, Task};
 pub use zone::{
-    Counts, Executor, Grown, Growth, Help, Limits, Next, Refusal, Shrunk, Slot, Withdrawal, Worker,
+    Counts, Executor, Grown, Growth, Help, Limits, Next, Overdue, Refusal, Shrunk, Slot, Withdrawal, Worker,
     WorkerCounts, Zone,
 };

@@ -274,6 +274,11 @@ impl Desk {
         task.arrived.store(false, Ordering::Relaxed);
     }
 
+    /// The joined calls that have not ended.
+    pub(crate) fn open_joins(&self) -> Vec<&'static Task> {
+        self.joins.iter().filter(|task| !task.has_arrived()).copied().collect()
+    }
+
     /// Whether a joined call has ended; this thread then holds its task until `put_away`.
     #[must_use]
     pub fn has_come(&self, task: &'static Task) -> bool {
@@ -346,6 +351,7 @@ impl Desk {
         unsafe {
             task.body(|body| {
                 body.attachments = None;
+                body.forked = false;
                 if task.call() < KEEP_TASKS {
                     body.bytes.shrink(KEEP_BYTES);
                 } else {

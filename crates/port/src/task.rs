@@ -45,6 +45,8 @@ pub struct Body {
     pub attachments: Option<Box<dyn Any + Send>>,
     /// When it was submitted, in ticks of the clock.
     pub(crate) submitted: u64,
+    /// What it counts for among the bytes that wait: its arguments and the memory that moves with them.
+    pub(crate) counted: usize,
     /// A worker of the zone forked it: it gave that worker one more place until it is home.
     pub forked: bool,
 }
@@ -127,6 +129,7 @@ impl Task {
                 bytes: Bytes::new(),
                 attachments: None,
                 submitted: 0,
+                counted: 0,
                 forked: false,
             }),
             place: Cell::new(Place { previous: None, next: None }),

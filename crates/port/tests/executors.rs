@@ -185,7 +185,7 @@ fn a_task_that_waits_for_what_it_forked_keeps_nobody_from_running_it() {
         let (call, child) = one.take().unwrap();
         assert_eq!(call, 1);
         one.fork(2);
-        zone.broadcast(7, b"", None, None).unwrap();
+        zone.broadcast(7, b"", 0, None, None).unwrap();
         assert!(matches!(one.work().take(), Next::Broadcast(_)), "both wait for what they forked");
         one.work().broadcast_done(None);
         assert_eq!(one.run(), Some(2));
@@ -365,7 +365,7 @@ fn idle_workers_leave_but_for_those_that_stay_and_answer_for_broadcasts() {
     assert_eq!((shrunk.dismissed.as_slice(), shrunk.next_ns), (&[0, 1][..], None), "the longest asleep");
     let mut home = Seat::new();
     let asked = home.desk().task(0);
-    zone.broadcast(1, b"", None, Some(asked)).unwrap();
+    zone.broadcast(1, b"", 0, None, Some(asked)).unwrap();
     home.desk().sent();
     let mut third = seats.pop().unwrap();
     for mut seat in seats {
@@ -432,4 +432,153 @@ fn a_thread_that_may_be_blocked_takes_no_core_from_those_who_spin() {
     desks[0].close();
     assert!(machine.has_room_to_spin());
     DESKS.lock().unwrap().extend(desks);
+}
+
+#[test]
+fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
+    for condemned in [true, false] {
+        let (zone, mut home, mut one, mut two) = stealing();
+        home.submit(&zone, 0).unwrap();
+        one.take().unwrap();
+        for call in 1..=3 {
+            let task = one.desk().task(call);
+            one.desk().join(task);
+            one.fork(call);
+        }
+        let (call, token) = two.take().unwrap();
+        assert_eq!(call, 1, "stolen");
+        let task = one.desk().task(1);
+        assert!(matches!(one.work().help(task, false, |_| false), Help::Nothing));
+        assert_eq!(zone.counts().waiting, 2, "functions not known here: both in the queue");
+        let task = one.desk().task(4);
+        one.desk().join(task);
+        one.fork(4);
+        one.fork(5);
+        if condemned {
+            let task = home.desk().task(0);
+            assert!(matches!(zone.withdraw(task, 7, 0), Withdrawal::Told { .. }));
+            assert_eq!(zone.overdue(-1.0).condemned, [one.slot]);
+        }
+        one.desk().close();
+        let Seat { desk, worker, .. } = &mut one;
+        let given_up = worker.as_mut().unwrap().give_up_joins(desk.as_mut().unwrap(), 7, 9);
+        assert_eq!(given_up, Some(condemned));
+        one.worker.take();
+        zone.slot_gone(one.slot, Status::Died, b"gone");
+        assert_eq!(
+            two.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1])),
+            Some((7, token, 9))
+        );
+        let overdue = zone.overdue(3.6e12);
+        assert_eq!(overdue.condemned, if condemned { vec![two.slot] } else { vec![] });
+        assert_eq!(overdue.next_ns.is_some(), !condemned);
+        two.end(token);
+        assert_eq!(two.run(), (!condemned).then_some(5), "nobody waits, blocking, for that one");
+        assert_eq!(zone.counts().waiting, u64::from(condemned));
+        assert_eq!(home.arrivals(), [(0, Status::Died)]);
+        assert_eq!(one.desk().is_idle(), !condemned, "the others have come home");
+    }
+}
+
+#[test]
+fn a_worker_that_sleeps_beside_its_task_is_not_looked_at_again_and_again() {
+    let mut owner = Seat::new();
+    let port = owner.desk().port();
+    let growth = Growth { workers_min: 0, workers_max: 3, patience: Duration::ZERO, owner: port, mail: 7 };
+    let limits = Limits { tasks_per_worker_max: 2, ..LIMITS };
+    let executor = Executor { growth: Some(growth), ..Executor::default() };
+    let zone = Arc::new(Zone::with(1, limits, executor));
+    let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
+    home.submit(&zone, 0).unwrap();
+    let (_, token) = one.take().unwrap();
+    assert!(one.asleep());
+    std::thread::sleep(Duration::from_millis(5));
+    let shrunk = zone.shrink(2e6);
+    assert_eq!((shrunk.dismissed.as_slice(), shrunk.next_ns), (&[][..], Some(2e6)));
+    one.awake();
+    one.end(token);
+    assert!(one.asleep());
+    assert_eq!(zone.shrink(0.0).dismissed, [one.slot]);
+    one.awake();
+}
+
+#[test]
+fn who_asks_whether_a_zone_is_ready_waits_for_its_first_workers_and_no_others() {
+    let zone = Arc::new(Zone::new(1, LIMITS));
+    let mut home = Seat::new();
+    let [first, second] = [zone.add_slot().unwrap(), zone.add_slot().unwrap()];
+    let ready = |home: &mut Seat, call| {
+        let task = home.desk().task(call);
+        let now = zone.await_room(task);
+        if now == Ok(false) {
+            home.desk().sent();
+        }
+        now
+    };
+    assert_eq!([ready(&mut home, 0), ready(&mut home, 1)], [Ok(false), Ok(false)]);
+    let mut one = Seat::attached(&zone, first);
+    home.submit(&zone, 9).unwrap();
+    one.run().unwrap();
+    assert_eq!(home.arrivals(), [(9, Status::Done)], "one of two");
+    let two = Seat::attached(&zone, second);
+    assert_eq!(home.arrivals(), [(0, Status::Done), (1, Status::Done)]);
+    two.leaves(&zone);
+    assert_eq!(ready(&mut home, 0), Ok(true));
+    zone.add_slot().unwrap();
+    assert_eq!(ready(&mut home, 0), Ok(true), "a replacement is not waited for");
+
+    let broken = Zone::new(2, LIMITS);
+    broken.add_slot().unwrap();
+    let task = home.desk().task(0);
+    assert_eq!(broken.await_room(task), Ok(false));
+    home.desk().sent();
+    broken.finish(Status::Died, b"why");
+    assert_eq!(home.arrivals(), [(0, Status::Died)]);
+}
+
+#[test]
+fn memory_that_moves_counts_among_the_bytes_that_wait_and_are_kept() {
+    let zone = Arc::new(Zone::new(1, LIMITS));
+    let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
+    let task = home.desk().task(0);
+    assert_eq!(zone.submit_moving(task, 1, 1000), Err(Refusal::BytesFull));
+    assert_eq!(zone.submit_moving(task, 1, usize::MAX), Err(Refusal::BytesFull));
+    zone.submit_moving(task, 1, 999).unwrap();
+    home.desk().sent();
+    let other = home.desk().task(1);
+    assert_eq!((zone.counts().waiting_bytes, zone.submit(other, 1)), (1000, Err(Refusal::BytesFull)));
+    one.run().unwrap();
+    assert_eq!(zone.counts().waiting_bytes, 0);
+    zone.broadcast(1, b"1", 899, None, None).unwrap();
+    assert_eq!(zone.broadcast(1, b"", 101, None, None).err(), Some(Refusal::BytesFull));
+    zone.broadcast(1, b"", 100, None, None).unwrap();
+    zone.submit_moving(other, 0, 1000).unwrap();
+    home.desk().sent();
+    assert_eq!(home.arrivals(), [(0, Status::Done)]);
+}
+
+#[test]
+fn a_worker_that_goes_is_counted_once_at_every_moment() {
+    let rounds = if cfg!(miri) { 10 } else { 3000 };
+    let zone = Arc::new(Zone::new(1, LIMITS));
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let mut home = Seat::new();
+            for _ in 0..rounds {
+                let mut one = Seat::worker(&zone);
+                home.submit(&zone, 0).unwrap();
+                one.run().unwrap();
+                home.arrivals();
+                one.leaves(&zone);
+            }
+        });
+        let mut last = 0;
+        while !worker.is_finished() {
+            let ended = zone.counts().ended;
+            assert!(ended == last || ended > last && ended <= rounds, "{ended} after {last}");
+            last = ended;
+        }
+        worker.join().unwrap();
+        assert_eq!(zone.counts().ended, rounds);
+    });
 }

@@ -12,8 +12,8 @@ use std::{
 };
 
 use skein_port::{
-    Broadcast, Desk, Failure, Limits, Machine, Mail, Next, Refusal, Status, Task, Wake, Withdrawal, Worker,
-    Zone,
+    Broadcast, Desk, Failure, Limits, Machine, Mail, Next, Overdue, Refusal, Status, Task, Wake, Withdrawal,
+    Worker, Zone,
 };
 
 const LIMITS: Limits = Limits {
@@ -228,7 +228,7 @@ fn broadcasts_go_before_tasks_and_wait_for_running_ones() {
     home.submit(&zone, 0, 1).unwrap();
     home.submit(&zone, 1, 1).unwrap();
     let (_, token) = take(&mut worker).unwrap();
-    let made = zone.broadcast(7, b"x", None, None).unwrap();
+    let made = zone.broadcast(7, b"x", 0, None, None).unwrap();
     assert!(matches!(worker.take(), Next::Nothing) && !worker.has_work(), "a task runs");
     assert!(worker.complete(token, |_| {}));
     assert_eq!(outcome(&made), None);
@@ -246,7 +246,7 @@ fn the_first_failure_is_the_outcome_and_all_have_run_it() {
     let (_, mut first) = worker(&zone, &mut one);
     let (_, mut second) = worker(&zone, &mut two);
     let task = home.desk().task(0);
-    let made = zone.broadcast(7, b"x", None, Some(task)).unwrap();
+    let made = zone.broadcast(7, b"x", 0, None, Some(task)).unwrap();
     home.desk().sent();
     run_next(&mut second, 7, Some(b"first"));
     assert!(outcome(&made).is_none() && home.arrivals().is_empty(), "one has not run it");
@@ -259,12 +259,12 @@ fn the_first_failure_is_the_outcome_and_all_have_run_it() {
 fn a_replacement_replays_and_answers_for_the_dead_one_alone() {
     let (zone, mut one, mut two) = (zone(), Seat::new(), Seat::new());
     let (slot, mut first) = worker(&zone, &mut one);
-    let answered = zone.broadcast(1, &[], None, None).unwrap();
+    let answered = zone.broadcast(1, &[], 0, None, None).unwrap();
     run_next(&mut first, 1, Some(b"no"));
-    let owed = zone.broadcast(2, &[], None, None).unwrap();
+    let owed = zone.broadcast(2, &[], 0, None, None).unwrap();
     drop(first);
     assert_eq!(zone.slot_gone(slot, Status::Died, &[]), 0);
-    let between = zone.broadcast(3, &[], None, None).unwrap();
+    let between = zone.broadcast(3, &[], 0, None, None).unwrap();
     assert_eq!((outcome(&owed), outcome(&between)), (None, None), "the replacement answers");
     let (_, mut second) = worker(&zone, &mut two);
     run_next(&mut second, 1, Some(b"again"));
@@ -278,10 +278,10 @@ fn a_replacement_replays_and_answers_for_the_dead_one_alone() {
 #[test]
 fn one_who_joins_later_replays_without_an_answer() {
     let (zone, mut one, mut two) = (zone(), Seat::new(), Seat::new());
-    let nobody = zone.broadcast(1, &[], None, None).unwrap();
+    let nobody = zone.broadcast(1, &[], 0, None, None).unwrap();
     assert_eq!(outcome(&nobody), Some(None), "settled at once without workers");
     let (_, mut first) = worker(&zone, &mut one);
-    let made = zone.broadcast(2, &[], None, None).unwrap();
+    let made = zone.broadcast(2, &[], 0, None, None).unwrap();
     let (_, mut second) = worker(&zone, &mut two);
     run_next(&mut second, 1, None);
     run_next(&mut second, 2, Some(b"not a member"));
@@ -289,9 +289,9 @@ fn one_who_joins_later_replays_without_an_answer() {
     run_next(&mut first, 1, None);
     run_next(&mut first, 2, None);
     assert_eq!(outcome(&made), Some(None));
-    zone.broadcast(3, &[], None, None).unwrap();
-    assert_eq!(zone.broadcast(4, &[], None, None).err(), Some(Refusal::BroadcastsFull));
-    assert_eq!(zone.broadcast(4, &[0; 17], None, None).err(), Some(Refusal::TooLarge));
+    zone.broadcast(3, &[], 0, None, None).unwrap();
+    assert_eq!(zone.broadcast(4, &[], 0, None, None).err(), Some(Refusal::BroadcastsFull));
+    assert_eq!(zone.broadcast(4, &[0; 17], 0, None, None).err(), Some(Refusal::TooLarge));
 }
 
 #[test]
@@ -299,10 +299,10 @@ fn a_broadcast_in_a_zone_that_ends_is_settled() {
     let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
     let (slot, first) = worker(&zone, &mut one);
     let task = home.desk().task(0);
-    zone.broadcast(1, &[], None, Some(task)).unwrap();
+    zone.broadcast(1, &[], 0, None, Some(task)).unwrap();
     home.desk().sent();
     assert!(zone.close(None));
-    assert_eq!(zone.broadcast(2, &[], None, None).err(), Some(Refusal::Closed));
+    assert_eq!(zone.broadcast(2, &[], 0, None, None).err(), Some(Refusal::Closed));
     drop(first);
     zone.slot_gone(slot, Status::Died, &[]);
     assert_eq!(zone.add_slot(), None, "nothing waits");
@@ -385,16 +385,18 @@ fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
     for call in 0..2 {
         home.submit(&zone, call, 0).unwrap();
     }
-    let Next::Task { token, serial, .. } = worker.take() else { panic!("a task waits") };
-    assert!(!zone.condemn(slot, serial + 1), "another task");
-    assert!(!zone.condemn(slot + 1, serial), "another worker");
-    assert!(zone.condemn(slot, serial));
-    assert!(zone.condemn(slot, serial), "twice is once");
+    let Next::Task { task, token, .. } = worker.take() else { panic!("a task waits") };
+    let none = Overdue { condemned: vec![], next_ns: None };
+    assert_eq!(zone.overdue(0.0), none, "its caller waits");
+    assert!(matches!(zone.withdraw(task, 7, 0), Withdrawal::Told { .. }));
+    assert!(zone.overdue(3.6e12).next_ns.unwrap() > 0.0, "it has an hour");
+    assert_eq!(zone.overdue(-1.0).condemned, [slot]);
+    assert_eq!(zone.overdue(-1.0), none, "told once");
     assert_eq!(zone.counts().running, 1);
     assert!(take(&mut worker).is_none());
     assert!(worker.complete(token, |body| body.status = Status::Done));
     assert!(take(&mut worker).is_none() && !worker.has_work(), "not even when it is free");
-    assert!(!zone.condemn(slot, serial), "it has ended");
+    assert_eq!(zone.overdue(-1.0), none);
     assert_eq!(home.arrivals(), [(0, Status::Done, vec![])]);
     worker.leave();
     zone.slot_gone(slot, Status::Died, &[]);

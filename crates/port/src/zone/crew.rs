@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use super::{Counts, Inner, Measures, Status, Task, Withdrawal, Worker, Zone, clock, deque, lock, settle};
+use super::{
+    Counts, Inner, Measures, Past, Sleeper, Start, Status, Task, Withdrawal, Worker, Zone, clock, deque,
+    lock, settle,
+};
 use crate::{
     port::{Mail, Port},
     sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering},
@@ -56,6 +59,26 @@ pub(super) struct Running {
     pub(super) serial: u32,
     /// When it was taken, in ticks.
     pub(super) since: u64,
+    /// Its caller has given up.
+    pub(super) told: Option<Told>,
+}
+
+/// Since when a running task is wanted no more.
+#[derive(Clone, Copy)]
+pub(super) enum Told {
+    /// In ticks.
+    At(u64),
+    /// Long enough.
+    Overdue,
+}
+
+/// The running tasks whose callers have given up, as the owner sees them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overdue {
+    /// The slots of workers that have gone on too long, and begin nothing more.
+    pub condemned: Vec<u32>,
+    /// When the next one is, in ns; `None` when no such task runs.
+    pub next_ns: Option<f64>,
 }
 
 /// The counts of one worker.
@@ -133,16 +156,24 @@ impl Slot {
         self.busy.load(Ordering::Relaxed) % CONDEMNED
     }
 
-    /// Send its worker mail about a task that runs there.
-    pub(super) fn tell(&self, task: &'static Task, serial: u32, kind: u32, note: u32) -> Withdrawal {
-        let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
-        let Some(token) = lock(&self.held).running.iter().position(is_it) else {
-            return Withdrawal::Ended;
+    /// Send its worker mail about a task that runs there: the subject becomes its token. Its caller has given
+    /// up.
+    pub(super) fn tell(&self, task: &'static Task, serial: u32, mail: Mail, overdue: bool) -> Withdrawal {
+        let token = {
+            let mut held = lock(&self.held);
+            let running = &mut held.running;
+            let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
+            let Some(token) = running.iter().position(is_it) else { return Withdrawal::Ended };
+            if let Some(running) = &mut running[token] {
+                let since = if overdue { Told::Overdue } else { Told::At(clock::ticks()) };
+                running.told = Some(running.told.filter(|_| !overdue).unwrap_or(since));
+            }
+            token
         };
         // Locked until the mail has left: a port whose worker ends may soon be another thread's.
         let port = lock(&self.port);
         let Some(port) = *port else { return Withdrawal::Ended };
-        port.send(Mail { kind, subject: token as u32, facts: [serial, note] });
+        port.send(Mail { subject: token as u32, ..mail });
         Withdrawal::Told { slot: self.number, serial }
     }
 
@@ -160,8 +191,9 @@ impl Slot {
 
     pub(super) fn count_into(&self, counts: &mut Counts, measures: &mut Measures) {
         counts.running += self.running_count() as u64;
-        counts.ended += self.ended.load(Ordering::Relaxed);
+        // In this order: a worker counts a task as ended before it counts it as failed.
         counts.failed += self.failed.load(Ordering::Relaxed);
+        counts.ended += self.ended.load(Ordering::Relaxed);
         counts.stolen += self.stolen.load(Ordering::Relaxed);
         measures.add(&lock(&self.held).measures);
     }
@@ -184,18 +216,42 @@ impl Slot {
     }
 }
 
+impl Past {
+    /// Keep the counts of a worker that is gone.
+    fn remember(&mut self, slot: &Slot) {
+        self.ended += slot.ended.load(Ordering::Relaxed);
+        self.failed += slot.failed.load(Ordering::Relaxed);
+        self.stolen += slot.stolen.load(Ordering::Relaxed);
+        self.measures.add(&lock(&slot.held).measures);
+    }
+}
+
 impl Zone {
-    /// If the task started under `serial` still runs in `slot`, let its worker begin nothing more, since it
-    /// will be ended: whatever the worker could take in between would end with it. Returns whether it does.
-    pub fn condemn(&self, slot: u32, serial: u32) -> bool {
-        let Some(found) = lock(&self.inner).slots.get(slot as usize).cloned().flatten() else { return false };
-        // The lock under which the worker takes its next task.
-        let running = lock(&found.held);
-        let runs = running.running.iter().flatten().any(|running| running.serial == serial);
-        if runs && found.busy.load(Ordering::Relaxed) < CONDEMNED {
-            found.busy.fetch_add(CONDEMNED, Ordering::Relaxed);
+    /// The workers that still run a task `grace_ns` after its caller gave up, each told once. They begin
+    /// nothing more, since they will be ended: whatever one could take in between would end with it.
+    pub fn overdue(&self, grace_ns: f64) -> Overdue {
+        let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
+        let mut overdue = Overdue { condemned: Vec::new(), next_ns: None };
+        for slot in slots {
+            // The lock under which the worker takes its next task.
+            let held = lock(&slot.held);
+            if slot.busy.load(Ordering::Relaxed) >= CONDEMNED {
+                continue;
+            }
+            let left_ns = |told: Told| match told {
+                Told::At(ticks) => grace_ns - clock::ns_since(ticks),
+                Told::Overdue => 0.0,
+            };
+            let given_up = held.running.iter().flatten().filter_map(|running| running.told);
+            let Some(left) = given_up.map(left_ns).min_by(f64::total_cmp) else { continue };
+            if left <= 0.0 {
+                slot.busy.fetch_add(CONDEMNED, Ordering::Relaxed);
+                overdue.condemned.push(slot.number);
+            } else {
+                overdue.next_ns = Some(overdue.next_ns.map_or(left, |next| next.min(left)));
+            }
         }
-        runs
+        overdue
     }
 
     /// Make room for one more worker; `None` when the zone needs none, because it is closing and nothing
@@ -211,6 +267,9 @@ impl Zone {
             }
             return None;
         }
+        if inner.start == Start::Empty {
+            inner.start = Start::Begun;
+        }
         let joined = inner.owed.pop().unwrap_or(inner.broadcasts.len() as u32);
         let free = inner.slots.iter().position(Option::is_none);
         let number = free.unwrap_or(inner.slots.len()) as u32;
@@ -225,11 +284,19 @@ impl Zone {
     /// Take up the worker's end of a slot in the thread of `port`; `None` when there is no such slot.
     #[must_use]
     pub fn attach(self: &Arc<Self>, slot: u32, port: &'static Port) -> Option<Worker> {
-        let inner = lock(&self.inner);
+        let mut inner = lock(&self.inner);
         let slot = inner.slots.get(slot as usize).cloned().flatten()?;
         // Under the zone's lock: slot_gone looks at it there.
         *lock(&slot.port) = Some(port);
+        let is_last = inner.start == Start::Begun
+            && inner.slots.iter().flatten().all(|slot| lock(&slot.port).is_some());
+        if is_last {
+            inner.start = Start::Done;
+        }
         drop(inner);
+        if is_last {
+            self.give_room();
+        }
         slot.since.store(clock::ticks(), Ordering::Relaxed);
         let own = lock(&slot.own).take();
         Some(Worker::new(Arc::clone(self), slot, port, own))
@@ -238,6 +305,8 @@ impl Zone {
     /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how
     /// many did. Nothing happens as long as the slot has a [`Worker`].
     pub fn slot_gone(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
+        // Until its counts are there too: who counts meanwhile would have it twice, or not at all.
+        let mut past = lock(&self.past);
         let (slot, unanswered) = {
             let mut inner = lock(&self.inner);
             let Some(place) = inner.slots.get_mut(slot as usize) else { return 0 };
@@ -255,12 +324,13 @@ impl Zone {
             }
             (slot, unanswered)
         };
+        past.remember(&slot);
+        let lost: Vec<_> = lock(&slot.held).running.drain(..).flatten().collect();
+        self.died.fetch_add(lost.len() as u64, Ordering::Relaxed);
+        drop(past);
         for broadcast in unanswered {
             broadcast.answer(None);
         }
-        self.remember(&slot);
-        let lost: Vec<_> = lock(&slot.held).running.drain(..).flatten().collect();
-        self.died.fetch_add(lost.len() as u64, Ordering::Relaxed);
         for &Running { task, .. } in &lost {
             // SAFETY: its worker has left (checked above), and taking it out of `running` passed it on.
             unsafe { settle(task, status, bytes) };
@@ -277,15 +347,6 @@ impl Zone {
             }
         }
         lost.len()
-    }
-
-    /// Keep the counts of a worker that is gone.
-    fn remember(&self, slot: &Slot) {
-        let mut past = lock(&self.past);
-        past.ended += slot.ended.load(Ordering::Relaxed);
-        past.failed += slot.failed.load(Ordering::Relaxed);
-        past.stolen += slot.stolen.load(Ordering::Relaxed);
-        past.measures.add(&lock(&slot.held).measures);
     }
 
     /// The owner's question after the mail of [`super::Growth`]: what to do now.
@@ -328,13 +389,15 @@ impl Zone {
         let workers = inner.slots.iter().flatten().filter(|slot| !dismissed(slot)).count();
         let mut surplus = workers.saturating_sub(growth.workers_min);
         let mut shrunk = none;
+        let is_idle = |inner: &Inner, sleeper: &Sleeper| {
+            let slot = inner.slots.get(sleeper.slot as usize).and_then(Option::as_ref);
+            !sleeper.helps_only && slot.is_some_and(|slot| slot.busy.load(Ordering::Relaxed) == 0)
+        };
         while surplus > 0 {
-            let idle = inner.sleepers.iter().position(|sleeper| {
-                let slot = inner.slots.get(sleeper.slot as usize).and_then(Option::as_ref);
-                !sleeper.helps_only
-                    && clock::ns_since(sleeper.since) >= idle_ns
-                    && slot.is_some_and(|slot| slot.busy.load(Ordering::Relaxed) == 0)
-            });
+            let idle = inner
+                .sleepers
+                .iter()
+                .position(|sleeper| clock::ns_since(sleeper.since) >= idle_ns && is_idle(&inner, sleeper));
             let Some(sleeper) = idle.map(|index| inner.sleepers.remove(index)) else { break };
             if let Some(slot) = inner.slots.get(sleeper.slot as usize).and_then(Option::as_ref) {
                 slot.dismissed.store(true, Ordering::SeqCst);
@@ -344,7 +407,9 @@ impl Zone {
             surplus -= 1;
         }
         self.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
-        let longest = inner.sleepers.iter().map(|sleeper| clock::ns_since(sleeper.since)).fold(0.0, f64::max);
+        // Of those alone who could be let go then: the others may sleep for ever.
+        let idle = inner.sleepers.iter().filter(|sleeper| is_idle(&inner, sleeper));
+        let longest = idle.map(|sleeper| clock::ns_since(sleeper.since)).fold(0.0, f64::max);
         shrunk.next_ns = (surplus > 0).then_some((idle_ns - longest).max(1e6));
         shrunk
     }

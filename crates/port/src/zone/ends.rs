@@ -9,8 +9,8 @@ use super::{Broadcast, Refusal, Stage, Status, Task, Zone, lock, settle};
 use crate::{deque::Stolen, sync::Ordering};
 
 impl Zone {
-    /// Make a call to every worker, those to come included. `task`, if given, comes home when all members of
-    /// this moment have run it.
+    /// Make a call to every worker, those to come included; `moved` bytes of memory move with the arguments.
+    /// `task`, if given, comes home when all members of this moment have run it.
     ///
     /// # Errors
     ///
@@ -19,6 +19,7 @@ impl Zone {
         &self,
         function: u32,
         bytes: &[u8],
+        moved: usize,
         attachments: Option<Box<dyn Any + Send + Sync>>,
         task: Option<&'static Task>,
     ) -> Result<Arc<Broadcast>, Refusal> {
@@ -33,6 +34,11 @@ impl Zone {
             if inner.broadcasts.len() >= self.limits.broadcasts_max {
                 return Err(Refusal::BroadcastsFull);
             }
+            let kept = inner.broadcast_bytes.saturating_add(bytes.len()).saturating_add(moved);
+            if kept > self.limits.queue_bytes_max {
+                return Err(Refusal::BytesFull);
+            }
+            inner.broadcast_bytes = kept;
             let members = inner.slots.iter().flatten().count() + inner.owed.len();
             let broadcast = Arc::new(Broadcast::new(function, bytes.into(), attachments, members, task));
             inner.broadcasts.push(Arc::clone(&broadcast));
@@ -89,11 +95,12 @@ impl Zone {
             self.wake_all(&mut inner);
             std::mem::take(&mut inner.closers)
         };
-        self.give_room_to(true);
+        self.give_room_to(Some((status, bytes)));
         self.refuse_waiting(status, bytes);
         let broadcasts = {
             let mut inner = lock(&self.inner);
             self.broadcast_count.store(0, Ordering::SeqCst);
+            inner.broadcast_bytes = 0;
             std::mem::take(&mut inner.broadcasts)
         };
         for broadcast in broadcasts {

@@ -7,8 +7,8 @@
 //! workers that were woken one after another.
 
 use super::{
-    Refusal, Sleeper, Stage, Status, Task, Zone, clock, crew::CONDEMNED, lock, model_fence, settle,
-    worker::Worker,
+    Refusal, Sleeper, Stage, Status, Task, Withdrawal, Zone, clock, crew::CONDEMNED, lock, model_fence,
+    settle, worker::Worker,
 };
 use crate::{deque::Stolen, port::Desk, sync::Ordering};
 
@@ -43,18 +43,28 @@ impl Worker {
     ///
     /// [`Refusal`]: nothing was queued and the caller still holds the task.
     pub fn fork(&mut self, task: &'static Task, bytes: usize) -> Result<(), Refusal> {
+        self.fork_moving(task, bytes, 0)
+    }
+
+    /// The same; `moved` bytes of memory that are not copied move with the arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`Worker::fork`].
+    pub fn fork_moving(&mut self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
         let zone = &*self.zone;
         if zone.finished.load(Ordering::SeqCst) {
             return Err(Refusal::Closed);
         }
-        zone.admit(bytes)?;
+        let counted = zone.admit(bytes, moved)?;
         self.children += 1;
         let Some(own) = &self.own else {
-            zone.inject(task, true);
+            zone.inject(task, counted, true);
             return Ok(());
         };
+        let now = clock::ticks();
         // SAFETY: the caller holds it.
-        unsafe { task.body(|body| (body.submitted, body.forked) = (clock::ticks(), true)) };
+        unsafe { task.body(|body| (body.submitted, body.counted, body.forked) = (now, counted, true)) };
         task.set_stage(Stage::Local);
         own.push(task);
         // SeqCst: after the push, see finish.
@@ -64,6 +74,21 @@ impl Worker {
         }
         zone.wake_one(true);
         Ok(())
+    }
+
+    /// A task that runs here is about to wait for `task`, idle at home, which this thread hands to the zone
+    /// for another purpose than to be run: like a forked one it is one more place until it is home.
+    pub fn wait_for(&mut self, task: &'static Task) {
+        self.children += 1;
+        // SAFETY: at home, which is this thread.
+        unsafe { task.body(|body| body.forked = true) };
+    }
+
+    /// Take `wait_for` back: the task did not leave.
+    pub fn wait_not(&mut self, task: &'static Task) {
+        self.child_home();
+        // SAFETY: as above.
+        unsafe { task.body(|body| body.forked = false) };
     }
 
     /// A forked task has come home.
@@ -124,11 +149,7 @@ impl Worker {
     fn begin_forked(&self, task: &'static Task, known: &impl Fn(u32) -> bool) -> Option<Help> {
         // SAFETY: this thread has just taken it out of a deque.
         if !known(unsafe { task.body(|body| body.function) }) {
-            if task.leave_deque(Stage::Accepted) {
-                self.zone.hand_on(task);
-            } else {
-                self.zone.skip(task);
-            }
+            self.zone.hand_on(task);
             return None;
         }
         let slot = &*self.slot;
@@ -216,6 +237,23 @@ impl Worker {
         !found
     }
 
+    /// This thread, whose desk that is, ends in the middle of joins: nobody else wants those calls. What has
+    /// not started never will; the workers of the others get mail of `kind`, as by a withdrawal. Where this
+    /// worker was to begin nothing more they are overdue at once, since what it ran had had its time. Returns
+    /// whether one of them runs, and whether it is overdue.
+    pub fn give_up_joins(&mut self, desk: &mut Desk, kind: u32, note: u32) -> Option<bool> {
+        let at_once = self.running_count() >= CONDEMNED;
+        let mut runs = false;
+        for task in desk.open_joins() {
+            match self.zone.give_up(task, kind, note, at_once) {
+                Withdrawal::Withdrawn => _ = desk.put_away(task),
+                Withdrawal::Told { .. } => runs = true,
+                Withdrawal::Skipped | Withdrawal::Ended => {}
+            }
+        }
+        runs.then_some(at_once)
+    }
+
     /// What the deque still has goes to the zone's queue, oldest first: this thread ends.
     pub(super) fn give_deque_back(&mut self) {
         let Some(own) = self.own.take() else { return };
@@ -247,9 +285,18 @@ impl Zone {
         self.serial.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// Put a task that was taken out of a deque on the queue.
+    /// Put a task that was taken out of a deque on the queue, unless its caller no longer wants it.
     fn hand_on(&self, task: &'static Task) {
-        self.injector.push(task);
+        {
+            // Both under the lock: who withdraws it finds it in one place or the other.
+            let mut inner = lock(&self.inner);
+            self.absorb(&mut inner);
+            if !task.leave_deque(Stage::Accepted) {
+                drop(inner);
+                return self.skip(task);
+            }
+            inner.queue.push(task);
+        }
         // SeqCst: after the push, see finish.
         if self.finished.load(Ordering::SeqCst) {
             return self.refuse_waiting(Status::Closed, &[]);

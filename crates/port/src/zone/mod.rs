@@ -23,7 +23,7 @@ use crate::{
     task::{Queue, Stack, Stage, Status, Task},
 };
 
-pub use crew::{Grown, Shrunk, Slot, WorkerCounts};
+pub use crew::{Grown, Overdue, Shrunk, Slot, WorkerCounts};
 pub use forks::Help;
 pub use worker::{Next, Worker};
 
@@ -34,7 +34,8 @@ pub struct Limits {
     pub tasks_max: usize,
     /// Bytes of one task's arguments.
     pub task_bytes_max: usize,
-    /// Bytes of all tasks that are accepted and not started.
+    /// Bytes of all tasks that are accepted and not started, with the memory that moves with them; and, counted
+    /// apart, of all broadcasts kept for replay.
     pub queue_bytes_max: usize,
     /// Broadcasts kept for replay.
     pub broadcasts_max: usize,
@@ -143,16 +144,30 @@ struct Sleeper {
     since: u64,
 }
 
+/// How far the first workers of a zone have come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Start {
+    /// None was asked for.
+    Empty,
+    /// Not all that were asked for are there.
+    Begun,
+    /// They all were, at one moment.
+    Done,
+}
+
 struct Inner {
     queue: Queue,
     sleepers: Vec<Sleeper>,
     slots: Vec<Option<Arc<Slot>>>,
     broadcasts: Vec<Arc<Broadcast>>,
+    /// What they count for among the bytes kept.
+    broadcast_bytes: usize,
     /// For each member that has died and is not replaced: the first broadcast that it has not answered.
     owed: Vec<u32>,
     closers: Vec<&'static Task>,
-    /// Who waits for room, oldest first.
+    /// Who waits for room, oldest first; while the first workers start there is none.
     room: VecDeque<&'static Task>,
+    start: Start,
     /// Why the zone has failed, if it has.
     failure: Option<Box<[u8]>>,
 }
@@ -222,9 +237,11 @@ impl Zone {
                 sleepers: Vec::new(),
                 slots: Vec::new(),
                 broadcasts: Vec::new(),
+                broadcast_bytes: 0,
                 owed: Vec::new(),
                 closers: Vec::new(),
                 room: VecDeque::new(),
+                start: Start::Empty,
                 failure: None,
             }),
         }
@@ -265,22 +282,37 @@ impl Zone {
     ///
     /// # Errors
     ///
-    /// [`Refusal`]: nothing was queued and the caller still holds the task.
+    /// As [`Zone::submit_moving`].
     #[inline]
     pub fn submit(&self, task: &'static Task, bytes: usize) -> Result<(), Refusal> {
+        self.submit_moving(task, bytes, 0)
+    }
+
+    /// The same; `moved` bytes of memory that are not copied move with the arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`]: nothing was queued and the caller still holds the task.
+    #[inline]
+    pub fn submit_moving(&self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
         if self.is_closing() {
             return Err(Refusal::Closed);
         }
-        self.admit(bytes)?;
-        self.inject(task, false);
+        let counted = self.admit(bytes, moved)?;
+        self.inject(task, counted, false);
         Ok(())
     }
 
-    /// Count a task in, if there is room for it.
+    /// Count a task in, if there is room for it. Returns what it counts for among the bytes.
     #[inline]
-    fn admit(&self, bytes: usize) -> Result<(), Refusal> {
+    fn admit(&self, bytes: usize, moved: usize) -> Result<usize, Refusal> {
         if bytes > self.limits.task_bytes_max {
             return Err(Refusal::TooLarge);
+        }
+        let bytes = bytes.saturating_add(moved);
+        // Alone too large: nor can the sum below overflow.
+        if bytes > self.limits.queue_bytes_max {
+            return Err(Refusal::BytesFull);
         }
         // Relaxed: a count; the push that follows publishes the task.
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limits.tasks_max {
@@ -296,15 +328,16 @@ impl Zone {
             self.give_room();
             return Err(Refusal::BytesFull);
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// Put a task that was counted in on the injector.
     #[inline]
-    fn inject(&self, task: &'static Task, forked: bool) {
+    fn inject(&self, task: &'static Task, counted: usize, forked: bool) {
         task.set_stage(Stage::Accepted);
+        let now = clock::ticks();
         // SAFETY: the caller of submit or fork holds the task.
-        unsafe { task.body(|body| (body.submitted, body.forked) = (clock::ticks(), forked)) };
+        unsafe { task.body(|body| (body.submitted, body.counted, body.forked) = (now, counted, forked)) };
         self.injector.push(task);
         // SeqCst: after the push, see finish.
         if self.finished.load(Ordering::SeqCst) {
@@ -380,7 +413,7 @@ impl Zone {
     #[inline]
     fn stopped_waiting(&self, task: &'static Task) {
         // SAFETY: this thread holds the task: it has just taken it out of the queue or a deque.
-        let bytes = unsafe { task.body(|body| body.bytes.len()) };
+        let bytes = unsafe { task.body(|body| body.counted) };
         if bytes > 0 {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
@@ -395,8 +428,8 @@ impl Zone {
             && self.waiting_bytes.load(Ordering::Relaxed) < self.limits.queue_bytes_max
     }
 
-    /// Wait for room: true when there is some now and the caller still holds `task`; else it comes home when
-    /// there is, or the zone ends.
+    /// Wait until the first workers have started and there is room: true when that is so and the caller still
+    /// holds `task`; else it comes home when it is, or the zone ends.
     ///
     /// # Errors
     ///
@@ -411,7 +444,7 @@ impl Zone {
             self.room_wanted.store(true, Ordering::SeqCst);
             model_fence();
             // SeqCst: the look comes after the note, the taker's look at the note after its count.
-            if self.has_room() && inner.room.len() == 1 {
+            if self.has_room() && inner.room.len() == 1 && inner.start != Start::Begun {
                 inner.room.clear();
                 self.room_wanted.store(false, Ordering::SeqCst);
                 return Ok(true);
@@ -426,16 +459,20 @@ impl Zone {
     fn give_room(&self) {
         model_fence();
         if self.room_wanted.load(Ordering::SeqCst) {
-            self.give_room_to(false);
+            self.give_room_to(None);
         }
     }
 
-    fn give_room_to(&self, all: bool) {
+    /// Let in who may; with an `end` of the zone, send all home with that.
+    fn give_room_to(&self, end: Option<(Status, &[u8])>) {
         let freed: Vec<_> = {
             let mut inner = lock(&self.inner);
             let waiting = self.waiting.load(Ordering::SeqCst);
             let free = match self.limits.tasks_max.saturating_sub(waiting) {
-                _ if all || waiting == 0 => usize::MAX,
+                _ if end.is_some() => usize::MAX,
+                // Who attaches the last of them comes back.
+                _ if inner.start == Start::Begun => 0,
+                _ if waiting == 0 => usize::MAX,
                 _ if !self.has_room() => 0,
                 free => free,
             };
@@ -444,16 +481,22 @@ impl Zone {
             self.room_wanted.store(!inner.room.is_empty(), Ordering::SeqCst);
             freed
         };
+        let (status, bytes) = end.unwrap_or((Status::Done, &[]));
         for task in freed {
-            let status = if all { Status::Closed } else { Status::Done };
             // SAFETY: its submitter handed it to `await_room`, and it was taken out just once.
-            unsafe { settle(task, status, &[]) };
+            unsafe { settle(task, status, bytes) };
         }
     }
 
     /// The caller of `task`, which it submitted here and has not seen come home, no longer wants the result.
-    /// A running one's worker gets mail of `kind` with the task's token, its serial number and `note`.
+    /// A running one's worker gets mail of `kind` with the task's token, its serial number and `note`; from
+    /// then on [`Zone::overdue`] counts the time it takes to end.
     pub fn withdraw(&self, task: &'static Task, kind: u32, note: u32) -> Withdrawal {
+        self.give_up(task, kind, note, false)
+    }
+
+    /// The same; one that runs is overdue `at_once`.
+    fn give_up(&self, task: &'static Task, kind: u32, note: u32, at_once: bool) -> Withdrawal {
         let mut inner = lock(&self.inner);
         self.absorb(&mut inner);
         if task.leave_deque(Stage::Withdrawn) {
@@ -470,7 +513,7 @@ impl Zone {
                 let slot = inner.slots.get(slot as usize).cloned().flatten();
                 drop(inner);
                 let Some(slot) = slot else { return Withdrawal::Ended };
-                slot.tell(task, serial, kind, note)
+                slot.tell(task, serial, Mail { kind, subject: 0, facts: [serial, note] }, at_once)
             }
             Stage::Withdrawn => Withdrawal::Skipped,
             Stage::Accepted | Stage::Local => Withdrawal::Ended,
@@ -495,6 +538,8 @@ impl Zone {
     /// The counts of this moment.
     #[must_use]
     pub fn counts(&self) -> Counts {
+        // Held to the end: a worker that goes is counted among those here or in the past, not in both.
+        let past = lock(&self.past);
         // A worker locks its running tasks before the zone, so the zone's lock is given back first.
         let (slots, asleep) = {
             let inner = lock(&self.inner);
@@ -510,11 +555,8 @@ impl Zone {
             ..Counts::default()
         };
         let mut measures = Measures::new();
-        {
-            let past = lock(&self.past);
-            (counts.ended, counts.failed, counts.stolen) = (past.ended, past.failed, past.stolen);
-            measures.add(&past.measures);
-        }
+        (counts.ended, counts.failed, counts.stolen) = (past.ended, past.failed, past.stolen);
+        measures.add(&past.measures);
         for slot in &slots {
             slot.count_into(&mut counts, &mut measures);
         }

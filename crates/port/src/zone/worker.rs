@@ -189,7 +189,7 @@ impl Worker {
         // SAFETY: this worker has just taken it.
         let submitted = unsafe { task.body(|body| body.submitted) };
         held.measures.waited(now.saturating_sub(submitted));
-        let running = Some(Running { task, serial, since: now });
+        let running = Some(Running { task, serial, since: now, told: None });
         let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());
         match held.running.get_mut(token) {
             Some(free) => *free = running,

@@ -158,3 +158,34 @@ fn what_a_dying_worker_had_forked_is_not_slept_through() {
         assert!(one_seat.desk.is_idle());
     });
 }
+
+/// A thread ends in the middle of a join while another worker may steal the call: it has one holder, runs at
+/// most once, and what runs is known as given up.
+///
+/// Guards against: `leave_deque` with a load and a store instead of an exchange.
+#[test]
+fn a_joined_call_of_an_ending_thread_is_given_up_or_run() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = stealing(2, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut one_seat, mut one) = staff.remove(0);
+        let (_two_seat, mut two) = staff.remove(0);
+        let Next::Task { .. } = one.take() else { unreachable!("a task waits") };
+        one_seat.fork(&mut one, 1, true);
+        let thief = thread::spawn(move || {
+            let Next::Task { token, .. } = two.take() else { return false };
+            complete(&mut two, token);
+            true
+        });
+        one_seat.desk.close();
+        let given_up = one.give_up_joins(&mut one_seat.desk, 7, 0);
+        one.leave();
+        let ran = thief.join().unwrap();
+        assert!(ran || given_up.is_none(), "what did not run was told to nobody");
+        assert_eq!(zone.slot_gone(0, Status::Died, b"why"), 1);
+        assert_eq!((home.poll(), zone.counts().waiting), (Some((0, Status::Died)), 0));
+        assert!(one_seat.desk.is_idle());
+    });
+}

@@ -72,6 +72,29 @@ fn room_is_not_waited_for_in_vain() {
     });
 }
 
+/// One asks whether the zone is ready while its first worker attaches: it hears.
+///
+/// Guards against: `attach` without `give_room`.
+#[test]
+fn who_waits_for_the_first_worker_hears_of_it() {
+    explore(|| {
+        let machine = machine();
+        let zone = Arc::new(Zone::new(1, LIMITS));
+        let slot = zone.add_slot().expect("it is open");
+        let (mut home, seat) = (Seat::new(1, machine), Seat::new(2, machine));
+        let theirs = Arc::clone(&zone);
+        let port = seat.desk.port();
+        let thread = thread::spawn(move || theirs.attach(slot, port));
+        let now = zone.await_room(home.desk.task(0)).expect("it is open");
+        if !now {
+            home.desk.sent();
+        }
+        let worker = thread.join().unwrap();
+        assert_eq!(home.poll().is_some(), !now);
+        assert!(worker.is_some());
+    });
+}
+
 /// A submission that is refused has counted itself for a moment: who waits for room gets what it gives back.
 ///
 /// Seen to fail: `admit` without `give_room` where tasks are too many; where bytes are.
