@@ -5,7 +5,7 @@
  * is waited for before the next begins, so a chunk never has more than one item in progress.
  */
 import { isTransportable, marshall } from '../transport/index.ts'
-import { portable } from './portable.ts'
+import { canTravel, portable } from './portable.ts'
 import { hideOwnFrames } from './stacks.ts'
 
 /** Values of a chunk and the time it took in ms, or its error and the item it is about. */
@@ -62,7 +62,7 @@ export function settleChunk(
   const failures: [number, unknown][] = []
   const failed = (error: unknown): void => {
     hideOwnFrames(error)
-    failures.push([values.length, isTransportable(error) ? error : portable(error, error)])
+    failures.push([values.length, canTravel(error) ? error : portable(error, error)])
     values.push(undefined)
   }
   // Of a single one the pump sees whether it can travel; among others it would take them along.
