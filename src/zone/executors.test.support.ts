@@ -3,6 +3,7 @@
  *
  * A module, since what joins itself must be reachable by name in every worker.
  */
+import { move } from '../transport/index.ts'
 import { currentTask, join } from './index.ts'
 
 type Tree = number | readonly [Tree, Tree]
@@ -82,4 +83,14 @@ export function waitsFor(buffer: SharedArrayBuffer): void {
 /** The second side waits for another worker to take it, and that dies. */
 export function dyingHelper(buffer: SharedArrayBuffer): void {
   join([waitsFor, buffer], [dies, buffer])
+}
+
+export function bytesOf(buffer: ArrayBuffer): number {
+  return buffer.byteLength
+}
+
+/** The second side is given memory; what it saw, and what is left here. */
+export function movingSecond(bytes: number): readonly number[] {
+  const buffer = new ArrayBuffer(bytes)
+  return [...join([works, 0], [bytesOf, move(buffer)]).slice(1), buffer.byteLength] as number[]
 }

@@ -479,6 +479,8 @@ export class Zone extends Spread {
 
   /** Throw for a refusal of the core. */
   #accepted(code: number, taskBytes: number): void {
+    // What was lent to a refused call stays here, whatever is accepted next.
+    if (code !== 0 && this.#port.writer.lent.length > 0) this.#port.writer.lent = []
     const zone = this.id
     const { tasksMax, taskBytesMax, queueBytesMax, broadcastsMax } = this.#settings
     switch (code) {
