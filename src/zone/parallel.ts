@@ -68,6 +68,8 @@ export interface Spreader {
   /** Its name, where errors come from other threads and have no stack of this one. */
   readonly id: string | undefined
   readonly workersMax: number
+  /** What a chunk is given of a value that all are given: the value where it travels, else a copy. */
+  own(value: unknown): unknown
   execute(module: URL, name: string, args: unknown[], options: CallOptions): Promise<{ value: unknown }>
 }
 
@@ -201,12 +203,24 @@ export function map(
     const given = checked(source, fn, options, ['ordered', 'settle', 'itemSignal'])
     return given.settle === true ? settled(zone, source, fn, given) : values(zone, source, fn, given)
   }
-  if (source !== null && typeof source === 'object' && !isItems(source)) return start()
+  if (source !== null && typeof source === 'object' && !isItems(source)) {
+    try {
+      return start()
+    } catch (error) {
+      return refused(error)
+    }
+  }
   return (async () => {
     const all: unknown[] = []
     for await (const value of start()) all.push(value)
     return all
   })()
+}
+
+/** A source of values that has none, and says why when the first is asked for. */
+// oxlint-disable-next-line require-yield -- it throws instead
+async function* refused(why: unknown): AsyncGenerator<never, void, undefined> {
+  throw why
 }
 
 async function* values(
@@ -299,7 +313,7 @@ export async function reduce(
   const { combine = fn as (sum: unknown, next: unknown) => unknown } = given
   if (typeof combine !== 'function') throw wrong('options.combine', 'a function', combine)
   const send: Send = ({ items, first }, call) =>
-    zone.execute(CHUNKS, 'reduceChunk', [fn, initial, items, first], call)
+    zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call)
   let sum: unknown = initial
   let isFirst = true
   for await (const partials of spread(zone, source, send, given)) {

@@ -89,6 +89,7 @@ export class Zone extends Spread {
     this.spreader = {
       id,
       workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
+      own: (value) => value,
       execute: (module, name, args, options) => this.execute(module, name, args, options),
     }
     // A call in flight keeps it too, so a handle is never given to another zone while one may still use it.
@@ -278,7 +279,8 @@ export class Zone extends Spread {
   ): void
   /** @throws {ZoneError} As above. */
   broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
-    const timeoutMs = parseMs('options.timeoutMs', optionsOf(options).timeoutMs ?? BROADCAST_SYNC_MS)
+    const { timeoutMs: given = BROADCAST_SYNC_MS } = optionsOf(options, ['timeoutMs'])
+    const timeoutMs = parseMs('options.timeoutMs', given)
     if (currentZoneId() === this.id)
       throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
     const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcastSync))
@@ -316,7 +318,7 @@ export class Zone extends Spread {
    * @param options.signal Ends the wait with its reason.
    */
   async ready(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    const { signal } = optionsOf(options)
+    const { signal } = optionsOf(options, ['signal'])
     signal?.throwIfAborted()
     // A broadcast of nothing ends when every worker has reached it; once is enough.
     this.#started ??= this.broadcast(nothing).catch((error: unknown) => {
@@ -352,7 +354,8 @@ export class Zone extends Spread {
    * @param options.timeoutMs Default: the zone's `closeMs`.
    */
   async close(options: { readonly timeoutMs?: number } = {}): Promise<void> {
-    const timeoutMs = parseMs('options.timeoutMs', optionsOf(options).timeoutMs ?? this.#settings.closeMs)
+    const { timeoutMs: given = this.#settings.closeMs } = optionsOf(options, ['timeoutMs'])
+    const timeoutMs = parseMs('options.timeoutMs', given)
     const promise = new Promise(capture)
     const call = this.#port.take(new PlainCall(this.#call, resolveNext, rejectNext))
     if (native.zoneClose(this.#handle, call) === 0) {
