@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { type Zone, zone } from './index.ts'
+import { until } from './zones.test.support.ts'
 
 const here = zone.create('parallel', { workers: 2 })
 after(() => here.close())
@@ -71,6 +72,16 @@ test('reduce folds in order, from a neutral value; of nothing it is that value',
   assert.equal(await here.reduce([], (sum: number, item: number) => sum + item, 5), 5)
 })
 
+test('reduce may change its sum: each chunk has its own, and the first is left as it was', async () => {
+  for (const target of [here, zone.node] as Zone[]) {
+    const initial: number[] = []
+    const push = (sum: number[], item: number): number[] => (sum.push(item), sum)
+    const options = { combine: (one: number[], other: number[]) => [...one, ...other], chunkMax: 1 }
+    assert.deepEqual(await target.reduce([1, 2, 3, 4], push, initial, options), [1, 2, 3, 4])
+    assert.deepEqual(initial, [])
+  }
+})
+
 test('forEach does it for each, also where it is asynchronous', async () => {
   const cells = new Int32Array(new SharedArrayBuffer(4 * 200))
   const items = Array.from({ length: 200 }, (_, index) => [cells, index] as const)
@@ -126,6 +137,51 @@ test('the first error in the order of items ends it, and what has not started ne
   assert.equal(await here.run(() => 'alive'), 'alive')
 })
 
+for (const how of ['map', 'settle', 'reduce', 'forEach'] as const) {
+  test(`${how}: a chunk of many items ends with the one in progress when its signal is aborted`, async () => {
+    const own = zone.create(`parallel.stop.${how}`, { workers: 2, graceMs: 15_000 })
+    try {
+      const started = new Int32Array(new SharedArrayBuffer(4))
+      const items = Array.from({ length: 16_000 }, (_, index) => [started, index] as const)
+      // Cheap ones first, so that chunks grow; then some that take a while.
+      const slow = ([cell, index]: readonly [Int32Array, number]): number | Promise<number> => {
+        if (index < 4000) return index
+        Atomics.add(cell, 0, 1)
+        if (index % 2 === 0) return new Promise((resolve) => setTimeout(resolve, 2, index))
+        const end = performance.now() + 2
+        while (performance.now() < end);
+        return index
+      }
+      const stop = new AbortController()
+      const { signal } = stop
+      const fold = (sum: number, [cell, index]: readonly [Int32Array, number]): number => {
+        if (index < 4000) return sum
+        Atomics.add(cell, 0, 1)
+        const end = performance.now() + 2
+        while (performance.now() < end);
+        return sum + index
+      }
+      const result =
+        how === 'reduce'
+          ? own.reduce(items, fold, 0, { signal, combine: (one, other) => one + other })
+          : how === 'forEach'
+            ? own.forEach(items, slow, { signal })
+            : how === 'map'
+              ? own.map(items, slow, { signal })
+              : own.map(items, slow, { signal, settle: true })
+      const failed = assert.rejects(result as Promise<unknown>, /enough/)
+      await until(() => Atomics.load(started, 0) > 10)
+      stop.abort(new Error('enough'))
+      await failed
+      await until(() => own.stats().running === 0)
+      assert.ok(Atomics.load(started, 0) < 500, `${Atomics.load(started, 0)} began`)
+      assert.equal(own.stats().died, 0)
+    } finally {
+      await own.close()
+    }
+  })
+}
+
 test('an error of the source is the error, and an aborted signal its reason', async () => {
   async function* broken(): AsyncGenerator<number> {
     yield 1
@@ -162,6 +218,8 @@ test('what is no source, no function or no option is refused by name', async () 
     await refused(() => target.forEach(5 as never, () => {}), /the items must be .* received 5/)
     await refused(() => target.map('text' as never, () => {}), /the items/)
     await refused(() => target.reduce([], null as never, 0), /the function/)
+    const iterated = target.map(new Set([1]), 5 as never)
+    await refused(() => iterated.next(), /the function/)
     await refused(() => target.map([], () => {}, { chunkMax: 0 }), /options.chunkMax/)
     await refused(() => target.map([], () => {}, { chunk: 1 } as never), /options.chunk must be absent/)
     await refused(() => target.reduce([], () => 0, 0, { combine: 1 } as never), /options.combine/)
