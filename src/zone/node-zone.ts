@@ -41,6 +41,9 @@ export class NodeZone extends Spread implements AnyZone {
     id: undefined,
     workersMax: 1,
     own: copied,
+    // It never refuses, and nothing is written.
+    room: undefined,
+    sentBytes: () => 0,
     execute: (module, name, args, options) => this.execute(module, name, args, options),
   }
 

@@ -30,7 +30,7 @@ import {
 import type { ModuleCalls, TaskFunction } from './task.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
-import { ZoneError } from './errors.ts'
+import { ZoneError, refusal } from './errors.ts'
 import type { Spreader } from './parallel.ts'
 import { type Port, thisPort } from './port.ts'
 import { type Result } from './result.ts'
@@ -90,6 +90,9 @@ export class Zone extends Spread {
       id,
       workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
       own: (value) => value,
+      // In a task of its own it would wait for the worker that it occupies.
+      room: this.#isOwn ? undefined : () => this.#room(),
+      sentBytes: () => this.#port.writer.frameBytes,
       execute: (module, name, args, options) => this.execute(module, name, args, options),
     }
     // A call in flight keeps it too, so a handle is never given to another zone while one may still use it.
@@ -488,11 +491,11 @@ export class Zone extends Spread {
     const { tasksMax, taskBytesMax, queueBytesMax, broadcastsMax } = this.#settings
     switch (code) {
       case Refused.full:
-        throw new ZoneError('ZONE_FULL', { zone, tasksMax })
+        throw refusal(new ZoneError('ZONE_FULL', { zone, tasksMax }))
       case Refused.bytesFull:
-        throw new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes })
+        throw refusal(new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes }))
       case Refused.tooLarge:
-        throw new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes })
+        throw refusal(new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes }))
       case Refused.closed:
         throw this.#failure() ?? new ZoneError('ZONE_CLOSED', { zone })
       case Refused.broadcastsFull:
