@@ -2,9 +2,9 @@
  * What `map`, `reduce` and `forEach` run in a worker: one chunk of items, and how long it took.
  *
  * Loaded there as a module, so that it is compiled once. Items are taken in order; one that gives a promise
- * is waited for before the next begins, so a chunk never has more than one item in progress. A chunk that takes
- * long gives its thread's loop a turn now and then, in which it hears whether its caller still waits; if not,
- * the next item does not begin.
+ * is waited for before the next begins, so a chunk never has more than one item in progress. A chunk that
+ * takes long gives its thread's loop a turn now and then, in which it hears whether its caller still waits;
+ * if not, the next item does not begin.
  */
 import { isTransportable, marshall } from '../transport/index.ts'
 import { canTravel, portable } from './portable.ts'

@@ -53,8 +53,8 @@ const NOBODY: Arrival = { ended: () => {} }
  * this zone is idle, one after the other if not. For divide and conquer inside a task: the parts should take
  * some microseconds at least. The functions must be able to travel (see `run`): self-contained, or exported
  * by a module that a task of this zone has been called from; they get the task as `this`. The arguments of
- * the second are copied if another worker takes it; share memory with a SharedArrayBuffer. With memory that is
- * given away by `move` the second is not offered to others: it runs here, and the memory stays.
+ * the second are copied if another worker takes it; share memory with a SharedArrayBuffer. With memory that
+ * is given away by `move` the second is not offered to others: it runs here, and the memory stays.
  *
  * If a function throws, `join` throws its error once neither runs any more; the first one's, if both do. A
  * second one that has not begun by then never does.

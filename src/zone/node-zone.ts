@@ -3,9 +3,8 @@
  *
  * Code that is given a zone works with this one too, without a hop: functions are called here, in a microtask
  * of their own, with the very arguments. So nothing is copied and captured variables are allowed; a program
- * that relies on that does not run elsewhere. Only the first sum of a `reduce` is copied, for each chunk, as the
- * chunks share it here. It has no queue and no workers, hence no limits; closing does
- * nothing.
+ * that relies on that does not run elsewhere. Only the first sum of a `reduce` is copied, for each chunk, as
+ * the chunks share it here. It has no queue and no workers, hence no limits; closing does nothing.
  */
 import {
   callerFile,

@@ -2,8 +2,8 @@
  * Chunks on their way into a zone that may be full, or may not take one as large.
  *
  * How much travels at once is the business of `map` and its kin, not of who calls them. So a chunk that is
- * refused for its size is cut in two, and one that finds no room waits: for a chunk of its own flow that is in
- * the zone, or for the zone. Only what the zone has not taken is sent again; nothing runs twice.
+ * refused for its size is cut in two, and one that finds no room waits: for a chunk of its own flow that is
+ * in the zone, or for the zone. Only what the zone has not taken is sent again; nothing runs twice.
  */
 import { type ZoneError, isRefusal } from './errors.ts'
 import type { Chunk } from './flow.ts'

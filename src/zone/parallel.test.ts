@@ -148,7 +148,9 @@ test('aheadMax is kept whatever items cost', async () => {
 test('chunks of large items stay small, and one that is too large for the zone goes in parts', async () => {
   await inZone({ workers: 2, taskBytesMax: 64 * 1024 }, async (own) => {
     // Sizes that no measurement foresees, up to nearly what the zone takes.
-    const items = Array.from({ length: 600 }, (_, index) => 'x'.repeat(index < 300 ? index : (index * 7919) % 60_000))
+    const items = Array.from({ length: 600 }, (_, index) =>
+      'x'.repeat(index < 300 ? index : (index * 7919) % 60_000),
+    )
     const lengths = items.map((item) => item.length)
     assert.deepEqual(await own.map(items, (text) => text.length), lengths)
     const total = lengths.reduce((sum, length) => sum + length, 0)
@@ -156,7 +158,10 @@ test('chunks of large items stay small, and one that is too large for the zone g
     const fold = (sum: number, text: string): number => sum + text.length
     assert.equal(await own.reduce(items.values(), fold, 0, { combine: add }), total)
     items[450] = 'x'.repeat(70_000)
-    await assert.rejects(own.map(items, (text) => text.length), { code: 'TASK_TOO_LARGE' })
+    await assert.rejects(
+      own.map(items, (text) => text.length),
+      { code: 'TASK_TOO_LARGE' },
+    )
     const settled = await own.map(items, (text) => text.length, { settle: true })
     lengths[450] = -1
     assert.deepEqual(

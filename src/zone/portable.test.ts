@@ -24,9 +24,14 @@ test('a field that cannot travel is left out; class, message, cause and other fi
     const cause = new TypeError('below')
     throw Object.assign(new RangeError('no', { cause }), { code: 'E_X', status: 404, socket: Symbol('s') })
   }
-  const error = (await here.run(failing).catch((reason: unknown) => reason)) as RangeError & { status: number }
+  const error = (await here.run(failing).catch((reason: unknown) => reason)) as RangeError & {
+    status: number
+  }
   assert.ok(error instanceof RangeError)
-  assert.deepEqual([error.name, error.message, { ...error }], ['RangeError', 'no', { code: 'E_X', status: 404 }])
+  assert.deepEqual(
+    [error.name, error.message, { ...error }],
+    ['RangeError', 'no', { code: 'E_X', status: 404 }],
+  )
   assert.ok(error.cause instanceof TypeError)
   assert.equal(error.cause.message, 'below')
   assert.match(String(error.stack), /RangeError: no\n.*failing/)
@@ -35,11 +40,17 @@ test('a field that cannot travel is left out; class, message, cause and other fi
 test('a class nobody registered keeps its name and the class below it, a registered one its class', () => {
   class Refused extends TypeError {}
   const refused = arrived(Object.assign(new Refused('x'), { left: 1, socket: Symbol('s') }))
-  assert.deepEqual([refused instanceof TypeError, refused.name, { ...refused }], [true, 'Refused', { left: 1 }])
+  assert.deepEqual(
+    [refused instanceof TypeError, refused.name, { ...refused }],
+    [true, 'Refused', { left: 1 }],
+  )
   const full = new ZoneError('ZONE_FULL', { zone: 'z', tasksMax: 3 })
   const zoned = arrived(Object.assign(full, { socket: Symbol('s') }))
   assert.ok(zoned instanceof ZoneError)
-  assert.deepEqual([zoned.name, zoned.code, zoned.facts], ['ZoneError', 'ZONE_FULL', { zone: 'z', tasksMax: 3 }])
+  assert.deepEqual(
+    [zoned.name, zoned.code, zoned.facts],
+    ['ZoneError', 'ZONE_FULL', { zone: 'z', tasksMax: 3 }],
+  )
   const dom = arrived(Object.assign(new DOMException('gone', 'AbortError'), { socket: Symbol('s') }))
   assert.deepEqual([dom instanceof DOMException, dom.name, dom.message], [true, 'AbortError', 'gone'])
   const named = new Error('own')
@@ -48,7 +59,8 @@ test('a class nobody registered keeps its name and the class below it, a registe
 })
 
 test('causes and the errors of an AggregateError are reduced in the same way', () => {
-  const bad = (message: string): Error => Object.assign(new EvalError(message), { at: 1, socket: Symbol('s') })
+  const bad = (message: string): Error =>
+    Object.assign(new EvalError(message), { at: 1, socket: Symbol('s') })
   const outer = arrived(new Error('outer', { cause: bad('cause') }))
   const cause = outer.cause as Error
   assert.deepEqual([cause instanceof EvalError, cause.message, { ...cause }], [true, 'cause', { at: 1 }])

@@ -63,7 +63,12 @@ function copyParts(value: Error, made: Error, causesMax: number): void {
   for (const key of Object.keys(value)) {
     const part = carried(value, key, causesMax)
     if (part === undefined) continue
-    Object.defineProperty(made, key, { value: part.value, configurable: true, enumerable: true, writable: true })
+    Object.defineProperty(made, key, {
+      value: part.value,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    })
   }
 }
 
