@@ -27,6 +27,7 @@ const REST_POWER_MAX = 6
 /** Microtasks of callers between a result and their next call. */
 const HOPS_MAX = 3
 const RESOLVED = Promise.resolve()
+const NO_BUFFERS = new Uint8Array(0)
 
 /** What a call in flight is waiting for. */
 export interface Arrival {
@@ -116,6 +117,12 @@ export class Port {
     if (length >= 0) return this.out.slice(HEADER_BYTES, HEADER_BYTES + length)
     assert(overflow !== undefined, 'a frame that did not fit is in overflow')
     return overflow
+  }
+
+  /** What was written last goes nowhere: memory that was lent to it stays, and it refers to none any more. */
+  discard(): void {
+    this.writer.lent = []
+    if (this.writer.attachments.length > 0) native.attachBuffers(NO_BUFFERS)
   }
 
   #attach(): void {

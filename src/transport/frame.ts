@@ -43,6 +43,8 @@ let frameLast = 0
 export class FrameWriter {
   /** The whole last frame, when it did not fit into the scratch memory. */
   overflow: Uint8Array | undefined = undefined
+  /** Length of the last frame. */
+  frameBytes = 0
   /** Ids of the buffers that the last frame keeps alive until somebody reads it. */
   attachments: number[] = []
   /** Buffers whose memory the last frame was lent, and which have not left this thread yet. */
@@ -75,6 +77,7 @@ export class FrameWriter {
     try {
       writer.isProcess = true
       const end = writeFrame(writer, value, isInner ? 0 : offset, rootName)
+      this.frameBytes = writer.bytes === this.#scratch ? end - offset : end
       // What a hook wrote meanwhile is not this frame's.
       if (this.attachments.length > 0) this.attachments = []
       if (this.lent.length > 0) this.lent = []

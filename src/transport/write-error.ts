@@ -59,8 +59,11 @@ function classOf(error: object, entry: ClassEntry | undefined): { kind: number; 
     if (kind === undefined) continue
     const given: unknown = (error as { name?: unknown }).name
     if (kind === DOM_EXCEPTION) return { kind, name: String(given) }
-    if (entry !== undefined || prototype === own || Object.hasOwn(error, 'name'))
-      return { kind, name: undefined }
+    if (entry !== undefined) return { kind, name: undefined }
+    // An own name is a field like others, unless it is hidden.
+    const ownName = Object.getOwnPropertyDescriptor(error, 'name')
+    if (ownName !== undefined) return { kind, name: ownName.enumerable === true ? undefined : String(given) }
+    if (prototype === own) return { kind, name: undefined }
     const made: unknown = (error as { constructor?: { name?: unknown } }).constructor?.name
     const isInherited = given === ERROR_KINDS[kind]
     return {

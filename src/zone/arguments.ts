@@ -16,20 +16,28 @@ export function argumentsOf(args: unknown): readonly unknown[] {
   return args
 }
 
-/** The options of a call. @throws {ZoneError} `ZONE_SETTING` that names the wrong one. */
-export function optionsOf(options: unknown): CallOptions {
+const CALL_OPTIONS = ['timeoutMs', 'signal'] as const
+
+/**
+ * The options of a call, of which `known` are those that it has.
+ * @throws {ZoneError} `ZONE_SETTING` that names the wrong one.
+ */
+export function optionsOf<Name extends keyof CallOptions>(
+  options: unknown,
+  known: readonly Name[] = CALL_OPTIONS as never,
+): Pick<CallOptions, Name> {
   if (options === undefined) return NO_OPTIONS
   if (options === null || typeof options !== 'object') throw wrong('options', 'an object', options)
   for (const name of Object.keys(options)) {
-    if (name !== 'timeoutMs' && name !== 'signal') {
-      throw wrong(`options.${name}`, 'absent; the options are timeoutMs, signal', (options as never)[name])
-    }
+    if (known.includes(name as Name)) continue
+    const names = known.length === 1 ? `the option is ${known[0]}` : `the options are ${known.join(', ')}`
+    throw wrong(`options.${name}`, `absent; ${names}`, (options as never)[name])
   }
   const { timeoutMs, signal } = options as CallOptions
   if (timeoutMs !== undefined) parseMs('options.timeoutMs', timeoutMs)
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw wrong('options.signal', 'an AbortSignal', signal)
-  return options
+  return options as Pick<CallOptions, Name>
 }
 
 /** Module and name of an export. @throws {ZoneError} `ZONE_SETTING`. */

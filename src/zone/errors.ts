@@ -84,3 +84,16 @@ export class ZoneError<Code extends keyof ZoneCodes = keyof ZoneCodes> extends S
     return 'ZoneError'
   }
 }
+
+const refusals = new WeakSet<object>()
+
+/** An error of this thread's own call that the zone has not taken; returns it. */
+export function refusal(error: ZoneError): ZoneError {
+  refusals.add(error)
+  return error
+}
+
+/** Whether a call failed because it was not taken: nothing of it has run. */
+export function isRefusal(error: unknown): error is ZoneError {
+  return typeof error === 'object' && error !== null && refusals.has(error)
+}

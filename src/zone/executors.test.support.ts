@@ -3,6 +3,7 @@
  *
  * A module, since what joins itself must be reachable by name in every worker.
  */
+import { move } from '../transport/index.ts'
 import { currentTask, join } from './index.ts'
 
 type Tree = number | readonly [Tree, Tree]
@@ -91,4 +92,14 @@ export function spins(): never {
 /** Both sides run for ever, in two workers if there are two. */
 export function joinsForEver(): void {
   join([spins], [spins])
+}
+
+export function bytesOf(buffer: ArrayBuffer): number {
+  return buffer.byteLength
+}
+
+/** The second side is given memory; what it saw, and what is left here. */
+export function movingSecond(bytes: number): readonly number[] {
+  const buffer = new ArrayBuffer(bytes)
+  return [...join([works, 0], [bytesOf, move(buffer)]).slice(1), buffer.byteLength] as number[]
 }

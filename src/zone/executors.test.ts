@@ -7,6 +7,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { getPriority } from 'node:os'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { native } from '../native/index.ts'
 import { type ExecutorName, type Task, type Zone, join, zone } from './index.ts'
 import { inZone, makeZone, until } from './zones.test.support.ts'
 
@@ -212,6 +213,15 @@ test('join elsewhere runs one after the other; what is no side is refused', asyn
     assert.equal((await own.execute(GAUGE, 'joinedSum', [[[1, 2], 3]])).value, 6)
   })
 })
+
+test('a second side that is given memory by move runs on it, whoever is idle, and nothing is kept', () =>
+  inZone({ executor: 'work-stealing', workers: 2 }, async (own) => {
+    const before = native.bufferCount()
+    for (let turn = 0; turn < 20; turn++) {
+      assert.deepEqual((await own.execute(GAUGE, 'movingSecond', [64 * 1024])).value, [65_536, 65_536])
+    }
+    await until(() => native.bufferCount() === before)
+  }))
 
 test('a worker that dies with a joined call in hand fails it, and the rest goes on', () =>
   inZone({ executor: 'work-stealing', workers: 2 }, async (own) => {

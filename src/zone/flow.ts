@@ -18,13 +18,13 @@ export interface Chunk {
 export interface FlowPlan {
   /** How many items the next chunk should have, 1 or more. */
   readonly sizeNow: () => number
-  /** Give a chunk to the zone. */
-  readonly send: (chunk: Chunk) => Promise<unknown>
+  /** Give a chunk to the zone; its results, of its parts in the order of items if it went in several. */
+  readonly send: (chunk: Chunk) => Promise<readonly unknown[]>
   /** Whether results come in the order of items. */
   readonly ordered: boolean
   /** Most chunks in flight; without `aheadMax`, also of those whose results have not been taken. */
   readonly chunksMax: number
-  /** Most items read and not yet taken, of which at least one is always let in. */
+  /** Most items read and not yet taken, at least as many as a chunk may have. */
   readonly aheadMax: number | undefined
   readonly signal: AbortSignal
 }
@@ -34,8 +34,8 @@ interface Sent {
   readonly count: number
   done: boolean
   failed: boolean
-  /** Its result or its error. */
-  outcome: unknown
+  results: readonly unknown[]
+  error: unknown
 }
 
 /** See the module's text. */
@@ -49,6 +49,8 @@ export class Flow {
   /** Chunks and items that were sent and not taken. */
   #held = 0
   #ahead = 0
+  /** Of them, items whose results were handed out last. */
+  #inHand = 0
   #index = 0
   #ended = false
   #isFull = false
@@ -80,8 +82,12 @@ export class Flow {
       for (;;) {
         this.#reader.read()
         const ready = this.#taken()
-        if (ready.length > 0) yield ready
-        else if (this.#failure !== undefined) throw this.#failure.why
+        if (ready.length > 0) {
+          yield ready
+          // Not before: what the caller has in hand has been read and not taken.
+          this.#ahead -= this.#inHand
+          this.#inHand = 0
+        } else if (this.#failure !== undefined) throw this.#failure.why
         else if (this.#ended && this.#held === 0) return
         else await this.#change()
       }
@@ -95,12 +101,14 @@ export class Flow {
   /** What is done and whose turn it is; a failure among it is thrown when those before have been taken. */
   #taken(): unknown[] {
     const ready: unknown[] = []
-    while (this.#queue[0]?.done === true && this.#failure === undefined) {
-      const { count, failed, outcome } = this.#queue.shift() as Sent
-      this.#ahead -= count
+    // With a bound on items a chunk at a time: the rest of several would wait in the caller's hand.
+    const most = this.#plan.aheadMax === undefined ? Infinity : 1
+    while (this.#queue[0]?.done === true && this.#failure === undefined && ready.length < most) {
+      const { count, failed, results, error } = this.#queue.shift() as Sent
+      this.#inHand += count
       this.#held--
-      if (failed) this.#fail(outcome)
-      else ready.push(outcome)
+      if (failed) this.#fail(error)
+      else ready.push(...results)
     }
     return ready
   }
@@ -130,15 +138,16 @@ export class Flow {
     if (this.#isFull && held > chunksMax - Math.max(1, chunksMax >> 2)) return false
     this.#isFull = held >= chunksMax
     if (this.#isFull) return false
-    return aheadMax === undefined || this.#held === 0 || this.#ahead + more <= aheadMax
+    return aheadMax === undefined || this.#ahead + more <= aheadMax
   }
 
   #send(items: ArrayLike<unknown>): void {
-    const sent: Sent = { count: items.length, done: false, failed: false, outcome: undefined }
-    const settle = (failed: boolean, outcome: unknown): void => {
+    const sent: Sent = { count: items.length, done: false, failed: false, results: [], error: undefined }
+    const settle = (failed: boolean, results: readonly unknown[], error?: unknown): void => {
       sent.done = true
       sent.failed = failed
-      sent.outcome = outcome
+      sent.results = results
+      sent.error = error
       this.#inFlight--
       if (!this.#plan.ordered) this.#queue.push(sent)
       this.#changed()
@@ -149,8 +158,8 @@ export class Flow {
     this.#ahead += items.length
     if (this.#plan.ordered) this.#queue.push(sent)
     this.#plan.send({ items, first: this.#index }).then(
-      (result) => settle(false, result),
-      (error: unknown) => settle(true, error),
+      (results) => settle(false, results),
+      (error: unknown) => settle(true, [], error),
     )
     this.#index += items.length
   }

@@ -169,6 +169,8 @@ test('a call that is refused leaves moved memory where it was, and the next one 
         code: 'TASK_TOO_LARGE',
       },
     )
+    // Nor does the next call take it that has no arguments of its own.
+    assert.equal((await own.execute(() => 1)).value, 1)
     assert.equal(bytes.length, 3)
     // Still given away: no copy stays behind.
     assert.equal(await own.run(sum, bytes, other), 10)

@@ -53,7 +53,8 @@ const NOBODY: Arrival = { ended: () => {} }
  * this zone is idle, one after the other if not. For divide and conquer inside a task: the parts should take
  * some microseconds at least. The functions must be able to travel (see `run`): self-contained, or exported
  * by a module that a task of this zone has been called from; they get the task as `this`. The arguments of
- * the second are copied if another worker takes it; share memory with a SharedArrayBuffer.
+ * the second are copied if another worker takes it; share memory with a SharedArrayBuffer. With memory that
+ * is given away by `move` the second is not offered to others: it runs here, and the memory stays.
  *
  * If a function throws, `join` throws its error once neither runs any more; the first one's, if both do. A
  * second one that has not begun by then never does.
@@ -118,8 +119,12 @@ function sync(fn: AnyFunction, value: unknown): unknown {
 function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
   const number = functionNumber(fn)
   const length = args.length === 0 ? 0 : port.write(args, 'args', true)
-  // What is too large for the scratch is not worth the copy.
-  if (length < 0) return -1
+  // What is too large for the scratch is not worth the copy. Memory that was given away is in one place only:
+  // once it had left for the frame, this thread could not run the call any more if nobody takes it.
+  if (length < 0 || (length > 0 && port.writer.lent.length > 0)) {
+    port.discard()
+    return -1
+  }
   const call = port.take(NOBODY)
   const { given } = port
   given[Given.zone] = handle
@@ -127,10 +132,7 @@ function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[
   given[Given.length] = length
   given[Given.call] = call
   native.joinFork()
-  if (given[OUTCOME] === 0) {
-    if (port.writer.lent.length > 0) port.writer.letGo()
-    return call
-  }
+  if (given[OUTCOME] === 0) return call
   port.release(call)
   return -1
 }

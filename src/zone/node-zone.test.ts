@@ -60,6 +60,20 @@ both('a broadcast that throws', (on) =>
 both('a broadcast of code that does not parse', (on) => on.broadcast('let = ='))
 both('ready', (on) => on.ready())
 
+test('both kinds of zones: an option that a method does not have is refused, not ignored', async () => {
+  for (const on of [worker, zone.node] as (typeof worker)[]) {
+    const { signal } = new AbortController()
+    const refused = (name: string): object => ({
+      code: 'ZONE_SETTING',
+      message: new RegExp(`^options\\.${name} must be absent`),
+    })
+    await assert.rejects(on.ready({ timeoutMs: 1 } as never), refused('timeoutMs'))
+    await assert.rejects(on.close({ signal } as never), refused('signal'))
+    assert.throws(() => on.broadcastSync(() => {}, [], { signal } as never), refused('signal'))
+    assert.equal(await on.run(() => 'open'), 'open')
+  }
+})
+
 test('arguments are the very ones, variables may be captured, the call comes later', async () => {
   const argument = { here: true }
   let called = false

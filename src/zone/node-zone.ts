@@ -3,8 +3,8 @@
  *
  * Code that is given a zone works with this one too, without a hop: functions are called here, in a microtask
  * of their own, with the very arguments. So nothing is copied and captured variables are allowed; a program
- * that relies on that does not run elsewhere. It has no queue and no workers, hence no limits; closing does
- * nothing.
+ * that relies on that does not run elsewhere. Only the first sum of a `reduce` is copied, for each chunk, as
+ * the chunks share it here. It has no queue and no workers, hence no limits; closing does nothing.
  */
 import {
   callerFile,
@@ -12,6 +12,7 @@ import {
   functionByNumber,
   marshall,
   moduleFunctionNumber,
+  unmarshall,
 } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
@@ -38,6 +39,10 @@ export class NodeZone extends Spread implements AnyZone {
   protected readonly spreader: Spreader = {
     id: undefined,
     workersMax: 1,
+    own: copied,
+    // It never refuses, and nothing is written.
+    room: undefined,
+    sentBytes: () => 0,
     execute: (module, name, args, options) => this.execute(module, name, args, options),
   }
 
@@ -125,7 +130,7 @@ export class NodeZone extends Spread implements AnyZone {
     options?: { readonly timeoutMs?: number },
   ): void
   broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
-    optionsOf(options)
+    optionsOf(options, ['timeoutMs'])
     const fn = this.#codeOrFunction(what, callerFile(this.broadcastSync))
     fn.apply(new Task(this.id, 'node'), [...argumentsOf(args)])
   }
@@ -143,11 +148,15 @@ export class NodeZone extends Spread implements AnyZone {
     return { id: this.id, running: this.#running, done: this.#ended - this.#failed, failed: this.#failed }
   }
 
-  /** Resolves at once. */
-  async ready(_options?: { readonly signal?: AbortSignal }): Promise<void> {}
+  /** Resolves at once, but for an aborted signal. */
+  async ready(options?: { readonly signal?: AbortSignal }): Promise<void> {
+    optionsOf(options, ['signal']).signal?.throwIfAborted()
+  }
 
   /** Does nothing: the thread goes on. */
-  async close(_options?: { readonly timeoutMs?: number }): Promise<void> {}
+  async close(options?: { readonly timeoutMs?: number }): Promise<void> {
+    optionsOf(options, ['timeoutMs'])
+  }
 
   /** `close()`. */
   [Symbol.asyncDispose](): Promise<void> {
@@ -202,6 +211,12 @@ export class NodeZone extends Spread implements AnyZone {
       queueMicrotask(() => void this.#call(fn, args, task).then(resolve, reject).finally(release))
     })
   }
+}
+
+/** As each chunk of a `reduce` gets its first sum elsewhere, where it travels: one of its own. */
+function copied(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  return unmarshall(marshall(value, { mode: 'process' }))
 }
 
 async function exported(module: unknown, name: unknown, from: string): Promise<AnyFunction> {

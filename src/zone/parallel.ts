@@ -10,6 +10,7 @@ import { argumentsRecord } from './arguments.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
 import type { CallOptions } from './call.ts'
 import { type Chunk, Flow } from './flow.ts'
+import { Outbox } from './outbox.ts'
 import { isItems } from './readers.ts'
 import { wrong } from './settings.ts'
 import { rejection } from './stacks.ts'
@@ -63,18 +64,33 @@ export type { Items } from './readers.ts'
 /** What items may come from. */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item>
 
+/** What a chunk's task returns. */
+interface Returned {
+  readonly value: unknown
+  /** Its bytes. */
+  readonly payload: Uint8Array
+}
+
 /** The part of a zone that is needed here. */
 export interface Spreader {
   /** Its name, where errors come from other threads and have no stack of this one. */
   readonly id: string | undefined
   readonly workersMax: number
-  execute(module: URL, name: string, args: unknown[], options: CallOptions): Promise<{ value: unknown }>
+  /** What a chunk is given of a value that all are given: the value where it travels, else a copy. */
+  own(value: unknown): unknown
+  /** Resolves when there is room for a task; `undefined` where nothing may wait for it. */
+  readonly room: (() => Promise<void>) | undefined
+  /** Bytes of the arguments that were written last. */
+  sentBytes(): number
+  execute(module: URL, name: string, args: unknown[], options: CallOptions): Promise<Returned>
 }
 
 const CHUNKS = new URL('./chunks.js', import.meta.url)
 /** How long a chunk should take: fifty to a thousand hops. */
 const CHUNK_MS = 2
 const CHUNK_ITEMS_MAX = 4096
+/** How large a chunk, or its values, should be at most: half of what fits into a port's scratch memory. */
+const CHUNK_BYTES = 128 * 1024
 /** How much larger than the last one a chunk may be: one measurement may be of compiling. */
 const GROWTH_MAX = 8
 /** An array is cut into at least so many chunks for each worker, that all may end together. */
@@ -83,6 +99,7 @@ const CHUNKS_PER_WORKER = 4
 /** How many items the next chunk should have. */
 class ChunkSize {
   #size = 1
+  #bytes = CHUNK_BYTES
   readonly #max: number
 
   constructor(max: number) {
@@ -93,15 +110,22 @@ class ChunkSize {
     return this.#size
   }
 
-  /** A chunk of so many items took so long. */
-  learn(items: number, ms: number): void {
-    const right = Math.ceil((CHUNK_MS * items) / Math.max(ms, 0.001))
-    this.#size = Math.max(1, Math.min(right, this.#size * GROWTH_MAX, this.#max))
+  /** A chunk of so many items took so long, and so many bytes there or back. */
+  learn(items: number, ms: number, bytes: number): void {
+    const byTime = Math.ceil((CHUNK_MS * items) / Math.max(ms, 0.001))
+    const byBytes = Math.floor((this.#bytes * items) / Math.max(bytes, 1))
+    this.#size = Math.max(1, Math.min(byTime, byBytes, this.#size * GROWTH_MAX, this.#max))
+  }
+
+  /** The zone takes no more bytes at once: as items differ, chunks stay well below. */
+  bytesMax(most: number): void {
+    this.#bytes = Math.min(this.#bytes, most / 2)
+    this.#size = Math.max(1, this.#size >> 1)
   }
 }
 
 /** What is done with each chunk in a worker. */
-type Send = (chunk: Chunk, options: CallOptions) => Promise<{ value: unknown }>
+type Send = (chunk: Chunk, options: CallOptions) => Promise<Returned>
 
 /** The outcomes of chunks, as many as are ready. @throws whatever the first failing chunk failed with. */
 async function* spread(
@@ -109,20 +133,30 @@ async function* spread(
   source: Source<unknown>,
   send: Send,
   options: MapOptions,
+  failed: (chunk: Chunk, error: unknown) => unknown = thrown,
 ): AsyncGenerator<readonly unknown[], void, undefined> {
   const stop = new AbortController()
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
   const length = isItems(source) ? source.length : Infinity
   const share = Math.ceil(length / (CHUNKS_PER_WORKER * zone.workersMax))
   const oneByOne = options.itemSignal !== undefined
+  const { aheadMax, chunksMax = 2 * zone.workersMax + 2 } = options
   const chunkMax = oneByOne ? 1 : (options.chunkMax ?? CHUNK_ITEMS_MAX)
-  const size = new ChunkSize(Math.max(1, Math.min(chunkMax, share)))
+  // As many chunks as may be in flight must be let in, or workers would wait for each other's.
+  const aheadShare = Math.floor((aheadMax ?? Infinity) / chunksMax)
+  const size = new ChunkSize(Math.max(1, Math.min(chunkMax, share, aheadShare)))
+  const outbox = new Outbox({
+    offer: (chunk, itsSignal) => offered(zone, send, chunk, size, itsSignal),
+    failed,
+    room: zone.room,
+    bytesMax: (most) => size.bytesMax(most),
+  })
   const flow = new Flow(source, {
     sizeNow: () => size.now,
-    send: (chunk) => sent(send, chunk, size, signalFor(chunk, options.itemSignal, signal)),
+    send: async (chunk) => outbox.send(chunk, signalFor(chunk, options.itemSignal, signal)),
     ordered: options.ordered !== false,
-    chunksMax: options.chunksMax ?? 2 * zone.workersMax + 2,
-    aheadMax: options.aheadMax,
+    chunksMax,
+    aheadMax,
     signal,
   })
   try {
@@ -148,11 +182,24 @@ function signalFor(
   return own === undefined ? all : AbortSignal.any([own, all])
 }
 
-async function sent(send: Send, chunk: Chunk, size: ChunkSize, signal: AbortSignal): Promise<unknown> {
-  const { value } = await send(chunk, { signal })
+async function offered(
+  zone: Spreader,
+  send: Send,
+  chunk: Chunk,
+  size: ChunkSize,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const sent = send(chunk, { signal })
+  const bytes = zone.sentBytes()
+  const { value, payload } = await sent
   const [ms, values] = value as ChunkOutcome
-  size.learn(chunk.items.length, ms)
+  size.learn(chunk.items.length, ms, Math.max(bytes, payload.length))
   return values
+}
+
+/** A chunk that fails ends all. */
+function thrown(_: Chunk, error: unknown): never {
+  throw error
 }
 
 function checked(source: unknown, fn: unknown, options: unknown, known: readonly string[]): MapOptions {
@@ -201,12 +248,24 @@ export function map(
     const given = checked(source, fn, options, ['ordered', 'settle', 'itemSignal'])
     return given.settle === true ? settled(zone, source, fn, given) : values(zone, source, fn, given)
   }
-  if (source !== null && typeof source === 'object' && !isItems(source)) return start()
+  if (source !== null && typeof source === 'object' && !isItems(source)) {
+    try {
+      return start()
+    } catch (error) {
+      return refused(error)
+    }
+  }
   return (async () => {
     const all: unknown[] = []
     for await (const value of start()) all.push(value)
     return all
   })()
+}
+
+/** A source of values that has none, and says why when the first is asked for. */
+// oxlint-disable-next-line require-yield -- it throws instead
+async function* refused(why: unknown): AsyncGenerator<never, void, undefined> {
+  throw why
 }
 
 async function* values(
@@ -230,19 +289,17 @@ async function* settled(
   fn: Function,
   options: MapOptions,
 ): AsyncGenerator<Settled<unknown>, void, undefined> {
-  const send: Send = async (chunk, call) => {
-    const { items, first } = chunk
-    try {
-      const { value } = await zone.execute(CHUNKS, 'settleChunk', [fn, items, first], call)
-      const [ms, outcome] = value as ChunkOutcome
-      return { value: [ms, { first, outcome }] }
-    } catch (error) {
-      // The caller's own signal ends all; an item's own is its failure.
-      if (options.signal?.aborted === true) throw error
-      return { value: [0, { first, outcome: { count: items.length, error } }] }
-    }
+  const send: Send = async ({ items, first }, call) => {
+    const { value, payload } = await zone.execute(CHUNKS, 'settleChunk', [fn, items, first], call)
+    const [ms, outcome] = value as ChunkOutcome
+    return { value: [ms, { first, outcome }], payload }
   }
-  for await (const chunks of spread(zone, source, send, options)) {
+  const failed = ({ items, first }: Chunk, error: unknown): unknown => {
+    // The caller's own signal ends all; an item's own is its failure.
+    if (options.signal?.aborted === true) throw error
+    return { first, outcome: { count: items.length, error } }
+  }
+  for await (const chunks of spread(zone, source, send, options, failed)) {
     for (const chunk of chunks) for (const outcome of outcomesOf(chunk as SettledChunk)) yield outcome
   }
 }
@@ -299,7 +356,7 @@ export async function reduce(
   const { combine = fn as (sum: unknown, next: unknown) => unknown } = given
   if (typeof combine !== 'function') throw wrong('options.combine', 'a function', combine)
   const send: Send = ({ items, first }, call) =>
-    zone.execute(CHUNKS, 'reduceChunk', [fn, initial, items, first], call)
+    zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call)
   let sum: unknown = initial
   let isFirst = true
   for await (const partials of spread(zone, source, send, given)) {

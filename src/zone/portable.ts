@@ -1,15 +1,19 @@
 /**
  * Errors that cannot be carried, reduced to what can.
  *
- * An error on its way must not be lost to a second one, so the last resort is a description in words.
+ * An error on its way must not be lost to a second one, so what cannot travel is left out field by field; the
+ * last resort is a description in words.
  */
 import { inspect } from 'node:util'
-import { TransportError } from '../transport/index.ts'
+import { TransportError, isTransportable } from '../transport/index.ts'
+
+/** How deep the causes of an error are reduced; further down they are left out. */
+const CAUSES_MAX = 8
 
 /** An error that cannot be carried, reduced to what can; `why` it cannot, where even that fails. */
 export function portable(value: unknown, why: unknown): unknown {
   try {
-    return value instanceof Error ? reduced(value) : portableWhy(why)
+    return value instanceof Error ? reduced(value, CAUSES_MAX) : portableWhy(why)
   } catch {
     return portableWhy(why)
   }
@@ -23,15 +27,85 @@ function portableWhy(why: unknown): unknown {
   )
 }
 
-/** Its class's name, message, code and stack. */
-function reduced(value: Error): Error {
-  const plain = new Error(String(value.message))
-  Object.defineProperty(plain, 'name', {
-    value: String(value.name),
-    configurable: true,
-    writable: true,
-  })
-  if (typeof value.stack === 'string') plain.stack = value.stack
-  const code: unknown = (value as { code?: unknown }).code
-  return typeof code === 'string' || typeof code === 'number' ? Object.assign(plain, { code }) : plain
+/**
+ * Its class, or the next one above that can be carried, under its name; message and stack; causes reduced in
+ * the same way; and the fields that can travel.
+ */
+function reduced(value: Error, causesMax: number): Error {
+  let prototype = Object.getPrototypeOf(value) as object | null
+  for (; prototype !== null && prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype)) {
+    const made = bareOf(value)
+    Object.setPrototypeOf(made, prototype)
+    copyParts(value, made, causesMax)
+    if (canTravel(made)) return made
+  }
+  const plain = bareOf(value)
+  hide(plain, 'name', String(value.name))
+  return plain
+}
+
+/** An error of no particular class with the message and the stack of another one. */
+function bareOf(value: Error): Error {
+  const message = String(value.message)
+  const made = value instanceof DOMException ? new DOMException(message, value.name) : new Error(message)
+  if (typeof value.stack === 'string') hide(made, 'stack', value.stack)
+  return made
+}
+
+function copyParts(value: Error, made: Error, causesMax: number): void {
+  const name = String(value.name)
+  if (nameOf(made) !== name) hide(made, 'name', name)
+  for (const key of ['cause', 'errors']) {
+    if (!Object.hasOwn(value, key) || Object.prototype.propertyIsEnumerable.call(value, key)) continue
+    const part = carried(value, key, causesMax)
+    if (part !== undefined) hide(made, key, part.value)
+  }
+  for (const key of Object.keys(value)) {
+    const part = carried(value, key, causesMax)
+    if (part === undefined) continue
+    Object.defineProperty(made, key, {
+      value: part.value,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    })
+  }
+}
+
+/** Its name, unless its class cannot say it of an error that it has not made. */
+function nameOf(made: Error): string | undefined {
+  try {
+    return String(made.name)
+  } catch {
+    return undefined
+  }
+}
+
+/** A part of an error as it can travel; `undefined` when it cannot. */
+function carried(owner: Error, key: string, causesMax: number): { readonly value: unknown } | undefined {
+  try {
+    const value: unknown = (owner as unknown as Record<string, unknown>)[key]
+    if (isTransportable(value)) return { value }
+    if (causesMax === 0) return undefined
+    if (value instanceof Error) return { value: reduced(value, causesMax - 1) }
+    // Of an AggregateError.
+    if (!Array.isArray(value) || !value.every((each) => each instanceof Error)) return undefined
+    return { value: value.map((each: Error) => (canTravel(each) ? each : reduced(each, causesMax - 1))) }
+  } catch {
+    // Reading it throws: it cannot travel.
+    return undefined
+  }
+}
+
+/** As `isTransportable`, also where a getter or a hook throws. */
+export function canTravel(value: unknown): boolean {
+  try {
+    return isTransportable(value)
+  } catch {
+    return false
+  }
+}
+
+function hide(object: object, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, configurable: true, enumerable: false, writable: true })
 }

@@ -68,14 +68,14 @@ test('what cannot travel back is a failure of its item alone', async () => {
     [1, 2, 3, 4],
     (item): unknown => {
       if (item === 2) return { item: Symbol('no') }
-      if (item === 3) throw Object.assign(new Error('bad'), { why: Symbol('no') })
+      if (item === 3) throw Object.assign(new RangeError('bad'), { why: Symbol('no') })
       return item
     },
     { settle: true, chunkMax: 4 },
   )
   assert.deepEqual(
     settled.map((each) => (each.status === 'fulfilled' ? each.value : (each.reason as Error).name)),
-    [1, 'TransportError', 'Error', 4],
+    [1, 'TransportError', 'RangeError', 4],
   )
 })
 

@@ -69,7 +69,7 @@ export abstract class Spread {
    * Fold the items into one value: each chunk in a worker, from `initial`, and the partial results, in order,
    * here. So `initial` is used once per chunk and must be neutral, as 0 is for sums; and where the sum is of
    * another kind than the items, `combine` says how two partial sums are added. The function must be
-   * synchronous.
+   * synchronous. It may change the sum that it is given: each chunk has a copy of `initial`.
    */
   reduce<Item, Sum>(
     items: Source<Item>,

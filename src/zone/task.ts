@@ -30,6 +30,15 @@ export class Task {
     return this.#controller.signal
   }
 
+  /**
+   * Throw the signal's reason if the caller has given up; without making the signal.
+   * @internal
+   * @throws that reason.
+   */
+  throwIfAbandoned(): void {
+    if (this.#reason !== undefined) throw this.#reason.why
+  }
+
   /** The caller has given up. @internal */
   abandon(why: unknown): void {
     this.#reason = { why }

@@ -30,7 +30,7 @@ import {
 import { type ModuleCalls, type TaskFunction, isInBroadcast } from './task.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
-import { ZoneError } from './errors.ts'
+import { ZoneError, refusal } from './errors.ts'
 import type { Spreader } from './parallel.ts'
 import { type Port, thisPort } from './port.ts'
 import { type Result } from './result.ts'
@@ -88,6 +88,10 @@ export class Zone extends Spread {
     this.spreader = {
       id,
       workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
+      own: (value) => value,
+      // In a task of its own it would wait for the worker that it occupies.
+      room: this.#isOwn ? undefined : () => this.#room(),
+      sentBytes: () => this.#port.writer.frameBytes,
       execute: (module, name, args, options) => this.execute(module, name, args, options),
     }
     // A call in flight keeps it too, so a handle is never given to another zone while one may still use it.
@@ -281,7 +285,8 @@ export class Zone extends Spread {
   ): void
   /** @throws {ZoneError} As above. */
   broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
-    const timeoutMs = parseMs('options.timeoutMs', optionsOf(options).timeoutMs ?? BROADCAST_SYNC_MS)
+    const { timeoutMs: given = BROADCAST_SYNC_MS } = optionsOf(options, ['timeoutMs'])
+    const timeoutMs = parseMs('options.timeoutMs', given)
     if (currentZoneId() === this.id)
       throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
     const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcastSync))
@@ -320,7 +325,7 @@ export class Zone extends Spread {
    * @param options.signal Ends the wait with its reason.
    */
   async ready(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    const { signal } = optionsOf(options)
+    const { signal } = optionsOf(options, ['signal'])
     signal?.throwIfAborted()
     await unlessAborted(this.#room(), signal)
   }
@@ -351,7 +356,8 @@ export class Zone extends Spread {
    * @param options.timeoutMs Default: the zone's `closeMs`.
    */
   async close(options: { readonly timeoutMs?: number } = {}): Promise<void> {
-    const timeoutMs = parseMs('options.timeoutMs', optionsOf(options).timeoutMs ?? this.#settings.closeMs)
+    const { timeoutMs: given = this.#settings.closeMs } = optionsOf(options, ['timeoutMs'])
+    const timeoutMs = parseMs('options.timeoutMs', given)
     const promise = new Promise(capture)
     const call = this.#port.take(new PlainCall(this.#call, resolveNext, rejectNext))
     if (native.zoneClose(this.#handle, call) === 0) {
@@ -483,15 +489,18 @@ export class Zone extends Spread {
 
   /** Throw for a refusal of the core. */
   #accepted(code: number, taskBytes: number): void {
+    const moving = code === Refused.bytesFull ? this.#moving() : 0
+    // What was lent to a refused call stays here, whatever is accepted next.
+    if (code !== 0 && this.#port.writer.lent.length > 0) this.#port.writer.lent = []
     const zone = this.id
     const { tasksMax, taskBytesMax, queueBytesMax, broadcastsMax } = this.#settings
     switch (code) {
       case Refused.full:
-        throw new ZoneError('ZONE_FULL', { zone, tasksMax })
+        throw refusal(new ZoneError('ZONE_FULL', { zone, tasksMax }))
       case Refused.bytesFull:
-        throw new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes: taskBytes + this.#moving() })
+        throw refusal(new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes: taskBytes + moving }))
       case Refused.tooLarge:
-        throw new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes })
+        throw refusal(new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes }))
       case Refused.closed:
         throw this.#failure() ?? new ZoneError('ZONE_CLOSED', { zone })
       case Refused.broadcastsFull:
