@@ -97,22 +97,29 @@ export class ShapeTable {
     }
     hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0
     const set = (hash & (SETS - 1)) * 2
-    const found = this.#inSet(object, hash, set)
-    if (found !== undefined) return found
+    for (let slot = set; slot < set + 2; slot++) {
+      const shape = this.#slots[slot]
+      if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
+        if (shape.heat < HEAT_MAX) shape.heat++
+        return shape
+      }
+    }
+    return this.#findFurther(object, count, { hash, set })
+  }
+
+  /** Where both shapes of a set are in use, a third one has a second set, by all there is of its keys. */
+  #findFurther(object: object, count: number, first: Place): WriteShape | undefined {
     const keys = Object.keys(object)
     // Enumerable properties were inherited: only Object.keys tells which are the object's own.
     if (keys.length !== count) return undefined
-    // Where both shapes of a set are in use, a third one has a second set, by all there is of its keys.
-    const isFull = this.#slots[set] !== undefined && this.#slots[set + 1] !== undefined
-    const hashWhole = isFull ? wholeHash(keys) : hash
-    const setWhole = (hashWhole & (SETS - 1)) * 2
-    return (
-      (isFull ? this.#inSet(object, hashWhole, setWhole) : undefined) ??
-      this.#place(keys, { hash, set }, { hash: hashWhole, set: setWhole })
-    )
+    if (this.#slots[first.set] === undefined || this.#slots[first.set + 1] === undefined)
+      return this.#place(keys, [first])
+    const hash = wholeHash(keys)
+    const second: Place = { hash, set: (hash & (SETS - 1)) * 2 }
+    return this.#inSet(object, second) ?? this.#place(keys, [first, second])
   }
 
-  #inSet(object: object, hash: number, set: number): WriteShape | undefined {
+  #inSet(object: object, { hash, set }: Place): WriteShape | undefined {
     for (let slot = set; slot < set + 2; slot++) {
       const shape = this.#slots[slot]
       if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
@@ -126,7 +133,7 @@ export class ShapeTable {
   /**
    * A new shape, in a free slot, or in that of the coldest shape once others have asked for it often enough.
    */
-  #place(keys: readonly string[], ...places: { hash: number; set: number }[]): WriteShape | undefined {
+  #place(keys: readonly string[], places: readonly Place[]): WriteShape | undefined {
     const block = keyBlock(keys)
     if (block === undefined) return undefined
     let [hash, slot, heat] = [0, 0, Infinity]
@@ -141,6 +148,12 @@ export class ShapeTable {
     if (victim === undefined || --victim.heat <= 0) this.#slots[slot] = made
     return made
   }
+}
+
+/** A set, by the number of its first slot, and the hash that led there. */
+interface Place {
+  readonly hash: number
+  readonly set: number
 }
 
 /** A hash of all characters of all keys. */
