@@ -14,8 +14,9 @@ import { JSON_NAME } from './transport/codecs.ts'
 import type { Extras, ExtrasOrder } from './transport/extras.ts'
 import type { Direction, MeasureOrder, Measured } from './transport/measure.ts'
 import { REAL_PAYLOADS, SEED_PAYLOADS, type Built, type Payload } from './transport/payloads.ts'
-import { verdicts } from './transport/verdicts.ts'
+import { HARD_SECTION, verdicts } from './transport/verdicts.ts'
 
+const EXTRAS_SECTION = 'small frames and classes'
 const PAYLOADS = [...SEED_PAYLOADS, ...REAL_PAYLOADS]
 
 async function run(context: Context): Promise<Row[]> {
@@ -23,7 +24,8 @@ async function run(context: Context): Promise<Row[]> {
   for (const built of context.text('built').split(',') as Built[]) {
     rows.push(...(await fresh(context, built)), ...(await mixed(context, built)))
   }
-  rows.push(...extraRows(await inProcess<ExtrasOrder, Extras>('extras', pace(context))))
+  rows.push(...extraRows(await inProcess<ExtrasOrder, Extras>('extras', pace(context)), EXTRAS_SECTION))
+  rows.push(...extraRows(await inProcess<ExtrasOrder, Extras>('hard', pace(context)), HARD_SECTION))
   return rows
 }
 
@@ -205,14 +207,14 @@ function sizeRows(label: string, contenders: Measured[string], seedRow: string):
   })
 }
 
-function extraRows(extras: Extras): Row[] {
+function extraRows(extras: Extras, section: string): Row[] {
   return Object.entries(extras).flatMap(([row, contenders]) => {
     const samples = new Samples()
     for (const [contender, ns] of Object.entries(contenders))
       for (const each of ns) samples.add(contender, { ns: each })
     return samples.rows({
       figure: 'ns',
-      section: 'small frames and classes',
+      section,
       row,
       condition: 'one process',
       threads: 0,
@@ -228,7 +230,7 @@ const table: Table = {
   title: 'Values into bytes and back',
   definitions: {
     encode:
-      'µs per object over 64 different objects. `fresh`: the payload alone in a process; ' +
+      'µs per object over 64 objects of different content (five booleans: 32 contents, each twice). `fresh`: the payload alone in a process; ' +
       '`mixed`: after ' +
       'all payloads, built in both ways, have passed through. `assigned`: built by object[key] = value; ' +
       '`parsed`: by JSON.parse. skein writes into memory it was given, as a zone does; ' +
@@ -240,6 +242,9 @@ const table: Table = {
       "Frames of the size of a task's arguments; objects of a registered class beside the same as plain " +
       'objects, and the plain ones again when a thousand classes are registered: what it costs to look for ' +
       'classes.',
+    [HARD_SECTION]:
+      'ns per frame of ten plain objects, before and after ten thousands of objects of other keys have passed ' +
+      'that spoil the caches of an engine: in dictionary mode, and of 200 hidden classes. Then those objects.',
   },
   parameters: {
     payloads: {

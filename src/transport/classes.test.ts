@@ -252,6 +252,29 @@ test('the decorator registers', () => {
   check(() => new Decorated())
 })
 
+test('the decorator knows the class from its hooks', () => {
+  @transportable('test.Priced', {
+    version: 3,
+    save: (priced: Priced) => priced.cents,
+    load: (cents: number, version: number) => new Priced(cents + (version === 3 ? 0 : 1)),
+  })
+  class Priced {
+    readonly #cents: number
+    constructor(cents: number) {
+      this.#cents = cents
+    }
+    get cents(): number {
+      return this.#cents
+    }
+  }
+  assert.equal((unmarshall(marshall(new Priced(12))) as Priced).cents, 12)
+  class Other {
+    unlike = true
+  }
+  // @ts-expect-error The hooks are of another class.
+  transportable('test.Unlike', { save: (priced: Priced) => priced.cents })(Other)
+})
+
 test('errors keep class, code, own fields, cause, errors and stack', () => {
   const kinds = [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
   for (const kind of kinds) check(() => new kind('message', { cause: { deep: new kind('inner') } }))

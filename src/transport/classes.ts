@@ -9,6 +9,7 @@
 import { TransportError } from './errors.ts'
 import { shown } from '../base/index.ts'
 import { parseSource } from './captures.ts'
+import { VIEW_KINDS } from './format.ts'
 import type { WriteObject } from './generate.ts'
 
 /** A constructor, of whatever arguments. */
@@ -38,6 +39,10 @@ export interface ClassEntry {
   number: number
   /** Generated writers by shape, and those of shapes that wait for theirs. */
   readonly writers: Map<object, ClassWriter>
+  /** The last frame whose writer saw that all fields of its objects are their own. */
+  frame: number
+  /** The class was registered anew: nothing is written by this entry any more. */
+  isStale: boolean
 }
 
 /** How objects of one class and one shape are written: what a field remembers of its last object. */
@@ -93,6 +98,10 @@ export function register<Instance extends object, Saved = unknown>(
   const known = classesByPrototype.get(entry.prototype)
   if (known !== undefined && known.cid !== entry.cid)
     refuse(entry.cid, `the class is registered as '${known.cid}'`)
+  if (known !== undefined) {
+    known.isStale = true
+    known.writers.clear()
+  }
   classesByCid.set(entry.cid, entry)
   classesByPrototype.set(entry.prototype, entry)
 }
@@ -102,8 +111,11 @@ export function register<Instance extends object, Saved = unknown>(
  * `@transportable('orders.Order') class Order {}`.
  * @throws {TransportError} as {@link register}.
  */
-export function transportable(cid: string, options: Omit<ClassOptions, 'cid'> = {}) {
-  return <Constructor extends Class>(constructor: Constructor, _context?: unknown): void => {
+export function transportable<Instance extends object = object, Saved = unknown>(
+  cid: string,
+  options: Omit<ClassOptions<Instance, Saved>, 'cid'> = {},
+) {
+  return (constructor: Class<Instance>, _context?: unknown): void => {
     register(constructor, { ...options, cid })
   }
 }
@@ -164,6 +176,9 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   if (save !== undefined && typeof save !== 'function') wrong('save', 'a function', save)
   if (load !== undefined && typeof load !== 'function') wrong('load', 'a function', load)
   if (constructor.prototype === Object.prototype) refuse(cid, 'plain objects need no registration')
+  if (builtins().has(constructor.prototype as object)) {
+    refuse(cid, `${constructor.name} travels by itself, and no hook of it would run; extend it`)
+  }
   const base = builtinBase(constructor.prototype as object)
   if (base !== undefined && (save === undefined || load === undefined)) {
     refuse(cid, `it extends ${base}, whose content no field shows, and has no save and load that keep it`)
@@ -182,7 +197,17 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
     load,
     number: 0,
     writers: new Map(),
+    frame: 0,
+    isStale: false,
   }
+}
+
+/** The prototypes of what travels without a registration. */
+function builtins(): Set<object> {
+  const views = VIEW_KINDS.map((name) => (globalThis as Record<string, unknown>)[name])
+  const others = [Array, Map, Set, Date, RegExp, ArrayBuffer, SharedArrayBuffer, URL]
+  const all = [...others, Number, String, Boolean, BigInt, ...views] as ({ prototype: object } | undefined)[]
+  return new Set(all.flatMap((each) => (each === undefined ? [] : [each.prototype])))
 }
 
 /** The class of the language, other than Object and the errors, that objects of this prototype belong to. */

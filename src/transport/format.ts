@@ -132,6 +132,7 @@ export const ERROR_KINDS = [
   'URIError',
   'AggregateError',
   'DOMException',
+  'SuppressedError',
 ] as const
 
 /**

@@ -227,6 +227,8 @@ function complete(writer: Writer, value: unknown, offset: number): number {
 /** One attempt; -1 when the value was taken for a tree and is none. */
 function attempt(writer: Writer, value: unknown, offset: number): number {
   writer.begin(++frameLast)
+  // Generated code takes what a `for-in` finds for an object's own; as a graph nothing is written by it.
+  if (writer.isPolluted && writer.graph === undefined) return -1
   let bodyEnd: number
   try {
     bodyEnd = writer.value(value, offset + HEADER_BYTES)

@@ -31,6 +31,10 @@ export interface GeneratedSink {
   shapeTag(shape: GeneratedShape, at: number): number
   /** Which class the shape that follows is of. */
   classTag(owner: GeneratedClass, at: number): number
+  /** The attempt at a frame, of which no other in this thread has the number. */
+  readonly frame: number
+  /** False when the class has no use for generated code; otherwise true, and `owner.frame` is this frame. */
+  admits(owner: GeneratedClass): boolean
   /** Nested deeper than a tree should be. */
   deep(): void
   /** No other object was met in this one, whose content lies there (for classes: nowhere, see writer.ts). */
@@ -131,6 +135,10 @@ export function isGeneratingForbidden(): boolean {
 export interface GeneratedClass {
   readonly prototype: object
   readonly version: number
+  /** The last frame that admitted it. */
+  frame: number
+  /** True when the class was registered anew since. */
+  readonly isStale: boolean
   /** Process-wide number, 0 when it has none. */
   readonly number: number
 }
@@ -161,6 +169,7 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
     let count = 0
     for (const key in object) if (key !== keys[count++]) return -1
     if (count !== ${keys.length} || ${prototypeOf} !== prototype) return -1
+    ${owner === undefined ? '' : 'if (owner.frame !== sink.frame && !sink.admits(owner)) return -1'}
     if (++sink.depth > ${depthMax}) sink.deep()
     const leaves = sink.leafCount
     const bytes = sink.bytes

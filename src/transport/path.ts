@@ -72,7 +72,8 @@ function addParts(
   } else if (ArrayBuffer.isView(object)) add('.buffer', object.buffer)
   else {
     if (types.isNativeError(object))
-      for (const key of ['cause', 'errors']) if (Object.hasOwn(object, key)) addField(object, key, add)
+      for (const key of ['cause', 'errors', 'error', 'suppressed'])
+        if (Object.hasOwn(object, key)) addField(object, key, add)
     for (const key of Object.keys(object)) addField(object, key, add)
   }
 }

@@ -34,7 +34,7 @@ export class ReadShape implements Generated {
 
   constructor(keys: readonly string[]) {
     this.keys = keys
-    this.isOdd = keys.includes('__proto__')
+    this.isOdd = keys.some((key) => key in Object.prototype)
   }
 
   /** The reader for objects of `prototype`, once there have been enough; `undefined` until then. */

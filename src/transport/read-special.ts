@@ -37,8 +37,11 @@ import {
   DOM_EXCEPTION,
   ERROR_HAS_CAUSE,
   ERROR_HAS_CLASS,
+  ERROR_HAS_ERROR,
   ERROR_HAS_ERRORS,
   ERROR_HAS_NAME,
+  ERROR_HAS_SUPPRESSED,
+  ERROR_PARTS,
 } from './write-error.ts'
 
 type ReadKind = (source: Source) => unknown
@@ -245,7 +248,7 @@ function readError(source: Source): object {
   const message = source.value()
   const stack = source.value()
   const name = (parts & ERROR_HAS_NAME) === 0 ? undefined : source.string()
-  if (ERROR_KINDS[kind] === undefined || parts > 15) source.fail('an error is malformed')
+  if (ERROR_KINDS[kind] === undefined || parts > ERROR_PARTS) source.fail('an error is malformed')
   const isTextOrNone = (part: unknown) => part === undefined || typeof part === 'string'
   if (!isTextOrNone(message) || !isTextOrNone(stack)) source.fail('an error is malformed')
   const error = bareError(kind, message as string | undefined, name)
@@ -256,7 +259,10 @@ function readError(source: Source): object {
     const entry = knownClass(source.string())
     checkVersion(entry, source.uint32())
     Object.setPrototypeOf(error, entry.prototype)
-  } else if (name !== undefined && kind !== DOM_EXCEPTION) hide(error, 'name', name)
+  }
+  if ((parts & ERROR_HAS_ERROR) !== 0) hide(error, 'error', source.value())
+  if ((parts & ERROR_HAS_SUPPRESSED) !== 0) hide(error, 'suppressed', source.value())
+  if (name !== undefined && kind !== DOM_EXCEPTION) hide(error, 'name', name)
   hide(error, 'stack', stack)
   source.fieldsInto(error)
   return error
@@ -268,15 +274,28 @@ function bareError(kind: number, message: string | undefined, name: string | und
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = 0
   try {
-    const made = (globalThis as unknown as Record<string, new (...parts: unknown[]) => Error>)[
-      ERROR_KINDS[kind]
-    ]
-    const error = ERROR_KINDS[kind] === 'AggregateError' ? new made([], message) : new made(message)
-    if (ERROR_KINDS[kind] === 'AggregateError') delete (error as { errors?: unknown }).errors
-    return error
+    const named = ERROR_KINDS[kind]
+    type Made = new (...parts: unknown[]) => Error
+    const made = (globalThis as unknown as Record<string, Made | undefined>)[named]
+    // A class that this Node is too old for: its name and its parts are kept.
+    if (made === undefined) return bareElsewhere(named, message)
+    if (named === 'AggregateError' || named === 'SuppressedError') {
+      const error = (
+        named === 'AggregateError' ? new made([], message) : new made(undefined, undefined, message)
+      ) as Error & Record<string, unknown>
+      for (const part of ['errors', 'error', 'suppressed']) delete error[part]
+      return error
+    }
+    return new made(message)
   } finally {
     Error.stackTraceLimit = limit
   }
+}
+
+function bareElsewhere(name: string, message: string | undefined): Error {
+  const error = new Error(message)
+  hide(error, 'name', name)
+  return error
 }
 
 function hide(object: object, key: string, value: unknown): void {

@@ -56,7 +56,7 @@ function compareFields(far: object, near: object, path: string, inner: Inner): v
   }
   if (near instanceof URL) inner((far as URL).href, near.href, '.href')
   if (near instanceof Error) {
-    for (const part of ['name', 'message', 'stack', 'cause', 'errors'] as const) {
+    for (const part of ['name', 'message', 'stack', 'cause', 'errors', 'error', 'suppressed'] as const) {
       const [farPart, nearPart] = [far, near].map(
         (error) => (error as unknown as Record<string, unknown>)[part],
       )

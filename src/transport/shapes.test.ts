@@ -12,7 +12,8 @@ import { runInNewContext } from 'node:vm'
 import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS } from './format.ts'
 import { marshall, unmarshall } from './frame.ts'
 import { LocalTables, setProcessTables, TABLE_SHAPES } from './process.ts'
-import { ShapeTable } from './shapes.ts'
+import { ShapeTable, type WriteShape } from './shapes.ts'
+import { Writer } from './writer.ts'
 
 /** With SKEIN_TEST_PART=2/3 a third of it. */
 const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
@@ -89,6 +90,54 @@ test('shapes in use beyond the budget of generated code still travel, in bounded
   pass()
   const grown = memoryInUse() - before
   assert.ok(grown < 30_000_000, `grown by ${grown} bytes`)
+})
+
+test('compiled writers stay in use after dictionary-mode objects and hundreds of hidden classes', () => {
+  const shapes = new ShapeTable()
+  const writer = new Writer(new Uint8Array(1024), shapes)
+  const write = (value: object) => (writer.begin(++attempt), writer.value(value, 0))
+  const spoilt = (id: number) => ({ id, label: `${id}`, rate: id / 3 })
+  const other = (id: number) => ({ other: id, list: null, kept: `${id}` })
+  for (let use = 0; use < 100; use++) [spoilt(use), other(use)].forEach(write)
+  const compiled = [spoilt(0), other(0)].map((value) => countedWriter(shapes.find(value)))
+  for (let id = 0; id < 2000; id++) {
+    const dictionary: object = Object.assign({ gone: 0 }, spoilt(id))
+    delete (dictionary as { gone?: number }).gone
+    const Made = function () {} as unknown as new () => object
+    Made.prototype = Object.prototype
+    const value = id % 2 === 0 ? dictionary : Object.assign(new Made(), spoilt(id))
+    write(value)
+    write([value, other(id)])
+    write({ other: value, list: [other(id)], kept: '' })
+  }
+  // As the value itself, first in an array, in a field; the others after them and as what holds them.
+  assert.deepEqual(
+    compiled.map(({ written }) => written),
+    [6000, 6000],
+  )
+})
+
+let attempt = 1_000_000
+
+/** Counts what the code of a shape writes. */
+function countedWriter(shape: WriteShape | undefined): { written: number } {
+  const write = shape?.write
+  assert.ok(shape !== undefined && write !== undefined, 'there is code for the shape')
+  const counted = { written: 0 }
+  shape.write = (sink, object, at) => {
+    const end = write(sink, object, at)
+    if (end >= 0) counted.written++
+    return end
+  }
+  return counted
+}
+
+test('a third shape whose set is full is kept as well', () => {
+  const table = new ShapeTable()
+  const values = ['customer', 'shipment', 'invoices'].map((name) => ({ [`${name}_ref_number`]: 1 }))
+  const shapes = values.map((value) => table.find(value))
+  for (let use = 0; use < 10; use++)
+    assert.ok(values.every((value, index) => table.find(value) === shapes[index]))
 })
 
 test('the table of shapes finds, keeps what is used and refuses what is too large', () => {

@@ -1,10 +1,10 @@
 /**
  * The ordered keys of plain objects, as the writer knows them.
  *
- * A fixed table of slots, two to a set: a shape is kept by being used and forgotten when others take its
- * slot, so a million different objects cost a million look-ups and no memory. A shape gets a process-wide
- * number only after `NUMBER_AFTER` objects of it, because those numbers are never given back; until then, and
- * when the process-wide table is full, its keys stand in the frame.
+ * A fixed table of slots, two to a set and two sets for a shape: it is kept by being used and forgotten when
+ * others take its slot, so a million different objects cost a million look-ups and no memory. A shape gets a
+ * process-wide number only after `NUMBER_AFTER` objects of it, because those numbers are never given back;
+ * until then, and when the process-wide table is full, its keys stand in the frame.
  */
 import type { ClassWriter } from './classes.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from './format.ts'
@@ -104,27 +104,67 @@ export class ShapeTable {
         return shape
       }
     }
-    return this.#place(object, count, hash, set)
+    return this.#findFurther(object, count, { hash, set })
   }
 
-  #place(object: object, count: number, hash: number, set: number): WriteShape | undefined {
+  /** Where both shapes of a set are in use, a third one has a second set, by all there is of its keys. */
+  #findFurther(object: object, count: number, first: Place): WriteShape | undefined {
     const keys = Object.keys(object)
     // Enumerable properties were inherited: only Object.keys tells which are the object's own.
     if (keys.length !== count) return undefined
+    if (this.#slots[first.set] === undefined || this.#slots[first.set + 1] === undefined)
+      return this.#place(keys, [first])
+    const hash = wholeHash(keys)
+    const second: Place = { hash, set: (hash & (SETS - 1)) * 2 }
+    return this.#inSet(object, second) ?? this.#place(keys, [first, second])
+  }
+
+  #inSet(object: object, { hash, set }: Place): WriteShape | undefined {
+    for (let slot = set; slot < set + 2; slot++) {
+      const shape = this.#slots[slot]
+      if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
+        if (shape.heat < HEAT_MAX) shape.heat++
+        return shape
+      }
+    }
+    return undefined
+  }
+
+  /**
+   * A new shape, in a free slot, or in that of the coldest shape once others have asked for it often enough.
+   */
+  #place(keys: readonly string[], places: readonly Place[]): WriteShape | undefined {
     const block = keyBlock(keys)
     if (block === undefined) return undefined
-    const made = new WriteShape(keys, hash, block)
-    const first = this.#slots[set]
-    const second = this.#slots[set + 1]
-    if (first === undefined) this.#slots[set] = made
-    else if (second === undefined) this.#slots[set + 1] = made
-    else {
-      const colder = first.heat <= second.heat ? set : set + 1
-      const victim = this.#slots[colder] as WriteShape
-      if (--victim.heat <= 0) this.#slots[colder] = made
+    let [hash, slot, heat] = [0, 0, Infinity]
+    for (const place of places) {
+      for (let at = place.set; at < place.set + 2; at++) {
+        const heatAt = this.#slots[at]?.heat ?? 0
+        if (heatAt < heat) [hash, slot, heat] = [place.hash, at, heatAt]
+      }
     }
+    const made = new WriteShape(keys, hash, block)
+    const victim = this.#slots[slot]
+    if (victim === undefined || --victim.heat <= 0) this.#slots[slot] = made
     return made
   }
+}
+
+/** A set, by the number of its first slot, and the hash that led there. */
+interface Place {
+  readonly hash: number
+  readonly set: number
+}
+
+/** A hash of all characters of all keys. */
+function wholeHash(keys: readonly string[]): number {
+  let hash = keys.length
+  for (const key of keys) {
+    for (let index = 0; index < key.length; index++)
+      hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193)
+    hash = Math.imul(hash ^ (hash >>> 13), 0x2c1b3c6d)
+  }
+  return (hash ^ (hash >>> 15)) >>> 0
 }
 
 /**

@@ -15,17 +15,27 @@ export function isFractions(array: readonly unknown[]): boolean {
   return fractions * 2 > array.length
 }
 
-/** The first index after the hole at `hole` that is present, by the sorted keys of the array. */
-export function nextPresent(keys: readonly string[], hole: number, length: number): number {
+/** The indices at which the array has an element, ascending, as the engine lists them: before all names. */
+export function presentIndices(array: readonly unknown[]): string[] {
+  const keys = Object.getOwnPropertyNames(array)
+  while (keys.length > 0 && !isIndex(keys[keys.length - 1] as string)) keys.pop()
+  return keys
+}
+
+/** True for the names of elements; '-1', '01' and '4294967295' are named properties. */
+function isIndex(key: string): boolean {
+  const index = Number(key) >>> 0
+  return String(index) === key && index !== 0xffff_ffff
+}
+
+/** The first index after the hole at `hole` that is present, by {@link presentIndices}. */
+export function nextPresent(indices: readonly string[], hole: number, length: number): number {
   let low = 0
-  let high = keys.length
+  let high = indices.length
   while (low < high) {
     const middle = (low + high) >> 1
-    const index = Number(keys[middle])
-    // A key that is no index (a named property) sorts behind all indices.
-    if (index <= hole) low = middle + 1
+    if (Number(indices[middle]) <= hole) low = middle + 1
     else high = middle
   }
-  const next = Number(keys[low] ?? length)
-  return next <= length ? next : length
+  return Number(indices[low] ?? length)
 }

@@ -14,19 +14,27 @@ export const ERROR_HAS_NAME = 1
 export const ERROR_HAS_CAUSE = 2
 export const ERROR_HAS_ERRORS = 4
 export const ERROR_HAS_CLASS = 8
+/** The two errors of a SuppressedError. */
+export const ERROR_HAS_ERROR = 16
+export const ERROR_HAS_SUPPRESSED = 32
+/** All of them. */
+export const ERROR_PARTS = 63
 
 const kindByPrototype = new Map<object | null, number>()
 for (const [kind, name] of ERROR_KINDS.entries()) {
-  kindByPrototype.set((globalThis as unknown as Record<string, { prototype: object }>)[name].prototype, kind)
+  const made = (globalThis as unknown as Record<string, { prototype: object } | undefined>)[name]
+  // SuppressedError is younger than the oldest supported Node.
+  if (made !== undefined) kindByPrototype.set(made.prototype, kind)
 }
 
 /** An error of a language class, of a registered class without hooks, or of a class below one of those. */
 export function writeError(sink: Sink, error: object, entry: ClassEntry | undefined, at: Position): Position {
   const { kind, name } = classOf(error, entry)
-  const isHidden = (key: string) =>
-    Object.hasOwn(error, key) && !Object.prototype.propertyIsEnumerable.call(error, key)
+  const isHidden = (key: string) => isHiddenIn(error, key)
   const hasCause = isHidden('cause')
   const hasErrors = isHidden('errors')
+  const hasError = isHidden('error')
+  const hasSuppressed = isHidden('suppressed')
   const { message, stack, cause, errors } = error as { [key: string]: unknown }
   sink.bytes[at] = TAG_ERROR
   sink.bytes[at + 1] = kind
@@ -34,7 +42,9 @@ export function writeError(sink: Sink, error: object, entry: ClassEntry | undefi
     (name === undefined ? 0 : ERROR_HAS_NAME) |
     (hasCause ? ERROR_HAS_CAUSE : 0) |
     (hasErrors ? ERROR_HAS_ERRORS : 0) |
-    (entry === undefined ? 0 : ERROR_HAS_CLASS)
+    (entry === undefined ? 0 : ERROR_HAS_CLASS) |
+    (hasError ? ERROR_HAS_ERROR : 0) |
+    (hasSuppressed ? ERROR_HAS_SUPPRESSED : 0)
   let position = sink.value(
     isHidden('message') || kind === DOM_EXCEPTION ? String(message) : undefined,
     at + 3,
@@ -44,7 +54,14 @@ export function writeError(sink: Sink, error: object, entry: ClassEntry | undefi
   if (hasCause) position = sink.value(cause, position)
   if (hasErrors) position = sink.value(errors, position)
   if (entry !== undefined) position = sink.uint32(entry.version, sink.string(entry.cid, position))
+  if (hasError) position = sink.value((error as { error?: unknown }).error, position)
+  if (hasSuppressed) position = sink.value((error as { suppressed?: unknown }).suppressed, position)
   return sink.fields(error, position)
+}
+
+/** True for what the language gives an error without showing it: its message, its cause. */
+function isHiddenIn(error: object, key: string): boolean {
+  return Object.hasOwn(error, key) && !Object.prototype.propertyIsEnumerable.call(error, key)
 }
 
 /** Position of DOMException in the list of kinds. */
@@ -59,11 +76,10 @@ function classOf(error: object, entry: ClassEntry | undefined): { kind: number; 
     if (kind === undefined) continue
     const given: unknown = (error as { name?: unknown }).name
     if (kind === DOM_EXCEPTION) return { kind, name: String(given) }
-    if (entry !== undefined) return { kind, name: undefined }
-    // An own name is a field like others, unless it is hidden.
-    const ownName = Object.getOwnPropertyDescriptor(error, 'name')
-    if (ownName !== undefined) return { kind, name: ownName.enumerable === true ? undefined : String(given) }
-    if (prototype === own) return { kind, name: undefined }
+    // One of its own that no field shows, as an error gets that has been on its way before.
+    if (typeof given === 'string' && isHiddenIn(error, 'name')) return { kind, name: given }
+    if (entry !== undefined || prototype === own || Object.hasOwn(error, 'name'))
+      return { kind, name: undefined }
     const made: unknown = (error as { constructor?: { name?: unknown } }).constructor?.name
     const isInherited = given === ERROR_KINDS[kind]
     return {

@@ -181,7 +181,8 @@ function writeView(sink: Sink, object: object, kind: number, at: Position): Posi
   const view = object as Uint8Array
   const { buffer, byteOffset, byteLength } = view
   // A Buffer is part of a pool more often than not: the rest of the pool belongs to others and stays here.
-  if (isBuffer && byteLength !== buffer.byteLength) {
+  // Shared memory is no pool: what looks at part of it goes on looking at it.
+  if (isBuffer && byteLength !== buffer.byteLength && !types.isSharedArrayBuffer(buffer)) {
     sink.bytes[at] = TAG_NODE_BUFFER
     return sink.raw(view, sink.uint32(byteLength, at + 1))
   }
@@ -254,6 +255,8 @@ function refusalOf(object: object): ['refused' | 'class', string] {
   if (types.isMapIterator(object) || types.isSetIterator(object))
     return ['refused', 'an iterator belongs to its thread']
   if (types.isBoxedPrimitive(object)) return ['refused', 'a symbol has an identity that no other thread has']
-  if (types.isArgumentsObject(object)) return ['refused', 'an arguments object; spread it into an array']
+  if (!Object.hasOwn(Object.getPrototypeOf(object) as object, 'constructor')) {
+    return ['refused', 'its prototype is an object that names no class; copy its fields into a plain object']
+  }
   return ['class', '']
 }

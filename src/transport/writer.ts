@@ -41,13 +41,13 @@ import {
 import { classWriter } from './class-writers.ts'
 import type { ClassEntry, ClassWriter } from './classes.ts'
 import { functionNumber } from './functions.ts'
-import type { GeneratedSink } from './generate.ts'
+import type { GeneratedClass, GeneratedSink } from './generate.ts'
 import type { Graph } from './graph.ts'
 import { areDistinct, type Leaves } from './leaves.ts'
 import { processTables, TABLE_CLASSES } from './process.ts'
 import { ShapeTable, WriteShape, type Guess } from './shapes.ts'
 import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
-import { isFractions, nextPresent } from './write-arrays.ts'
+import { isFractions, nextPresent, presentIndices } from './write-arrays.ts'
 import { isArrayElsewhere, isPlainElsewhere, writeSpecial } from './write-special.ts'
 
 /** Thrown by a writer that assumed a tree and found something else. */
@@ -78,15 +78,16 @@ export class Writer implements Sink, GeneratedSink {
   graph: Graph | undefined = undefined
   leafCount = 0
   depth = 0
+  frame = 0
+  /** Object.prototype has enumerable properties, so what a `for-in` finds may be nobody's own. */
+  isPolluted = false
   readonly #leaves: (object | undefined)[] = new Array<object | undefined>(LEAVES_FIRST_CHECK).fill(undefined)
   readonly #leafFrom: number[] = []
   readonly #leafTo: number[] = []
   readonly #allLeaves: Leaves = { objects: this.#leaves, from: this.#leafFrom, to: this.#leafTo }
   #leavesCheckAt = LEAVES_FIRST_CHECK
-  #frame = 0
   #blockCount = 0
   #root: Guess | undefined = undefined
-  #isPolluted = false
   /** The writer of the last object of a registered class: the next one in its place is likely the same. */
   #lastClass: ClassWriter | undefined = undefined
   readonly #saved = new Map<object, unknown>()
@@ -106,7 +107,7 @@ export class Writer implements Sink, GeneratedSink {
 
   /** Forget the last attempt at a frame; `frame` is a number no other attempt in this thread has. */
   begin(frame: number): void {
-    this.#frame = frame
+    this.frame = frame
     this.#blockCount = 0
     this.depth = 0
     this.leafCount = 0
@@ -115,8 +116,8 @@ export class Writer implements Sink, GeneratedSink {
     if (this.chunks.length > 0) this.chunks.length = 0
     if (this.commitments.length > 0) this.commitments.length = 0
     this.#lastClass = undefined
-    this.#isPolluted = false
-    for (const _ in plainPrototype) this.#isPolluted = true
+    this.isPolluted = false
+    for (const _ in plainPrototype) this.isPolluted = true
   }
 
   /** Let go of everything a frame held on to. */
@@ -286,19 +287,21 @@ export class Writer implements Sink, GeneratedSink {
 
   fields(object: object, at: Position): Position {
     const shape = this.#shapeOf(object)
-    if (shape === undefined) return this.#pairs(TAG_OBJECT_PAIRS, object, at)
+    // What a `for-in` finds begins with the object's own: as many are all there are.
+    if (shape === undefined || Object.keys(object).length !== shape.keys.length)
+      return this.#pairs(TAG_OBJECT_PAIRS, object, at)
     return this.#shaped(shape, object, this.shapeTag(shape, at))
   }
 
   #shapeLike(object: object, guess: Guess | undefined): WriteShape | undefined {
-    return guess instanceof WriteShape && guess.write === undefined && guess.fits(object)
+    return guess instanceof WriteShape && guess.write === undefined && !this.isPolluted && guess.fits(object)
       ? guess
       : this.#shapeOf(object)
   }
 
   /** The shape found by its keys. */
   #shapeOf(object: object): WriteShape | undefined {
-    return this.#isPolluted ? undefined : this.#shapes.find(object)
+    return this.isPolluted ? undefined : this.#shapes.find(object)
   }
 
   /** The fields of an object of this shape, behind its tag. */
@@ -344,13 +347,13 @@ export class Writer implements Sink, GeneratedSink {
       bytes[at] = TAG_OBJECT32
       return this.uint32(number, at + 1)
     }
-    if (shape.frame === this.#frame && shape.frameIndex < 65_536) {
+    if (shape.frame === this.frame && shape.frameIndex < 65_536) {
       bytes[at] = TAG_OBJECT_AGAIN
       bytes[at + 1] = shape.frameIndex
       bytes[at + 2] = shape.frameIndex >> 8
       return at + 3
     }
-    shape.frame = this.#frame
+    shape.frame = this.frame
     shape.frameIndex = this.#blockCount++
     bytes[at] = TAG_OBJECT_KEYS
     return this.raw(shape.block, at + 1)
@@ -367,13 +370,22 @@ export class Writer implements Sink, GeneratedSink {
   }
 
   instance(object: object, entry: ClassEntry, at: Position): Position {
-    const shape = this.#shapeOf(object)
+    const isOwn = entry.frame === this.frame || this.admits(entry)
+    const shape = isOwn ? this.#shapeOf(object) : undefined
     const position = this.classTag(entry, at)
     if (shape === undefined) return this.#pairs(TAG_OBJECT_PAIRS, object, position)
     const end = this.#shaped(shape, object, this.shapeTag(shape, position))
     // After its fields, which may be objects of classes as well.
     this.#lastClass = classWriter(entry, shape)
     return end
+  }
+
+  admits(owner: GeneratedClass): boolean {
+    if (owner.isStale) return false
+    // With an enumerable property above it, what a `for-in` finds in an object is not all its own.
+    for (const _ in owner.prototype) return false
+    owner.frame = this.frame
+    return true
   }
 
   #pairs(tag: number, object: object, at: Position): Position {
@@ -427,7 +439,7 @@ export class Writer implements Sink, GeneratedSink {
           guess = this.#lastClass
         }
       } else if (value === undefined && !Object.hasOwn(array, index)) {
-        present ??= Object.keys(array)
+        present ??= presentIndices(array)
         const next = nextPresent(present, index, length)
         bytes[position] = TAG_HOLE
         position = this.uint32(next - index, position + 1)

@@ -4,8 +4,9 @@
  *
  * Each payload is 64 different objects, made anew from a seed, so every process measures the same ones. The
  * seventeen are `generateObject` of that report: K keys `key0`..., D levels, and as values the integer i,
- * distinct strings of one length, or booleans; integers and booleans are rotated so that the 64 differ and
- * keep the size.
+ * distinct strings of one length, or booleans. In the first object they are those of the report; in the
+ * others integers are other ones of as many digits, booleans other ones, so that the contents differ. Five
+ * booleans have 32 contents, each of which comes twice.
  */
 
 /** How the objects came to be: it decides how the engine keeps them. */
@@ -57,13 +58,24 @@ export const SEED_PAYLOADS: readonly Payload[] = SEED_ROWS.map(([keys, levels, k
   make: (index, text) => {
     const value = (key: number) =>
       kind === 'integers'
-        ? (key + index) % keys
+        ? integer(key, index, Math.max(keys, 10))
         : kind === 'booleans'
-          ? (key + index) % 2 === 0
+          ? boolean(key, index, Math.min(keys, 6))
           : text(length!)
     return generateObject(keys, levels, value)
   },
 }))
+
+/** 0 to `most` − 1 in turn; when object `index` has gone round, its first key is what tells it apart. */
+function integer(key: number, index: number, most: number): number {
+  return (key + index + (key === 0 ? Math.floor(index / most) : 0)) % most
+}
+
+/** True and false in turn, of which the first `bits` are changed by the bits of `index`. */
+function boolean(key: number, index: number, bits: number): boolean {
+  const isChanged = key < bits && ((index >> key) & 1) === 1
+  return (key % 2 === 0) !== isChanged
+}
 
 function generateObject(keys: number, levels: number, value: (key: number) => unknown): unknown {
   const object: Record<string, unknown> = {}

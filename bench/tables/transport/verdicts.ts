@@ -13,6 +13,13 @@ const ENCODE_MAX: Readonly<Record<string, number>> = {
   24: 0.55,
   26: 0.9,
 }
+/** The section of hard.ts, and how much slower than before plain objects may be. */
+export const HARD_SECTION = 'after dictionary mode and many hidden classes'
+export const HARD_ROWS = { before: '10 plain objects, before', after: '10 plain objects, after' }
+const AFTER_MAX = 1.5
+
+/** What zones and stores do, and what `marshall` and `unmarshall` do. */
+const OWN = ['skein', 'skein, self-contained']
 const DECODE_MAX = 0.25
 const ROW_MAX_NODE_24 = 1.2
 const RIVALS = ['msgpackr', 'cbor-x', 'v8.serialize', 'structuredClone', 'JSON, empty callbacks']
@@ -24,29 +31,42 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
   const conditions = [
     ...new Set(rows.filter(({ section }) => section === 'encode').map(({ condition }) => condition)),
   ]
-  return conditions.flatMap((condition) => [
-    mean(rows, 'encode', condition, ENCODE_MAX[major] ?? 0.9),
-    mean(rows, 'decode', condition, DECODE_MAX),
-    ...(major === '24' ? [worst(rows, condition)] : []),
-    ...RIVALS.map((rival) => ahead(rows, condition, rival)),
-  ])
+  const judged = OWN.flatMap((own) =>
+    conditions.flatMap((condition) => [
+      mean(rows, { section: 'encode', condition, own }, ENCODE_MAX[major] ?? 0.9),
+      mean(rows, { section: 'decode', condition, own }, DECODE_MAX),
+      ...(major === '24' ? [worst(rows, { section: 'encode', condition, own })] : []),
+      ...RIVALS.map((rival) => ahead(rows, { condition, own }, rival)),
+    ]),
+  )
+  return [...judged, ...(['encode', 'decode'] as const).map((direction) => staysFast(rows, direction))]
 }
+
+/** Which rows are judged: whose, in what condition. */
+interface Judged {
+  readonly section: string
+  readonly condition: string
+  readonly own: string
+}
+
+/** How a demand names the contender; the first one needs no name. */
+const titled = (own: string): string => (own === OWN[0] ? '' : `${own}: `)
 
 function ratios(
   rows: readonly Row[],
-  section: string,
-  condition: string,
+  { section, condition, own }: Judged,
 ): { label: string; ratio: number }[] {
   const labels = SEED_PAYLOADS.map(({ label }) => label)
   return rows
-    .filter((row) => row.section === section && row.condition === condition && row.contender === 'skein')
+    .filter((row) => row.section === section && row.condition === condition && row.contender === own)
     .filter((row) => labels.includes(row.row) && row.ratio !== undefined)
     .map((row) => ({ label: row.row, ratio: row.ratio!.median }))
 }
 
-function mean(rows: readonly Row[], section: string, condition: string, max: number): Verdict {
-  const found = ratios(rows, section, condition).map(({ ratio }) => ratio)
-  const bar = `${section}, ${condition}: geometric mean ≤ ${max} × JSON on Node ${major}`
+function mean(rows: readonly Row[], judged: Judged, max: number): Verdict {
+  const found = ratios(rows, judged).map(({ ratio }) => ratio)
+  const { section, condition, own } = judged
+  const bar = `${titled(own)}${section}, ${condition}: geometric mean ≤ ${max} × JSON on Node ${major}`
   if (found.length < SEED_PAYLOADS.length)
     return {
       bar,
@@ -57,21 +77,41 @@ function mean(rows: readonly Row[], section: string, condition: string, max: num
   return { bar, measured: value.toFixed(3), holds: value <= max }
 }
 
-function worst(rows: readonly Row[], condition: string): Verdict {
-  const found = ratios(rows, 'encode', condition)
+function worst(rows: readonly Row[], judged: Judged): Verdict {
+  const found = ratios(rows, judged)
   const top = found.reduce((a, b) => (b.ratio > a.ratio ? b : a), {
     label: 'none',
     ratio: 0,
   })
   return {
-    bar: `encode, ${condition}: no row above ${ROW_MAX_NODE_24} × JSON`,
+    bar: `${titled(judged.own)}encode, ${judged.condition}: no row above ${ROW_MAX_NODE_24} × JSON`,
     measured: `${top.label}: ${top.ratio.toFixed(2)}`,
     holds: found.length === 0 ? undefined : top.ratio <= ROW_MAX_NODE_24,
   }
 }
 
+/** Plain objects after what spoils the caches of an engine, beside the same ones before. */
+function staysFast(rows: readonly Row[], direction: 'encode' | 'decode'): Verdict {
+  const [before, after] = [HARD_ROWS.before, HARD_ROWS.after].map((name) =>
+    rows.find(
+      (row) =>
+        row.section === HARD_SECTION && row.contender === OWN[0] && row.row === `${name}, ${direction}`,
+    ),
+  )
+  const quotient = before === undefined || after === undefined ? undefined : after.median / before.median
+  return {
+    bar: `${direction}, ${HARD_SECTION}: ≤ ${AFTER_MAX} × before`,
+    measured: quotient === undefined ? 'not measured' : quotient.toFixed(2),
+    holds: quotient === undefined ? undefined : quotient <= AFTER_MAX,
+  }
+}
+
 /** Skein against one rival on every row, in every direction that the rival has. */
-function ahead(rows: readonly Row[], condition: string, rival: string): Verdict {
+function ahead(
+  rows: readonly Row[],
+  { condition, own: ownName }: Omit<Judged, 'section'>,
+  rival: string,
+): Verdict {
   const sections = rival === 'structuredClone' ? ['round trip'] : ['encode', 'decode']
   const theirs = rows.filter(
     (row) => row.condition === condition && row.contender === rival && sections.includes(row.section),
@@ -80,7 +120,7 @@ function ahead(rows: readonly Row[], condition: string, rival: string): Verdict 
   for (const row of theirs) {
     const own = rows.find(
       (each) =>
-        each.contender === 'skein' &&
+        each.contender === ownName &&
         each.section === row.section &&
         each.row === row.row &&
         each.condition === condition,
@@ -89,7 +129,7 @@ function ahead(rows: readonly Row[], condition: string, rival: string): Verdict 
     if (quotient > top) [top, where] = [quotient, `${row.section} of ${row.row}`]
   }
   return {
-    bar: `${condition}: ahead of ${rival} on every row`,
+    bar: `${titled(ownName)}${condition}: ahead of ${rival} on every row`,
     measured: `closest: ${where}, ${top.toFixed(2)} of its time`,
     holds: theirs.length === 0 ? undefined : top < 1,
   }
