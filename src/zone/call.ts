@@ -2,9 +2,9 @@
  * A call in flight: the promise of its caller, its deadline and its signal.
  *
  * Settles exactly once. A caller that stops waiting (deadline, signal) hears so at once; the task is
- * withdrawn if it has not started, told through its own signal if it has, and after `graceMs` the zone's owner
- * replaces its worker, whether this thread still lives or not. The call keeps its number until the task has come home, so a late result finds nobody and harms
- * nobody.
+ * withdrawn if it has not started, told through its own signal if it has, and after `graceMs` the zone's
+ * owner replaces its worker, whether this thread still lives or not. The call keeps its number until the task
+ * has come home, so a late result finds nobody and harms nobody.
  */
 import { Status, Withdrawn, native } from '../native/index.ts'
 import { readFrame } from '../transport/index.ts'

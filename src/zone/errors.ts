@@ -16,7 +16,9 @@ export interface ZoneCodes {
   ZONE_UNKNOWN: { readonly zone: string; readonly known: readonly string[] }
   /** `tasksMax` tasks wait; nothing was queued. */
   ZONE_FULL: { readonly zone: string; readonly tasksMax: number }
-  /** The waiting tasks' arguments would exceed `queueBytesMax`; nothing was queued. */
+  /**
+   * The waiting tasks' arguments, or the kept broadcasts', would exceed `queueBytesMax`; nothing was queued.
+   */
   ZONE_BYTES_FULL: { readonly zone: string; readonly queueBytesMax: number; readonly taskBytes: number }
   /** `broadcastsMax` broadcasts are kept for replay; nothing was sent. */
   ZONE_BROADCASTS_FULL: { readonly zone: string; readonly broadcastsMax: number }
@@ -28,7 +30,7 @@ export interface ZoneCodes {
   ZONE_OWNER_DIED: { readonly zone: string }
   /** The zone's workers cannot be started. */
   ZONE_BROKEN: { readonly zone: string; readonly reason: string }
-  /** A call that blocks would wait for the thread that makes it. */
+  /** A call that blocks, or a broadcast of a broadcast, would wait for the thread that makes it. */
   ZONE_WAITS_FOR_ITSELF: { readonly zone: string; readonly call: string }
   /** A function given to `join` is asynchronous. */
   JOIN_ASYNC: { readonly zone: string; readonly name: string }

@@ -35,9 +35,12 @@ export interface ZoneSettings {
   readonly idleMs?: number
   /** Most tasks accepted and not started. Default 1,000,000. A full zone refuses with `ZONE_FULL`. */
   readonly tasksMax?: number
-  /** Most bytes of one task's arguments. Default 256 MiB. */
+  /** Most bytes of one task's arguments, those of memory given away by `move` apart. Default 256 MiB. */
   readonly taskBytesMax?: number
-  /** Most bytes of all arguments accepted and not started. Default 1 GiB. */
+  /**
+   * Most bytes of all arguments accepted and not started, memory given away by `move` included; and, counted
+   * apart, of all broadcasts kept for replay. Default 1 GiB.
+   */
   readonly queueBytesMax?: number
   /** Most broadcasts kept for replay on workers that join later. Default 10,000. */
   readonly broadcastsMax?: number
@@ -57,7 +60,10 @@ export interface ZoneSettings {
    * effect.
    */
   readonly nice?: number
-  /** How long a task that was cancelled may go on before its worker is replaced, in ms. Default 1000. */
+  /**
+   * How long a task that was cancelled may go on before its worker is replaced, in ms. Default 1000. What
+   * else runs on that worker ends with it.
+   */
   readonly graceMs?: number
   /** How long `close` waits for accepted tasks before it ends the workers, in ms. Default 30,000. */
   readonly closeMs?: number

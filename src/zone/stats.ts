@@ -1,8 +1,10 @@
 /**
  * What a zone has done and is doing, as the core counts it.
  *
- * Counts are exact; times come from histograms with two significant digits that the workers keep natively, so
- * asking is cheap and counting costs a task some ten nanoseconds.
+ * Every task and every worker is counted once; of a task that is just being taken or ended, `waiting`,
+ * `running` and `ended` may show both states for an instant, or neither. Times come from histograms with two
+ * significant digits that the workers keep natively, so asking is cheap and counting costs a task some ten
+ * nanoseconds.
  */
 import { COUNTS, native } from '../native/index.ts'
 
@@ -38,7 +40,7 @@ export interface WorkerStats {
 export interface ZoneStats {
   /** Tasks accepted and not started. */
   readonly waiting: number
-  /** Bytes of their arguments. */
+  /** Bytes of their arguments, and of the memory that moves with them. */
   readonly waitingBytes: number
   /** Tasks started and not ended. */
   readonly running: number

@@ -46,7 +46,9 @@ export class Task {
   }
 }
 
-/** What broadcasts run as: it holds up the worker, so that nothing it waits for in its zone can happen there. */
+/**
+ * What broadcasts run as: it holds up the worker, so that nothing it waits for in its zone can happen there.
+ */
 const broadcasts = new WeakSet<Task>()
 
 /** A task for a broadcast. @internal */

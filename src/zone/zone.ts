@@ -157,7 +157,7 @@ export class Zone extends Spread {
    *
    * @param options.timeoutMs Longest time from now to the end, waiting included. Default: no limit.
    * @param options.signal Aborting it ends the call: withdrawn if it has not started, else the task's own
-   *   signal is aborted and, `graceMs` later, its worker replaced.
+   *   signal is aborted and, `graceMs` later, its worker replaced, whether or not this thread still lives.
    */
   execute<Value>(
     fn: TaskFunction<[], Value>,

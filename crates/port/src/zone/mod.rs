@@ -34,8 +34,8 @@ pub struct Limits {
     pub tasks_max: usize,
     /// Bytes of one task's arguments.
     pub task_bytes_max: usize,
-    /// Bytes of all tasks that are accepted and not started, with the memory that moves with them; and, counted
-    /// apart, of all broadcasts kept for replay.
+    /// Bytes of all tasks that are accepted and not started, with the memory that moves with them; and,
+    /// counted apart, of all broadcasts kept for replay.
     pub queue_bytes_max: usize,
     /// Broadcasts kept for replay.
     pub broadcasts_max: usize,
