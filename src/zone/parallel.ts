@@ -2,9 +2,10 @@
  * `map`, `reduce` and `forEach` on a zone: items in chunks, results in order, memory bounded.
  *
  * A chunk should take some milliseconds: long against a hop, short against the whole, so that all workers end
- * together. Its size follows what items were measured to cost. What is read, sent and kept is bounded (see
- * flow.ts), so an endless input is read as fast as its results are used and no faster. The first error, in
- * the order of items, ends everything: what has not started never does.
+ * together. Its size follows what items were measured to cost, in time and in bytes. What is read, sent and
+ * kept is bounded (see flow.ts), and what a zone refuses goes in parts or waits (see outbox.ts), so an endless
+ * input is read as fast as its results are used and no faster. The first error, in the order of items, ends
+ * everything: what has not started never does.
  */
 import { argumentsRecord } from './arguments.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
@@ -19,7 +20,7 @@ import { rejection } from './stacks.ts'
 export interface SpreadOptions {
   /** Aborting it ends the call with its reason; items that run are told through their task's signal. */
   readonly signal?: AbortSignal
-  /** Most items that travel together, 1 or more. Default: chosen from what items cost, at most 4096. */
+  /** Most items that travel together, 1 or more. Default 4096; how many do follows from what items cost. */
   readonly chunkMax?: number
   /**
    * Most chunks in flight, 1 or more. Default: two for each worker and two more. More of them are for items
@@ -28,7 +29,7 @@ export interface SpreadOptions {
   readonly chunksMax?: number
   /**
    * Most items read and not yet taken, 1 or more, so that one slow item holds up the results of others, in
-   * order, but not their work. Default: as many chunks as may be in flight.
+   * order, but not their work; `chunksMax` chunks share them. Default: as many chunks as may be in flight.
    */
   readonly aheadMax?: number
 }

@@ -26,7 +26,8 @@ export abstract class Spread {
    * of all values. Of another iterable or an async one: an async iterable of the values, which reads its
    * input only as far ahead as the workers can use, so the input may be endless.
    *
-   * Items travel in chunks whose size follows from what items were measured to cost. The function must be
+   * Items travel in chunks whose size follows from what items were measured to cost; a full zone is waited
+   * for, and what is too large for it goes in parts, down to single items. The function must be
    * able to travel (see `run`), may be asynchronous, and gets the item and its index. The first error, in the
    * order of items, is thrown, and what has not started never does; aborting the signal does the same. With
    * `settle` errors are outcomes instead; with `ordered: false` an iterable's values come as they are ready.
