@@ -31,9 +31,7 @@ export interface GeneratedSink {
   shapeTag(shape: GeneratedShape, at: number): number
   /** Which class the shape that follows is of. */
   classTag(owner: GeneratedClass, at: number): number
-  /** The attempt at a frame, of which no other in this thread has the number. */
-  readonly frame: number
-  /** False when the class has no use for generated code; otherwise true, and `owner.frame` is this frame. */
+  /** True when no property above the objects of the class is enumerable; asked once in a frame. */
   admits(owner: GeneratedClass): boolean
   /** Nested deeper than a tree should be. */
   deep(): void
@@ -169,7 +167,7 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
     let count = 0
     for (const key in object) if (key !== keys[count++]) return -1
     if (count !== ${keys.length} || ${prototypeOf} !== prototype) return -1
-    ${owner === undefined ? '' : 'if (owner.frame !== sink.frame && !sink.admits(owner)) return -1'}
+    ${owner === undefined ? '' : `if (${isNotOwn(keys)}) return -1`}
     if (++sink.depth > ${depthMax}) sink.deep()
     const leaves = sink.leafCount
     const bytes = sink.bytes
@@ -191,6 +189,15 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
     owner,
     prototype,
   ) as WriteObject
+}
+
+/**
+ * What is true of an object of these keys when its class was registered anew, or not all of them are its own.
+ * A `for-in` finds those of the prototype last, so where that lacks the last key there is none.
+ */
+function isNotOwn(keys: readonly string[]): string {
+  if (keys.length === 0) return 'owner.isStale'
+  return `owner.isStale || (${JSON.stringify(keys[keys.length - 1])} in prototype && !sink.admits(owner))`
 }
 
 function writeOne(index: string): string {

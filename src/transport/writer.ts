@@ -370,8 +370,7 @@ export class Writer implements Sink, GeneratedSink {
   }
 
   instance(object: object, entry: ClassEntry, at: Position): Position {
-    const isOwn = entry.frame === this.frame || this.admits(entry)
-    const shape = isOwn ? this.#shapeOf(object) : undefined
+    const shape = this.admits(entry) ? this.#shapeOf(object) : undefined
     const position = this.classTag(entry, at)
     if (shape === undefined) return this.#pairs(TAG_OBJECT_PAIRS, object, position)
     const end = this.#shaped(shape, object, this.shapeTag(shape, position))
@@ -381,7 +380,7 @@ export class Writer implements Sink, GeneratedSink {
   }
 
   admits(owner: GeneratedClass): boolean {
-    if (owner.isStale) return false
+    if (owner.frame === this.frame) return true
     // With an enumerable property above it, what a `for-in` finds in an object is not all its own.
     for (const _ in owner.prototype) return false
     owner.frame = this.frame
