@@ -123,8 +123,8 @@ export async function withChildren<Result>(
 }
 
 /**
- * Give each of `children` its turn. A rival whose process ends in its turn, or hangs, is left out from then on, by
- * `skip`, and what it had measured with it; Skein's is not forgiven.
+ * Give each of `children` its turn. A rival whose process ends in its turn, or hangs, is left out from then
+ * on, by `skip`, and what it had measured with it; Skein's is not forgiven.
  */
 export async function inTurn(
   children: Child[],

@@ -112,9 +112,20 @@ function hideIn(error: Error): void {
 const PUMP = filesOf('zone/pump')
 /** The other modules that stand between a call and a task's function, on either side. */
 const OWN_FILES = [
-  ...['call', 'chunks', 'join', 'parallel', 'spread', 'stacks', 'task', 'worker', 'zone', 'node-zone'].map(
-    (name) => `zone/${name}`,
-  ),
+  ...[
+    'call',
+    'chunks',
+    'flow',
+    'join',
+    'outbox',
+    'parallel',
+    'spread',
+    'stacks',
+    'task',
+    'worker',
+    'zone',
+    'node-zone',
+  ].map((name) => `zone/${name}`),
   'port/port',
   'transport/compile',
 ].flatMap(filesOf)

@@ -498,7 +498,9 @@ export class Zone extends Spread {
       case Refused.full:
         throw refusal(new ZoneError('ZONE_FULL', { zone, tasksMax }))
       case Refused.bytesFull:
-        throw refusal(new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes: taskBytes + moving }))
+        throw refusal(
+          new ZoneError('ZONE_BYTES_FULL', { zone, queueBytesMax, taskBytes: taskBytes + moving }),
+        )
       case Refused.tooLarge:
         throw refusal(new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes }))
       case Refused.closed:
