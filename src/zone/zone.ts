@@ -251,8 +251,7 @@ export class Zone extends Spread {
     let call = -1
     try {
       const { timeoutMs, signal } = optionsOf(options)
-      if (this.#isOwn && isInBroadcast())
-        throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcast' })
+      if (this.#isOwn) this.#notInBroadcast()
       const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
       signal?.throwIfAborted()
       const limited = new LimitedBroadcast(port, this.#call, waiting, signal)
@@ -460,6 +459,11 @@ export class Zone extends Spread {
     if (signal?.aborted === true) return reject(signal.reason)
     const limited = new LimitedCall(this.#port, this.#call, call, signal)
     limited.begin(this.#send(fn, args, limited), timeoutMs)
+  }
+
+  /** A broadcast holds its worker up, which the one it would make waits for. */
+  #notInBroadcast(): void {
+    if (isInBroadcast()) throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcast' })
   }
 
   #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
