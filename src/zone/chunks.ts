@@ -9,7 +9,7 @@
 import { isTransportable, marshall } from '../transport/index.ts'
 import { canTravel, portable } from './portable.ts'
 import { hideOwnFrames } from './stacks.ts'
-import type { Task } from './task.ts'
+import { currentTask } from './task.ts'
 
 /** Values of a chunk and the time it took in ms, or its error and the item it is about. */
 export type ChunkOutcome = readonly [ms: number, values: unknown]
@@ -24,14 +24,10 @@ const CLOCK_ITEMS = 4
 
 /** Gives turns to the loop while a chunk runs. */
 class Turns {
-  readonly #task: Task
+  readonly #task = currentTask()
   readonly begun = performance.now()
   #last = this.begun
   #items = 0
-
-  constructor(task: Task) {
-    this.#task = task
-  }
 
   /** Whether the loop should have a turn now; the clock is not read each time. */
   isDue(): boolean {
@@ -44,7 +40,7 @@ class Turns {
    */
   next(): Promise<void> | undefined {
     if (this.#isLate()) return this.#turn()
-    this.#task.throwIfAbandoned()
+    this.#task?.throwIfAbandoned()
     return undefined
   }
 
@@ -55,7 +51,7 @@ class Turns {
   async #turn(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
     this.#last = performance.now()
-    this.#task.throwIfAbandoned()
+    this.#task?.throwIfAbandoned()
   }
 
   get ms(): number {
@@ -65,13 +61,12 @@ class Turns {
 
 /** `fn` of each item; `first` is the index of the first one. Keeps no values when `keeps` is false. */
 export function mapChunk(
-  this: Task,
   fn: ItemFunction,
   items: ArrayLike<unknown>,
   first: number,
   keeps: boolean,
 ): ChunkOutcome | Promise<ChunkOutcome> {
-  const turns = new Turns(this)
+  const turns = new Turns()
   const values: unknown[] = []
   for (let index = 0; index < items.length; index++) {
     const value = fn(items[index], first + index)
@@ -105,12 +100,11 @@ export interface ChunkSettled {
  * cannot travel back is a failure of its item alone.
  */
 export function settleChunk(
-  this: Task,
   fn: ItemFunction,
   items: ArrayLike<unknown>,
   first: number,
 ): readonly [number, ChunkSettled] | Promise<readonly [number, ChunkSettled]> {
-  const turns = new Turns(this)
+  const turns = new Turns()
   const values: unknown[] = []
   const failures: [number, unknown][] = []
   const failed = (error: unknown): void => {
@@ -167,13 +161,12 @@ function whyNot(value: unknown): unknown {
 
 /** `fn` folded over the items, from `initial`. */
 export function reduceChunk(
-  this: Task,
   fn: FoldFunction,
   initial: unknown,
   items: ArrayLike<unknown>,
   first: number,
 ): ChunkOutcome | Promise<ChunkOutcome> {
-  const turns = new Turns(this)
+  const turns = new Turns()
   let sum = initial
   for (let index = 0; index < items.length; index++) {
     sum = fn(sum, items[index], first + index)

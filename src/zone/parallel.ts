@@ -3,7 +3,7 @@
  *
  * A chunk should take some milliseconds: long against a hop, short against the whole, so that all workers end
  * together. Its size follows what items were measured to cost, in time and in bytes. What is read, sent and
- * kept is bounded (see flow.ts), and what a zone refuses goes in parts or waits (see outbox.ts), so an
+ * kept is bounded (see flow.ts), and what a zone refuses goes in parts or waits (see outbox.ts); so an
  * endless input is read as fast as its results are used and no faster. The first error, in the order of
  * items, ends everything: what has not started never does.
  */
