@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { rename, symlink, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,6 +71,49 @@ onCores('files: what is there, what is not, and nothing outside', async (start) 
   for (const path of refused) assert.equal(await seen(path), 404, path)
   assert.notEqual((await rawGet(server.port, '/f/../../secret.txt'))[1], 'secret')
   assert.equal((await fetch(`${server.url}/f/a.txt`, { method: 'POST' })).status, 405)
+})
+
+onCores('files: the last name of the pattern is the path, whatever stands before it', async (start) => {
+  const server = await start({ routes: { '/t/:tenant/*': files(folder), '/v/:a/:b/*rest': files(folder) } })
+  const seen = async (path: string): Promise<[number, string]> => rawGet(server.port, path)
+  assert.deepEqual(await seen('/t/acme/a.txt'), [200, '0123456789'])
+  assert.deepEqual(await seen('/v/a.txt/large.bin/sub/index.html'), [200, '<p>'])
+  assert.equal((await seen('/t/a.txt/zzz'))[0], 404)
+})
+
+test('files: a link that changes all the time never shows what lies outside, a file that does is there', async () => {
+  const [outside, inside, name] = [join(top, 'secret.txt'), join(folder, 'a.txt'), join(folder, 'turns.txt')]
+  const read = files(folder)
+  const seen = async (path: string): Promise<string> => {
+    const request = { method: 'GET', params: { '*': path }, headers: new Headers() }
+    try {
+      return await (await read(request as never)).text()
+    } catch (error) {
+      assert.equal((error as { status?: number }).status, 404)
+      return 'none'
+    }
+  }
+  let isOver = false
+  const turn = async (): Promise<void> => {
+    for (let turned = 0; !isOver; turned += 1) {
+      await symlink(turned % 2 === 0 ? outside : inside, `${name}.new`)
+      await rename(`${name}.new`, name)
+      await writeFile(join(folder, 'deployed.new'), 'whole')
+      await rename(join(folder, 'deployed.new'), join(folder, 'deployed.txt'))
+    }
+  }
+  symlinkSync(inside, name)
+  writeFileSync(join(folder, 'deployed.txt'), 'whole')
+  const turning = turn()
+  const found = new Set<string>()
+  for (let asked = 0; asked < 1500; asked += 1) found.add(await seen('turns.txt'))
+  const deployed = new Set<string>()
+  for (let asked = 0; asked < 300; asked += 1) deployed.add(await seen('deployed.txt'))
+  isOver = true
+  await turning
+  assert.ok(!found.has('secret'), 'a file outside was shown')
+  assert.ok(found.has('0123456789'))
+  assert.ok(deployed.has('whole'))
 })
 
 onCores('files: HEAD, ranges and conditions', async (start) => {
