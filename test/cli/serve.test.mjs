@@ -2,25 +2,25 @@
  * `skein serve` as its users meet it: the line it prints, answers from every worker, its end by signals, and
  * one clear line for everything that keeps it from serving.
  */
-import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, test } from "node:test";
-import { skein, skipOf, start, until } from "./skein.mjs";
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { skein, skipOf, start, until } from './skein.mjs'
 
-const folder = mkdtempSync(join(tmpdir(), "skein-serve-"));
-after(() => rmSync(folder, { recursive: true }));
+const folder = mkdtempSync(join(tmpdir(), 'skein-serve-'))
+after(() => rmSync(folder, { recursive: true }))
 
 /** A module in a file of its own. */
 function module(name, text) {
-  writeFileSync(join(folder, name), text);
-  return join(folder, name);
+  writeFileSync(join(folder, name), text)
+  return join(folder, name)
 }
 
 const app = module(
-  "app.ts",
+  'app.ts',
   `import { threadId } from 'node:worker_threads'
   import { writeSync } from 'node:fs'
   const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -33,293 +33,198 @@ const app = module(
     },
     close: (): void => void writeSync(2, 'closed\\n'),
   }`,
-);
+)
 
 /** Serve and wait for the line with the address. */
 async function serving(words) {
-  const started = start(["serve", ...words, "--port", "0"]);
-  started.child.stdin.end();
-  await until(started.child.stdout, () => started.out.includes("\n"));
-  const url = /http:\S+/.exec(started.out)[0];
-  return { ...started, started, url };
+  const started = start(['serve', ...words, '--port', '0'])
+  started.child.stdin.end()
+  await until(started.child.stdout, () => started.out.includes('\n'))
+  const url = /http:\S+/.exec(started.out)[0]
+  return { ...started, started, url }
 }
 
-const get = async (url) =>
-  (await fetch(url, { headers: { connection: "close" } })).text();
+const get = async (url) => (await fetch(url, { headers: { connection: 'close' } })).text()
 
 for (const [signal, code] of [
-  ["SIGINT", 130],
-  ["SIGTERM", 143],
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
 ]) {
-  test(
-    `every worker answers, and ${signal} finishes what is open`,
-    { timeout: 60_000 },
-    async () => {
-      const { url, child, ended, started } = await serving([
-        app,
-        "--workers",
-        "2",
-      ]);
-      assert.match(
-        started.out,
-        /^skein: serving http:\/\/127\.0\.0\.1:\d+ with 2 workers \((native|node) core\)\n$/,
-      );
-      const threads = new Set();
-      for (let count = 0; count < 400 && threads.size < 2; count += 1)
-        threads.add(await get(url));
-      assert.equal(threads.size, 2);
-      const slow = get(`${url}/slow`);
-      await new Promise((done) => setTimeout(done, 200));
-      child.kill(signal);
-      assert.equal(await slow, "slow");
-      const end = await ended;
-      assert.deepEqual([end.code, end.err], [code, "closed\nclosed\n"]);
-      await assert.rejects(get(url));
-    },
-  );
+  test(`every worker answers, and ${signal} finishes what is open`, { timeout: 60_000 }, async () => {
+    const { url, child, ended, started } = await serving([app, '--workers', '2'])
+    assert.match(
+      started.out,
+      /^skein: serving http:\/\/127\.0\.0\.1:\d+ with 2 workers \((native|node) core\)\n$/,
+    )
+    const threads = new Set()
+    for (let count = 0; count < 400 && threads.size < 2; count += 1) threads.add(await get(url))
+    assert.equal(threads.size, 2)
+    const slow = get(`${url}/slow`)
+    await new Promise((done) => setTimeout(done, 200))
+    child.kill(signal)
+    assert.equal(await slow, 'slow')
+    const end = await ended
+    assert.deepEqual([end.code, end.err], [code, 'closed\nclosed\n'])
+    await assert.rejects(get(url))
+  })
 }
 
-test("a second signal stops at once", { timeout: 60_000 }, async () => {
-  const { url, child, ended } = await serving([app, "--workers", "1"]);
-  const slow = get(`${url}/slow`);
-  slow.catch(() => {});
-  await new Promise((done) => setTimeout(done, 100));
-  child.kill("SIGINT");
-  await new Promise((done) => setTimeout(done, 100));
-  child.kill("SIGINT");
-  assert.equal((await ended).code, 130);
-  await assert.rejects(slow);
-});
+test('a second signal stops at once', { timeout: 60_000 }, async () => {
+  const { url, child, ended } = await serving([app, '--workers', '1'])
+  const slow = get(`${url}/slow`)
+  slow.catch(() => {})
+  await new Promise((done) => setTimeout(done, 100))
+  child.kill('SIGINT')
+  await new Promise((done) => setTimeout(done, 100))
+  child.kill('SIGINT')
+  assert.equal((await ended).code, 130)
+  await assert.rejects(slow)
+})
 
 const deaths = [
-  ["dies", /^skein: a worker ends and is replaced: Error: on purpose\n +at /],
-  [
-    "exits",
-    /^skein: a worker ends and is replaced: it exited with code 3\nclosed\n$/,
-  ],
-];
+  ['dies', /^skein: a worker ends and is replaced: Error: on purpose\n +at /],
+  ['exits', /^skein: a worker ends and is replaced: it exited with code 3\nclosed\n$/],
+]
 for (const [path, told] of deaths) {
-  const name = `a worker that ${path} is told of and replaced, and the replacement serves`;
+  const name = `a worker that ${path} is told of and replaced, and the replacement serves`
   test(name, { timeout: 60_000 }, async () => {
-    const { url, child, ended, started } = await serving([
-      app,
-      "--workers",
-      "1",
-    ]);
-    const first = await get(url);
-    await get(`${url}/${path}`).catch(() => {});
-    let next = first;
+    const { url, child, ended, started } = await serving([app, '--workers', '1'])
+    const first = await get(url)
+    await get(`${url}/${path}`).catch(() => {})
+    let next = first
     while (next === first) {
-      await new Promise((done) => setTimeout(done, 50));
-      next = await get(url).catch(() => first);
+      await new Promise((done) => setTimeout(done, 50))
+      next = await get(url).catch(() => first)
     }
-    child.kill("SIGINT");
-    await ended;
-    assert.match(started.err, told);
-  });
+    child.kill('SIGINT')
+    await ended
+    assert.match(started.err, told)
+  })
 }
 
-test(
-  "when no worker can be replaced any more it says so and ends",
-  { timeout: 60_000 },
-  async () => {
-    const text = `import { existsSync, writeFileSync } from 'node:fs'
+test('when no worker can be replaced any more it says so and ends', { timeout: 60_000 }, async () => {
+  const text = `import { existsSync, writeFileSync } from 'node:fs'
     const seen = import.meta.filename + '.seen'
     if (existsSync(seen)) process.exit(4)
     writeFileSync(seen, '')
-    export default () => (setImmediate(() => process.exit(3)), new Response('leaving'))`;
-    const { url, ended } = await serving([
-      module("once.mjs", text),
-      "--workers",
-      "1",
-    ]);
-    await get(url).catch(() => {});
-    const { code, err } = await ended;
-    assert.equal(code, 2, err);
-    assert.match(
-      err,
-      /\nskein: no worker is left to serve: it exited with code 4\n$/,
-    );
-  },
-);
+    export default () => (setImmediate(() => process.exit(3)), new Response('leaving'))`
+  const { url, ended } = await serving([module('once.mjs', text), '--workers', '1'])
+  await get(url).catch(() => {})
+  const { code, err } = await ended
+  assert.equal(code, 2, err)
+  assert.match(err, /\nskein: no worker is left to serve: it exited with code 4\n$/)
+})
 
-test(
-  "it ends when who replaces the last worker cannot load the app",
-  { timeout: 60_000 },
-  async () => {
-    const text = `import { existsSync, writeFileSync } from 'node:fs'
+test('it ends when who replaces the last worker cannot load the app', { timeout: 60_000 }, async () => {
+  const text = `import { existsSync, writeFileSync } from 'node:fs'
     const seen = import.meta.filename + '.seen'
     if (existsSync(seen)) throw new Error('the app is gone')
     export default (request) => {
       writeFileSync(seen, '')
       setImmediate(() => process.exit(3))
       return new Response('leaving')
-    }`;
-    const { url, ended } = await serving([
-      module("gone.mjs", text),
-      "--workers",
-      "2",
-    ]);
-    await get(url).catch(() => {}); // its replacement fails, and the other one goes on
-    await get(url).catch(() => {});
-    const { code, err } = await ended;
-    assert.equal(code, 2, err);
-    assert.match(
-      err,
-      /Warning: skein serve\/[01] does not serve: .*did not load: the app is gone/,
-    );
-    assert.match(
-      err,
-      /\nskein: no worker is left to serve: .*did not load: the app is gone .*\n$/,
-    );
-  },
-);
+    }`
+  const { url, ended } = await serving([module('gone.mjs', text), '--workers', '2'])
+  await get(url).catch(() => {}) // its replacement fails, and the other one goes on
+  await get(url).catch(() => {})
+  const { code, err } = await ended
+  assert.equal(code, 2, err)
+  assert.match(err, /Warning: skein serve\/[01] does not serve: .*did not load: the app is gone/)
+  assert.match(err, /\nskein: no worker is left to serve: .*did not load: the app is gone .*\n$/)
+})
 
 test("an app's close that fails is told", { timeout: 60_000 }, async () => {
-  const text = `export default { routes: {}, close() { throw new Error('cannot') } }`;
-  const { child, ended } = await serving([
-    module("close.mjs", text),
-    "--workers",
-    "1",
-  ]);
-  child.kill("SIGTERM");
-  const { code, err } = await ended;
-  assert.equal(code, 143);
-  assert.match(err, /^skein: the app file:.*: close\(\) failed: cannot\n$/);
-});
+  const text = `export default { routes: {}, close() { throw new Error('cannot') } }`
+  const { child, ended } = await serving([module('close.mjs', text), '--workers', '1'])
+  child.kill('SIGTERM')
+  const { code, err } = await ended
+  assert.equal(code, 143)
+  assert.match(err, /^skein: the app file:.*: close\(\) failed: cannot\n$/)
+})
 
 const served = [
+  ['a function', `export default (request) => new Response('fn ' + new URL(request.url).pathname)`, 'fn /x'],
+  ['an export called app', `export const app = { fetch: () => new Response('app') }`, 'app'],
+  ['a module with fetch', `export function fetch() { return new Response('module') }`, 'module'],
   [
-    "a function",
-    `export default (request) => new Response('fn ' + new URL(request.url).pathname)`,
-    "fn /x",
-  ],
-  [
-    "an export called app",
-    `export const app = { fetch: () => new Response('app') }`,
-    "app",
-  ],
-  [
-    "a module with fetch",
-    `export function fetch() { return new Response('module') }`,
-    "module",
-  ],
-  [
-    "an object of a class",
+    'an object of a class',
     `class A { fetch() { return new Response('class') } }\nexport default new A()`,
-    "class",
+    'class',
   ],
   [
-    "errors are answers",
+    'errors are answers',
     `export default { routes: { '/x': () => { throw new Error('hidden') } } }`,
     /"error"/,
   ],
-];
+]
 for (const [index, [name, text, answer]] of served.entries()) {
-  test(
-    `served: ${name}`,
-    { timeout: 60_000, skip: skipOf(index) },
-    async () => {
-      const { url, child, ended } = await serving([
-        module(`served-${index}.mjs`, text),
-        "--workers",
-        "1",
-      ]);
-      const received = await get(`${url}/x`);
-      if (typeof answer === "string") assert.equal(received, answer);
-      else assert.match(received, answer);
-      child.kill("SIGINT");
-      await ended;
-    },
-  );
+  test(`served: ${name}`, { timeout: 60_000, skip: skipOf(index) }, async () => {
+    const { url, child, ended } = await serving([module(`served-${index}.mjs`, text), '--workers', '1'])
+    const received = await get(`${url}/x`)
+    if (typeof answer === 'string') assert.equal(received, answer)
+    else assert.match(received, answer)
+    child.kill('SIGINT')
+    await ended
+  })
 }
 
-test("node:http serves with one worker", { timeout: 60_000 }, async () => {
-  const { url, child, ended, started } = await serving([app, "--core", "node"]);
-  assert.match(started.out, /with 1 worker \(node core\)/);
-  assert.match(await get(url), /^\d+$/);
-  child.kill("SIGINT");
-  assert.equal((await ended).code, 130);
-});
+test('node:http serves with one worker', { timeout: 60_000 }, async () => {
+  const { url, child, ended, started } = await serving([app, '--core', 'node'])
+  assert.match(started.out, /with 1 worker \(node core\)/)
+  assert.match(await get(url), /^\d+$/)
+  child.kill('SIGINT')
+  assert.equal((await ended).code, 130)
+})
 
-const how = "(skein serve --help shows how)";
+const how = '(skein serve --help shows how)'
 const refused = [
-  [["serve"], `name the module whose app to serve ${how}`],
-  [["serve", "a", "b"], `one module is served, not also b ${how}`],
+  [['serve'], `name the module whose app to serve ${how}`],
+  [['serve', 'a', 'b'], `one module is served, not also b ${how}`],
+  [['serve', app, '--port', 'x'], `--port takes a whole number from 0 to 65535, not "x" ${how}`],
+  [['serve', app, '--wrong'], `Unknown option '--wrong' ${how}`],
+  [['serve', app, '--core', 'bun'], `--core (or SKEIN_HTTP_CORE) takes native or node, not "bun" ${how}`],
+  [['serve', 'nothing.ts'], 'nothing.ts: no such module, neither a file here nor an installed package'],
   [
-    ["serve", app, "--port", "x"],
-    `--port takes a whole number from 0 to 65535, not "x" ${how}`,
-  ],
-  [["serve", app, "--wrong"], `Unknown option '--wrong' ${how}`],
-  [
-    ["serve", app, "--core", "bun"],
-    `--core (or SKEIN_HTTP_CORE) takes native or node, not "bun" ${how}`,
-  ],
-  [
-    ["serve", "nothing.ts"],
-    "nothing.ts: no such module, neither a file here nor an installed package",
-  ],
-  [
-    ["serve", app, "--core", "node", "-w", "2"],
+    ['serve', app, '--core', 'node', '-w', '2'],
     /^the core on node:http serves a port in one thread: --workers 1/,
   ],
+  [['serve', `${app}#other`], /: export "other" is no app: export \{routes\}.*; it exports default$/],
+  [['serve', module('empty.mjs', '')], /: default export is no app: .*; it exports nothing$/],
   [
-    ["serve", `${app}#other`],
-    /: export "other" is no app: export \{routes\}.*; it exports default$/,
-  ],
-  [
-    ["serve", module("empty.mjs", "")],
-    /: default export is no app: .*; it exports nothing$/,
-  ],
-  [
-    ["serve", module("throws.mjs", 'throw new TypeError("at load")')],
+    ['serve', module('throws.mjs', 'throw new TypeError("at load")')],
     /: did not load: TypeError: at load \(\/.*throws\.mjs:1:7\)$/,
   ],
   [
-    [
-      "serve",
-      module(
-        "core.mjs",
-        `export default { core: 'node', fetch: () => new Response() }`,
-      ),
-      "-w",
-      "2",
-    ],
+    ['serve', module('core.mjs', `export default { core: 'node', fetch: () => new Response() }`), '-w', '2'],
     /^the core on node:http serves a port in one thread: --workers 1, not 2/,
   ],
-  [["serve", module("syntax.mjs", "let let")], /: did not load: SyntaxError: /],
+  [['serve', module('syntax.mjs', 'let let')], /: did not load: SyntaxError: /],
+  [['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)], /^the route 'x' cannot be read: /],
   [
-    ["serve", module("bad.mjs", `export default { routes: { x: 'y' } }`)],
-    /^the route 'x' cannot be read: /,
-  ],
-  [
-    ["serve", module("prot.mjs", `export default { routes: {}, prot: 1 }`)],
+    ['serve', module('prot.mjs', `export default { routes: {}, prot: 1 }`)],
     /^the setting prot must be absent;/,
   ],
-];
+]
 for (const [row, [words, line]] of refused.entries()) {
   test(
-    `refused: ${words.slice(1).join(" ").replace(folder, "") || "nothing"}`,
+    `refused: ${words.slice(1).join(' ').replace(folder, '') || 'nothing'}`,
     { timeout: 60_000, skip: skipOf(row) },
     async () => {
-      const { code, out, err } = await skein(words);
-      assert.deepEqual([code, out], [2, ""]);
-      assert.equal(err.split("\n").length, 2, err);
-      const text = err.slice("skein: ".length, -1);
-      if (typeof line === "string") assert.equal(text, line);
-      else assert.match(text, line);
+      const { code, out, err } = await skein(words)
+      assert.deepEqual([code, out], [2, ''])
+      assert.equal(err.split('\n').length, 2, err)
+      const text = err.slice('skein: '.length, -1)
+      if (typeof line === 'string') assert.equal(text, line)
+      else assert.match(text, line)
     },
-  );
+  )
 }
 
-test("a taken port is one line", { timeout: 60_000 }, async () => {
-  const other = createServer().listen(0, "127.0.0.1");
-  await new Promise((done) => other.once("listening", done));
-  const { port } = other.address();
-  const { code, err } = await skein(["serve", app, "--port", String(port)]);
-  other.close();
-  assert.deepEqual(
-    [code, err],
-    [2, `skein: 127.0.0.1:${port} is taken: another server listens there\n`],
-  );
-});
+test('a taken port is one line', { timeout: 60_000 }, async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => other.once('listening', done))
+  const { port } = other.address()
+  const { code, err } = await skein(['serve', app, '--port', String(port)])
+  other.close()
+  assert.deepEqual([code, err], [2, `skein: 127.0.0.1:${port} is taken: another server listens there\n`])
+})

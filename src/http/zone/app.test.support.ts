@@ -3,72 +3,67 @@
  *
  * Each worker counts for itself; nothing is shared but the port.
  */
-import { writeFileSync } from "node:fs";
-import { threadId } from "node:worker_threads";
+import { writeFileSync } from 'node:fs'
+import { threadId } from 'node:worker_threads'
 
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, ms));
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 export default {
   routes: {
-    "/": (): string => String(threadId),
-    "/constant": "constant",
-    "/slow": async (): Promise<string> => {
-      await pause(300);
-      return "slow";
+    '/': (): string => String(threadId),
+    '/constant': 'constant',
+    '/slow': async (): Promise<string> => {
+      await pause(300)
+      return 'slow'
     },
-    "/never": (): Promise<never> => new Promise(() => {}),
-    "/fails": (): never => {
-      throw new Error("on purpose");
+    '/never': (): Promise<never> => new Promise(() => {}),
+    '/fails': (): never => {
+      throw new Error('on purpose')
     },
-    "/dies": (): string => {
-      setImmediate(() => process.exit(1));
-      return "dying";
+    '/dies': (): string => {
+      setImmediate(() => process.exit(1))
+      return 'dying'
     },
-    "/throws": (): string => {
+    '/throws': (): string => {
       setImmediate(() => {
-        throw new Error("uncaught, on purpose");
-      });
-      return "dying";
+        throw new Error('uncaught, on purpose')
+      })
+      return 'dying'
     },
-    "/spins": (): never => {
+    '/spins': (): never => {
       for (;;);
     },
   },
   error: (): undefined => undefined,
   limits: { bodyBytesMax: 10 },
   port: 0,
-};
+}
 
 /** Says that it was closed, in a file that the environment names. */
 export const closes = {
-  fetch: (): Response => new Response("closes"),
+  fetch: (): Response => new Response('closes'),
   close: (): void =>
-    writeFileSync(process.env["SKEIN_TEST_CLOSED"]!, `${threadId}\n`, {
-      flag: "a",
+    writeFileSync(process.env['SKEIN_TEST_CLOSED']!, `${threadId}\n`, {
+      flag: 'a',
     }),
-};
+}
 
 /** Makes an app; refuses to without an answer. */
-export async function make({
-  answer,
-}: {
-  readonly answer: string;
-}): Promise<object> {
-  await pause(1);
-  return { routes: { "/": answer, "/dies": (): never => process.exit(1) } };
+export async function make({ answer }: { readonly answer: string }): Promise<object> {
+  await pause(1)
+  return { routes: { '/': answer, '/dies': (): never => process.exit(1) } }
 }
 
 /** Cannot close. */
 export const fails = {
-  fetch: (): Response => new Response("fails"),
+  fetch: (): Response => new Response('fails'),
   close: (): never => {
-    throw new Error("cannot close");
+    throw new Error('cannot close')
   },
-};
+}
 
 /** A setting that there is not. */
-export const wrong = { routes: {}, prot: 1 };
+export const wrong = { routes: {}, prot: 1 }
 
 /** No app. */
-export const nothing = 7;
+export const nothing = 7

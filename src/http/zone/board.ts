@@ -4,126 +4,114 @@
  * A row belongs to a place in the zone and not to a thread: the worker that replaces another goes on counting
  * where that one had been. Rows are written by their worker alone, when it is asked and when it ends.
  */
-import type { CoreStats } from "../core.ts";
+import type { CoreStats } from '../core.ts'
 
 /** Most workers of a zone. */
-const ROWS = 1024;
+const ROWS = 1024
 /** What is counted, in the order of a row; `connections` is the one that does not outlive its worker. */
 const NAMES = [
-  "connections",
-  "connectionsTotal",
-  "requests",
-  "constants",
-  "refused",
-  "aborted",
-  "bytesIn",
-  "bytesOut",
-  "errors",
-] as const;
+  'connections',
+  'connectionsTotal',
+  'requests',
+  'constants',
+  'refused',
+  'aborted',
+  'bytesIn',
+  'bytesOut',
+  'errors',
+] as const
 
 /** The counts of one worker, or of all. */
 export type Counts = CoreStats & {
   /** Errors that no handler caught and no client caused. */
-  readonly errors: number;
-};
+  readonly errors: number
+}
 
 /** Where the whole server is: numbers of the first word. */
-const Run = { begins: 0, runs: 1, stops: 2 } as const;
+const Run = { begins: 0, runs: 1, stops: 2 } as const
 /** Where a worker is: numbers of its word. */
-const Row = { absent: 0, serves: 1, failed: 2 } as const;
+const Row = { absent: 0, serves: 1, failed: 2 } as const
 
 /** See the file's text. */
 export class Board {
   /** What other threads make theirs from. */
-  readonly memory: SharedArrayBuffer;
-  readonly #words: Int32Array;
-  readonly #counts: Float64Array;
+  readonly memory: SharedArrayBuffer
+  readonly #words: Int32Array
+  readonly #counts: Float64Array
 
   constructor(memory?: SharedArrayBuffer) {
-    const wordsBytes = (1 + ROWS) * 4 + 4; // and up to a multiple of 8
-    this.memory =
-      memory ?? new SharedArrayBuffer(wordsBytes + ROWS * NAMES.length * 8);
-    this.#words = new Int32Array(this.memory, 0, 1 + ROWS);
-    this.#counts = new Float64Array(this.memory, wordsBytes);
+    const wordsBytes = (1 + ROWS) * 4 + 4 // and up to a multiple of 8
+    this.memory = memory ?? new SharedArrayBuffer(wordsBytes + ROWS * NAMES.length * 8)
+    this.#words = new Int32Array(this.memory, 0, 1 + ROWS)
+    this.#counts = new Float64Array(this.memory, wordsBytes)
   }
 
   /** All workers serve: from now on a worker that does not is worth a warning. */
   run(): void {
-    Atomics.compareExchange(this.#words, 0, Run.begins, Run.runs);
+    Atomics.compareExchange(this.#words, 0, Run.begins, Run.runs)
   }
 
   /** Nobody begins to serve any more. */
   stop(): void {
-    Atomics.store(this.#words, 0, Run.stops);
+    Atomics.store(this.#words, 0, Run.stops)
   }
 
   /** Between `run` and `stop`. */
   get isRunning(): boolean {
-    return Atomics.load(this.#words, 0) === Run.runs;
+    return Atomics.load(this.#words, 0) === Run.runs
   }
 
   /** Whether `stop` was called, by whichever thread. */
   get isStopped(): boolean {
-    return Atomics.load(this.#words, 0) === Run.stops;
+    return Atomics.load(this.#words, 0) === Run.stops
   }
 
   /** A worker begins to serve, or has ended; its connections are gone then. */
   setServing(row: number, isServing: boolean): void {
-    this.#counts[row * NAMES.length] = 0;
-    Atomics.store(this.#words, 1 + row, isServing ? Row.serves : Row.absent);
+    this.#counts[row * NAMES.length] = 0
+    Atomics.store(this.#words, 1 + row, isServing ? Row.serves : Row.absent)
   }
 
   /** A worker runs, and could not begin to serve. */
   setFailed(row: number): void {
-    Atomics.store(this.#words, 1 + row, Row.failed);
+    Atomics.store(this.#words, 1 + row, Row.failed)
   }
 
   /** Whether that worker could not begin to serve; false for one that has not tried yet. */
   hasFailed(row: number): boolean {
-    return Atomics.load(this.#words, 1 + row) === Row.failed;
+    return Atomics.load(this.#words, 1 + row) === Row.failed
   }
 
   /** Whether that worker serves, or did when it died without a word. */
   isServing(row: number): boolean {
-    return Atomics.load(this.#words, 1 + row) === Row.serves;
+    return Atomics.load(this.#words, 1 + row) === Row.serves
   }
 
   /** Write what a worker has counted besides what the row began with. */
   write(row: number, before: Counts, counted: Counts): void {
     for (const [index, name] of NAMES.entries())
-      this.#counts[row * NAMES.length + index] = before[name] + counted[name];
+      this.#counts[row * NAMES.length + index] = before[name] + counted[name]
   }
 
   /** What stands in a row. */
   read(row: number): Counts {
-    const numbers = this.#counts.subarray(
-      row * NAMES.length,
-      (row + 1) * NAMES.length,
-    );
-    return Object.fromEntries(
-      NAMES.map((name, index) => [name, numbers[index]]),
-    ) as unknown as Counts;
+    const numbers = this.#counts.subarray(row * NAMES.length, (row + 1) * NAMES.length)
+    return Object.fromEntries(NAMES.map((name, index) => [name, numbers[index]])) as unknown as Counts
   }
 
   /** The sum of all rows; connections only of those given, the others are gone with their workers. */
   total(rows: readonly number[]): Counts {
     const sums = NAMES.map((_, index) => {
-      let sum = 0;
-      for (let row = 0; row < ROWS; row += 1)
-        sum += this.#counts[row * NAMES.length + index]!;
-      return sum;
-    });
-    sums[0] = rows.reduce(
-      (sum, row) => sum + this.#counts[row * NAMES.length]!,
-      0,
-    );
-    return Object.fromEntries(
-      NAMES.map((name, index) => [name, sums[index]]),
-    ) as unknown as Counts;
+      let sum = 0
+      for (let row = 0; row < ROWS; row += 1) sum += this.#counts[row * NAMES.length + index]!
+      return sum
+    })
+    sums[0] = rows.reduce((sum, row) => sum + this.#counts[row * NAMES.length]!, 0)
+    return Object.fromEntries(NAMES.map((name, index) => [name, sums[index]])) as unknown as Counts
   }
 }
 
 /** The row of a worker, from its name: `zone/3`. */
 export function rowOf(worker: string): number {
-  return Number(worker.slice(worker.lastIndexOf("/") + 1));
+  return Number(worker.slice(worker.lastIndexOf('/') + 1))
 }

@@ -5,73 +5,58 @@
  * which died serves as soon as it has started, because what made the others serve is replayed in it. This
  * thread carries no request: it begins, counts and ends.
  */
-import { BroadcastChannel } from "node:worker_threads";
-import { register } from "../../transport/index.ts";
-import { NodeZone, type Task, Zone, zone as zones } from "../../zone/index.ts";
-import { HttpError } from "../errors.ts";
-import { wrong } from "../limits.ts";
-import type { StopOptions } from "../server.ts";
-import { parseDrainMs, refuseSharing } from "../settings.ts";
-import { Board, type Counts, rowOf } from "./board.ts";
-import type { ZoneSettings } from "./settings.ts";
-import {
-  INVITATIONS,
-  type Job,
-  type Order,
-  type Place,
-  type Word,
-} from "./protocol.ts";
+import { BroadcastChannel } from 'node:worker_threads'
+import { register } from '../../transport/index.ts'
+import { NodeZone, type Task, Zone, zone as zones } from '../../zone/index.ts'
+import { HttpError } from '../errors.ts'
+import { wrong } from '../limits.ts'
+import type { StopOptions } from '../server.ts'
+import { parseDrainMs, refuseSharing } from '../settings.ts'
+import { Board, type Counts, rowOf } from './board.ts'
+import type { ZoneSettings } from './settings.ts'
+import { INVITATIONS, type Job, type Order, type Place, type Word } from './protocol.ts'
 
-register(HttpError, { cid: "skein.HttpError" });
+register(HttpError, { cid: 'skein.HttpError' })
 
-const WORKER_URL = new URL("./worker.js", import.meta.url).href;
+const WORKER_URL = new URL('./worker.js', import.meta.url).href
 /** How often it is looked whether anybody is left to serve. */
-const LOOK_MS = 1000;
+const LOOK_MS = 1000
 /** How often it is looked whether those that stop have died instead. */
-const STOP_LOOK_MS = 20;
+const STOP_LOOK_MS = 20
 /** What stopping may take beyond `drainMs`. */
-const STOP_EXTRA_MS = 1000;
+const STOP_EXTRA_MS = 1000
 /** How long a busy worker is waited for when its counts are asked for. */
-const REPORT_MS = 500;
+const REPORT_MS = 500
 
 /** What a server in a zone has counted; what died with a worker since it was last asked for is missing. */
 export interface ZoneServerStats extends Counts {
-  readonly core: "native" | "node";
+  readonly core: 'native' | 'node'
   /** Workers that serve now. */
-  readonly workers: number;
+  readonly workers: number
   /** Each of them, with those before it in its place. */
-  readonly byWorker: readonly (Counts & { readonly worker: string })[];
+  readonly byWorker: readonly (Counts & { readonly worker: string })[]
 }
 
-let lastId = 0;
+let lastId = 0
 
 /** Serve in every worker; resolves when all of them do. @throws {HttpError} As `serve` and `HTTP_APP`. */
 export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
-  const zone = zoneOf(given.zone);
-  const shares = zone.settings.workers > 1;
-  if (shares && given.core === "node") {
+  const zone = zoneOf(given.zone)
+  const shares = zone.settings.workers > 1
+  if (shares && given.core === 'node') {
     if (given.unixPath !== undefined)
-      throw wrong(
-        "unixPath",
-        "absent with the node core and more workers than one",
-        given.unixPath,
-      );
-    refuseSharing("zone", zone.id);
+      throw wrong('unixPath', 'absent with the node core and more workers than one', given.unixPath)
+    refuseSharing('zone', zone.id)
   }
-  const board = new Board();
-  const id = `skein.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`;
-  const { settings } = given;
-  const job: Job = { id, source: given.source, settings, shares };
-  const begun = await zone.execute(WORKER_URL, "beginHere", [
-    job,
-    board.memory,
-  ]);
-  const place = begun.value as Place;
+  const board = new Board()
+  const id = `skein.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
+  const { settings } = given
+  const job: Job = { id, source: given.source, settings, shares }
+  const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
+  const place = begun.value as Place
   // The port of the first is that of all, also where the system chose it.
   const joined =
-    place.port === 0
-      ? job
-      : ({ ...job, settings: { ...settings, port: place.port } } satisfies Job);
+    place.port === 0 ? job : ({ ...job, settings: { ...settings, port: place.port } } satisfies Job)
   const server = new ZoneServer({
     zone,
     board,
@@ -79,15 +64,15 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
     place,
     app: given.source.app,
     drainMs: given.drainMs,
-  });
+  })
   try {
-    await joinAll(zone, joined, board.memory);
+    await joinAll(zone, joined, board.memory)
   } catch (error) {
-    await server.stop().catch(() => {}); // the first error is the one that matters
-    throw error;
+    await server.stop().catch(() => {}) // the first error is the one that matters
+    throw error
   }
-  board.run();
-  return server;
+  board.run()
+  return server
 }
 
 /**
@@ -95,106 +80,88 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
  * code can import (an `import()` of TypeScript's output calls a helper of its file, and such a function
  * cannot travel).
  */
-async function joinAll(
-  zone: Zone,
-  job: Job,
-  memory: SharedArrayBuffer,
-): Promise<void> {
-  const left = zone.broadcast(leaveThere, [INVITATIONS, job, memory]);
-  const id = JSON.stringify(job.id);
-  const call = `import(${JSON.stringify(WORKER_URL)}).then((module) => module.joinHere(${id}))`;
-  await Promise.all([left, zone.broadcast(call)]);
+async function joinAll(zone: Zone, job: Job, memory: SharedArrayBuffer): Promise<void> {
+  const left = zone.broadcast(leaveThere, [INVITATIONS, job, memory])
+  const id = JSON.stringify(job.id)
+  const call = `import(${JSON.stringify(WORKER_URL)}).then((module) => module.joinHere(${id}))`
+  await Promise.all([left, zone.broadcast(call)])
 }
 
 /** Runs in the workers: leaves where `joinHere` finds it what it needs. */
-function leaveThere(
-  this: Task,
-  key: string,
-  job: Job,
-  memory: SharedArrayBuffer,
-): void {
-  const there = globalThis as unknown as Record<symbol, Map<string, unknown>>;
-  const invitations = (there[Symbol.for(key)] ??= new Map());
-  invitations.set(job.id, { job, memory, worker: this.worker });
+function leaveThere(this: Task, key: string, job: Job, memory: SharedArrayBuffer): void {
+  const there = globalThis as unknown as Record<symbol, Map<string, unknown>>
+  const invitations = (there[Symbol.for(key)] ??= new Map())
+  invitations.set(job.id, { job, memory, worker: this.worker })
 }
 
 /**
  * @throws {HttpError} `HTTP_SETTING` for a zone without workers that stay.
  * @throws {ZoneError} `ZONE_UNKNOWN`.
  */
-function zoneOf(given: ZoneSettings["zone"]): Zone {
-  const zone: unknown = typeof given === "string" ? zones.get(given) : given;
-  if (zone instanceof NodeZone)
-    throw wrong("zone", "a zone of workers; leave it out to serve here", zone);
-  if (!(zone instanceof Zone))
-    throw wrong("zone", "a zone or the name of one", zone);
-  const { executor } = zone.settings;
-  if (executor === "fixed" || executor === "work-stealing") return zone;
-  throw wrong(
-    "zone",
-    "one of the executor 'fixed' or 'work-stealing', whose workers stay",
-    executor,
-  );
+function zoneOf(given: ZoneSettings['zone']): Zone {
+  const zone: unknown = typeof given === 'string' ? zones.get(given) : given
+  if (zone instanceof NodeZone) throw wrong('zone', 'a zone of workers; leave it out to serve here', zone)
+  if (!(zone instanceof Zone)) throw wrong('zone', 'a zone or the name of one', zone)
+  const { executor } = zone.settings
+  if (executor === 'fixed' || executor === 'work-stealing') return zone
+  throw wrong('zone', "one of the executor 'fixed' or 'work-stealing', whose workers stay", executor)
 }
 
 interface ZoneServerParts {
-  readonly zone: Zone;
-  readonly board: Board;
-  readonly id: string;
-  readonly place: Place;
+  readonly zone: Zone
+  readonly board: Board
+  readonly id: string
+  readonly place: Place
   /** The URL of its module. */
-  readonly app: string;
-  readonly drainMs: number;
+  readonly app: string
+  readonly drainMs: number
 }
 
 /**
  * A running server whose app lives in the workers of a zone. `await using` stops it at the end of its block.
  */
 export class ZoneServer implements AsyncDisposable {
-  readonly #parts: ZoneServerParts;
-  readonly #channel: BroadcastChannel;
+  readonly #parts: ZoneServerParts
+  readonly #channel: BroadcastChannel
   /** Keeps the process alive, as a listener would. */
-  readonly #alive: NodeJS.Timeout;
-  #stopping: Promise<void> | undefined;
+  readonly #alive: NodeJS.Timeout
+  #stopping: Promise<void> | undefined
   /** Told each word of a worker. */
-  readonly #ears = new Set<(word: Word) => void>([
-    (word) => this.#onFailed(word),
-  ]);
+  readonly #ears = new Set<(word: Word) => void>([(word) => this.#onFailed(word)])
   /** Why the last worker that could not serve could not. */
-  #failure: string | undefined;
-  #onGone!: (reason: string) => void;
-  readonly #gone = new Promise<string>((resolve) => (this.#onGone = resolve));
+  #failure: string | undefined
+  #onGone!: (reason: string) => void
+  readonly #gone = new Promise<string>((resolve) => (this.#onGone = resolve))
 
   /** Made by `serve`. */
   constructor(parts: ZoneServerParts) {
-    this.#parts = parts;
-    this.#channel = new BroadcastChannel(parts.id);
-    this.#channel.addEventListener("message", (event) => {
-      for (const hear of this.#ears)
-        hear((event as unknown as { data: Word }).data);
-    });
-    this.#channel.unref();
-    this.#alive = setInterval(() => this.#look(), LOOK_MS);
+    this.#parts = parts
+    this.#channel = new BroadcastChannel(parts.id)
+    this.#channel.addEventListener('message', (event) => {
+      for (const hear of this.#ears) hear((event as unknown as { data: Word }).data)
+    })
+    this.#channel.unref()
+    this.#alive = setInterval(() => this.#look(), LOOK_MS)
   }
 
   /** Where it answers: `http://127.0.0.1:3000`; `unix:/path` for a socket of the file system. */
   get url(): string {
-    return this.#parts.place.url;
+    return this.#parts.place.url
   }
 
   /** The port all workers listen on; 0 on a path. */
   get port(): number {
-    return this.#parts.place.port;
+    return this.#parts.place.port
   }
 
   /** What carries it in each worker. */
-  get core(): "native" | "node" {
-    return this.#parts.place.core;
+  get core(): 'native' | 'node' {
+    return this.#parts.place.core
   }
 
   /** The name of the zone. */
   get zone(): string {
-    return this.#parts.zone.id;
+    return this.#parts.zone.id
   }
 
   /**
@@ -202,15 +169,14 @@ export class ZoneServer implements AsyncDisposable {
    * in their place cannot serve, say because the module does not load any more. Pending after `stop`.
    */
   get gone(): Promise<string> {
-    return this.#gone;
+    return this.#gone
   }
 
   /** What all workers have counted so far; of one that is too busy to say, what it said last. */
   async stats(): Promise<ZoneServerStats> {
-    const { board } = this.#parts;
-    if (this.#stopping === undefined)
-      await this.#asked({ kind: "report" }, "reported", REPORT_MS);
-    const workers = this.#serving();
+    const { board } = this.#parts
+    if (this.#stopping === undefined) await this.#asked({ kind: 'report' }, 'reported', REPORT_MS)
+    const workers = this.#serving()
     return {
       ...board.total(workers.map(rowOf)),
       core: this.core,
@@ -219,7 +185,7 @@ export class ZoneServer implements AsyncDisposable {
         worker,
         ...board.read(rowOf(worker)),
       })),
-    };
+    }
   }
 
   /**
@@ -228,100 +194,94 @@ export class ZoneServer implements AsyncDisposable {
    *   busy with something that does not return to its loop; `HTTP_APP` when the app's `close` failed.
    */
   stop({ drainMs }: StopOptions = {}): Promise<void> {
-    const patience = parseDrainMs(drainMs, this.#parts.drainMs);
-    return (this.#stopping ??= this.#stop(patience));
+    const patience = parseDrainMs(drainMs, this.#parts.drainMs)
+    return (this.#stopping ??= this.#stop(patience))
   }
 
   /** As {@link stop}. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
+    return this.stop()
   }
 
   async #stop(drainMs: number): Promise<void> {
-    this.#parts.board.stop();
+    this.#parts.board.stop()
     try {
       const { left, failure } = await this.#asked(
-        { kind: "stop", drainMs },
-        "stopped",
+        { kind: 'stop', drainMs },
+        'stopped',
         drainMs + STOP_EXTRA_MS,
-      );
-      if (left.length > 0)
-        throw new HttpError("HTTP_STOP_TIMEOUT", { drainMs, workers: left });
+      )
+      if (left.length > 0) throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
       if (failure !== undefined)
-        throw new HttpError("HTTP_APP", {
+        throw new HttpError('HTTP_APP', {
           app: this.#parts.app,
           reason: `close() failed: ${failure}`,
-        });
+        })
     } finally {
-      this.#release();
+      this.#release()
     }
   }
 
   /** Tell all workers and wait for their word; those that die meanwhile have none. */
   async #asked(
     order: Order,
-    kind: Word["kind"],
+    kind: Word['kind'],
     patienceMs: number,
   ): Promise<{ left: readonly string[]; failure: string | undefined }> {
-    const done = new Set<string>();
-    let failure: string | undefined;
-    const left = (): string[] =>
-      this.#serving().filter((worker) => !done.has(worker));
-    const late = performance.now() + patienceMs;
+    const done = new Set<string>()
+    let failure: string | undefined
+    const left = (): string[] => this.#serving().filter((worker) => !done.has(worker))
+    const late = performance.now() + patienceMs
     await new Promise<void>((resolve) => {
       const look = (): void => {
-        if (left().length > 0 && performance.now() < late) return;
-        clearInterval(timer);
-        this.#ears.delete(hear);
-        resolve();
-      };
+        if (left().length > 0 && performance.now() < late) return
+        clearInterval(timer)
+        this.#ears.delete(hear)
+        resolve()
+      }
       const hear = (word: Word): void => {
-        if (word.kind !== kind) return;
-        failure ??= word.failure;
-        done.add(word.worker);
-        look();
-      };
-      this.#ears.add(hear);
-      const timer = setInterval(look, STOP_LOOK_MS);
-      this.#channel.postMessage(order);
-    });
-    return { left: left(), failure };
+        if (word.kind !== kind) return
+        failure ??= word.failure
+        done.add(word.worker)
+        look()
+      }
+      this.#ears.add(hear)
+      const timer = setInterval(look, STOP_LOOK_MS)
+      this.#channel.postMessage(order)
+    })
+    return { left: left(), failure }
   }
 
   /** The workers of this moment that serve. */
   #serving(): string[] {
-    const { zone, board } = this.#parts;
-    const names = zone.stats().byWorker.map(({ worker }) => worker);
-    return names.filter((worker) => board.isServing(rowOf(worker)));
+    const { zone, board } = this.#parts
+    const names = zone.stats().byWorker.map(({ worker }) => worker)
+    return names.filter((worker) => board.isServing(rowOf(worker)))
   }
 
   /** The zone may have been closed, or have come to its end, by others. */
   #look(): void {
-    const { zone, board } = this.#parts;
-    const workers = zone.stats().byWorker;
-    const isLeft = workers.some(
-      ({ worker }) => !board.hasFailed(rowOf(worker)),
-    );
-    if (isLeft || this.#stopping !== undefined) return;
-    const isEmpty = workers.length === 0 || this.#failure === undefined;
-    const reason = isEmpty
-      ? `the zone ${zone.id} has no workers`
-      : this.#failure!;
-    board.stop();
-    this.#stopping = Promise.resolve();
-    this.#release();
-    process.emitWarning(`nobody serves ${this.url} any more: ${reason}`);
-    this.#onGone(reason);
+    const { zone, board } = this.#parts
+    const workers = zone.stats().byWorker
+    const isLeft = workers.some(({ worker }) => !board.hasFailed(rowOf(worker)))
+    if (isLeft || this.#stopping !== undefined) return
+    const isEmpty = workers.length === 0 || this.#failure === undefined
+    const reason = isEmpty ? `the zone ${zone.id} has no workers` : this.#failure!
+    board.stop()
+    this.#stopping = Promise.resolve()
+    this.#release()
+    process.emitWarning(`nobody serves ${this.url} any more: ${reason}`)
+    this.#onGone(reason)
   }
 
   #onFailed({ kind, failure }: Word): void {
-    if (kind !== "failed") return;
-    this.#failure = failure;
-    this.#look();
+    if (kind !== 'failed') return
+    this.#failure = failure
+    this.#look()
   }
 
   #release(): void {
-    clearInterval(this.#alive);
-    this.#channel.close();
+    clearInterval(this.#alive)
+    this.#channel.close()
   }
 }

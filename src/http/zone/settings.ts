@@ -3,122 +3,83 @@
  *
  * Functions with captured variables cannot travel to other threads, so the app is named by its module.
  */
-import { isAbsolute } from "node:path";
-import { pathToFileURL } from "node:url";
-import type { NodeZone, Zone } from "../../zone/index.ts";
-import { wrong } from "../limits.ts";
-import { parseSettings, type ServeSettings } from "../settings.ts";
-import type { AppSource } from "./app-module.ts";
-import type { Job } from "./protocol.ts";
+import { isAbsolute } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { NodeZone, Zone } from '../../zone/index.ts'
+import { wrong } from '../limits.ts'
+import { parseSettings, type ServeSettings } from '../settings.ts'
+import type { AppSource } from './app-module.ts'
+import type { Job } from './protocol.ts'
 
 /** What `serve` takes for a zone: what it takes otherwise, but for the app itself. */
-export interface ZoneServeSettings extends Omit<
-  ServeSettings,
-  "routes" | "fetch" | "error" | "reusePort"
-> {
+export interface ZoneServeSettings extends Omit<ServeSettings, 'routes' | 'fetch' | 'error' | 'reusePort'> {
   /**
    * Whose workers serve: a zone with the executor `fixed` or `work-stealing`, or the name of one. Stop the
    * server before the zone is closed.
    */
-  readonly zone: Zone | string;
+  readonly zone: Zone | string
   /**
    * The module that exports the app, loaded in every worker: a URL such as `new URL('./app.js',
    * import.meta.url)`, or an absolute path. Its default export, its export `app`, or the module itself is
    * what `serve` takes (`routes`, `fetch`, `error`, `limits`, ... and `close`, called in each worker at the
    * end), an app with `fetch`, or a function. What is given here goes before what it says.
    */
-  readonly app: string | URL;
+  readonly app: string | URL
   /** Which export is the app. Default: see `app`. */
-  readonly appExport?: string;
+  readonly appExport?: string
   /**
    * When given, the export is a function that makes the app, or a promise of it: called in every worker with
    * these, which are copied as the arguments of a task are.
    */
-  readonly appArgs?: readonly unknown[];
+  readonly appArgs?: readonly unknown[]
 }
 
 /** Complete settings. */
 export interface ZoneSettings {
-  readonly zone: Zone | NodeZone | string;
-  readonly source: AppSource;
+  readonly zone: Zone | NodeZone | string
+  readonly source: AppSource
   /** What was given, and nothing else: the module may say the rest. */
-  readonly settings: Job["settings"];
-  readonly drainMs: number;
-  readonly core: "native" | "node" | undefined;
-  readonly unixPath: string | undefined;
+  readonly settings: Job['settings']
+  readonly drainMs: number
+  readonly core: 'native' | 'node' | undefined
+  readonly unixPath: string | undefined
 }
 
-const PASSED_ON = [
-  "port",
-  "host",
-  "unixPath",
-  "backlog",
-  "limits",
-  "core",
-  "drainMs",
-  "globals",
-] as const;
-const NAMES = ["zone", "app", "appExport", "appArgs", ...PASSED_ON];
+const PASSED_ON = ['port', 'host', 'unixPath', 'backlog', 'limits', 'core', 'drainMs', 'globals'] as const
+const NAMES = ['zone', 'app', 'appExport', 'appArgs', ...PASSED_ON]
 
 /** Check `given`. @throws {HttpError} `HTTP_SETTING`. */
-export function parseZoneSettings(
-  given: object,
-  forced: string | undefined,
-): ZoneSettings {
-  const fields = given as Readonly<Record<string, unknown>>;
+export function parseZoneSettings(given: object, forced: string | undefined): ZoneSettings {
+  const fields = given as Readonly<Record<string, unknown>>
   for (const name of Object.keys(fields)) {
-    if (NAMES.includes(name) || fields[name] === undefined) continue;
-    const isApp = name === "routes" || name === "fetch" || name === "error";
-    const why = isApp
-      ? "absent with a zone, whose app is a module: export it there"
-      : "absent with a zone";
-    throw wrong(
-      name,
-      `${why}; the settings are ${NAMES.join(", ")}`,
-      fields[name],
-    );
+    if (NAMES.includes(name) || fields[name] === undefined) continue
+    const isApp = name === 'routes' || name === 'fetch' || name === 'error'
+    const why = isApp ? 'absent with a zone, whose app is a module: export it there' : 'absent with a zone'
+    throw wrong(name, `${why}; the settings are ${NAMES.join(', ')}`, fields[name])
   }
-  const passed = PASSED_ON.filter((name) => fields[name] !== undefined);
-  const settings = Object.fromEntries(
-    passed.map((name) => [name, fields[name]]),
-  ) as Job["settings"];
-  const { drainMs, core, unixPath } = parseSettings(
-    { ...settings, routes: {} },
-    forced,
-  );
-  const { zone, appExport, appArgs } = fields;
-  if (
-    (typeof zone !== "string" && typeof zone !== "object") ||
-    zone === "" ||
-    zone === null
-  )
-    throw wrong("zone", "a zone or the name of one", zone);
-  if (
-    appExport !== undefined &&
-    (typeof appExport !== "string" || appExport === "")
-  )
-    throw wrong("appExport", "the name of an export", appExport);
+  const passed = PASSED_ON.filter((name) => fields[name] !== undefined)
+  const settings = Object.fromEntries(passed.map((name) => [name, fields[name]])) as Job['settings']
+  const { drainMs, core, unixPath } = parseSettings({ ...settings, routes: {} }, forced)
+  const { zone, appExport, appArgs } = fields
+  if ((typeof zone !== 'string' && typeof zone !== 'object') || zone === '' || zone === null)
+    throw wrong('zone', 'a zone or the name of one', zone)
+  if (appExport !== undefined && (typeof appExport !== 'string' || appExport === ''))
+    throw wrong('appExport', 'the name of an export', appExport)
   if (appArgs !== undefined && !Array.isArray(appArgs))
-    throw wrong("appArgs", "an array, what the export is called with", appArgs);
+    throw wrong('appArgs', 'an array, what the export is called with', appArgs)
   return {
     zone: zone as Zone | string,
-    source: { app: urlOf(fields["app"]), appExport, appArgs },
+    source: { app: urlOf(fields['app']), appExport, appArgs },
     settings,
     drainMs,
     core,
     unixPath,
-  };
+  }
 }
 
 function urlOf(app: unknown): string {
-  if (app instanceof URL) return app.href;
-  if (typeof app === "string" && isAbsolute(app))
-    return pathToFileURL(app).href;
-  if (typeof app === "string" && /^(file|data):/.test(app) && URL.canParse(app))
-    return app;
-  throw wrong(
-    "app",
-    "new URL('./app.js', import.meta.url), or an absolute path",
-    app,
-  );
+  if (app instanceof URL) return app.href
+  if (typeof app === 'string' && isAbsolute(app)) return pathToFileURL(app).href
+  if (typeof app === 'string' && /^(file|data):/.test(app) && URL.canParse(app)) return app
+  throw wrong('app', "new URL('./app.js', import.meta.url), or an absolute path", app)
 }

@@ -5,41 +5,31 @@
  * app once, however often it is asked, and hears of the end by a channel: a task that it runs meanwhile would
  * keep a second broadcast waiting.
  */
-import { createServer } from "node:net";
-import { BroadcastChannel } from "node:worker_threads";
-import { once } from "node:events";
-import { assert, reasonOf } from "../../base/index.ts";
-import { register } from "../../transport/index.ts";
-import { currentTask } from "../../zone/index.ts";
-import { HttpError } from "../errors.ts";
-import { type HttpServer, serveHere } from "../server.ts";
-import type { ServeSettings } from "../settings.ts";
-import { loadApp, type ModuleApp } from "./app-module.ts";
-import { Board, type Counts, rowOf } from "./board.ts";
-import {
-  INVITATIONS,
-  type Invitation,
-  type Job,
-  type Order,
-  type Place,
-  type Word,
-} from "./protocol.ts";
+import { createServer } from 'node:net'
+import { BroadcastChannel } from 'node:worker_threads'
+import { once } from 'node:events'
+import { assert, reasonOf } from '../../base/index.ts'
+import { register } from '../../transport/index.ts'
+import { currentTask } from '../../zone/index.ts'
+import { HttpError } from '../errors.ts'
+import { type HttpServer, serveHere } from '../server.ts'
+import type { ServeSettings } from '../settings.ts'
+import { loadApp, type ModuleApp } from './app-module.ts'
+import { Board, type Counts, rowOf } from './board.ts'
+import { INVITATIONS, type Invitation, type Job, type Order, type Place, type Word } from './protocol.ts'
 
-register(HttpError, { cid: "skein.HttpError" });
+register(HttpError, { cid: 'skein.HttpError' })
 
-const serving = new Map<string, Promise<Life>>();
+const serving = new Map<string, Promise<Life>>()
 
 /**
  * Serve in this worker, the first one: rejects with what keeps all of them from it.
  * @throws {HttpError} As `serve`, and `HTTP_APP`.
  */
-export async function beginHere(
-  job: Job,
-  memory: SharedArrayBuffer,
-): Promise<Place> {
-  const { worker } = currentTask()!;
-  const { server } = await lifeOf({ job, memory, worker, isFirst: true });
-  return { url: server.url, port: server.port, core: server.stats().core };
+export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Place> {
+  const { worker } = currentTask()!
+  const { server } = await lifeOf({ job, memory, worker, isFirst: true })
+  return { url: server.url, port: server.port, core: server.stats().core }
 }
 
 /**
@@ -47,157 +37,143 @@ export async function beginHere(
  * @throws {HttpError} As {@link beginHere}.
  */
 export async function joinHere(id: string): Promise<void> {
-  const { job, memory, worker } = invitationTo(id);
-  const board = new Board(memory);
-  if (board.isStopped) return;
+  const { job, memory, worker } = invitationTo(id)
+  const board = new Board(memory)
+  if (board.isStopped) return
   try {
-    await lifeOf({ job, memory, worker, isFirst: false });
+    await lifeOf({ job, memory, worker, isFirst: false })
   } catch (error) {
     // One that replaces another has nobody who waits for it.
-    if (board.isRunning) failed(job.id, board, worker, reasonOf(error));
-    throw error;
+    if (board.isRunning) failed(job.id, board, worker, reasonOf(error))
+    throw error
   }
 }
 
 /** Say that this worker, which goes on for the zone's other tasks, serves nobody. */
-function failed(
-  id: string,
-  board: Board,
-  worker: string,
-  failure: string,
-): void {
-  process.emitWarning(`${worker} does not serve: ${failure}`);
-  const row = rowOf(worker);
-  board.setFailed(row);
-  process.once("exit", () => board.setServing(row, false)); // whoever replaces it has not failed yet
-  const channel = new BroadcastChannel(id);
-  channel.postMessage({ kind: "failed", worker, failure } satisfies Word);
-  channel.close();
+function failed(id: string, board: Board, worker: string, failure: string): void {
+  process.emitWarning(`${worker} does not serve: ${failure}`)
+  const row = rowOf(worker)
+  board.setFailed(row)
+  process.once('exit', () => board.setServing(row, false)) // whoever replaces it has not failed yet
+  const channel = new BroadcastChannel(id)
+  channel.postMessage({ kind: 'failed', worker, failure } satisfies Word)
+  channel.close()
 }
 
 function invitationTo(id: string): Invitation {
-  const { [Symbol.for(INVITATIONS)]: all } = globalThis as unknown as Record<
-    symbol,
-    Map<string, Invitation>
-  >;
-  const found = all?.get(id);
-  assert(
-    found !== undefined,
-    "an invitation is broadcast before the call to join",
-  );
-  all!.delete(id);
-  return found;
+  const { [Symbol.for(INVITATIONS)]: all } = globalThis as unknown as Record<symbol, Map<string, Invitation>>
+  const found = all?.get(id)
+  assert(found !== undefined, 'an invitation is broadcast before the call to join')
+  all!.delete(id)
+  return found
 }
 
 interface Asked extends Invitation {
-  readonly isFirst: boolean;
+  readonly isFirst: boolean
 }
 
 function lifeOf(asked: Asked): Promise<Life> {
-  const { id } = asked.job;
-  let life = serving.get(id);
+  const { id } = asked.job
+  let life = serving.get(id)
   if (life === undefined) {
-    life = Life.begin(asked);
-    serving.set(id, life);
-    life.catch(() => serving.delete(id)); // the caller hears why
+    life = Life.begin(asked)
+    serving.set(id, life)
+    life.catch(() => serving.delete(id)) // the caller hears why
   }
-  return life;
+  return life
 }
 
 /** This worker's serving of one app. */
 class Life {
-  readonly server: HttpServer;
-  readonly #close: ModuleApp["close"];
-  readonly #worker: string;
-  readonly #id: string;
-  readonly #board: Board;
-  readonly #channel: BroadcastChannel;
+  readonly server: HttpServer
+  readonly #close: ModuleApp['close']
+  readonly #worker: string
+  readonly #id: string
+  readonly #board: Board
+  readonly #channel: BroadcastChannel
   /** What the worker before it had counted. */
-  readonly #before: Counts;
-  readonly #onExit = (): void => this.#end();
+  readonly #before: Counts
+  readonly #onExit = (): void => this.#end()
 
   static async begin({ job, memory, worker, isFirst }: Asked): Promise<Life> {
-    const board = new Board(memory);
-    const row = rowOf(worker);
-    board.setServing(row, true);
+    const board = new Board(memory)
+    const row = rowOf(worker)
+    board.setServing(row, true)
     try {
-      const { close, ...app } = await loadApp(job.source);
-      const settings = { ...app, ...job.settings, reusePort: job.shares };
-      if (isFirst && job.shares) await probe(settings);
-      const server = await serveHere(settings as ServeSettings);
-      const life = new Life({ server, close, worker, id: job.id, board });
+      const { close, ...app } = await loadApp(job.source)
+      const settings = { ...app, ...job.settings, reusePort: job.shares }
+      if (isFirst && job.shares) await probe(settings)
+      const server = await serveHere(settings as ServeSettings)
+      const life = new Life({ server, close, worker, id: job.id, board })
       // The order to stop may have come while nobody listened for it.
-      if (board.isStopped) await life.stop(undefined);
-      return life;
+      if (board.isStopped) await life.stop(undefined)
+      return life
     } catch (error) {
-      board.setServing(row, false);
-      throw error;
+      board.setServing(row, false)
+      throw error
     }
   }
 
   private constructor(parts: {
-    readonly server: HttpServer;
-    readonly close: ModuleApp["close"];
-    readonly worker: string;
-    readonly id: string;
-    readonly board: Board;
+    readonly server: HttpServer
+    readonly close: ModuleApp['close']
+    readonly worker: string
+    readonly id: string
+    readonly board: Board
   }) {
-    this.server = parts.server;
-    this.#close = parts.close;
-    this.#worker = parts.worker;
-    this.#id = parts.id;
-    this.#board = parts.board;
-    this.#before = parts.board.read(rowOf(parts.worker));
-    this.#channel = new BroadcastChannel(parts.id);
-    this.#channel.addEventListener("message", (event) => {
-      void this.#obey((event as unknown as { data: Order }).data);
-    });
-    this.#channel.unref();
-    process.once("exit", this.#onExit);
+    this.server = parts.server
+    this.#close = parts.close
+    this.#worker = parts.worker
+    this.#id = parts.id
+    this.#board = parts.board
+    this.#before = parts.board.read(rowOf(parts.worker))
+    this.#channel = new BroadcastChannel(parts.id)
+    this.#channel.addEventListener('message', (event) => {
+      void this.#obey((event as unknown as { data: Order }).data)
+    })
+    this.#channel.unref()
+    process.once('exit', this.#onExit)
   }
 
   async #obey(order: Order): Promise<void> {
-    if (order.kind === "stop") return this.stop(order.drainMs);
-    if (order.kind !== "report") return; // a word of another worker
-    this.#report();
-    this.#say({ kind: "reported", worker: this.#worker });
+    if (order.kind === 'stop') return this.stop(order.drainMs)
+    if (order.kind !== 'report') return // a word of another worker
+    this.#report()
+    this.#say({ kind: 'reported', worker: this.#worker })
   }
 
   /** Finish what was accepted; what goes wrong in the app's `close` is told to who asked. */
   async stop(drainMs: number | undefined): Promise<void> {
-    let failure: string | undefined;
+    let failure: string | undefined
     const closed = async (): Promise<void> => {
       try {
-        await this.#close?.();
+        await this.#close?.()
       } catch (error) {
-        failure = reasonOf(error);
+        failure = reasonOf(error)
       }
-    };
+    }
     // It stops accepting at once; the app ends what would go on for ever meanwhile.
-    await Promise.all([
-      this.server.stop(drainMs === undefined ? {} : { drainMs }),
-      closed(),
-    ]);
-    process.off("exit", this.#onExit);
-    serving.delete(this.#id);
-    this.#end();
-    const word = { kind: "stopped", worker: this.#worker } as const;
-    this.#say(failure === undefined ? word : { ...word, failure });
-    this.#channel.close();
+    await Promise.all([this.server.stop(drainMs === undefined ? {} : { drainMs }), closed()])
+    process.off('exit', this.#onExit)
+    serving.delete(this.#id)
+    this.#end()
+    const word = { kind: 'stopped', worker: this.#worker } as const
+    this.#say(failure === undefined ? word : { ...word, failure })
+    this.#channel.close()
   }
 
   #say(word: Word): void {
-    this.#channel.postMessage(word);
+    this.#channel.postMessage(word)
   }
 
   #report(): void {
-    const counted = { ...this.server.stats() };
-    this.#board.write(rowOf(this.#worker), this.#before, counted);
+    const counted = { ...this.server.stats() }
+    this.#board.write(rowOf(this.#worker), this.#before, counted)
   }
 
   #end(): void {
-    this.#report();
-    this.#board.setServing(rowOf(this.#worker), false);
+    this.#report()
+    this.#board.setServing(rowOf(this.#worker), false)
   }
 }
 
@@ -205,23 +181,18 @@ class Life {
  * node:http shares a port with whoever else shares it, also another process; the native core looks itself.
  * @throws {Error} EADDRINUSE, as listening would.
  */
-async function probe({
-  core,
-  host,
-  port = 0,
-  unixPath,
-}: Partial<ServeSettings>): Promise<void> {
-  const isNode = (process.env.SKEIN_HTTP_CORE || core) === "node";
-  if (!isNode || port === 0 || unixPath !== undefined) return;
-  const server = createServer();
+async function probe({ core, host, port = 0, unixPath }: Partial<ServeSettings>): Promise<void> {
+  const isNode = (process.env.SKEIN_HTTP_CORE || core) === 'node'
+  if (!isNode || port === 0 || unixPath !== undefined) return
+  const server = createServer()
   try {
-    server.listen({ host: host ?? "0.0.0.0", port, exclusive: true });
-    await once(server, "listening");
+    server.listen({ host: host ?? '0.0.0.0', port, exclusive: true })
+    await once(server, 'listening')
   } catch (cause) {
-    const where = `${host ?? "0.0.0.0"}:${port}`;
-    if ((cause as NodeJS.ErrnoException).code !== "EADDRINUSE") return; // listening itself will say
-    throw new HttpError("HTTP_PORT_TAKEN", { where }, { cause });
+    const where = `${host ?? '0.0.0.0'}:${port}`
+    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') return // listening itself will say
+    throw new HttpError('HTTP_PORT_TAKEN', { where }, { cause })
   }
-  server.close();
-  await once(server, "close");
+  server.close()
+  await once(server, 'close')
 }

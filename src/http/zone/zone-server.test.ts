@@ -2,71 +2,63 @@
  * `serve({zone})`: one port for all workers, deaths that cost only the requests of the dead, an end that
  * finishes what was accepted, and one clear error for whatever keeps it from serving.
  */
-import assert from "node:assert/strict";
-import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import http from "node:http";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { test } from "node:test";
-import { pathToFileURL } from "node:url";
-import { type Zone, zone, type ZoneSettings } from "../../zone/index.ts";
-import { CORES } from "../cores.test.support.ts";
-import { connect } from "../raw.test.support.ts";
-import { serve } from "../serve.ts";
-import type { ZoneServer } from "./server.ts";
-import type { ZoneServeSettings } from "./settings.ts";
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { type Zone, zone, type ZoneSettings } from '../../zone/index.ts'
+import { CORES } from '../cores.test.support.ts'
+import { connect } from '../raw.test.support.ts'
+import { serve } from '../serve.ts'
+import type { ZoneServer } from './server.ts'
+import type { ZoneServeSettings } from './settings.ts'
 
-const APP = new URL("./app.test.support.js", import.meta.url);
-const [major, minor] = process.versions.node.split(".").map(Number) as [
-  number,
-  number,
-];
-const canShare = major > 22 || (major === 22 && minor >= 12);
+const APP = new URL('./app.test.support.js', import.meta.url)
+const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
+const canShare = major > 22 || (major === 22 && minor >= 12)
 /** With SKEIN_TEST_PART=2/3 a third of it. */
-const SHARE = 1 / Number(process.env["SKEIN_TEST_PART"]?.split("/")[1] ?? 1);
-let zones = 0;
+const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
+let zones = 0
 
 /** A test on each core that can share a port, with a zone of its own. */
 function inZone(
   name: string,
   workers: number,
-  body: (
-    start: (settings?: Partial<ZoneServeSettings>) => Promise<ZoneServer>,
-    zone: Zone,
-  ) => Promise<void>,
+  body: (start: (settings?: Partial<ZoneServeSettings>) => Promise<ZoneServer>, zone: Zone) => Promise<void>,
   settings: ZoneSettings = {},
 ): void {
   for (const core of CORES) {
-    if (core === "node" && workers > 1 && !canShare) continue;
+    if (core === 'node' && workers > 1 && !canShare) continue
     test(`${name} (${core})`, { timeout: 60_000 }, async () => {
-      const servers: ZoneServer[] = [];
+      const servers: ZoneServer[] = []
       const own = zone.create(`http ${(zones += 1)}`, {
         workers,
         closeMs: 0,
         ...settings,
-      });
+      })
       try {
         await body(async (given = {}) => {
           const server = await serve({
             zone: own,
             app: APP,
             core,
-            host: "127.0.0.1",
+            host: '127.0.0.1',
             port: 0,
             ...given,
-          });
-          servers.push(server);
-          return server;
-        }, own);
+          })
+          servers.push(server)
+          return server
+        }, own)
       } finally {
-        await Promise.allSettled(
-          servers.map((server) => server.stop({ drainMs: 0 })),
-        );
-        await own.close();
+        await Promise.allSettled(servers.map((server) => server.stop({ drainMs: 0 })))
+        await own.close()
       }
-    });
+    })
   }
 }
 
@@ -74,242 +66,203 @@ function inZone(
 function get(url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = http.get(url, { agent: false }, (response) => {
-      let text = "";
+      let text = ''
       response
-        .setEncoding("utf8")
-        .on("data", (piece: string) => (text += piece))
-        .on("end", () => resolve(text))
-        .on("error", reject);
-    });
-    request.on("error", reject);
-  });
+        .setEncoding('utf8')
+        .on('data', (piece: string) => (text += piece))
+        .on('end', () => resolve(text))
+        .on('error', reject)
+    })
+    request.on('error', reject)
+  })
 }
 
 /** The threads that answer. */
 async function threads(url: string, count: number): Promise<Set<string>> {
-  const found = new Set<string>();
-  const late = Date.now() + 20_000;
+  const found = new Set<string>()
+  const late = Date.now() + 20_000
   while (found.size < count && Date.now() < late) {
-    const thread = await get(url).catch(() => undefined);
-    if (thread !== undefined) found.add(thread);
+    const thread = await get(url).catch(() => undefined)
+    if (thread !== undefined) found.add(thread)
   }
-  return found;
+  return found
 }
 
-inZone("every worker serves the same port", 3, async (start) => {
-  const server = await start();
-  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/);
-  assert.equal((await threads(server.url, 3)).size, 3);
-  assert.equal(await get(`${server.url}/constant`), "constant");
-});
+inZone('every worker serves the same port', 3, async (start) => {
+  const server = await start()
+  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  assert.equal((await threads(server.url, 3)).size, 3)
+  assert.equal(await get(`${server.url}/constant`), 'constant')
+})
 
-inZone("counts are those of all workers together", 2, async (start, { id }) => {
-  const server = await start();
-  await threads(server.url, 2);
-  const before = (await server.stats()).requests;
-  for (let asked = 0; asked < 50; asked += 1)
-    await get(`${server.url}/constant`);
-  await get(`${server.url}/fails`);
-  const stats = await server.stats();
-  assert.equal(stats.requests - before, 51);
-  assert.deepEqual([stats.workers, stats.errors], [2, 1]);
-  assert.deepEqual(stats.byWorker.map(({ worker }) => worker).sort(), [
-    `${id}/0`,
-    `${id}/1`,
-  ]);
+inZone('counts are those of all workers together', 2, async (start, { id }) => {
+  const server = await start()
+  await threads(server.url, 2)
+  const before = (await server.stats()).requests
+  for (let asked = 0; asked < 50; asked += 1) await get(`${server.url}/constant`)
+  await get(`${server.url}/fails`)
+  const stats = await server.stats()
+  assert.equal(stats.requests - before, 51)
+  assert.deepEqual([stats.workers, stats.errors], [2, 1])
+  assert.deepEqual(stats.byWorker.map(({ worker }) => worker).sort(), [`${id}/0`, `${id}/1`])
   assert.equal(
     stats.byWorker.reduce((sum, { requests }) => sum + requests, 0),
     stats.requests,
-  );
-  await server.stop();
-  assert.equal((await server.stats()).requests, stats.requests);
-  assert.equal((await server.stats()).workers, 0);
-});
+  )
+  await server.stop()
+  assert.equal((await server.stats()).requests, stats.requests)
+  assert.equal((await server.stats()).workers, 0)
+})
 
-for (const end of ["dies", "throws"]) {
-  inZone(
-    `a worker that ${end} is replaced, and the others lose nothing`,
-    3,
-    async (start, own) => {
-      const server = await start();
-      const first = await threads(server.url, 3);
-      const kept = await Promise.all(
-        Array.from({ length: 24 }, () => openSlow(server.port)),
-      );
-      await get(`${server.url}/${end}`).catch(() => {}); // its own answer may be lost with it
-      // Those that lay on other workers are answered; at most a share of them was on the one that ended.
-      const answers = await Promise.all(kept);
-      const answered = answers.filter((text) => text.endsWith("slow")).length;
-      assert.ok(answered >= 1, `${answered} of ${answers.length}`);
-      const late = Date.now() + 20_000;
-      for (;;) {
-        const now = await threads(server.url, 3).catch(() => first);
-        if (now.size === 3 && [...now].some((thread) => !first.has(thread)))
-          break;
-        assert.ok(Date.now() < late, "nobody took its place");
-      }
-      const stats = await server.stats();
-      assert.deepEqual([stats.workers, own.stats().workers], [3, 3]);
-    },
-  );
+for (const end of ['dies', 'throws']) {
+  inZone(`a worker that ${end} is replaced, and the others lose nothing`, 3, async (start, own) => {
+    const server = await start()
+    const first = await threads(server.url, 3)
+    const kept = await Promise.all(Array.from({ length: 24 }, () => openSlow(server.port)))
+    await get(`${server.url}/${end}`).catch(() => {}) // its own answer may be lost with it
+    // Those that lay on other workers are answered; at most a share of them was on the one that ended.
+    const answers = await Promise.all(kept)
+    const answered = answers.filter((text) => text.endsWith('slow')).length
+    assert.ok(answered >= 1, `${answered} of ${answers.length}`)
+    const late = Date.now() + 20_000
+    for (;;) {
+      const now = await threads(server.url, 3).catch(() => first)
+      if (now.size === 3 && [...now].some((thread) => !first.has(thread))) break
+      assert.ok(Date.now() < late, 'nobody took its place')
+    }
+    const stats = await server.stats()
+    assert.deepEqual([stats.workers, own.stats().workers], [3, 3])
+  })
 }
 
 /** A request on a connection of its own whose answer takes a while. */
 async function openSlow(port: number): Promise<string> {
-  const socket = await connect(port);
-  socket.write("GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  let text = "";
-  socket.setEncoding("utf8").on("data", (piece: string) => (text += piece));
-  await new Promise((over) => socket.once("end", over).once("close", over));
-  socket.destroy();
-  return text;
+  const socket = await connect(port)
+  socket.write('GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  let text = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+  await new Promise((over) => socket.once('end', over).once('close', over))
+  socket.destroy()
+  return text
 }
 
 inZone(
-  "however many workers die in turn, nobody is refused, and only the dead lose answers",
+  'however many workers die in turn, nobody is refused, and only the dead lose answers',
   2,
   async (start) => {
-    const server = await start();
-    let isOver = false;
-    const lost: string[] = [];
+    const server = await start()
+    let isOver = false
+    const lost: string[] = []
     const client = async (): Promise<void> => {
-      while (!isOver)
-        await get(server.url).catch((error: NodeJS.ErrnoException) =>
-          lost.push(error.code!),
-        );
-    };
-    const clients = Array.from({ length: 4 }, client);
-    for (let death = 1; death <= Math.ceil(8 * SHARE); death += 1) {
-      await get(`${server.url}/dies`).catch(() => {});
-      assert.equal(
-        (await threads(server.url, 2)).size,
-        2,
-        `nobody took the place of ${death}`,
-      );
-      assert.ok(
-        lost.length <= death * clients.length,
-        `${lost.length} answers lost with ${death} workers`,
-      );
+      while (!isOver) await get(server.url).catch((error: NodeJS.ErrnoException) => lost.push(error.code!))
     }
-    isOver = true;
-    await Promise.all(clients);
+    const clients = Array.from({ length: 4 }, client)
+    for (let death = 1; death <= Math.ceil(8 * SHARE); death += 1) {
+      await get(`${server.url}/dies`).catch(() => {})
+      assert.equal((await threads(server.url, 2)).size, 2, `nobody took the place of ${death}`)
+      assert.ok(lost.length <= death * clients.length, `${lost.length} answers lost with ${death} workers`)
+    }
+    isOver = true
+    await Promise.all(clients)
     assert.deepEqual(
-      lost.filter((code) => code !== "ECONNRESET"),
+      lost.filter((code) => code !== 'ECONNRESET'),
       [],
-    );
-    assert.ok((await server.stats()).requests > 0);
+    )
+    assert.ok((await server.stats()).requests > 0)
   },
-);
+)
+
+inZone('stopping finishes what was accepted and takes nothing more', 2, async (start) => {
+  const server = await start()
+  const slow = Array.from({ length: 8 }, () => openSlow(server.port))
+  while ((await server.stats()).requests < slow.length) await new Promise((next) => setTimeout(next, 5))
+  const stopped = server.stop({ drainMs: 5000 })
+  assert.equal(server.stop(), stopped)
+  await stopped
+  for (const text of await Promise.all(slow)) assert.match(text, /slow$/)
+  await assert.rejects(get(server.url))
+})
+
+inZone('what is not finished within drainMs is cut', 2, async (start) => {
+  const server = await start()
+  const never = get(`${server.url}/never`)
+  never.catch(() => {})
+  await new Promise((next) => setTimeout(next, 100))
+  const from = performance.now()
+  await server.stop({ drainMs: 50 })
+  assert.ok(performance.now() - from < 5000)
+  await assert.rejects(never)
+})
 
 inZone(
-  "stopping finishes what was accepted and takes nothing more",
-  2,
-  async (start) => {
-    const server = await start();
-    const slow = Array.from({ length: 8 }, () => openSlow(server.port));
-    while ((await server.stats()).requests < slow.length)
-      await new Promise((next) => setTimeout(next, 5));
-    const stopped = server.stop({ drainMs: 5000 });
-    assert.equal(server.stop(), stopped);
-    await stopped;
-    for (const text of await Promise.all(slow)) assert.match(text, /slow$/);
-    await assert.rejects(get(server.url));
-  },
-);
-
-inZone("what is not finished within drainMs is cut", 2, async (start) => {
-  const server = await start();
-  const never = get(`${server.url}/never`);
-  never.catch(() => {});
-  await new Promise((next) => setTimeout(next, 100));
-  const from = performance.now();
-  await server.stop({ drainMs: 50 });
-  assert.ok(performance.now() - from < 5000);
-  await assert.rejects(never);
-});
-
-inZone(
-  "a worker that does not return to its loop is an error by name, not a hang",
+  'a worker that does not return to its loop is an error by name, not a hang',
   1,
   async (start, { id }) => {
-    const server = await start();
-    get(`${server.url}/spins`).catch(() => {});
-    await new Promise((next) => setTimeout(next, 200));
+    const server = await start()
+    get(`${server.url}/spins`).catch(() => {})
+    await new Promise((next) => setTimeout(next, 200))
     await assert.rejects(server.stop({ drainMs: 20 }), {
-      code: "HTTP_STOP_TIMEOUT",
+      code: 'HTTP_STOP_TIMEOUT',
       message: `${id}/0 did not stop within drainMs, 20 ms: busy with something else`,
-    });
+    })
   },
-);
+)
+
+inZone('a task that runs meanwhile does not keep it from stopping', 1, async (start, own) => {
+  const server = await start()
+  const task = own.run(() => new Promise((resolve) => setTimeout(resolve, 1500, 'done')))
+  assert.match(await get(server.url), /^\d+$/)
+  const from = performance.now()
+  await server.stop({ drainMs: 100 })
+  assert.ok(performance.now() - from < 1000)
+  assert.equal(await task, 'done')
+})
+
+inZone('a server that was stopped does not come back in a worker that is replaced', 1, async (start, own) => {
+  const server = await start()
+  await server.stop()
+  await assert.rejects(
+    own.run(() => process.exit(1)),
+    { code: 'WORKER_DIED' },
+  )
+  await own.run(() => 1)
+  await assert.rejects(get(server.url))
+})
 
 inZone(
-  "a task that runs meanwhile does not keep it from stopping",
-  1,
-  async (start, own) => {
-    const server = await start();
-    const task = own.run(
-      () => new Promise((resolve) => setTimeout(resolve, 1500, "done")),
-    );
-    assert.match(await get(server.url), /^\d+$/);
-    const from = performance.now();
-    await server.stop({ drainMs: 100 });
-    assert.ok(performance.now() - from < 1000);
-    assert.equal(await task, "done");
-  },
-);
-
-inZone(
-  "a server that was stopped does not come back in a worker that is replaced",
-  1,
-  async (start, own) => {
-    const server = await start();
-    await server.stop();
-    await assert.rejects(
-      own.run(() => process.exit(1)),
-      { code: "WORKER_DIED" },
-    );
-    await own.run(() => 1);
-    await assert.rejects(get(server.url));
-  },
-);
-
-inZone(
-  "several apps in one zone, by port; what is given goes before what the module says",
+  'several apps in one zone, by port; what is given goes before what the module says',
   2,
   async (start) => {
-    const [one, two] = await Promise.all([
-      start(),
-      start({ limits: { bodyBytesMax: 20 } }),
-    ]);
-    assert.notEqual(one.port, two.port);
+    const [one, two] = await Promise.all([start(), start({ limits: { bodyBytesMax: 20 } })])
+    assert.notEqual(one.port, two.port)
     const post = async ({ url }: ZoneServer): Promise<number> =>
-      (await fetch(url, { method: "POST", body: "x".repeat(15) })).status;
-    assert.deepEqual([await post(one), await post(two)], [413, 200]);
-    await one.stop();
-    assert.equal(await get(`${two.url}/constant`), "constant");
+      (await fetch(url, { method: 'POST', body: 'x'.repeat(15) })).status
+    assert.deepEqual([await post(one), await post(two)], [413, 200])
+    await one.stop()
+    assert.equal(await get(`${two.url}/constant`), 'constant')
   },
-);
+)
 
-inZone("the port is to be had again", 2, async (start) => {
-  const first = await start();
-  await first.stop();
-  const second = await start({ port: first.port });
-  assert.equal(second.port, first.port);
-  await get(second.url);
-});
+inZone('the port is to be had again', 2, async (start) => {
+  const first = await start()
+  await first.stop()
+  const second = await start({ port: first.port })
+  assert.equal(second.port, first.port)
+  await get(second.url)
+})
 
-const folder = mkdtempSync(join(tmpdir(), "skein-zone-server-"));
-test.after(() => rmSync(folder, { recursive: true }));
-const closed = join(folder, "closed");
+const folder = mkdtempSync(join(tmpdir(), 'skein-zone-server-'))
+test.after(() => rmSync(folder, { recursive: true }))
+const closed = join(folder, 'closed')
 inZone(
   "the app's close is called in each worker",
   2,
   async (start) => {
-    rmSync(closed, { force: true });
-    const server = await start({ appExport: "closes" });
-    assert.equal(await get(server.url), "closes");
-    await server.stop();
-    assert.equal(readFileSync(closed, "utf8").trim().split("\n").length, 2);
+    rmSync(closed, { force: true })
+    const server = await start({ appExport: 'closes' })
+    assert.equal(await get(server.url), 'closes')
+    await server.stop()
+    assert.equal(readFileSync(closed, 'utf8').trim().split('\n').length, 2)
   },
   {
     env: {
@@ -317,185 +270,142 @@ inZone(
       SKEIN_TEST_CLOSED: closed,
     },
   },
-);
+)
 
 inZone("an app's close that fails is told", 2, async (start) => {
-  const server = await start({ appExport: "fails" });
+  const server = await start({ appExport: 'fails' })
   await assert.rejects(server.stop(), {
-    code: "HTTP_APP",
+    code: 'HTTP_APP',
     message: /close\(\) failed: cannot close$/,
-  });
-});
+  })
+})
+
+inZone('an app can be made in each worker, from what is given', 2, async (start) => {
+  const server = await start({
+    appExport: 'make',
+    appArgs: [{ answer: 'made' }],
+  })
+  assert.equal(await get(server.url), 'made')
+  await get(`${server.url}/dies`).catch(() => {})
+  const late = Date.now() + 20_000
+  while ((await server.stats()).workers < 2) assert.ok(Date.now() < late, 'nobody took its place')
+  for (let asked = 0; asked < 8; asked += 1) assert.equal(await get(server.url), 'made')
+})
+
+inZone('a zone that is closed takes its server with it', 1, async (start, own) => {
+  const server = await start()
+  const warned = once(process, 'warning')
+  await own.close()
+  const [warning] = (await warned) as [Error]
+  assert.match(warning.message, /^nobody serves http:.* any more: the zone .* has no workers$/)
+  await server.stop()
+  assert.equal((await server.stats()).workers, 0)
+})
 
 inZone(
-  "an app can be made in each worker, from what is given",
-  2,
-  async (start) => {
-    const server = await start({
-      appExport: "make",
-      appArgs: [{ answer: "made" }],
-    });
-    assert.equal(await get(server.url), "made");
-    await get(`${server.url}/dies`).catch(() => {});
-    const late = Date.now() + 20_000;
-    while ((await server.stats()).workers < 2)
-      assert.ok(Date.now() < late, "nobody took its place");
-    for (let asked = 0; asked < 8; asked += 1)
-      assert.equal(await get(server.url), "made");
-  },
-);
-
-inZone(
-  "a zone that is closed takes its server with it",
-  1,
-  async (start, own) => {
-    const server = await start();
-    const warned = once(process, "warning");
-    await own.close();
-    const [warning] = (await warned) as [Error];
-    assert.match(
-      warning.message,
-      /^nobody serves http:.* any more: the zone .* has no workers$/,
-    );
-    await server.stop();
-    assert.equal((await server.stats()).workers, 0);
-  },
-);
-
-inZone(
-  "when those in the place of the dead cannot serve, it says so and has ended",
+  'when those in the place of the dead cannot serve, it says so and has ended',
   2,
   async (start, own) => {
-    const seen = join(folder, `seen-${own.id}`);
-    const app = join(folder, `once-${own.id}.mjs`);
+    const seen = join(folder, `seen-${own.id}`)
+    const app = join(folder, `once-${own.id}.mjs`)
     writeFileSync(
       app,
       `import { existsSync } from 'node:fs'
     if (existsSync(${JSON.stringify(seen)})) throw new Error('the app is gone')
     export default () => (setImmediate(() => process.exit(1)), new Response('leaving'))`,
-    );
-    const server = await start({ app: pathToFileURL(app) });
-    writeFileSync(seen, "");
-    let isGone = false;
-    void server.gone.then(() => (isGone = true));
-    const late = Date.now() + 20_000;
+    )
+    const server = await start({ app: pathToFileURL(app) })
+    writeFileSync(seen, '')
+    let isGone = false
+    void server.gone.then(() => (isGone = true))
+    const late = Date.now() + 20_000
     while (!isGone) {
-      assert.ok(Date.now() < late, "nobody serves, and nobody says so");
-      await get(server.url).catch(() => {}); // ends a worker, as long as one serves
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.ok(Date.now() < late, 'nobody serves, and nobody says so')
+      await get(server.url).catch(() => {}) // ends a worker, as long as one serves
+      await new Promise((resolve) => setTimeout(resolve, 20))
     }
-    assert.match(await server.gone, /did not load: the app is gone/);
-    await server.stop();
-    assert.equal(await own.run(() => "the zone goes on"), "the zone goes on");
+    assert.match(await server.gone, /did not load: the app is gone/)
+    await server.stop()
+    assert.equal(await own.run(() => 'the zone goes on'), 'the zone goes on')
   },
-);
+)
 
-inZone(
-  "a taken port is an error, and nobody is left serving",
-  2,
-  async (start) => {
-    const other = createServer().listen(0, "127.0.0.1");
-    await once(other, "listening");
-    const { port } = other.address() as { port: number };
-    await assert.rejects(start({ port }), {
-      name: "HttpError",
-      code: "HTTP_PORT_TAKEN",
-      facts: { where: `127.0.0.1:${port}` },
-    });
-    other.close();
-    await once(other, "close");
-    assert.equal(
-      await get(`${(await start({ port })).url}/constant`),
-      "constant",
-    );
-  },
-);
+inZone('a taken port is an error, and nobody is left serving', 2, async (start) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as { port: number }
+  await assert.rejects(start({ port }), {
+    name: 'HttpError',
+    code: 'HTTP_PORT_TAKEN',
+    facts: { where: `127.0.0.1:${port}` },
+  })
+  other.close()
+  await once(other, 'close')
+  assert.equal(await get(`${(await start({ port })).url}/constant`), 'constant')
+})
 
-inZone("an app that cannot be served is an error by name", 2, async (start) => {
-  const named = (
-    given: Partial<ZoneServeSettings>,
-    expected: object,
-  ): Promise<void> =>
-    assert.rejects(start(given), { name: "HttpError", ...expected });
-  const missing = new URL("./not-there.js", import.meta.url);
+inZone('an app that cannot be served is an error by name', 2, async (start) => {
+  const named = (given: Partial<ZoneServeSettings>, expected: object): Promise<void> =>
+    assert.rejects(start(given), { name: 'HttpError', ...expected })
+  const missing = new URL('./not-there.js', import.meta.url)
+  await named({ app: missing }, { code: 'HTTP_APP', message: /: did not load: Cannot find module/ })
+  const throws = new URL('data:text/javascript,throw new TypeError("at load")')
+  await named({ app: throws }, { code: 'HTTP_APP', message: /: did not load: TypeError: at load$/ })
   await named(
-    { app: missing },
-    { code: "HTTP_APP", message: /: did not load: Cannot find module/ },
-  );
-  const throws = new URL('data:text/javascript,throw new TypeError("at load")');
-  await named(
-    { app: throws },
-    { code: "HTTP_APP", message: /: did not load: TypeError: at load$/ },
-  );
-  await named(
-    { appExport: "nothing" },
+    { appExport: 'nothing' },
     {
-      code: "HTTP_APP",
+      code: 'HTTP_APP',
       message: /: export "nothing" is no app: .*; it exports /,
     },
-  );
-  await named(
-    { appExport: "wrong" },
-    { code: "HTTP_SETTING", message: /^the setting prot must be absent;/ },
-  );
-  await named({ appExport: "missing" }, { code: "HTTP_APP" });
-  const none =
-    /: export "nothing" is no function that makes an app; it exports /;
-  await named(
-    { appExport: "nothing", appArgs: [] },
-    { code: "HTTP_APP", message: none },
-  );
-  const failed = /: could not be made: TypeError: /;
-  await named(
-    { appExport: "make", appArgs: [] },
-    { code: "HTTP_APP", message: failed },
-  );
-  await assert.rejects(start({ appExport: "make", appArgs: [Symbol()] }), {
-    name: "TransportError",
-  });
-  await named({ host: "no such host" }, { code: "HTTP_SETTING" });
-});
+  )
+  await named({ appExport: 'wrong' }, { code: 'HTTP_SETTING', message: /^the setting prot must be absent;/ })
+  await named({ appExport: 'missing' }, { code: 'HTTP_APP' })
+  const none = /: export "nothing" is no function that makes an app; it exports /
+  await named({ appExport: 'nothing', appArgs: [] }, { code: 'HTTP_APP', message: none })
+  const failed = /: could not be made: TypeError: /
+  await named({ appExport: 'make', appArgs: [] }, { code: 'HTTP_APP', message: failed })
+  await assert.rejects(start({ appExport: 'make', appArgs: [Symbol()] }), {
+    name: 'TransportError',
+  })
+  await named({ host: 'no such host' }, { code: 'HTTP_SETTING' })
+})
 
-test("settings that are wrong are refused before any worker hears of them", async () => {
-  const own = zone.create("http refused", { workers: 1 });
-  const cached = zone.create("http cached", { executor: "cached" });
-  const refused = async (
-    given: object,
-    name: string,
-    code = "HTTP_SETTING",
-  ): Promise<void> => {
+test('settings that are wrong are refused before any worker hears of them', async () => {
+  const own = zone.create('http refused', { workers: 1 })
+  const cached = zone.create('http cached', { executor: 'cached' })
+  const refused = async (given: object, name: string, code = 'HTTP_SETTING'): Promise<void> => {
     await assert.rejects(
       serve({ zone: own, app: APP, ...given } as ZoneServeSettings),
       (error: { code: string; facts: { name?: string }; message: string }) => {
-        assert.equal(error.code, code, error.message);
-        if (code === "HTTP_SETTING") assert.equal(error.facts.name, name);
-        return true;
+        assert.equal(error.code, code, error.message)
+        if (code === 'HTTP_SETTING') assert.equal(error.facts.name, name)
+        return true
       },
-    );
-  };
-  await refused({ routes: {} }, "routes");
-  await refused({ fetch: () => "x" }, "fetch");
-  await refused({ error: () => "x" }, "error");
-  await refused({ reusePort: true }, "reusePort");
-  await refused({ prot: 1 }, "prot");
-  await refused({ port: -1 }, "port");
-  await refused({ drainMs: Number.NaN }, "drainMs");
-  await refused({ limits: { headersMax: 0 } }, "limits.headersMax");
-  await refused({ appExport: "" }, "appExport");
-  await refused({ appExport: 1 }, "appExport");
-  await refused({ appArgs: "x" }, "appArgs");
-  await refused({ app: "./relative.js" }, "app");
-  await refused({ app: undefined }, "app");
-  await refused({ app: 7 }, "app");
-  await refused({ zone: undefined }, "zone");
-  await refused({ zone: null }, "zone");
-  await refused({ zone: "" }, "zone");
-  await refused({ zone: 7 }, "zone");
-  await refused({ zone: {} }, "zone");
-  await refused({ zone: zone.node }, "zone");
-  await refused({ zone: cached }, "zone");
-  await refused({ zone: "no such zone" }, "", "ZONE_UNKNOWN");
-  await own.close();
-  await cached.close();
-  await refused({}, "", "ZONE_CLOSED");
-});
+    )
+  }
+  await refused({ routes: {} }, 'routes')
+  await refused({ fetch: () => 'x' }, 'fetch')
+  await refused({ error: () => 'x' }, 'error')
+  await refused({ reusePort: true }, 'reusePort')
+  await refused({ prot: 1 }, 'prot')
+  await refused({ port: -1 }, 'port')
+  await refused({ drainMs: Number.NaN }, 'drainMs')
+  await refused({ limits: { headersMax: 0 } }, 'limits.headersMax')
+  await refused({ appExport: '' }, 'appExport')
+  await refused({ appExport: 1 }, 'appExport')
+  await refused({ appArgs: 'x' }, 'appArgs')
+  await refused({ app: './relative.js' }, 'app')
+  await refused({ app: undefined }, 'app')
+  await refused({ app: 7 }, 'app')
+  await refused({ zone: undefined }, 'zone')
+  await refused({ zone: null }, 'zone')
+  await refused({ zone: '' }, 'zone')
+  await refused({ zone: 7 }, 'zone')
+  await refused({ zone: {} }, 'zone')
+  await refused({ zone: zone.node }, 'zone')
+  await refused({ zone: cached }, 'zone')
+  await refused({ zone: 'no such zone' }, '', 'ZONE_UNKNOWN')
+  await own.close()
+  await cached.close()
+  await refused({}, '', 'ZONE_CLOSED')
+})
