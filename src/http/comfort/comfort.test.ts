@@ -147,6 +147,7 @@ onCores('middleware: order, constants, tables, apps, arrows, thrown responses', 
 
 onCores('request ids and the access log', async (start) => {
   const records: AccessRecord[] = []
+  const messages: string[] = []
   const server = await start({
     routes: use(
       {
@@ -158,7 +159,14 @@ onCores('request ids and the access log', async (start) => {
       },
       requestId({ trust: true, header: 'X-Trace' }),
       accessLog({
-        log: { info: (record) => records.push(record) },
+        // As pino's: the record first, then words, as a method of the logger.
+        log: {
+          lines: records,
+          info(record: AccessRecord, message: string) {
+            this.lines.push(record)
+            messages.push(message)
+          },
+        } as { info(record: AccessRecord, message: string): void },
         skip: ({ path }) => path === '/health',
       }),
     ),
@@ -173,6 +181,7 @@ onCores('request ids and the access log', async (start) => {
     records.map(({ method, path, status }) => `${method} ${path} ${status}`),
     ['GET /who 200', 'GET /who 200', 'GET /fails 500'],
   )
+  assert.deepEqual(messages, ['GET /who 200', 'GET /who 200', 'GET /fails 500'])
   assert.equal(records[0]!.requestId, 'from-proxy')
   assert.ok(records.every(({ ms, time }) => ms >= 0 && !Number.isNaN(Date.parse(time))))
 })

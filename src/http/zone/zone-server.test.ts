@@ -330,6 +330,15 @@ inZone(
   },
 )
 
+inZone('a rate limit counts the requests of all workers together', 3, async (start, own) => {
+  const requestsMax = 60
+  const server = await start({ appExport: 'limited', appArgs: [{ name: own.id, requestsMax }] })
+  const answers = await Promise.all(Array.from({ length: 2 * requestsMax }, () => get(server.url)))
+  const passed = answers.filter((text) => /^\d+$/.test(text))
+  assert.equal(passed.length, requestsMax)
+  assert.ok(new Set(passed).size > 1, 'one worker answered all')
+})
+
 inZone('a taken port is an error, and nobody is left serving', 2, async (start) => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
