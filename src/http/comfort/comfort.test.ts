@@ -148,6 +148,14 @@ onCores('middleware: order, constants, tables, apps, arrows, thrown responses', 
 onCores('request ids and the access log', async (start) => {
   const records: AccessRecord[] = []
   const messages: string[] = []
+  /** As pino's: the record first, then words, and a method that needs its logger. */
+  class Logger {
+    readonly #lines = records
+    info(record: AccessRecord, message: string): void {
+      this.#lines.push(record)
+      messages.push(message)
+    }
+  }
   const server = await start({
     routes: use(
       {
@@ -159,14 +167,7 @@ onCores('request ids and the access log', async (start) => {
       },
       requestId({ trust: true, header: 'X-Trace' }),
       accessLog({
-        // As pino's: the record first, then words, as a method of the logger.
-        log: {
-          lines: records,
-          info(record: AccessRecord, message: string) {
-            this.lines.push(record)
-            messages.push(message)
-          },
-        } as { info(record: AccessRecord, message: string): void },
+        log: new Logger(),
         skip: ({ path }) => path === '/health',
       }),
     ),
