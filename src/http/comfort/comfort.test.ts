@@ -189,7 +189,9 @@ onCores('request ids and the access log', async (start) => {
 
 onCores('the access log says what was answered, whatever was thrown', async (start) => {
   const records: number[] = []
-  const refuse = (error: Error) => () => Promise.reject(error)
+  const refuse = (error: Error) => async (): Promise<never> => {
+    throw error
+  }
   const server = await start({
     routes: use(
       {
