@@ -22,7 +22,7 @@ export interface CliCodes {
   CLI_APP: { readonly module: string; readonly reason: string }
   /** The core on node:http listens in one thread. */
   CLI_CORE_NODE: { readonly workers: number }
-  /** Workers that died could not be replaced; nobody answers any more. */
+  /** Workers that died could not be replaced, or who replaced them cannot serve; nobody answers any more. */
   CLI_WORKERS_GONE: { readonly reason: string }
   /** A file, or standard input, cannot be read. */
   CLI_INPUT_UNREADABLE: { readonly input: string; readonly reason: string }

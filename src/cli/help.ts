@@ -97,7 +97,7 @@ Options:
 Ctrl-C stops accepting and finishes open requests; twice stops at once.
 
 Exit codes:
-    2  wrong arguments, no such module, no app in it, a port that is taken
+    2  wrong arguments, no such module, no app in it, a port that is taken, nobody left to serve
   130  stopped (SIGINT);  143  stopped (SIGTERM)
 
 Examples:

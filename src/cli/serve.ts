@@ -35,7 +35,7 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
     const server = await Promise.race([stop.signal, begin(zone, url, options)])
     if (typeof server === 'string') return codeOf(server)
     if (!options.quiet) around.stdout.write(lineOf(server, workers))
-    const signal = await Promise.race([stop.signal, watch.gone])
+    const signal = await Promise.race([stop.signal, watch.gone, nobodyLeft(server)])
     if (around.stderr.isTTY === true)
       around.stderr.write('\nskein: finishing open requests; Ctrl-C again to stop at once\n')
     await server.stop({ drainMs }).catch((error: Error) => around.stderr.write(`skein: ${error.message}\n`))
@@ -64,7 +64,13 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
   const words = Object.entries({ port, host, core }).filter(([, value]) => value !== undefined)
   const given = Object.fromEntries(words) // the app may say the rest
   try {
-    return await http.serve({ zone, app: APP, appExport: 'appOf', appArgs: [job], ...given })
+    return await http.serve({
+      zone,
+      app: APP,
+      appExport: 'appOf',
+      appArgs: [job],
+      ...given,
+    })
   } catch (thrown) {
     if (!(thrown instanceof http.HttpError && thrown.code === 'HTTP_APP')) throw thrown
     const { reason } = thrown.facts as { reason: string }
@@ -72,12 +78,20 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
   }
 }
 
+/** Rejects when no worker serves, though some may run: the module of one that replaces another can fail. */
+async function nobodyLeft(server: ZoneServer): Promise<never> {
+  throw new CliError('CLI_WORKERS_GONE', { reason: await server.gone })
+}
+
 function lineOf({ url, core }: ZoneServer, workers: number): string {
   return `skein: serving ${url} with ${workers} ${workers === 1 ? 'worker' : 'workers'} (${core} core)\n`
 }
 
 /** The first signal; a second one ends the process. */
-function stopOf(around: Surroundings): { signal: Promise<StopSignal>; ignore: () => void } {
+function stopOf(around: Surroundings): {
+  signal: Promise<StopSignal>
+  ignore: () => void
+} {
   let first: StopSignal | undefined
   let resolveFirst!: (signal: StopSignal) => void
   const signal = new Promise<StopSignal>((resolve) => (resolveFirst = resolve))

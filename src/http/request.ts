@@ -180,8 +180,7 @@ export class SkeinRequest implements Request {
     try {
       return JSON.parse(text)
     } catch (error) {
-      clientFaults.add(error as object)
-      throw error
+      throw clientFault(error)
     }
   }
 
@@ -209,8 +208,7 @@ export class SkeinRequest implements Request {
     try {
       return await new NativeRequest('http://localhost', { method: 'POST', headers, body }).formData()
     } catch (error) {
-      if (error instanceof Error) clientFaults.add(error)
-      throw error
+      throw clientFault(error)
     }
   }
 
@@ -295,6 +293,12 @@ export function closeRequest(request: SkeinRequest): void {
 /** Whether an error was caused by what a client sent. */
 export function isClientFault(error: unknown): boolean {
   return typeof error === 'object' && error !== null && clientFaults.has(error)
+}
+
+/** Remember that an error was caused by what a client sent; gives it back. */
+export function clientFault(error: unknown): unknown {
+  if (error instanceof Error) clientFaults.add(error)
+  return error
 }
 
 /** Be told when the client goes, beside whoever is told already. */

@@ -161,8 +161,8 @@ function runOf(value: unknown): Compiled['run'] {
   return undefined
 }
 
-/** @throws {HttpError} `HTTP_SETTING`. */
-function wholeOf(value: unknown, where: string): Whole {
+/** A constant as it is sent. @throws {HttpError} `HTTP_SETTING` for what can be none. */
+export function wholeOf(value: unknown, where: string): Whole {
   if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
   if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
   const isJson = value === null || ['number', 'boolean', 'object'].includes(typeof value)

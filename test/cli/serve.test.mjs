@@ -115,6 +115,28 @@ test('when no worker can be replaced any more it says so and ends', { timeout: 6
   assert.match(err, /\nskein: no worker is left to serve: it exited with code 4\n$/)
 })
 
+test('it ends when who replaces the last worker cannot load the app', { timeout: 60_000 }, async () => {
+  const text = `import { existsSync, writeFileSync } from 'node:fs'
+    const seen = import.meta.filename + '.seen'
+    if (existsSync(seen)) throw new Error('the app is gone')
+    export default (request) => {
+      writeFileSync(seen, '')
+      setImmediate(() => process.exit(3))
+      return new Response('leaving')
+    }`
+  const { url, ended } = await serving([module('gone.mjs', text), '--workers', '2'])
+  let isOver = false
+  const end = ended.finally(() => (isOver = true))
+  while (!isOver) {
+    await get(url).catch(() => {}) // ends a worker whose replacement fails, as long as one serves
+    await new Promise((done) => setTimeout(done, 50))
+  }
+  const { code, err } = await end
+  assert.equal(code, 2, err)
+  assert.match(err, /Warning: skein serve\/[01] does not serve: .*did not load: the app is gone/)
+  assert.match(err, /\nskein: no worker is left to serve: .*did not load: the app is gone .*\n$/)
+})
+
 test("an app's close that fails is told", { timeout: 60_000 }, async () => {
   const text = `export default { routes: {}, close() { throw new Error('cannot') } }`
   const { child, ended } = await serving([module('close.mjs', text), '--workers', '1'])

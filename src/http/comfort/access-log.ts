@@ -7,6 +7,7 @@
 import { wrong } from '../limits.ts'
 import { requestIdOf } from './carried.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
+import { errorStatus } from './status-error.ts'
 
 /** One request. */
 export interface AccessRecord {
@@ -17,6 +18,7 @@ export interface AccessRecord {
   readonly method: string
   /** The path, without the query. */
   readonly path: string
+  /** Of its answer; for an error that nothing further in answered, what `errorAnswers()` makes of it. */
   readonly status: number
   /** From the request to its answer's head, in ms. A streamed body goes on after that. */
   readonly ms: number
@@ -50,19 +52,23 @@ export function accessLog(options: AccessLogOptions = {}): Middleware {
       remoteAddress: request.remoteAddress,
       userAgent: request.headers.get('user-agent') ?? undefined,
     }
-    let status = 500
-    try {
-      const answer = await next()
-      status = answer.status
-      return answer
-    } finally {
-      const record = {
-        ...begun,
-        status,
-        ms: Math.round((performance.now() - startMs) * 1000) / 1000,
+    const tell = (status: number): void => {
+      const record = { ...begun, status, ms: Math.round((performance.now() - startMs) * 1000) / 1000 }
+      try {
+        if (skip?.(record) !== true) write(record)
+      } catch (error) {
+        console.error('skein/http: the access log failed:', error) // and the request has its answer
       }
-      if (skip?.(record) !== true) write(record)
     }
+    let answer: Response
+    try {
+      answer = await next()
+    } catch (error) {
+      tell(errorStatus(error))
+      throw error
+    }
+    tell(answer.status)
+    return answer
   }
   return Object.assign(middleware, { [EVERYWHERE]: true })
 }

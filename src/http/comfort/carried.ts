@@ -34,15 +34,25 @@ export function requestIdOf(request: object): string | undefined {
 
 /**
  * The answer with the headers: `vary` and `set-cookie` are added, others stand unless the answer has its own.
+ * Layers inside of each other do this in turn, so what an answer has already is not added again.
  */
 export function withCarried(answer: Response, headers: SkeinHeaders | undefined): Response {
   if (headers === undefined) return answer
   const target = changeable(answer)
   for (const [name, value] of headers) {
-    if (name === 'vary' || name === 'set-cookie') target.headers.append(name, value)
-    else if (!target.headers.has(name)) target.headers.set(name, value)
+    if (name === 'vary') addVary(target.headers, value)
+    else if (name === 'set-cookie') {
+      if (!target.headers.getSetCookie().includes(value)) target.headers.append(name, value)
+    } else if (!target.headers.has(name)) target.headers.set(name, value)
   }
   return target
+}
+
+function addVary(headers: Headers, names: string): void {
+  const listed = (text: string): string[] => text.split(',').map((name) => name.trim())
+  const before = new Set(listed((headers.get('vary') ?? '').toLowerCase()))
+  const missing = new Set(listed(names).filter((name) => !before.has(name.toLowerCase())))
+  if (missing.size > 0) headers.append('vary', [...missing].join(', '))
 }
 
 /** A response whose headers may be changed: those of redirects and of `fetch` may not. */

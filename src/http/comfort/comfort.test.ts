@@ -7,12 +7,13 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { test } from 'node:test'
 import { store } from '../../store/index.ts'
+import { zone, ZoneError } from '../../zone/index.ts'
 import { onCores } from '../cores.test.support.ts'
 import { HttpError } from '../errors.ts'
 import { createApp } from '../server.ts'
 import { SkeinResponse } from '../response.ts'
 import { accessLog, type AccessRecord } from './access-log.ts'
-import { requestIdOf } from './carried.ts'
+import { carry, requestIdOf } from './carried.ts'
 import { cookie, cookiesOf, deletedCookie } from './cookies.ts'
 import { cors } from './cors.ts'
 import { formOf } from './form.ts'
@@ -72,6 +73,31 @@ onCores('an error is an answer with its code, an unexpected one tells nothing bu
   assert.equal((await get('/full'))[0], 500)
 })
 
+onCores('of a worker that died an answer says only that it did', async (start, core) => {
+  const own = zone.create(`an answer of ${core}`, { workers: 1 })
+  const records: number[] = []
+  const logged: unknown[] = []
+  const death = (): Promise<never> =>
+    own.run(() => {
+      setImmediate(() => {
+        throw new Error('the password is 1234')
+      })
+      return new Promise<never>(() => {})
+    })
+  const server = await start({
+    routes: use({ '/dies': death }, accessLog({ log: ({ status }) => records.push(status) })),
+    error: errorAnswers({ log: (cause) => logged.push((cause as Error).message) }),
+  })
+  const answer = await fetch(`${server.url}/dies`)
+  const text = await answer.text()
+  const { error } = JSON.parse(text) as { error: { code: string; message: string } }
+  assert.deepEqual([answer.status, error.code, error.message], [502, 'WORKER_DIED', 'Bad Gateway'])
+  assert.ok(!text.includes('1234'), text)
+  assert.match(String(logged[0]), /the password is 1234/)
+  assert.deepEqual(records, [502])
+  await own.close()
+})
+
 onCores('middleware: order, constants, tables, apps, arrows, thrown responses', async (start) => {
   const order: string[] = []
   const mark =
@@ -121,6 +147,15 @@ onCores('middleware: order, constants, tables, apps, arrows, thrown responses', 
 
 onCores('request ids and the access log', async (start) => {
   const records: AccessRecord[] = []
+  const messages: string[] = []
+  /** As pino's: the record first, then words, and a method that needs its logger. */
+  class Logger {
+    readonly #lines = records
+    info(record: AccessRecord, message: string): void {
+      this.#lines.push(record)
+      messages.push(message)
+    }
+  }
   const server = await start({
     routes: use(
       {
@@ -132,7 +167,7 @@ onCores('request ids and the access log', async (start) => {
       },
       requestId({ trust: true, header: 'X-Trace' }),
       accessLog({
-        log: { info: (record) => records.push(record) },
+        log: new Logger(),
         skip: ({ path }) => path === '/health',
       }),
     ),
@@ -147,8 +182,45 @@ onCores('request ids and the access log', async (start) => {
     records.map(({ method, path, status }) => `${method} ${path} ${status}`),
     ['GET /who 200', 'GET /who 200', 'GET /fails 500'],
   )
+  assert.deepEqual(messages, ['GET /who 200', 'GET /who 200', 'GET /fails 500'])
   assert.equal(records[0]!.requestId, 'from-proxy')
   assert.ok(records.every(({ ms, time }) => ms >= 0 && !Number.isNaN(Date.parse(time))))
+})
+
+onCores('the access log says what was answered, whatever was thrown', async (start) => {
+  const records: number[] = []
+  const refuse = (error: Error) => async (): Promise<never> => {
+    throw error
+  }
+  const server = await start({
+    routes: use(
+      {
+        '/json': async (request: Request) => (await request.json()) as object,
+        '/full': refuse(new ZoneError('ZONE_FULL', { zone: 'z', queueMax: 1 } as never)),
+        '/large': refuse(new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax: 1 })),
+        '/bug': refuse(new Error('x')),
+      },
+      accessLog({ log: ({ status }) => void records.push(status) }),
+    ),
+    error: errorAnswers({ log: () => {} }),
+  })
+  const answered: number[] = []
+  for (const path of ['/json', '/full', '/large', '/bug'])
+    answered.push((await fetch(server.url + path, { method: 'POST', body: '{' })).status)
+  assert.deepEqual(answered, [400, 503, 413, 500])
+  assert.deepEqual(records, answered)
+})
+
+test('a log that fails costs no answer', async (t) => {
+  const told = t.mock.method(console, 'error', () => {})
+  const fail = (): never => {
+    throw new Error('the disk is full')
+  }
+  for (const options of [{ log: fail }, { log: () => {}, skip: fail }]) {
+    const app = createApp({ routes: use({ '/': () => 'ok' }, accessLog(options)) })
+    assert.equal(await (await app.inject('/')).text(), 'ok')
+  }
+  assert.equal(told.mock.callCount(), 2)
 })
 
 onCores('a request that no route takes has its id and its record too', async (start) => {
@@ -221,6 +293,63 @@ onCores('CORS: preflights, named origins, credentials, errors too', async (start
   })
 })
 
+onCores(
+  'CORS where no route is: the page reads 404 and 405, a route without CORS stays closed',
+  async (start) => {
+    const server = await start({
+      routes: { ...use({ '/with': { GET: () => 'x' } }, cors()), '/without': { GET: () => 'x' } },
+    })
+    const ask = async (path: string, method: string): Promise<[number, string | null]> => {
+      const asked = method === 'OPTIONS' ? { 'access-control-request-method': 'PUT' } : {}
+      const answer = await fetch(server.url + path, { method, headers: { origin: 'https://a.b', ...asked } })
+      return [answer.status, answer.headers.get('access-control-allow-origin')]
+    }
+    assert.deepEqual(await ask('/nothing', 'GET'), [404, '*'])
+    assert.deepEqual(await ask('/with', 'DELETE'), [405, '*'])
+    assert.deepEqual(await ask('/nothing', 'OPTIONS'), [204, '*'])
+    assert.deepEqual(await ask('/with', 'OPTIONS'), [204, '*'])
+    assert.deepEqual(await ask('/without', 'OPTIONS'), [204, null])
+    assert.deepEqual(await ask('/without', 'GET'), [200, null])
+  },
+)
+
+onCores('use around use: both are everywhere, and each header comes once', async (start) => {
+  const paths: string[] = []
+  const own = 'https://app.example'
+  const inner = use(
+    { '/a': { GET: () => 'a' } },
+    requestId({ make: () => 'inner' }),
+    cors({ origin: own }),
+    (request, next) => {
+      carry(request).append('set-cookie', 'a=1')
+      return next()
+    },
+  )
+  const routes = use(use(inner, cors({ origin: own })), accessLog({ log: ({ path }) => paths.push(path) }))
+  const server = await start({ routes, error: errorAnswers() })
+  const ask = async (path: string): Promise<unknown[]> => {
+    const { status, headers } = await fetch(server.url + path, { headers: { origin: own } })
+    return [status, headers.get('x-request-id'), headers.get('vary'), headers.getSetCookie()]
+  }
+  assert.deepEqual(await ask('/a'), [200, 'inner', 'Origin', ['a=1']])
+  assert.deepEqual(await ask('/none'), [404, 'inner', 'Origin', []])
+  assert.deepEqual(paths, ['/a', '/none'])
+  // Nothing of a middleware that is not wanted everywhere, and nothing lost by it.
+  const again = await start({ routes: use(inner, timeout(1000)) })
+  assert.equal((await fetch(`${again.url}/none`)).headers.get('x-request-id'), 'inner')
+})
+
+test('use refuses what serve refuses, and leaves out what is undefined', async () => {
+  const made = (value: unknown): void => void use({ '/u': value as never }, cors())
+  for (const value of [undefined, 7n, Symbol('s'), { GET: 7n }])
+    assert.throws(() => made(value), { code: 'HTTP_SETTING', message: /routes\['(GET )?\/u'\]/ })
+  const routes = { '/u': { GET: undefined, POST: () => 'made' } as object }
+  const app = createApp({ routes: use(routes, cors()) })
+  assert.equal((await app.inject('/u')).status, 405)
+  assert.equal((await app.inject('/u', { method: 'OPTIONS' })).headers.get('allow'), 'OPTIONS, POST')
+  assert.equal(await (await app.inject('/u', { method: 'POST' })).text(), 'made')
+})
+
 /** Post a body in chunks, without telling its length. */
 function postChunked(url: string, body: Buffer): Promise<[number, string]> {
   return new Promise((resolve, reject) => {
@@ -275,6 +404,46 @@ onCores('a body limit of a route, whether the length is told or not', async (sta
   assert.deepEqual(await postChunked(`${server.url}/stream`, small), [200, '"34567890"'])
 })
 
+onCores('under a body limit a request stays itself: whose fault it is, what its clone is', async (start) => {
+  const routes = {
+    '/json': async (request: Request) => (await request.json()) as string,
+    '/form': async (request: Request) => [...(await request.formData()).keys()],
+    '/twice': async (request: Request) => [await request.text(), await request.json()],
+    '/clone/:id': async (request: Request) => {
+      const clone = request.clone()
+      const { method, url, headers } = clone
+      const bodies = [await clone.text(), await request.text()]
+      return { method, path: url.slice(new URL(url).origin.length), a: headers.get('x-a'), bodies }
+    },
+  }
+  for (const given of [routes, use(routes, bodyLimit(100))]) {
+    const server = await start({ routes: given, error: errorAnswers({ log: () => {} }) })
+    const put = (path: string, body: string, headers = {}): Promise<Response> =>
+      server.inject(path, { method: 'PUT', body, headers })
+    assert.equal((await put('/json', '{')).status, 400)
+    assert.equal(
+      (await put('/form', '--x broken', { 'content-type': 'multipart/form-data; boundary=x' })).status,
+      400,
+    )
+    assert.equal((await put('/twice', '{}')).status, 500) // the handler's mistake
+    const clone = await put('/clone/7?q=1', 'body', { 'x-a': 'b' })
+    const expected = { method: 'PUT', path: '/clone/7?q=1', a: 'b', bodies: ['body', 'body'] }
+    assert.deepEqual(await clone.json(), expected)
+  }
+})
+
+test('an answer that comes too late is let go, an open file with it', async () => {
+  let cancelled: (reason: unknown) => void
+  const isCancelled = new Promise((resolve) => (cancelled = resolve))
+  const slow = async (): Promise<Response> => {
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    return new Response(new ReadableStream({ cancel: () => cancelled(true) }, { highWaterMark: 0 }))
+  }
+  const app = createApp({ routes: use({ '/': slow }, timeout(5)), error: errorAnswers() })
+  assert.equal((await app.inject('/')).status, 503)
+  assert.equal(await isCancelled, true)
+})
+
 onCores('a handler that takes too long: 503, and its signal is aborted', async (start) => {
   let reason: unknown
   const slow = (request: Request): Promise<string> =>
@@ -320,23 +489,70 @@ onCores('a rate limit: so many at once, then so many in time', async (start, cor
   assert.deepEqual(await get(), [429, `${name};r=0;t=1`, '1'])
 })
 
-test('a rate limit never lets more through than it says, in any window', () => {
-  using counts = store.create<number>('rate limit test')
-  const [most, spanMs] = [7, 1000]
-  const passed: number[] = []
-  let now = 5000
-  for (let step = 0; step < 5000; step += 1) {
-    now += (step * 7919) % 97
-    if (take(counts, 'k', { most, spanMs, now }).allowed) passed.push(now)
-  }
-  assert.ok(passed.length > 1000)
-  // At most `most` at once, and one more for each part of the span that goes by.
-  for (let from = 0; from < passed.length; from += 1) {
-    for (let to = from; to < Math.min(from + 20, passed.length); to += 1) {
-      const allowed = most + ((passed[to]! - passed[from]!) * most) / spanMs
-      assert.ok(to - from + 1 <= allowed + 1e-3, `${to - from + 1} within ${passed[to]! - passed[from]!} ms`)
+const today = 1.76e12
+const later = Date.UTC(2040, 5)
+for (const start of [5000, today, later]) {
+  test(`a rate limit never lets more through than it says, in any window; the time is ${start}`, () => {
+    using counts = store.create<number>(`rate limit test ${start}`)
+    const [most, spanMs] = [7, 1000]
+    const passed: number[] = []
+    let now = start
+    for (let step = 0; step < 5000; step += 1) {
+      now += (step * 7919) % 97
+      if (take(counts, 'k', { most, spanMs, now }).allowed) passed.push(now)
+    }
+    assert.ok(passed.length > 1000)
+    // At most `most` at once, and one more for each part of the span that goes by.
+    for (let from = 0; from < passed.length; from += 1) {
+      for (let to = from; to < Math.min(from + 20, passed.length); to += 1) {
+        const allowed = most + ((passed[to]! - passed[from]!) * most) / spanMs
+        assert.ok(to - from + 1 <= allowed + 1e-9, `${to - from + 1} in ${passed[to]! - passed[from]!} ms`)
+      }
+    }
+  })
+}
+
+test('a rate limit lets through exactly what it says, at any rate and time', () => {
+  const rates = [
+    ...[1, 2, 3, 6, 7, 60, 130, 999, 1000, 6000, 7000, 7001].flatMap((most) => [
+      [most, 1000],
+      [most, 60_000],
+      [most, 86_400_000],
+    ]),
+    [100_000, 1000],
+    [9973, 1000],
+    [3, 7],
+    [10, 1],
+  ] as [number, number][]
+  for (const now of [0, 1, 5000, today, today + 1, later]) {
+    using counts = store.create<number>(`exact rates ${now}`)
+    for (const [most, spanMs] of rates) {
+      const key = `${most}/${spanMs}`
+      const burst = (at: number): number => {
+        let passed = 0
+        while (take(counts, key, { most, spanMs, now: at }).allowed) passed += 1
+        return passed
+      }
+      assert.equal(burst(now), most, `${key} at ${now}`)
+      // Those that come back after a while are exactly those whose time has come, and all after the window.
+      const whileMs = Math.ceil(spanMs / 3)
+      assert.equal(burst(now + whileMs), Math.floor((whileMs * most) / spanMs), `${key} later than ${now}`)
     }
   }
+})
+
+onCores('limits of one client do not count in each other', async (start, core) => {
+  const key = (): string => `one of ${core}`
+  const server = await start({
+    routes: {
+      ...use({ '/login': () => 'in' }, rateLimit({ requestsMax: 2, key })),
+      ...use({ '/api': () => 'api' }, rateLimit({ requestsMax: 1000, key })),
+    },
+    error: errorAnswers(),
+  })
+  const ask = async (path: string): Promise<number> => (await fetch(server.url + path)).status
+  const login = [await ask('/login'), await ask('/login'), await ask('/login')]
+  assert.deepEqual([...login, await ask('/api')], [200, 200, 429, 200])
 })
 
 test('cookies are read', () => {
@@ -443,6 +659,28 @@ test('forms, taken apart and bounded', async () => {
     }),
     400,
   )
+})
+
+test('a form that was read before is the mistake of the handler', async () => {
+  const logged: unknown[] = []
+  const handlers = {
+    '/read': async (request: Request) => {
+      await request.text()
+      return (await formOf(request)).fields
+    },
+    '/locked': async (request: Request) => {
+      request.body!.getReader()
+      return (await formOf(request)).fields
+    },
+  }
+  for (const routes of [handlers, use(handlers, bodyLimit(100))]) {
+    const app = createApp({ routes, error: errorAnswers({ log: (cause) => logged.push(cause) }) })
+    for (const path of ['/read', '/locked']) {
+      const answer = await app.inject(path, { method: 'POST', body: new URLSearchParams({ a: 'b' }) })
+      assert.equal(answer.status, 500, path)
+    }
+  }
+  assert.equal(logged.filter((cause) => cause instanceof TypeError).length, 4)
 })
 
 test('settings are checked where they are given', () => {

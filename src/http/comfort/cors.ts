@@ -7,7 +7,7 @@
 import { SkeinResponse } from '../response.ts'
 import { wrong } from '../limits.ts'
 import { carry } from './carried.ts'
-import { ANSWERS_OPTIONS, type Middleware } from './middleware.ts'
+import { ANSWERS_OPTIONS, EVERYWHERE, type Middleware } from './middleware.ts'
 
 /** What {@link cors} takes. */
 export interface CorsOptions {
@@ -65,7 +65,13 @@ export function cors(options: CorsOptions = {}): Middleware {
     if (allowed !== '') headers.set('access-control-allow-headers', allowed)
     return answered()
   }
-  return Object.assign(middleware, { [ANSWERS_OPTIONS]: true })
+  // Where no route is, the page shall read that. A route without CORS stays closed: its OPTIONS is not 404.
+  const unmatched: Middleware = async (request, next) => {
+    const answer = await next()
+    if (request.method === 'OPTIONS' && answer.status !== 404) return answer
+    return middleware(request, () => Promise.resolve(answer))
+  }
+  return Object.assign(middleware, { [ANSWERS_OPTIONS]: true, [EVERYWHERE]: unmatched })
 }
 
 function answered(): Response {

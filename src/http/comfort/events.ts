@@ -128,21 +128,35 @@ function streamed<Value>(source: Source<Value>, how: How<Value>): ReadableStream
   )
 }
 
-/** One answer's way through its source. */
+/** What a source gave: a value, its end, or why it failed. */
+type Come<Value> = { readonly value: Value } | { readonly error: unknown } | typeof END
+
+/**
+ * One answer's way through its source.
+ *
+ * The signal may outlive thousands of answers, so it knows a reader by one listener that goes with it, and
+ * nothing that was sent hangs on a promise that is still open.
+ */
 class SourceReader<Value> {
   readonly #how: How<Value>
   readonly #gone = new AbortController()
   readonly #values: AsyncIterator<Value> | Iterator<Value>
+  readonly #onSignal = (): void => this.#wake?.()
   #first: string
-  /** The value that is waited for; a heartbeat does not ask for another. */
-  #waiting: Promise<Value | typeof END> | undefined
-  readonly #ended: Promise<typeof END> | undefined
+  #isListening = false
+  /** A value was asked for and has not been sent; a heartbeat does not ask for another. */
+  #isAsked = false
+  /** What the source gave last, until it is sent. */
+  #come: Come<Value> | undefined
+  /** The source has ended by itself: it need not be closed. */
+  #isOver = false
+  /** Ends the wait of the pull that goes on. */
+  #wake: (() => void) | undefined
 
   constructor(source: Source<Value>, how: How<Value>) {
     this.#how = how
     this.#first = how.first
     this.#values = iteratorOf(source, this.#gone.signal)
-    this.#ended = how.signal === undefined ? undefined : aborted(how.signal)
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
@@ -151,43 +165,73 @@ class SourceReader<Value> {
       this.#first = ''
       return
     }
-    this.#waiting ??= Promise.resolve(this.#values.next()).then((next) =>
-      next.done === true ? END : next.value,
-    )
-    const found = await this.#next(this.#waiting)
-    if (this.#gone.signal.aborted) return
-    if (found === BEAT_DUE) return controller.enqueue(bytesOf(BEAT))
-    this.#waiting = undefined
-    if (found !== END) return controller.enqueue(bytesOf(this.#how.encode(found)))
+    try {
+      const found = await this.#next()
+      if (this.#gone.signal.aborted) return
+      if (found === BEAT_DUE) return controller.enqueue(bytesOf(BEAT))
+      if (found !== END && 'error' in found) throw found.error
+      if (found !== END) return controller.enqueue(bytesOf(this.#how.encode(found.value)))
+    } catch (error) {
+      this.cancel(error)
+      throw error
+    }
     controller.close()
     // Ended by the signal, the source may still wait for its next value.
-    if (this.#how.signal?.aborted === true) this.cancel(this.#how.signal.reason)
+    this.cancel(this.#how.signal?.reason)
   }
 
   /** The client has gone, or the answer is over. */
   cancel(reason: unknown): void {
-    this.#gone.abort(reason)
-    const ended = this.#values.return?.() as Promise<unknown> | undefined
-    // What a source throws while it is closed has nobody left to hear it.
-    Promise.resolve(ended).catch(() => {})
-    this.#waiting?.catch(() => {})
+    this.#how.signal?.removeEventListener('abort', this.#onSignal)
+    if (!this.#isOver) {
+      this.#isOver = true
+      this.#gone.abort(reason)
+      const close = async (): Promise<unknown> => this.#values.return?.()
+      // What a source throws while it is closed has nobody left to hear it.
+      close().catch(() => {})
+    }
+    this.#wake?.()
   }
 
-  async #next(waiting: Promise<Value | typeof END>): Promise<Value | typeof END | typeof BEAT_DUE> {
-    const { heartbeatMs } = this.#how
-    if (heartbeatMs === 0 && this.#ended === undefined) return waiting
-    let timer: NodeJS.Timeout | undefined
-    const races: Promise<Value | typeof END | typeof BEAT_DUE>[] = [waiting]
-    if (this.#ended !== undefined) races.push(this.#ended)
-    if (heartbeatMs > 0) {
-      races.push(new Promise((resolve) => (timer = setTimeout(resolve, heartbeatMs, BEAT_DUE))))
-      timer!.unref()
-    }
-    try {
-      return await Promise.race(races)
-    } finally {
+  /** What is to be sent next; waits for the source, the signal or the heartbeat, whichever is first. */
+  async #next(): Promise<Come<Value> | typeof BEAT_DUE> {
+    const { heartbeatMs, signal } = this.#how
+    const isEnded = (): boolean => this.#come === undefined && signal?.aborted === true
+    if (isEnded()) return END
+    this.#listen()
+    if (!this.#isAsked) this.#ask()
+    if (this.#come === undefined) {
+      const timer = heartbeatMs === 0 ? undefined : setTimeout(() => this.#wake?.(), heartbeatMs).unref()
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+      this.#wake = undefined
       clearTimeout(timer)
     }
+    if (isEnded()) return END
+    const come = this.#come
+    if (come === undefined) return BEAT_DUE
+    this.#come = undefined
+    this.#isAsked = false
+    return come
+  }
+
+  #listen(): void {
+    if (this.#isListening || this.#how.signal === undefined) return
+    this.#isListening = true
+    this.#how.signal.addEventListener('abort', this.#onSignal)
+  }
+
+  #ask(): void {
+    this.#isAsked = true
+    const come = (found: Come<Value>): void => {
+      this.#isOver ||= found === END || 'error' in found
+      this.#come = found
+      this.#wake?.()
+    }
+    const next = new Promise<IteratorResult<Value>>((resolve) => resolve(this.#values.next()))
+    next.then(
+      (result) => come(result.done === true ? END : { value: result.value }),
+      (error: unknown) => come({ error }),
+    )
   }
 }
 
@@ -203,13 +247,6 @@ function iteratorOf<Value>(
     if (typeof now === 'function') return now.call(values)
   }
   throw wrong('the source of an answer', 'an iterable, or a function that gives one', values)
-}
-
-function aborted(signal: AbortSignal): Promise<typeof END> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(END)
-    else signal.addEventListener('abort', () => resolve(END), { once: true })
-  })
 }
 
 function bytesOf(text: string | Uint8Array): Uint8Array {

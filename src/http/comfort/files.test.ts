@@ -3,11 +3,15 @@
  * path may try.
  */
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { rename, symlink, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { onCores } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
 import { events, ndjson, pieces } from './events.ts'
@@ -67,6 +71,49 @@ onCores('files: what is there, what is not, and nothing outside', async (start) 
   for (const path of refused) assert.equal(await seen(path), 404, path)
   assert.notEqual((await rawGet(server.port, '/f/../../secret.txt'))[1], 'secret')
   assert.equal((await fetch(`${server.url}/f/a.txt`, { method: 'POST' })).status, 405)
+})
+
+onCores('files: the last name of the pattern is the path, whatever stands before it', async (start) => {
+  const server = await start({ routes: { '/t/:tenant/*': files(folder), '/v/:a/:b/*rest': files(folder) } })
+  const seen = async (path: string): Promise<[number, string]> => rawGet(server.port, path)
+  assert.deepEqual(await seen('/t/acme/a.txt'), [200, '0123456789'])
+  assert.deepEqual(await seen('/v/a.txt/large.bin/sub/index.html'), [200, '<p>'])
+  assert.equal((await seen('/t/a.txt/zzz'))[0], 404)
+})
+
+test('files: a link that changes all the time never shows what lies outside', async () => {
+  const [outside, inside, name] = [join(top, 'secret.txt'), join(folder, 'a.txt'), join(folder, 'turns.txt')]
+  const read = files(folder)
+  const seen = async (path: string): Promise<string> => {
+    const request = { method: 'GET', params: { '*': path }, headers: new Headers() }
+    try {
+      return await (await read(request as never)).text()
+    } catch (error) {
+      assert.equal((error as { status?: number }).status, 404)
+      return 'none'
+    }
+  }
+  let isOver = false
+  const turn = async (): Promise<void> => {
+    for (let turned = 0; !isOver; turned += 1) {
+      await symlink(turned % 2 === 0 ? outside : inside, `${name}.new`)
+      await rename(`${name}.new`, name)
+      await writeFile(join(folder, 'deployed.new'), 'whole')
+      await rename(join(folder, 'deployed.new'), join(folder, 'deployed.txt'))
+    }
+  }
+  symlinkSync(inside, name)
+  writeFileSync(join(folder, 'deployed.txt'), 'whole')
+  const turning = turn()
+  const found = new Set<string>()
+  for (let asked = 0; asked < 1500; asked += 1) found.add(await seen('turns.txt'))
+  const deployed = new Set<string>()
+  for (let asked = 0; asked < 300; asked += 1) deployed.add(await seen('deployed.txt'))
+  isOver = true
+  await turning
+  assert.ok(!found.has('secret'), 'a file outside was shown')
+  assert.ok(found.has('0123456789'))
+  assert.ok(deployed.has('whole'))
 })
 
 onCores('files: HEAD, ranges and conditions', async (start) => {
@@ -231,4 +278,75 @@ onCores('lines of JSON and pieces, at the reader’s pace', async (start) => {
   socket.destroy()
   assert.equal((await fetch(`${server.url}/wrong`)).status, 500)
   assert.throws(() => ndjson(7 as never), { code: 'HTTP_SETTING' })
+})
+
+/** Lets the garbage collector run until none of these is there, or `tries` runs out; how many are there. */
+async function kept(values: readonly WeakRef<object>[], tries = 50): Promise<number> {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const alive = (): number => values.filter((value) => value.deref() !== undefined).length
+  for (let tried = 0; tried < tries && alive() > 0; tried += 1) {
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+  }
+  return alive()
+}
+
+for (const end of ['cancelled', 'done', 'failed']) {
+  test(`a signal that outlives an answer keeps nothing of it: ${end}`, async () => {
+    const { signal } = new AbortController()
+    const sent: WeakRef<object>[] = []
+    let closed = 0
+    async function* values(): AsyncGenerator<object> {
+      try {
+        for (let at = 0; at < 200; at += 1) {
+          const value = { at }
+          sent.push(new WeakRef(value))
+          yield value
+        }
+        if (end === 'failed') throw new Error('on purpose')
+        if (end === 'cancelled') await new Promise(() => {})
+      } finally {
+        closed += 1
+      }
+    }
+    const reader = events(values, { signal, heartbeatMs: 5 }).body!.getReader()
+    while (sent.length < 200) await reader.read()
+    assert.equal(getEventListeners(signal, 'abort').length, 1)
+    // The last ones may still be on their way.
+    assert.ok((await kept(sent.slice(0, 190))) === 0, 'while it goes on')
+    if (end === 'cancelled') await reader.cancel()
+    else {
+      const rest = async (): Promise<void> => {
+        while (!(await reader.read()).done);
+      }
+      if (end === 'failed') await assert.rejects(rest(), { message: 'on purpose' })
+      else await rest()
+    }
+    assert.equal(getEventListeners(signal, 'abort').length, 0)
+    if (end !== 'cancelled') assert.equal(closed, 1)
+    assert.equal(await kept(sent), 0)
+  })
+}
+
+test('a value that cannot be sent closes its source', async () => {
+  let closed = 0
+  function* values(): Generator<unknown> {
+    try {
+      yield undefined
+    } finally {
+      closed += 1
+    }
+  }
+  await assert.rejects(ndjson(values).text(), TypeError)
+  assert.equal(closed, 1)
+})
+
+test('a signal that was aborted before ends an answer at its start; its source is closed', async () => {
+  let asked = 0
+  const source = { next: () => ({ done: false, value: (asked += 1) }), [Symbol.iterator]: () => source }
+  const signal = AbortSignal.abort()
+  assert.equal(await events(source, { signal }).text(), ':\n\n')
+  assert.equal(await ndjson(source, { signal }).text(), '')
+  assert.deepEqual([asked, getEventListeners(signal, 'abort').length], [0, 0])
 })

@@ -6,7 +6,7 @@
  * that one open file, so it is not a mixture of two.
  */
 import { constants } from 'node:fs'
-import { open, realpath, type FileHandle } from 'node:fs/promises'
+import { lstat, open, realpath, type FileHandle } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { wrong } from '../limits.ts'
@@ -29,6 +29,8 @@ export interface FilesOptions {
 /** Files that are not longer are sent in one piece. */
 const WHOLE_BYTES_MAX = 64 * 1024
 const PIECE_BYTES = 64 * 1024
+/** How often a file is looked up when it is replaced meanwhile. */
+const TRIES = 3
 
 /**
  * Serves GET and HEAD; its pattern ends with `*` or `*name`, or has no name and then stands for the index.
@@ -57,7 +59,7 @@ export function files(folder: string | URL, options: FilesOptions = {}): FilesHa
       throw new StatusError(405, 'files can be read', {
         headers: { allow: 'GET, HEAD' },
       })
-    const [rest = ''] = Object.values(request.params)
+    const rest = Object.values(request.params).at(-1) ?? '' // names before it may stand for anything
     const { handle, path, there } = await found(root, rest, index)
     let isKept = false
     try {
@@ -90,7 +92,7 @@ interface Found {
 }
 
 /** @throws {StatusError} 404. */
-async function found(root: string, rest: string, index: string): Promise<Found> {
+async function found(root: string, rest: string, index: string, tries = TRIES): Promise<Found> {
   const segments = rest.split('/').filter((segment) => segment !== '')
   if (segments.some((segment) => segment.startsWith('.') || /[\\\0]/.test(segment))) throw missing()
   const path = join(root, ...segments)
@@ -108,6 +110,13 @@ async function found(root: string, rest: string, index: string): Promise<Found> 
     const isInside = real.startsWith(top.endsWith(sep) ? top : top + sep)
     const isPlain = stats.isFile() && !(rest.endsWith('/') && file !== undefined)
     if (!isInside || !isPlain || hidden(real.slice(top.length))) throw missing()
+    // The name may have become another file's since it was opened: only what is there now was checked.
+    const checked = await lstat(real, { bigint: true })
+    if (checked.ino !== stats.ino || checked.dev !== stats.dev) {
+      if (tries <= 1) throw missing()
+      await handle.close()
+      return await found(root, rest, index, tries - 1)
+    }
     const etag = `"${stats.size.toString(36)}-${stats.mtimeNs.toString(36)}"`
     const there = {
       etag,

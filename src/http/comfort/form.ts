@@ -5,6 +5,7 @@
  * `bodyBytesMax`, or `bodyLimit` for the route, bounds it; the limits here bound its parts.
  */
 import { integerIn } from '../limits.ts'
+import { isClientFault, SkeinRequest } from '../request.ts'
 import { StatusError } from './status-error.ts'
 
 /** What {@link formOf} allows; more is answered with 413. */
@@ -33,6 +34,7 @@ const NO_LIMIT = 2 ** 40
  * Read the form that a request brings.
  * @throws {StatusError} 413 beyond the limits, 415 for a body that is no form, 400 for one that is broken.
  * @throws {HttpError} `HTTP_SETTING`, and those of reading a body.
+ * @throws {TypeError} When the body was read already.
  */
 export async function formOf(request: Request, limits: FormLimits = {}): Promise<Form> {
   const ranges = { least: 0, most: NO_LIMIT }
@@ -70,10 +72,14 @@ async function dataOf(request: Request): Promise<FormData> {
     throw new StatusError(415, 'the body must be a form', {
       code: 'FORM_EXPECTED',
     })
+  if (request.bodyUsed) throw new TypeError('formOf: the body has been read already')
   try {
     return await request.formData()
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error
+    // Ours say what the client is to blame for; any other TypeError of theirs is the handler's mistake.
+    const isBroken =
+      error instanceof TypeError && (isClientFault(error) || !(request instanceof SkeinRequest))
+    if (!isBroken) throw error
     throw new StatusError(400, 'the form cannot be read', {
       code: 'FORM_BROKEN',
       cause: error,

@@ -5,7 +5,7 @@
  * read, and reading it fails at the limit; nothing is gathered here.
  */
 import { integerIn } from '../limits.ts'
-import { NativeRequest } from '../request.ts'
+import { clientFault, NativeRequest } from '../request.ts'
 import type { HttpRequest } from '../routes.ts'
 import type { Middleware } from './middleware.ts'
 import { StatusError } from './status-error.ts'
@@ -37,26 +37,34 @@ function tooLarge(most: number): StatusError {
   return new StatusError(413, reason, { code: 'BODY_TOO_LARGE' })
 }
 
+/** Ways to read a body in which the bytes themselves can be wrong: a client's fault, as without a limit. */
+const PARSING: readonly string[] = ['json', 'formData']
+
 /** Put a counted body in the place of the request's own, for every way to read it. */
 function limit(request: HttpRequest, most: number): void {
-  const body = request.body
+  const { body, url, method, headers, signal } = request
   if (body === null) return
-  const type = request.headers.get('content-type')
   let error: StatusError | undefined
-  const counted = new NativeRequest('http://localhost', {
-    method: 'POST',
-    headers: type === null ? {} : { 'content-type': type },
+  // All of the request, since its clones are clones of this.
+  const counted = new NativeRequest(url, {
+    method,
+    headers,
+    signal,
     body: body.pipeThrough(counter(most, (found) => (error = found))),
     duplex: 'half',
   } as RequestInit)
   for (const name of ['text', 'json', 'bytes', 'arrayBuffer', 'blob', 'formData'] as const) {
     const read = async (): Promise<unknown> => {
+      if (counted.bodyUsed || counted.body?.locked === true)
+        throw new TypeError('Request: the body has been read already')
       try {
         // Not every Node has bytes().
         if (name === 'bytes') return new Uint8Array(await counted.arrayBuffer())
         return (await counted[name]()) as unknown
       } catch (thrown) {
-        throw error ?? thrown // what a parser says of the cut is not what happened
+        // What a parser says of the cut is not what happened.
+        const isParsers = thrown instanceof SyntaxError || thrown instanceof TypeError
+        throw error ?? (isParsers && PARSING.includes(name) ? clientFault(thrown) : thrown)
       }
     }
     Object.defineProperty(request, name, { value: read, configurable: true })

@@ -13,6 +13,7 @@ import {
   METHODS,
   type Routes,
   UNMATCHED,
+  wholeOf,
   type Wrap,
 } from '../routes.ts'
 import { shown } from '../../base/index.ts'
@@ -29,7 +30,10 @@ export type Middleware = (request: HttpRequest, next: Next) => Answer | Promise<
 
 type AnyHandler = (request: HttpRequest) => unknown
 
-/** Marks a middleware that is also wanted where no route is: ids and logs know every request. */
+/**
+ * Marks a middleware that is also wanted where no route is: ids and logs know every request. True, or what
+ * stands there in its place.
+ */
 export const EVERYWHERE = Symbol('skein.everywhere')
 
 /** Marks a middleware that answers OPTIONS by itself, so routes get that method for it. */
@@ -49,8 +53,9 @@ export function around<Pattern extends string>(
 
 /**
  * All routes with middleware around them: handlers, apps, arrows and constants alike. Give the result, with
- * others beside it, to `serve`. `requestId()` and `accessLog()` stand around its 404 and 405 too.
- * @throws {HttpError} `HTTP_SETTING` for what is no function.
+ * others beside it, to `serve`. `requestId()`, `accessLog()` and `cors()` stand around its 404 and 405 too;
+ * of several such results beside each other those of the last.
+ * @throws {HttpError} `HTTP_SETTING` for what is no function, and for routes that `serve` would refuse so.
  */
 export function use<Pattern extends string>(
   routes: Routes<Pattern>,
@@ -60,12 +65,23 @@ export function use<Pattern extends string>(
   const answersOptions = list.some((one) => ANSWERS_OPTIONS in one)
   const wrapped = Object.entries(routes).map(([pattern, value]) => [
     pattern,
-    isTable(value) ? tableOf(value, list, answersOptions) : endpointOf(value, list, answersOptions),
+    isTable(value)
+      ? tableOf(pattern, value, list, answersOptions)
+      : endpointOf(pattern, value, list, answersOptions),
   ])
-  const everywhere = list.filter((one) => EVERYWHERE in one)
-  const unmatched: Wrap = (handler) => chained(handler, everywhere)
   const result = Object.fromEntries(wrapped) as Routes<Pattern>
-  return everywhere.length === 0 ? result : Object.assign(result, { [UNMATCHED]: unmatched })
+  const unmatched = unmatchedOf(list, (routes as { readonly [UNMATCHED]?: Wrap })[UNMATCHED])
+  return unmatched === undefined ? result : Object.assign(result, { [UNMATCHED]: unmatched })
+}
+
+/** What stands around 404 and 405, with what stood there before inside of it. */
+function unmatchedOf(list: readonly Middleware[], inner: Wrap | undefined): Wrap | undefined {
+  const everywhere = list.flatMap((one) => {
+    const there = (one as { readonly [EVERYWHERE]?: true | Middleware })[EVERYWHERE]
+    return there === undefined ? [] : [there === true ? one : there]
+  })
+  if (everywhere.length === 0) return inner
+  return (handler) => chained((inner?.(handler) ?? handler) as AnyHandler, everywhere)
 }
 
 function checked(middleware: readonly unknown[]): readonly Middleware[] {
@@ -84,21 +100,31 @@ function isTable(value: unknown): value is Record<string, unknown> {
 }
 
 function tableOf(
+  pattern: string,
   table: Record<string, unknown>,
   list: readonly Middleware[],
   answersOptions: boolean,
 ): Record<string, unknown> {
-  const methods = Object.keys(table)
-  const entries = methods.map((method) => [method, chained(runnerOf(table[method]), list)] as const)
-  const wrapped: Record<string, unknown> = Object.fromEntries(entries)
+  // What is undefined answers nothing, as in a table that is not wrapped.
+  const methods = Object.keys(table).filter((method) => table[method] !== undefined)
+  const entries = methods.map(
+    (method) => [method, chained(runnerOf(table[method], `${method} ${pattern}`), list)] as const,
+  )
+  const wrapped: Record<string, unknown> = { ...table, ...Object.fromEntries(entries) }
   if (answersOptions) wrapped['OPTIONS'] ??= chained(() => allowed(methods), list)
   return wrapped
 }
 
 /** A function, arrow or app answers every method, a constant GET and HEAD. */
-function endpointOf(value: unknown, list: readonly Middleware[], answersOptions: boolean): unknown {
-  const run = runnerOf(value)
-  return isConstant(value) ? tableOf({ GET: run }, list, answersOptions) : chained(run, list)
+function endpointOf(
+  pattern: string,
+  value: unknown,
+  list: readonly Middleware[],
+  answersOptions: boolean,
+): unknown {
+  if (value === undefined) throw wrong(`routes['${pattern}']`, 'what answers there', value)
+  const run = runnerOf(value, `GET ${pattern}`)
+  return isConstant(value) ? tableOf(pattern, { GET: run }, list, answersOptions) : chained(run, list)
 }
 
 function isConstant(value: unknown): boolean {
@@ -108,9 +134,14 @@ function isConstant(value: unknown): boolean {
   return typeof fetch !== 'function' && typeof run !== 'function'
 }
 
-function runnerOf(value: unknown): AnyHandler {
+/** @throws {HttpError} `HTTP_SETTING` for a constant that can be none. */
+function runnerOf(value: unknown, where: string): AnyHandler {
   if (typeof value === 'function') return value as AnyHandler
-  if (isConstant(value)) return () => (value instanceof NativeResponse ? value.clone() : value)
+  if (value instanceof NativeResponse) return () => value.clone()
+  if (isConstant(value)) {
+    wholeOf(value, where)
+    return () => value
+  }
   const { fetch } = value as { fetch?: unknown }
   if (typeof fetch === 'function') return (request) => (value as { fetch: AnyHandler }).fetch(request)
   return (request) => (value as { run: AnyHandler }).run(request)

@@ -20,7 +20,7 @@ export interface RateLimitOptions {
   readonly windowMs?: number
   /** What tells clients apart. Default: the address; behind a proxy take what the proxy says. */
   readonly key?: (request: HttpRequest) => string
-  /** Tells limits apart that have the same clients. Default 'all'. */
+  /** Tells limits apart that have the same clients and the same rate. Default 'all'. */
   readonly name?: string
   /** Where it counts. Default: a store of its own for 100,000 clients; who came first is forgotten first. */
   readonly store?: Store<number>
@@ -30,6 +30,8 @@ export interface RateLimitOptions {
 
 const CLIENTS_MAX = 100_000
 const STORE_ID = 'skein.http.rate'
+/** Times are counted from here, the same in all threads: small numbers leave room for fractions. */
+const ORIGIN_MS = Date.UTC(2025, 0)
 
 /** What became of a request. */
 interface Verdict {
@@ -62,9 +64,12 @@ export function rateLimit(options: RateLimitOptions): Middleware {
   if (typeof key !== 'function') throw wrong('key', 'a function (request) => string', key)
   if (typeof name !== 'string' || name === '') throw wrong('name', 'a string that is not empty', name)
   const counts = options.store ?? stores.getOrCreate<number>(STORE_ID, { entriesMax: CLIENTS_MAX })
-  const policy = `"${encodeURIComponent(name)}";q=${most};w=${Math.ceil(spanMs / 1000)}`
+  const shownName = `"${encodeURIComponent(name)}"`
+  const policy = `${shownName};q=${most};w=${Math.ceil(spanMs / 1000)}`
+  // A number means nothing at another rate, so the rate is part of who is counted.
+  const counted = `${most}/${spanMs} ${shownName} `
   return (request, next) => {
-    const { allowed, left, waitMs } = take(counts, `${name} ${key(request)}`, {
+    const { allowed, left, waitMs } = take(counts, counted + key(request), {
       most,
       spanMs,
       now: now(),
@@ -72,7 +77,7 @@ export function rateLimit(options: RateLimitOptions): Middleware {
     const waitS = String(Math.ceil(waitMs / 1000))
     const headers = carry(request)
     headers.set('ratelimit-policy', policy)
-    headers.set('ratelimit', `"${encodeURIComponent(name)}";r=${left};t=${waitS}`)
+    headers.set('ratelimit', `${shownName};r=${left};t=${waitS}`)
     if (allowed) return next()
     const reason = `more than ${most} requests in ${spanMs} ms`
     throw new StatusError(429, reason, {
@@ -82,31 +87,42 @@ export function rateLimit(options: RateLimitOptions): Middleware {
   }
 }
 
-/** Count one request of a client. */
+/**
+ * Count one request of a client.
+ *
+ * In whole units, of which a ms has `perMs` and a request takes `each`: floats of the time of day in ms are
+ * some 2e-4 ms apart and would miscount. Units stay below 2^53, so exact, until 2050 where `perMs` is at most
+ * 10,000: for every rate up to that, and for larger ones that share a divisor with their window.
+ */
 export function take(
   counts: Store<number>,
   key: string,
   { most, spanMs, now }: { readonly most: number; readonly spanMs: number; readonly now: number },
 ): Verdict {
-  const each = spanMs / most
+  const divisor = commonDivisor(most, spanMs)
+  const [perMs, each] = [most / divisor, spanMs / divisor]
+  const spanUnits = perMs * spanMs
+  const nowUnits = (Math.floor(now) - (now >= ORIGIN_MS ? ORIGIN_MS : 0)) * perMs
   let verdict: Verdict = { allowed: false, left: 0, waitMs: 0 }
   counts.update(
     key,
     (usedUntil) => {
-      const next = Math.max(usedUntil ?? now, now) + each
-      const overMs = next - now - spanMs
-      // What floats round off must not cost a client its last request.
-      const allowed = overMs <= each * 1e-6
-      const until = allowed ? next : (usedUntil ?? now)
-      const left = Math.max(0, Math.floor((spanMs - (until - now)) / each + 1e-6))
+      const next = Math.max(usedUntil ?? nowUnits, nowUnits) + each
+      const allowed = next - nowUnits <= spanUnits
+      const until = allowed ? next : (usedUntil ?? nowUnits)
+      const left = Math.max(0, Math.floor((spanUnits - (until - nowUnits)) / each))
       verdict = {
         allowed,
         left,
-        waitMs: left > 0 ? 0 : Math.max(1, until + each - now - spanMs),
+        waitMs: left > 0 ? 0 : Math.max(1, (until + each - nowUnits - spanUnits) / perMs),
       }
       return until
     },
     { ttlMs: spanMs + 1 },
   )
   return verdict
+}
+
+function commonDivisor(one: number, other: number): number {
+  return other === 0 ? one : commonDivisor(other, one % other)
 }

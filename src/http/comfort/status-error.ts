@@ -2,8 +2,8 @@
  * An error that is an answer: `throw new StatusError(404, 'no such user')`.
  *
  * {@link errorAnswers} makes answers of errors, these and all others: 4xx for what the client did, 503 and
- * 504 for what zones refuse, 500 with an id for the rest. What an unexpected error says is never shown to a
- * client.
+ * 504 for what zones refuse, 502 for a worker that died, 500 with an id for the rest. What an unexpected
+ * error says, or what a worker died of, is never shown to a client.
  */
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
@@ -119,6 +119,11 @@ export function statusAnswer(cause: unknown, request: object): Response | undefi
   })
 }
 
+/** The status that {@link errorAnswers} gives an error. */
+export function errorStatus(cause: unknown): number {
+  return answerOf(cause).status
+}
+
 interface AnswerParts {
   readonly status: number
   readonly code: string
@@ -135,7 +140,8 @@ function answerOf(cause: unknown): AnswerParts {
   if (cause instanceof SkeinError) {
     const code = String(cause.code)
     const status = STATUS_OF_CODE[code] ?? statusFor(cause)
-    if (status !== 500) return plain(status, code, cause.message)
+    // Of a worker's death only that there was one: its reason is the text of an error that nobody caught.
+    if (status !== 500) return plain(status, code, status === 502 ? wordsOf(status) : cause.message)
   }
   return plain(500, nameOf(500), wordsOf(500))
 }

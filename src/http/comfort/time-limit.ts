@@ -29,8 +29,10 @@ export function timeout(timeoutMs: number): Middleware {
       configurable: true,
     })
     let timer: NodeJS.Timeout | undefined
+    let isLate = false
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
+        isLate = true
         const reason = `there was no answer within ${most} ms`
         const error = new StatusError(503, reason, { code: 'HANDLER_TIMEOUT' })
         // First the answer: a handler that fails with the signal's reason must not be quicker.
@@ -39,7 +41,8 @@ export function timeout(timeoutMs: number): Middleware {
       }, most)
     })
     const answer = next()
-    answer.catch(() => {}) // late: its caller has its answer
+    // Late, its caller has its answer: an error is nobody's, and a body (an open file, say) is let go.
+    answer.then((late) => (isLate ? late.body?.cancel() : undefined)).catch(() => {})
     try {
       return await Promise.race([answer, late])
     } finally {

@@ -5,6 +5,8 @@
  */
 import { writeFileSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
+import { around } from '../comfort/middleware.ts'
+import { rateLimit } from '../comfort/rate-limit.ts'
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -42,13 +44,22 @@ export default {
 /** Says that it was closed, in a file that the environment names. */
 export const closes = {
   fetch: (): Response => new Response('closes'),
-  close: (): void => writeFileSync(process.env['SKEIN_TEST_CLOSED']!, `${threadId}\n`, { flag: 'a' }),
+  close: (): void =>
+    writeFileSync(process.env['SKEIN_TEST_CLOSED']!, `${threadId}\n`, {
+      flag: 'a',
+    }),
 }
 
 /** Makes an app; refuses to without an answer. */
 export async function make({ answer }: { readonly answer: string }): Promise<object> {
   await pause(1)
   return { routes: { '/': answer, '/dies': (): never => process.exit(1) } }
+}
+
+/** Answers so many requests with its thread, counted with all other workers. */
+export function limited({ name, requestsMax }: { name: string; requestsMax: number }): object {
+  const limit = rateLimit({ requestsMax, windowMs: 3_600_000, name, key: () => 'all' })
+  return { routes: { '/': around(() => String(threadId), limit) } }
 }
 
 /** Cannot close. */

@@ -30,7 +30,7 @@ export type Counts = CoreStats & {
 /** Where the whole server is: numbers of the first word. */
 const Run = { begins: 0, runs: 1, stops: 2 } as const
 /** Where a worker is: numbers of its word. */
-const Row = { absent: 0, serves: 1 } as const
+const Row = { absent: 0, serves: 1, failed: 2 } as const
 
 /** See the file's text. */
 export class Board {
@@ -70,6 +70,16 @@ export class Board {
   setServing(row: number, isServing: boolean): void {
     this.#counts[row * NAMES.length] = 0
     Atomics.store(this.#words, 1 + row, isServing ? Row.serves : Row.absent)
+  }
+
+  /** A worker runs, and could not begin to serve. */
+  setFailed(row: number): void {
+    Atomics.store(this.#words, 1 + row, Row.failed)
+  }
+
+  /** Whether that worker could not begin to serve; false for one that has not tried yet. */
+  hasFailed(row: number): boolean {
+    return Atomics.load(this.#words, 1 + row) === Row.failed
   }
 
   /** Whether that worker serves, or did when it died without a word. */

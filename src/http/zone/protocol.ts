@@ -32,11 +32,11 @@ export interface Place {
 /** What the server says to its workers. */
 export type Order =
   { readonly kind: 'report' } | { readonly kind: 'stop'; readonly drainMs: number | undefined }
-/** What a worker says when it has done so. */
+/** What a worker says when it has done so, or that it cannot serve. */
 export interface Word {
-  readonly kind: 'reported' | 'stopped'
+  readonly kind: 'reported' | 'stopped' | 'failed'
   readonly worker: string
-  /** Why the app's `close` failed. */
+  /** Why the app's `close` failed, or why it cannot serve. */
   readonly failure?: string
 }
 

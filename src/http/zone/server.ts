@@ -57,7 +57,14 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
   // The port of the first is that of all, also where the system chose it.
   const joined =
     place.port === 0 ? job : ({ ...job, settings: { ...settings, port: place.port } } satisfies Job)
-  const server = new ZoneServer({ zone, board, id, place, app: given.source.app, drainMs: given.drainMs })
+  const server = new ZoneServer({
+    zone,
+    board,
+    id,
+    place,
+    app: given.source.app,
+    drainMs: given.drainMs,
+  })
   try {
     await joinAll(zone, joined, board.memory)
   } catch (error) {
@@ -119,15 +126,20 @@ export class ZoneServer implements AsyncDisposable {
   /** Keeps the process alive, as a listener would. */
   readonly #alive: NodeJS.Timeout
   #stopping: Promise<void> | undefined
-  #heard: (word: Word) => void = () => {}
+  /** Told each word of a worker. */
+  readonly #ears = new Set<(word: Word) => void>([(word) => this.#onFailed(word)])
+  /** Why the last worker that could not serve could not. */
+  #failure: string | undefined
+  #onGone!: (reason: string) => void
+  readonly #gone = new Promise<string>((resolve) => (this.#onGone = resolve))
 
   /** Made by `serve`. */
   constructor(parts: ZoneServerParts) {
     this.#parts = parts
     this.#channel = new BroadcastChannel(parts.id)
-    this.#channel.addEventListener('message', (event) =>
-      this.#heard((event as unknown as { data: Word }).data),
-    )
+    this.#channel.addEventListener('message', (event) => {
+      for (const hear of this.#ears) hear((event as unknown as { data: Word }).data)
+    })
     this.#channel.unref()
     this.#alive = setInterval(() => this.#look(), LOOK_MS)
   }
@@ -152,6 +164,14 @@ export class ZoneServer implements AsyncDisposable {
     return this.#parts.zone.id
   }
 
+  /**
+   * Resolves with the reason when nobody is left to serve: the zone has ended, or its workers died and those
+   * in their place cannot serve, say because the module does not load any more. Pending after `stop`.
+   */
+  get gone(): Promise<string> {
+    return this.#gone
+  }
+
   /** What all workers have counted so far; of one that is too busy to say, what it said last. */
   async stats(): Promise<ZoneServerStats> {
     const { board } = this.#parts
@@ -161,7 +181,10 @@ export class ZoneServer implements AsyncDisposable {
       ...board.total(workers.map(rowOf)),
       core: this.core,
       workers: workers.length,
-      byWorker: workers.map((worker) => ({ worker, ...board.read(rowOf(worker)) })),
+      byWorker: workers.map((worker) => ({
+        worker,
+        ...board.read(rowOf(worker)),
+      })),
     }
   }
 
@@ -190,7 +213,10 @@ export class ZoneServer implements AsyncDisposable {
       )
       if (left.length > 0) throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
       if (failure !== undefined)
-        throw new HttpError('HTTP_APP', { app: this.#parts.app, reason: `close() failed: ${failure}` })
+        throw new HttpError('HTTP_APP', {
+          app: this.#parts.app,
+          reason: `close() failed: ${failure}`,
+        })
     } finally {
       this.#release()
     }
@@ -205,21 +231,21 @@ export class ZoneServer implements AsyncDisposable {
     const done = new Set<string>()
     let failure: string | undefined
     const left = (): string[] => this.#serving().filter((worker) => !done.has(worker))
-    const before = this.#heard
     const late = performance.now() + patienceMs
     await new Promise<void>((resolve) => {
       const look = (): void => {
         if (left().length > 0 && performance.now() < late) return
         clearInterval(timer)
+        this.#ears.delete(hear)
         resolve()
       }
-      this.#heard = (word) => {
-        before(word)
+      const hear = (word: Word): void => {
         if (word.kind !== kind) return
         failure ??= word.failure
         done.add(word.worker)
         look()
       }
+      this.#ears.add(hear)
       const timer = setInterval(look, STOP_LOOK_MS)
       this.#channel.postMessage(order)
     })
@@ -236,11 +262,22 @@ export class ZoneServer implements AsyncDisposable {
   /** The zone may have been closed, or have come to its end, by others. */
   #look(): void {
     const { zone, board } = this.#parts
-    if (zone.stats().workers > 0 || this.#stopping !== undefined) return
+    const workers = zone.stats().byWorker
+    const isLeft = workers.some(({ worker }) => !board.hasFailed(rowOf(worker)))
+    if (isLeft || this.#stopping !== undefined) return
+    const isEmpty = workers.length === 0 || this.#failure === undefined
+    const reason = isEmpty ? `the zone ${zone.id} has no workers` : this.#failure!
     board.stop()
     this.#stopping = Promise.resolve()
     this.#release()
-    process.emitWarning(`nobody serves ${this.url} any more: the zone ${zone.id} has no workers`)
+    process.emitWarning(`nobody serves ${this.url} any more: ${reason}`)
+    this.#onGone(reason)
+  }
+
+  #onFailed({ kind, failure }: Word): void {
+    if (kind !== 'failed') return
+    this.#failure = failure
+    this.#look()
   }
 
   #release(): void {

@@ -44,9 +44,20 @@ export async function joinHere(id: string): Promise<void> {
     await lifeOf({ job, memory, worker, isFirst: false })
   } catch (error) {
     // One that replaces another has nobody who waits for it.
-    if (board.isRunning) process.emitWarning(`${worker} does not serve: ${reasonOf(error)}`)
+    if (board.isRunning) failed(job.id, board, worker, reasonOf(error))
     throw error
   }
+}
+
+/** Say that this worker, which goes on for the zone's other tasks, serves nobody. */
+function failed(id: string, board: Board, worker: string, failure: string): void {
+  process.emitWarning(`${worker} does not serve: ${failure}`)
+  const row = rowOf(worker)
+  board.setFailed(row)
+  process.once('exit', () => board.setServing(row, false)) // whoever replaces it has not failed yet
+  const channel = new BroadcastChannel(id)
+  channel.postMessage({ kind: 'failed', worker, failure } satisfies Word)
+  channel.close()
 }
 
 function invitationTo(id: string): Invitation {

@@ -4,12 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { type Zone, zone, type ZoneSettings } from '../../zone/index.ts'
 import { CORES } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
@@ -35,10 +36,21 @@ function inZone(
     if (core === 'node' && workers > 1 && !canShare) continue
     test(`${name} (${core})`, { timeout: 60_000 }, async () => {
       const servers: ZoneServer[] = []
-      const own = zone.create(`http ${(zones += 1)}`, { workers, closeMs: 0, ...settings })
+      const own = zone.create(`http ${(zones += 1)}`, {
+        workers,
+        closeMs: 0,
+        ...settings,
+      })
       try {
         await body(async (given = {}) => {
-          const server = await serve({ zone: own, app: APP, core, host: '127.0.0.1', port: 0, ...given })
+          const server = await serve({
+            zone: own,
+            app: APP,
+            core,
+            host: '127.0.0.1',
+            port: 0,
+            ...given,
+          })
           servers.push(server)
           return server
         }, own)
@@ -252,7 +264,12 @@ inZone(
     await server.stop()
     assert.equal(readFileSync(closed, 'utf8').trim().split('\n').length, 2)
   },
-  { env: { ...(process.env as Record<string, string>), SKEIN_TEST_CLOSED: closed } },
+  {
+    env: {
+      ...(process.env as Record<string, string>),
+      SKEIN_TEST_CLOSED: closed,
+    },
+  },
 )
 
 inZone("an app's close that fails is told", 2, async (start) => {
@@ -264,7 +281,10 @@ inZone("an app's close that fails is told", 2, async (start) => {
 })
 
 inZone('an app can be made in each worker, from what is given', 2, async (start) => {
-  const server = await start({ appExport: 'make', appArgs: [{ answer: 'made' }] })
+  const server = await start({
+    appExport: 'make',
+    appArgs: [{ answer: 'made' }],
+  })
   assert.equal(await get(server.url), 'made')
   await get(`${server.url}/dies`).catch(() => {})
   const late = Date.now() + 20_000
@@ -280,6 +300,43 @@ inZone('a zone that is closed takes its server with it', 1, async (start, own) =
   assert.match(warning.message, /^nobody serves http:.* any more: the zone .* has no workers$/)
   await server.stop()
   assert.equal((await server.stats()).workers, 0)
+})
+
+inZone(
+  'when those in the place of the dead cannot serve, it says so and has ended',
+  2,
+  async (start, own) => {
+    const seen = join(folder, `seen-${own.id}`)
+    const app = join(folder, `once-${own.id}.mjs`)
+    writeFileSync(
+      app,
+      `import { existsSync } from 'node:fs'
+    if (existsSync(${JSON.stringify(seen)})) throw new Error('the app is gone')
+    export default () => (setImmediate(() => process.exit(1)), new Response('leaving'))`,
+    )
+    const server = await start({ app: pathToFileURL(app) })
+    writeFileSync(seen, '')
+    let isGone = false
+    void server.gone.then(() => (isGone = true))
+    const late = Date.now() + 20_000
+    while (!isGone) {
+      assert.ok(Date.now() < late, 'nobody serves, and nobody says so')
+      await get(server.url).catch(() => {}) // ends a worker, as long as one serves
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    assert.match(await server.gone, /did not load: the app is gone/)
+    await server.stop()
+    assert.equal(await own.run(() => 'the zone goes on'), 'the zone goes on')
+  },
+)
+
+inZone('a rate limit counts the requests of all workers together', 3, async (start, own) => {
+  const requestsMax = 60
+  const server = await start({ appExport: 'limited', appArgs: [{ name: own.id, requestsMax }] })
+  const answers = await Promise.all(Array.from({ length: 2 * requestsMax }, () => get(server.url)))
+  const passed = answers.filter((text) => /^\d+$/.test(text))
+  assert.equal(passed.length, requestsMax)
+  assert.ok(new Set(passed).size > 1, 'one worker answered all')
 })
 
 inZone('a taken port is an error, and nobody is left serving', 2, async (start) => {
@@ -305,7 +362,10 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   await named({ app: throws }, { code: 'HTTP_APP', message: /: did not load: TypeError: at load$/ })
   await named(
     { appExport: 'nothing' },
-    { code: 'HTTP_APP', message: /: export "nothing" is no app: .*; it exports / },
+    {
+      code: 'HTTP_APP',
+      message: /: export "nothing" is no app: .*; it exports /,
+    },
   )
   await named({ appExport: 'wrong' }, { code: 'HTTP_SETTING', message: /^the setting prot must be absent;/ })
   await named({ appExport: 'missing' }, { code: 'HTTP_APP' })
@@ -313,7 +373,9 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   await named({ appExport: 'nothing', appArgs: [] }, { code: 'HTTP_APP', message: none })
   const failed = /: could not be made: TypeError: /
   await named({ appExport: 'make', appArgs: [] }, { code: 'HTTP_APP', message: failed })
-  await assert.rejects(start({ appExport: 'make', appArgs: [Symbol()] }), { name: 'TransportError' })
+  await assert.rejects(start({ appExport: 'make', appArgs: [Symbol()] }), {
+    name: 'TransportError',
+  })
   await named({ host: 'no such host' }, { code: 'HTTP_SETTING' })
 })
 
