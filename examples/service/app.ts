@@ -75,8 +75,9 @@ async function wanted(request: HttpRequest): Promise<{ name: string; text: strin
   if (typeof text !== 'string' || text === '') throw bad('there is no text to score')
   const label = typeof name === 'string' && name !== '' ? name.slice(0, NAME_CHARS_MAX) : 'pasted.js'
   const timeoutMs = limit ?? TIMEOUT_MS
-  if (typeof timeoutMs !== 'number' || !(timeoutMs >= 1 && timeoutMs <= TIMEOUT_MS))
-    throw bad(`timeoutMs must be from 1 to ${TIMEOUT_MS}`)
+  const isWhole = typeof timeoutMs === 'number' && Number.isInteger(timeoutMs)
+  if (!isWhole || timeoutMs < 1 || timeoutMs > TIMEOUT_MS)
+    throw bad(`timeoutMs must be a whole number from 1 to ${TIMEOUT_MS}`)
   return { name: label, text, timeoutMs }
 }
 

@@ -1,0 +1,53 @@
+/**
+ * The API of examples/service, asked as a program asks it: what it takes, what it refuses, what it tells live.
+ *
+ * One server for all tests, with two workers: which of them answers is left to chance, as it is for users.
+ */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { start, until } from './skein.mjs'
+
+const cwd = fileURLToPath(new URL('../..', import.meta.url))
+let server
+let url
+
+before(async () => {
+  const words = ['serve', 'examples/service/app.ts', '--port', '0', '--workers', '2']
+  server = start(words, { cwd })
+  await until(server.child.stdout, () => server.out.includes('\n'))
+  url = /http:\/\/[\d.:]+/.exec(server.out)[0]
+})
+
+after(async () => {
+  server.child.kill('SIGINT')
+  const { code, err } = await server.ended
+  assert.deepEqual([code, err], [130, ''])
+})
+
+/** Status, and code of the error if it is one. */
+async function refusal(body, headers = {}) {
+  const answer = await fetch(`${url}/api/score`, { method: 'POST', body, headers })
+  const { error } = await answer.json()
+  return [answer.status, error?.code]
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+for (const timeoutMs of [0, 1.5, -1, 5001, 1e300, '5', [5], true]) {
+  test(`a time limit of ${JSON.stringify(timeoutMs)} is refused`, async () => {
+    assert.deepEqual(await refusal(JSON.stringify({ text: 'let a', timeoutMs }), JSON_TYPE), [400, 'BAD_INPUT'])
+  })
+}
+
+test('a time limit of a form is a whole number too', async () => {
+  const form = new FormData()
+  form.set('text', 'let a')
+  form.set('timeoutMs', '1.5')
+  assert.deepEqual(await refusal(form), [400, 'BAD_INPUT'])
+})
+
+test('no time limit is one as well', async () => {
+  assert.deepEqual(await refusal('{"text": "let a"}', JSON_TYPE), [200, undefined])
+  assert.deepEqual(await refusal('{"text": "let a", "timeoutMs": 5000}', JSON_TYPE), [200, undefined])
+})
