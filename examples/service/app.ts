@@ -24,8 +24,11 @@ import {
 import { store } from 'skein/store'
 import { heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
-/** Longest text that is scored. */
+/** Longest text that is scored, and longest file. */
 const TEXT_BYTES_MAX = 1024 * 1024
+/** What a body may have around the longest text: the frame of a form, other fields. */
+const FRAME_BYTES_MAX = 64 * 1024
+const FORM_LIMITS = { fieldCharsMax: TEXT_BYTES_MAX, fileBytesMax: TEXT_BYTES_MAX }
 const NAME_CHARS_MAX = 200
 const TIMEOUT_MS = 5000
 const HISTORY_MAX = 50
@@ -66,13 +69,15 @@ async function wanted(request: HttpRequest): Promise<{ name: string; text: strin
     if (body === null || typeof body !== 'object') throw bad('the body must be {"text": "..."}')
     ;({ name, text, timeoutMs: limit } = body as Record<string, unknown>)
   } else if (/^(multipart\/form-data|application\/x-www-form-urlencoded)/.test(type)) {
-    const { fields, files } = await formOf(request, { fieldCharsMax: TEXT_BYTES_MAX })
+    const { fields, files } = await formOf(request, FORM_LIMITS)
     const file = files['file']
     text = file !== undefined && file.size > 0 ? await file.text() : fields['text']
     name = file !== undefined && file.size > 0 ? file.name : fields['name']
     limit = fields['timeoutMs'] === undefined || fields['timeoutMs'] === '' ? undefined : +fields['timeoutMs']
   } else text = await request.text()
   if (typeof text !== 'string' || text === '') throw bad('there is no text to score')
+  if (text.length > TEXT_BYTES_MAX)
+    throw new StatusError(413, 'the text is longer than 1 MiB', { code: 'BODY_TOO_LARGE' })
   const label = typeof name === 'string' && name !== '' ? name.slice(0, NAME_CHARS_MAX) : 'pasted.js'
   const timeoutMs = limit ?? TIMEOUT_MS
   const isWhole = typeof timeoutMs === 'number' && Number.isInteger(timeoutMs)
@@ -141,7 +146,8 @@ const api = {
   '/api/plan': { GET: plan },
   '/api/events': { GET: () => events(live, { signal: closing.signal }) },
 }
-const limits = [requestId(), counted, rateLimit({ requestsMax: 6000 }), bodyLimit(TEXT_BYTES_MAX)]
+const bodyBytesMax = TEXT_BYTES_MAX + FRAME_BYTES_MAX
+const limits = [requestId(), counted, rateLimit({ requestsMax: 6000 }), bodyLimit(bodyBytesMax)]
 
 export default {
   routes: {

@@ -51,3 +51,20 @@ test('no time limit is one as well', async () => {
   assert.deepEqual(await refusal('{"text": "let a"}', JSON_TYPE), [200, undefined])
   assert.deepEqual(await refusal('{"text": "let a", "timeoutMs": 5000}', JSON_TYPE), [200, undefined])
 })
+
+const MIB = 1024 * 1024
+
+/** A form with a file of this many bytes. */
+function formWith(bytes) {
+  const form = new FormData()
+  form.set('file', new File([Buffer.alloc(bytes, ' ')], 'long.js', { type: 'text/javascript' }))
+  return form
+}
+
+test('a file or a text of 1 MiB is scored, one byte more is refused', async () => {
+  assert.deepEqual(await refusal(formWith(MIB)), [200, undefined])
+  assert.deepEqual(await refusal(formWith(MIB + 1)), [413, 'FORM_TOO_LARGE'])
+  assert.deepEqual(await refusal(' '.repeat(MIB)), [200, undefined])
+  assert.deepEqual(await refusal(' '.repeat(MIB + 1)), [413, 'BODY_TOO_LARGE'])
+  assert.deepEqual(await refusal(' '.repeat(2 * MIB)), [413, 'BODY_TOO_LARGE'])
+})

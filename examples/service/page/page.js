@@ -111,7 +111,8 @@ function counted(count, what) {
 
 const explained = {
   TASK_TIMEOUT: 'It took longer than the time limit and was cancelled.',
-  BODY_TOO_LARGE: 'The file is too large: 1 MiB is the most.',
+  BODY_TOO_LARGE: 'It is too large: 1 MiB is the most.',
+  FORM_TOO_LARGE: 'It is too large: 1 MiB is the most.',
   ZONE_FULL: 'Too much is waiting. Try again in a moment.',
   RATE_LIMITED: 'Too many requests. Wait a moment.',
 }
