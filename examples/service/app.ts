@@ -114,13 +114,14 @@ function stats(): object {
   }
 }
 
+/** Numbers each second; the history at first, and whenever it is not what was told last. */
 async function* live(signal: AbortSignal): AsyncGenerator<ServerEvent> {
-  let newest: string | undefined
+  let told: string | undefined
   while (!signal.aborted) {
     yield { event: 'stats', data: stats(), retryMs: 1000 }
-    const all = history.get('all') ?? []
-    if (all[0]?.at !== newest) yield { event: 'history', data: all }
-    newest = all[0]?.at
+    const all = JSON.stringify(history.get('all') ?? [])
+    if (all !== told) yield { event: 'history', data: all }
+    told = all
     await new Promise((resolve) => setTimeout(resolve, LIVE_MS))
   }
 }

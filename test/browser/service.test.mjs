@@ -199,6 +199,8 @@ visit('what is empty says so, an example can be filled in, nothing to score is a
 
 visit('the server stops and starts under the page', async (page) => {
   await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')
+  await scored(page, tangled)
+  await page.waitForSelector('#history tr')
   assert.equal(await stopped(server), 130)
   await page.waitForFunction(() => /away/.test(document.querySelector('#state').textContent))
   await page.fill('#text', tangled)
@@ -206,7 +208,11 @@ visit('the server stops and starts under the page', async (page) => {
   await page.waitForFunction(() => /cannot be reached/.test(document.querySelector('#message').innerText))
   server = await served(new URL(server.url).port)
   await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')
+  // The new server has scored nothing, and what the old one did is not shown as if it had.
+  await page.waitForSelector('#no-history:not([hidden])')
+  assert.equal(await page.locator('#history tr').count(), 0)
   await scored(page, tangled)
+  await page.waitForSelector('#history tr')
 })
 
 visit(

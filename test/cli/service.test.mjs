@@ -32,7 +32,44 @@ async function refusal(body, headers = {}) {
   return [answer.status, error?.code]
 }
 
+/** What comes live, one event after the other, until the reader leaves. */
+async function* told() {
+  const leaving = new AbortController()
+  const { body } = await fetch(`${url}/api/events`, { signal: leaving.signal })
+  try {
+    let text = ''
+    for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+      const events = (text + piece).split('\n\n')
+      text = events.pop()
+      for (const event of events) {
+        const [, name] = /^event: (.*)$/m.exec(event) ?? []
+        if (name !== undefined) yield { name, data: JSON.parse(/^data: (.*)$/m.exec(event)[1]) }
+      }
+    }
+  } finally {
+    leaving.abort()
+  }
+}
+
+/** The first event of that name that is as wanted. */
+async function toldOnce(name, isWanted = () => true) {
+  for await (const event of told()) if (event.name === name && isWanted(event.data)) return event.data
+  throw new Error(`the events ended without ${name}`)
+}
+
 const JSON_TYPE = { 'content-type': 'application/json' }
+
+test('a reader is told the history at once, also an empty one', { timeout: 30_000 }, async () => {
+  assert.deepEqual(await toldOnce('history'), [])
+})
+
+test('who listens hears of every score, also of those in one moment', { timeout: 30_000 }, async () => {
+  const all = toldOnce('history', ({ length }) => length === 10)
+  const names = Array.from({ length: 10 }, (_, index) => `moment-${index}.js`)
+  await Promise.all(names.map((name) => refusal(JSON.stringify({ name, text: 'let a' }), JSON_TYPE)))
+  const heard = (await all).map(({ name }) => name)
+  assert.deepEqual(heard.sort(), names)
+})
 
 for (const timeoutMs of [0, 1.5, -1, 5001, 1e300, '5', [5], true]) {
   test(`a time limit of ${JSON.stringify(timeoutMs)} is refused`, async () => {
