@@ -105,3 +105,43 @@ test('a file or a text of 1 MiB is scored, one byte more is refused', async () =
   assert.deepEqual(await refusal(' '.repeat(MIB + 1)), [413, 'BODY_TOO_LARGE'])
   assert.deepEqual(await refusal(' '.repeat(2 * MIB)), [413, 'BODY_TOO_LARGE'])
 })
+
+test('the plan of every worker has the costs of each score', { timeout: 30_000 }, async () => {
+  const [first] = (await plans()).values()
+  assert.match(first, /^arrow, async, .*; costs in all workers\n/)
+  const text = `let plan = ${Date.now()}`
+  await refusal(text)
+  const afterMiss = await plans()
+  await refusal(text)
+  const afterHit = await plans()
+  for (const plan of afterMiss.values()) {
+    for (const step of ['"score"', 'on zone skein.cpu', 'parsed', 'analyse'])
+      assert.equal(countOf(plan, step), countOf(first, step) + 1, `${step}\n${first}${plan}`)
+    assert.match(plan, /^ +parsed +\d+ calls, \d+\.\d\d ms each$/m)
+  }
+  for (const plan of afterHit.values()) {
+    const [before] = afterMiss.values()
+    assert.equal(countOf(plan, '"score"'), countOf(before, '"score"') + 1)
+    assert.equal(countOf(plan, 'through store'), countOf(before, 'through store') + 1)
+    assert.equal(countOf(plan, 'parsed'), countOf(before, 'parsed'))
+  }
+})
+
+/** The plan as each of the two workers tells it, by worker. */
+async function plans() {
+  const told = new Map()
+  while (told.size < 2) {
+    // A connection of its own, so that another worker may get it.
+    const answer = await fetch(`${url}/api/stats`, { headers: { connection: 'close' } })
+    const { worker, plan } = await answer.json()
+    told.set(worker, plan)
+  }
+  return told
+}
+
+/** How often a step of the plan was taken; 0 for one without costs. */
+function countOf(plan, step) {
+  const line = plan.split('\n').find((each) => each.trim().startsWith(step))
+  assert.ok(line !== undefined, plan)
+  return Number(/ {2}(\d+) \w/.exec(line.trim())?.[1] ?? 0)
+}
