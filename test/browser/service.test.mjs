@@ -181,6 +181,28 @@ visit('a file that is too large is refused, by the page and by the server', asyn
   assert.deepEqual(status, [413, 'BODY_TOO_LARGE'])
 })
 
+visit('a text that is too large is refused by the page', async (page) => {
+  await page.evaluate(() => (document.querySelector('#text').value = ' '.repeat(1024 * 1024 + 1)))
+  await page.click('#send')
+  assert.match(await page.innerText('#message'), /too large.*BODY_TOO_LARGE/)
+})
+
+visit('an answer that is not of the service is told by its status', async (page) => {
+  const answers = [
+    [413, /It is too large: 1 MiB is the most/],
+    [502, /status 502/],
+    [200, /status 200/],
+  ]
+  await page.fill('#text', tangled)
+  for (const [status, words] of answers) {
+    await page.route('**/api/score', (route) => route.fulfill({ status, body: 'no JSON' }), { times: 1 })
+    await page.click('#send')
+    await page.waitForSelector('#cancel', { state: 'hidden' })
+    assert.match(await page.innerText('#message'), words)
+  }
+  await page.waitForSelector('#result', { state: 'hidden' })
+})
+
 visit('a task that takes too long is cancelled, says so, and the next one runs', async (page) => {
   const text = `${readFileSync(inRoot('node_modules/acorn/dist/acorn.js'), 'utf8')}\n//${Date.now()}`
   const long = { name: 'long.js', mimeType: 'text/javascript', buffer: Buffer.from(text) }
