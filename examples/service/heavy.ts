@@ -94,8 +94,8 @@ export async function scoreOf(
 /**
  * What happens to a text, and what each step has cost so far: in all workers, by every score that came.
  *
- * `explain()` draws it and would tell the costs of this worker, by the runs of it that were measured; a visitor
- * whose score came from another one would not be among them.
+ * `explain()` draws it and would tell the costs of this worker, by the runs of it that were measured; a
+ * visitor whose score came from another one would not be among them.
  */
 export function plan(): string {
   const [head, ...lines] = drawn().explain().trimEnd().split('\n')

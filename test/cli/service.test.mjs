@@ -1,5 +1,6 @@
 /**
- * The API of examples/service, asked as a program asks it: what it takes, what it refuses, what it tells live.
+ * The API of examples/service, asked as a program asks it: what it takes, what it refuses, what it tells
+ * live.
  *
  * One server for all tests, with two workers: which of them answers is left to chance, as it is for users.
  */
@@ -73,7 +74,10 @@ test('who listens hears of every score, also of those in one moment', { timeout:
 
 for (const timeoutMs of [0, 1.5, -1, 5001, 1e300, '5', [5], true]) {
   test(`a time limit of ${JSON.stringify(timeoutMs)} is refused`, async () => {
-    assert.deepEqual(await refusal(JSON.stringify({ text: 'let a', timeoutMs }), JSON_TYPE), [400, 'BAD_INPUT'])
+    assert.deepEqual(await refusal(JSON.stringify({ text: 'let a', timeoutMs }), JSON_TYPE), [
+      400,
+      'BAD_INPUT',
+    ])
   })
 }
 

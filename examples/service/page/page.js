@@ -163,7 +163,9 @@ function parsed(text) {
 
 /** What is to be said of an answer that has no words of the service. */
 function refused({ status }) {
-  return status === 413 ? explained.BODY_TOO_LARGE : `The server's answer makes no sense here: status ${status}.`
+  return status === 413
+    ? explained.BODY_TOO_LARGE
+    : `The server's answer makes no sense here: status ${status}.`
 }
 
 /** Whether the chosen file, or else the text, is refused, which is then said. */
