@@ -24,8 +24,11 @@ import {
 import { store } from 'skein/store'
 import { heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
-/** Longest text that is scored. */
+/** Longest text that is scored, and longest file. */
 const TEXT_BYTES_MAX = 1024 * 1024
+/** What a body may have around the longest text: the frame of a form, other fields. */
+const FRAME_BYTES_MAX = 64 * 1024
+const FORM_LIMITS = { fieldCharsMax: TEXT_BYTES_MAX, fileBytesMax: TEXT_BYTES_MAX }
 const NAME_CHARS_MAX = 200
 const TIMEOUT_MS = 5000
 const HISTORY_MAX = 50
@@ -66,17 +69,20 @@ async function wanted(request: HttpRequest): Promise<{ name: string; text: strin
     if (body === null || typeof body !== 'object') throw bad('the body must be {"text": "..."}')
     ;({ name, text, timeoutMs: limit } = body as Record<string, unknown>)
   } else if (/^(multipart\/form-data|application\/x-www-form-urlencoded)/.test(type)) {
-    const { fields, files } = await formOf(request, { fieldCharsMax: TEXT_BYTES_MAX })
+    const { fields, files } = await formOf(request, FORM_LIMITS)
     const file = files['file']
     text = file !== undefined && file.size > 0 ? await file.text() : fields['text']
     name = file !== undefined && file.size > 0 ? file.name : fields['name']
     limit = fields['timeoutMs'] === undefined || fields['timeoutMs'] === '' ? undefined : +fields['timeoutMs']
   } else text = await request.text()
   if (typeof text !== 'string' || text === '') throw bad('there is no text to score')
+  if (text.length > TEXT_BYTES_MAX)
+    throw new StatusError(413, 'the text is longer than 1 MiB', { code: 'BODY_TOO_LARGE' })
   const label = typeof name === 'string' && name !== '' ? name.slice(0, NAME_CHARS_MAX) : 'pasted.js'
   const timeoutMs = limit ?? TIMEOUT_MS
-  if (typeof timeoutMs !== 'number' || !(timeoutMs >= 1 && timeoutMs <= TIMEOUT_MS))
-    throw bad(`timeoutMs must be from 1 to ${TIMEOUT_MS}`)
+  const isWhole = typeof timeoutMs === 'number' && Number.isInteger(timeoutMs)
+  if (!isWhole || timeoutMs < 1 || timeoutMs > TIMEOUT_MS)
+    throw bad(`timeoutMs must be a whole number from 1 to ${TIMEOUT_MS}`)
   return { name: label, text, timeoutMs }
 }
 
@@ -108,13 +114,14 @@ function stats(): object {
   }
 }
 
+/** Numbers each second; the history at first, and whenever it is not what was told last. */
 async function* live(signal: AbortSignal): AsyncGenerator<ServerEvent> {
-  let newest: string | undefined
+  let told: string | undefined
   while (!signal.aborted) {
     yield { event: 'stats', data: stats(), retryMs: 1000 }
-    const all = history.get('all') ?? []
-    if (all[0]?.at !== newest) yield { event: 'history', data: all }
-    newest = all[0]?.at
+    const all = JSON.stringify(history.get('all') ?? [])
+    if (all !== told) yield { event: 'history', data: all }
+    told = all
     await new Promise((resolve) => setTimeout(resolve, LIVE_MS))
   }
 }
@@ -140,7 +147,8 @@ const api = {
   '/api/plan': { GET: plan },
   '/api/events': { GET: () => events(live, { signal: closing.signal }) },
 }
-const limits = [requestId(), counted, rateLimit({ requestsMax: 6000 }), bodyLimit(TEXT_BYTES_MAX)]
+const bodyBytesMax = TEXT_BYTES_MAX + FRAME_BYTES_MAX
+const limits = [requestId(), counted, rateLimit({ requestsMax: 6000 }), bodyLimit(bodyBytesMax)]
 
 export default {
   routes: {

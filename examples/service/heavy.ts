@@ -10,9 +10,10 @@ import { exported, lift } from 'skein/arrow'
 import { StatusError } from 'skein/http'
 import { store } from 'skein/store'
 import { zone, type Zone } from 'skein/zone'
-import { analyse, parsed, type Score } from './pipeline.ts'
+import type { Score } from './pipeline.ts'
+import { analyse, charge, type Cost, costs, parsed } from './stages.ts'
 
-const PIPELINE = new URL('./pipeline.ts', import.meta.url).href
+const STAGES = new URL('./stages.ts', import.meta.url).href
 
 /** A score and what it cost. `ms`: from the request to the score. */
 export interface Scored {
@@ -32,7 +33,7 @@ export function heavyZone(): Zone {
 
 /** Start the zone's workers and load the stages there, so that the first visitor does not wait for that. */
 export async function warmUp(): Promise<void> {
-  await heavyZone().broadcast(`import(${JSON.stringify(PIPELINE)})`)
+  await heavyZone().broadcast(`import(${JSON.stringify(STAGES)})`)
 }
 
 interface Text {
@@ -41,18 +42,22 @@ interface Text {
 }
 
 /** The arrow from a text to its score, made when this worker first needs it. */
-const scoring = once(() =>
-  lift(exported(PIPELINE, parsed))
-    .andThen(lift(exported(PIPELINE, analyse)))
+const scoring = once(made)
+/** The same and never run: its plan says nothing of what this worker alone has seen. */
+const drawn = once(made)
+
+function made() {
+  return lift(exported(STAGES, parsed))
+    .andThen(lift(exported(STAGES, analyse)))
     .named('parse and analyse')
     .on(heavyZone())
     .through(scores, keyOf)
-    .named('score'),
-)
+    .named('score')
+}
 
 function once<Value>(make: () => Value): () => Value {
-  let made: Value | undefined
-  return () => (made ??= make())
+  let value: Value | undefined
+  return () => (value ??= make())
 }
 
 function keyOf({ path, text }: Text): string {
@@ -75,7 +80,8 @@ export async function scoreOf(
   const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), gone])
   try {
     const score = await scoring().run({ path, text }, signal)
-    return { score, cached, ms: performance.now() - startMs }
+    charge('score', startMs)
+    return { score, cached, ms: charge(cached ? 'through' : 'on', startMs) }
   } catch (thrown) {
     if (thrown !== signal.reason) throw thrown
     if (gone.aborted)
@@ -85,7 +91,29 @@ export async function scoreOf(
   }
 }
 
-/** What happens to a text, with the costs that this worker has measured so far. */
+/**
+ * What happens to a text, and what each step has cost so far: in all workers, by every score that came.
+ *
+ * `explain()` draws it and would tell the costs of this worker, by the runs of it that were measured; a
+ * visitor whose score came from another one would not be among them.
+ */
 export function plan(): string {
-  return scoring().explain()
+  const [head, ...lines] = drawn().explain().trimEnd().split('\n')
+  const width = Math.max(...lines.map((line) => line.length))
+  const costed = lines.map((line) => {
+    const step = /\w+/.exec(line)?.[0] ?? ''
+    const cost = costs.get(step)
+    return cost === undefined ? line : `${line.padEnd(width)}  ${told(step, cost)}`
+  })
+  return `${[`${head}; costs in all workers`, ...costed].join('\n')}\n`
+}
+
+const COUNTED: ReadonlyMap<string, string> = new Map([
+  ['through', 'from the store'],
+  ['on', 'from the zone'],
+])
+
+function told(step: string, { calls, ms }: Cost): string {
+  const what = COUNTED.get(step) ?? (calls === 1 ? 'call' : 'calls')
+  return `${calls} ${what}, ${(ms / calls).toFixed(2)} ms each`
 }

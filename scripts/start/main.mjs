@@ -13,29 +13,33 @@ const PORT = '8080'
 /** A second signal means "at once" to the server, but npm hands on what the terminal has sent already. */
 const ECHO_MS = 300
 
+/** More of it is shown and not remembered. */
+const COMPLAINT_CHARS_MAX = 10_000
+
 /**
  * Serve until a signal.
  * @param {string[]} words More words for `skein serve`, such as `--port 8081`.
  * @returns {Promise<number>} The exit code: 0 when it was asked to stop.
  */
 export async function serveExample(words) {
-  const port = words.some((word) => /^--port\b/.test(word)) ? [] : ['--port', PORT]
+  const port = words.some((word) => /^(--port\b|-p)/.test(word)) ? [] : ['--port', PORT]
   const command = ['serve', 'examples/service/app.ts', ...port, ...words]
   // In a group of its own: signals of a terminal come to this process alone, which hands each on, once.
   const options = {
     cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   }
   const child = spawn(process.execPath, [inRoot('dist', 'cli', 'main.js'), ...command], options)
   const stop = handOn(child)
+  const said = complaints(child)
   const ended = new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
   const url = await address(child)
   // What is being measured when the server ends is of no use to anybody.
   if (url !== undefined) await Promise.race([tell(url, stop), ended])
   const code = await ended
   stop.ignore()
-  if (code === 2 && url === undefined && !stop.asked) hint(words)
+  if (code === 2 && url === undefined && !stop.asked) hint(said())
   if (url === undefined) return stop.asked ? 0 : code
   // Proofs may be under way in threads of this process.
   process.exit(stop.asked ? 0 : code)
@@ -57,14 +61,26 @@ function handOn(child) {
     asked: false,
     ignore() {
       process.stdout.off('error', onGone)
+      process.stderr.off('error', onGone)
       process.off('exit', onExit)
       for (const signal of signals) process.off(signal, onSignal)
     },
   }
   for (const signal of signals) process.on(signal, onSignal)
   process.stdout.on('error', onGone)
+  process.stderr.on('error', onGone)
   process.on('exit', onExit)
   return stop
+}
+
+/** Shows what the child complains of; gives a function that tells how it began. */
+function complaints(child) {
+  let text = ''
+  child.stderr.setEncoding('utf8').on('data', (piece) => {
+    process.stderr.write(piece)
+    if (text.length < COMPLAINT_CHARS_MAX) text += piece
+  })
+  return () => text
 }
 
 /** The address that the child prints; undefined when it ends without one. */
@@ -91,8 +107,8 @@ async function tell(url, stop) {
   say('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')
 }
 
-function hint(words) {
-  const at = words.findIndex((word) => /^--port\b/.test(word))
-  const taken = Number(at < 0 ? PORT : (words[at].split('=')[1] ?? words[at + 1]))
-  if (taken > 0 && taken < 65_535) console.error(`another port: npm start -- --port ${taken + 1}`)
+/** A port that is taken is no reason to give up. */
+function hint(said) {
+  const taken = Number(/:(\d+) is taken\b/.exec(said)?.[1])
+  if (taken < 65_535) console.error(`another port: npm start -- --port ${taken + 1}`)
 }

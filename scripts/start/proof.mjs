@@ -78,7 +78,8 @@ async function requests(url) {
   await new Promise((resolve) => setTimeout(resolve, MEASURE_MS))
   const rate = (answers * 1000) / (performance.now() - startMs)
   for (const socket of sockets) socket.destroy()
-  assert.equal(wrong, 0, `${wrong} wrong answers`)
+  assert.equal(wrong, 0, `GET /hello: ${wrong} wrong answers`)
+  assert.ok(answers > 0, 'GET /hello: no answers')
   const each = `${counted(rate)} requests/s (this client is the limit)`
   return `zio-http      GET /hello, ${CONNECTIONS} connections        ${each}`
 }

@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/set-up/index.mjs'
+import { prove } from '../../scripts/start/proof.mjs'
 
 const main = JSON.stringify(inRoot('scripts/start/main.mjs'))
 const program = `const { serveExample } = await import(${main})
@@ -32,8 +33,24 @@ test('npm start tells the address, what to try, and what it measured', { timeout
   assert.deepEqual([code, err], [0, ''], out)
   assert.match(out, /Open {2}http:\/\/127\.0\.0\.1:\d+\n/)
   assert.equal(out.match(/^ {2}(curl|npx) /gm).length, 3)
-  for (const name of ['zio-arrow', 'futures', 'zio-http', 'napajs'])
-    assert.match(out, new RegExp(`^  ${name} .*[1-9]`, 'm'))
+  for (const line of PROOFS) assert.match(out, line)
+})
+
+/** Each with its figures, none of them 0. */
+const PROOFS = [
+  /^ {2}zio-arrow +arrows composed and run +[1-9][\d,]* million\/s$/m,
+  /^ {2}futures +16 factorial tasks at once +[1-9][\d,]* times\/s, on all cores$/m,
+  /^ {2}zio-http +GET \/hello, 50 connections +[1-9][\d,]* requests\/s /m,
+  /^ {2}napajs +call in another thread, p50 +\d*[1-9][\d.]* µs; store set and get \d+\.\d µs$/m,
+]
+
+test('what gives no answer is not measured, and says so', { timeout: 60_000 }, async () => {
+  const silent = createServer((socket) => socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')
+  await new Promise((done) => silent.once('listening', done))
+  const said = []
+  await prove(`http://127.0.0.1:${silent.address().port}`, (line) => said.push(line))
+  silent.close()
+  assert.match(said[2], /^ {2}\(not measured: GET \/hello: no answers\)$/)
 })
 
 test('a signal while the proofs run ends it at once and well', { timeout: 60_000 }, async () => {
@@ -50,9 +67,18 @@ test('npm start on a taken port says so and how to take another', { timeout: 60_
   const other = createServer().listen(0, '127.0.0.1')
   await new Promise((done) => other.once('listening', done))
   const { port } = other.address()
-  const { code, out, err } = await started(['--port', String(port)], 'never')
+  for (const words of [['--port', String(port)], [`--port=${port}`], ['-p', String(port)], [`-p${port}`]]) {
+    const { code, out, err } = await started(words, 'never')
+    assert.deepEqual([code, out], [2, ''])
+    assert.match(err, /is taken: another server listens there\n/)
+    if (port < 65_535) assert.ok(err.endsWith(`another port: npm start -- --port ${port + 1}\n`), err)
+  }
   other.close()
+})
+
+test('npm start with words that are wrong has no hint of ports', { timeout: 60_000 }, async () => {
+  const { code, out, err } = await started(['--wrong'], 'never')
   assert.deepEqual([code, out], [2, ''])
-  assert.match(err, /is taken: another server listens there\n/)
-  if (port < 65_535) assert.ok(err.endsWith(`another port: npm start -- --port ${port + 1}\n`), err)
+  assert.match(err, /--wrong/)
+  assert.doesNotMatch(err, /another port/)
 })

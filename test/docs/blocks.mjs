@@ -30,12 +30,13 @@ export function blocksIn(path, text) {
 /**
  * What to do with a line of shell in the documentation.
  * @param {string} line
- * @returns {{kind: 'script' | 'install' | 'run' | 'unknown', word: string}} `word`: the npm script.
+ * @returns {{kind: 'script' | 'install' | 'serve' | 'run' | 'unknown', word: string}} `word`: the npm script.
  */
 export function shellKind(line) {
   const script = /^npm (?:run )?(start|test|[\w:-]+)/.exec(line)?.[1] ?? ''
   if (/^(git clone|cd|npm (install|i|ci|init)|npx degit)\b/.test(line)) return { kind: 'install', word: '' }
   if (/^npm (start|test|run)\b/.test(line)) return { kind: 'script', word: script }
+  if (/^npx skein serve (?!--help)/.test(line)) return { kind: 'serve', word: '' }
   if (/\bskein\b/.test(line)) return { kind: 'run', word: '' }
   return { kind: 'unknown', word: '' }
 }

@@ -3,11 +3,12 @@
  *
  * `ts` blocks are compiled together by the strict settings of the checkout and run one by one as programs
  * that import `skein`; a `text output` block right behind one is exactly what it prints. `sh` blocks are run
- * too, but for lines that install or that are npm scripts: those must exist in package.json. A block in
- * another language is prose.
+ * too; a line that serves until it gets an answer and then a signal. Lines that install are not run, and of
+ * npm scripts it is only looked up that there are such: what they do has tests of its own. A block in another
+ * language is prose.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { after, test } from 'node:test'
@@ -50,12 +51,13 @@ for (const { name, output } of programs) {
 }
 
 for (const { name, text } of commands) {
-  test(`${name} works as typed`, () => {
+  test(`${name} works as typed`, async () => {
     const scripts = JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).scripts
     for (const line of text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'))) {
       const { kind, word } = shellKind(line)
       if (kind === 'script') assert.ok(word in scripts, `${line}: package.json has no script ${word}`)
       if (kind === 'run') typed(line)
+      if (kind === 'serve') await served(line)
       assert.notEqual(kind, 'unknown', `${line}: is this run, an npm script, or an install?`)
     }
   })
@@ -63,14 +65,40 @@ for (const { name, text } of commands) {
 
 /** Run a line of shell where `npx skein` and `skein` are this checkout's. */
 function typed(line) {
+  const { status, stdout, stderr } = spawnSync('sh', ['-euc', line], { ...shell(), timeout: PROGRAM_MS_MAX })
+  assert.equal(status, 0, `${line}\n${stdout}${stderr}`)
+}
+
+/** Run a line that serves until it has answered; then it must end well by the signal of a terminal. */
+async function served(line) {
+  const child = spawn('sh', ['-euc', `exec ${line}`], { ...shell(), stdio: ['ignore', 'pipe', 'pipe'] })
+  const late = setTimeout(() => child.kill('SIGKILL'), PROGRAM_MS_MAX)
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => (said += text))
+  const url = await new Promise((resolve) => {
+    ended.then(() => resolve(undefined))
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      said += text
+      const address = /http:\/\/\S+/.exec(said)?.[0]
+      if (said.includes('\n') && address !== undefined) resolve(address)
+    })
+  })
+  const status = url === undefined ? 'none' : (await fetch(url)).status
+  child.kill('SIGINT')
+  const code = await ended
+  clearTimeout(late)
+  assert.deepEqual([status, code], [200, 130], `${line}\n${said}`)
+}
+
+/** How a shell is started: in the checkout, and its `npx skein` and `skein` are those of the checkout. */
+function shell() {
   const bin = join(folder, 'bin')
   const main = JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).bin.skein
   shim(join(bin, 'skein'), `exec "${process.execPath}" "${inRoot(main)}" "$@"`)
   shim(join(bin, 'npx'), 'exec "$@"')
   const env = { ...process.env, PATH: [bin, process.env.PATH].join(delimiter) }
-  const options = { cwd: ROOT, env, encoding: 'utf8', timeout: PROGRAM_MS_MAX }
-  const { status, stdout, stderr } = spawnSync('sh', ['-euc', line], options)
-  assert.equal(status, 0, `${line}\n${stdout}${stderr}`)
+  return { cwd: ROOT, env, encoding: 'utf8' }
 }
 
 function shim(path, command) {

@@ -4,7 +4,7 @@
  * Without it the form still posts and gets JSON. Everything shown is set as text, never as HTML.
  */
 const $ = (id) => document.getElementById(id)
-const FILE_BYTES_MAX = 1024 * 1024
+const BYTES_MAX = 1024 * 1024
 const EXAMPLE = `// Which days does a shop open? Three branches too many.
 export function isOpen(day, hour, holidays) {
   if (holidays.includes(day)) return false
@@ -111,7 +111,8 @@ function counted(count, what) {
 
 const explained = {
   TASK_TIMEOUT: 'It took longer than the time limit and was cancelled.',
-  BODY_TOO_LARGE: 'The file is too large: 1 MiB is the most.',
+  BODY_TOO_LARGE: 'It is too large: 1 MiB is the most.',
+  FORM_TOO_LARGE: 'It is too large: 1 MiB is the most.',
   ZONE_FULL: 'Too much is waiting. Try again in a moment.',
   RATE_LIMITED: 'Too many requests. Wait a moment.',
 }
@@ -139,9 +140,9 @@ async function send(event) {
   $('cancel').hidden = false
   try {
     const answer = await fetch('/api/score', { method: 'POST', body: form, signal })
-    const body = await answer.json()
-    if (answer.ok) show(body)
-    else complain(body.error.code, answer.status, body.error.message)
+    const body = parsed(await answer.text())
+    if (answer.ok && body !== undefined) show(body)
+    else complain(body?.error?.code, answer.status, body?.error?.message ?? refused(answer))
   } catch {
     complain(undefined, 0, signal.aborted ? 'Cancelled: its task was ended.' : undefined)
   } finally {
@@ -151,10 +152,26 @@ async function send(event) {
   }
 }
 
-/** Whether the chosen file is refused, which is then said. */
+/** JSON as a value; undefined for what is none, such as the answer of something between page and server. */
+function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What is to be said of an answer that has no words of the service. */
+function refused({ status }) {
+  return status === 413
+    ? explained.BODY_TOO_LARGE
+    : `The server's answer makes no sense here: status ${status}.`
+}
+
+/** Whether the chosen file, or else the text, is refused, which is then said. */
 function isTooLarge() {
-  const file = $('file').files[0]
-  if (file === undefined || file.size <= FILE_BYTES_MAX) return false
+  const chosen = $('file').files[0] ?? new Blob([$('text').value])
+  if (chosen.size <= BYTES_MAX) return false
   complain('BODY_TOO_LARGE', 413)
   return true
 }

@@ -1,0 +1,151 @@
+/**
+ * The API of examples/service, asked as a program asks it: what it takes, what it refuses, what it tells
+ * live.
+ *
+ * One server for all tests, with two workers: which of them answers is left to chance, as it is for users.
+ */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { start, until } from './skein.mjs'
+
+const cwd = fileURLToPath(new URL('../..', import.meta.url))
+let server
+let url
+
+before(async () => {
+  const words = ['serve', 'examples/service/app.ts', '--port', '0', '--workers', '2']
+  server = start(words, { cwd })
+  await until(server.child.stdout, () => server.out.includes('\n'))
+  url = /http:\/\/[\d.:]+/.exec(server.out)[0]
+})
+
+after(async () => {
+  server.child.kill('SIGINT')
+  const { code, err } = await server.ended
+  assert.deepEqual([code, err], [130, ''])
+})
+
+/** Status, and code of the error if it is one. */
+async function refusal(body, headers = {}) {
+  const answer = await fetch(`${url}/api/score`, { method: 'POST', body, headers })
+  const { error } = await answer.json()
+  return [answer.status, error?.code]
+}
+
+/** What comes live, one event after the other, until the reader leaves. */
+async function* told() {
+  const leaving = new AbortController()
+  const { body } = await fetch(`${url}/api/events`, { signal: leaving.signal })
+  try {
+    let text = ''
+    for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+      const events = (text + piece).split('\n\n')
+      text = events.pop()
+      for (const event of events) {
+        const [, name] = /^event: (.*)$/m.exec(event) ?? []
+        if (name !== undefined) yield { name, data: JSON.parse(/^data: (.*)$/m.exec(event)[1]) }
+      }
+    }
+  } finally {
+    leaving.abort()
+  }
+}
+
+/** The first event of that name that is as wanted. */
+async function toldOnce(name, isWanted = () => true) {
+  for await (const event of told()) if (event.name === name && isWanted(event.data)) return event.data
+  throw new Error(`the events ended without ${name}`)
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+test('a reader is told the history at once, also an empty one', { timeout: 30_000 }, async () => {
+  assert.deepEqual(await toldOnce('history'), [])
+})
+
+test('who listens hears of every score, also of those in one moment', { timeout: 30_000 }, async () => {
+  const all = toldOnce('history', ({ length }) => length === 10)
+  const names = Array.from({ length: 10 }, (_, index) => `moment-${index}.js`)
+  await Promise.all(names.map((name) => refusal(JSON.stringify({ name, text: 'let a' }), JSON_TYPE)))
+  const heard = (await all).map(({ name }) => name)
+  assert.deepEqual(heard.sort(), names)
+})
+
+for (const timeoutMs of [0, 1.5, -1, 5001, 1e300, '5', [5], true]) {
+  test(`a time limit of ${JSON.stringify(timeoutMs)} is refused`, async () => {
+    assert.deepEqual(await refusal(JSON.stringify({ text: 'let a', timeoutMs }), JSON_TYPE), [
+      400,
+      'BAD_INPUT',
+    ])
+  })
+}
+
+test('a time limit of a form is a whole number too', async () => {
+  const form = new FormData()
+  form.set('text', 'let a')
+  form.set('timeoutMs', '1.5')
+  assert.deepEqual(await refusal(form), [400, 'BAD_INPUT'])
+})
+
+test('no time limit is one as well', async () => {
+  assert.deepEqual(await refusal('{"text": "let a"}', JSON_TYPE), [200, undefined])
+  assert.deepEqual(await refusal('{"text": "let a", "timeoutMs": 5000}', JSON_TYPE), [200, undefined])
+})
+
+const MIB = 1024 * 1024
+
+/** A form with a file of this many bytes. */
+function formWith(bytes) {
+  const form = new FormData()
+  form.set('file', new File([Buffer.alloc(bytes, ' ')], 'long.js', { type: 'text/javascript' }))
+  return form
+}
+
+test('a file or a text of 1 MiB is scored, one byte more is refused', async () => {
+  assert.deepEqual(await refusal(formWith(MIB)), [200, undefined])
+  assert.deepEqual(await refusal(formWith(MIB + 1)), [413, 'FORM_TOO_LARGE'])
+  assert.deepEqual(await refusal(' '.repeat(MIB)), [200, undefined])
+  assert.deepEqual(await refusal(' '.repeat(MIB + 1)), [413, 'BODY_TOO_LARGE'])
+  assert.deepEqual(await refusal(' '.repeat(2 * MIB)), [413, 'BODY_TOO_LARGE'])
+})
+
+test('the plan of every worker has the costs of each score', { timeout: 30_000 }, async () => {
+  const [first] = (await plans()).values()
+  assert.match(first, /^arrow, async, .*; costs in all workers\n/)
+  const text = `let plan = ${Date.now()}`
+  await refusal(text)
+  const afterMiss = await plans()
+  await refusal(text)
+  const afterHit = await plans()
+  for (const plan of afterMiss.values()) {
+    for (const step of ['"score"', 'on zone skein.cpu', 'parsed', 'analyse'])
+      assert.equal(countOf(plan, step), countOf(first, step) + 1, `${step}\n${first}${plan}`)
+    assert.match(plan, /^ +parsed +\d+ calls, \d+\.\d\d ms each$/m)
+  }
+  for (const plan of afterHit.values()) {
+    const [before] = afterMiss.values()
+    assert.equal(countOf(plan, '"score"'), countOf(before, '"score"') + 1)
+    assert.equal(countOf(plan, 'through store'), countOf(before, 'through store') + 1)
+    assert.equal(countOf(plan, 'parsed'), countOf(before, 'parsed'))
+  }
+})
+
+/** The plan as each of the two workers tells it, by worker. */
+async function plans() {
+  const told = new Map()
+  while (told.size < 2) {
+    // A connection of its own, so that another worker may get it.
+    const answer = await fetch(`${url}/api/stats`, { headers: { connection: 'close' } })
+    const { worker, plan } = await answer.json()
+    told.set(worker, plan)
+  }
+  return told
+}
+
+/** How often a step of the plan was taken; 0 for one without costs. */
+function countOf(plan, step) {
+  const line = plan.split('\n').find((each) => each.trim().startsWith(step))
+  assert.ok(line !== undefined, plan)
+  return Number(/ {2}(\d+) \w/.exec(line.trim())?.[1] ?? 0)
+}
