@@ -230,7 +230,8 @@ const table: Table = {
   title: 'Values into bytes and back',
   definitions: {
     encode:
-      'µs per object over 64 objects of different content (five booleans: 32 contents, each twice). `fresh`: the payload alone in a process; ' +
+      'µs per object over 64 objects of different content (five booleans: 32 contents, ' +
+      'each twice). `fresh`: the payload alone in a process; ' +
       '`mixed`: after ' +
       'all payloads, built in both ways, have passed through. `assigned`: built by object[key] = value; ' +
       '`parsed`: by JSON.parse. skein writes into memory it was given, as a zone does; ' +
@@ -243,8 +244,9 @@ const table: Table = {
       'objects, and the plain ones again when a thousand classes are registered: what it costs to look for ' +
       'classes.',
     [HARD_SECTION]:
-      'ns per frame of ten plain objects, before and after ten thousands of objects of other keys have passed ' +
-      'that spoil the caches of an engine: in dictionary mode, and of 200 hidden classes. Then those objects.',
+      'ns per frame of ten plain objects, before and after ten thousands of objects of other keys ' +
+      'have passed that spoil the caches of an engine: in dictionary mode, and of 200 hidden ' +
+      'classes. Then those objects.',
   },
   parameters: {
     payloads: {

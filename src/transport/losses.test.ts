@@ -120,7 +120,7 @@ test("a property added to Object.prototype is nobody's own, whatever there is co
   }
 })
 
-test('a class registered anew is written by its new registration, also where there is code for the old', () => {
+test('a class registered anew is written by its new registration, whatever there is code for', () => {
   class Rate {
     percent = 5
   }
