@@ -22,6 +22,8 @@ export class Arrived {
 
   /** @param saved What `saveThing` made. */
   constructor(saved: Saved) {
+    // Text and number, or else somebody damaged the frame: the transport says so.
+    if (typeof saved.name !== 'string') throw new TypeError('a thing without a name')
     this.number = saved.number
     this.name = saved.name
   }
