@@ -127,7 +127,9 @@ const idleWriters: Writer[] = []
  * The bytes of `value`.
  * @param options.mode `'self-contained'` (the default): readable anywhere, on any supported Node, for ever;
  *   carries no functions, handles or shared memory. `'process'`: smaller, carries them too, readable in this
- *   process only.
+ *   process only. Nobody can see when the last copy of such bytes is gone, so shared memory in them is kept
+ *   until the process ends, and moved memory until it has been read. Arguments, results, stores and channels
+ *   let go of both by themselves.
  * @throws {TransportError} naming the path of the part that cannot travel.
  */
 export function marshall(

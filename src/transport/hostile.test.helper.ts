@@ -32,6 +32,13 @@ function exposed(): () => void {
   return runInNewContext('gc') as () => void
 }
 
+/** An ArrayBuffer that cannot be detached. */
+export function wasmMemory(): ArrayBuffer {
+  type Memory = new (options: { initial: number }) => { readonly buffer: ArrayBuffer }
+  const { WebAssembly } = globalThis as unknown as { WebAssembly: { Memory: Memory } }
+  return new WebAssembly.Memory({ initial: 1 }).buffer
+}
+
 /** Address space that resizable buffers of a value may reserve, beyond 64 times the bytes of the frame. */
 const RESERVED_MAX = 0x1000_0000
 
