@@ -90,9 +90,11 @@ function anyOfSkein({ mode, moves = false }: Kinds): fc.Arbitrary<unknown> {
   return fc.letrec((tie) => ({
     node: fc.oneof({ depthSize: 'small' }, kinds, tie('object'), tie('list')),
     list: fc.array(tie('node'), { maxLength: 6 }),
-    object: fc.tuple(fc.constantFrom(Plain, Saving, Loading, Hooked, Failure), tie('node')).map(([Made, inner]) =>
-      Made === Hooked ? new Hooked(inner) : Object.assign(new (Made as new () => object)(), { inner }),
-    ),
+    object: fc
+      .tuple(fc.constantFrom(Plain, Saving, Loading, Hooked, Failure), tie('node'))
+      .map(([Made, inner]) =>
+        Made === Hooked ? new Hooked(inner) : Object.assign(new (Made as new () => object)(), { inner }),
+      ),
   })).node
 }
 
@@ -104,7 +106,9 @@ function shared(content: Uint8Array): SharedArrayBuffer {
 
 function resizable(content: Uint8Array, more: number): ArrayBuffer {
   type Make = new (length: number, options: { maxByteLength: number }) => ArrayBuffer
-  const buffer = new (ArrayBuffer as unknown as Make)(content.length, { maxByteLength: content.length + more })
+  const buffer = new (ArrayBuffer as unknown as Make)(content.length, {
+    maxByteLength: content.length + more,
+  })
   new Uint8Array(buffer).set(content)
   return buffer
 }

@@ -65,7 +65,8 @@ const sentences: Sentences<TransportCodes> = {
       ? `nested deeper than ${f.depthMax} levels`
       : `${f.path} cannot be transported: nested deeper than ${f.depthMax} levels`,
   TRANSPORT_TOO_LARGE: (f) =>
-    `${f.path} cannot be transported: its frame of ${f.bytes} bytes is longer than the ${f.bytesMax} a frame may have`,
+    `${f.path} cannot be transported: its frame of ${f.bytes} bytes is longer than ` +
+    `the ${f.bytesMax} a frame may have`,
   TRANSPORT_CLASS_UNKNOWN: (f) =>
     `the frame holds an object of class '${f.cid}', which is not registered in this thread`,
   TRANSPORT_KIND_UNKNOWN: (f) => `the frame holds a ${f.kind}, which this version of Node does not have`,

@@ -141,7 +141,9 @@ export function growthMax(length: number): number {
   return length * 64 + 0x100_0000
 }
 
-/** Most resizable buffers in a frame: each takes mappings of the kernel, of which a process has only so many. */
+/**
+ * Most resizable buffers in a frame: each takes mappings of the kernel, of which a process has only so many.
+ */
 export const RESIZABLE_MAX = 64
 
 /** Most bytes that all resizable buffers of a frame, `length` bytes together, may say they can grow to. */

@@ -189,7 +189,9 @@ export function isTransportable(value: unknown): boolean {
   }
 }
 
-/** True when the memory of `buffer` could be moved; true as well where that cannot be asked without doing it. */
+/**
+ * True when the memory of `buffer` could be moved; true as well where that cannot be asked without doing it.
+ */
 function isLendable(buffer: ArrayBuffer): boolean {
   const tables = processTables()
   try {

@@ -35,7 +35,9 @@ export function pathOf(
   return place === undefined ? rootName : stepsOf(place).join('')
 }
 
-/** The path of the first object that lies below `depthMax` others, its beginning; else the name of the root. */
+/**
+ * The path of the first object that lies below `depthMax` others, its beginning; else the name of the root.
+ */
 export function pathOfDepth(
   root: unknown,
   rootName: string,
@@ -85,7 +87,11 @@ function placeWhere(
     seen.add(value)
     const inner: Place[] = []
     const depth = place.depth + 1
-    addParts(value, (step, partValue) => inner.push({ value: partValue, depth, before: place, step }), savedOf)
+    addParts(
+      value,
+      (step, partValue) => inner.push({ value: partValue, depth, before: place, step }),
+      savedOf,
+    )
     // The last place is taken first: written order needs them the other way round.
     for (const found of inner.reverse()) places.push(found)
   }

@@ -52,11 +52,16 @@ for (const mode of modes) {
 
   test(`${mode}: a damaged frame gives a value or a TransportError, and nothing else happens`, () => {
     fc.assert(
-      fc.property(anyValue({ mode, moves: true }), anyValue({ mode, moves: true }), fc.integer(), (value, otherValue, seed) => {
-        const random = randomFrom(seed)
-        const [frame, other] = [marshall(value, { mode }), marshall(otherValue, { mode })]
-        for (let round = 0; round < 50; round++) readHostile(damaged(frame, other, random))
-      }),
+      fc.property(
+        anyValue({ mode, moves: true }),
+        anyValue({ mode, moves: true }),
+        fc.integer(),
+        (value, otherValue, seed) => {
+          const random = randomFrom(seed)
+          const [frame, other] = [marshall(value, { mode }), marshall(otherValue, { mode })]
+          for (let round = 0; round < 50; round++) readHostile(damaged(frame, other, random))
+        },
+      ),
       { numRuns: part(300), endOnFailure: true },
     )
   })

@@ -169,7 +169,8 @@ function readShared(source: Source): unknown {
   try {
     const tables = processTables()
     const buffer = tables.bufferTake(id)
-    // Moved memory arrives once: nothing is left to keep, whether or not somebody releases what the frame held.
+    // Moved memory arrives once: nothing is left to keep, whether or not somebody releases what the frame
+    // held.
     if (buffer instanceof ArrayBuffer) tables.bufferRelease(id)
     return buffer
   } catch {
@@ -209,7 +210,8 @@ function readHandle(source: Source): object {
   try {
     return entry.load(saved)
   } catch (error) {
-    // The owner of the kind says in its own errors what is gone; anything else it stumbled over is the frame's.
+    // The owner of the kind says in its own errors what is gone; anything else it stumbled over is the
+    // frame's.
     if (error instanceof SkeinError) throw error
     return source.fail(`a handle of kind '${tag}' cannot be made of what it holds`, error)
   }

@@ -269,7 +269,7 @@ test('arguments of the doors are checked', () => {
   }
 })
 
-test('a view that no longer lies in its buffer, a spoofed DOMException and a revoked Proxy are refused by path', () => {
+test('a view outside its buffer, a spoofed DOMException and a revoked Proxy are refused by path', () => {
   const buffer = new ArrayBuffer(8)
   const view = new DataView(buffer, 4)
   structuredClone(buffer, { transfer: [buffer] })
@@ -280,13 +280,20 @@ test('a view that no longer lies in its buffer, a spoofed DOMException and a rev
   const outside = new DataView(growing, 4, 4)
   ;(growing as unknown as { resize(length: number): void }).resize(2)
   check({ outside }, { code: 'TRANSPORT_REFUSED', path: 'value.outside', says: /outside its buffer/ })
-  check([Object.create(DOMException.prototype)], { code: 'TRANSPORT_REFUSED', path: 'value[0]', says: /and is none/ })
+  check([Object.create(DOMException.prototype)], {
+    code: 'TRANSPORT_REFUSED',
+    path: 'value[0]',
+    says: /and is none/,
+  })
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
   for (const value of [{ a: [1, proxy] }, { a: [1, proxy], twice: proxy }]) {
     check(value, { code: 'TRANSPORT_REFUSED', path: 'value.a[1]', says: /revoked/ })
   }
-  check({ ok: 1, list: Proxy.revocable([], {}).proxy, symbol: Symbol('after') }, { code: 'TRANSPORT_REFUSED' })
+  check(
+    { ok: 1, list: Proxy.revocable([], {}).proxy, symbol: Symbol('after') },
+    { code: 'TRANSPORT_REFUSED' },
+  )
 })
 
 test('a TypeError that speaks of something revoked and comes from a getter passes unchanged', () => {
@@ -352,7 +359,9 @@ test('what a save hook without load returns must be the fields of the object', (
 
 test('more resizable buffers than a frame may hold are refused, and one met often counts once', () => {
   const growing = (length: number, maxByteLength: number) =>
-    new (ArrayBuffer as unknown as new (length: number, options: object) => ArrayBuffer)(length, { maxByteLength })
+    new (ArrayBuffer as unknown as new (length: number, options: object) => ArrayBuffer)(length, {
+      maxByteLength,
+    })
   const many = Array.from({ length: 65 }, () => growing(1, 2))
   check(many, { code: 'TRANSPORT_REFUSED', path: 'value[64]', says: /more than 64/ })
   assert.equal((unmarshall(marshall(many.slice(1))) as unknown[]).length, 64)

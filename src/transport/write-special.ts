@@ -242,7 +242,7 @@ function writeClass(sink: Sink, object: object, entry: ClassEntry, at: Position)
   sink.opened(object, true)
   const saved = sink.saved(object, () => save(object))
   if (load === undefined && !isPlain(saved)) {
-    const why = `what '${entry.cid}' saves is ${shown(saved)}; without a load it must be a plain object, the fields`
+    const why = `its save returned ${shown(saved)}; without a load that must be a plain object, the fields`
     throw new Refusal(object, 'refused', why)
   }
   const end = sink.value(saved, position)

@@ -503,6 +503,7 @@ export class Writer implements Sink, GeneratedSink {
     return this.#saved.get(object)
   }
 
+  /** See {@link Sink}. @throws `RETRY` without a graph, a {@link Refusal} with one. */
   resizable(buffer: ArrayBuffer, length: number, lengthMax: number): void {
     const why = (this.#resizables ??= new Resizables()).tooMuch(length, lengthMax)
     if (why === undefined) return
