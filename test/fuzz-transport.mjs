@@ -104,7 +104,7 @@ function fuzz({ mode, durationMs, seed, current }) {
 
 function freshFrames(mode, random) {
   const frames = []
-  for (const value of fc.sample(anyValue(), {
+  for (const value of fc.sample(anyValue({ mode, moves: true }), {
     seed: random(2 ** 31),
     numRuns: 200,
   })) {

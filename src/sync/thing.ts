@@ -20,8 +20,12 @@ export class Arrived {
   readonly number: number
   readonly name: string
 
-  /** @param saved What `saveThing` made. */
+  /**
+   * @param saved What `saveThing` made.
+   * @throws {TypeError} when it is something else: from a damaged frame.
+   */
   constructor(saved: Saved) {
+    if (typeof saved.name !== 'string') throw new TypeError('a thing without a name')
     this.number = saved.number
     this.name = saved.name
   }

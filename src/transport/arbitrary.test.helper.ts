@@ -5,10 +5,112 @@
  * because no generator of trees ever makes a cycle.
  */
 import fc from 'fast-check'
+import { register, registerHandle } from './classes.ts'
+import { move } from './memory.ts'
+
+/** Which values: those of frames that stay in the process too; those that are not the same afterwards too. */
+export interface Kinds {
+  readonly mode?: 'process' | 'self-contained'
+  readonly moves?: boolean
+}
 
 /** A value of any carried kind. Objects may be shared and lead back to themselves. */
-export function anyValue(): fc.Arbitrary<unknown> {
-  return fc.oneof({ weight: 3, arbitrary: anyTree() }, { weight: 1, arbitrary: anyGraph() })
+export function anyValue(kinds: Kinds = {}): fc.Arbitrary<unknown> {
+  return fc.oneof(
+    { weight: 3, arbitrary: anyTree() },
+    { weight: 1, arbitrary: anyGraph() },
+    { weight: 1, arbitrary: anyOfSkein(kinds) },
+  )
+}
+
+class Plain {
+  inner: unknown = undefined
+}
+class Saving {
+  inner: unknown = undefined
+}
+class Loading {
+  inner: unknown = undefined
+}
+class Hooked {
+  readonly inner: unknown
+  constructor(inner: unknown) {
+    this.inner = inner
+  }
+}
+class Failure extends RangeError {}
+class Door {
+  readonly number: number
+  constructor(number: number) {
+    this.number = number
+  }
+}
+const doors = [0, 1, 2].map((number) => new Door(number))
+register(Plain, { cid: 'any.Plain', version: 3 })
+register(Saving, { cid: 'any.Saving', save: ({ inner }) => ({ inner }) })
+register(Loading, { cid: 'any.Loading', load: (saved) => withInner(new Loading(), saved) })
+register(Hooked, {
+  cid: 'any.Hooked',
+  save: ({ inner }) => [inner],
+  load: (saved: unknown) => new Hooked(Array.isArray(saved) ? saved[0] : undefined),
+})
+register(Failure, { cid: 'any.Failure' })
+registerHandle({
+  tag: 'any.Door',
+  is: Door,
+  save: ({ number }) => ({ number }),
+  // As careless as a load can be: a damaged frame makes it stumble.
+  load: ({ number }: { number: number }) => doors[Number(number.toFixed()) % doors.length] ?? new Door(0),
+})
+
+/** What a load hook makes of anything that a damaged frame hands to it. */
+function withInner(object: Loading, saved: unknown): Loading {
+  object.inner = typeof saved === 'object' && saved !== null && 'inner' in saved ? saved.inner : undefined
+  return object
+}
+
+const functions = [(a: number) => a + 1, () => 'text', async (a: unknown) => a]
+
+/** Classes, handles, functions and memory of the process, in some objects and arrays. */
+function anyOfSkein({ mode, moves = false }: Kinds): fc.Arbitrary<unknown> {
+  const bytes = fc.uint8Array({ maxLength: 40 })
+  const ofProcess = [
+    fc.constantFrom(...doors),
+    fc.constantFrom(...functions),
+    bytes.map((content) => shared(content)),
+    bytes.map((content) => new Uint8Array(shared(content), 0, content.length)),
+  ]
+  const moved = bytes.map((content) => move(Uint8Array.from(content)))
+  const kinds = fc.oneof(
+    anyLeaf(),
+    fc.tuple(bytes, fc.nat(300)).map(([content, more]) => resizable(content, more)),
+    ...(mode === 'process' ? ofProcess : []),
+    ...(mode === 'process' && moves ? [moved] : []),
+  )
+  return fc.letrec((tie) => ({
+    node: fc.oneof({ depthSize: 'small' }, kinds, tie('object'), tie('list')),
+    list: fc.array(tie('node'), { maxLength: 6 }),
+    object: fc
+      .tuple(fc.constantFrom(Plain, Saving, Loading, Hooked, Failure), tie('node'))
+      .map(([Made, inner]) =>
+        Made === Hooked ? new Hooked(inner) : Object.assign(new (Made as new () => object)(), { inner }),
+      ),
+  })).node
+}
+
+function shared(content: Uint8Array): SharedArrayBuffer {
+  const buffer = new SharedArrayBuffer(content.length)
+  new Uint8Array(buffer).set(content)
+  return buffer
+}
+
+function resizable(content: Uint8Array, more: number): ArrayBuffer {
+  type Make = new (length: number, options: { maxByteLength: number }) => ArrayBuffer
+  const buffer = new (ArrayBuffer as unknown as Make)(content.length, {
+    maxByteLength: content.length + more,
+  })
+  new Uint8Array(buffer).set(content)
+  return buffer
 }
 
 /** A value in which no object is met twice, apart from what fast-check itself repeats. */

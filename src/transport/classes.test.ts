@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { register, transportable } from './classes.ts'
 import { TransportError } from './errors.ts'
+import { DEPTH_MAX } from './format.ts'
 import { FrameWriter, marshall, readFrame, unmarshall } from './frame.ts'
 import { move } from './memory.ts'
 import { assertSame } from './same.test.helper.ts'
@@ -378,4 +379,27 @@ test('shared memory is the same memory on the other side', () => {
   far.view[0] = 77
   assert.equal(new Int32Array(memory)[1], 77)
   assert.equal(far.view.buffer, far.memory)
+})
+
+test('an object with load and without save is as deep as any other', () => {
+  class Loading {
+    in: unknown = 1
+  }
+  register(Loading, { cid: 'test.classes.Loading', load: (saved) => Object.assign(new Loading(), saved) })
+  for (const levels of [DEPTH_MAX - 3, DEPTH_MAX - 2, DEPTH_MAX - 1, DEPTH_MAX]) {
+    let value: unknown = new Loading()
+    for (let level = 0; level < levels; level++) value = [value]
+    let frame: Uint8Array
+    try {
+      frame = marshall(value)
+    } catch (error) {
+      assert.equal((error as { code?: string }).code, 'TRANSPORT_DEPTH')
+      assert.ok(levels > DEPTH_MAX - 2)
+      continue
+    }
+    assert.ok(levels <= DEPTH_MAX - 2)
+    let far = unmarshall(frame)
+    while (Array.isArray(far)) far = far[0]
+    assert.ok(far instanceof Loading)
+  }
 })

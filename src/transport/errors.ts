@@ -21,12 +21,14 @@ export type TransportCodes = {
   }
   /** A function that cannot travel, or travels in a frame that may not carry code. */
   TRANSPORT_FUNCTION: { readonly path: string; readonly why: string }
-  /** Nested deeper than `depthMax`, in a value or in a frame. */
-  TRANSPORT_DEPTH: { readonly depthMax: number }
-  /** The frame would be longer than `bytesMax`. */
-  TRANSPORT_TOO_LARGE: { readonly bytes: number; readonly bytesMax: number }
+  /** Nested deeper than `depthMax`, in a value, where `path` is how it begins; or in a frame, without. */
+  TRANSPORT_DEPTH: { readonly path?: string; readonly depthMax: number }
+  /** The frame of the value called `path` would be longer than `bytesMax`. */
+  TRANSPORT_TOO_LARGE: { readonly path: string; readonly bytes: number; readonly bytesMax: number }
   /** The frame names a class that this thread did not register. */
   TRANSPORT_CLASS_UNKNOWN: { readonly cid: string }
+  /** The frame holds a kind of the language that this version of Node lacks. */
+  TRANSPORT_KIND_UNKNOWN: { readonly kind: string }
   /** The frame holds a version of a class that this thread cannot load. */
   TRANSPORT_CLASS_VERSION: {
     readonly cid: string
@@ -58,10 +60,16 @@ const sentences: Sentences<TransportCodes> = {
     `${f.path} cannot be transported: its class ${f.className} is not registered; ` +
     `call register(${f.className}, {cid})`,
   TRANSPORT_FUNCTION: (f) => `${f.path} cannot be transported: ${f.why}`,
-  TRANSPORT_DEPTH: (f) => `nested deeper than ${f.depthMax} levels`,
-  TRANSPORT_TOO_LARGE: (f) => `a frame of ${f.bytes} bytes is longer than the ${f.bytesMax} a frame may have`,
+  TRANSPORT_DEPTH: (f) =>
+    f.path === undefined
+      ? `nested deeper than ${f.depthMax} levels`
+      : `${f.path} cannot be transported: nested deeper than ${f.depthMax} levels`,
+  TRANSPORT_TOO_LARGE: (f) =>
+    `${f.path} cannot be transported: its frame of ${f.bytes} bytes is longer than ` +
+    `the ${f.bytesMax} a frame may have`,
   TRANSPORT_CLASS_UNKNOWN: (f) =>
     `the frame holds an object of class '${f.cid}', which is not registered in this thread`,
+  TRANSPORT_KIND_UNKNOWN: (f) => `the frame holds a ${f.kind}, which this version of Node does not have`,
   TRANSPORT_CLASS_VERSION: (f) =>
     `the frame holds version ${f.version} of class '${f.cid}'; this thread knows version ${f.versionKnown} ` +
     'and its registration has no load that could read another',

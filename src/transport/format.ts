@@ -141,3 +141,32 @@ export const ERROR_KINDS = [
 export function growthMax(length: number): number {
   return length * 64 + 0x100_0000
 }
+
+/**
+ * Most resizable buffers in a frame: each takes mappings of the kernel, of which a process has only so many.
+ */
+export const RESIZABLE_MAX = 64
+
+/** Most bytes that all resizable buffers of a frame, `length` bytes together, may say they can grow to. */
+export function growthFrameMax(length: number): number {
+  return length * 64 + 0x1000_0000
+}
+
+/** The resizable buffers of one frame so far, counted alike by who writes and who reads it. */
+export class Resizables {
+  #count = 0
+  #bytes = 0
+  #bytesMax = 0
+
+  /** One more, of `length` bytes, that can grow to `lengthMax`; why that is too much, or `undefined`. */
+  tooMuch(length: number, lengthMax: number): string | undefined {
+    this.#bytes += length
+    this.#bytesMax += lengthMax
+    if (lengthMax > growthMax(length)) return `it can grow to more than ${growthMax(length)} bytes`
+    if (++this.#count > RESIZABLE_MAX) return `more than ${RESIZABLE_MAX} resizable buffers in one frame`
+    const most = growthFrameMax(this.#bytes)
+    return this.#bytesMax > most
+      ? `the resizable buffers of a frame can grow to more than ${most} bytes`
+      : undefined
+  }
+}

@@ -17,7 +17,7 @@ import {
 } from './format.ts'
 import { Graph } from './graph.ts'
 import { forgetMoved } from './memory.ts'
-import { pathOf } from './path.ts'
+import { pathOf, pathOfDepth, pathOfRevoked } from './path.ts'
 import { processTables } from './process.ts'
 import { ReadShapeTable } from './read-shapes.ts'
 import { Reader } from './reader.ts'
@@ -130,7 +130,9 @@ const idleWriters: Writer[] = []
  * The bytes of `value`.
  * @param options.mode `'self-contained'` (the default): readable anywhere, on any supported Node, for ever;
  *   carries no functions, handles or shared memory. `'process'`: smaller, carries them too, readable in this
- *   process only.
+ *   process only. Nobody can see when the last copy of such bytes is gone, so shared memory in them is kept
+ *   until the process ends, and moved memory until it has been read. Arguments, results, stores and channels
+ *   let go of both by themselves.
  * @throws {TransportError} naming the path of the part that cannot travel.
  */
 export function marshall(
@@ -181,12 +183,28 @@ export function isTransportable(value: unknown): boolean {
   const writer = new Writer(new Uint8Array(1024), writeShapes)
   try {
     writeFrame(writer, value, 0, 'value')
-    return true
+    return writer.commitments.every(({ buffer }) => !(buffer instanceof ArrayBuffer) || isLendable(buffer))
   } catch (error) {
     if (error instanceof TransportError) return false
     throw error
   } finally {
     writer.end()
+  }
+}
+
+/**
+ * True when the memory of `buffer` could be moved; true as well where that cannot be asked without doing it.
+ */
+function isLendable(buffer: ArrayBuffer): boolean {
+  const tables = processTables()
+  try {
+    const probe = new ArrayBuffer(1)
+    tables.bufferRelease(tables.bufferLend(probe))
+    if (probe.byteLength === 0) return true
+    tables.bufferRelease(tables.bufferLend(buffer))
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -202,7 +220,7 @@ function writeFrame(writer: Writer, value: unknown, offset: number, rootName: st
       if (tries === GROW_MAX) throw new Refusal(value, 'refused', 'it changed while it was written')
       const bytes = tries === 0 ? end - offset : end
       if (bytes > FRAME_BYTES_MAX) {
-        throw new TransportError('TRANSPORT_TOO_LARGE', { bytes, bytesMax: FRAME_BYTES_MAX })
+        throw new TransportError('TRANSPORT_TOO_LARGE', { path: rootName, bytes, bytesMax: FRAME_BYTES_MAX })
       }
       writer.into(new Uint8Array(bytes))
       end = complete(writer, value, 0)
@@ -278,10 +296,20 @@ function leave(lent: readonly ArrayBuffer[]): void {
 
 /** What the caller is told: a refusal gets its path, everything else stays what it is. */
 function explained(error: unknown, writer: Writer, root: unknown, rootName: string): unknown {
-  if (error === TOO_DEEP || isStackOverflow(error))
-    return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
+  const savedOf = (object: object) => writer.savedOf(object)
+  if (error === TOO_DEEP || isStackOverflow(error)) {
+    const path = pathOfDepth(root, rootName, DEPTH_MAX, savedOf)
+    return new TransportError('TRANSPORT_DEPTH', { path, depthMax: DEPTH_MAX })
+  }
+  if (error instanceof TypeError && error.message.includes('revoked')) {
+    // Of a Proxy that was revoked the engine refuses everything, in words that name no place.
+    const path = pathOfRevoked(root, rootName, savedOf)
+    if (path === undefined) return error
+    const facts = { path, what: 'a Proxy', why: 'it was revoked' }
+    return new TransportError('TRANSPORT_REFUSED', facts, { cause: error })
+  }
   if (!(error instanceof Refusal)) return error
-  const path = pathOf(root, rootName, error.value, (object) => writer.savedOf(object))
+  const path = pathOf(root, rootName, error.value, savedOf)
   const options = error.cause === undefined ? undefined : { cause: error.cause }
   if (error.kind === 'function')
     return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)

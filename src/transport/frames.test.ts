@@ -173,6 +173,9 @@ test('every frame ever kept is read as the value it was written from', () => {
 })
 
 test('bytes that once did harm do none', () => {
-  for (const frame of JSON.parse(readFileSync(HARM, 'utf8')) as string[])
-    readHostile(Buffer.from(frame, 'hex'))
+  // Resizable buffers that reserved 3 GB; integers chosen to collide; more keys than code should be made for.
+  const frames = JSON.parse(readFileSync(HARM, 'utf8')) as string[]
+  assert.ok(frames.length >= 3)
+  const areRead = frames.map((frame) => readHostile(Buffer.from(frame, 'hex')))
+  assert.deepEqual(areRead.slice(0, 3), [false, true, false])
 })

@@ -65,12 +65,15 @@ export type ReadFields = (source: GeneratedSource) => object
 
 /** Most shapes of one kind (written, read) that have code at a time; each takes some kilobytes. */
 const GENERATED_MAX = 1000
+/** Keys that code may be generated for at a time: every key of a reader takes about a kilobyte. */
+const KEYS_MAX = 32_768
 /** Objects of a shape that must pass before code is generated for it, at first and at most. */
 const USES_FIRST = 16
 const USES_MAX = 16_384
 
 /** Something that code may be generated for. */
 export interface Generated {
+  readonly keys: readonly string[]
   /** Give up the code; count uses from 0 again. */
   forget(): void
 }
@@ -83,18 +86,28 @@ export class CodeBudget {
   /** Uses after which a shape may ask for code. */
   usesMin = USES_FIRST
   #holders: Generated[] = []
+  #keys = 0
 
   /**
    * True when `holder` may have code now: it has been used `usesMin` times, and code may be generated at all.
    */
   admits(holder: Generated): boolean {
     if (isGeneratingForbidden()) return false
-    if (this.#holders.length >= GENERATED_MAX) {
+    if (this.#holders.length >= GENERATED_MAX || this.#keys + holder.keys.length > KEYS_MAX) {
       for (const other of this.#holders) other.forget()
       this.#holders = []
+      this.#keys = 0
       this.usesMin = Math.min(this.usesMin * 2, USES_MAX)
     }
     this.#holders.push(holder)
+    this.#keys += holder.keys.length
+    return true
+  }
+
+  /** True when a holder that has code may have more of it, for a class. */
+  admitsMore(holder: Generated): boolean {
+    if (this.#keys + holder.keys.length > KEYS_MAX) return false
+    this.#keys += holder.keys.length
     return true
   }
 }

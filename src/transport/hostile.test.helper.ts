@@ -6,11 +6,41 @@
  */
 import assert from 'node:assert/strict'
 import { types } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { TransportError } from './errors.ts'
 import { unmarshall } from './frame.ts'
 
 /** Objects that one byte of a frame may become; a text may be a slice of its own for each byte. */
 const OBJECTS_PER_BYTE_MAX = 2
+
+/** What bytes might try to change, and the keys these had before any were read, enumerable or not. */
+const prototypes = [Object.prototype, Array.prototype, Function.prototype, Error.prototype, Map.prototype]
+const prototypeKeys = prototypes.map((prototype) => Reflect.ownKeys(prototype))
+
+/** Bytes of the heap after everything that is garbage is gone. */
+export function memoryInUse(): number {
+  const collect = (globalThis as { gc?: () => void }).gc ?? exposed()
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+function exposed(): () => void {
+  // Garbage collection on demand without a flag on the command line of the whole test run.
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
+}
+
+/** An ArrayBuffer that cannot be detached. */
+export function wasmMemory(): ArrayBuffer {
+  type Memory = new (options: { initial: number }) => { readonly buffer: ArrayBuffer }
+  const { WebAssembly } = globalThis as unknown as { WebAssembly: { Memory: Memory } }
+  return new WebAssembly.Memory({ initial: 1 }).buffer
+}
+
+/** Address space that resizable buffers of a value may reserve, beyond 64 times the bytes of the frame. */
+const RESERVED_MAX = 0x1000_0000
 
 /** Read `bytes`; true when they were a frame. */
 export function readHostile(bytes: Uint8Array): boolean {
@@ -21,7 +51,10 @@ export function readHostile(bytes: Uint8Array): boolean {
     if (!(error instanceof TransportError)) throw error
     return false
   } finally {
-    for (const key in Object.prototype) assert.fail(`Object.prototype has got ${key}`)
+    for (const [index, prototype] of prototypes.entries()) {
+      const [keys, keysBefore] = [Reflect.ownKeys(prototype), prototypeKeys[index]]
+      if (keys.length !== keysBefore.length) assert.deepEqual(keys, keysBefore, 'a prototype was changed')
+    }
     assert.equal(Object.getPrototypeOf(Object.prototype), null)
   }
   const size = sizeOf(value)
@@ -30,26 +63,33 @@ export function readHostile(bytes: Uint8Array): boolean {
     `${size.objects} objects from ${bytes.length} bytes`,
   )
   assert.ok(size.characters <= bytes.length * 2, `${size.characters} characters from ${bytes.length} bytes`)
+  assert.ok(size.reserved <= RESERVED_MAX + bytes.length * 64, `${size.reserved} bytes reserved`)
+  assert.ok(size.resizable <= 64, `${size.resizable} resizable buffers`)
   return true
 }
 
 /** What a value holds, each object once. */
-function sizeOf(root: unknown): { objects: number; characters: number } {
+function sizeOf(root: unknown): { objects: number; characters: number; reserved: number; resizable: number } {
   const seen = new Set<object>()
   const waiting: unknown[] = [root]
-  let characters = 0
+  let [characters, reserved, resizable] = [0, 0, 0]
   while (waiting.length > 0) {
     const value = waiting.pop()
     if (typeof value === 'string') characters += value.length
     if (typeof value !== 'object' || value === null || seen.has(value)) continue
     seen.add(value)
-    if (types.isAnyArrayBuffer(value)) characters += value.byteLength
-    else if (types.isMap(value)) for (const [key, part] of value) waiting.push(key, part)
+    if (types.isAnyArrayBuffer(value)) {
+      // Memory of the process is not the frame's.
+      if (types.isSharedArrayBuffer(value)) continue
+      characters += value.byteLength
+      const { maxByteLength, resizable: canGrow } = value as { maxByteLength?: number; resizable?: boolean }
+      if (canGrow === true) [reserved, resizable] = [reserved + (maxByteLength as number), resizable + 1]
+    } else if (types.isMap(value)) for (const [key, part] of value) waiting.push(key, part)
     else if (types.isSet(value)) for (const part of value) waiting.push(part)
     else if (ArrayBuffer.isView(value)) waiting.push(value.buffer)
     else for (const key of Object.keys(value)) waiting.push((value as Record<string, unknown>)[key])
   }
-  return { objects: seen.size, characters }
+  return { objects: seen.size, characters, reserved, resizable }
 }
 
 /** Pseudo-random numbers from 0 to `below`, the same for the same seed (xorshift). */

@@ -14,6 +14,7 @@ import {
   TAG_ARRAY_FLOAT64,
   TAG_BIGINT,
   TAG_CLASS,
+  TAG_CLASS_NAMED,
   TAG_DEFINE,
   TAG_ERROR,
   TAG_FUNCTION,
@@ -33,18 +34,23 @@ import {
   TAG_SHARED_BUFFER,
   TAG_STRING,
   TAG_STRING32,
+  TAG_UNDEFINED,
   TAG_URL,
   TAG_VIEW,
 } from './format.ts'
 import { marshall, unmarshall } from './frame.ts'
-import { readHostile } from './hostile.test.helper.ts'
+import { memoryInUse, readHostile } from './hostile.test.helper.ts'
+import { register, registerHandle } from './classes.ts'
 
 const huge = [0xff, 0xff, 0xff, 0xff]
 
 /** A frame of this body and these bytes of text. */
 function frameOf(body: number[], text: number[] = [], mode = 1): Uint8Array {
-  const length = [0, 8, 16, 24].map((shift) => (body.length >> shift) & 0xff)
-  return Uint8Array.from([FORMAT_VERSION, mode, ...length, ...body, ...text])
+  return Uint8Array.from([FORMAT_VERSION, mode, ...word(body.length), ...body, ...text])
+}
+
+function word(value: number): number[] {
+  return [0, 8, 16, 24].map((shift) => (value >> shift) & 0xff)
 }
 
 const textOf = (text: string) => [text.length * 2, 0, 0, 0, ...Buffer.from(text, 'latin1')]
@@ -142,10 +148,10 @@ test('holes cannot make an array larger than it says, nor cost memory', () => {
   check([TAG_ARRAY8, 3, TAG_HOLE, 4, 0, 0, 0])
   check([TAG_ARRAY8, 3, TAG_HOLE, 0, 0, 0, 0])
   check([TAG_HOLE, 1, 0, 0, 0])
-  const before = process.memoryUsage().heapUsed
+  const before = memoryInUse()
   const far = unmarshall(frameOf([TAG_ARRAY32, 0, 0, 0, 1, TAG_HOLE, 0, 0, 0, 1])) as unknown[]
+  assert.ok(memoryInUse() - before < 8_000_000)
   assert.equal(far.length, 1 << 24)
-  assert.ok(process.memoryUsage().heapUsed - before < 8_000_000)
 })
 
 test('deep nesting is refused before the stack ends', () => {
@@ -208,15 +214,100 @@ test('names of keys from a frame never run as code', () => {
 })
 
 test('holes take no more room than a small multiple of their frame', () => {
-  const word = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >> shift) & 0xff)
   const arrays = 4000
   const holes = [TAG_ARRAY32, ...word(1024), TAG_HOLE, ...word(1024)]
   const body = [TAG_ARRAY32, ...word(arrays), ...Array.from({ length: arrays }, () => holes).flat()]
   const frame = frameOf(body)
-  const before = process.memoryUsage().heapUsed
+  const before = memoryInUse()
   const value = unmarshall(frame) as unknown[][]
+  const taken = memoryInUse() - before
   assert.equal(value.length, arrays)
   assert.ok(value.every((array) => array.length === 1024 && !(0 in array)))
-  const taken = process.memoryUsage().heapUsed - before
   assert.ok(taken < 100 * frame.length, `${taken} bytes for a frame of ${frame.length}`)
+})
+
+test('resizable buffers take a bounded part of the address space, however many a frame holds', () => {
+  const tiny = [TAG_ARRAY_BUFFER_RESIZABLE, ...word(1), ...word(0x1000040), 7]
+  const frame = (count: number, one = tiny) =>
+    frameOf([TAG_ARRAY32, ...word(count), ...Array.from({ length: count }, () => one).flat()])
+  assert.equal((unmarshall(frame(16)) as unknown[]).length, 16)
+  for (const count of [17, 65, 200, 5000]) {
+    assert.throws(() => unmarshall(frame(count)), { code: 'TRANSPORT_MALFORMED', message: /resizable/ })
+  }
+  const still = [TAG_ARRAY_BUFFER_RESIZABLE, ...word(1), ...word(1), 7]
+  assert.equal((unmarshall(frame(64, still)) as unknown[]).length, 64)
+  assert.throws(() => unmarshall(frame(65, still)), { code: 'TRANSPORT_MALFORMED', message: /more than 64/ })
+})
+
+test('a list of more keys than any writer makes is refused before code is generated for it', () => {
+  const frame = (count: number) => {
+    const keys = Array.from({ length: count }, (_, id) => `k${id}`)
+    const text = Buffer.from(keys.join(''), 'latin1')
+    const half = (value: number) => word(value).slice(0, 2)
+    const lengths = keys.map((key) => key.length)
+    const block = [...half(2 + count + text.length), ...half(count), ...lengths, ...text]
+    return frameOf([TAG_OBJECT_KEYS, ...block, ...new Array<number>(count).fill(1)])
+  }
+  assert.equal(Object.keys(unmarshall(frame(256)) as object).length, 256)
+  assert.throws(() => unmarshall(frame(257)), { code: 'TRANSPORT_MALFORMED' })
+})
+
+test('what a handle stumbles over in a damaged frame is a TransportError, with its cause', () => {
+  class Gate {}
+  registerHandle({
+    tag: 'hostile.gate',
+    is: Gate,
+    save: () => ({ id: 1 }),
+    load: (saved: { id: number }) => (saved.id.toFixed() === '1' ? new Gate() : new Gate()),
+  })
+  const text = textOf('hostile.gate')
+  for (const saved of [[TAG_NULL], [5], [TAG_ARRAY8, 0]]) {
+    assert.throws(
+      () => unmarshall(frameOf([TAG_HANDLE, TAG_STRING + 12, ...saved], text, 0)),
+      (error: Error & { code?: string }) =>
+        error.code === 'TRANSPORT_MALFORMED' &&
+        error.message.includes("'hostile.gate'") &&
+        error.cause instanceof TypeError,
+    )
+  }
+})
+
+test('an error cannot be made an object of a class that has a load hook, or is no error', () => {
+  class Money {
+    cents = 1
+  }
+  register(Money, {
+    cid: 'hostile.Money',
+    save: () => 1,
+    load: () => {
+      throw new RangeError('never')
+    },
+  })
+  class Plain {}
+  register(Plain, { cid: 'hostile.Plain' })
+  for (const cid of ['hostile.Money', 'hostile.Plain']) {
+    const body = [TAG_ERROR, 0, 8, TAG_UNDEFINED, TAG_UNDEFINED, TAG_STRING + cid.length]
+    const rest = [...word(0), TAG_OBJECT_PAIRS, ...word(0)]
+    assert.throws(() => unmarshall(frameOf([...body, ...rest], textOf(cid))), {
+      code: 'TRANSPORT_MALFORMED',
+      message: /is no error/,
+    })
+  }
+})
+
+test('a class with save and without load takes its fields from a plain object only', () => {
+  class Saving {}
+  register(Saving, { cid: 'hostile.Saving', save: () => ({}) })
+  const text = textOf('hostile.Saving')
+  for (const saved of [
+    [TAG_VIEW, 2, ...word(0), ...word(2), TAG_ARRAY_BUFFER, ...word(2), 1, 2],
+    [TAG_ARRAY8, 2, 1, 2],
+    [TAG_MAP, ...word(0)],
+    [5],
+  ]) {
+    assert.throws(() => unmarshall(frameOf([TAG_CLASS_NAMED, TAG_STRING + 14, ...word(0), ...saved], text)), {
+      code: 'TRANSPORT_MALFORMED',
+      message: /hostile\.Saving/,
+    })
+  }
 })

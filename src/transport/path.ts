@@ -10,8 +10,13 @@ const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
 /** Parts looked at before the search gives up and names the root. */
 const PARTS_MAX = 1_000_000
 
+/** Steps of the path of what is nested too deep; the rest is left out. */
+const STEPS_MAX = 16
+
 interface Place {
   readonly value: unknown
+  /** Objects above it. */
+  readonly depth: number
   readonly before: Place | undefined
   readonly step: string
 }
@@ -26,26 +31,77 @@ export function pathOf(
   part: unknown,
   savedOf: (object: object) => unknown,
 ): string {
+  const place = placeWhere(root, rootName, (value) => Object.is(value, part), savedOf)
+  return place === undefined ? rootName : stepsOf(place).join('')
+}
+
+/**
+ * The path of the first object that lies below `depthMax` others, its beginning; else the name of the root.
+ */
+export function pathOfDepth(
+  root: unknown,
+  rootName: string,
+  depthMax: number,
+  savedOf: (object: object) => unknown,
+): string {
+  const isTooDeep = (value: unknown, depth: number) =>
+    depth >= depthMax && typeof value === 'object' && value !== null
+  const place = placeWhere(root, rootName, isTooDeep, savedOf)
+  return place === undefined ? rootName : `${stepsOf(place).slice(0, STEPS_MAX).join('')}…`
+}
+
+/** The path of the first part of `root` that is a revoked Proxy, of which nothing can be asked. */
+export function pathOfRevoked(
+  root: unknown,
+  rootName: string,
+  savedOf: (object: object) => unknown,
+): string | undefined {
+  const place = placeWhere(root, rootName, isRevoked, savedOf)
+  return place === undefined ? undefined : stepsOf(place).join('')
+}
+
+function isRevoked(value: unknown): boolean {
+  if (!types.isProxy(value)) return false
+  try {
+    // Asks no handler, and throws when there is none any more.
+    Array.isArray(value)
+    return false
+  } catch {
+    return true
+  }
+}
+
+function placeWhere(
+  root: unknown,
+  rootName: string,
+  isPart: (value: unknown, depth: number) => boolean,
+  savedOf: (object: object) => unknown,
+): Place | undefined {
   const seen = new Set<object>()
-  const places: Place[] = [{ value: root, before: undefined, step: rootName }]
+  const places: Place[] = [{ value: root, depth: 0, before: undefined, step: rootName }]
   for (let count = 0; places.length > 0 && count < PARTS_MAX; count++) {
     const place = places.pop() as Place
     const { value } = place
-    if (Object.is(value, part)) return stepsOf(place)
-    if (typeof value !== 'object' || value === null || seen.has(value)) continue
+    if (isPart(value, place.depth)) return place
+    if (typeof value !== 'object' || value === null || seen.has(value) || isRevoked(value)) continue
     seen.add(value)
     const inner: Place[] = []
-    addParts(value, (step, partValue) => inner.push({ value: partValue, before: place, step }), savedOf)
+    const depth = place.depth + 1
+    addParts(
+      value,
+      (step, partValue) => inner.push({ value: partValue, depth, before: place, step }),
+      savedOf,
+    )
     // The last place is taken first: written order needs them the other way round.
     for (const found of inner.reverse()) places.push(found)
   }
-  return rootName
+  return undefined
 }
 
-function stepsOf(place: Place): string {
+function stepsOf(place: Place): string[] {
   const steps: string[] = []
   for (let at: Place | undefined = place; at !== undefined; at = at.before) steps.push(at.step)
-  return steps.reverse().join('')
+  return steps.reverse()
 }
 
 function addParts(

@@ -5,6 +5,7 @@
  * process-wide table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like
  * any other.
  */
+import { SHAPE_KEYS_MAX } from './format.ts'
 import { CodeBudget, generateReader, type Generated, type ReadFields } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'
 
@@ -44,7 +45,7 @@ export class ReadShape implements Generated {
     if (!this.#classes.has(prototype)) {
       if (this.#classes.size >= CLASSES_MAX) return undefined
       // A key that the class knows as something else cannot be assigned.
-      const isFree = !this.keys.some((key) => key in prototype)
+      const isFree = !this.keys.some((key) => key in prototype) && budget.admitsMore(this)
       this.#classes.set(prototype, isFree ? generateReader(this.keys, prototype) : undefined)
     }
     this.#class = prototype
@@ -128,6 +129,8 @@ function blockKeys(bytes: Uint8Array, start: number, end: number): string[] | un
   if (end - start < 2) return undefined
   const head = bytes[start] | (bytes[start + 1] << 8)
   const count = head & 0x7fff
+  // A writer makes no larger ones, and the code for one would be of any size.
+  if (count > SHAPE_KEYS_MAX) return undefined
   const isWide = head >= 0x8000
   const textStart = start + 2 + count
   if (textStart > end) return undefined

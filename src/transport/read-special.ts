@@ -5,10 +5,10 @@
  * what a load hook throws passes. Nothing here runs code that a frame brought along.
  */
 import { types } from 'node:util'
+import { SkeinError } from '../base/index.ts'
 import { classOfCid, handleOfTag, type ClassEntry } from './classes.ts'
 import { TransportError } from './errors.ts'
 import {
-  growthMax,
   ERROR_KINDS,
   TAG_ARRAY_BUFFER,
   TAG_ARRAY_BUFFER_RESIZABLE,
@@ -42,6 +42,7 @@ import {
   ERROR_HAS_NAME,
   ERROR_HAS_SUPPRESSED,
   ERROR_PARTS,
+  isErrorPrototype,
 } from './write-error.ts'
 
 type ReadKind = (source: Source) => unknown
@@ -131,7 +132,9 @@ function readResizable(source: Source): ArrayBuffer {
   const length = source.uint32()
   const lengthMax = source.uint32()
   const content = source.raw(length)
-  if (lengthMax < length || lengthMax > growthMax(length)) source.fail('a resizable buffer is malformed')
+  if (lengthMax < length) source.fail('a resizable buffer is malformed')
+  const why = source.resizables().tooMuch(length, lengthMax)
+  if (why !== undefined) source.fail(`a resizable buffer too much: ${why}`)
   const make = ArrayBuffer as unknown as new (
     length: number,
     options: { maxByteLength: number },
@@ -151,6 +154,9 @@ function readView(source: Source): object {
   const count = source.uint32()
   const buffer = source.value()
   if (!types.isAnyArrayBuffer(buffer) || name === undefined) return source.fail('a view has no buffer')
+  if (name !== 'Buffer' && !(name in globalThis)) {
+    throw new TransportError('TRANSPORT_KIND_UNKNOWN', { kind: name })
+  }
   try {
     if (name === 'Buffer') return Buffer.from(buffer as ArrayBuffer, offset, count)
     type View = new (buffer: unknown, offset: number, count: number) => object
@@ -164,7 +170,12 @@ function readShared(source: Source): unknown {
   if (!source.isProcess) source.fail('memory of another process')
   const id = source.uint32()
   try {
-    return processTables().bufferTake(id)
+    const tables = processTables()
+    const buffer = tables.bufferTake(id)
+    // Moved memory arrives once: nothing is left to keep, whether or not somebody releases what the frame
+    // held.
+    if (buffer instanceof ArrayBuffer) tables.bufferRelease(id)
+    return buffer
   } catch {
     return source.fail(`memory ${id} is not there any more`)
   }
@@ -198,7 +209,15 @@ function readHandle(source: Source): object {
   const entry = handleOfTag(tag)
   if (entry === undefined) throw new TransportError('TRANSPORT_HANDLE_UNKNOWN', { tag })
   if (!source.isProcess && !entry.isSelfContained) source.fail(`a handle of kind '${tag}' of another process`)
-  return entry.load(source.value())
+  const saved = source.value()
+  try {
+    return entry.load(saved)
+  } catch (error) {
+    // The owner of the kind says in its own errors what is gone; anything else it stumbled over is the
+    // frame's.
+    if (error instanceof SkeinError) throw error
+    return source.fail(`a handle of kind '${tag}' cannot be made of what it holds`, error)
+  }
 }
 
 const classByNumber = new Map<number, ClassEntry>()
@@ -228,9 +247,15 @@ function readClass(source: Source, entry: ClassEntry): object {
   source.unclaimed()
   const saved = source.value()
   if (entry.load !== undefined) return entry.load(saved, version)
-  if (typeof saved !== 'object' || saved === null) return source.fail(`class '${entry.cid}' has no fields`)
+  if (!isPlain(saved)) return source.fail(`class '${entry.cid}' has no fields`)
   const object = Object.create(entry.prototype) as object
   return Object.defineProperties(object, Object.getOwnPropertyDescriptors(saved))
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
 }
 
 function checkVersion(entry: ClassEntry, version: number): void {
@@ -258,6 +283,8 @@ function readError(source: Source): object {
   if ((parts & ERROR_HAS_CLASS) !== 0) {
     const entry = knownClass(source.string())
     checkVersion(entry, source.uint32())
+    const hasHooks = entry.save !== undefined || entry.load !== undefined
+    if (hasHooks || !isErrorPrototype(entry.prototype)) source.fail(`class '${entry.cid}' is no error`)
     Object.setPrototypeOf(error, entry.prototype)
   }
   if ((parts & ERROR_HAS_ERROR) !== 0) hide(error, 'error', source.value())

@@ -10,6 +10,7 @@ import {
   DEPTH_MAX,
   FORMAT_VERSION,
   HEADER_BYTES,
+  Resizables,
   MODE_PROCESS,
   MODE_SELF_CONTAINED,
   TAG_ARRAY32,
@@ -48,6 +49,8 @@ import { readText } from './text.ts'
 
 /** In the place of an object that is defined and not yet made. */
 const UNMADE = Symbol('unmade')
+/** What a reader without a frame reads. */
+const NO_BYTES = new Uint8Array(0)
 /** Holes of a frame, beyond its bytes, for which there is room in arrays; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
 /** Numbers of a frame that are read byte by byte: a view of the frame costs more than they do. */
@@ -55,7 +58,7 @@ const FLOATS_BY_BYTES = 6
 
 /** Reads one frame after another; see the head of this file. */
 export class Reader implements Source, GeneratedSource {
-  bytes: Uint8Array = new Uint8Array(0)
+  bytes: Uint8Array = NO_BYTES
   isProcess = false
   at = 0
   bodyEnd = 0
@@ -71,6 +74,7 @@ export class Reader implements Source, GeneratedSource {
   #floats = 0
   /** Holes that may still be given room. */
   #holesLeft = 0
+  #resizables: Resizables | undefined = undefined
   #pending = -1
   readonly #defined: unknown[] = []
   readonly #blocks: ReadShape[] = []
@@ -87,7 +91,6 @@ export class Reader implements Source, GeneratedSource {
    */
   frame(bytes: Uint8Array, start: number, end: number): unknown {
     this.bytes = bytes
-    this.#view = undefined
     this.#floats = 0
     this.#start = start
     this.#end = end
@@ -102,6 +105,9 @@ export class Reader implements Source, GeneratedSource {
 
   /** Let go of what the last frame left behind. */
   end(): void {
+    this.bytes = NO_BYTES
+    this.#view = undefined
+    this.#resizables = undefined
     this.text = ''
     if (this.#defined.length > 0) this.#defined.length = 0
     if (this.#blocks.length > 0) this.#blocks.length = 0
@@ -474,6 +480,10 @@ export class Reader implements Source, GeneratedSource {
     if (length > this.bodyEnd - this.at) this.fail('it holds fewer bytes than its lengths say')
     this.at += length
     return this.bytes.subarray(this.at - length, this.at)
+  }
+
+  resizables(): Resizables {
+    return (this.#resizables ??= new Resizables())
   }
 
   /** The frame is damaged. @throws {TransportError} `TRANSPORT_MALFORMED`, with the place reached. */

@@ -5,10 +5,12 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { DEPTH_MAX } from './format.ts'
 import { register, registerHandle } from './classes.ts'
 import { TransportError, type TransportCodes } from './errors.ts'
 import { move } from './memory.ts'
 import { LocalTables, setProcessTables } from './process.ts'
+import { wasmMemory } from './hostile.test.helper.ts'
 import { FrameWriter, isTransportable, marshall, unmarshall } from './frame.ts'
 
 type Refused = {
@@ -265,4 +267,111 @@ test('arguments of the doors are checked', () => {
       code: 'TRANSPORT_ARGUMENT',
     })
   }
+})
+
+test('a view outside its buffer, a spoofed DOMException and a revoked Proxy are refused by path', () => {
+  const buffer = new ArrayBuffer(8)
+  const view = new DataView(buffer, 4)
+  structuredClone(buffer, { transfer: [buffer] })
+  check({ view }, { code: 'TRANSPORT_REFUSED', path: 'value.view', says: /moved away/ })
+  const growing = new (ArrayBuffer as unknown as new (length: number, options: object) => ArrayBuffer)(8, {
+    maxByteLength: 16,
+  })
+  const outside = new DataView(growing, 4, 4)
+  ;(growing as unknown as { resize(length: number): void }).resize(2)
+  check({ outside }, { code: 'TRANSPORT_REFUSED', path: 'value.outside', says: /outside its buffer/ })
+  check([Object.create(DOMException.prototype)], {
+    code: 'TRANSPORT_REFUSED',
+    path: 'value[0]',
+    says: /and is none/,
+  })
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  for (const value of [{ a: [1, proxy] }, { a: [1, proxy], twice: proxy }]) {
+    check(value, { code: 'TRANSPORT_REFUSED', path: 'value.a[1]', says: /revoked/ })
+  }
+  check(
+    { ok: 1, list: Proxy.revocable([], {}).proxy, symbol: Symbol('after') },
+    { code: 'TRANSPORT_REFUSED' },
+  )
+})
+
+test('a TypeError that speaks of something revoked and comes from a getter passes unchanged', () => {
+  const mine = new TypeError('my licence was revoked')
+  const thrower = {
+    get x(): number {
+      throw mine
+    },
+  }
+  assert.throws(
+    () => marshall({ thrower }),
+    (error) => error === mine,
+  )
+})
+
+test('a buffer that was given away and cannot leave is not transportable', () => {
+  /** As the native tables: memory that is lent stays until it leaves. */
+  class Lending extends LocalTables {
+    override bufferLend(buffer: ArrayBuffer): number {
+      if (buffer.byteLength === 65_536) throw new TypeError('not detachable')
+      return 1
+    }
+  }
+  setProcessTables(new Lending())
+  try {
+    assert.equal(isTransportable([move(wasmMemory())]), false)
+    const free = new ArrayBuffer(8)
+    assert.equal(isTransportable([move(free)]), true)
+    assert.equal(free.byteLength, 8)
+  } finally {
+    setProcessTables(new LocalTables())
+  }
+  const kept = move(new ArrayBuffer(8))
+  assert.equal(isTransportable(kept), true)
+  assert.equal(kept.byteLength, 8)
+})
+
+test('nesting that is too deep is refused with the beginning of its path', () => {
+  let value: unknown = 1
+  for (let level = 0; level <= DEPTH_MAX; level++) value = { in: value }
+  check({ ok: [[1]], deep: value }, { code: 'TRANSPORT_DEPTH', path: `value.deep${'.in'.repeat(14)}…` })
+  const writer = new FrameWriter(new Uint8Array(1000))
+  assert.throws(() => writer.write([value], 0, 'args'), { message: /^args\[0\]\.in\.in.* deeper than 1000/ })
+  const error = new TransportError('TRANSPORT_TOO_LARGE', { path: 'args', bytes: 2, bytesMax: 1 })
+  assert.match(error.message, /^args cannot be transported/)
+})
+
+test('what a save hook without load returns must be the fields of the object', () => {
+  class Saving {
+    saved: unknown
+    constructor(saved: unknown) {
+      this.saved = saved
+    }
+  }
+  register(Saving, { cid: 'test.refusals.Saving', save: (object) => object.saved as object })
+  for (const saved of [5, null, [1], new Map(), new Uint8Array(2), 'text']) {
+    check([new Saving(saved)], { code: 'TRANSPORT_REFUSED', path: 'value[0]', says: /plain object/ })
+  }
+  const far = unmarshall(marshall(new Saving({ a: 1 }))) as Saving & { a: number }
+  assert.ok(far instanceof Saving)
+  assert.deepEqual(Object.keys(far), ['a'])
+})
+
+test('more resizable buffers than a frame may hold are refused, and one met often counts once', () => {
+  const growing = (length: number, maxByteLength: number) =>
+    new (ArrayBuffer as unknown as new (length: number, options: object) => ArrayBuffer)(length, {
+      maxByteLength,
+    })
+  const many = Array.from({ length: 65 }, () => growing(1, 2))
+  check(many, { code: 'TRANSPORT_REFUSED', path: 'value[64]', says: /more than 64/ })
+  assert.equal((unmarshall(marshall(many.slice(1))) as unknown[]).length, 64)
+  check([growing(1, 0x200_0000)], { code: 'TRANSPORT_REFUSED', path: 'value[0]', says: /can grow/ })
+  const one = growing(8, 0x100_0000)
+  const views = Array.from({ length: 200 }, () => new Uint8Array(one, 0, 1))
+  const far = unmarshall(marshall(views)) as Uint8Array[]
+  assert.ok(far.every((view) => view.buffer === far[0].buffer))
+  check(
+    Array.from({ length: 17 }, () => growing(1, 0x100_0000)),
+    { code: 'TRANSPORT_REFUSED', path: 'value[16]' },
+  )
 })

@@ -16,6 +16,10 @@ export function assertSame(far: unknown, near: unknown): void {
 type Pairs = Map<object, object>
 
 function compare(far: unknown, near: unknown, path: string, farOf: Pairs, nearOf: Pairs): void {
+  if (typeof near === 'function' && typeof far === 'function') {
+    assert.equal(String(far), String(near), `${path}: function`)
+    return
+  }
   if (typeof near !== 'object' || near === null) {
     assert.ok(Object.is(far, near), `${path}: ${String(far)} is not ${String(near)}`)
     return

@@ -31,10 +31,14 @@ export interface Sink {
   raw(source: Uint8Array, at: Position): Position
   /** The values of an object's own enumerable string keys as a plain object. */
   fields(object: object, at: Position): Position
+  /** The same, one level deeper: to be read as a value of its own. */
+  savedFields(object: object, at: Position): Position
   /** An object of a registered class without hooks. */
   instance(object: object, entry: ClassEntry, at: Position): Position
   /** The class and version of what follows. */
   classTag(entry: ClassEntry, at: Position): Position
+  /** One more resizable buffer. @throws {Refusal} when it is more than a frame may hold. */
+  resizable(buffer: ArrayBuffer, length: number, lengthMax: number): void
   /** While open, no reference may lead back to `object`: it will exist only when its load hook has run. */
   opened(object: object, isOpen: boolean): void
   /** What `make` saved of `object`, made once per frame however often the frame is tried. */

@@ -5,6 +5,8 @@
  * TransportError.
  */
 
+import type { Resizables } from './format.ts'
+
 /** The frame being read. */
 export interface Source {
   /** True: numbers of this process are allowed. */
@@ -26,5 +28,7 @@ export interface Source {
   fieldsInto(object: object): void
   /** What is being read cannot be referred to before it is complete. */
   unclaimed(): void
+  /** The resizable buffers read so far. */
+  resizables(): Resizables
   fail(why: string, cause?: unknown): never
 }

@@ -6,7 +6,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
+import { TAG_VIEW, VIEW_KINDS } from './format.ts'
 import { FrameWriter, marshall, readFrame, unmarshall } from './frame.ts'
+import { memoryInUse } from './hostile.test.helper.ts'
 import { assertSame } from './same.test.helper.ts'
 
 /** Objects of one shape before its code is generated, and some after. */
@@ -355,5 +357,44 @@ test('nesting up to the limit arrives, beyond it is an error, both ways', () => 
   assertSame(unmarshall(marshall(nested(1000))), nested(1000))
   for (const levels of [1001, 5000, 1_000_000]) {
     assert.throws(() => marshall(nested(levels)), { code: 'TRANSPORT_DEPTH' })
+  }
+})
+
+test('reader and writer let go of everything a frame held', async () => {
+  const hold = () => {
+    const frame = marshall(Array.from({ length: 50_000 }, (_, index) => [index + 0.5, 'text']))
+    const shared = { shared: [1] }
+    unmarshall(frame)
+    unmarshall(marshall([shared, shared, 'text'.repeat(20_000)]))
+    return [new WeakRef(frame), new WeakRef(shared)]
+  }
+  const refs = hold()
+  // A weak reference holds until the end of the turn in which it was made.
+  await new Promise((resolve) => setImmediate(resolve))
+  const before = memoryInUse()
+  assert.deepEqual(
+    refs.map((ref) => ref.deref()),
+    [undefined, undefined],
+  )
+  const leaves = () => marshall(Array.from({ length: 300_000 }, (_, id) => ({ id })))
+  leaves()
+  const grown = memoryInUse() - before
+  assert.ok(grown < 1_000_000, `${grown} bytes are kept`)
+})
+
+test('a kind of view that this version of Node lacks is named', () => {
+  const frame = marshall(new Float64Array([1]))
+  const at = frame.indexOf(TAG_VIEW) + 1
+  frame[at] = VIEW_KINDS.indexOf('Float16Array')
+  const whole = globalThis as { Float16Array?: unknown }
+  const { Float16Array } = whole
+  delete whole.Float16Array
+  try {
+    assert.throws(() => unmarshall(frame), { code: 'TRANSPORT_KIND_UNKNOWN', message: /Float16Array/ })
+  } finally {
+    if (Float16Array !== undefined) {
+      const property = { value: Float16Array, writable: true, configurable: true, enumerable: false }
+      Object.defineProperty(whole, 'Float16Array', property)
+    }
   }
 })

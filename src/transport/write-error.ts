@@ -90,6 +90,13 @@ function classOf(error: object, entry: ClassEntry | undefined): { kind: number; 
   return { kind: 0, name: undefined }
 }
 
+/** True for the prototype of a class of errors, of the language or below one of those. */
+export function isErrorPrototype(prototype: object): boolean {
+  for (let up: object | null = prototype; up !== null; up = Object.getPrototypeOf(up) as object | null)
+    if ((kindByPrototype.get(up) ?? kindElsewhere(up)) !== undefined) return true
+  return false
+}
+
 /** The kind of a prototype of another realm (node:vm), by the name of its constructor. */
 function kindElsewhere(prototype: object): number | undefined {
   const made: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value

@@ -5,9 +5,9 @@
  * object may claim any prototype. What is not listed here, registered as a class or as a handle, is refused.
  */
 import { types } from 'node:util'
+import { shown } from '../base/index.ts'
 import { classOfPrototype, handleOf, type ClassEntry, type HandleEntry } from './classes.ts'
 import {
-  growthMax,
   TAG_ARRAY_BUFFER,
   TAG_ARRAY_BUFFER_RESIZABLE,
   TAG_BOXED,
@@ -25,7 +25,7 @@ import {
 } from './format.ts'
 import { isMoved } from './memory.ts'
 import { Refusal, type Position, type Sink } from './sink.ts'
-import { writeError } from './write-error.ts'
+import { isErrorPrototype, writeError } from './write-error.ts'
 
 type WriteKind = (sink: Sink, object: object, at: Position) => Position
 
@@ -58,13 +58,29 @@ export function writeSpecial(sink: Sink, object: object, prototype: object, at: 
   const isError = types.isNativeError(object) || object instanceof DOMException
   if (entry !== undefined) {
     if (isError && entry.save === undefined && entry.load === undefined)
-      return writeError(sink, object, entry, at)
+      return writeError(sink, checkedError(object, prototype), entry, at)
     return writeClass(sink, object, entry, at)
   }
   const handle = handleOf(object)
   if (handle !== undefined) return writeHandle(sink, object, handle, at)
-  if (isError) return writeError(sink, object as Error, undefined, at)
+  if (isError) return writeError(sink, checkedError(object, Error.prototype), undefined, at)
   throw new Refusal(object, ...refusalOf(object))
+}
+
+const nameOfException = Object.getOwnPropertyDescriptor(DOMException.prototype, 'name')?.get as (
+  this: object,
+) => string
+
+/** @throws {Refusal} when the class of an error is none of errors, or a DOMException is none. */
+function checkedError(object: object, prototype: object): object {
+  if (!isErrorPrototype(prototype)) throw new Refusal(object, 'refused', 'an error of a class that is none')
+  if (!(object instanceof DOMException)) return object
+  try {
+    nameOfException.call(object)
+    return object
+  } catch {
+    throw spoofed(object, 'DOMException')
+  }
 }
 
 /** True for a plain object of another realm (node:vm): its prototype is that realm's Object.prototype. */
@@ -145,9 +161,7 @@ function writeArrayBuffer(sink: Sink, object: object, at: Position): Position {
     return at + 5
   }
   if (buffer.resizable === true) {
-    if ((buffer.maxByteLength as number) > growthMax(content.length)) {
-      throw new Refusal(buffer, 'refused', `it can grow to more than ${growthMax(content.length)} bytes`)
-    }
+    sink.resizable(buffer, content.length, buffer.maxByteLength as number)
     sink.bytes[at] = TAG_ARRAY_BUFFER_RESIZABLE
     const length = sink.uint32(content.length, at + 1)
     return sink.raw(content, sink.uint32(buffer.maxByteLength as number, length))
@@ -179,7 +193,7 @@ function writeView(sink: Sink, object: object, kind: number, at: Position): Posi
   const name = expected === 'DataView' && types.isDataView(object) ? expected : nameOfView.call(object)
   if (name !== (isBuffer ? 'Uint8Array' : expected)) throw spoofed(object, expected)
   const view = object as Uint8Array
-  const { buffer, byteOffset, byteLength } = view
+  const { buffer, byteOffset, byteLength } = boundsOf(view)
   // A Buffer is part of a pool more often than not: the rest of the pool belongs to others and stays here.
   // Shared memory is no pool: what looks at part of it goes on looking at it.
   if (isBuffer && byteLength !== buffer.byteLength && !types.isSharedArrayBuffer(buffer)) {
@@ -190,6 +204,18 @@ function writeView(sink: Sink, object: object, kind: number, at: Position): Posi
   sink.bytes[at + 1] = kind
   const count = expected === 'DataView' ? byteLength : view.length
   return sink.value(buffer, sink.uint32(count, sink.uint32(byteOffset, at + 2)))
+}
+
+/** @throws {Refusal} when the view no longer lies within its buffer: the engine tells that of a DataView. */
+function boundsOf(view: ArrayBufferView): Pick<ArrayBufferView, 'buffer' | 'byteOffset' | 'byteLength'> {
+  const { buffer } = view
+  try {
+    const { byteOffset, byteLength } = view
+    return { buffer, byteOffset, byteLength }
+  } catch {
+    const why = buffer.byteLength === 0 ? 'its memory was moved away' : 'it lies outside its buffer'
+    throw new Refusal(view, 'refused', why)
+  }
 }
 
 function writeUrl(sink: Sink, object: object, at: Position): Position {
@@ -213,14 +239,23 @@ function writeClass(sink: Sink, object: object, entry: ClassEntry, at: Position)
   const { save, load } = entry
   if (save === undefined && load === undefined) return sink.instance(object, entry, at)
   const position = sink.classTag(entry, at)
-  if (save === undefined) return sink.fields(object, position)
+  if (save === undefined) return sink.savedFields(object, position)
   sink.opened(object, true)
-  const end = sink.value(
-    sink.saved(object, () => save(object)),
-    position,
-  )
+  const saved = sink.saved(object, () => save(object))
+  if (load === undefined && !isPlain(saved)) {
+    const why = `its save returned ${shown(saved)}; without a load that must be a plain object, the fields`
+    throw new Refusal(object, 'refused', why)
+  }
+  const end = sink.value(saved, position)
   sink.opened(object, false)
   return end
+}
+
+/** True for a plain object, of this realm or another. */
+function isPlain(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype = Object.getPrototypeOf(value) as object | null
+  return prototype === null || prototype === Object.prototype || isPlainElsewhere(value, prototype)
 }
 
 function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Position): Position {

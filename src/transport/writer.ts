@@ -10,6 +10,7 @@
 import {
   CHUNK_CHARS,
   DEPTH_MAX,
+  Resizables,
   TAG_ARRAY32,
   TAG_ARRAY8,
   TAG_ARRAY_FLOAT64,
@@ -86,10 +87,13 @@ export class Writer implements Sink, GeneratedSink {
   readonly #leafTo: number[] = []
   readonly #allLeaves: Leaves = { objects: this.#leaves, from: this.#leafFrom, to: this.#leafTo }
   #leavesCheckAt = LEAVES_FIRST_CHECK
+  /** Leaves of earlier attempts at the frame, which still lie there. */
+  #leavesHeld = 0
   #blockCount = 0
   #root: Guess | undefined = undefined
   /** The writer of the last object of a registered class: the next one in its place is likely the same. */
   #lastClass: ClassWriter | undefined = undefined
+  #resizables: Resizables | undefined = undefined
   readonly #saved = new Map<object, unknown>()
   readonly #shapes: ShapeTable
 
@@ -110,12 +114,14 @@ export class Writer implements Sink, GeneratedSink {
     this.frame = frame
     this.#blockCount = 0
     this.depth = 0
+    if (this.leafCount > this.#leavesHeld) this.#leavesHeld = this.leafCount
     this.leafCount = 0
     this.#leavesCheckAt = LEAVES_FIRST_CHECK
     this.text = ''
     if (this.chunks.length > 0) this.chunks.length = 0
     if (this.commitments.length > 0) this.commitments.length = 0
     this.#lastClass = undefined
+    this.#resizables = undefined
     this.isPolluted = false
     for (const _ in plainPrototype) this.isPolluted = true
   }
@@ -123,11 +129,15 @@ export class Writer implements Sink, GeneratedSink {
   /** Let go of everything a frame held on to. */
   end(): void {
     const leaves = this.#leaves
-    if (this.leafCount > LEAVES_FIRST_CHECK) leaves.length = LEAVES_FIRST_CHECK
-    for (let index = Math.min(this.leafCount, LEAVES_FIRST_CHECK) - 1; index >= 0; index--)
-      leaves[index] = undefined
-    this.leafCount = 0
+    const held = Math.max(this.leafCount, this.#leavesHeld)
+    if (held > LEAVES_FIRST_CHECK)
+      leaves.length = this.#leafFrom.length = this.#leafTo.length = LEAVES_FIRST_CHECK
+    for (let index = Math.min(held, LEAVES_FIRST_CHECK) - 1; index >= 0; index--) leaves[index] = undefined
+    this.leafCount = this.#leavesHeld = 0
     this.graph = undefined
+    this.text = ''
+    if (this.chunks.length > 0) this.chunks.length = 0
+    if (this.commitments.length > 0) this.commitments.length = 0
     if (this.#saved.size > 0) this.#saved.clear()
   }
 
@@ -291,6 +301,13 @@ export class Writer implements Sink, GeneratedSink {
     if (shape === undefined || Object.keys(object).length !== shape.keys.length)
       return this.#pairs(TAG_OBJECT_PAIRS, object, at)
     return this.#shaped(shape, object, this.shapeTag(shape, at))
+  }
+
+  savedFields(object: object, at: Position): Position {
+    this.#enter()
+    const end = this.fields(object, at)
+    this.depth--
+    return end
   }
 
   #shapeLike(object: object, guess: Guess | undefined): WriteShape | undefined {
@@ -495,6 +512,15 @@ export class Writer implements Sink, GeneratedSink {
   /** What a save hook returned for `object` in this frame. */
   savedOf(object: object): unknown {
     return this.#saved.get(object)
+  }
+
+  /** See {@link Sink}. @throws `RETRY` without a graph, a {@link Refusal} with one. */
+  resizable(buffer: ArrayBuffer, length: number, lengthMax: number): void {
+    const why = (this.#resizables ??= new Resizables()).tooMuch(length, lengthMax)
+    if (why === undefined) return
+    // Taken for a tree, a buffer that is met twice counts twice.
+    if (this.graph === undefined) throw RETRY
+    throw new Refusal(buffer, 'refused', why)
   }
 
   opened(object: object, isOpen: boolean): void {

@@ -638,6 +638,32 @@ test('memory moves with move(), is shared with SharedArrayBuffer, both ways, and
   assert.equal(native.bufferCount(), before)
 })
 
+test('memory that cannot be detached is not transportable, and not changed by asking', async () => {
+  const { isTransportable, marshall } = await import('../transport/index.ts')
+  const { native } = await import('../native/index.ts')
+  const before = native.bufferCount()
+  type Memory = new (options: { initial: number }) => { readonly buffer: ArrayBuffer }
+  const { WebAssembly } = globalThis as unknown as { WebAssembly: { Memory: Memory } }
+  const stuck = move(new WebAssembly.Memory({ initial: 1 }).buffer)
+  assert.equal(isTransportable(stuck), false)
+  assert.throws(() => marshall(stuck, { mode: 'process' }), { code: 'TRANSPORT_REFUSED' })
+  assert.deepEqual([stuck.byteLength, native.bufferCount()], [65_536, before])
+})
+
+test('memory that a frame of marshall moved is let go when it has been read', async () => {
+  const { native } = await import('../native/index.ts')
+  const { isTransportable, marshall, unmarshall } = await import('../transport/index.ts')
+  const before = native.bufferCount()
+  const moved = move(new Uint8Array(1000).fill(7))
+  assert.ok(isTransportable(moved))
+  assert.deepEqual([moved.length, native.bufferCount()], [1000, before])
+  const frame = marshall(moved, { mode: 'process' })
+  assert.deepEqual([moved.length, native.bufferCount()], [0, before + 1])
+  assert.deepEqual(unmarshall(frame), new Uint8Array(1000).fill(7))
+  assert.equal(native.bufferCount(), before)
+  assert.throws(() => unmarshall(frame), { code: 'TRANSPORT_MALFORMED' })
+})
+
 test('a refused call leaves moved memory where it was when the value is at fault', async () => {
   const kept = new Uint8Array(8).fill(1)
   await assert.rejects(here.run((..._: unknown[]) => {}, move(kept), Symbol('s')))
