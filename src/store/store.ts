@@ -206,7 +206,8 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * What happens to a key, or to all that begin with a prefix, from now on.
+   * What happens to a key, or to all that begin with a prefix, from now on. That an entry has ended is told
+   * when a later write, `size`, `stats` or `keys` finds it.
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    */
   watch(what: string | { readonly prefix: string }, options?: WatchOptions): Watch {

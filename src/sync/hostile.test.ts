@@ -69,6 +69,27 @@ test('killed in the middle of channels', async () => {
   channel[Symbol.dispose]()
 })
 
+test('killed in the middle of guards that wait with the loop running', async () => {
+  await kill('async', 'killed async')
+  const [lock, semaphore] = [new Lock('killed async'), new Semaphore(2, 'killed async')]
+  await lock.guard(() => {}, SOON)
+  assert.deepEqual([semaphore.free, lock.tryGuard((held) => held.abandoned)], [2, { value: false }])
+  lock[Symbol.dispose]()
+  semaphore[Symbol.dispose]()
+})
+
+test('killed in the middle of puts and takes that wait, offers and counts', async () => {
+  await kill('async channel', 'killed waits')
+  const [channel, counter] = [new Channel<string>(2, 'killed waits'), new AtomicCounter('killed waits')]
+  while (channel.poll() !== undefined);
+  assert.deepEqual(['a', 'b', 'c'].map((word) => channel.offer(word)), [true, true, false])
+  assert.equal(await channel.take(SOON), 'a')
+  counter.set(1)
+  assert.equal(counter.add(), 2)
+  channel[Symbol.dispose]()
+  counter[Symbol.dispose]()
+})
+
 test('a name is free again once its thing was disposed of; those who have it go on', async () => {
   const [first, same] = [new Semaphore(2, 'disposed'), new Semaphore(2, 'disposed')]
   assert.equal(first.number, same.number)
