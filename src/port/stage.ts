@@ -7,8 +7,8 @@
  *
  * Given, in 32-bit words of `out`: handle, key bytes, value bytes, mode, then two doubles' worth; the bytes
  * of value and key follow the header. Found, in words of `inbound`: status, length, version (two words), word
- * index, word, then a double, then a mark; bytes follow the header. The same stands in crates/node/src/stage.rs, store.rs
- * and sync.rs.
+ * index, word, then a double, then a mark; bytes follow the header. The same stands in
+ * crates/node/src/stage.rs, store.rs and sync.rs.
  */
 import { assert } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'

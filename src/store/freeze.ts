@@ -17,7 +17,10 @@ export interface Unfreezable {
   readonly what: string
 }
 
-/** Freeze `root` and everything it holds but handles and functions. Returns what cannot be frozen, if there is such a part. */
+/**
+ * Freeze `root` and everything it holds but handles and functions. Returns what cannot be frozen, if there is
+ * such a part.
+ */
 export function deepFreeze(root: unknown): Unfreezable | undefined {
   if (!isObject(root)) return undefined
   const seen = new Set<object>([root])

@@ -1,5 +1,7 @@
 /**
  * Views beyond the plain case: what is not frozen, what is not consumed, what stays hot, what is let go of.
+ *
+ * And what hooks that read other values meanwhile must leave alone.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -256,7 +256,7 @@ call!(
         stage.held.push(stage.read_soon.take());
         Ok(env.undefined())
     },
-    "stageHold(): what is read from here on is read within the value read last, which keeps what it refers to."
+    "stageHold(): what is read from here on is read within the value read last, which keeps its memory."
 );
 
 call!(

@@ -5,8 +5,8 @@
 //! with a value stands, no write to the key has ended since. A word returns to an old value only after 2^32
 //! writes.
 //!
-//! The reader that looks whether the word still stands is JavaScript and reads it plainly, without a lock. One
-//! who learned of a write sees it: what it learned by orders its look. And of two threads that each write a
+//! The reader that looks whether the word still stands is JavaScript and reads it plainly, without a lock.
+//! One who learned of a write sees it: what it learned by orders its look. And of two threads that each write a
 //! key and then look at the other's, one at least sees the other's write, because a write ends with a fence.
 
 #[cfg(loom)]
