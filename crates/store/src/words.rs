@@ -6,8 +6,9 @@
 //! writes.
 //!
 //! The reader that looks whether the word still stands is JavaScript and reads it plainly, without a lock.
-//! One who learned of a write sees it: what it learned by orders its look. And of two threads that each write a
-//! key and then look at the other's, one at least sees the other's write, because a write ends with a fence.
+//! One who learned of a write sees it: what it learned by orders its look. And of two threads that each write
+//! a key and then look at the other's, one at least sees the other's write, because a write ends with a
+//! fence.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
