@@ -110,7 +110,7 @@ function rare(round: number): void {
   else if (kind === 2) {
     for (const [key, value] of used.entries()) if (key.startsWith('key ')) check(key, value)
   } else if (kind === 3) used.stats()
-  else if (kind === 4) used.size
+  else if (kind === 4) void used.size
   else {
     const other = store.getOrCreate(`${work.id} beside`)
     try {
