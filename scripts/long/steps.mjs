@@ -57,6 +57,7 @@ export const STEPS = [
     command: [process.execPath, '--test', 'dist/store/threads.test.js'],
     env: { SKEIN_SOAK_OPERATIONS: '10000000' },
   },
+  // The models of crates/store have no bound on pre-emptions: `npm test` explores them whole.
   {
     name: 'loom',
     what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm test`',

@@ -102,6 +102,8 @@ export interface Binding {
 
   /** Given: handle, key bytes. Found: status, length, version, word index, word, ms left. */
   storeGet(): void
+  /** As storeGet; given as well: looks before. Found as well: 1 at word 8 if it refers to memory. */
+  storeView(): void
   /** Given: handle, key and value bytes, mode, version, ttl. Found: status. */
   storeSet(): void
   /** Given: handle, key bytes, 0, mode, version. Found: status, whether it was there. */
@@ -124,6 +126,9 @@ export interface Binding {
   stageOpen(out: Uint8Array, inbound: Uint8Array): void
   stageAttach(ids: Uint8Array): void
   stageLarge(): Uint8Array
+  stageHold(): void
+  stageRelease(): void
+  stageMoves(): number
   storeSetLarge(value: Uint8Array): void
   storeMake(
     id: string,

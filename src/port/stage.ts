@@ -2,13 +2,13 @@
  * The scratch memory through which stores and locks are called.
  *
  * Apart from the port's, because the hooks of classes may use a store while a task's arguments or a batch of
- * results are being read. A hook that runs while this memory itself is in use works aside: what lies here is
- * put back when it has ended.
+ * results are being read. A hook that runs while this memory itself is in use works aside: what lies here,
+ * and what the value being read refers to, is put back when it has ended.
  *
  * Given, in 32-bit words of `out`: handle, key bytes, value bytes, mode, then two doubles' worth; the bytes
  * of value and key follow the header. Found, in words of `inbound`: status, length, version (two words), word
- * index, word, then a double; bytes follow the header. The same stands in crates/node/src/stage.rs, store.rs
- * and sync.rs.
+ * index, word, then a double, then a mark; bytes follow the header. The same stands in
+ * crates/node/src/stage.rs, store.rs and sync.rs.
  */
 import { assert } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'
@@ -68,11 +68,13 @@ export class Stage {
     args: Args,
   ): Result {
     const [out, inbound, overflow] = [this.out.slice(), this.inbound.slice(), this.overflow]
+    native.stageHold()
     this.busy = false
     try {
       return method.apply(self, args)
     } finally {
       this.busy = true
+      native.stageRelease()
       this.out.set(out)
       this.inbound.set(inbound)
       this.overflow = overflow
@@ -127,7 +129,13 @@ export class Stage {
    */
   readLarge(): unknown {
     const bytes = native.stageLarge()
-    return readFrame(bytes, 0, bytes.length)
+    // Hooks may use this memory meanwhile, but not let go of what the value refers to.
+    native.stageHold()
+    try {
+      return readFrame(bytes, 0, bytes.length)
+    } finally {
+      native.stageRelease()
+    }
   }
 
   /**
@@ -141,6 +149,11 @@ export class Stage {
     const bytes = this.#putText(key, at)
     if (!this.#known.takes()) return bytes
     return bytes + this.#known.add(Stage.keyOf(this.out, at, at + bytes))
+  }
+
+  /** Whether a key takes two bytes for each character. */
+  static isWide(key: string): boolean {
+    return isWide.test(key)
   }
 
   /** Write a key at `at` of `out`; the bytes it takes. */

@@ -8,13 +8,20 @@
 export interface Seen {
   readonly from: number
   readonly to: number
-  readonly what: 'get' | 'set' | 'swap' | 'add' | 'delete'
+  readonly what: 'get' | 'set' | 'swap' | 'add' | 'delete' | 'has' | 'clear'
   /** What was found, or expected. */
   readonly old?: number | undefined
   /** What was written, or the sum. */
   readonly value?: number | undefined
   /** Whether a swap or delete did anything. */
   readonly done?: boolean
+}
+
+/** What a thread is told to do; `key` is one of few, by its number. */
+export interface Command {
+  readonly what: 'view' | 'update' | Seen['what']
+  readonly key: number
+  readonly value: number
 }
 
 /** Wing and Gong's search with memory of what failed. At most 31 operations. */
@@ -51,6 +58,10 @@ function after(seen: Seen, now: number | undefined): number | undefined | typeof
       return seen.old === now ? IMPOSSIBLE : now
     case 'add':
       return (now ?? 0) + 1 === seen.value ? seen.value : IMPOSSIBLE
+    case 'has':
+      return (now !== undefined) === seen.done ? now : IMPOSSIBLE
+    case 'clear':
+      return undefined
     case 'delete':
       return (now !== undefined) === seen.done ? undefined : IMPOSSIBLE
   }

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { native } from '../native/index.ts'
 import { marshall, move } from '../transport/index.ts'
 import { store, type Store, type StoreSettings } from './index.ts'
 
@@ -207,4 +208,28 @@ test('a refused write leaves memory where it was, and so does one that lost agai
   assert.equal(calls, 2)
   assert.equal((used.get('k') as ArrayBuffer).byteLength, 8)
   assert.equal(buffer.byteLength, 0)
+})
+
+test('a key that is refused leaves nothing of its value behind', () => {
+  const used = made<unknown>()
+  const buffer = new ArrayBuffer(8)
+  const before = native.bufferCount()
+  assert.throws(() => used.set('键'.repeat(40_000), { buffer: move(buffer) }), { code: 'STORE_ARGUMENT' })
+  used.set('next', 1)
+  assert.deepEqual([native.bufferCount(), buffer.byteLength], [before, 8])
+})
+
+test('settings that are no object are refused by name', () => {
+  for (const settings of [null, 5, 'hot'] as never[]) {
+    assert.throws(() => made(settings), { code: 'STORE_SETTING', message: /settings/ })
+    assert.throws(() => store.getOrCreate(`hostile ${++last}`, settings), { code: 'STORE_SETTING' })
+  }
+})
+
+test('one entry, bounded in bytes as well', () => {
+  const used = made<unknown>({ entriesMax: 1, bytesMax: 100_000 })
+  for (const value of [5, 'x'.repeat(50_000), { a: 1 }]) {
+    used.set(`key of ${typeof value}`, value)
+    assert.deepEqual([used.size, used.get(`key of ${typeof value}`)], [1, value])
+  }
 })

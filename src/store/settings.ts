@@ -29,6 +29,7 @@ const TTL_MS_MAX = 2 ** 48
 
 /** @throws {StoreError} `STORE_SETTING`. */
 export function parseSettings(settings: StoreSettings): Settings {
+  if (typeof settings !== 'object' || settings === null) throw wrong('settings', 'an object', settings)
   const known = ['entriesMax', 'bytesMax', 'valueBytesMax', 'ttlMs', 'eviction']
   for (const name of Object.keys(settings)) {
     if (!known.includes(name)) throw wrong(name, `one of ${known.join(', ')}`, name)

@@ -25,6 +25,9 @@ const EVENTS_MAX = 1024
 const FOUND = 0
 const ABSENT_STATUS = 1
 const LARGE = 3
+/** Word of what storeView finds: 1 when the value refers to memory. */
+const REFERS = 8
+const MOVED = 'a buffer that was moved into it, which can be read once'
 /** What a write meets. */
 const CONFLICT = 1
 const CLOSED = 2
@@ -36,7 +39,7 @@ const KEEPS_LIFE = 2
 
 const ABSENT = Symbol('absent')
 /** Constants of this module: the engine calls them directly. */
-const { storeGet, storeHas, storeSet, storeRemove } = native
+const { storeGet, storeView, storeHas, storeSet, storeRemove } = native
 
 /** What became of a removal. */
 const REMOVED = 0
@@ -94,9 +97,11 @@ export class Store<Value = unknown> {
 
   /**
    * The value of a key, deeply frozen and shared by all views of this thread: as long as nobody has written
-   * the key, reading it again costs a look at a version. `undefined` when there is none.
-   * @throws {StoreError} `STORE_NOT_FREEZABLE` for a Map, Set, Date, URL or buffer; `STORE_CLOSED`,
-   *   `STORE_ARGUMENT`.
+   * the key, reading it again costs a look at a version. `undefined` when there is none. Handles (stores,
+   * locks, zones, signals) and functions in it are this thread's own and stay as they are; what a registered
+   * class keeps in #fields cannot be frozen and must not be written by those who have a view.
+   * @throws {StoreError} `STORE_NOT_FREEZABLE` for a Map, Set, Date, URL, buffer, or a RegExp with `g` or
+   *   `y`; `STORE_CLOSED`, `STORE_ARGUMENT`.
    * @throws {TransportError} when this thread cannot read the value.
    */
   view(key: string): Value | undefined {
@@ -201,7 +206,8 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * What happens to a key, or to all that begin with a prefix, from now on.
+   * What happens to a key, or to all that begin with a prefix, from now on. That an entry has ended is told
+   * when a later write, `size`, `stats` or `keys` finds it.
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    */
   watch(what: string | { readonly prefix: string }, options?: WatchOptions): Watch {
@@ -262,6 +268,7 @@ export class Store<Value = unknown> {
   clear(): void {
     this.#checkOpen()
     native.storeClear(this.#handle)
+    this.#views = undefined
   }
 
   /** What it has done. @throws {StoreError} `STORE_CLOSED`. */
@@ -276,6 +283,7 @@ export class Store<Value = unknown> {
   /** Delete everything and forget the name; every other use, in any thread, is refused from then on. */
   close(): void {
     native.storeClose(this.#number)
+    this.#views = undefined
   }
 
   /** Close it. */
@@ -304,12 +312,19 @@ export class Store<Value = unknown> {
     const stage = this.#stage
     if (stage.busy) return stage.aside(this.#look, this, [key])
     const views = (this.#views ??= this.#openViews())
+    const view = views.last(key)
     const now = performance.now()
     this.#putKey(key, 0)
-    storeGet()
-    const { words } = stage
+    const { given, words } = stage
+    given[3] = view === undefined ? 0 : view.looks
+    words[REFERS] = 0
+    storeView()
     const status = words[0]
-    if (status === CLOSED) throw this.#closed()
+    if (view !== undefined) view.looks = 0
+    if (status === CLOSED) {
+      this.#views = undefined
+      throw this.#closed()
+    }
     if (status === ABSENT_STATUS) {
       views.forget(key)
       return undefined
@@ -319,7 +334,6 @@ export class Store<Value = unknown> {
     const leftMs = stage.doubles[3] as number
     // The core counts whole milliseconds: one less here, never one more.
     const deadline = leftMs === 0 ? 0 : now + leftMs - 1
-    const view = views.last(key)
     if (view !== undefined && view.version === version && view.versionHigh === versionHigh) {
       view.word = word
       view.deadline = deadline
@@ -327,18 +341,22 @@ export class Store<Value = unknown> {
       if (status === LARGE) native.stageLarge()
       return view.value
     }
-    const value = status === LARGE ? stage.readLarge() : stage.read(words[1] as number)
+    const bytes = words[1] as number
+    if (words[REFERS] === 1 && native.stageMoves() === 1) {
+      if (status === LARGE) native.stageLarge()
+      // Reading it would take it from whoever can.
+      throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, path: 'value', what: MOVED })
+    }
+    const value = status === LARGE ? stage.readLarge() : stage.read(bytes)
     const unfreezable = deepFreeze(value)
     if (unfreezable !== undefined)
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
-    views.keep(key, { value, index, word, version, versionHigh, deadline })
+    views.keep(key, { value, index, word, version, versionHigh, deadline, bytes, looks: 0 })
     return value
   }
 
   #openViews(): Views {
-    const versions = native.storeWords(this.#handle)
-    if (versions === undefined) throw this.#closed()
-    return new Views(new Uint32Array(versions))
+    return new Views(new Uint32Array(native.storeWords(this.#handle) ?? []))
   }
 
   /** One read, one write of what `change` makes of it, again until nobody came in between. */
@@ -375,6 +393,8 @@ export class Store<Value = unknown> {
     const stage = this.#stage
     if (stage.busy) return stage.aside(this.#write, this, [key, value, mode, low, high, ttlMs])
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
+    // Before the value is written: what it refers to would be left for the next one.
+    if (key.length > KEY_BYTES_MAX / 2 && Stage.isWide(key)) throw this.#wrongKey(key)
     let length = stage.write(value)
     const { given, words } = stage
     let large = length < 0 ? stage.overflow : undefined

@@ -22,7 +22,7 @@ export interface StoreStats {
   readonly entries: number
   /** Bytes now: keys, values as the transport writes them, and 96 for each entry. */
   readonly bytes: number
-  /** Reads that found a value. */
+  /** Reads that found a value; looks at an unchanged view are counted by up to 64 at a time. */
   readonly hits: number
   /** Reads that did not. */
   readonly misses: number

@@ -9,8 +9,10 @@
 
 /** Views kept by one handle, at most; about half of them, the ones not asked for since, go together. */
 const VIEWS_MAX = 16_384
-/** Every so many looks at a version are atomic. */
-const ATOMIC_EVERY = 64
+/** Bytes of their values as the store has them, at most; a single larger value is kept beside other views. */
+const BYTES_MAX = 64 * 1024 * 1024
+/** Every so many looks at a view ask the core. */
+const ASK_EVERY = 64
 
 /** A frozen value, and what must not have changed since it was made. */
 export interface View {
@@ -22,6 +24,10 @@ export interface View {
   readonly versionHigh: number
   /** By performance.now(); 0: it does not end. */
   deadline: number
+  /** Its length in the store. */
+  readonly bytes: number
+  /** How often it was looked at since the core was asked. */
+  looks: number
 }
 
 type Dictionary = Record<string, View | undefined>
@@ -32,9 +38,13 @@ export class Views {
   #recent = dictionary()
   #earlier = dictionary()
   #count = 0
-  #looks = 0
+  /** Of the recent ones. */
+  #bytes = 0
 
-  /** Over the core's version words, shared by all threads. */
+  /**
+   * Over the core's version words, shared by all threads. Where memory of others is not allowed there are
+   * none: then every look asks the core.
+   */
   constructor(versions: Uint32Array) {
     this.#versions = versions
   }
@@ -42,21 +52,21 @@ export class Views {
   /**
    * The view of a key if nobody wrote and its time is not over.
    *
-   * The version is read by an atomic load now and then only (a call, a quarter of all that this costs). A
-   * plain one is enough to be right: whoever learned that a key was written learned it by an atomic
-   * operation, a message or a lock of the core, and no load moves to before one of these, in the engine or in
-   * the processor; a changed version that is seen leads into the core, whose lock orders the looks that
-   * follow. What a plain load may lack is an end: an engine may move it out of a loop that does nothing else.
-   * The atomic ones stay where they are, so such a loop is told too.
+   * The version is read plainly (an atomic load is a call, a quarter of all that this costs). That is enough
+   * to be right. Whoever learned that a key was written learned it by an atomic operation, a message or a
+   * lock of the core, and no load moves to before one of these, in the engine or in the processor. Of two
+   * threads that each write a key and then look at the other's, one sees the other's write, because a write
+   * ends with a fence (crates/store/src/words.rs). What a plain load may lack is an end: an engine may move
+   * it out of a loop that does nothing else. So every so many looks at a view go to the core as if it had
+   * changed. There they are also counted, all of them, and keep a value hot that is read by views alone.
    */
   unchanged(key: string): View | undefined {
     const view = this.#recent[key]
-    if (view === undefined) return undefined
-    const looks = (this.#looks + 1) % ATOMIC_EVERY
-    this.#looks = looks
-    const word = looks === 0 ? Atomics.load(this.#versions, view.index) : this.#versions[view.index]
-    if (word !== view.word) return undefined
-    return view.deadline === 0 || performance.now() < view.deadline ? view : undefined
+    if (view === undefined || this.#versions[view.index] !== view.word) return undefined
+    if (view.looks === ASK_EVERY - 1) return undefined
+    if (view.deadline !== 0 && performance.now() >= view.deadline) return undefined
+    view.looks += 1
+    return view
   }
 
   /** The view of a key, whatever became of it. */
@@ -66,23 +76,31 @@ export class Views {
 
   /** Keep a view, in place of the one of the same key. */
   keep(key: string, view: View): void {
-    if (this.#recent[key] === undefined) {
-      if (this.#count === VIEWS_MAX / 2) {
-        this.#earlier = this.#recent
-        this.#recent = dictionary()
-        this.#count = 0
-      }
-      this.#count += 1
+    const old = this.#recent[key]
+    if (old === view) return
+    if (old !== undefined) {
+      this.#count -= 1
+      this.#bytes -= old.bytes
     }
+    if (this.#count === VIEWS_MAX / 2 || (this.#count > 0 && this.#bytes + view.bytes > BYTES_MAX / 2)) {
+      this.#earlier = this.#recent
+      this.#recent = dictionary()
+      this.#count = 0
+      this.#bytes = 0
+    }
+    this.#count += 1
+    this.#bytes += view.bytes
     this.#recent[key] = view
   }
 
   /** Forget the view of a key that is gone. */
   forget(key: string): void {
     delete this.#earlier[key]
-    if (this.#recent[key] === undefined) return
+    const old = this.#recent[key]
+    if (old === undefined) return
     delete this.#recent[key]
     this.#count -= 1
+    this.#bytes -= old.bytes
   }
 }
 

@@ -4,11 +4,11 @@
  * Values name the key they belong to, so that a mixed-up read shows.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Seen } from './history.test.support.ts'
+import type { Command, Seen } from './history.test.support.ts'
 import { store } from './index.ts'
 
 interface Work {
-  readonly what: 'history' | 'mixed' | 'lead' | 'watching' | 'viewing'
+  readonly what: 'scripts' | 'history' | 'mixed' | 'lead' | 'watching' | 'viewing'
   readonly id: string
   readonly seed: number
   readonly rounds: number
@@ -46,20 +46,81 @@ function history(round: number): Seen[] {
   })
 }
 
+/** Carry out commands from a common start; what was seen of each key. */
+function script(commands: readonly Command[], keys: readonly string[], threads: number): Seen[][] {
+  const all: Seen[][] = keys.map(() => [])
+  Atomics.add(clock, 1, 1)
+  while (Atomics.load(clock, 1) % threads !== 0) continue
+  for (const { what, key, value } of commands) {
+    const name = keys[key] as string
+    const guess = what === 'swap' ? (used.get(name) as number | undefined) : undefined
+    const from = Atomics.add(clock, 0, 1)
+    let seen: Omit<Seen, 'from' | 'to'>
+    if (what === 'get') seen = { what, old: used.get(name) as number | undefined }
+    else if (what === 'view') seen = { what: 'get', old: used.view(name) as number | undefined }
+    else if (what === 'set') seen = { what, value: (used.set(name, value), value) }
+    else if (what === 'swap') seen = { what, old: guess, value, done: used.compareAndSet(name, guess, value) }
+    else if (what === 'add') seen = { what, value: used.increment(name) }
+    else if (what === 'update') seen = { what: 'add', value: used.update(name, plusOne) as number }
+    else if (what === 'has') seen = { what, done: used.has(name) }
+    else if (what === 'delete') seen = { what, done: used.delete(name) }
+    else seen = { what: (used.clear(), 'clear') }
+    const whole = { ...seen, from, to: Atomics.add(clock, 0, 1) }
+    if (what === 'clear') for (const list of all) list.push(whole)
+    else all[key]?.push(whole)
+  }
+  return all
+}
+
+function plusOne(old: unknown): number {
+  return ((old as number | undefined) ?? 0) + 1
+}
+
 /**
  * Operations of all kinds on a few hundred keys, for ever or so many. Values say which key they belong to.
  */
 function mixed(rounds: number): void {
   for (let round = 0; round < rounds; round++) {
+    // A fifth of it: the heap has grown to what the work needs.
+    if (round === Math.floor(rounds / 5)) parentPort?.postMessage('warm')
     const key = `key ${random(300)}`
     const value = { key, round, filling: 'x'.repeat(random(20) === 0 ? 5000 : random(100)) }
-    const kind = random(8)
-    if (kind < 2) used.set(key, value, random(4) === 0 ? { ttlMs: 1 + random(20) } : undefined)
+    const kind = random(12)
+    if (random(400) === 0) rare(round)
+    if (kind === 11) {
+      const old = used.get(key)
+      if (used.compareAndSet(key, old, value) && old === undefined) used.has(key)
+    } else if (kind === 10) used.compareAndSet(key, { never: 'there' }, value)
+    else if (kind === 9) used.has(key)
+    else if (kind === 8) used.delete(`key ${random(300)}`)
+    else if (kind < 2) used.set(key, value, random(4) === 0 ? { ttlMs: 1 + random(20) } : undefined)
     else if (kind === 2) used.delete(key)
     else if (kind === 3) used.update(key, (old) => ({ ...(old as object | undefined), ...value }))
     else if (kind === 4) used.increment('count')
     else if (kind === 5) check(key, used.view(key))
     else check(key, used.get(key))
+  }
+}
+
+/** What looks at the whole store, or ends one. */
+function rare(round: number): void {
+  const kind = random(6)
+  if (kind === 0) used.clear()
+  else if (kind === 1) for (const key of used.keys()) used.has(key)
+  else if (kind === 2) {
+    for (const [key, value] of used.entries()) if (key.startsWith('key ')) check(key, value)
+  } else if (kind === 3) used.stats()
+  else if (kind === 4) void used.size
+  else {
+    const other = store.getOrCreate(`${work.id} beside`)
+    try {
+      other.set('k', round)
+      other.view('k')
+      other.close()
+    } catch (error) {
+      // Another thread closed it in between.
+      if ((error as { code?: string }).code !== 'STORE_CLOSED') throw error
+    }
   }
 }
 
@@ -90,6 +151,11 @@ function viewing(): void {
 if (work.what === 'history') {
   const histories = Array.from({ length: work.rounds }, (_, round) => history(round))
   parentPort?.postMessage(histories)
+} else if (work.what === 'scripts') {
+  parentPort?.on('message', ({ commands, keys, threads }) => {
+    parentPort?.postMessage(script(commands, keys, threads))
+  })
+  parentPort?.postMessage('started')
 } else if (work.what === 'mixed') {
   parentPort?.postMessage('started')
   mixed(work.rounds)

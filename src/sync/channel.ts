@@ -149,7 +149,7 @@ export class Channel<Value = unknown> extends Thing {
 
   /** Returns DONE, NONE or QUEUED. */
   #put(value: Value, ticket: number, wait: number): number {
-    const { stage } = this
+    const stage = Thing.stageOf(this)
     if (stage.busy) return stage.aside(this.#put, this, [value, ticket, wait])
     const length = stage.write(value)
     const { given } = stage
@@ -169,7 +169,7 @@ export class Channel<Value = unknown> extends Thing {
   }
 
   #take(ticket: number, wait: number): { readonly value: Value } | undefined {
-    const { stage } = this
+    const stage = Thing.stageOf(this)
     if (stage.busy) return stage.aside(this.#take, this, [ticket, wait])
     const { given } = stage
     given[0] = this.handle
@@ -180,7 +180,7 @@ export class Channel<Value = unknown> extends Thing {
   }
 
   #fetch(ticket: number): { readonly value: Value } | undefined {
-    const { stage } = this
+    const stage = Thing.stageOf(this)
     if (stage.busy) return stage.aside(this.#fetch, this, [ticket])
     stage.given[0] = this.handle
     stage.given[1] = ticket
@@ -189,7 +189,7 @@ export class Channel<Value = unknown> extends Thing {
   }
 
   #read(): { readonly value: Value } | undefined {
-    const { stage } = this
+    const stage = Thing.stageOf(this)
     const status = stage.words[0] as number
     this.#status = status
     if (status >= NONE) return undefined

@@ -45,7 +45,7 @@ export class AtomicCounter extends Thing {
   }
 
   #do(what: number, operand: number, expected: number): number {
-    const { given, givenDoubles, words, doubles } = this.stage
+    const { given, givenDoubles, words, doubles } = Thing.stageOf(this)
     given[0] = this.handle
     given[1] = what
     givenDoubles[2] = operand

@@ -17,7 +17,7 @@ export type SyncCodes = {
   SYNC_TIMEOUT: Which & { readonly timeoutMs: number }
   /** A form that blocks the thread, called in the main thread without `{allowBlocking: true}`. */
   SYNC_BLOCKING: Which
-  /** The caller holds it already and would wait for itself. */
+  /** The caller's own code, or thread, holds it or stands in line for it: it would wait for itself. */
   SYNC_OWN: Which
   /** A synchronous form was given a function that returned a promise; it was released before that settled. */
   SYNC_ASYNC_BODY: Which
@@ -38,7 +38,7 @@ const SENTENCES: Sentences<SyncCodes> = {
   SYNC_BLOCKING: (f) =>
     `${called(f)}: the synchronous forms block the thread, and this is the main thread; ` +
     'use the asynchronous ones, or pass {allowBlocking: true}',
-  SYNC_OWN: (f) => `${called(f)} is held by the caller itself, which would wait for ever`,
+  SYNC_OWN: (f) => `${called(f)} is held or waited for by the caller itself, which would wait for ever`,
   SYNC_ASYNC_BODY: (f) =>
     `${called(f)}: the function of a synchronous guard returned a promise; the guard has ended. Use guard()`,
   SYNC_CLOSED: (f) => `${called(f)} is closed`,

@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { native } from '../native/index.ts'
 import { Fact, thisWaits } from '../port/index.ts'
 import { SyncError } from './errors.ts'
-import type { Thing } from './thing.ts'
+import { Thing } from './thing.ts'
 import {
   type BlockOptions,
   type WaitOptions,
@@ -125,7 +125,7 @@ export function tryGuard<R>(
 }
 
 function tryEnter(thing: Thing, ticket: number, amount: number): number {
-  const { given, words } = thing.stage
+  const { given, words } = Thing.stageOf(thing)
   given[0] = thing.handle
   given[1] = ticket
   given[2] = amount
@@ -147,7 +147,7 @@ function enterBlocking(
 }
 
 function leave(thing: Thing, ticket: number): void {
-  const { given } = thing.stage
+  const { given } = Thing.stageOf(thing)
   given[0] = thing.handle
   given[1] = ticket
   gateLeave()

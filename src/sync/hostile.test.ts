@@ -11,7 +11,7 @@ import { runInNewContext } from 'node:vm'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { native } from '../native/index.ts'
-import { move } from '../transport/index.ts'
+import { move, register } from '../transport/index.ts'
 import { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './index.ts'
 
 const workers = new Set<Worker>()
@@ -67,6 +67,27 @@ test('killed in the middle of channels', async () => {
   assert.equal(channel.offer('e'), false)
   assert.equal(await channel.take(SOON), 'a')
   channel[Symbol.dispose]()
+})
+
+test('killed in the middle of guards that wait with the loop running', async () => {
+  await kill('async', 'killed async')
+  const [lock, semaphore] = [new Lock('killed async'), new Semaphore(2, 'killed async')]
+  await lock.guard(() => {}, SOON)
+  assert.deepEqual([semaphore.free, lock.tryGuard((held) => held.abandoned)], [2, { value: false }])
+  lock[Symbol.dispose]()
+  semaphore[Symbol.dispose]()
+})
+
+test('killed in the middle of puts and takes that wait, offers and counts', async () => {
+  await kill('async channel', 'killed waits')
+  const [channel, counter] = [new Channel<string>(2, 'killed waits'), new AtomicCounter('killed waits')]
+  while (channel.poll() !== undefined);
+  assert.deepEqual(['a', 'b', 'c'].map((word) => channel.offer(word)), [true, true, false])
+  assert.equal(await channel.take(SOON), 'a')
+  counter.set(1)
+  assert.equal(counter.add(), 2)
+  channel[Symbol.dispose]()
+  counter[Symbol.dispose]()
 })
 
 test('a name is free again once its thing was disposed of; those who have it go on', async () => {
@@ -152,4 +173,48 @@ test('memory in a channel that nobody has any more is given back', async () => {
     await pause(5)
   }
   assert.ok(used() <= before + 8 * megabyte, `${used() - before} bytes are left`)
+})
+
+const asked = new Channel<unknown>(8)
+
+/** Its load hook takes from a channel. */
+class Curious {
+  readonly n: number
+  constructor(n: number) {
+    this.n = n
+  }
+}
+register(Curious, {
+  cid: 'sync.hostile.Curious',
+  save: ({ n }) => n,
+  load: (n) => (asked.poll(), new Curious(n as number)),
+})
+
+test('a message keeps its memory while a hook of its own takes another message', async () => {
+  const channel = new Channel<unknown>(1)
+  for (const text of ['', 'x'.repeat(300_000)]) {
+    const shared = new Int32Array(new SharedArrayBuffer(4))
+    asked.offer(1)
+    assert.equal(channel.offer({ n: new Curious(1), buffer: move(new ArrayBuffer(64)), shared, text }), true)
+    const taken = channel.poll() as { n: Curious; buffer: ArrayBuffer; shared: Int32Array }
+    shared[0] = 5
+    assert.deepEqual([taken.n.n, taken.buffer.byteLength, taken.shared[0]], [1, 64, 5])
+  }
+})
+
+test('blocking behind what the same thread has asked for is refused, not a hang', async () => {
+  const workerData = { what: 'behind', id: 'behind', rounds: 0, memory: new SharedArrayBuffer(64) }
+  const holder = new Worker(new URL('./worker.test.support.js', import.meta.url), {
+    workerData: { ...workerData, what: 'hold' },
+  })
+  workers.add(holder)
+  await once(holder, 'message')
+  const lock = new Lock('behind')
+  const waiting = lock.guard(() => 'mine', SOON)
+  const blocking = { allowBlocking: true, ...SOON }
+  assert.throws(() => lock.guardSync(() => {}, blocking), { code: 'SYNC_OWN' })
+  assert.throws(() => lock.guardSync(() => {}, blocking), { code: 'SYNC_OWN' }, 'and again')
+  await holder.terminate()
+  assert.equal(await waiting, 'mine')
+  assert.equal(lock.guardSync(() => 'free', blocking), 'free')
 })

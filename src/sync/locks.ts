@@ -39,8 +39,8 @@ export class Lock extends Thing {
   }
 
   /**
-   * Run `fn` with the lock if it is free now; `undefined` when it is not. A promise keeps it until it
-   * settles.
+   * Run `fn` with the lock if it is free now; `undefined` when it is not, as when the caller has it. A
+   * promise keeps it until it settles.
    */
   tryGuard<R>(fn: (held: Held) => R): { readonly value: R } | undefined {
     return tryGuard(this, 1, fn)
@@ -57,7 +57,11 @@ export class RwLock extends Thing {
     super('rwLock', name, READERS_MAX)
   }
 
-  /** As {@link Lock.guardSync}, with other readers. @throws {SyncError} as there. */
+  /**
+   * As {@link Lock.guardSync}, with other readers. Within a read of the same thread it is let in, but
+   * `SYNC_OWN` when a writer waits: do not nest them.
+   * @throws {SyncError} as there.
+   */
   readSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
     return guardSync(this, 1, fn, options)
   }

@@ -63,15 +63,14 @@ export class Thing {
   readonly #left: Left
   /** @internal */
   readonly which: Which
-  /** @internal */
-  readonly stage: Stage
+  readonly #stage: Stage
 
   /**
    * @throws {SyncError} `SYNC_DIFFERENT`, `SYNC_UNKNOWN`, `SYNC_ARGUMENT`.
    * @internal
    */
   constructor(kind: keyof typeof Kind, name: string | Arrived | undefined, amount: number) {
-    this.stage = thisStage()
+    this.#stage = thisStage()
     if (name instanceof Arrived) {
       this.number = name.number
       this.name = name.name
@@ -103,6 +102,11 @@ export class Thing {
   /** As `Symbol.dispose`. */
   async [Symbol.asyncDispose](): Promise<void> {
     this[Symbol.dispose]()
+  }
+
+  /** This thread's stage; private, so that whoever freezes or prints a thing stops there. @internal */
+  static stageOf(thing: Thing): Stage {
+    return thing.#stage
   }
 
   /** It travels: others may know it from now on. @internal */

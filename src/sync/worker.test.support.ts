@@ -108,6 +108,27 @@ const jobs: Record<string, () => unknown> = {
       else channel.takeSync()
     })
   },
+  'endless async': async () => {
+    const [lock, semaphore] = [new Lock(id), new Semaphore(2, id)]
+    parentPort?.postMessage('started')
+    for (let step = 0; ; step++) {
+      await Promise.all([lock.guard(addSlowly), lock.guard(addSlowly), semaphore.guard(async () => {})])
+      lock.tryGuard(addSlowly)
+      await semaphore.tryGuard(() => Promise.resolve(step), { permits: 1 + (step % 2) })?.value
+    }
+  },
+  'endless async channel': async () => {
+    const channel = new Channel<string>(2, id)
+    const counter = new AtomicCounter(id)
+    parentPort?.postMessage('started')
+    for (let step = 0; ; step++) {
+      const puts = [channel.put('x'.repeat(step % 2000)), channel.put('y')]
+      await Promise.all([channel.take(), channel.take(), ...puts])
+      if (channel.offer('z')) channel.poll()
+      counter.add(1)
+      counter.compareAndSet(counter.value, 0)
+    }
+  },
   passed: () => new Channel<Lock>(1, id).poll()?.guardSync((held) => held),
 }
 

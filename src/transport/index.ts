@@ -11,7 +11,7 @@ import { setFunctionTable } from './functions.ts'
 import type { ScriptPlace } from './origin.ts'
 import { setProcessTables } from './process.ts'
 
-export { register, registerHandle, transportable } from './classes.ts'
+export { handleOf, register, registerHandle, transportable } from './classes.ts'
 export type { Class, ClassOptions, HandleOptions } from './classes.ts'
 export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'

@@ -43,3 +43,32 @@ test('a second copy shares stores in another thread and is refused by name in th
     rmSync(folder, { recursive: true, force: true })
   }
 })
+
+test('a view of a value with handles of every kind leaves them, and the thread, as they were', async () => {
+  const skein = pathToFileURL(join(root, 'dist/index.js')).href
+  await check(
+    `const { store, zone, Lock, RwLock, Semaphore, Channel, AtomicCounter } = await import('${skein}')
+     const [used, other] = [store.create('used'), store.create('other')]
+     const pool = zone.create('pool', { workers: 1 })
+     const controller = new AbortController()
+     const things = { lock: new Lock('l'), rw: new RwLock(), semaphore: new Semaphore(2), other, pool,
+       channel: new Channel(1), counter: new AtomicCounter(), signal: controller.signal, node: zone.node }
+     for (const [kind, thing] of Object.entries(things)) {
+       used.set(kind, { thing })
+       const view = used.view(kind)
+       if (!Object.isFrozen(view) || Object.isFrozen(view.thing)) console.log(kind, 'is frozen')
+       used.set('after', kind)
+       if (used.get('after') !== kind) console.log('no store after', kind)
+     }
+     used.set('all', things)
+     const all = used.view('all')
+     all.channel.offer({ a: 1 })
+     all.other.set('k', 1)
+     controller.abort()
+     console.log(all.lock.tryGuard(() => 1).value, all.rw.tryRead(() => 2).value, all.semaphore.free,
+       all.channel.poll().a, all.counter.add(), all.other.get('k'), all.signal.aborted,
+       await all.pool.run(() => 'ran'), Object.keys(all.lock).includes('stage'))
+     used.close(), other.close(), await pool.close()`,
+    { zone: false, out: '1 2 2 1 1 1 true ran false' },
+  )
+})

@@ -23,7 +23,7 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
     scaling(rows, 'get + get', 'different keys', 1.7),
     scaling(rows, 'set + set', 'different keys', 1.5),
     ...RIVALS.flatMap((rival) => (['set', 'get'] as const).map((way) => ahead(rows, way, rival))),
-    atMost('an unchanged view ≤ 60 ns', findRow(rows, { section: 'view', contender: 'skein' }), VIEW_MAX_NS),
+    atMost('an unchanged view ≤ 60 ns, the slowest of its rows', slowestView(rows), VIEW_MAX_NS),
     atMost(
       'an uncontended guardSync ≤ 0.2 µs',
       findRow(rows, { section: 'locks, one thread', row: 'guard', contender: 'skein' }),
@@ -74,21 +74,34 @@ function scaling(rows: readonly Row[], mode: string, keys: string, least: number
 }
 
 function ahead(rows: readonly Row[], way: string, rival: string): Verdict {
-  const theirs = rows.filter(({ section, contender }) => section === way && contender === rival)
+  const sections = [way, `two threads, ${way} + ${way}, time`]
+  const theirs = rows.filter(({ section, contender }) => sections.includes(section) && contender === rival)
   let [top, where] = [0, 'none']
-  for (const { row, median } of theirs) {
-    const own = findRow(rows, { section: way, row, contender: 'skein' })
+  for (const { section, row, condition, median } of theirs) {
+    const own = rows.find(
+      (one) =>
+        one.section === section &&
+        one.row === row &&
+        one.condition === condition &&
+        one.contender === 'skein',
+    )
     const quotient = own === undefined ? Infinity : own.median / median
-    if (quotient > top) [top, where] = [quotient, row]
+    if (quotient > top) [top, where] = [quotient, `${row}, ${condition}`]
   }
   return {
-    bar: `${way}: ahead of ${rival} on every row`,
+    bar: `${way}: ahead of ${rival} on every row, one thread and two`,
     measured: `closest: ${where}, ${top.toFixed(2)} of its time`,
     holds: theirs.length === 0 ? undefined : top < 1,
   }
 }
 
+/** Of the views of all payloads. */
+function slowestView(rows: readonly Row[]): Row | undefined {
+  const views = rows.filter(({ section, contender }) => section === 'view' && contender === 'skein')
+  return views.length === 0 ? undefined : views.reduce((a, b) => (b.median > a.median ? b : a))
+}
+
 function atMost(bar: string, row: Row | undefined, most: number): Verdict {
-  const measured = row === undefined ? 'no row' : `${row.median.toFixed(1)} ${row.unit}`
+  const measured = row === undefined ? 'no row' : `${row.median.toFixed(1)} ${row.unit} (${row.row})`
   return { bar, measured, holds: row === undefined ? undefined : row.median <= most }
 }

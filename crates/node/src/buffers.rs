@@ -340,6 +340,12 @@ impl Attached {
     pub fn moved(&self) -> usize {
         self.0.moved
     }
+
+    /// Whether any of it is memory that was moved.
+    pub fn moves(&self) -> bool {
+        let table = lock(&TABLE);
+        self.0.0.iter().any(|id| table.held.get(id).is_some_and(|held| !held.shared))
+    }
 }
 
 impl Clone for Attached {

@@ -39,6 +39,8 @@ pub struct Stage {
     pub large: Option<Bytes>,
     /// What the value read last refers to.
     pub read_soon: Option<Keeps>,
+    /// The same of values that are being read while their hooks read others, innermost last.
+    pub held: Vec<Option<Keeps>>,
     /// What the next value to be written refers to.
     pub attachments: Option<Attached>,
     /// The thread's number.
@@ -209,6 +211,7 @@ call!(
             watches: Vec::new(),
             large: None,
             read_soon: None,
+            held: Vec::new(),
             attachments: None,
             owner: port.number(),
             parker: Arc::default(),
@@ -241,6 +244,45 @@ call!(
         env.copy(&bytes)
     },
     "stageLarge(): the value that did not fit."
+);
+
+call!(
+    hold,
+    0,
+    |env, arguments| {
+        let _ = &arguments;
+        // SAFETY: inside a call.
+        let stage = unsafe { here()? };
+        stage.held.push(stage.read_soon.take());
+        Ok(env.undefined())
+    },
+    "stageHold(): what is read from here on is read within the value read last, which keeps its memory."
+);
+
+call!(
+    release,
+    0,
+    |env, arguments| {
+        let _ = &arguments;
+        // SAFETY: inside a call.
+        let stage = unsafe { here()? };
+        stage.read_soon = stage.held.pop().flatten();
+        Ok(env.undefined())
+    },
+    "stageRelease(): the end of what stageHold began."
+);
+
+call!(
+    moves,
+    0,
+    |env, arguments| {
+        let _ = &arguments;
+        // SAFETY: inside a call.
+        let stage = unsafe { here()? };
+        let attached = stage.read_soon.as_deref().and_then(|keeps| keeps.downcast_ref::<Attached>());
+        Ok(env.int(i32::from(attached.is_some_and(Attached::moves))))
+    },
+    "stageMoves(): 1 when the value read last refers to memory that was moved, which can be read once."
 );
 
 /// The thread of `port` ends: what it held is released, what it waits for forgotten.

@@ -88,6 +88,17 @@ fn life(given: &[u32; GIVEN]) -> Life {
 /// storeGet(): handle, key length. Status, length, version, word index, word, milliseconds left; then the
 /// value.
 pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    find::<false>(env)
+}
+
+/// storeView(): as storeGet, and behind two lengths how often the view was looked at without asking. Writes 1
+/// to word 8 when the value refers to memory.
+pub unsafe extern "C" fn view(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
+    find::<true>(env)
+}
+
+#[inline]
+fn find<const IS_VIEW: bool>(env: sys::napi_env) -> Value {
     hot(env, |stage, given| {
         stage.read_soon = None;
         let store = Arc::as_ptr(store_of(stage, given[0])?);
@@ -95,7 +106,8 @@ pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> 
         let store = unsafe { &*store };
         let (_, key) = stage.value_and_key(&given)?;
         let mut later = None;
-        let found = store.read(key, |entry, index, word, left_ms| {
+        let before = if IS_VIEW { given[3] } else { 0 };
+        let found = store.read_again(key, before, |entry, index, word, left_ms| {
             let inbound = stage.inbound;
             inbound.put(2, entry.version as u32);
             inbound.put(3, (entry.version >> 32) as u32);
@@ -106,6 +118,9 @@ pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> 
             inbound.put(7, (left >> 32) as u32);
             if entry.keeps.is_some() {
                 stage.read_soon.clone_from(&entry.keeps);
+                if IS_VIEW {
+                    inbound.put(8, 1);
+                }
             }
             if entry.bytes.len() <= LOCKED_COPY_MAX {
                 stage.put_bytes(&entry.bytes);

@@ -116,7 +116,7 @@ impl Channel {
     pub fn take(&self, call: Option<Call>) -> Take {
         let mut state = self.state.lock();
         if let Some(message) = state.messages.pop_front() {
-            state.admit();
+            state.admit(self.messages_max);
             return Take::Message(message);
         }
         match call {
@@ -193,9 +193,11 @@ impl Channel {
 }
 
 impl State {
-    /// There is room for one more.
-    fn admit(&mut self) {
-        if let Some((call, message)) = self.putters.pop_front() {
+    /// A message was taken, so there may be room: what takers that died gave back has none of its own.
+    fn admit(&mut self, messages_max: usize) {
+        while self.messages.len() < messages_max
+            && let Some((call, message)) = self.putters.pop_front()
+        {
             self.messages.push_back(message);
             call.tell(Fact::Granted);
         }

@@ -22,7 +22,8 @@ pub enum Enter {
     Busy,
     /// Not free; the caller will be told.
     Queued,
-    /// Not free because the caller's own thread holds permits, and it said that it would block.
+    /// Not free because of what the caller's own thread holds or has asked for before, and it said that it
+    /// would block.
     Own,
 }
 
@@ -158,17 +159,21 @@ impl State {
     }
 
     /// Whether what other threads hold would suffice, were it given back: if not, the rest is the caller's
-    /// own.
+    /// own. A request of the same thread that stands in front counts as held from there on: it is granted
+    /// when its turn comes, but what it waits for to run, and so to end, is the thread that blocks.
     fn would_wait_for_itself(&self, owner: u32, amount: u32, permits: u32) -> bool {
-        let own: u32 = self.held.iter().filter(|held| held.owner == owner).map(|held| held.amount).sum();
-        // Those who wait in front need all that the thread holds, or the caller itself does.
-        own > 0
-            && self
-                .queue
-                .iter()
-                .map(|(_, wanted)| *wanted)
-                .chain([amount])
-                .any(|wanted| wanted > permits - own)
+        let of = |held: &Held| if held.owner == owner { u64::from(held.amount) } else { 0 };
+        let mut own: u64 = self.held.iter().map(of).sum();
+        let lacks = |wanted: u32, own: u64| u64::from(wanted) + own > u64::from(permits);
+        for (call, wanted) in &self.queue {
+            if lacks(*wanted, own) {
+                return true;
+            }
+            if call.owner == owner {
+                own += u64::from(*wanted);
+            }
+        }
+        lacks(amount, own)
     }
 }
 
@@ -295,6 +300,32 @@ mod tests {
             Block(1, 3, 1, super::Enter::Own),
         ];
         check(9, &steps, &[]);
+        // Behind a request of the same thread, which is told by mail and so never runs.
+        for behind in [1, 9] {
+            let steps = [
+                Enter(1, 1, 1, super::Enter::Granted),
+                Enter(2, 2, 9, super::Enter::Queued),
+                Block(2, 3, behind, super::Enter::Own),
+            ];
+            check(9, &steps, &[]);
+        }
+        let steps = [
+            Enter(1, 1, 4, super::Enter::Granted),
+            Enter(2, 2, 2, super::Enter::Queued),
+            Enter(3, 3, 3, super::Enter::Queued),
+            Block(2, 4, 1, super::Enter::Own),
+        ];
+        check(4, &steps, &[]);
+        // There is room beside it: worth waiting for, and so is a line of others alone.
+        let steps = [
+            Enter(1, 1, 4, super::Enter::Granted),
+            Enter(2, 2, 2, super::Enter::Queued),
+            Enter(3, 3, 2, super::Enter::Queued),
+            Block(2, 4, 2, super::Enter::Queued),
+            Leave(1, 1, true),
+            Leave(3, 3, true),
+        ];
+        check(4, &steps, &[(2, Fact::Granted), (3, Fact::Granted), (4, Fact::Granted)]);
         // Another thread's permit is worth waiting for.
         let steps = [
             Enter(1, 1, 1, super::Enter::Granted),

@@ -115,12 +115,13 @@ impl Shard {
     /// That drops what is cold to stay within `room`.
     pub fn bounded(room: Room) -> Self {
         let counts_bytes = room.bytes != u64::MAX;
-        let floor = if counts_bytes { room.bytes.div_ceil(room.entries).max(1) } else { 1 };
-        let weights = Weights { floor, counts_bytes };
         let capacity = if counts_bytes { room.bytes } else { room.entries };
+        let weight_max = ((capacity as f64 * HOT_PART) as u64).max(1);
+        // Not more than what is admitted: of a single entry it is the whole, and two still do not fit.
+        let floor = if counts_bytes { room.bytes.div_ceil(room.entries).clamp(1, weight_max) } else { 1 };
+        let weights = Weights { floor, counts_bytes };
         let likely = room.entries.min(capacity / if counts_bytes { 512 } else { 1 }).clamp(1, 1 << 20);
         let cache = Box::new(Cache::with(likely as usize, capacity, weights, Brought, Evictions));
-        let weight_max = ((capacity as f64 * HOT_PART) as u64).max(1);
         Self::over(Entries::Bounded { cache, weight_max, weights })
     }
 

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::{
     bytes::{Bytes, LOCKED_COPY_MAX},
@@ -69,8 +69,15 @@ pub struct Store {
     evictions: AtomicU64,
     expirations: AtomicU64,
     /// Of a store that refuses when full: what it holds.
-    entries_held: AtomicU64,
-    bytes_held: AtomicU64,
+    held: Mutex<Holding>,
+}
+
+/// Entries and the bytes they are accounted with: judged and changed together, so that a write that is
+/// refused never counts for another one.
+#[derive(Default)]
+struct Holding {
+    entries: u64,
+    bytes: u64,
 }
 
 impl std::fmt::Debug for Store {
@@ -107,8 +114,7 @@ impl Store {
             closed: AtomicBool::new(false),
             evictions: AtomicU64::new(0),
             expirations: AtomicU64::new(0),
-            entries_held: AtomicU64::new(0),
-            bytes_held: AtomicU64::new(0),
+            held: Mutex::default(),
         }
     }
 
@@ -134,6 +140,17 @@ impl Store {
         key: impl Into<KeyRef<'k>>,
         read: impl FnOnce(&Entry, usize, u32, u64) -> R,
     ) -> Option<R> {
+        self.read_again(key, 0, read)
+    }
+
+    /// As `read`, by one who has looked at the value `before` times without asking: these count as hits.
+    #[inline]
+    pub fn read_again<'k, R>(
+        &self,
+        key: impl Into<KeyRef<'k>>,
+        before: u32,
+        read: impl FnOnce(&Entry, usize, u32, u64) -> R,
+    ) -> Option<R> {
         let key = key.into();
         let (part, index) = self.place(key);
         let shard = part.shard.read();
@@ -142,11 +159,14 @@ impl Store {
         // Relaxed: counts.
         match found {
             Some((entry, left_ms)) => {
-                tally.hits.fetch_add(1, Ordering::Relaxed);
+                tally.hits.fetch_add(1 + u64::from(before), Ordering::Relaxed);
                 Some(read(entry, index, self.words.load(index), left_ms))
             }
             None => {
                 tally.misses.fetch_add(1, Ordering::Relaxed);
+                if before > 0 {
+                    tally.hits.fetch_add(u64::from(before), Ordering::Relaxed);
+                }
                 None
             }
         }
@@ -308,8 +328,7 @@ impl Store {
         let mut to_tell = ToTell::new();
         let mut locked: Vec<_> = self.parts.iter().map(|part| part.shard.write()).collect();
         let gone: Vec<_> = locked.iter_mut().map(|shard| shard.clear()).collect();
-        self.entries_held.store(0, Ordering::Relaxed);
-        self.bytes_held.store(0, Ordering::Relaxed);
+        *self.held.lock() = Holding::default();
         self.words.touch_all();
         self.watchers.put(Change::Clear, &[], 0, &mut to_tell);
         drop(locked);
@@ -489,23 +508,21 @@ impl Store {
         }
         let (bytes, old) = (shard::bytes_of(key.bytes(), entry), shard.peek(key));
         let (old_bytes, added) = old.map_or((0, 1), |old| (shard::bytes_of(key.bytes(), old), 0));
-        // Relaxed: each counter is a bound of its own; nothing is published through it.
-        let entries = self.entries_held.fetch_add(added, Ordering::Relaxed) + added;
-        let held = self.bytes_held.fetch_add(bytes, Ordering::Relaxed) + bytes - old_bytes;
-        if entries > self.limits.entries_max || held > self.limits.bytes_max {
-            self.entries_held.fetch_sub(added, Ordering::Relaxed);
-            self.bytes_held.fetch_sub(bytes, Ordering::Relaxed);
+        let mut held = self.held.lock();
+        let now = Holding { entries: held.entries + added, bytes: held.bytes - old_bytes + bytes };
+        if now.entries > self.limits.entries_max || now.bytes > self.limits.bytes_max {
             return Err(Refusal::Full);
         }
-        self.bytes_held.fetch_sub(old_bytes, Ordering::Relaxed);
+        *held = now;
         Ok(())
     }
 
     /// The opposite of `hold`.
     fn release(&self, key: &[u8], entry: &Entry) {
         if !self.limits.evicts && self.limits.is_bounded() {
-            self.entries_held.fetch_sub(1, Ordering::Relaxed);
-            self.bytes_held.fetch_sub(shard::bytes_of(key, entry), Ordering::Relaxed);
+            let mut held = self.held.lock();
+            held.entries -= 1;
+            held.bytes -= shard::bytes_of(key, entry);
         }
     }
 }

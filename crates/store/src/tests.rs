@@ -187,6 +187,8 @@ fn a_bounded_store_stays_within_its_bounds() {
         check_bounds(Limits { entries_max: 50, evicts, ..OPEN });
         check_bounds(Limits { bytes_max: 5_000, evicts, ..OPEN });
         check_bounds(Limits { entries_max: 20, bytes_max: 4_000, evicts, ..OPEN });
+        check_bounds(Limits { entries_max: 1, bytes_max: 4_000, evicts, ..OPEN });
+        check_bounds(Limits { entries_max: 2, bytes_max: 1_000, evicts, ..OPEN });
     }
 }
 
@@ -435,14 +437,35 @@ fn a_channel_hands_each_message_to_one_taker_in_order() {
     assert_eq!(channel.put(message(4), Some(log.call(2, 2))), Put::Queued);
     channel.owner_gone(1);
     assert_eq!(byte(channel.take(None)), 1, "the dead taker's message is the first again");
+    assert_eq!(log.told(), [], "and took the room of none: the queue is full as it was");
+    assert_eq!(byte(channel.take(None)), 2);
     assert_eq!(log.told(), [(2, Fact::Granted)]);
-    assert_eq!([byte(channel.take(None)), byte(channel.take(None)), byte(channel.take(None))], [2, 3, 4]);
+    assert_eq!([byte(channel.take(None)), byte(channel.take(None))], [3, 4]);
     assert!(matches!(channel.take(None), Take::Empty));
     assert_eq!(channel.put(message(5), None), Put::Done);
     channel.close();
     assert_eq!(channel.put(message(6), None), Put::Closed);
     assert_eq!(byte(channel.take(None)), 5);
     assert!(matches!(channel.take(Some(log.call(1, 3))), Take::Closed));
+}
+
+#[test]
+fn messages_given_back_by_dead_takers_do_not_make_room_for_more() {
+    let (channel, log) = (Channel::new(1), Arc::new(Log::default()));
+    let message = |byte: u8| Message { bytes: [byte].into(), keeps: None };
+    for ticket in 1..3 {
+        assert!(matches!(channel.take(Some(log.call(1, ticket))), Take::Queued));
+    }
+    assert_eq!([1, 2, 3].map(|byte| channel.put(message(byte), None)), [Put::Done; 3]);
+    channel.owner_gone(1);
+    assert_eq!(channel.len(), 3, "nothing is lost");
+    assert_eq!(channel.put(message(4), Some(log.call(2, 4))), Put::Queued);
+    log.told();
+    for (taken, left) in [(1, 2), (2, 1), (3, 1), (4, 0)] {
+        let Take::Message(message) = channel.take(None) else { panic!("{taken} is there") };
+        assert_eq!((message.bytes[0], channel.len()), (taken, left));
+        assert_eq!(log.told(), if taken == 3 { vec![(4, Fact::Granted)] } else { vec![] });
+    }
 }
 
 #[test]

@@ -4,9 +4,16 @@
 //! lock of the entry's shard; a reader takes word and value under that lock. So as long as the word that came
 //! with a value stands, no write to the key has ended since. A word returns to an old value only after 2^32
 //! writes.
+//!
+//! The reader that looks whether the word still stands is JavaScript and reads it plainly, without a lock.
+//! One who learned of a write sees it: what it learned by orders its look. And of two threads that each write
+//! a key and then look at the other's, one at least sees the other's write, because a write ends with a
+//! fence.
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
+#[cfg(not(any(loom, target_arch = "x86", target_arch = "x86_64")))]
+use std::sync::atomic::fence;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -48,6 +55,12 @@ impl Words {
     /// An entry of this word has changed.
     #[inline]
     pub fn touch(&self, index: usize) {
+        self.count(index);
+        end_write();
+    }
+
+    #[inline]
+    fn count(&self, index: usize) {
         // Release: after the change of the entry.
         self.0[index].fetch_add(1, Ordering::Release);
     }
@@ -55,8 +68,17 @@ impl Words {
     /// Every entry has changed.
     pub fn touch_all(&self) {
         for index in 0..WORDS {
-            self.touch(index);
+            self.count(index);
         }
+        end_write();
+    }
+
+    /// The word as a reader that is not Rust sees it, who reads plainly.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn glance(&self, index: usize) -> u32 {
+        // Relaxed: what orders it, if anything, is what the reader did before.
+        self.0[index].load(Ordering::Relaxed)
     }
 
     /// Where the words lie, for readers that are not Rust: `WORDS` aligned 32-bit words, to be read
@@ -65,4 +87,17 @@ impl Words {
     pub fn address(&self) -> *const u8 {
         self.0.as_ptr().cast()
     }
+}
+
+/// What this thread looks at from here on, it looks at after its write.
+///
+/// The fences of any two writes have an order, and whoever's comes second sees in its later looks, even plain
+/// ones, what the other counted before its own: two threads cannot both miss the other's write. On x86 an
+/// atomic addition is such a fence itself, and so nothing is left to do there: no later load moves to before
+/// it in the processor, nor in a compiler, which sees no look that follows (they are in other code).
+#[inline]
+fn end_write() {
+    // SeqCst: the order of the fences, see above.
+    #[cfg(any(loom, not(any(target_arch = "x86", target_arch = "x86_64"))))]
+    fence(Ordering::SeqCst);
 }

@@ -34,9 +34,28 @@ fn a_word_that_stands_vouches_for_its_value() {
         };
         // A write that ended before the look must be seen by it.
         let ended_before = ended.load(Ordering::SeqCst);
-        if words.load(0) == word {
+        if words.glance(0) == word {
             assert!(value >= ended_before, "value {value} vouched for after write {ended_before} had ended");
         }
         writer.join().unwrap();
+    });
+}
+
+/// Two threads each write a key and then look at a view of the other's: one of them sees the other's write.
+#[test]
+fn two_that_write_and_then_look_do_not_both_see_the_past() {
+    loom::model(|| {
+        let words = Arc::new(Words::default());
+        let write_and_look = |words: &Words, own: usize| {
+            words.touch(own);
+            // The view of the other's key was made before either wrote: its word was 0.
+            words.glance(1 - own) == 0
+        };
+        let other = {
+            let words = words.clone();
+            loom::thread::spawn(move || write_and_look(&words, 1))
+        };
+        let saw_the_past = write_and_look(&words, 0);
+        assert!(!(other.join().unwrap() && saw_the_past), "neither saw the write of the other");
     });
 }
