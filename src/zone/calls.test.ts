@@ -673,6 +673,16 @@ test('stats count what was done and what is there', async () => {
   )
   const sum = (key: 'done' | 'failed'): number => now.byWorker.reduce((all, worker) => all + worker[key], 0)
   assert.deepEqual([sum('done'), sum('failed')], [now.done, now.failed])
+  const { byWorker } = now
+  const measured = (key: 'waitUs' | 'runUs'): number =>
+    byWorker.reduce((all, each) => all + each[key].count, 0)
+  assert.deepEqual([measured('waitUs'), measured('runUs')], [now.waitUs.count, now.runUs.count])
+  assert.equal(Math.max(...byWorker.map(({ runUs }) => runUs.max)), now.runUs.max)
+  assert.ok(byWorker.every(({ waiting }) => waiting === 0))
+  assert.equal(
+    byWorker.reduce((all, { wakeUps }) => all + wakeUps, 0),
+    now.wakeUps,
+  )
   assert.ok(now.byWorker.every(({ utilisation }) => utilisation >= 0 && utilisation <= 1))
 })
 
