@@ -96,7 +96,7 @@ export const STEPS = [
   },
   {
     name: 'schedules',
-    what: '1,000 random schedules of submit, cancel, crash, out-of-memory, exit and close from several threads',
+    what: '1,000 random schedules of submit, cancel, crash, out-of-memory and close from several threads',
     minutesMax: 60,
     command: [process.execPath, '--test', 'test/stress/schedules.test.mjs'],
     env: { SKEIN_SCHEDULES: '1000' },

@@ -181,8 +181,8 @@ call!(
         let rows: Vec<u8> = workers.iter().flat_map(row).flat_map(f64::to_le_bytes).collect();
         env.copy(&rows)
     },
-    "zoneWorkers(handle): 22 float64 for each worker: slot, waiting, running, ended, failed, stolen, wakeUps, \
-    utilisation; then its times as zoneCounts writes them."
+    "zoneWorkers(handle): 22 float64 for each worker: slot, waiting, running, ended, failed, stolen, \
+    wakeUps, utilisation; then its times as zoneCounts writes them."
 );
 
 call!(
