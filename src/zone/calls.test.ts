@@ -677,7 +677,9 @@ test('stats count what was done and what is there', async () => {
   const measured = (key: 'waitUs' | 'runUs'): number =>
     byWorker.reduce((all, each) => all + each[key].count, 0)
   assert.deepEqual([measured('waitUs'), measured('runUs')], [now.waitUs.count, now.runUs.count])
-  assert.equal(Math.max(...byWorker.map(({ runUs }) => runUs.max)), now.runUs.max)
+  // Not equal to the last digit: the length of a tick is measured anew at each question.
+  const longest = Math.max(...byWorker.map(({ runUs }) => runUs.max))
+  assert.ok(Math.abs(longest / now.runUs.max - 1) < 0.01)
   assert.ok(byWorker.every(({ waiting }) => waiting === 0))
   assert.equal(
     byWorker.reduce((all, { wakeUps }) => all + wakeUps, 0),
