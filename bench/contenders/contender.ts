@@ -12,6 +12,12 @@ export interface PoolSettings {
   readonly spin: boolean
 }
 
+/** What giving up an endless loop took, in ms since the abort. */
+export interface Abandoned {
+  readonly goneMs: number
+  readonly nextMs: number
+}
+
 /** An open pool. */
 export interface Pool {
   /** One call of `nothing` by its name. */
@@ -23,6 +29,11 @@ export interface Pool {
   call(name: keyof Work, input: unknown): PromiseLike<unknown>
   /** A function of joins.ts, for pools whose tasks can fork; absent: not offered. */
   joins?(name: string, input: unknown): PromiseLike<unknown>
+  /**
+   * On one worker of its own, give up a call that loops for ever while another one waits: from then on, how
+   * long until the loop's thread has ended, and until the other's answer is there. Absent: not offered.
+   */
+  abandon?(graceMs: number): Promise<Abandoned>
   /** The value inside what a call gave. */
   valueOf(given: unknown): unknown
   close(): Promise<void>

@@ -8,7 +8,7 @@ import { performance } from 'node:perf_hooks'
 import { checkAnswer } from '../harness/errors.ts'
 import { quantile } from '../harness/stats.ts'
 import { timeSlice } from '../harness/timing.ts'
-import type { Contender, Pool, PoolSettings } from './contender.ts'
+import type { Abandoned, Contender, Pool, PoolSettings } from './contender.ts'
 import { churn, crcMany, type CrcInput, mixed, thread } from './work.ts'
 
 /** The ways to call the function that does nothing. */
@@ -62,6 +62,7 @@ export interface Jobs {
     order: { name: string; input: unknown; expected: unknown }
     result: { ms: number }
   }
+  abandon: { order: { graceMs: number }; result: Abandoned }
   skewed: {
     order: SkewedOrder
     result: { p50Us: number; p99Us: number; cheapP99Us: number }
@@ -125,6 +126,7 @@ export function jobsOf(contender: Contender): JobTable {
     idle: ({ ms }) => idle(ms),
     burst: ({ calls, bursts }) => burst(who, pool(), calls, bursts),
     joins: (order) => joins(who, pool(), order),
+    abandon: ({ graceMs }) => pool().abandon!(graceMs),
     skewed: (order) => skewed(who, pool(), order),
     hopHere: async (order) => hopHere(order),
     hopThere: (order) => hopThere(who, pool(), order),

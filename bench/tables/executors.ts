@@ -20,11 +20,18 @@ const STEALING = 'poolifier-stealing'
 const condition: Condition = SPINNING
 const THREADS = 2
 
+/** Rows of the endless loops, and what the job calls their figures. */
+const ENDLESS_FIGURES = [
+  ['its thread is gone', 'goneMs'],
+  ['the next task is answered', 'nextMs'],
+] as const
+
 const SECTIONS: Readonly<Record<string, (context: Context) => Promise<Row[]>>> = {
   'single calls': single,
   bursts,
   skewed,
   joins,
+  'endless loops': endless,
 }
 
 function pools(context: Context, besides: readonly string[] = []): string[] {
@@ -213,8 +220,43 @@ async function joins(context: Context): Promise<Row[]> {
   )
 }
 
+/** From the abort of a call that never ends, on the only worker, to its thread's end and the next answer. */
+async function endless(context: Context): Promise<Row[]> {
+  const samples = new Samples()
+  const setting = { condition, threads: THREADS, skip: context.skip }
+  const graceMs = context.number('grace-ms')
+  const contenders = pools(context).filter((name) => SKEIN.includes(name))
+  await withChildren(contenders, setting, async (children) => {
+    for (let round = -1; round < context.number('endless-rounds'); round += 1) {
+      for (const child of children) {
+        const { goneMs, nextMs } = await child.do('abandon', { graceMs })
+        const past = { goneMs: goneMs - graceMs, nextMs: nextMs - graceMs }
+        if (round >= 0) samples.add(child.contender, past)
+      }
+    }
+  })
+  const shape = {
+    section: 'endless loops',
+    condition: condition.name,
+    threads: 1,
+    unit: 'ms',
+    better: 'lower',
+    note: `past graceMs of ${graceMs}`,
+  } as const
+  const median = ENDLESS_FIGURES.flatMap(([row, figure]) => samples.rows({ ...shape, row, figure }))
+  const slowest = new Samples()
+  for (const contender of samples.contenders) {
+    for (const [, figure] of ENDLESS_FIGURES)
+      slowest.add(contender, { [figure]: Math.max(...samples.of(contender, figure)) })
+  }
+  const worst = ENDLESS_FIGURES.flatMap(([row, figure]) =>
+    slowest.rows({ ...shape, row: `${row}, slowest`, figure }),
+  )
+  return [...median, ...worst]
+}
+
 function verdicts(rows: readonly Row[]): Verdict[] {
-  return [...burstVerdicts(rows), skewedVerdict(rows), ...joinVerdicts(rows)]
+  return [...burstVerdicts(rows), ...skewedVerdicts(rows), ...joinVerdicts(rows), ...endlessVerdicts(rows)]
 }
 
 function judged(bar: string, measured: string | undefined, holds: boolean | undefined): Verdict {
@@ -235,17 +277,37 @@ function burstVerdicts(rows: readonly Row[]): Verdict[] {
   })
 }
 
-function skewedVerdict(rows: readonly Row[]): Verdict {
-  const p99 = (contender: string): Row | undefined =>
-    findRow(rows, { section: 'skewed', row: 'dear ones fork, p99', contender })
-  const [fixed, stealing] = [p99('skein'), p99('skein-work-stealing')]
-  const ratio = fixed && stealing ? stealing.median / fixed.median : undefined
-  const bar = 'skewed work: p99 of work-stealing ≤ 0.5 × fixed'
-  return judged(
-    bar,
-    ratio === undefined ? undefined : `${ratio.toFixed(2)} ×`,
-    ratio === undefined ? undefined : ratio <= 0.5,
-  )
+/**
+ * The demand names no way to write a dear task, so both are judged: one that forks, and one that does not.
+ */
+function skewedVerdicts(rows: readonly Row[]): Verdict[] {
+  return ['dear ones fork', 'dear ones whole'].map((how) => {
+    const p99 = (contender: string): Row | undefined =>
+      findRow(rows, { section: 'skewed', row: `${how}, p99`, contender })
+    const [fixed, stealing] = [p99('skein'), p99('skein-work-stealing')]
+    const ratio = fixed && stealing ? stealing.median / fixed.median : undefined
+    const bar = `skewed work, ${how}: p99 of work-stealing ≤ 0.5 × fixed`
+    return judged(
+      bar,
+      ratio === undefined ? undefined : `${ratio.toFixed(2)} ×`,
+      ratio === undefined ? undefined : ratio <= 0.5,
+    )
+  })
+}
+
+/** Judged by the slowest round of the slowest executor. */
+function endlessVerdicts(rows: readonly Row[]): Verdict[] {
+  return ENDLESS_FIGURES.map(([row]) => {
+    const found = SKEIN.map((contender) =>
+      findRow(rows, { section: 'endless loops', row: `${row}, slowest`, contender }),
+    ).filter((each) => each !== undefined)
+    const slowest = found.length === 0 ? undefined : Math.max(...found.map(({ median }) => median))
+    return judged(
+      `a cancelled endless loop: ${row} ≤ graceMs + 100 ms`,
+      slowest === undefined ? undefined : `graceMs + ${slowest.toFixed(0)} ms at the slowest`,
+      slowest === undefined ? undefined : slowest <= 100,
+    )
+  })
 }
 
 function joinVerdicts(rows: readonly Row[]): Verdict[] {
@@ -276,6 +338,11 @@ const table: Table = {
       'do not.',
     joins:
       'One task: Fibonacci(32) by joins down to 16, and quicksort of shared memory, on one and two workers.',
+    'endless loops':
+      'On a zone of one worker, a call that loops for ever is aborted while another one waits: time from ' +
+      "graceMs after the abort to the end of the worker's thread, and to the other's answer by the worker " +
+      'that replaces it. ' +
+      '"slowest": of all rounds.',
   },
   parameters: {
     sections: { value: 'all', doc: 'which sections, by comma' },
@@ -303,6 +370,8 @@ const table: Table = {
       doc: 'turns of the loop of a cheap one, about a nanosecond and a half each',
     },
     numbers: { value: 2_000_000, doc: 'numbers that are sorted' },
+    'grace-ms': { value: 200, doc: 'graceMs of the zones of the endless loops' },
+    'endless-rounds': { value: 15, quick: 3, doc: 'rounds of the endless loops' },
     'join-rounds': { value: 11, quick: 3, doc: 'rounds of the joins' },
   },
   run,

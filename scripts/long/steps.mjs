@@ -96,6 +96,13 @@ export const STEPS = [
     env: { SKEIN_KILLS: '500' },
   },
   {
+    name: 'schedules',
+    what: '1,000 random schedules of submit, cancel, crash, out-of-memory and close from several threads',
+    minutesMax: 60,
+    command: [process.execPath, '--test', 'test/stress/schedules.test.mjs'],
+    env: { SKEIN_SCHEDULES: '1000' },
+  },
+  {
     name: 'asan',
     what: '200 workers die on a core compiled with AddressSanitizer',
     minutesMax: 30,

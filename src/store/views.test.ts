@@ -21,7 +21,7 @@ function thrice(text: string): string {
   return text.repeat(3)
 }
 
-test('handles and functions in a view are this thread\'s own: neither frozen nor entered', () => {
+test("handles and functions in a view are this thread's own: neither frozen nor entered", () => {
   const [used, other] = [made<{ other: Store; fn: (text: string) => string; list: number[] }>(), made()]
   used.set('k', { other, fn: thrice, list: [1] })
   const view = used.view('k')
@@ -44,7 +44,10 @@ test('what freezing cannot reach, or would break, is refused', () => {
     assert.throws(() => used.view('k'), where, String(part))
   }
   used.set('k', /a+/iu)
-  assert.deepEqual([used.view('k')].map((found) => (found as RegExp).test('bAA')), [true])
+  assert.deepEqual(
+    [used.view('k')].map((found) => (found as RegExp).test('bAA')),
+    [true],
+  )
 })
 
 test('a refused view leaves a moved buffer to those who read', () => {
@@ -112,8 +115,16 @@ test('every look counts as a hit, at the latest with the 64th', () => {
 test('views are bounded in number and in bytes; the newest stays', () => {
   const views = new Views(new Uint32Array(1))
   const megabyte = 2 ** 20
-  const view = (bytes: number): View =>
-    ({ value: 1, index: 0, word: 0, version: 0, versionHigh: 0, deadline: 0, bytes, looks: 0 })
+  const view = (bytes: number): View => ({
+    value: 1,
+    index: 0,
+    word: 0,
+    version: 0,
+    versionHigh: 0,
+    deadline: 0,
+    bytes,
+    looks: 0,
+  })
   const kept = (count: number): number =>
     Array.from({ length: count }, (_, n) => views.last(`k${n}`)).filter((one) => one !== undefined).length
   for (let n = 0; n < 200; n++) views.keep(`k${n}`, view(megabyte))

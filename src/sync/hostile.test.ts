@@ -82,7 +82,10 @@ test('killed in the middle of puts and takes that wait, offers and counts', asyn
   await kill('async channel', 'killed waits')
   const [channel, counter] = [new Channel<string>(2, 'killed waits'), new AtomicCounter('killed waits')]
   while (channel.poll() !== undefined);
-  assert.deepEqual(['a', 'b', 'c'].map((word) => channel.offer(word)), [true, true, false])
+  assert.deepEqual(
+    ['a', 'b', 'c'].map((word) => channel.offer(word)),
+    [true, true, false],
+  )
   assert.equal(await channel.take(SOON), 'a')
   counter.set(1)
   assert.equal(counter.add(), 2)
@@ -216,5 +219,8 @@ test('blocking behind what the same thread has asked for is refused, not a hang'
   assert.throws(() => lock.guardSync(() => {}, blocking), { code: 'SYNC_OWN' }, 'and again')
   await holder.terminate()
   assert.equal(await waiting, 'mine')
-  assert.equal(lock.guardSync(() => 'free', blocking), 'free')
+  assert.equal(
+    lock.guardSync(() => 'free', blocking),
+    'free',
+  )
 })

@@ -699,6 +699,18 @@ test('stats count what was done and what is there', async () => {
   )
   const sum = (key: 'done' | 'failed'): number => now.byWorker.reduce((all, worker) => all + worker[key], 0)
   assert.deepEqual([sum('done'), sum('failed')], [now.done, now.failed])
+  const { byWorker } = now
+  const measured = (key: 'waitUs' | 'runUs'): number =>
+    byWorker.reduce((all, each) => all + each[key].count, 0)
+  assert.deepEqual([measured('waitUs'), measured('runUs')], [now.waitUs.count, now.runUs.count])
+  // Not equal to the last digit: the length of a tick is measured anew at each question.
+  const longest = Math.max(...byWorker.map(({ runUs }) => runUs.max))
+  assert.ok(Math.abs(longest / now.runUs.max - 1) < 0.01)
+  assert.ok(byWorker.every(({ waiting }) => waiting === 0))
+  assert.equal(
+    byWorker.reduce((all, { wakeUps }) => all + wakeUps, 0),
+    now.wakeUps,
+  )
   assert.ok(now.byWorker.every(({ utilisation }) => utilisation >= 0 && utilisation <= 1))
 })
 

@@ -4,6 +4,7 @@
  * The same table of calls runs on it and on a zone of workers; what comes out is the same but for what the
  * module's text names: arguments are the very ones, and captured variables are allowed.
  */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { NodeZone, type Task, ZoneError, currentTask, zone } from './index.ts'
@@ -126,6 +127,26 @@ test('it cannot be made again, counts what it runs, and closing changes nothing'
   zone.node.broadcastSync('globalThis.nodeZoneMark = 1')
   assert.equal((globalThis as { nodeZoneMark?: number }).nodeZoneMark, 1)
   assert.equal(await zone.node.run(() => 5), 5)
+})
+
+test('it measures what it runs, and tells whoever listens', async () => {
+  const told: unknown[] = []
+  const listen = (message: unknown): void => void told.push(message)
+  subscribe('skein.zone.stats', listen)
+  const before = zone.node.stats()
+  await zone.node.run(() => new Promise((resolve) => setTimeout(resolve, 20)))
+  await assert.rejects(zone.node.run(() => Promise.reject(new Error('x'))))
+  const now = zone.node.stats()
+  unsubscribe('skein.zone.stats', listen)
+  const { count, p50, max } = now.runUs
+  assert.equal(count - before.runUs.count, 2)
+  assert.ok(0 < p50 && p50 <= max && max >= 18_000 && max < 60e6)
+  assert.ok(now.utilisation > 0 && now.utilisation <= 1)
+  assert.deepEqual([now.byWorker.length, now.byWorker[0]?.runUs], [1, now.runUs])
+  assert.deepEqual(
+    told,
+    [before, now].map((stats) => ({ zone: 'node', stats })),
+  )
 })
 
 test('a call that failed or ended leaves no timer', async () => {

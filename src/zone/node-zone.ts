@@ -22,7 +22,8 @@ import { parseMs, wrong } from './settings.ts'
 import { Spread } from './spread.ts'
 import { type ModuleCalls, Task, type TaskFunction, useTrackerOnce } from './task.ts'
 import type { CallOptions } from './call.ts'
-import { NO_TIMES, type ZoneStats } from './stats.ts'
+import { NO_TIMES, OwnTimes, type ZoneStats } from './stats.ts'
+import { tell } from './tell.ts'
 import type { AnyZone } from './any-zone.ts'
 
 type AnyFunction = (this: Task, ...args: unknown[]) => unknown
@@ -33,6 +34,7 @@ export class NodeZone extends Spread implements AnyZone {
   static readonly id = 'node'
   /** `node`. */
   readonly id = NodeZone.id
+  readonly #times = new OwnTimes()
   #running = 0
   #ended = 0
   #failed = 0
@@ -135,17 +137,23 @@ export class NodeZone extends Spread implements AnyZone {
     fn.apply(new Task(this.id, 'node'), [...argumentsOf(args)])
   }
 
-  /** What this thread runs for the zone. */
+  /**
+   * What this thread runs for the zone, told on `skein.zone.stats` as well. It has no queue, so nothing waits
+   * and no waiting is measured.
+   */
   stats(): ZoneStats {
-    const { id, ...own } = this.#counts()
-    const worker = { worker: id, ...own, stolen: 0, utilisation: own.running > 0 ? 1 : 0 }
-    const nothing = { waiting: 0, waitingBytes: 0, died: 0, stolen: 0, wakeUps: 0, workers: 1, asleep: 0 }
-    const times = { waitUs: NO_TIMES, runUs: NO_TIMES, utilisation: worker.utilisation, byWorker: [worker] }
-    return { ...nothing, ...own, ended: own.done + own.failed, ...times }
-  }
-
-  #counts(): { id: string; running: number; done: number; failed: number } {
-    return { id: this.id, running: this.#running, done: this.#ended - this.#failed, failed: this.#failed }
+    const [running, failed] = [this.#running, this.#failed]
+    const counts = { waiting: 0, running, done: this.#ended - failed, failed, stolen: 0, wakeUps: 0 }
+    const times = {
+      utilisation: this.#times.utilisation(running),
+      waitUs: NO_TIMES,
+      runUs: this.#times.told(),
+    }
+    const byWorker = [{ worker: this.id, ...counts, ...times }]
+    const others = { waitingBytes: 0, ended: this.#ended, died: 0, workers: 1, asleep: 0 }
+    const stats: ZoneStats = { ...counts, ...others, ...times, byWorker }
+    tell.zoneStats(this.id, stats)
+    return stats
   }
 
   /** Resolves at once, but for an aborted signal. */
@@ -170,15 +178,15 @@ export class NodeZone extends Spread implements AnyZone {
   }
 
   async #call(fn: AnyFunction, args: readonly unknown[], task: Task): Promise<unknown> {
-    this.#running++
+    const begunMs = this.#times.begun(this.#running++)
     try {
       return await useTrackerOnce(task, () => fn.apply(task, [...args]))
     } catch (error) {
       this.#failed++
       throw error
     } finally {
-      this.#running--
       this.#ended++
+      this.#times.ended(begunMs, --this.#running)
     }
   }
 

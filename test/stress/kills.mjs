@@ -4,28 +4,22 @@
  * A program of its own, run by kills.test.mjs and, longer, by `npm run check:long`:
  *   node test/stress/kills.mjs [kills] [seed]
  * It prints one line of JSON. The seed decides what is submitted and how each worker dies; threads make the
- * order of events their own, so a seed repeats the load, not the interleaving.
+ * order of events their own, so a seed repeats the load, not the interleaving. SKEIN_FAULT plants one of
+ * FAULTS, which a check must find.
  */
-import { readdirSync, readlinkSync } from 'node:fs'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { zone } from '../../dist/zone/index.js'
+import { eventually, fds, numbers, threads } from './process.mjs'
 
-const MODULE_FILE = /\.[cm]?[jt]s$/
 const THREADS = 3
 const IN_FLIGHT = 40
+const FAULT = process.env.SKEIN_FAULT ?? ''
+/** A call that has not settled so long after the load has ended is lost. */
+const LOST_MS = 30_000
+/** Most counted tasks of one thread in a round; those beyond are echoes. */
+const COUNTED_MAX = 1 << 16
 /** What a call may end with; anything else is a failure of the test. */
 const ALLOWED = new Set(['done', 'WORKER_DIED', 'TASK_TIMEOUT', 'AbortError', 'ZONE_FULL', 'E_OWN'])
-
-/** Numbers from a seed (mulberry32). @param {number} seed */
-function numbers(seed) {
-  let state = seed >>> 0
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
-}
 
 /** Every way in which a task kills its worker. */
 const DEATHS = [
@@ -64,7 +58,28 @@ const forking = (own, random) =>
   )
 
 const stubborn = (own, random) => own.execute(() => new Promise(() => {}), [], { timeoutMs: 1 + random(10) })
-const echo = (own, random) => own.run((x) => x, random(1000))
+/** Gives back what it was given: nobody else's. */
+const echo = (own, random) => {
+  const sent = random(1_000_000)
+  const check = (got) => {
+    if (got !== sent || FAULT === 'value') throw Object.assign(new Error(), { code: 'WRONG_VALUE' })
+  }
+  return own.run((x) => x, sent).then(check)
+}
+
+/** Counts its runs in a cell of its own. */
+const counted = (own, random, tally) => {
+  const at = tally.counted.length
+  if (at === COUNTED_MAX) return echo(own, random)
+  const made = own.run((cells, at) => Atomics.add(cells, at, 1), tally.cells, at)
+  tally.counted.push(
+    made.then(
+      (before) => (before === 0 ? 'done' : 'again'),
+      () => 'failed',
+    ),
+  )
+  return made
+}
 
 /** What is submitted; one in forty is stubborn and costs its worker. */
 const KINDS = [
@@ -88,36 +103,56 @@ const KINDS = [
     own.run(() => {
       throw Object.assign(new Error('own'), { code: 'E_OWN' })
     }),
-  ...Array(3).fill((own, _, tally) => own.run((cell) => Atomics.add(cell, 0, 1), tally.cell)),
+  ...Array(3).fill(counted),
 ]
 
-/** One call of the load: returns how it ended. */
+/** One call of the load. */
 async function call(own, random, tally) {
-  let settled = 0
   const made = KINDS[random(KINDS.length)](own, random, tally)
   tally.made++
   const how = await made.then(
-    () => (settled++, 'done'),
-    (error) => (
-      settled++,
+    () => 'done',
+    (error) =>
       error.name === 'AbortError' || error.name === 'TimeoutError'
         ? 'AbortError'
-        : (error.code ?? String(error))
-    ),
+        : (error.code ?? String(error)),
   )
-  if (settled !== 1) throw new Error(`settled ${settled} times`)
   tally.ends[how] = (tally.ends[how] ?? 0) + 1
 }
 
 async function load(id, seed, until) {
   const own = zone.get(id)
   const random = numbers(seed)
-  const tally = { made: 0, ends: {}, cell: new Int32Array(new SharedArrayBuffer(4)) }
+  const cells = new Int32Array(new SharedArrayBuffer(4 * COUNTED_MAX))
+  const tally = { made: 0, ends: {}, counted: [], cells }
+  FAULTS[FAULT]?.(tally)
   const lane = async () => {
     while (!until()) await call(own, random, tally)
   }
-  await Promise.all(Array.from({ length: IN_FLIGHT }, lane))
-  return { made: tally.made, ends: tally.ends }
+  const lanes = Promise.all(Array.from({ length: IN_FLIGHT }, lane))
+  while (!until()) await new Promise((resolve) => setTimeout(resolve, 2))
+  let timer
+  await Promise.race([lanes, new Promise((resolve) => (timer = setTimeout(resolve, LOST_MS)))])
+  clearTimeout(timer)
+  const { made, ends } = tally
+  const settled = Object.values(ends).reduce((all, count) => all + count, 0)
+  if (settled < made) ends.LOST = made - settled
+  else ends.RAN_WRONG = await ranWrong(tally)
+  if (ends.RAN_WRONG === 0) delete ends.RAN_WRONG
+  return { made, ends }
+}
+
+/** How many counted tasks have not run once: done ones must have, others at most. */
+async function ranWrong({ counted, cells }) {
+  const ends = await Promise.all(counted)
+  return ends.filter((end, at) => end === 'again' || cells[at] > 1 || (end === 'done' && cells[at] !== 1))
+    .length
+}
+
+/** What a check must find; `value` is planted in `echo`. */
+const FAULTS = {
+  lost: (tally) => tally.made++,
+  twice: ({ cells }) => Atomics.add(cells, 0, 1),
 }
 
 if (isMainThread) await main(Number(process.argv[2] ?? 60), Number(process.argv[3] ?? Date.now() % 1_000_000))
@@ -130,7 +165,7 @@ async function main(kills, seed) {
   const random = numbers(seed)
   // What a process opens once and keeps is not what is looked for.
   await round(2, random)
-  await untilEqual(threads, 0, 500)
+  await eventually(() => threads() <= 1, 500)
   const begun = { threads: threads(), fds: fds() }
   const rss = []
   const warmUp = Math.ceil(kills / 3)
@@ -145,13 +180,10 @@ async function main(kills, seed) {
     if (died >= warmUp) rss.push(Math.round(process.memoryUsage.rss() / 1024 ** 2))
   }
   const wrong = Object.keys(tally.ends).filter((how) => !ALLOWED.has(how))
-  const settled = Object.values(tally.ends).reduce((all, count) => all + count, 0)
-  await untilEqual(threads, begun.threads)
-  await untilEqual(fds, begun.fds)
+  await eventually(() => threads() <= begun.threads)
+  await eventually(() => fds() <= begun.fds)
   const left = { threads: Math.max(0, threads() - begun.threads), fds: Math.max(0, fds() - begun.fds) }
-  console.log(
-    JSON.stringify({ seed, kills, died, made: tally.made, settled, ends: tally.ends, wrong, left, rss }),
-  )
+  console.log(JSON.stringify({ seed, kills, died, made: tally.made, ends: tally.ends, wrong, left, rss }))
 }
 
 /** One zone and its threads, until so many of its workers have died. */
@@ -198,32 +230,4 @@ function sum(one, other) {
   const ends = { ...one.ends }
   for (const [how, count] of Object.entries(other.ends)) ends[how] = (ends[how] ?? 0) + count
   return { made: one.made + other.made, ends }
-}
-
-function threads() {
-  return readdirSync('/proc/self/task').length
-}
-
-/**
- * Open descriptors, without those of module files: Node leaves one open when a thread is terminated while
- * its loader reads a file (seen on 20 and 24 without Skein: a worker that imports eight files, terminated
- * meanwhile).
- */
-function fds() {
-  return readdirSync('/proc/self/fd').filter((fd) => !MODULE_FILE.test(targetOf(fd))).length
-}
-
-function targetOf(fd) {
-  try {
-    return readlinkSync(`/proc/self/fd/${fd}`)
-  } catch {
-    return '' // it was the descriptor of the folder itself
-  }
-}
-
-/** Node ends threads a moment after it says so. */
-async function untilEqual(count, expected, waitMs = 5_000) {
-  const deadline = performance.now() + waitMs
-  while (count() > expected && performance.now() < deadline)
-    await new Promise((resolve) => setTimeout(resolve, 5))
 }

@@ -1,8 +1,9 @@
 /**
  * The short form of the stress test: workers die by the dozen while four threads submit.
  *
- * What it checks, of the program's one line: nothing crashed, every promise settled once and in an allowed
- * way, no thread and no file descriptor is left, memory does not grow once it has warmed up.
+ * What it checks, of the program's one line: nothing crashed or hung, every promise settled in an allowed way
+ * and with its own value, every task that counts its runs ran once, no thread and no file descriptor is left,
+ * memory does not grow once it has warmed up.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -17,23 +18,50 @@ const PROGRAM = fileURLToPath(new URL('./kills.mjs', import.meta.url))
 /** Growth of the process between the first and the last rounds that is noise: V8 keeps what it had. */
 const GROWTH_MB_MAX = 60
 
-test(`${KILLS} workers die with tasks in flight: no crash, hang, leak or double end`, async (context) => {
-  if (!existsSync('/proc/self/task')) return context.skip('this system has no /proc')
-  const seed = process.env.SKEIN_SEED ?? String(Date.now() % 1_000_000)
-  context.diagnostic(`seed ${seed}: node test/stress/kills.mjs ${KILLS} ${seed}`)
-  const child = spawn(process.execPath, ['--expose-gc', PROGRAM, String(KILLS), seed], {
+/** Run the program, for `kills` seconds more than a minute at most: one that takes longer hangs. */
+async function run(kills, seed, fault = '') {
+  const child = spawn(process.execPath, ['--expose-gc', PROGRAM, String(kills), String(seed)], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, SKEIN_FAULT: fault },
   })
   let [out, err] = ['', '']
   child.stdout.on('data', (chunk) => (out += chunk))
   child.stderr.on('data', (chunk) => (err += chunk))
+  const late = setTimeout(
+    () => {
+      err += 'it took too long and was ended'
+      child.kill('SIGKILL')
+    },
+    (90 + kills) * 1000,
+  )
   const [code, signal] = await new Promise((resolve) => child.once('close', (...how) => resolve(how)))
+  clearTimeout(late)
+  return { code, signal, out, err }
+}
+
+test(`${KILLS} workers die with tasks in flight: no crash, hang, leak or double end`, async (context) => {
+  if (!existsSync('/proc/self/task')) return context.skip('this system has no /proc')
+  const seed = process.env.SKEIN_SEED ?? String(Date.now() % 1_000_000)
+  context.diagnostic(`seed ${seed}: node test/stress/kills.mjs ${KILLS} ${seed}`)
+  const { code, signal, out, err } = await run(KILLS, seed)
   assert.deepEqual([code, signal], [0, null], `seed ${seed}\n${out}${err}`)
   const result = JSON.parse(out)
   const shown = `seed ${seed} ${out}${err}`
   assert.equal(result.died >= KILLS, true, shown)
   assert.deepEqual([result.wrong, result.left], [[], { threads: 0, fds: 0 }], shown)
-  assert.equal(result.settled, result.made, shown)
   assert.ok(Math.min(...result.rss.slice(-3)) < Math.max(...result.rss.slice(0, 3)) + GROWTH_MB_MAX, shown)
   context.diagnostic(`${result.made} calls: ${JSON.stringify(result.ends)}; rss ${result.rss.join(' ')} MB`)
 })
+
+for (const [fault, expected] of [
+  ['lost', 'LOST'],
+  ['twice', 'RAN_WRONG'],
+  ['value', 'WRONG_VALUE'],
+]) {
+  test(`planted: ${fault} is found`, async (context) => {
+    if (!existsSync('/proc/self/task')) return context.skip('this system has no /proc')
+    const { code, out, err } = await run(1, 7, fault)
+    assert.equal(code, 0, err)
+    assert.ok(JSON.parse(out).wrong.includes(expected), out)
+  })
+}

@@ -344,7 +344,7 @@ impl Attached {
     /// Whether any of it is memory that was moved.
     pub fn moves(&self) -> bool {
         let table = lock(&TABLE);
-        self.0.0.iter().any(|id| table.held.get(id).is_some_and(|held| !held.shared))
+        self.0.ids.iter().any(|id| table.held.get(id).is_some_and(|held| !held.shared))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use napi_sys as sys;
-use skein_port::{Grown, Limits, Mail, Refusal, Task, Withdrawal, WorkerCounts, Zone};
+use skein_port::{Grown, Limits, Mail, Refusal, Task, Times, Withdrawal, WorkerCounts, Zone};
 
 use crate::{
     buffers::Attached,
@@ -180,25 +180,34 @@ call!(
     that is so; 0: `call` ends when it is; below 0 why not."
 );
 
+/// What is told of a distribution.
+const fn time_numbers(times: Times) -> [f64; 7] {
+    [times.count, times.mean, times.p50, times.p90, times.p99, times.p999, times.max]
+}
+
 call!(
     zone_workers,
     1,
     |env, thread, arguments| {
         let workers = opened(thread, env.u32(arguments[0])?)?.worker_counts();
         let row = |worker: &WorkerCounts| {
-            [
+            let counts = [
                 f64::from(worker.slot),
+                worker.waiting as f64,
                 worker.running as f64,
                 worker.ended as f64,
                 worker.failed as f64,
                 worker.stolen as f64,
+                worker.wake_ups as f64,
                 worker.utilisation,
-            ]
+            ];
+            counts.into_iter().chain([worker.wait, worker.run].into_iter().flat_map(time_numbers))
         };
         let rows: Vec<u8> = workers.iter().flat_map(row).flat_map(f64::to_le_bytes).collect();
         env.copy(&rows)
     },
-    "zoneWorkers(handle): six float64 for each worker: slot, running, ended, failed, stolen, utilisation."
+    "zoneWorkers(handle): 22 float64 for each worker: slot, waiting, running, ended, failed, stolen, \
+    wakeUps, utilisation; then its times as zoneCounts writes them."
 );
 
 call!(
@@ -284,8 +293,7 @@ call!(
             counts.failed,
             counts.stolen,
         ];
-        let times = [counts.wait, counts.run]
-            .map(|times| [times.count, times.mean, times.p50, times.p90, times.p99, times.p999, times.max]);
+        let times = [counts.wait, counts.run].map(time_numbers);
         let fields = fields.into_iter().map(|count| count as f64).chain(times.into_iter().flatten());
         if length < COUNT_NUMBERS * 8 {
             return Err(wrong("the counts need more bytes"));

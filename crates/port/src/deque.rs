@@ -62,6 +62,11 @@ mod real {
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
             self.0.is_empty()
         }
+
+        /// How many tasks are there, about: for counts.
+        pub(crate) fn len(&self) -> usize {
+            self.0.len()
+        }
     }
 }
 
@@ -98,6 +103,10 @@ mod locked {
         pub(crate) fn is_empty(&self) -> bool {
             model_fence();
             lock(&self.0).is_empty()
+        }
+
+        pub(crate) fn len(&self) -> usize {
+            lock(&self.0).len()
         }
     }
 }

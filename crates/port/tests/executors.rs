@@ -152,6 +152,8 @@ fn a_worker_takes_what_it_forked_last_and_others_steal_what_it_forked_first() {
     let (_, token) = one.take().unwrap();
     (1..=4).for_each(|call| one.fork(call));
     assert_eq!(two.run(), Some(1));
+    let waiting: Vec<_> = zone.worker_counts().iter().map(|worker| worker.waiting).collect();
+    assert_eq!(waiting, [3, 0]);
     assert_eq!([one.run(), one.run()], [Some(4), Some(3)]);
     assert_eq!((two.run(), two.run()), (Some(2), None));
     one.end(token);

@@ -11,6 +11,7 @@ use super::{
     lock, settle,
 };
 use crate::{
+    measure::Times,
     port::{Mail, Port},
     sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering},
 };
@@ -30,6 +31,8 @@ pub struct Slot {
     pub(super) ended: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) stolen: AtomicU64,
+    /// Times its worker was woken to take something.
+    pub(super) wake_ups: AtomicU64,
     /// The zone wants it to leave when it has nothing to do.
     pub(super) dismissed: AtomicBool,
     /// When it was attached, since when it has tasks, and how long it had some before; ticks.
@@ -86,6 +89,8 @@ pub struct Overdue {
 pub struct WorkerCounts {
     /// Its slot.
     pub slot: u32,
+    /// Tasks in its deque; those in the zone's queue are nobody's yet.
+    pub waiting: u64,
     /// Tasks taken and not ended.
     pub running: u64,
     /// Tasks ended, well or not.
@@ -94,8 +99,14 @@ pub struct WorkerCounts {
     pub failed: u64,
     /// Tasks taken from others' deques.
     pub stolen: u64,
+    /// Times it was woken.
+    pub wake_ups: u64,
     /// The share of its life in which it had a task, 0 to 1.
     pub utilisation: f64,
+    /// From acceptance to start, of the tasks that it took.
+    pub wait: Times,
+    /// From start to end.
+    pub run: Times,
 }
 
 /// What the owner is to do about a zone that wants more workers.
@@ -137,6 +148,7 @@ impl Slot {
             ended: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             stolen: AtomicU64::new(0),
+            wake_ups: AtomicU64::new(0),
             dismissed: AtomicBool::new(false),
             since: AtomicU64::new(0),
             busy_since: AtomicU64::new(0),
@@ -205,13 +217,21 @@ impl Slot {
         let still = if running > 0 { now.saturating_sub(begun) } else { 0 };
         let busy = self.busy_ticks.load(Ordering::Relaxed) + still;
         let life = now.saturating_sub(self.since.load(Ordering::Relaxed)).max(1);
+        // Quantiles take longer than a copy, and the worker needs the lock for every task.
+        let mut measures = Measures::new();
+        measures.add(&lock(&self.held).measures);
+        let (wait, run) = measures.times();
         WorkerCounts {
             slot: self.number,
+            waiting: self.others.as_ref().map_or(0, |others| others.len() as u64),
             running,
             ended: self.ended.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             stolen: self.stolen.load(Ordering::Relaxed),
+            wake_ups: self.wake_ups.load(Ordering::Relaxed),
             utilisation: (busy as f64 / life as f64).min(1.0),
+            wait,
+            run,
         }
     }
 }

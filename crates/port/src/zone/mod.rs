@@ -155,6 +155,15 @@ enum Start {
     Done,
 }
 
+impl Sleeper {
+    /// It is woken.
+    fn count(&self, slots: &[Option<Arc<Slot>>]) {
+        if let Some(slot) = slots.get(self.slot as usize).and_then(Option::as_ref) {
+            slot.wake_ups.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
 struct Inner {
     queue: Queue,
     sleepers: Vec<Sleeper>,
@@ -361,6 +370,9 @@ impl Zone {
             let last = inner.sleepers.len().checked_sub(1).filter(|_| forked);
             let chosen = inner.sleepers.iter().rposition(|sleeper| !sleeper.helps_only).or(last);
             let sleeper = chosen.map(|index| inner.sleepers.remove(index));
+            if let Some(sleeper) = &sleeper {
+                sleeper.count(&inner.slots);
+            }
             self.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
             sleeper
         };
@@ -385,9 +397,11 @@ impl Zone {
 
     /// Wake every sleeping worker. The lock is held.
     fn wake_all(&self, inner: &mut Inner) {
-        for Sleeper { port, .. } in inner.sleepers.drain(..) {
+        let Inner { sleepers, slots, .. } = inner;
+        for sleeper in sleepers.drain(..) {
             self.wake_ups.fetch_add(1, Ordering::Relaxed);
-            port.rouse();
+            sleeper.count(slots);
+            sleeper.port.rouse();
         }
         self.sleeping.store(0, Ordering::SeqCst);
     }
