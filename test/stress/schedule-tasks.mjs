@@ -114,11 +114,11 @@ export const KINDS = {
   },
   told: {
     weight: 4,
-    ends: [],
+    ends: ['done'], // a zone that closes tells it too
     stubborn: true,
     call: simple(function (cells, at) {
       Atomics.add(cells, at, 1)
-      return new Promise((resolve) => this.signal.addEventListener('abort', resolve))
+      return new Promise((resolve) => this.signal.addEventListener('abort', () => resolve()))
     }),
   },
   never: {
