@@ -206,9 +206,9 @@ export class Port {
       this.#free.push(call)
       if (words[word + 3] === 1) {
         const bytes = native.largeResult(call)
-        arrival?.ended(status, bytes, 0, bytes.length)
+        end(arrival, status, bytes, 0, bytes.length)
       } else {
-        arrival?.ended(status, inbound, at, at + length)
+        end(arrival, status, inbound, at, at + length)
         at += (length + 7) & ~7
       }
     }
@@ -219,6 +219,25 @@ export class Port {
       const [kind, subject, first, second] = this.words as unknown as [number, number, number, number]
       this.#mail.get(kind)?.(subject, first, second)
     }
+  }
+}
+
+/**
+ * Tell who waits; what that throws is nobody's here, and must not keep the results behind it from arriving.
+ */
+function end(
+  arrival: Arrival | undefined,
+  status: number,
+  bytes: Uint8Array,
+  start: number,
+  stop: number,
+): void {
+  try {
+    arrival?.ended(status, bytes, start, stop)
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
   }
 }
 

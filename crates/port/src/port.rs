@@ -83,7 +83,19 @@ pub struct Mail {
 }
 
 const AWAKE: u32 = 0;
-const ASLEEP: u32 = 1;
+
+/// The state of a port whose thread sleeps: the core that it was counted on, and is counted on again by
+/// whoever wakes it. In one word, since a thread that wakes by itself may move to another core before it
+/// sleeps again.
+const fn asleep_on(core: u32) -> u32 {
+    core | ASLEEP
+}
+
+const fn core_of(asleep: u32) -> u32 {
+    asleep & !ASLEEP
+}
+
+const ASLEEP: u32 = 1 << 31;
 
 /// The shared end of a thread's mailbox.
 pub struct Port {
@@ -94,7 +106,7 @@ pub struct Port {
     mail_count: AtomicUsize,
     state: AtomicU32,
     waker: Mutex<Option<Box<dyn Wake>>>,
-    /// Where the thread was last seen; only it changes this, and only while it counts as awake.
+    /// Where the thread was last seen; only it looks at this, and changes it only while it counts as awake.
     core: std::sync::atomic::AtomicU32,
 }
 
@@ -147,18 +159,30 @@ impl Port {
     pub fn rouse(&self) {
         // SeqCst: after the sender's push, before the sleeper's second look, in the one order of all SeqCst
         // steps.
-        if self.state.load(Ordering::SeqCst) == ASLEEP && self.leave_sleep() {
-            self.count(true);
+        let state = self.state.load(Ordering::SeqCst);
+        if state != AWAKE && self.leave_sleep(state) {
             if let Some(waker) = lock(&self.waker).as_ref() {
                 waker.wake();
             }
         }
     }
 
-    /// From asleep to awake; false when it was awake. Writes nothing then: loom orders a write of what is
-    /// there already after the sleeper's next one.
-    fn leave_sleep(&self) -> bool {
-        self.state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    /// From `asleep` to awake, and counted as that; false when it was awake. Writes nothing then: loom orders
+    /// a write of what is there already after the sleeper's next one.
+    fn leave_sleep(&self, asleep: u32) -> bool {
+        let left = self.state.compare_exchange(asleep, AWAKE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if left {
+            self.machine.count(core_of(asleep), true);
+        }
+        left
+    }
+
+    /// Say that the thread is about to sleep, from where it is counted.
+    fn enter_sleep(&self) {
+        // SeqCst: before the second look, see rouse.
+        self.state.store(asleep_on(self.core.load(Ordering::Relaxed)), Ordering::SeqCst);
+        model_fence();
+        self.count(false);
     }
 
     fn count(&self, awake: bool) {
@@ -288,10 +312,7 @@ impl Desk {
     /// Say that this thread sleeps until `task`, which is joined, comes home; false when it has.
     #[must_use]
     pub fn try_sleep_until(&mut self, task: &'static Task) -> bool {
-        // SeqCst: before the second look, see Port::rouse.
-        self.port.state.store(ASLEEP, Ordering::SeqCst);
-        model_fence();
-        self.port.count(false);
+        self.port.enter_sleep();
         if task.has_arrived() {
             self.wake_up();
             return false;
@@ -392,7 +413,9 @@ impl Desk {
     /// included.
     pub fn runs_on(&mut self, core: u32) -> u32 {
         let port = self.port;
-        if port.core.load(Ordering::Relaxed) != core {
+        // One that counts nowhere, asleep or blocked, has no place to be moved from.
+        let counts = !self.uncounted && port.state.load(Ordering::Relaxed) == AWAKE;
+        if counts && port.core.load(Ordering::Relaxed) != core {
             port.count(false);
             port.core.store(core, Ordering::Relaxed);
             port.count(true);
@@ -403,10 +426,7 @@ impl Desk {
     /// Say that this thread is about to sleep. Returns false, and it must not, when something has arrived.
     #[must_use]
     pub fn try_sleep(&mut self) -> bool {
-        // SeqCst: before the second look, see Port::rouse.
-        self.port.state.store(ASLEEP, Ordering::SeqCst);
-        model_fence();
-        self.port.count(false);
+        self.port.enter_sleep();
         if self.has_arrivals() {
             self.wake_up();
             return false;
@@ -418,8 +438,9 @@ impl Desk {
     #[inline]
     pub fn wake_up(&mut self) {
         // A sender that came first has counted this thread as awake already.
-        if self.port.state.load(Ordering::Relaxed) == ASLEEP && self.port.leave_sleep() {
-            self.port.count(true);
+        let state = self.port.state.load(Ordering::Relaxed);
+        if state != AWAKE {
+            self.port.leave_sleep(state);
         }
     }
 }

@@ -437,6 +437,37 @@ fn a_thread_that_may_be_blocked_takes_no_core_from_those_who_spin() {
 }
 
 #[test]
+fn a_thread_counts_on_one_core_while_awake_and_on_none_else() {
+    let machine: &'static Machine = Box::leak(Box::new(Machine::new(2)));
+    let counts = || [3, 5, 7].map(|core| machine.awake_on(core));
+    let mut desk = Desk::new(0, machine);
+    desk.open(Box::new(Silent));
+    desk.runs_on(3);
+    assert_eq!(counts(), [1, 0, 0]);
+    // A callback of I/O runs while the thread is still declared asleep.
+    assert!(desk.try_sleep());
+    desk.runs_on(5);
+    assert_eq!(counts(), [0, 0, 0]);
+    desk.port().rouse();
+    assert_eq!(counts(), [1, 0, 0]);
+    desk.wake_up();
+    desk.runs_on(5);
+    assert_eq!(counts(), [0, 1, 0]);
+    desk.set_blocked(true);
+    desk.runs_on(7);
+    assert_eq!(counts(), [0, 0, 0]);
+    desk.set_blocked(false);
+    assert_eq!(counts(), [0, 1, 0]);
+    assert!(desk.try_sleep());
+    desk.wake_up();
+    desk.wake_up();
+    assert_eq!(counts(), [0, 1, 0]);
+    desk.close();
+    assert_eq!(counts(), [0, 0, 0]);
+    DESKS.lock().unwrap().push(desk);
+}
+
+#[test]
 fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
     for condemned in [true, false] {
         let (zone, mut home, mut one, mut two) = stealing();
