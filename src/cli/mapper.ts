@@ -105,8 +105,12 @@ export class Mapper {
     return this.#mapItem(text, item) as Promise<string | undefined>
   }
 
-  /** Let no item start that is later than the last one that did. */
-  closeGate(): void {
+  /**
+   * Let no item start that is later than the last one that did.
+   * @param upTo Items up to this one start all the same; 0 for none but those.
+   */
+  closeGate(upTo: number): void {
+    if (upTo > 0) this.#gate.pass(upTo)
     this.#gate.close()
   }
 

@@ -110,8 +110,8 @@ class Run {
       runningMax: mapper.runningMax,
       heldMax: HELD_MAX,
       heldCharsMax: HELD_CHARS_MAX,
-      onStop: () => {
-        mapper.closeGate()
+      onStop: (failed) => {
+        mapper.closeGate(failed)
         this.#inputStop.abort()
       },
     })

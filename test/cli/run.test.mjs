@@ -107,6 +107,23 @@ const runs = [
     code: 1,
   },
   {
+    name: 'fail-fast: a line that is too long, behind items that wait for a worker',
+    words: [`${items}#slow`, '--line-max', '5', '--fail-fast', '-w', '1'],
+    input: `${numbers(200)}${'x'.repeat(20)}\n7\n`,
+    out: /^("\d+"\n){200}\{"item":201,"error":\{.*"code":"CLI_LINE_TOO_LONG".*\n$/,
+    err: 'skein: stopped at item 201, which failed\n',
+    code: 1,
+  },
+  {
+    name: 'fail-fast: a file that cannot be read',
+    words: [items, 'modules/double.ts', 'modules/typed.ts', 'nope.txt', 'modules/double.ts', '--fail-fast'],
+    out: /^(\{"got":"modules\/\w+\.ts"\}\n){2}\{"item":3,"path":"nope\.txt".*CLI_INPUT_UNREADABLE.*\n$/,
+    err:
+      'skein: nope.txt: cannot be read: no such file or directory\n' +
+      'skein: stopped at item 3, which failed\n',
+    code: 1,
+  },
+  {
     name: 'what JSON cannot write',
     words: [`${items}#big`],
     input: 'x\n',
