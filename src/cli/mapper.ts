@@ -35,7 +35,7 @@ export interface ItemZoneSettings {
   readonly tasksMax: number
   /** Most bytes one item's text can take. */
   readonly taskBytesMax: number
-  /** How long a cancelled task may go on: not at all, since items know nothing of being cancelled. */
+  /** How long a cancelled task may go on before its worker is ended, with all that has begun there. */
   readonly graceMs: number
 }
 
@@ -43,6 +43,11 @@ export interface ItemZoneSettings {
 export type OpenZone = (settings: ItemZoneSettings) => Promise<ItemZone>
 
 const TASKS_PER_WORKER = 256
+/**
+ * An item that is given up ends at once where it waits. So who goes on blocks its thread, or shares it with
+ * items that do; those end too when the thread is ended, and get time to let it hear.
+ */
+const GRACE_MS = { alone: 100, shared: 1000 }
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
 
 /** The user's function on all workers. */
@@ -85,7 +90,7 @@ export class Mapper {
       tasksMax: runningMax + 1,
       // A UTF-16 unit takes at most three bytes; the rest of a task is a few numbers.
       taskBytesMax: Math.max(2 ** 26, 3 * options.lineCharsMax + 1024),
-      graceMs: 0,
+      graceMs: options.concurrency === 1 ? GRACE_MS.alone : GRACE_MS.shared,
     })
     return new Mapper(zone, job, runningMax, options.timeoutMs)
   }

@@ -162,6 +162,14 @@ const runs = [
     code: 1,
   },
   {
+    name: 'an item that waits too long, and the ones that wait beside it in its worker',
+    words: [`${items}#waitLongOn2`, '--timeout', '600', '-w', '1', '-c', '10'],
+    input: numbers(40),
+    out: /^"1"\n\{"item":2,"error":\{.*"code":"CLI_ITEM_TIMEOUT".*\n("\d+"\n){38}$/,
+    err: 'skein: 1 of 40 items failed\n',
+    code: 1,
+  },
+  {
     name: 'an item that ends its worker, and the ones behind it',
     words: [`${items}#exitOn2`, '-w', '1'],
     input: '1\n2\n3\n',
