@@ -50,6 +50,7 @@ class Run {
   readonly #startMs = performance.now()
   readonly #inputStop = new AbortController()
   #pump: Pump | undefined
+  #output: Output | undefined
   #progress: Progress | undefined
   #signal: StopSignal | undefined
   #inputsFailed = false
@@ -116,6 +117,7 @@ class Run {
       },
     })
     this.#pump = pump
+    this.#output = output
     await this.#showProgress(pump, source)
     try {
       const code = await Promise.race([broken, pump.run(source.batches(this.#inputStop.signal))])
@@ -155,9 +157,16 @@ class Run {
       if (this.#around.stderr.isTTY === true) this.#tell('finishing what runs; again to stop at once')
       this.#pump.stop()
     } else {
-      this.#tell(`stopped at once; item ${this.#pump.summary().nextItem} and later ones may lack a result`)
+      this.#tell(`stopped at once; ${this.#doubtful()} may lack a result`)
       this.#around.exit(code)
     }
+  }
+
+  /** The items whose lines may be lost if the process ends now. */
+  #doubtful(): string {
+    // A line that only waits to be written is lost too. Without an order no number divides the items.
+    if (!this.#options.ordered) return 'items that ran'
+    return `item ${(this.#output?.deliveredCount ?? 0) + 1} and later ones`
   }
 
   async #showProgress(pump: Pump, source: Source): Promise<void> {
