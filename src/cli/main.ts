@@ -8,6 +8,7 @@
 import { command } from './command.ts'
 import type { OpenZone } from './mapper.ts'
 import type { StopSignal } from './run.ts'
+import { withoutEchoes } from './signals.ts'
 
 const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
 
@@ -32,9 +33,10 @@ const code = await command(process.argv.slice(2), {
   folder: process.cwd(),
   openZone,
   onSignal(listener) {
-    for (const signal of signals) process.on(signal, listener)
+    const heard = withoutEchoes(listener)
+    for (const signal of signals) process.on(signal, heard)
     return () => {
-      for (const signal of signals) process.off(signal, listener)
+      for (const signal of signals) process.off(signal, heard)
     }
   },
   exit: (now) => process.exit(now),
