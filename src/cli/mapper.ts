@@ -42,6 +42,8 @@ export interface ItemZoneSettings {
 /** Opens a zone; `skein run` passes the real thing. */
 export type OpenZone = (settings: ItemZoneSettings) => Promise<ItemZone>
 
+/** Most calls in flight, however many workers with however many items each are asked for. */
+export const CALLS_MAX = 16_384
 const TASKS_PER_WORKER = 256
 /**
  * An item that is given up ends at once where it waits. So who goes on blocks its thread, or shares it with
@@ -78,7 +80,8 @@ export class Mapper {
     style: RecordStyle,
     openZone: OpenZone,
   ): Promise<Mapper> {
-    const runningMax = Math.max(TASKS_PER_WORKER, 2 * options.concurrency) * options.workers
+    const perWorker = Math.max(TASKS_PER_WORKER, 2 * options.concurrency)
+    const runningMax = Math.min(CALLS_MAX, perWorker * options.workers)
     const gate = new SharedArrayBuffer(GATE_BYTES)
     const clocks = options.timeoutMs === 0 ? undefined : new SharedArrayBuffer(clockBytes(runningMax))
     const { module, exportName, exportNamed, items } = options

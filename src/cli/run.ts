@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { RunOptions } from './arguments.ts'
 import { ExitCode } from './errors.ts'
 import { openSource, type Source } from './input.ts'
-import { Mapper, type OpenZone } from './mapper.ts'
+import { CALLS_MAX, Mapper, type OpenZone } from './mapper.ts'
 import { Output } from './output.ts'
 import type { Progress, TerminalStream } from './progress.ts'
 import { Pump, type PumpSummary } from './pump.ts'
@@ -32,7 +32,8 @@ export interface Surroundings {
 /** Signals that ask a run to stop. */
 export type StopSignal = 'SIGINT' | 'SIGTERM'
 
-const HELD_MAX = 16_384
+/** An item is held from its call until its line is written; a power of two. */
+const HELD_MAX = CALLS_MAX
 const HELD_CHARS_MAX = 2 ** 25
 
 /**
