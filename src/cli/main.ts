@@ -22,6 +22,10 @@ const openZone: OpenZone = async (settings) => {
   return zone.create('skein run', settings)
 }
 
+// Every worker's output is piped into these two: from the eleventh on Node would warn of a leak.
+process.stdout.setMaxListeners(0)
+process.stderr.setMaxListeners(0)
+
 // A terminal that is gone must not turn a message into a crash.
 process.stderr.on('error', () => {})
 process.stdout.on('error', () => {})

@@ -61,6 +61,7 @@ const runs = [
     input: '1\n2\n3\n',
     out: '"1"\n"2"\n"3"\n',
   },
+  { name: 'many threads', words: [`${items}#chars`, '-w', '12'], input: numbers(3), out: '1\n1\n1\n' },
   {
     name: 'unordered: nothing waits for the slow one',
     words: [`${items}#laterFirst`, '-w', '2', '-un'],
