@@ -6,7 +6,16 @@
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -195,7 +204,10 @@ const manyLocking = (left, link) =>
 
 const dead = '4194303 1' // no such process
 const noLinks = "() => { throw Object.assign(new Error('no links here'), { code: 'EPERM' }) }"
-test('many processes hold the lock one at a time, also when a dead one left it', manyLocking(dead, 'undefined'))
+test(
+  'many processes hold the lock one at a time, also when a dead one left it',
+  manyLocking(dead, 'undefined'),
+)
 test('so they do where the file system has no links', manyLocking(dead, noLinks))
 test('and when a process left it empty', manyLocking('', noLinks))
 
@@ -221,7 +233,9 @@ test(
 )
 
 test('npm: missing and too old are one sentence each', async () => {
-  const npm = (output, code = 0) => async () => ({ code, output })
+  const npm =
+    (output, code = 0) =>
+    async () => ({ code, output })
   await checkNpm(npm('10.8.2\n'))
   await checkNpm(npm('npm warn Unknown config\n7.0.0\n'))
   await assert.rejects(checkNpm(npm('', 127)), /installs its packages with npm and there is none/)

@@ -83,7 +83,11 @@ const refused: readonly (readonly [words: string, named: RegExp])[] = [
 for (const [words, named] of refused) {
   test(`refused: ${words === '' ? '(nothing)' : words}`, () => {
     const all = words === '' ? [] : words.split(' ')
-    assert.throws(() => readArguments(all, false, folder), { name: 'CliError', code: 'CLI_USAGE', message: named })
+    assert.throws(() => readArguments(all, false, folder), {
+      name: 'CliError',
+      code: 'CLI_USAGE',
+      message: named,
+    })
   })
 }
 

@@ -5,7 +5,16 @@
  * of files are the exception: they are expanded and sorted before the first runs, which is what makes the
  * order of the results and the remaining time known.
  */
-import { accessSync, constants, createReadStream, fstatSync, readdir, statSync, type Dirent, type Stats } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  createReadStream,
+  fstatSync,
+  readdir,
+  statSync,
+  type Dirent,
+  type Stats,
+} from 'node:fs'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { type FileSystemAdapter, glob, isDynamicPattern } from 'tinyglobby'
@@ -91,8 +100,8 @@ export async function expand(
 }
 
 /**
- * The file system for a search: tells what cannot be listed, which the search leaves out in silence, and shows
- * links as files unless they lead to folders. So one that leads nowhere is found, and reading it tells.
+ * The file system for a search: tells what cannot be listed, which the search leaves out in silence, and
+ * shows links as files unless they lead to folders. So one that leads nowhere is found, and reading it tells.
  */
 function searched(tell: (folder: string, error: NodeJS.ErrnoException) => void): FileSystemAdapter {
   const list = (folder: string, options: { withFileTypes: true }, done: Listed): void => {

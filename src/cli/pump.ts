@@ -37,7 +37,8 @@ export interface PumpPlan {
   readonly heldCharsMax: number
   /**
    * Called once when the pump stops early: close the gate and the input, so that nothing further starts.
-   * `failed` is the item whose failure stops it, of which all earlier ones still run; 0 when it is no failure.
+   * `failed` is the item whose failure stops it, of which all earlier ones still run; 0 when it is no
+   * failure.
    */
   readonly onStop: (failed: number) => void
 }

@@ -87,25 +87,31 @@ test('a SIGINT that npm hands on as well is one SIGINT', { timeout: 60_000 }, as
   assert.equal(said(await ended), 'skein: interrupted: 2 items are done, the next would be item 3\n')
 })
 
-test('stopped at once with a reader that stalls: what is said to be there is', { timeout: 60_000 }, async () => {
-  const started = start(['run', 'modules/items.mjs#wide', '-w', '2'])
-  const { child } = started
-  child.stdin.write('0\n')
-  await until(child.stdout, () => started.out !== '')
-  child.stdout.pause()
-  child.stdin.write(numbers(5000))
-  await new Promise((done) => setTimeout(done, 1500)) // The pipe and every buffer before it are full.
-  child.kill('SIGINT')
-  await beyondEcho()
-  child.kill('SIGINT')
-  await new Promise((done) => child.once('exit', done))
-  child.stdout.resume()
-  const { out, err, code } = await started.ended
-  const next = Number(/^skein: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(err)?.[1])
-  const lineCount = out.split('\n').length - 1
-  assert.ok(next > 1 && next - 1 <= lineCount, `item ${next} is the first in doubt of ${lineCount} lines`)
-  assert.equal(code, 130)
-})
+test(
+  'stopped at once with a reader that stalls: what is said to be there is',
+  { timeout: 60_000 },
+  async () => {
+    const started = start(['run', 'modules/items.mjs#wide', '-w', '2'])
+    const { child } = started
+    child.stdin.write('0\n')
+    await until(child.stdout, () => started.out !== '')
+    child.stdout.pause()
+    child.stdin.write(numbers(5000))
+    await new Promise((done) => setTimeout(done, 1500)) // The pipe and every buffer before it are full.
+    child.kill('SIGINT')
+    await beyondEcho()
+    child.kill('SIGINT')
+    await new Promise((done) => child.once('exit', done))
+    child.stdout.resume()
+    const { out, err, code } = await started.ended
+    const next = Number(
+      /^skein: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(err)?.[1],
+    )
+    const lineCount = out.split('\n').length - 1
+    assert.ok(next > 1 && next - 1 <= lineCount, `item ${next} is the first in doubt of ${lineCount} lines`)
+    assert.equal(code, 130)
+  },
+)
 
 test('SIGINT while the input gives nothing', { timeout: 60_000 }, async () => {
   const started = start(['run', 'modules/items.mjs', '-'])
