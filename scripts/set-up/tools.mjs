@@ -62,9 +62,8 @@ export async function checkNpm(start = run) {
     )
   const version = /^\d+\.\d+\.\d+/m.exec(output)?.[0]
   if (version !== undefined && !atLeast(version, NPM_MIN)) {
-    throw new Stop(
-      `Skein needs npm ${NPM_MIN} and npm is ${version}: run \`npm install -g npm@10\` or use the npm of your Node.`,
-    )
+    const remedy = 'run `npm install -g npm@10` or use the npm of your Node'
+    throw new Stop(`Skein needs npm ${NPM_MIN} and npm is ${version}: ${remedy}.`)
   }
 }
 

@@ -9,7 +9,7 @@ import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { stayHere } from '../arrow/index.ts'
 import { hasMember, loadReason, reasonOf } from '../base/index.ts'
 import { isRunnable } from '../fiber/index.ts'
-import type { Task } from '../zone/index.ts'
+import { currentTask } from '../zone/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, type CliCodes } from './errors.ts'
 import { Gate } from './gate.ts'
@@ -77,12 +77,12 @@ export async function prepare(): Promise<Problem | undefined> {
  * @param clock The number of the clock that times this call, with `--timeout`.
  * @returns The result's or the failure's line; `undefined` when the gate was closed first.
  */
-export function mapItem(this: Task, text: string, item: number, clock = 0): Line | Promise<Line> {
-  if (ready === undefined) return load().then((loaded) => mapWith(loaded, this, text, item, clock))
-  return mapWith(ready, this, text, item, clock)
+export function mapItem(text: string, item: number, clock = 0): Line | Promise<Line> {
+  if (ready === undefined) return load().then((loaded) => mapWith(loaded, text, item, clock))
+  return mapWith(ready, text, item, clock)
 }
 
-function mapWith(here: Ready, task: Task, text: string, item: number, clock: number): Line | Promise<Line> {
+function mapWith(here: Ready, text: string, item: number, clock: number): Line | Promise<Line> {
   if (!here.gate.pass(item)) return undefined
   const started = here.clocks?.start(clock) ?? 0
   let waits = false
@@ -91,7 +91,7 @@ function mapWith(here: Ready, task: Task, text: string, item: number, clock: num
     waits = isThenable(value)
     if (!waits) return resultLine(value, item, here.job.style)
     // Only with a timeout is anything ever given up.
-    const awaited = here.clocks === undefined ? value : Promise.race([value, givenUp(task)])
+    const awaited = here.clocks === undefined ? value : Promise.race([value, givenUp()])
     return settledLine(here, awaited, text, item, () => here.clocks?.stop(clock, started))
   } catch (thrown) {
     return failureLine(thrown, item, text, here.job.style)
@@ -100,9 +100,11 @@ function mapWith(here: Ready, task: Task, text: string, item: number, clock: num
   }
 }
 
-/** Rejects when the caller of `task` stops waiting; the line made of that reaches nobody. */
-function givenUp({ signal }: Task): Promise<never> {
+/** Rejects when the caller of this task stops waiting; the line made of that reaches nobody. */
+function givenUp(): Promise<never> {
   return new Promise((_, reject) => {
+    const signal = currentTask()?.signal
+    if (signal === undefined) return
     const tell = (): void => reject(signal.reason as Error)
     if (signal.aborted) tell()
     else signal.addEventListener('abort', tell, { once: true })
