@@ -6,7 +6,16 @@
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -16,7 +25,7 @@ import { NODE_RANGE, nodeComplaint } from './node-version.mjs'
 import { inRoot, ROOT } from './place.mjs'
 import { run } from './run.mjs'
 import { filesBelow, hashOf } from './stamps.mjs'
-import { atLeast, CARGO_MIN, cargoVersion, needComponent } from './tools.mjs'
+import { atLeast, CARGO_MIN, cargoVersion, checkNpm, needComponent } from './tools.mjs'
 
 /** A temporary folder for the length of one test. */
 function withFolder(work) {
@@ -163,11 +172,11 @@ test(
   }),
 )
 
-test(
-  'many processes at once hold the lock one at a time, also when a dead one left it behind',
+/** Many processes want a lock that `left` was left in; `link` is what they make links with, as source. */
+const manyLocking = (left, link) =>
   withFolder(async (folder) => {
     const lock = join(folder, 'lock')
-    writeFileSync(lock, '4194303 1') // no such process
+    writeFileSync(lock, left)
     const program = `
       import { existsSync, rmSync, writeFileSync } from 'node:fs'
       import { locked } from ${JSON.stringify(new URL('./lock.mjs', import.meta.url).href)}
@@ -176,7 +185,7 @@ test(
         writeFileSync(inside, '', { flag: 'wx' })
         await new Promise((resolve) => setTimeout(resolve, 30))
         rmSync(inside)
-      }, { say() {} })`
+      }, { say() {}, link: ${link} })`
     const args = ['--input-type=module', '-e', program, lock, join(folder, 'inside')]
     const one = () =>
       new Promise((resolve) => {
@@ -191,8 +200,47 @@ test(
       Array.from({ length: 6 }, () => '0 '),
     )
     assert.deepEqual(filesBelow(folder), [])
+  })
+
+const dead = '4194303 1' // no such process
+const noLinks = "() => { throw Object.assign(new Error('no links here'), { code: 'EPERM' }) }"
+test(
+  'many processes hold the lock one at a time, also when a dead one left it',
+  manyLocking(dead, 'undefined'),
+)
+test('so they do where the file system has no links', manyLocking(dead, noLinks))
+test('and when a process left it empty', manyLocking('', noLinks))
+
+const onPosix = { skip: process.geteuid === undefined && 'permissions are others here' }
+test(
+  'a checkout that cannot be written is one sentence',
+  onPosix,
+  withFolder(async (folder) => {
+    chmodSync(folder, 0o555)
+    const isRoot = process.geteuid() === 0
+    if (isRoot) process.seteuid(65_534)
+    try {
+      const told = { name: 'Stop', message: /\.set-up cannot be written \(EACCES\) .* make it writable/ }
+      await assert.rejects(
+        locked(join(folder, '.set-up', 'lock'), async () => {}),
+        told,
+      )
+    } finally {
+      if (isRoot) process.seteuid(0)
+      chmodSync(folder, 0o755)
+    }
   }),
 )
+
+test('npm: missing and too old are one sentence each', async () => {
+  const npm =
+    (output, code = 0) =>
+    async () => ({ code, output })
+  await checkNpm(npm('10.8.2\n'))
+  await checkNpm(npm('npm warn Unknown config\n7.0.0\n'))
+  await assert.rejects(checkNpm(npm('', 127)), /installs its packages with npm and there is none/)
+  await assert.rejects(checkNpm(npm('6.14.18\n')), /needs npm 7\.0\.0 and npm is 6\.14\.18: run `npm install/)
+})
 
 test(
   "a living process's lock is waited for, then complained about by its number",

@@ -11,6 +11,9 @@ import { Stop } from './stop.mjs'
 /** Oldest cargo that compiles the crates and their dependencies; a test compares it with the locked ones. */
 export const CARGO_MIN = '1.88.0'
 
+/** Oldest npm that reads this package-lock.json (lockfileVersion 3). */
+const NPM_MIN = '7.0.0'
+
 const INSTALL_RUST = 'install Rust from https://rustup.rs'
 
 /**
@@ -46,17 +49,22 @@ export async function cargoVersion(start = run) {
 }
 
 /**
- * Make sure that npm starts.
+ * Make sure that npm starts and reads our lock file.
  * @param {typeof run} [start]
  * @throws {Stop} When it does not.
  */
 export async function checkNpm(start = run) {
   const { program, args } = npm()
-  const { code } = await start(program, [...args, '--version'])
+  const { code, output } = await start(program, [...args, '--version'])
   if (code !== 0)
     throw new Stop(
       'Skein installs its packages with npm and there is none: it comes with https://nodejs.org.',
     )
+  const version = /^\d+\.\d+\.\d+/m.exec(output)?.[0]
+  if (version !== undefined && !atLeast(version, NPM_MIN)) {
+    const remedy = 'run `npm install -g npm@10` or use the npm of your Node'
+    throw new Stop(`Skein needs npm ${NPM_MIN} and npm is ${version}: ${remedy}.`)
+  }
 }
 
 /**

@@ -9,9 +9,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 
-const LEAKS = fileURLToPath(new URL('./leaks.mjs', import.meta.url))
+const LEAKS = new URL('./leaks.mjs', import.meta.url).href
 const folder = mkdtempSync(join(tmpdir(), 'skein-leaks-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -5,14 +5,14 @@
  * command line that name steps choose among them; the other words choose among the test files.
  */
 import { availableParallelism } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { runChecks } from '../check/main.mjs'
 import { inRoot, ROOT, run, Stop } from '../set-up/index.mjs'
 import { coreOf, testFiles } from './files.mjs'
 import { otherNodes } from './nodes.mjs'
 import { loomModels, rustTests } from './rust.mjs'
 
-const LEAKS = fileURLToPath(new URL('./leaks.mjs', import.meta.url))
+/** A URL: of a path --import would take what follows a # or ? for something else. */
+const LEAKS = new URL('./leaks.mjs', import.meta.url).href
 /** A test file that takes longer hangs. */
 const FILE_MS_MAX = 10 * 60_000
 /** Node takes one less than there are cores, but many files wait more than they work. */

@@ -3,9 +3,14 @@
  * A flag that is added without a line in one of the two tables is a flag nobody has tried.
  */
 import assert from 'node:assert/strict'
-import { availableParallelism } from 'node:os'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { HELP, readArguments, type RunOptions } from './arguments.ts'
+import { HELP, readArguments, type RunOptions, splitTarget } from './arguments.ts'
+
+/** Has no file of any of these names. */
+const folder = '/nowhere'
 
 const defaults: RunOptions = {
   module: 'm.ts',
@@ -53,7 +58,7 @@ const accepted: readonly (readonly [words: string, differs: Partial<RunOptions>]
 ]
 for (const [words, differs] of accepted) {
   test(`accepted: ${words}`, () => {
-    assert.deepEqual(readArguments(words.split(' '), false), { ...defaults, ...differs })
+    assert.deepEqual(readArguments(words.split(' '), false, folder), { ...defaults, ...differs })
   })
 }
 
@@ -78,21 +83,40 @@ const refused: readonly (readonly [words: string, named: RegExp])[] = [
 for (const [words, named] of refused) {
   test(`refused: ${words === '' ? '(nothing)' : words}`, () => {
     const all = words === '' ? [] : words.split(' ')
-    assert.throws(() => readArguments(all, false), { name: 'CliError', code: 'CLI_USAGE', message: named })
+    assert.throws(() => readArguments(all, false, folder), {
+      name: 'CliError',
+      code: 'CLI_USAGE',
+      message: named,
+    })
   })
 }
 
 test('without inputs a person at a terminal is told, a pipe is read', () => {
-  assert.throws(() => readArguments(['m.ts'], true), { code: 'CLI_USAGE', message: /or - to read/ })
-  assert.deepEqual((readArguments(['m.ts'], false) as RunOptions).inputs, ['-'])
+  assert.throws(() => readArguments(['m.ts'], true, folder), { code: 'CLI_USAGE', message: /or - to read/ })
+  assert.deepEqual((readArguments(['m.ts'], false, folder) as RunOptions).inputs, ['-'])
 })
 
 test('help is help wherever it stands', () => {
   const places = [['--help'], ['-h'], ['m.ts', 'a', '--help']]
-  for (const words of places) assert.equal(readArguments(words, true), HELP)
+  for (const words of places) assert.equal(readArguments(words, true, folder), HELP)
 })
 
 test('what leaves is frozen', () => {
-  const options = readArguments(['m.ts', 'a'], false) as RunOptions
+  const options = readArguments(['m.ts', 'a'], false, folder) as RunOptions
   assert(Object.isFrozen(options) && Object.isFrozen(options.inputs) && Object.isFrozen(options.ignored))
+})
+
+test('a # in the path of a file divides nothing, one behind it does', () => {
+  const here = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+  try {
+    mkdirSync(join(here, 'c#'))
+    writeFileSync(join(here, 'c#', 'score.ts'), '')
+    const whole = { module: 'c#/score.ts', exportName: undefined }
+    assert.deepEqual(splitTarget('c#/score.ts', here), whole)
+    const path = join(here, 'c#', 'score.ts')
+    assert.deepEqual(splitTarget(path, '/nowhere'), { module: path, exportName: undefined })
+    assert.deepEqual(splitTarget('c#/score.ts#score', here), { ...whole, exportName: 'score' })
+  } finally {
+    rmSync(here, { recursive: true })
+  }
 })

@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { oneLine } from '../base/index.ts'
 import { CliError } from './errors.ts'
+import { isModuleFile } from './resolve.ts'
 
 /** How the inputs become items. */
 export type ItemKind = 'paths' | 'lines' | 'ndjson'
@@ -67,9 +68,14 @@ const flags = {
  * Read the arguments of `skein run`.
  * @param words What stands behind `run`.
  * @param stdinIsTerminal Whether a person would have to type the items when no input is named.
+ * @param folder Where the module's path starts from.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
  */
-export function readArguments(words: readonly string[], stdinIsTerminal: boolean): RunOptions | typeof HELP {
+export function readArguments(
+  words: readonly string[],
+  stdinIsTerminal: boolean,
+  folder: string,
+): RunOptions | typeof HELP {
   const { values, positionals } = parsed(words)
   if (values.help === true) return HELP
   const [target, ...named] = positionals
@@ -78,7 +84,7 @@ export function readArguments(words: readonly string[], stdinIsTerminal: boolean
   if (named.length === 0 && stdinIsTerminal) throw usage('name files or globs, or - to read standard input')
   const inputs = named.length === 0 ? ['-'] : named
   if (inputs.indexOf('-') !== inputs.lastIndexOf('-')) throw usage('standard input (-) can be read only once')
-  const { module, exportName } = splitTarget(target)
+  const { module, exportName } = splitTarget(target, folder)
   return Object.freeze({
     module,
     exportName: exportName ?? 'default',
@@ -100,12 +106,16 @@ export function readArguments(words: readonly string[], stdinIsTerminal: boolean
 
 /**
  * `module#export` in its two parts: the last `#` divides, and either side may be absent.
+ * @param folder Where a path starts from: a `#` in the path of a file divides nothing.
  * @throws {CliError} `CLI_USAGE`.
  */
-export function splitTarget(target: string): { module: string; exportName: string | undefined } {
+export function splitTarget(
+  target: string,
+  folder: string,
+): { module: string; exportName: string | undefined } {
   const at = target.lastIndexOf('#')
   // A leading '#' is a package's own import (package.json "imports"), not an export's name.
-  if (at <= 0) return { module: target, exportName: undefined }
+  if (at <= 0 || isModuleFile(target, folder)) return { module: target, exportName: undefined }
   const exportName = target.slice(at + 1)
   if (exportName === '') throw usage(`an export's name is missing behind # in ${target}`)
   return { module: target.slice(0, at), exportName }

@@ -33,11 +33,12 @@ async function dispatched(words: readonly string[], around: Surroundings): Promi
   const [name, ...rest] = words
   switch (name) {
     case 'run': {
-      const options = readArguments(rest, (around.stdin as { isTTY?: boolean }).isTTY === true)
+      const isTyped = (around.stdin as { isTTY?: boolean }).isTTY === true
+      const options = readArguments(rest, isTyped, around.folder)
       return options === HELP ? print(around, RUN_HELP) : run(options, around)
     }
     case 'serve': {
-      const options = readServeArguments(rest, process.env.SKEIN_HTTP_CORE)
+      const options = readServeArguments(rest, process.env.SKEIN_HTTP_CORE, around.folder)
       return options === HELP ? print(around, SERVE_HELP) : serve(options, around)
     }
     case 'help':

@@ -30,6 +30,7 @@ Usage: skein run <module>[#export] [options] [paths, globs or -]
               -                each line of standard input, as a string; also when no input is given
               --lines a.txt    each line of these files (LF or CRLF, without it)
               --ndjson -       each line parsed as JSON; blank lines do not count
+            Text is read as UTF-8; bytes that are none arrive as the character U+FFFD.
 
 The function may be async. Each result is printed as one line of JSON, in the order of the inputs;
 undefined is printed as null. An item that fails becomes a line in its place, and the rest goes on:
@@ -46,7 +47,8 @@ Options:
       --fail-fast        stop at the first item that fails
       --stacks           add the stack to errors
       --lines, --ndjson  what an item is, see above
-      --ignore <glob>    leave these files out; may be given several times
+      --ignore <glob>    leave these files out of globs and directories, not of paths that are named
+                         one by one; may be given several times
       --line-max <n>     longest line in characters, 16777216 unless said otherwise
       --no-progress      no progress line; there is one only when standard error is a terminal
   -h, --help             this text

@@ -3,7 +3,7 @@
  * Names with brackets, hidden files, links and empty folders are where such code goes wrong.
  */
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
@@ -36,6 +36,8 @@ after(() => {
   rmSync(folder, { recursive: true })
 })
 
+const noComplaint = (error: CliError): void => assert.fail(error)
+
 interface Expansion {
   readonly inputs: string[]
   readonly ignored?: string[]
@@ -61,19 +63,72 @@ const expansions: readonly Expansion[] = [
 ]
 for (const { inputs, ignored = [], paths } of expansions) {
   test(`${inputs.join(' ').replace(folder, '<folder>')} ignoring [${ignored.join()}]`, async () => {
-    assert.deepEqual(await expand(inputs, ignored), paths)
+    assert.deepEqual(await expand(inputs, ignored, noComplaint), paths)
   })
 }
 
 test('links are not followed into folders', async () => {
-  assert((await expand(['**/*.js'], [])).every((path) => !path.startsWith('link')))
+  assert((await expand(['**/*.js'], [], noComplaint)).every((path) => !path.startsWith('link')))
 })
 
 test('a pattern or a folder without a file is an error that names it', async () => {
   mkdirSync('empty')
   for (const input of ['*.none', 'empty']) {
     const error = { code: 'CLI_INPUT_NONE', message: `${input}: matches no file` }
-    await assert.rejects(expand([input], []), error)
+    await assert.rejects(expand([input], [], noComplaint), error)
+  }
+})
+
+/** As a user who may not read everything; root may, until it is somebody else. */
+async function asNobody<Value>(work: () => Promise<Value>): Promise<Value> {
+  const isRoot = process.geteuid?.() === 0
+  if (isRoot) process.seteuid?.(65_534)
+  try {
+    return await work()
+  } finally {
+    if (isRoot) process.seteuid?.(0)
+  }
+}
+
+const onPosix = { skip: process.getuid === undefined && 'permissions are others here' }
+
+test('a folder that cannot be read is told once, and the rest is found', onPosix, async () => {
+  chmodSync(folder, 0o755)
+  mkdirSync('tree/closed/inner', { recursive: true })
+  writeFileSync('tree/closed/x.txt', '')
+  writeFileSync('tree/open.txt', '')
+  chmodSync('tree/closed', 0)
+  const told: string[] = []
+  const complain = (error: CliError): void => void told.push(error.message)
+  try {
+    const inputs = ['tree', 'tree/**/*.txt']
+    assert.deepEqual(await asNobody(() => expand(inputs, [], complain)), ['tree/open.txt'])
+    assert.deepEqual(told, ['tree/closed: cannot be read: permission denied'])
+    const absolute = join(folder, 'tree')
+    assert.deepEqual(await asNobody(() => expand([absolute], [], complain)), [join(absolute, 'open.txt')])
+    assert.equal(told[1], `${absolute}/closed: cannot be read: permission denied`)
+    assert.deepEqual(await asNobody(() => expand(['tree'], ['**/closed/**'], noComplaint)), ['tree/open.txt'])
+  } finally {
+    chmodSync('tree/closed', 0o755)
+    rmSync('tree', { recursive: true })
+  }
+})
+
+test('links to files are found, and one to nowhere is too, so that reading it is told', async () => {
+  mkdirSync('links')
+  symlinkSync('nowhere', 'links/dangling.txt')
+  symlinkSync('../sub', 'links/folder')
+  symlinkSync('../a.txt', 'links/file.txt')
+  try {
+    for (const input of ['links', 'links/*.txt']) {
+      const found = ['links/dangling.txt', 'links/file.txt']
+      assert.deepEqual(await expand([input], [], noComplaint), found)
+    }
+    const { items, complaints } = await all({ items: 'paths', inputs: ['links'] })
+    assert.deepEqual(items, ['CLI_INPUT_UNREADABLE', 'links/file.txt'])
+    assert.deepEqual(complaints, ['links/dangling.txt: cannot be read: no such file or directory'])
+  } finally {
+    rmSync('links', { recursive: true })
   }
 })
 

@@ -5,16 +5,25 @@
  * of files are the exception: they are expanded and sorted before the first runs, which is what makes the
  * order of the results and the remaining time known.
  */
-import { accessSync, constants, createReadStream, fstatSync, statSync, type Stats } from 'node:fs'
-import { isAbsolute } from 'node:path'
+import {
+  accessSync,
+  constants,
+  createReadStream,
+  fstatSync,
+  readdir,
+  statSync,
+  type Dirent,
+  type Stats,
+} from 'node:fs'
+import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
-import { glob, isDynamicPattern } from 'tinyglobby'
+import { type FileSystemAdapter, glob, isDynamicPattern } from 'tinyglobby'
 import type { ItemKind } from './arguments.ts'
 import { reasonOf } from '../base/index.ts'
 import { CliError } from './errors.ts'
 import { LineCutter, type Item } from './lines.ts'
 
-/** A file that is missing, or an input that broke: it goes to the terminal as one line. */
+/** A file or a directory that cannot be read, or an input that broke: it goes to the terminal as one line. */
 export type Complain = (error: CliError) => void
 
 /** Items to come. */
@@ -42,17 +51,30 @@ export interface SourcePlan {
  * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
  */
 export async function openSource(plan: SourcePlan): Promise<Source> {
-  const paths = await expand(plan.inputs, plan.ignored)
+  const paths = await expand(plan.inputs, plan.ignored, plan.complain)
   return plan.items === 'paths' ? new PathSource(paths, plan.complain) : new LineSource(paths, plan)
 }
 
 /**
  * The files that `inputs` name, each once, in the order of the arguments and sorted inside each pattern.
  * A name that is no pattern stays as it is, whether the file exists or not: reading it tells.
+ * @param inputs As written. @param ignored Patterns of files that no pattern and no directory stands for.
+ * @param complain Told of each directory that cannot be read, once.
  * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
  */
-export async function expand(inputs: readonly string[], ignored: readonly string[]): Promise<string[]> {
+export async function expand(
+  inputs: readonly string[],
+  ignored: readonly string[],
+  complain: Complain,
+): Promise<string[]> {
   const paths = new Set<string>()
+  const unreadable = new Set<string>()
+  const tell = (path: string, error: NodeJS.ErrnoException): void => {
+    // A pattern may start in a folder that is not there, and one may vanish meanwhile: nothing is left out.
+    if (unreadable.has(path) || error.code === 'ENOENT' || error.code === 'ENOTDIR') return
+    unreadable.add(path)
+    complain(new CliError('CLI_INPUT_UNREADABLE', { input: path, reason: reasonOf(error) }))
+  }
   for (const input of inputs) {
     const kind = input === '-' ? 'file' : kindOf(input)
     if (kind === 'file' || (kind === 'missing' && !isDynamicPattern(input))) {
@@ -66,12 +88,42 @@ export async function expand(inputs: readonly string[], ignored: readonly string
       onlyFiles: true,
       expandDirectories: false,
       followSymbolicLinks: false,
+      fs: searched((folder, error) => {
+        tell(isAbsolute(input) ? resolve(folder) : relative('', folder) || '.', error)
+      }),
     })
-    const files = found.filter((path) => kindOf(path) === 'file').sort()
+    const files = found.filter((path) => kindOf(path) !== 'directory').sort()
     if (files.length === 0) throw new CliError('CLI_INPUT_NONE', { pattern: input })
     for (const path of files) paths.add(path)
   }
   return [...paths]
+}
+
+/**
+ * The file system for a search: tells what cannot be listed, which the search leaves out in silence, and
+ * shows links as files unless they lead to folders. So one that leads nowhere is found, and reading it tells.
+ */
+function searched(tell: (folder: string, error: NodeJS.ErrnoException) => void): FileSystemAdapter {
+  const list = (folder: string, options: { withFileTypes: true }, done: Listed): void => {
+    readdir(folder, options, (error, entries) => {
+      if (error !== null) tell(folder, error)
+      done(
+        error,
+        entries?.map((entry) => (isLinkedFile(entry, folder) ? asFile(entry) : entry)),
+      )
+    })
+  }
+  return { readdir: list as typeof readdir }
+}
+
+type Listed = (error: NodeJS.ErrnoException | null, entries: Dirent[] | undefined) => void
+
+function isLinkedFile(entry: Dirent, folder: string): boolean {
+  return entry.isSymbolicLink() && kindOf(join(folder, entry.name)) !== 'directory'
+}
+
+function asFile(entry: Dirent): Dirent {
+  return Object.create(entry, { isFile: { value: () => true } }) as Dirent
 }
 
 /** A directory's own name in a pattern: brackets in it are only brackets. */

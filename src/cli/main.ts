@@ -8,6 +8,7 @@
 import { command } from './command.ts'
 import type { OpenZone } from './mapper.ts'
 import type { StopSignal } from './run.ts'
+import { withoutEchoes } from './signals.ts'
 
 const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
 
@@ -21,6 +22,10 @@ const openZone: OpenZone = async (settings) => {
   return zone.create('skein run', settings)
 }
 
+// Every worker's output is piped into these two: from the eleventh on Node would warn of a leak.
+process.stdout.setMaxListeners(0)
+process.stderr.setMaxListeners(0)
+
 // A terminal that is gone must not turn a message into a crash.
 process.stderr.on('error', () => {})
 process.stdout.on('error', () => {})
@@ -32,9 +37,10 @@ const code = await command(process.argv.slice(2), {
   folder: process.cwd(),
   openZone,
   onSignal(listener) {
-    for (const signal of signals) process.on(signal, listener)
+    const heard = withoutEchoes(listener)
+    for (const signal of signals) process.on(signal, heard)
     return () => {
-      for (const signal of signals) process.off(signal, listener)
+      for (const signal of signals) process.off(signal, heard)
     }
   },
   exit: (now) => process.exit(now),

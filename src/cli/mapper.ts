@@ -35,14 +35,21 @@ export interface ItemZoneSettings {
   readonly tasksMax: number
   /** Most bytes one item's text can take. */
   readonly taskBytesMax: number
-  /** How long a cancelled task may go on: not at all, since items know nothing of being cancelled. */
+  /** How long a cancelled task may go on before its worker is ended, with all that has begun there. */
   readonly graceMs: number
 }
 
 /** Opens a zone; `skein run` passes the real thing. */
 export type OpenZone = (settings: ItemZoneSettings) => Promise<ItemZone>
 
+/** Most calls in flight, however many workers with however many items each are asked for. */
+export const CALLS_MAX = 16_384
 const TASKS_PER_WORKER = 256
+/**
+ * An item that is given up ends at once where it waits. So who goes on blocks its thread, or shares it with
+ * items that do; those end too when the thread is ended, and get time to let it hear.
+ */
+const GRACE_MS = { alone: 100, shared: 1000 }
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
 
 /** The user's function on all workers. */
@@ -73,7 +80,8 @@ export class Mapper {
     style: RecordStyle,
     openZone: OpenZone,
   ): Promise<Mapper> {
-    const runningMax = Math.max(TASKS_PER_WORKER, 2 * options.concurrency) * options.workers
+    const perWorker = Math.max(TASKS_PER_WORKER, 2 * options.concurrency)
+    const runningMax = Math.min(CALLS_MAX, perWorker * options.workers)
     const gate = new SharedArrayBuffer(GATE_BYTES)
     const clocks = options.timeoutMs === 0 ? undefined : new SharedArrayBuffer(clockBytes(runningMax))
     const { module, exportName, exportNamed, items } = options
@@ -85,7 +93,7 @@ export class Mapper {
       tasksMax: runningMax + 1,
       // A UTF-16 unit takes at most three bytes; the rest of a task is a few numbers.
       taskBytesMax: Math.max(2 ** 26, 3 * options.lineCharsMax + 1024),
-      graceMs: 0,
+      graceMs: options.concurrency === 1 ? GRACE_MS.alone : GRACE_MS.shared,
     })
     return new Mapper(zone, job, runningMax, options.timeoutMs)
   }
@@ -105,8 +113,12 @@ export class Mapper {
     return this.#mapItem(text, item) as Promise<string | undefined>
   }
 
-  /** Let no item start that is later than the last one that did. */
-  closeGate(): void {
+  /**
+   * Let no item start that is later than the last one that did.
+   * @param upTo Items up to this one start all the same; 0 for none but those.
+   */
+  closeGate(upTo: number): void {
+    if (upTo > 0) this.#gate.pass(upTo)
     this.#gate.close()
   }
 

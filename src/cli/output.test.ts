@@ -65,6 +65,20 @@ test('a full stream blocks until it has drained', async () => {
   assert.deepEqual(told, ['write', 'room'])
 })
 
+test('lines count as delivered when the stream has taken them', async () => {
+  const { output, take } = bench()
+  output.write('a')
+  output.write('b')
+  await turns()
+  output.write('c')
+  await turns()
+  assert.equal(output.deliveredCount, 0)
+  await take()
+  assert.equal(output.deliveredCount, 2)
+  await take(new Error('broken'))
+  assert.equal(output.deliveredCount, 2)
+})
+
 test('end writes what is left and waits until it is taken', async () => {
   const { output, taken, take } = bench()
   output.write('last')

@@ -28,6 +28,8 @@ export class Output implements Sink {
   readonly #stream: Writable
   readonly #events: OutputEvents
   #piece = ''
+  #pieceLines = 0
+  #deliveredCount = 0
   #flushSoon = false
   #full = false
   #broken = false
@@ -47,8 +49,14 @@ export class Output implements Sink {
     return this.#full && !this.#broken
   }
 
+  /** Lines that have left the process: the others would be lost if it ended now. */
+  get deliveredCount(): number {
+    return this.#deliveredCount
+  }
+
   write(line: string): void {
     this.#piece += `${line}\n`
+    this.#pieceLines++
     if (this.#piece.length >= PIECE_CHARS) this.#flush()
     else if (!this.#flushSoon) {
       this.#flushSoon = true
@@ -72,10 +80,15 @@ export class Output implements Sink {
 
   #flush(): void {
     const piece = this.#piece
+    const lines = this.#pieceLines
     this.#piece = ''
+    this.#pieceLines = 0
     if (piece === '' || this.#broken) return
     this.#events.beforeWrite()
-    if (!this.#stream.write(piece)) this.#full = true
+    const taken = (error?: Error | null): void => {
+      if (error === undefined || error === null) this.#deliveredCount += lines
+    }
+    if (!this.#stream.write(piece, taken)) this.#full = true
   }
 
   #fail(error: NodeJS.ErrnoException): void {

@@ -25,7 +25,8 @@ class Bench implements Sink {
   readonly lines: string[] = []
   readonly pump: Pump
   blocked = false
-  stops = 0
+  /** What {@link PumpPlan.onStop} was told, each time. */
+  readonly stops: number[] = []
   openMost = 0
   heldMost = 0
 
@@ -44,7 +45,7 @@ class Bench implements Sink {
       runningMax: 8,
       heldMax: 16,
       heldCharsMax: 1000,
-      onStop: () => this.stops++,
+      onStop: (failed) => void this.stops.push(failed),
       ...plan,
     })
   }
@@ -198,7 +199,7 @@ test('stopped: what runs is finished, the rest is not done, and the next item is
     assert.equal(bench.open.length, 8)
     bench.pump.stop()
     bench.pump.stop()
-    assert.equal(bench.stops, 1)
+    assert.deepEqual(bench.stops, [0])
     // Items 1 to 3 had started; the gate turned the others back, which is quicker.
     for (let left = 5; left > 0; left--) bench.settle(3, () => undefined)
     for (const index of [1, 1, 0]) bench.settle(index)
@@ -216,7 +217,7 @@ test('fail-fast, ordered: the failure is the last line; no item after it is awai
   bench.settle(5) // 6
   bench.settle(2, failing) // 3
   await turn()
-  assert.equal(bench.stops, 1)
+  assert.deepEqual(bench.stops, [3])
   assert.deepEqual(bench.lines, [])
   bench.settle(1) // 2
   bench.settle(0) // 1
@@ -235,4 +236,15 @@ test('fail-fast, unordered: the failure is the last line', async () => {
   bench.settle(0)
   assert.deepEqual(await whole, { writtenCount: 2, failedCount: 1, nextItem: bench.pump.summary().nextItem })
   assert.equal(bench.lines.length, 2)
+})
+
+test('fail-fast: an item that fails without a call lets all earlier ones run', async () => {
+  const tooLong = new CliError('CLI_LINE_TOO_LONG', { lineCharsMax: 5 })
+  const bench = new Bench({ failFast: true })
+  const whole = bench.pump.run(batchesOf(['a', 'b', tooLong, 'd']))
+  await turn()
+  assert.deepEqual(bench.stops, [3])
+  for (let left = 2; left > 0; left--) bench.settle(left - 1)
+  assert.deepEqual(await whole, { writtenCount: 3, failedCount: 1, nextItem: 4 })
+  assert.deepEqual(bench.lines.slice(0, 2), ['1', '2'])
 })

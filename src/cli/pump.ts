@@ -35,8 +35,12 @@ export interface PumpPlan {
   readonly heldMax: number
   /** Characters held by those items and their lines above which no further item is read. */
   readonly heldCharsMax: number
-  /** Called once when the pump stops early: close the gate and the input, so that nothing further starts. */
-  readonly onStop: () => void
+  /**
+   * Called once when the pump stops early: close the gate and the input, so that nothing further starts.
+   * `failed` is the item whose failure stops it, of which all earlier ones still run; 0 when it is no
+   * failure.
+   */
+  readonly onStop: (failed: number) => void
 }
 
 /** How it went. */
@@ -87,11 +91,15 @@ export class Pump {
     return this.summary()
   }
 
-  /** Read no further item and let none start that has not; the ones that run are finished. */
-  stop(): void {
+  /**
+   * Read no further item and let none start that has not; the ones that run are finished.
+   * @param failed The item whose failure is the reason: those before it are finished too, so that its line
+   * can follow theirs. It need not have started: a line that is too long never does.
+   */
+  stop(failed = 0): void {
     if (this.#stopped) return
     this.#stopped = true
-    this.#plan.onStop()
+    this.#plan.onStop(failed)
     this.resume()
   }
 
@@ -163,7 +171,7 @@ export class Pump {
       if (number < this.#firstSkipped) this.#firstSkipped = number
       return
     }
-    if (this.#plan.failFast && isFailure(line)) this.stop()
+    if (this.#plan.failFast && isFailure(line)) this.stop(number)
     if (!this.#plan.ordered) {
       this.#write(line)
       return

@@ -18,7 +18,7 @@ import { CliError } from './errors.ts'
  */
 export function resolveModule(module: string, folder: string): string {
   if (module.startsWith('data:') || module.startsWith('node:')) return module
-  const path = module.startsWith('file:') ? pathOfUrl(module) : resolve(folder, module)
+  const path = pathOf(module, folder)
   if (isFile(path)) return pathToFileURL(path).href
   // A path is a path: only a bare name is looked for among the packages.
   if (!/^(\.{0,2}\/|file:)/.test(module)) {
@@ -26,6 +26,15 @@ export function resolveModule(module: string, folder: string): string {
     if (found !== undefined) return found
   }
   throw new CliError('CLI_MODULE_MISSING', { module })
+}
+
+/** Whether `module`, as written, is a file, with a `#` in its path or without. */
+export function isModuleFile(module: string, folder: string): boolean {
+  return !module.startsWith('file:') && isFile(resolve(folder, module))
+}
+
+function pathOf(module: string, folder: string): string {
+  return module.startsWith('file:') ? pathOfUrl(module) : resolve(folder, module)
 }
 
 function packageUrl(name: string, folder: string): string | undefined {

@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { RunOptions } from './arguments.ts'
 import { ExitCode } from './errors.ts'
 import { openSource, type Source } from './input.ts'
-import { Mapper, type OpenZone } from './mapper.ts'
+import { CALLS_MAX, Mapper, type OpenZone } from './mapper.ts'
 import { Output } from './output.ts'
 import type { Progress, TerminalStream } from './progress.ts'
 import { Pump, type PumpSummary } from './pump.ts'
@@ -32,7 +32,8 @@ export interface Surroundings {
 /** Signals that ask a run to stop. */
 export type StopSignal = 'SIGINT' | 'SIGTERM'
 
-const HELD_MAX = 16_384
+/** An item is held from its call until its line is written; a power of two. */
+const HELD_MAX = CALLS_MAX
 const HELD_CHARS_MAX = 2 ** 25
 
 /**
@@ -50,6 +51,7 @@ class Run {
   readonly #startMs = performance.now()
   readonly #inputStop = new AbortController()
   #pump: Pump | undefined
+  #output: Output | undefined
   #progress: Progress | undefined
   #signal: StopSignal | undefined
   #inputsFailed = false
@@ -110,12 +112,13 @@ class Run {
       runningMax: mapper.runningMax,
       heldMax: HELD_MAX,
       heldCharsMax: HELD_CHARS_MAX,
-      onStop: () => {
-        mapper.closeGate()
+      onStop: (failed) => {
+        mapper.closeGate(failed)
         this.#inputStop.abort()
       },
     })
     this.#pump = pump
+    this.#output = output
     await this.#showProgress(pump, source)
     try {
       const code = await Promise.race([broken, pump.run(source.batches(this.#inputStop.signal))])
@@ -155,9 +158,16 @@ class Run {
       if (this.#around.stderr.isTTY === true) this.#tell('finishing what runs; again to stop at once')
       this.#pump.stop()
     } else {
-      this.#tell(`stopped at once; item ${this.#pump.summary().nextItem} and later ones may lack a result`)
+      this.#tell(`stopped at once; ${this.#doubtful()} may lack a result`)
       this.#around.exit(code)
     }
+  }
+
+  /** The items whose lines may be lost if the process ends now. */
+  #doubtful(): string {
+    // A line that only waits to be written is lost too. Without an order no number divides the items.
+    if (!this.#options.ordered) return 'items that ran'
+    return `item ${(this.#output?.deliveredCount ?? 0) + 1} and later ones`
   }
 
   async #showProgress(pump: Pump, source: Source): Promise<void> {

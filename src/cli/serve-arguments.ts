@@ -42,14 +42,16 @@ const flags = {
  * Read the arguments of `skein serve`.
  * @param words What stands behind `serve`.
  * @param forcedCore The variable SKEIN_HTTP_CORE.
+ * @param folder Where the module's path starts from.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
  */
 export function readServeArguments(
   words: readonly string[],
   forcedCore: string | undefined,
+  folder: string,
 ): ServeOptions | typeof HELP {
   try {
-    return read(words, forcedCore)
+    return read(words, forcedCore, folder)
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.code !== 'CLI_USAGE') throw thrown
     const { problem } = thrown.facts as { problem: string }
@@ -57,7 +59,11 @@ export function readServeArguments(
   }
 }
 
-function read(words: readonly string[], forcedCore: string | undefined): ServeOptions | typeof HELP {
+function read(
+  words: readonly string[],
+  forcedCore: string | undefined,
+  folder: string,
+): ServeOptions | typeof HELP {
   const { values, positionals } = wordsOf(() =>
     parseArgs({ args: [...words], options: flags, allowPositionals: true, strict: true }),
   )
@@ -69,7 +75,7 @@ function read(words: readonly string[], forcedCore: string | undefined): ServeOp
   const core = coreOf(values.core ?? (forcedCore === '' ? undefined : forcedCore))
   const workers = core === 'node' ? 1 : availableParallelism()
   return Object.freeze({
-    ...splitTarget(target),
+    ...splitTarget(target, folder),
     port: values.port === undefined ? undefined : wholeNumber('--port', values.port, 0, PORT_MAX, 0),
     host: values.host,
     workers: wholeNumber('--workers', values.workers, workers, WORKERS_MAX),

@@ -9,6 +9,7 @@ import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { stayHere } from '../arrow/index.ts'
 import { hasMember, loadReason, reasonOf } from '../base/index.ts'
 import { isRunnable } from '../fiber/index.ts'
+import { currentTask } from '../zone/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, type CliCodes } from './errors.ts'
 import { Gate } from './gate.ts'
@@ -71,7 +72,8 @@ export async function prepare(): Promise<Problem | undefined> {
 }
 
 /**
- * Call the function with one item.
+ * Call the function with one item. A task that its caller gives up ends here as soon as its function waits:
+ * what the function still does is not awaited, and the other items of this worker go on.
  * @param clock The number of the clock that times this call, with `--timeout`.
  * @returns The result's or the failure's line; `undefined` when the gate was closed first.
  */
@@ -88,12 +90,25 @@ function mapWith(here: Ready, text: string, item: number, clock: number): Line |
     const value = here.call(here.job.json ? parsed(text) : text)
     waits = isThenable(value)
     if (!waits) return resultLine(value, item, here.job.style)
-    return settledLine(here, value, text, item, () => here.clocks?.stop(clock, started))
+    // Only with a timeout is anything ever given up.
+    const awaited = here.clocks === undefined ? value : Promise.race([value, givenUp()])
+    return settledLine(here, awaited, text, item, () => here.clocks?.stop(clock, started))
   } catch (thrown) {
     return failureLine(thrown, item, text, here.job.style)
   } finally {
     if (!waits) here.clocks?.stop(clock, started)
   }
+}
+
+/** Rejects when the caller of this task stops waiting; the line made of that reaches nobody. */
+function givenUp(): Promise<never> {
+  return new Promise((_, reject) => {
+    const signal = currentTask()?.signal
+    if (signal === undefined) return
+    const tell = (): void => reject(signal.reason as Error)
+    if (signal.aborted) tell()
+    else signal.addEventListener('abort', tell, { once: true })
+  })
 }
 
 async function settledLine(

@@ -61,6 +61,7 @@ const runs = [
     input: '1\n2\n3\n',
     out: '"1"\n"2"\n"3"\n',
   },
+  { name: 'many threads', words: [`${items}#chars`, '-w', '12'], input: numbers(3), out: '1\n1\n1\n' },
   {
     name: 'unordered: nothing waits for the slow one',
     words: [`${items}#laterFirst`, '-w', '2', '-un'],
@@ -107,6 +108,23 @@ const runs = [
     code: 1,
   },
   {
+    name: 'fail-fast: a line that is too long, behind items that wait for a worker',
+    words: [`${items}#slow`, '--line-max', '5', '--fail-fast', '-w', '1'],
+    input: `${numbers(200)}${'x'.repeat(20)}\n7\n`,
+    out: /^("\d+"\n){200}\{"item":201,"error":\{.*"code":"CLI_LINE_TOO_LONG".*\n$/,
+    err: 'skein: stopped at item 201, which failed\n',
+    code: 1,
+  },
+  {
+    name: 'fail-fast: a file that cannot be read',
+    words: [items, 'modules/double.ts', 'modules/typed.ts', 'nope.txt', 'modules/double.ts', '--fail-fast'],
+    out: /^(\{"got":"modules\/\w+\.ts"\}\n){2}\{"item":3,"path":"nope\.txt".*CLI_INPUT_UNREADABLE.*\n$/,
+    err:
+      'skein: nope.txt: cannot be read: no such file or directory\n' +
+      'skein: stopped at item 3, which failed\n',
+    code: 1,
+  },
+  {
     name: 'what JSON cannot write',
     words: [`${items}#big`],
     input: 'x\n',
@@ -142,6 +160,14 @@ const runs = [
     input: '1\n2\n3\n',
     out: /^"1"\n\{"item":2,"error":\{.*"code":"CLI_ITEM_TIMEOUT".*\n"3"\n$/,
     err: 'skein: 1 of 3 items failed\n',
+    code: 1,
+  },
+  {
+    name: 'an item that waits too long, and the ones that wait beside it in its worker',
+    words: [`${items}#waitLongOn2`, '--timeout', '600', '-w', '1', '-c', '10'],
+    input: numbers(40),
+    out: /^"1"\n\{"item":2,"error":\{.*"code":"CLI_ITEM_TIMEOUT".*\n("\d+"\n){38}$/,
+    err: 'skein: 1 of 40 items failed\n',
     code: 1,
   },
   {

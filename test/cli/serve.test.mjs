@@ -28,6 +28,7 @@ const app = module(
     routes: {
       '/': (): string => String(threadId),
       '/slow': async (): Promise<string> => { await pause(700); return 'slow' },
+      '/slower': async (): Promise<string> => { await pause(20_000); return 'slower' },
       '/dies': (): string => { setImmediate(() => { throw new Error('on purpose') }); return 'dying' },
       '/exits': (): string => { setImmediate(() => process.exit(3)); return 'leaving' },
     },
@@ -71,14 +72,26 @@ for (const [signal, code] of [
 
 test('a second signal stops at once', { timeout: 60_000 }, async () => {
   const { url, child, ended } = await serving([app, '--workers', '1'])
-  const slow = get(`${url}/slow`)
+  const slow = get(`${url}/slower`)
   slow.catch(() => {})
   await new Promise((done) => setTimeout(done, 100))
   child.kill('SIGINT')
-  await new Promise((done) => setTimeout(done, 100))
+  // Sooner it would be an echo of the first.
+  await new Promise((done) => setTimeout(done, 400))
   child.kill('SIGINT')
   assert.equal((await ended).code, 130)
   await assert.rejects(slow)
+})
+
+test('a signal that npm hands on as well is one signal', { timeout: 60_000 }, async () => {
+  const { url, child, ended } = await serving([app, '--workers', '1'])
+  const slow = get(`${url}/slow`)
+  await new Promise((done) => setTimeout(done, 200))
+  child.kill('SIGINT')
+  await new Promise((done) => setTimeout(done, 20))
+  child.kill('SIGINT')
+  assert.equal(await slow, 'slow')
+  assert.equal((await ended).code, 130)
 })
 
 const deaths = [

@@ -58,16 +58,60 @@ test('the report is exact: what is said to be done is what came out', { timeout:
   assert.equal(code, 130)
 })
 
-test('a second SIGINT stops at once', { timeout: 60_000 }, async () => {
-  const { child, ended } = await held([], numbers(10), 2)
+/** A second signal that comes sooner is an echo of the first. */
+const beyondEcho = () => new Promise((done) => setTimeout(done, 400))
+
+for (const [order, which] of [
+  ['ordered', 'item 1 and later ones'],
+  ['unordered', 'items that ran'],
+]) {
+  test(`a second SIGINT stops at once, ${order}`, { timeout: 60_000 }, async () => {
+    const { child, ended } = await held(order === 'ordered' ? [] : ['--unordered'], numbers(10), 2)
+    child.kill('SIGINT')
+    await beyondEcho()
+    child.kill('SIGINT')
+    const end = await ended
+    assert.equal(end.code, 130)
+    assert.equal(end.out, '')
+    assert.equal(said(end), `skein: stopped at once; ${which} may lack a result\n`)
+  })
+}
+
+test('a SIGINT that npm hands on as well is one SIGINT', { timeout: 60_000 }, async () => {
+  const { child, ended, release } = await held([], numbers(1000), 2)
+  child.kill('SIGINT')
+  await new Promise((done) => setTimeout(done, 20))
   child.kill('SIGINT')
   await new Promise((done) => setTimeout(done, 200))
-  child.kill('SIGINT')
-  const end = await ended
-  assert.equal(end.code, 130)
-  assert.equal(end.out, '')
-  assert.equal(said(end), 'skein: stopped at once; item 1 and later ones may lack a result\n')
+  release()
+  assert.equal(said(await ended), 'skein: interrupted: 2 items are done, the next would be item 3\n')
 })
+
+test(
+  'stopped at once with a reader that stalls: what is said to be there is',
+  { timeout: 60_000 },
+  async () => {
+    const started = start(['run', 'modules/items.mjs#wide', '-w', '2'])
+    const { child } = started
+    child.stdin.write('0\n')
+    await until(child.stdout, () => started.out !== '')
+    child.stdout.pause()
+    child.stdin.write(numbers(5000))
+    await new Promise((done) => setTimeout(done, 1500)) // The pipe and every buffer before it are full.
+    child.kill('SIGINT')
+    await beyondEcho()
+    child.kill('SIGINT')
+    await new Promise((done) => child.once('exit', done))
+    child.stdout.resume()
+    const { out, err, code } = await started.ended
+    const next = Number(
+      /^skein: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(err)?.[1],
+    )
+    const lineCount = out.split('\n').length - 1
+    assert.ok(next > 1 && next - 1 <= lineCount, `item ${next} is the first in doubt of ${lineCount} lines`)
+    assert.equal(code, 130)
+  },
+)
 
 test('SIGINT while the input gives nothing', { timeout: 60_000 }, async () => {
   const started = start(['run', 'modules/items.mjs', '-'])

@@ -30,11 +30,18 @@ export const laterFirst = async (item) => {
   await new Promise((done) => setTimeout(done, item === '1' ? 300 : 1))
   return item
 }
+export const slow = (item) => {
+  sleep(2)
+  return item
+}
 export const hangOn2 = (item) => {
   while (item === '2');
   return item
 }
 export const waitOn2 = (item) => (item === '2' ? new Promise(() => {}) : item)
+/** For ever on 2, a while on the others. */
+export const waitLongOn2 = (item) =>
+  item === '2' ? new Promise(() => {}) : new Promise((done) => setTimeout(done, 300, item))
 export const exitOn2 = (item) => {
   if (item === '2') process.exit(3)
   return item
