@@ -228,6 +228,7 @@ impl Reactor {
         let stamp = self.next_stamp();
         line.machine.admit(request, stamp);
         line.body_patience_ms = self.limits.body_ms;
+        (line.wants_body, line.wait_began) = (false, 0);
         let place = (slot, stamp);
         self.batch.put_request(&mut self.inbound, request, &self.parser.fields, at, place, number);
         self.batch.use_data(at + request.consumed);

@@ -178,6 +178,8 @@ impl Reactor {
     /// When to look after a connection of which nothing is heard.
     #[inline]
     pub(super) fn set_deadline(&self, line: &mut Line) {
+        // An answer may come before the body has: then nobody waits for it any more.
+        line.wants_body &= line.machine.is_in_body();
         if line.is_lingering {
             return;
         }
@@ -207,6 +209,7 @@ impl Reactor {
 
     fn time_out_line(&mut self, slot: u32, line: &mut Line) -> Fortune {
         line.deadline = NO_DEADLINE;
+        line.wants_body &= line.machine.is_in_body();
         if line.is_lingering {
             return Fortune::Dies;
         }

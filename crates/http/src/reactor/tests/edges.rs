@@ -1,0 +1,71 @@
+//! Where a connection's parts meet: a body that nobody waits for any more, answers that end in an unusual
+//! order, bytes that come while the connection closes, clocks that run while nobody looks.
+
+use super::*;
+
+impl Host {
+    /// Write a record that may have a body.
+    fn put(&mut self, kind: u32, (slot, stamp): (u32, u32), body: &[u8]) {
+        let at = self.reactor.out.word(out::END) as usize;
+        let (low, high) = if kind == reply::START { (u32::MAX, u32::MAX) } else { (body.len() as u32, 0) };
+        let words: [u32; answer::WORDS] = [kind, slot, stamp, 200, 0, low, high, 0];
+        self.reactor.out.put_all(at / 4, words);
+        let body_at = at + answer::WORDS * 4;
+        self.reactor.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body);
+        self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
+    }
+
+    /// A client that has sent `request`, once the host has it.
+    fn ask(&mut self, request: &[u8]) -> (TcpStream, (u32, u32)) {
+        self.answers = false;
+        let mut client = self.connect();
+        client.write_all(request).unwrap();
+        let before = self.open.len();
+        self.until("read", |host| host.open.len() > before);
+        let place = self.open[before];
+        (client, place)
+    }
+}
+
+const UPLOAD: &[u8] = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n0123456789";
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_body_is_waited_for_no_longer_than_its_answer_is() {
+    let mut host = Host::new(anywhere(), false, Limits { body_ms: 60, ..limits() });
+    let early = |host: &mut Host| {
+        let (mut client, (slot, stamp)) = host.ask(UPLOAD);
+        assert_eq!(host.reactor.pull(slot, stamp), 10);
+        assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
+        host.answer("early");
+        host.reactor.flush_answers();
+        host.read_until(&mut client, "early");
+        client
+    };
+    // One that sends the rest may go on, whenever it likes.
+    let mut good = early(&mut host);
+    good.write_all(&[b'x'; 90]).unwrap();
+    let began = Instant::now();
+    host.until("later", |_| began.elapsed() > Duration::from_millis(150));
+    good.write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    host.answer("next");
+    host.reactor.flush_answers();
+    host.read_until(&mut good, "next");
+    // The time it took to come back is not taken from the patience with its next body.
+    good.write_all(UPLOAD).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    let (slot, stamp) = host.open[0];
+    assert_eq!(host.reactor.pull(slot, stamp), 10);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
+    good.write_all(&[b'y'; 40]).unwrap();
+    host.seen.clear();
+    host.until("told", |host| told(host, event::BODY) == 1);
+    assert_eq!(host.reactor.pull(slot, stamp), 40);
+    host.open.clear();
+    drop(good);
+    host.until("closed", |host| host.reactor.stats().connections == 0);
+    // One that does not is closed.
+    let _stalled = early(&mut host);
+    host.until("closed", |host| host.reactor.stats().connections == 0);
+}
