@@ -152,8 +152,8 @@ impl Reactor {
                 return Fortune::Dies;
             }
             waiting = line.machine.waiting_bytes(stamp);
-            line.is_full |= waiting > self.limits.out_bytes_max;
         }
+        line.is_full |= waiting > self.limits.out_bytes_max;
         self.out.put(layout::out::FOUND, waiting as u32);
         Fortune::Lives
     }

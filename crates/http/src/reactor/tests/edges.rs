@@ -69,3 +69,19 @@ fn a_body_is_waited_for_no_longer_than_its_answer_is() {
     let _stalled = early(&mut host);
     host.until("closed", |host| host.reactor.stats().connections == 0);
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_stream_that_was_told_to_wait_is_told_to_go_on_whatever_the_bound() {
+    let mut host = Host::new(anywhere(), false, Limits { out_bytes_max: 4096, ..limits() });
+    let (mut client, place) = host.ask(GET);
+    host.put(reply::START, place, b"");
+    host.put(reply::WRITE, place, &[b'x'; 8192]);
+    host.reactor.put_answers(None);
+    assert!(host.reactor.out.word(out::FOUND) > 4096);
+    host.reactor.flush_answers();
+    host.until("told", |host| told(host, event::DRAINED) == 1);
+    host.put(reply::END, place, b"");
+    host.reactor.flush_answers();
+    host.read_until(&mut client, "\r\n0\r\n\r\n");
+}
