@@ -85,3 +85,22 @@ fn a_stream_that_was_told_to_wait_is_told_to_go_on_whatever_the_bound() {
     host.reactor.flush_answers();
     host.read_until(&mut client, "\r\n0\r\n\r\n");
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn who_waits_behind_a_stream_that_ends_with_its_connection_is_told() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let old = b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+    let (mut client, first) = host.ask(&old.repeat(3));
+    host.until("read", |host| host.open.len() == 3);
+    host.put(reply::START, first, b"");
+    host.put(reply::WRITE, first, b"all of it");
+    host.reactor.flush_answers();
+    host.until("told", |host| told(host, event::CLOSED) == 2);
+    client.write_all(b"no request\r\n\r\n").unwrap();
+    host.read_until(&mut client, "all of it");
+    host.put(reply::END, first, b"");
+    host.reactor.flush_answers();
+    assert_eq!(host.read_until(&mut client, ""), "<closed>");
+    assert_eq!((host.reactor.stats().aborted, host.reactor.stats().refused), (2, 0));
+}
