@@ -104,3 +104,18 @@ fn who_waits_behind_a_stream_that_ends_with_its_connection_is_told() {
     assert_eq!(host.read_until(&mut client, ""), "<closed>");
     assert_eq!((host.reactor.stats().aborted, host.reactor.stats().refused), (2, 0));
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn stopping_accepts_all_who_are_connected() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let mut clients: Vec<_> = (0..ACCEPTS_MAX * 2 + 5).map(|_| host.connect()).collect();
+    for client in &mut clients {
+        client.write_all(GET).unwrap();
+    }
+    host.reactor.stop(5_000);
+    for client in &mut clients {
+        assert!(host.read_until(client, "").ends_with("/a<closed>"));
+    }
+    host.until("told", |host| told(host, event::STOPPED) == 1);
+}
