@@ -368,7 +368,10 @@ impl Reactor {
             return;
         }
         if data & listen::TAG != 0 {
-            self.accept(data as u32 as RawFd);
+            // News from before a stop are of a descriptor that may be another's by now.
+            if self.seat.is_some() {
+                self.accept(data as u32 as RawFd);
+            }
             return;
         }
         self.take_readiness(data as u32, (data >> 32) as u32, events);

@@ -1,6 +1,8 @@
 //! Where a connection's parts meet: a body that nobody waits for any more, answers that end in an unusual
 //! order, bytes that come while the connection closes, clocks that run while nobody looks.
 
+use std::os::fd::AsRawFd;
+
 use super::*;
 
 impl Host {
@@ -118,4 +120,18 @@ fn stopping_accepts_all_who_are_connected() {
         assert!(host.read_until(client, "").ends_with("/a<closed>"));
     }
     host.until("told", |host| told(host, event::STOPPED) == 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn news_of_a_listener_that_was_closed_are_no_news() {
+    let mut host = Host::new(anywhere(), false, limits());
+    host.reactor.stop(5_000);
+    // Its descriptor may be another's by now.
+    let other = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    other.set_nonblocking(true).unwrap();
+    let _client = TcpStream::connect(other.local_addr().unwrap()).unwrap();
+    host.reactor.take_event(listen::TAG | other.as_raw_fd() as u64, libc::EPOLLIN as u32);
+    assert_eq!(host.reactor.stats().connections_total, 0);
+    assert!(other.accept().is_ok());
 }
