@@ -93,6 +93,13 @@ pub fn receive(fd: &OwnedFd, room: &mut [u8]) -> io::Result<usize> {
     })
 }
 
+/// Whether something to read has arrived.
+pub fn has_bytes(fd: &OwnedFd) -> bool {
+    let mut byte = 0_u8;
+    // SAFETY: one byte of a local.
+    unsafe { libc::recv(fd.as_raw_fd(), (&raw mut byte).cast(), 1, libc::MSG_PEEK | libc::MSG_DONTWAIT) > 0 }
+}
+
 /// Send what the kernel takes; a client that has gone is an error and no signal.
 #[inline]
 pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {

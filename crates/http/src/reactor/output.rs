@@ -213,6 +213,16 @@ impl Reactor {
         if line.is_lingering {
             return Fortune::Dies;
         }
+        let is_waited_for = line.out_wait_began != 0;
+        if line.is_dirty || !is_waited_for && (line.is_queued || sys::has_bytes(&line.socket)) {
+            // The host was busy: what is here, or was answered, has its turn first.
+            if !line.is_queued {
+                line.is_readable = true;
+                self.queue(slot, line);
+            }
+            line.deadline = self.now_ms + self.tick_ms();
+            return Fortune::Lives;
+        }
         if line.machine.unsent() > 0 {
             // What the kernel still holds is not wanted either.
             sys::reset_on_close(&line.socket);

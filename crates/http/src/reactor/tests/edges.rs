@@ -1,7 +1,7 @@
 //! Where a connection's parts meet: a body that nobody waits for any more, answers that end in an unusual
 //! order, bytes that come while the connection closes, clocks that run while nobody looks.
 
-use std::os::fd::AsRawFd;
+use std::{os::fd::AsRawFd, thread};
 
 use super::*;
 
@@ -134,4 +134,38 @@ fn news_of_a_listener_that_was_closed_are_no_news() {
     host.reactor.take_event(listen::TAG | other.as_raw_fd() as u64, libc::EPOLLIN as u32);
     assert_eq!(host.reactor.stats().connections_total, 0);
     assert!(other.accept().is_ok());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn time_that_the_host_took_is_not_the_clients() {
+    let mut host =
+        Host::new(anywhere(), false, Limits { headers_ms: 30, pipeline_max: 1, ..limits() });
+    let mut client = host.connect();
+    client.write_all(&GET.repeat(3)).unwrap();
+    // The first is answered, the others wait for their turn.
+    host.reactor.begin();
+    while host.seen.is_empty() {
+        if host.reactor.advance() == Step::Call {
+            host.handle();
+            host.reactor.called(true);
+        }
+    }
+    thread::sleep(Duration::from_millis(60));
+    host.reactor.tick();
+    host.until("read", |host| host.seen.len() == 3);
+    assert_eq!(host.reactor.stats().refused, 0);
+    // What has arrived and was not looked at counts too, with its head begun or not.
+    let mut host = Host::new(anywhere(), false, Limits { headers_ms: 30, idle_ms: 30, ..limits() });
+    for cut in [0, 10] {
+        let mut client = host.connect();
+        host.until("accepted", |host| host.reactor.stats().connections == 1);
+        client.write_all(&GET[..cut]).unwrap();
+        host.turn();
+        client.write_all(&GET[cut..]).unwrap();
+        thread::sleep(Duration::from_millis(60));
+        host.reactor.tick();
+        assert!(host.read_until(&mut client, "").ends_with("/a<closed>"));
+        host.until("closed", |host| host.reactor.stats().connections == 0);
+    }
 }
