@@ -207,14 +207,19 @@ impl Reactor {
         self.put_or_bury(slot, line, fortune);
     }
 
+    /// Whether something is to be done for this connection as soon as there is a turn.
+    fn has_news(&self, line: &Line) -> bool {
+        let is_read = line.wants_body || line.machine.wants_input(&self.limits);
+        line.is_queued || line.is_dirty || is_read && sys::has_bytes(&line.socket)
+    }
+
     fn time_out_line(&mut self, slot: u32, line: &mut Line) -> Fortune {
         line.deadline = NO_DEADLINE;
         line.wants_body &= line.machine.is_in_body();
         if line.is_lingering {
             return Fortune::Dies;
         }
-        let is_waited_for = line.out_wait_began != 0;
-        if line.is_dirty || !is_waited_for && (line.is_queued || sys::has_bytes(&line.socket)) {
+        if line.out_wait_began == 0 && self.has_news(line) {
             // The host was busy: what is here, or was answered, has its turn first.
             if !line.is_queued {
                 line.is_readable = true;
