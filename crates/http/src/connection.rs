@@ -341,12 +341,23 @@ impl Connection {
         if is_between {
             self.reading = Reading::Nothing;
         }
+        if self.is_discarding() {
+            self.reading = Reading::Nothing;
+            self.is_cut = true;
+        }
         if !matches!(self.reading, Reading::Head) {
             self.closing = true;
             if let Some(last) = self.flights.back_mut() {
                 last.closes = true;
             }
         }
+    }
+
+    /// Bytes are left that were not taken: if that is because nothing more is read, the client was still
+    /// sending.
+    #[inline]
+    pub const fn note_unused(&mut self) {
+        self.is_cut |= self.closing || matches!(self.reading, Reading::Nothing);
     }
 
     /// Whether the client was still sending when reading stopped: then it has to be listened to for a while,

@@ -96,6 +96,9 @@ impl Reactor {
         }
         let used = self.parse(slot, line, at, total);
         line.machine.kept.clear();
+        if used < total {
+            line.machine.note_unused();
+        }
         if used < total && !line.machine.is_over() {
             line.machine.kept.extend_from_slice(&self.inbound.all()[at + used..at + total]);
         } else if line.machine.kept.capacity() > 0 {
@@ -124,7 +127,7 @@ impl Reactor {
         if self.is_stopping {
             line.machine.close_soon();
             if line.machine.is_over() && line.machine.unsent() == 0 && !line.is_dirty {
-                return Fortune::Dies;
+                return self.finish(slot, line);
             }
         }
         let goes_on = line.is_readable || has_moved && !line.machine.kept.is_empty();

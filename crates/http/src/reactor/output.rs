@@ -160,14 +160,14 @@ impl Reactor {
     }
 
     /// Everything was sent and nothing more is read.
-    fn finish(&mut self, slot: u32, line: &mut Line) -> Fortune {
+    pub(super) fn finish(&mut self, slot: u32, line: &mut Line) -> Fortune {
         if line.is_lingering {
             return Fortune::Lives;
         }
-        if line.is_at_end || !line.machine.is_cut() {
+        if line.is_at_end || !line.is_readable && !line.machine.is_cut() {
             return Fortune::Dies;
         }
-        // Closing now, with bytes unread, would send a reset, which may overtake the answer.
+        // Closing now, with bytes unread or under way, would send a reset, which may overtake the answer.
         sys::shut_writing(&line.socket);
         line.is_lingering = true;
         line.deadline = self.now_ms + LINGER_MS;

@@ -169,3 +169,50 @@ fn time_that_the_host_took_is_not_the_clients() {
         host.until("closed", |host| host.reactor.stats().connections == 0);
     }
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn who_is_still_sending_when_its_connection_closes_sees_the_last_answer() {
+    let mut host = Host::new(anywhere(), false, Limits { requests_per_connection_max: 2, ..limits() });
+    let (mut client, _) = host.ask(&GET.repeat(2));
+    host.until("read", |host| host.open.len() == 2);
+    client.write_all(&GET.repeat(3)).unwrap();
+    host.turn();
+    host.answer("one");
+    host.answer("two");
+    host.reactor.flush_answers();
+    let text = host.read_until(&mut client, "");
+    assert!(text.ends_with("two<closed>"), "{text}");
+    // The rest comes behind the last request, which is answered at once, also by a constant.
+    for last in ["/a", "/constant"] {
+        let mut host = Host::new(anywhere(), false, limits());
+        let mut client = host.connect();
+        let request = format!("GET {last} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nmore");
+        client.write_all(request.as_bytes()).unwrap();
+        let text = host.read_until(&mut client, "");
+        assert!(text.ends_with("<closed>") && text.contains("200 OK"), "{text}");
+        assert_eq!(host.reactor.stats().connections, 1);
+        client.write_all(GET).unwrap();
+        drop(client);
+        host.until("closed", |host| host.reactor.stats().connections == 0);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn stopping_lets_those_finish_whose_body_is_not_wanted() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let (mut client, _) = host.ask(UPLOAD);
+    host.answer("early");
+    host.reactor.flush_answers();
+    host.read_until(&mut client, "early");
+    host.reactor.stop(5_000);
+    client.write_all(b"some").unwrap();
+    assert_eq!(host.read_until(&mut client, ""), "<closed>");
+    assert_eq!(host.reactor.stats().connections, 1);
+    client.write_all(b"more").unwrap();
+    host.turn();
+    client.write_all(b"more").unwrap();
+    drop(client);
+    host.until("told", |host| told(host, event::STOPPED) == 1);
+}
