@@ -126,7 +126,7 @@ impl Reactor {
                 return self.written(record.stamp, line, waiting);
             }
             reply::END if line.machine.end(record.stamp).is_some() => {}
-            reply::ABORT if self.give_up(record, line) => {}
+            reply::ABORT if self.give_up(record.slot, record.stamp, line) => {}
             reply::END | reply::ABORT => {
                 sys::reset_on_close(&line.socket);
                 return Fortune::Dies;
@@ -137,9 +137,9 @@ impl Reactor {
     }
 
     /// The host answers one no more. False: a part has left, so the connection has to be cut.
-    fn give_up(&mut self, record: &Record, line: &mut Line) -> bool {
-        let Some(stamps) = line.machine.give_up(record.stamp) else { return false };
-        self.tell_dropped(record.slot, stamps);
+    pub(super) fn give_up(&mut self, slot: u32, stamp: u32, line: &mut Line) -> bool {
+        let Some(stamps) = line.machine.give_up(stamp) else { return false };
+        self.tell_dropped(slot, stamps);
         true
     }
 

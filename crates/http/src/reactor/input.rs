@@ -283,17 +283,18 @@ impl Reactor {
         if !self.in_call {
             self.set_clock();
         }
-        let found = self.pull_from(slot, &mut line, stamp);
-        let fortune = if found == PULL_GONE && line.is_at_end { Fortune::Dies } else { Fortune::Lives };
+        let is_in_flight = line.machine.is_in_flight(stamp);
+        let found = if is_in_flight { self.pull_from(slot, &mut line, stamp) } else { PULL_GONE };
+        // A body that was cut short is of no use; the answers before it are still due.
+        let dies = is_in_flight && found == PULL_GONE
+            && (line.machine.flights() == 1 || !self.give_up(slot, stamp, &mut line));
+        let fortune = if dies { Fortune::Dies } else { Fortune::Lives };
         self.put_or_bury(slot, line, fortune);
         self.ring_if_needed();
         found
     }
 
     fn pull_from(&mut self, slot: u32, line: &mut Line, stamp: u32) -> i32 {
-        if !line.machine.is_in_flight(stamp) {
-            return PULL_GONE;
-        }
         let ready = line.machine.ready.len();
         if ready > 0 {
             let bytes = ready.min(self.body.len());

@@ -216,3 +216,30 @@ fn stopping_lets_those_finish_whose_body_is_not_wanted() {
     drop(client);
     host.until("told", |host| told(host, event::STOPPED) == 1);
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_body_that_is_cut_short_costs_no_answer_before_it() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let (mut client, _) = host.ask(&[GET, UPLOAD].concat());
+    host.until("read", |host| host.open.len() == 2);
+    client.shutdown(Shutdown::Write).unwrap();
+    let (slot, stamp) = host.open[1];
+    assert_eq!(host.reactor.pull(slot, stamp), 10);
+    host.turn();
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    host.until("told", |host| told(host, event::CLOSED) == 1);
+    // Nor does asking for it again.
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    host.answer("first");
+    host.reactor.flush_answers();
+    let text = host.read_until(&mut client, "");
+    assert!(text.ends_with("first<closed>") && text.matches("HTTP/1.1").count() == 1, "{text}");
+    // Alone, its connection is closed.
+    let (mut client, _) = host.ask(UPLOAD);
+    client.shutdown(Shutdown::Write).unwrap();
+    let (slot, stamp) = *host.open.last().unwrap();
+    assert_eq!(host.reactor.pull(slot, stamp), 10);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    assert_eq!(host.read_until(&mut client, ""), "<closed>");
+}
