@@ -243,3 +243,21 @@ fn a_body_that_is_cut_short_costs_no_answer_before_it() {
     assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
     assert_eq!(host.read_until(&mut client, ""), "<closed>");
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_head_as_long_as_the_limit_that_has_not_ended_is_refused_at_once() {
+    let limits = Limits { header_bytes_max: 1024, ..limits() };
+    for more in [0, 1] {
+        let mut host = Host::new(anywhere(), false, limits);
+        let mut client = host.connect();
+        let head = format!("{:x<1$}", "GET / HTTP/1.1\r\nHost: a\r\nA: ", limits.header_bytes_max);
+        client.write_all(head.as_bytes()).unwrap();
+        for _ in 0..5 {
+            host.turn();
+        }
+        client.write_all(&b"x"[..more]).unwrap();
+        let text = host.read_until(&mut client, "");
+        assert!(text.starts_with("HTTP/1.1 431 "), "{text}");
+    }
+}
