@@ -1,7 +1,7 @@
 //! Where a connection's parts meet: a body that nobody waits for any more, answers that end in an unusual
 //! order, bytes that come while the connection closes, clocks that run while nobody looks.
 
-use std::{os::fd::AsRawFd, thread};
+use std::{os::fd::AsRawFd, sync::mpsc, thread};
 
 use super::*;
 
@@ -260,4 +260,28 @@ fn a_head_as_long_as_the_limit_that_has_not_ended_is_refused_at_once() {
         let text = host.read_until(&mut client, "");
         assert!(text.starts_with("HTTP/1.1 431 "), "{text}");
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_path_whose_owner_is_stuck_is_taken_and_not_waited_for() {
+    let path = std::env::temp_dir().join(format!("skein-http-stuck-{}", std::process::id()));
+    std::fs::remove_file(&path).ok();
+    let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
+    let _owner = sys::listen_on(bytes, 0).unwrap();
+    let mut queued = Vec::new();
+    let full = loop {
+        match sys::connect_to(bytes) {
+            Ok(client) => queued.push(client),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full.raw_os_error(), Some(libc::EAGAIN));
+    let (tell, told) = mpsc::channel();
+    let place = Place::Path(path.clone());
+    thread::spawn(move || {
+        tell.send(Host::try_new(place, false, limits()).err().and_then(|error| error.raw_os_error()))
+    });
+    assert_eq!(told.recv_timeout(Duration::from_secs(5)), Ok(Some(libc::EADDRINUSE)));
+    std::fs::remove_file(path).unwrap();
 }
