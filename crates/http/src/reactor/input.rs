@@ -286,7 +286,8 @@ impl Reactor {
         let is_in_flight = line.machine.is_in_flight(stamp);
         let found = if is_in_flight { self.pull_from(slot, &mut line, stamp) } else { PULL_GONE };
         // A body that was cut short is of no use; the answers before it are still due.
-        let dies = is_in_flight && found == PULL_GONE
+        let dies = is_in_flight
+            && found == PULL_GONE
             && (line.machine.flights() == 1 || !self.give_up(slot, stamp, &mut line));
         let fortune = if dies { Fortune::Dies } else { Fortune::Lives };
         self.put_or_bury(slot, line, fortune);

@@ -139,8 +139,7 @@ fn news_of_a_listener_that_was_closed_are_no_news() {
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
 fn time_that_the_host_took_is_not_the_clients() {
-    let mut host =
-        Host::new(anywhere(), false, Limits { headers_ms: 30, pipeline_max: 1, ..limits() });
+    let mut host = Host::new(anywhere(), false, Limits { headers_ms: 30, pipeline_max: 1, ..limits() });
     let mut client = host.connect();
     client.write_all(&GET.repeat(3)).unwrap();
     // The first is answered, the others wait for their turn.
