@@ -341,12 +341,23 @@ impl Connection {
         if is_between {
             self.reading = Reading::Nothing;
         }
+        if self.is_discarding() {
+            self.reading = Reading::Nothing;
+            self.is_cut = true;
+        }
         if !matches!(self.reading, Reading::Head) {
             self.closing = true;
             if let Some(last) = self.flights.back_mut() {
                 last.closes = true;
             }
         }
+    }
+
+    /// Bytes are left that were not taken: if that is because nothing more is read, the client was still
+    /// sending.
+    #[inline]
+    pub const fn note_unused(&mut self) {
+        self.is_cut |= self.closing || matches!(self.reading, Reading::Nothing);
     }
 
     /// Whether the client was still sending when reading stopped: then it has to be listened to for a while,
@@ -423,9 +434,16 @@ impl Connection {
         Some((index, has_body))
     }
 
-    /// Begin an answer whose body follows. False: there is no flight that waits.
-    pub fn start(&mut self, stamp: u32, answer: &Answer<'_>, length: Option<u64>, heads: &Heads) -> bool {
-        let Some(index) = self.waiting(stamp) else { return false };
+    /// Begin an answer whose body follows; `None`: there is no flight that waits. If the body ends with the
+    /// connection, nothing behind it is answered or read: the stamps of those that are dropped.
+    pub fn start(
+        &mut self,
+        stamp: u32,
+        answer: &Answer<'_>,
+        length: Option<u64>,
+        heads: &Heads,
+    ) -> Option<Vec<u32>> {
+        let index = self.waiting(stamp)?;
         let flight = &mut self.flights[index];
         let framing = match length {
             Some(length) => Ends::Length(length),
@@ -433,16 +451,30 @@ impl Connection {
             None => Ends::Chunked,
         };
         let ends = ends_of(answer.status, framing);
-        if framing == Ends::Silent && !flight.is_head {
-            flight.closes = true;
-        }
+        let is_last = framing == Ends::Silent && !flight.is_head;
+        flight.closes |= is_last;
         let fate = flight.fate();
         let bodiless = flight.is_head || matches!(answer.status, 204 | 304);
         flight.phase = Phase::Streaming(if bodiless { Ends::Length(0) } else { ends });
         let Answer { status, kind, headers } = *answer;
         let sink = if index == 0 { &mut self.out } else { &mut flight.held };
         heads.write(&AnswerHead { status, kind, headers, ends, fate }, sink);
-        true
+        Some(if is_last { self.drop_behind(index) } else { Vec::new() })
+    }
+
+    /// The connection closes after that flight, whose own body may still be read: the stamps of those behind
+    /// it, which are dropped.
+    #[cold]
+    fn drop_behind(&mut self, index: usize) -> Vec<u32> {
+        self.closing = true;
+        self.is_cut |= !self.kept.is_empty() || index + 1 < self.flights.len();
+        if !(self.flights[index].has_body && self.is_in_body()) {
+            self.reading = Reading::Nothing;
+            self.kept = Vec::new();
+            self.ready = Vec::new();
+        }
+        let dropped = self.flights.drain(index + 1..).filter(|flight| flight.phase != Phase::Done);
+        dropped.map(|flight| flight.stamp).collect()
     }
 
     /// A piece of the body. What passes the length that was announced is dropped. The bytes that wait, if the

@@ -184,7 +184,8 @@ fn still_partial(input: &[u8], limits: &Limits) -> Result<Parsed, Refusal> {
     }) {
         return Err(Refusal::of(414, "target too long"));
     }
-    if input.len() > limits.header_bytes_max {
+    // One of just that length is not read on, so it cannot end any more.
+    if input.len() >= limits.header_bytes_max {
         return Err(Refusal::of(431, "head too long"));
     }
     Ok(Parsed::Partial)

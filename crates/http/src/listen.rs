@@ -201,10 +201,12 @@ fn open(place: Place, is_shared: bool, backlog: i32) -> io::Result<(OwnedFd, Pla
 
 /// Remove the socket that a process left behind when it died; leave one that somebody answers.
 fn clear_stale(path: &Path) -> io::Result<()> {
-    use std::os::unix::{fs::FileTypeExt, net::UnixStream};
+    use std::os::unix::fs::FileTypeExt;
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    // Not waited for, with the table locked: a full queue is a sign of life too.
     if is_socket
-        && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        && sys::connect_to(path.as_os_str().as_bytes())
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     {
         std::fs::remove_file(path)?;
     }

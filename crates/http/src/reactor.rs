@@ -110,6 +110,8 @@ const LOOK_LUCK_MAX: u32 = 16;
 const LOOK_TRIED_EVERY: u32 = 32;
 /// Connections accepted from one socket at once.
 const ACCEPTS_MAX: usize = 64;
+/// And times this when the queue is emptied for good; no system lets it be longer.
+const LAST_ACCEPTS_MAX: usize = 1024;
 /// The bell's data in its epoll event.
 const BELL: u64 = u64::MAX;
 /// What a batch should take the host, ns: the first answer of a batch leaves with the last.
@@ -366,14 +368,17 @@ impl Reactor {
             return;
         }
         if data & listen::TAG != 0 {
-            self.accept(data as u32 as RawFd);
+            // News from before a stop are of a descriptor that may be another's by now.
+            if self.seat.is_some() {
+                self.accept(data as u32 as RawFd);
+            }
             return;
         }
         self.take_readiness(data as u32, (data >> 32) as u32, events);
     }
 
-    /// Accept what waits, a bounded number.
-    fn accept(&mut self, listener: RawFd) {
+    /// Accept what waits, a bounded number. True: more may wait.
+    fn accept(&mut self, listener: RawFd) -> bool {
         for _ in 0..ACCEPTS_MAX {
             match sys::accept(listener) {
                 Ok(socket) => self.admit(socket),
@@ -381,11 +386,15 @@ impl Reactor {
                     // The client has gone again.
                     Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO | libc::EPERM) => {}
                     Some(libc::EMFILE | libc::ENFILE) if self.close_one(listener) => {}
-                    Some(libc::EAGAIN) => return,
-                    _ => return self.pause(listener),
+                    Some(libc::EAGAIN) => return false,
+                    _ => {
+                        self.pause(listener);
+                        return false;
+                    }
                 },
             }
         }
+        true
     }
 
     /// No descriptor is left: use the spare one to accept a connection and close it, so that its client
@@ -442,10 +451,12 @@ impl Reactor {
             if seat.is_last() {
                 // Those who have been told that they are connected.
                 for listener in seat.sockets() {
-                    self.accept(listener);
+                    (0..LAST_ACCEPTS_MAX).all(|_| self.accept(listener));
                 }
             }
             drop(seat);
+            // Their descriptors may be others' from now on.
+            self.paused.clear();
         }
         self.is_stopping = true;
         // Each is looked at in the turn to come: what it has sent by now is answered.

@@ -93,6 +93,13 @@ pub fn receive(fd: &OwnedFd, room: &mut [u8]) -> io::Result<usize> {
     })
 }
 
+/// Whether something to read has arrived.
+pub fn has_bytes(fd: &OwnedFd) -> bool {
+    let mut byte = 0_u8;
+    // SAFETY: one byte of a local.
+    unsafe { libc::recv(fd.as_raw_fd(), (&raw mut byte).cast(), 1, libc::MSG_PEEK | libc::MSG_DONTWAIT) > 0 }
+}
+
 /// Send what the kernel takes; a client that has gone is an error and no signal.
 #[inline]
 pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
@@ -236,6 +243,26 @@ pub fn address_of(fd: &OwnedFd, peer: bool) -> Option<SocketAddr> {
 
 /// A listening socket on a path of the file system.
 pub fn listen_on(path: &[u8], backlog: i32) -> io::Result<OwnedFd> {
+    let (socket, address) = socket_for(path)?;
+    let size = mem::size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    // SAFETY: the address is as long as is said.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) })?;
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
+    Ok(socket)
+}
+
+/// Connect to a path of the file system without waiting: `EAGAIN` when the queue there is full.
+pub fn connect_to(path: &[u8]) -> io::Result<OwnedFd> {
+    let (socket, address) = socket_for(path)?;
+    let size = mem::size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    // SAFETY: the address is as long as is said.
+    check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), size) })?;
+    Ok(socket)
+}
+
+/// A socket, and that path as its address.
+fn socket_for(path: &[u8]) -> io::Result<(OwnedFd, libc::sockaddr_un)> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is involved.
     let socket = owned(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
@@ -248,12 +275,7 @@ pub fn listen_on(path: &[u8], backlog: i32) -> io::Result<OwnedFd> {
     for (to, from) in address.sun_path.iter_mut().zip(path) {
         *to = *from as libc::c_char;
     }
-    let size = mem::size_of::<libc::sockaddr_un>() as libc::socklen_t;
-    // SAFETY: the address is as long as is said.
-    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) })?;
-    // SAFETY: no memory is involved.
-    check(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
-    Ok(socket)
+    Ok((socket, address))
 }
 
 /// Something to close when no descriptor is left.

@@ -168,7 +168,7 @@ fn answers_leave_in_the_order_of_their_requests() {
 fn a_stream_ahead_of_its_turn_is_held_and_goes_on() {
     let (mut connection, _) = read(&GET.repeat(2), &limits());
     let answer = Answer { status: 200, kind: 0, headers: b"" };
-    assert!(connection.start(2, &answer, None, &heads()));
+    assert!(connection.start(2, &answer, None, &heads()).is_some());
     assert_eq!(connection.write(2, b"abc"), Some(92));
     assert!(say(&mut connection, 1, "a"));
     assert_eq!(
@@ -236,7 +236,7 @@ fn answers_without_a_body_have_none() {
     let (mut connection, _) =
         read("HEAD / HTTP/1.1~Host: a~~HEAD / HTTP/1.0~Connection: keep-alive~~", &limits());
     for stamp in [1, 2] {
-        assert!(connection.start(stamp, &answer(200), None, &heads()));
+        assert!(connection.start(stamp, &answer(200), None, &heads()).is_some());
         assert!(connection.write(stamp, b"abc").is_some());
         assert_eq!(connection.end(stamp), Some(true));
     }
@@ -251,11 +251,11 @@ fn answers_without_a_body_have_none() {
 fn a_stream_keeps_to_its_length() {
     let answer = Answer { status: 200, kind: 0, headers: b"" };
     let (mut connection, _) = read(&GET.repeat(2), &limits());
-    assert!(connection.start(1, &answer, Some(4), &heads()));
+    assert!(connection.start(1, &answer, Some(4), &heads()).is_some());
     connection.write(1, b"abcdef");
     assert_eq!(connection.end(1), Some(true));
     assert!(sent(&mut connection).ends_with("content-length: 4~~abcd"));
-    assert!(connection.start(2, &answer, Some(4), &heads()));
+    assert!(connection.start(2, &answer, Some(4), &heads()).is_some());
     connection.write(2, b"abc");
     assert_eq!(connection.end(2), None);
 }
@@ -263,7 +263,7 @@ fn a_stream_keeps_to_its_length() {
 #[test]
 fn an_old_client_gets_a_stream_until_the_end() {
     let (mut connection, _) = read("GET / HTTP/1.0~Connection: keep-alive~~", &limits());
-    assert!(connection.start(1, &Answer { status: 200, kind: 0, headers: b"" }, None, &heads()));
+    assert!(connection.start(1, &Answer { status: 200, kind: 0, headers: b"" }, None, &heads()).is_some());
     connection.write(1, b"abc");
     assert_eq!(connection.end(1), Some(true));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~connection: close~~abc");
@@ -337,4 +337,35 @@ fn who_has_to_be_told_is_told_once() {
     assert!(say(&mut connection, 2, ""));
     assert_eq!(connection.take_untold(), [1, 3]);
     assert!(connection.take_untold().is_empty());
+}
+
+#[test]
+fn nothing_is_read_behind_a_stream_until_the_end() {
+    let answer = Answer { status: 200, kind: 0, headers: b"" };
+    let old = "GET / HTTP/1.0~Connection: keep-alive~~";
+    let (mut connection, _) = read(&old.repeat(3), &limits());
+    assert!(say(&mut connection, 3, "dropped"));
+    assert_eq!(connection.start(1, &answer, None, &heads()), Some(vec![2]));
+    assert!(!connection.wants_input(&limits()) && !connection.is_over());
+    let found = connection.next(&mut b"no request\r\n\r\n".to_vec(), &limits(), &mut Parser::default());
+    assert!(matches!(found, Ok(Next::Wait)), "{found:?}");
+    connection.write(1, b"abc");
+    assert_eq!(connection.end(1), Some(true));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~connection: close~~abc");
+    assert!(connection.is_over() && connection.is_cut());
+    // A refusal behind it is not sent either: its bytes would be the stream's.
+    let (mut connection, _) = read(&format!("{old}GET / HTTP/1.1~~"), &limits());
+    assert_eq!(connection.start(1, &answer, None, &heads()), Some(vec![]));
+    assert_eq!(connection.end(1), Some(true));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~connection: close~~");
+    // Its own body can be read while it streams.
+    let upload = "POST / HTTP/1.0~Connection: keep-alive~Content-Length: 3~~a";
+    let (mut connection, _) = read(upload, &limits());
+    assert_eq!(connection.start(1, &answer, None, &heads()), Some(vec![]));
+    assert!(connection.has_body(1));
+    let step = connection.decode(&mut b"bc".to_vec(), &limits()).unwrap();
+    assert_eq!((step.produced, step.is_end), (2, true));
+    assert!(!connection.wants_input(&limits()));
+    assert_eq!(connection.end(1), Some(true));
+    assert!(connection.is_over());
 }

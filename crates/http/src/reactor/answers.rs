@@ -118,14 +118,15 @@ impl Reactor {
                 line.machine.respond(record.stamp, &answer, body, &self.heads);
             }
             reply::START => {
-                line.machine.start(record.stamp, &answer, record.length, &self.heads);
+                let dropped = line.machine.start(record.stamp, &answer, record.length, &self.heads);
+                self.tell_dropped(record.slot, dropped.unwrap_or_default());
             }
             reply::WRITE => {
                 let waiting = line.machine.write(record.stamp, body).unwrap_or_default();
                 return self.written(record.stamp, line, waiting);
             }
             reply::END if line.machine.end(record.stamp).is_some() => {}
-            reply::ABORT if self.give_up(record, line) => {}
+            reply::ABORT if self.give_up(record.slot, record.stamp, line) => {}
             reply::END | reply::ABORT => {
                 sys::reset_on_close(&line.socket);
                 return Fortune::Dies;
@@ -136,13 +137,18 @@ impl Reactor {
     }
 
     /// The host answers one no more. False: a part has left, so the connection has to be cut.
-    fn give_up(&mut self, record: &Record, line: &mut Line) -> bool {
-        let Some(stamps) = line.machine.give_up(record.stamp) else { return false };
+    pub(super) fn give_up(&mut self, slot: u32, stamp: u32, line: &mut Line) -> bool {
+        let Some(stamps) = line.machine.give_up(stamp) else { return false };
+        self.tell_dropped(slot, stamps);
+        true
+    }
+
+    /// These will not be answered, though their connection may live on for others.
+    fn tell_dropped(&mut self, slot: u32, stamps: Vec<u32>) {
         for stamp in stamps {
             self.stats.aborted += 1;
-            self.tells.push_back(Tell { kind: layout::event::CLOSED, slot: record.slot, stamp });
+            self.tells.push_back(Tell { kind: layout::event::CLOSED, slot, stamp });
         }
-        true
     }
 
     /// After a piece was written: send at once when much waits, and tell how much still does.
@@ -152,8 +158,8 @@ impl Reactor {
                 return Fortune::Dies;
             }
             waiting = line.machine.waiting_bytes(stamp);
-            line.is_full |= waiting > self.limits.out_bytes_max;
         }
+        line.is_full |= waiting > self.limits.out_bytes_max;
         self.out.put(layout::out::FOUND, waiting as u32);
         Fortune::Lives
     }

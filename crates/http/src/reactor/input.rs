@@ -96,6 +96,9 @@ impl Reactor {
         }
         let used = self.parse(slot, line, at, total);
         line.machine.kept.clear();
+        if used < total {
+            line.machine.note_unused();
+        }
         if used < total && !line.machine.is_over() {
             line.machine.kept.extend_from_slice(&self.inbound.all()[at + used..at + total]);
         } else if line.machine.kept.capacity() > 0 {
@@ -124,7 +127,7 @@ impl Reactor {
         if self.is_stopping {
             line.machine.close_soon();
             if line.machine.is_over() && line.machine.unsent() == 0 && !line.is_dirty {
-                return Fortune::Dies;
+                return self.finish(slot, line);
             }
         }
         let goes_on = line.is_readable || has_moved && !line.machine.kept.is_empty();
@@ -228,6 +231,7 @@ impl Reactor {
         let stamp = self.next_stamp();
         line.machine.admit(request, stamp);
         line.body_patience_ms = self.limits.body_ms;
+        (line.wants_body, line.wait_began) = (false, 0);
         let place = (slot, stamp);
         self.batch.put_request(&mut self.inbound, request, &self.parser.fields, at, place, number);
         self.batch.use_data(at + request.consumed);
@@ -279,17 +283,19 @@ impl Reactor {
         if !self.in_call {
             self.set_clock();
         }
-        let found = self.pull_from(slot, &mut line, stamp);
-        let fortune = if found == PULL_GONE && line.is_at_end { Fortune::Dies } else { Fortune::Lives };
+        let is_in_flight = line.machine.is_in_flight(stamp);
+        let found = if is_in_flight { self.pull_from(slot, &mut line, stamp) } else { PULL_GONE };
+        // A body that was cut short is of no use; the answers before it are still due.
+        let dies = is_in_flight
+            && found == PULL_GONE
+            && (line.machine.flights() == 1 || !self.give_up(slot, stamp, &mut line));
+        let fortune = if dies { Fortune::Dies } else { Fortune::Lives };
         self.put_or_bury(slot, line, fortune);
         self.ring_if_needed();
         found
     }
 
     fn pull_from(&mut self, slot: u32, line: &mut Line, stamp: u32) -> i32 {
-        if !line.machine.is_in_flight(stamp) {
-            return PULL_GONE;
-        }
         let ready = line.machine.ready.len();
         if ready > 0 {
             let bytes = ready.min(self.body.len());

@@ -160,14 +160,14 @@ impl Reactor {
     }
 
     /// Everything was sent and nothing more is read.
-    fn finish(&mut self, slot: u32, line: &mut Line) -> Fortune {
+    pub(super) fn finish(&mut self, slot: u32, line: &mut Line) -> Fortune {
         if line.is_lingering {
             return Fortune::Lives;
         }
-        if line.is_at_end || !line.machine.is_cut() {
+        if line.is_at_end || !line.is_readable && !line.machine.is_cut() {
             return Fortune::Dies;
         }
-        // Closing now, with bytes unread, would send a reset, which may overtake the answer.
+        // Closing now, with bytes unread or under way, would send a reset, which may overtake the answer.
         sys::shut_writing(&line.socket);
         line.is_lingering = true;
         line.deadline = self.now_ms + LINGER_MS;
@@ -178,6 +178,8 @@ impl Reactor {
     /// When to look after a connection of which nothing is heard.
     #[inline]
     pub(super) fn set_deadline(&self, line: &mut Line) {
+        // An answer may come before the body has: then nobody waits for it any more.
+        line.wants_body &= line.machine.is_in_body();
         if line.is_lingering {
             return;
         }
@@ -205,10 +207,26 @@ impl Reactor {
         self.put_or_bury(slot, line, fortune);
     }
 
+    /// Whether something is to be done for this connection as soon as there is a turn.
+    fn has_news(&self, line: &Line) -> bool {
+        let is_read = line.wants_body || line.machine.wants_input(&self.limits);
+        line.is_queued || line.is_dirty || is_read && sys::has_bytes(&line.socket)
+    }
+
     fn time_out_line(&mut self, slot: u32, line: &mut Line) -> Fortune {
         line.deadline = NO_DEADLINE;
+        line.wants_body &= line.machine.is_in_body();
         if line.is_lingering {
             return Fortune::Dies;
+        }
+        if line.out_wait_began == 0 && self.has_news(line) {
+            // The host was busy: what is here, or was answered, has its turn first.
+            if !line.is_queued {
+                line.is_readable = true;
+                self.queue(slot, line);
+            }
+            line.deadline = self.now_ms + self.tick_ms();
+            return Fortune::Lives;
         }
         if line.machine.unsent() > 0 {
             // What the kernel still holds is not wanted either.

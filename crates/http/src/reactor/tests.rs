@@ -1,6 +1,8 @@
 //! Tests of the reactor on real sockets, with a host made of Rust: it reads the records of a batch and writes
 //! answers as src/http does.
 
+mod edges;
+
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream},
@@ -59,7 +61,7 @@ impl Host {
             headers: Vec::new(),
             body: b"same".to_vec(),
         };
-        let settings = Settings { place, is_shared, backlog: 64, limits, constants: vec![constant] };
+        let settings = Settings { place, is_shared, backlog: 256, limits, constants: vec![constant] };
         let reactor = Reactor::open(settings, regions.0, regions.1, regions.2)?;
         Ok(Self { reactor, memory, seen: Vec::new(), open: Vec::new(), answers: true })
     }

@@ -1,0 +1,286 @@
+//! Where a connection's parts meet: a body that nobody waits for any more, answers that end in an unusual
+//! order, bytes that come while the connection closes, clocks that run while nobody looks.
+
+use std::{os::fd::AsRawFd, sync::mpsc, thread};
+
+use super::*;
+
+impl Host {
+    /// Write a record that may have a body.
+    fn put(&mut self, kind: u32, (slot, stamp): (u32, u32), body: &[u8]) {
+        let at = self.reactor.out.word(out::END) as usize;
+        let (low, high) = if kind == reply::START { (u32::MAX, u32::MAX) } else { (body.len() as u32, 0) };
+        let words: [u32; answer::WORDS] = [kind, slot, stamp, 200, 0, low, high, 0];
+        self.reactor.out.put_all(at / 4, words);
+        let body_at = at + answer::WORDS * 4;
+        self.reactor.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body);
+        self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
+    }
+
+    /// A client that has sent `request`, once the host has it.
+    fn ask(&mut self, request: &[u8]) -> (TcpStream, (u32, u32)) {
+        self.answers = false;
+        let mut client = self.connect();
+        client.write_all(request).unwrap();
+        let before = self.open.len();
+        self.until("read", |host| host.open.len() > before);
+        let place = self.open[before];
+        (client, place)
+    }
+}
+
+const UPLOAD: &[u8] = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n0123456789";
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_body_is_waited_for_no_longer_than_its_answer_is() {
+    let mut host = Host::new(anywhere(), false, Limits { body_ms: 60, ..limits() });
+    let early = |host: &mut Host| {
+        let (mut client, (slot, stamp)) = host.ask(UPLOAD);
+        assert_eq!(host.reactor.pull(slot, stamp), 10);
+        assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
+        host.answer("early");
+        host.reactor.flush_answers();
+        host.read_until(&mut client, "early");
+        client
+    };
+    // One that sends the rest may go on, whenever it likes.
+    let mut good = early(&mut host);
+    good.write_all(&[b'x'; 90]).unwrap();
+    let began = Instant::now();
+    host.until("later", |_| began.elapsed() > Duration::from_millis(150));
+    good.write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    host.answer("next");
+    host.reactor.flush_answers();
+    host.read_until(&mut good, "next");
+    // The time it took to come back is not taken from the patience with its next body.
+    good.write_all(UPLOAD).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    let (slot, stamp) = host.open[0];
+    assert_eq!(host.reactor.pull(slot, stamp), 10);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
+    good.write_all(&[b'y'; 40]).unwrap();
+    host.seen.clear();
+    host.until("told", |host| told(host, event::BODY) == 1);
+    assert_eq!(host.reactor.pull(slot, stamp), 40);
+    host.open.clear();
+    drop(good);
+    host.until("closed", |host| host.reactor.stats().connections == 0);
+    // One that does not is closed.
+    let _stalled = early(&mut host);
+    host.until("closed", |host| host.reactor.stats().connections == 0);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_stream_that_was_told_to_wait_is_told_to_go_on_whatever_the_bound() {
+    let mut host = Host::new(anywhere(), false, Limits { out_bytes_max: 4096, ..limits() });
+    let (mut client, place) = host.ask(GET);
+    host.put(reply::START, place, b"");
+    host.put(reply::WRITE, place, &[b'x'; 8192]);
+    host.reactor.put_answers(None);
+    assert!(host.reactor.out.word(out::FOUND) > 4096);
+    host.reactor.flush_answers();
+    host.until("told", |host| told(host, event::DRAINED) == 1);
+    host.put(reply::END, place, b"");
+    host.reactor.flush_answers();
+    host.read_until(&mut client, "\r\n0\r\n\r\n");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn who_waits_behind_a_stream_that_ends_with_its_connection_is_told() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let old = b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+    let (mut client, first) = host.ask(&old.repeat(3));
+    host.until("read", |host| host.open.len() == 3);
+    host.put(reply::START, first, b"");
+    host.put(reply::WRITE, first, b"all of it");
+    host.reactor.flush_answers();
+    host.until("told", |host| told(host, event::CLOSED) == 2);
+    client.write_all(b"no request\r\n\r\n").unwrap();
+    host.read_until(&mut client, "all of it");
+    host.put(reply::END, first, b"");
+    host.reactor.flush_answers();
+    assert_eq!(host.read_until(&mut client, ""), "<closed>");
+    assert_eq!((host.reactor.stats().aborted, host.reactor.stats().refused), (2, 0));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn stopping_accepts_all_who_are_connected() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let mut clients: Vec<_> = (0..ACCEPTS_MAX * 2 + 5).map(|_| host.connect()).collect();
+    for client in &mut clients {
+        client.write_all(GET).unwrap();
+    }
+    host.reactor.stop(5_000);
+    for client in &mut clients {
+        assert!(host.read_until(client, "").ends_with("/a<closed>"));
+    }
+    host.until("told", |host| told(host, event::STOPPED) == 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn news_of_a_listener_that_was_closed_are_no_news() {
+    let mut host = Host::new(anywhere(), false, limits());
+    host.reactor.stop(5_000);
+    // Its descriptor may be another's by now.
+    let other = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    other.set_nonblocking(true).unwrap();
+    let _client = TcpStream::connect(other.local_addr().unwrap()).unwrap();
+    host.reactor.take_event(listen::TAG | other.as_raw_fd() as u64, libc::EPOLLIN as u32);
+    assert_eq!(host.reactor.stats().connections_total, 0);
+    assert!(other.accept().is_ok());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn time_that_the_host_took_is_not_the_clients() {
+    let mut host = Host::new(anywhere(), false, Limits { headers_ms: 30, pipeline_max: 1, ..limits() });
+    let mut client = host.connect();
+    client.write_all(&GET.repeat(3)).unwrap();
+    // The first is answered, the others wait for their turn.
+    host.reactor.begin();
+    while host.seen.is_empty() {
+        if host.reactor.advance() == Step::Call {
+            host.handle();
+            host.reactor.called(true);
+        }
+    }
+    thread::sleep(Duration::from_millis(60));
+    host.reactor.tick();
+    host.until("read", |host| host.seen.len() == 3);
+    assert_eq!(host.reactor.stats().refused, 0);
+    // What has arrived and was not looked at counts too, with its head begun or not.
+    let mut host = Host::new(anywhere(), false, Limits { headers_ms: 30, idle_ms: 30, ..limits() });
+    for cut in [0, 10] {
+        let mut client = host.connect();
+        host.until("accepted", |host| host.reactor.stats().connections == 1);
+        client.write_all(&GET[..cut]).unwrap();
+        host.turn();
+        client.write_all(&GET[cut..]).unwrap();
+        thread::sleep(Duration::from_millis(60));
+        host.reactor.tick();
+        assert!(host.read_until(&mut client, "").ends_with("/a<closed>"));
+        host.until("closed", |host| host.reactor.stats().connections == 0);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn who_is_still_sending_when_its_connection_closes_sees_the_last_answer() {
+    let mut host = Host::new(anywhere(), false, Limits { requests_per_connection_max: 2, ..limits() });
+    let (mut client, _) = host.ask(&GET.repeat(2));
+    host.until("read", |host| host.open.len() == 2);
+    client.write_all(&GET.repeat(3)).unwrap();
+    host.turn();
+    host.answer("one");
+    host.answer("two");
+    host.reactor.flush_answers();
+    let text = host.read_until(&mut client, "");
+    assert!(text.ends_with("two<closed>"), "{text}");
+    // The rest comes behind the last request, which is answered at once, also by a constant.
+    for last in ["/a", "/constant"] {
+        let mut host = Host::new(anywhere(), false, limits());
+        let mut client = host.connect();
+        let request = format!("GET {last} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nmore");
+        client.write_all(request.as_bytes()).unwrap();
+        let text = host.read_until(&mut client, "");
+        assert!(text.ends_with("<closed>") && text.contains("200 OK"), "{text}");
+        assert_eq!(host.reactor.stats().connections, 1);
+        client.write_all(GET).unwrap();
+        drop(client);
+        host.until("closed", |host| host.reactor.stats().connections == 0);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn stopping_lets_those_finish_whose_body_is_not_wanted() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let (mut client, _) = host.ask(UPLOAD);
+    host.answer("early");
+    host.reactor.flush_answers();
+    host.read_until(&mut client, "early");
+    host.reactor.stop(5_000);
+    client.write_all(b"some").unwrap();
+    assert_eq!(host.read_until(&mut client, ""), "<closed>");
+    assert_eq!(host.reactor.stats().connections, 1);
+    client.write_all(b"more").unwrap();
+    host.turn();
+    client.write_all(b"more").unwrap();
+    drop(client);
+    host.until("told", |host| told(host, event::STOPPED) == 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_body_that_is_cut_short_costs_no_answer_before_it() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let (mut client, _) = host.ask(&[GET, UPLOAD].concat());
+    host.until("read", |host| host.open.len() == 2);
+    client.shutdown(Shutdown::Write).unwrap();
+    let (slot, stamp) = host.open[1];
+    assert_eq!(host.reactor.pull(slot, stamp), 10);
+    host.turn();
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    host.until("told", |host| told(host, event::CLOSED) == 1);
+    // Nor does asking for it again.
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    host.answer("first");
+    host.reactor.flush_answers();
+    let text = host.read_until(&mut client, "");
+    assert!(text.ends_with("first<closed>") && text.matches("HTTP/1.1").count() == 1, "{text}");
+    // Alone, its connection is closed.
+    let (mut client, _) = host.ask(UPLOAD);
+    client.shutdown(Shutdown::Write).unwrap();
+    let (slot, stamp) = *host.open.last().unwrap();
+    assert_eq!(host.reactor.pull(slot, stamp), 10);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    assert_eq!(host.read_until(&mut client, ""), "<closed>");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_head_as_long_as_the_limit_that_has_not_ended_is_refused_at_once() {
+    let limits = Limits { header_bytes_max: 1024, ..limits() };
+    for more in [0, 1] {
+        let mut host = Host::new(anywhere(), false, limits);
+        let mut client = host.connect();
+        let head = format!("{:x<1$}", "GET / HTTP/1.1\r\nHost: a\r\nA: ", limits.header_bytes_max);
+        client.write_all(head.as_bytes()).unwrap();
+        for _ in 0..5 {
+            host.turn();
+        }
+        client.write_all(&b"x"[..more]).unwrap();
+        let text = host.read_until(&mut client, "");
+        assert!(text.starts_with("HTTP/1.1 431 "), "{text}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_path_whose_owner_is_stuck_is_taken_and_not_waited_for() {
+    let path = std::env::temp_dir().join(format!("skein-http-stuck-{}", std::process::id()));
+    std::fs::remove_file(&path).ok();
+    let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
+    let _owner = sys::listen_on(bytes, 0).unwrap();
+    let mut queued = Vec::new();
+    let full = loop {
+        match sys::connect_to(bytes) {
+            Ok(client) => queued.push(client),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full.raw_os_error(), Some(libc::EAGAIN));
+    let (tell, told) = mpsc::channel();
+    let place = Place::Path(path.clone());
+    thread::spawn(move || {
+        tell.send(Host::try_new(place, false, limits()).err().and_then(|error| error.raw_os_error()))
+    });
+    assert_eq!(told.recv_timeout(Duration::from_secs(5)), Ok(Some(libc::EADDRINUSE)));
+    std::fs::remove_file(path).unwrap();
+}
