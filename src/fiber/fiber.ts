@@ -197,7 +197,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   /** The owner of what it forks and acquires now. @internal */
   children(): Owner {
     const extra = this.more()
-    return (extra.owner ??= new FiberOwner(this))
+    return (extra.owner ??= new FiberOwner(this)).forks
   }
 
   /** Take its owner away for `owner`, in whose `outer` it is. @internal */

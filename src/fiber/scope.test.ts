@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { simulate } from './testing.ts'
 import {
   Exit,
+  type Fiber,
   FiberLocal,
   type Operation,
   Schedule,
@@ -458,4 +459,48 @@ test('dump shows who owns whom and what each waits for', async () => {
   )
   await parent.interrupt()
   await scope.close()
+})
+
+test('a fiber forked into one that waits in a combinator belongs to that fiber, not to the combinator', async () => {
+  const combinators: [string, () => Operation<unknown, unknown>, unknown][] = [
+    ['race', () => race([() => sleep(9)]), undefined],
+    ['all', () => all([() => sleep(9)]), [undefined]],
+    ['timeout', () => timeout(99, () => sleep(9)), undefined],
+    ['forEach', () => forEach([9], sleep), [undefined]],
+  ]
+  for (const [name, wait, expected] of combinators) {
+    let late: Fiber<unknown, unknown> | undefined
+    let exitBefore: unknown = 'not looked'
+    const value = await fork(function* (self: Fiber) {
+      setTimeout(() => {
+        fork(() => 'foreign', { scope: self })
+        late = fork(() => sleep(1000), { scope: self })
+      }, 1)
+      const value = yield* wait()
+      exitBefore = late?.exit
+      return value
+    }).join()
+    assert.deepEqual(value, expected, name)
+    assert.equal(exitBefore, undefined, `${name}: it goes on when the combinator has ended`)
+    assert.equal(late?.exit?.kind, 'interruption', `${name}: and ends with its fiber`)
+  }
+})
+
+test('what the iterator of forEach forks and what fails beside a combinator is of the fiber', async () => {
+  const seen: Fiber<unknown, unknown>[] = []
+  function* items(): Generator<number> {
+    seen.push(fork(() => 'of the iterator'), fork(() => sleep(1000)))
+    yield 1
+  }
+  const values = await fork(function* () {
+    const values = yield* forEach(items(), (item) => item)
+    assert.equal(seen[1]?.exit, undefined)
+    return values
+  }).join()
+  assert.deepEqual(values, [1])
+  const exit = await fork(function* (self: Fiber) {
+    setTimeout(() => fork(() => fail('foreign'), { scope: self }), 1)
+    yield* all([() => never()])
+  }).await()
+  assert.deepEqual(exit, Exit.failure('foreign'))
 })
