@@ -495,12 +495,19 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   /** The generator has yielded. */
   private yielded(result: IteratorResult<unknown>): void {
     if (result !== PENDING) return this.yieldedWrong(result.value)
-    if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) {
+    if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) return this.divert()
+    if (this.owner === undefined) this.link()
+    ;(this.op as Waited).park(this)
+  }
+
+  /** It unwinds instead of waiting, unless what it has begun must be waited for all the same. */
+  private divert(): void {
+    const op = this.op as Waited
+    if (op.leave === undefined || op.leave(this)) {
       this.unwind()
       return this.resume()
     }
     if (this.owner === undefined) this.link()
-    ;(this.op as Waited).park(this)
   }
 
   /** Whether it has to unwind instead of waiting. */
@@ -511,9 +518,8 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
       this.flags &= ~TROUBLED
       for (const failed of this.troubles()) this.interruptWith(failed)
     }
-    if ((this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0) return true
     this.op = op
-    return false
+    return (this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0
   }
 
   /** The exits of children that failed while it ran and that nobody has joined since. */

@@ -15,6 +15,7 @@ import {
   currentFiber,
   dump,
   dumpText,
+  exitOf,
   forEach,
   fork,
   fromExit,
@@ -224,4 +225,47 @@ test('a time is a number', () => {
       assert.throws(call, { code: 'FIBER_ARGUMENT' }, String(ms))
     assert.throws(() => Schedule.forever.jittered(ms, 1), { code: 'FIBER_ARGUMENT' }, String(ms))
   }
+})
+
+test('a promise of a fiber that unwinds instead of waiting is handled, or waited for', async () => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown): unknown => unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  try {
+    const rejects = async (): Promise<never> => {
+      throw new Error('of the promise')
+    }
+    const troubled = await fork(function* () {
+      fork(() => {
+        throw bad
+      })
+      yield* attempt(rejects)
+    }).await()
+    assert.deepEqual(troubled, Exit.defect(bad))
+    const bodies: (() => unknown)[] = [() => attempt(rejects), () => attempt(rejects()), () => rejects()]
+    for (const body of bodies) {
+      const exit = await fork(function* (self: Fiber) {
+        self.interrupt('enough')
+        yield* exitOf(body as () => Promise<unknown>)
+      }).await()
+      assert.equal(exit.kind, 'interruption')
+    }
+    let isDone = false
+    const fiber = fork(function* (self: Fiber) {
+      self.interrupt('enough')
+      yield* attempt(async (signal) => {
+        assert.equal(signal.aborted, true)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        isDone = true
+        throw new Error('late')
+      })
+    })
+    const exit = await fiber.await()
+    assert.equal(isDone, true, 'who takes the signal is waited for')
+    assert.deepEqual(exit, Exit.interruption('enough', [Exit.failure(new Error('late'))]))
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  } finally {
+    process.off('unhandledRejection', note)
+  }
+  assert.deepEqual(unhandled, [])
 })

@@ -58,6 +58,12 @@ export class PromiseOp<A> extends Op<A, unknown> {
     return !this.#staysFor
   }
 
+  /** The promise is there already, and so may be its rejection. */
+  leave(fiber: Waiter): boolean {
+    this.park(fiber)
+    return this.unpark()
+  }
+
   /** @throws What the promise has rejected with. */
   take(fiber: Waiter): A {
     if (this.#failed !== undefined) throw fiber.raise(this.#failed)
