@@ -301,8 +301,11 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   interruptWith(why: Failed): void {
     if ((this.flags & DONE) !== 0) return
     const extra = this.more()
+    // Of a fiber that closes the exit stands: it is not unwound, and what goes wrong comes behind its exit.
+    const hasTrouble = why.kind !== 'interruption' || why.others.length > 0
+    if ((this.flags & CLOSING) !== 0 && hasTrouble) return extra.addError(why)
     if ((this.flags & CANCELLED) !== 0) {
-      if (why.kind !== 'interruption') extra.addError(why)
+      if (hasTrouble) extra.addError(why)
       return
     }
     this.flags |= CANCELLED
@@ -572,7 +575,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     let final = exit
     if ((this.flags & CLOSING) !== 0) {
       const errors = exit.kind === 'success' ? (exit.value as Failed[]) : [exit]
-      final = withErrors(extra.exit as Exit<unknown, unknown>, errors)
+      final = withErrors(extra.exit as Exit<unknown, unknown>, [...errors, ...this.troubles()])
     } else final = this.withCause(exit)
     const errors = extra.errors
     if (errors !== undefined) {

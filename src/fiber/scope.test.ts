@@ -504,3 +504,80 @@ test('what the iterator of forEach forks and what fails beside a combinator is o
   }).await()
   assert.deepEqual(exit, Exit.failure('foreign'))
 })
+
+test('what a child of a scoped inside a finalizer fails with is kept with the exit', async () => {
+  const waits = function* (): Operation<void> {
+    fork(function* () {
+      yield* sleep(1)
+      yield* fail('while it waits')
+    })
+    yield* sleep(9)
+  }
+  const runs = function* (): Operation<void> {
+    fork(() => fail('while it runs'))
+    yield* sleep(9)
+  }
+  const ends = function* (): Operation<void> {
+    fork(() => fail('at its end'))
+  }
+  const cases: [() => Operation<void>, string][] = [
+    [waits, 'while it waits'],
+    [runs, 'while it runs'],
+    [ends, 'at its end'],
+  ]
+  for (const [body, error] of cases) {
+    const good = await fork(() => {
+      addFinalizer(() => scoped(body))
+      return 1
+    }).await()
+    assert.deepEqual(good, Exit.failure(error))
+    const bad = await fork(function* () {
+      addFinalizer(() => scoped(body))
+      yield* fail('first')
+    }).await()
+    assert.deepEqual(bad, Exit.failure('first', [Exit.failure(error)]))
+  }
+})
+
+test('what failed a scope fails the fiber that made it, unless somebody was told', async () => {
+  function* failing(scope: Scope): Operation<void> {
+    scope.fork(function* () {
+      yield* sleep(1)
+      yield* fail('lost')
+    })
+    yield* sleep(9)
+  }
+  const unasked = await fork(function* () {
+    yield* failing(new Scope())
+    return 1
+  }).await()
+  assert.deepEqual(unasked, Exit.failure('lost'))
+  const closed = await fork(function* () {
+    const scope = new Scope()
+    yield* failing(scope)
+    return (yield* scope.close()).kind
+  }).await()
+  assert.deepEqual(closed, Exit.success('failure'))
+  const joined = await fork(function* () {
+    const scope = new Scope()
+    const child = scope.fork(() => fail('known'))
+    yield* sleep(1)
+    return (yield* child.await()).kind
+  }).await()
+  assert.deepEqual(joined, Exit.success('failure'))
+})
+
+test('a fiber does not end before a scope that it made and has begun to close', async () => {
+  const log: string[] = []
+  const fiber = fork(function* () {
+    const scope = new Scope()
+    scope.addFinalizer(function* () {
+      yield* sleep(2)
+      log.push('released')
+    })
+    scope.close()
+  })
+  await fiber.join()
+  assert.deepEqual(log, ['released'])
+  assert.equal(dump().length, 0)
+})
