@@ -11,6 +11,7 @@ import {
   Exit,
   Schedule,
   Scope,
+  all,
   attempt,
   currentFiber,
   dump,
@@ -268,4 +269,40 @@ test('a promise of a fiber that unwinds instead of waiting is handled, or waited
     process.off('unhandledRejection', note)
   }
   assert.deepEqual(unhandled, [])
+})
+
+test('a join of the scope around is an error wherever it is called', async () => {
+  const scope = new Scope()
+  const join = function* (): Operation<void, unknown> {
+    yield* scope.join()
+  }
+  const bodies: Record<string, () => Operation<unknown, unknown>> = {
+    'in a combinator': () => all([join]),
+    'in a combinator, later': () =>
+      all([
+        function* () {
+          yield* sleep(1)
+          yield* join()
+        },
+      ]),
+    *'in the first step of a child'() {
+      yield* fork(join).join()
+    },
+    *'in the first step of a child of a child'() {
+      yield* fork(function* () {
+        yield* fork(join).join()
+      }).join()
+    },
+    *'in an async body'() {
+      yield* fork(async () => await scope.join()).join()
+    },
+  }
+  for (const [name, body] of Object.entries(bodies)) {
+    const fiber = scope.fork(() => exitOf(body))
+    const late = new Promise<'hangs'>((resolve) => setTimeout(resolve, 500, 'hangs').unref())
+    const exit = await Promise.race([fiber.join(), late])
+    assert.ok(exit !== 'hangs' && exit.kind === 'defect', name)
+    assert.equal((exit.defect as { code?: unknown }).code, 'FIBER_WAITS_FOR_ITSELF', name)
+  }
+  await scope.join()
 })

@@ -11,6 +11,7 @@ import { Exit, type Failed, exitValue, flatExits, withErrors } from './exit.ts'
 import type { Waitable } from './endings.ts'
 import type { Fiber } from './fiber.ts'
 import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork } from './fork.ts'
+import { Nursery } from './nursery.ts'
 import { type Operation, running } from './op.ts'
 import { type Child, type Finalizer, Owner } from './owner.ts'
 import { FiberOwner, isTrouble, troublesIn } from './owners.ts'
@@ -95,8 +96,8 @@ export class Scope extends Owner {
    */
   join(): Waitable<void, unknown> {
     const fiber = running.fiber as Fiber | undefined
-    if (fiber !== undefined) this.#checkJoiner(fiber)
-    const options = { name: `join of ${this.title}`, daemon: true, input: this }
+    if (fiber !== undefined) this.checkJoiner(fiber)
+    const options = { name: `join of ${this.title}`, daemon: true, input: { scope: this, joiner: fiber } }
     return fork(joinScope, options).join() as Waitable<void, unknown>
   }
 
@@ -131,8 +132,12 @@ export class Scope extends Owner {
     if (!this.#isAsked && !this.#isTold(exit)) yield* fromExit(exit)
   }
 
-  /** @throws {FiberError} `FIBER_WAITS_FOR_ITSELF` when the scope waits for `fiber`, or for one around it. */
-  #checkJoiner(fiber: Fiber): void {
+  /**
+   * Refuse a joiner that the scope waits for, or whose end one of those waits for.
+   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF`.
+   * @internal
+   */
+  checkJoiner(fiber: Fiber): void {
     if (isWithin(fiber, this)) throw fiber.waitsForItself(`join() of ${this.title}`)
   }
 
@@ -189,12 +194,22 @@ export class Scope extends Owner {
 function isWithin(fiber: Fiber, scope: Scope): boolean {
   for (let owner = fiber.owner; owner !== undefined;) {
     if (owner === scope) return true
-    owner = owner instanceof FiberOwner ? owner.host.owner : undefined
+    owner = owner instanceof FiberOwner || owner instanceof Nursery ? owner.host.owner : undefined
   }
   return false
 }
 
-function* joinScope(scope: Scope): Operation<void, unknown> {
+interface ScopeJoin {
+  readonly scope: Scope
+  readonly joiner: Fiber | undefined
+}
+
+function* joinScope({ scope, joiner }: ScopeJoin): Operation<void, unknown> {
+  if (joiner !== undefined) {
+    // In its first step a fiber is in no owner's list yet, nor may be the one that forks it.
+    yield* yieldNow()
+    if (joiner.exit === undefined) scope.checkJoiner(joiner)
+  }
   if (scope.isOpen) yield* emptied(scope)
   yield* fromExit(yield* scope.close())
 }
