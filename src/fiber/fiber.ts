@@ -118,12 +118,15 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return (this.flags & OK) !== 0 ? Exit.success(this.state as A) : (this.state as Failed<E>)
   }
 
-  /** Aborted when the fiber is interrupted, with `interrupt`'s reason. Made when first asked for. */
+  /**
+   * Aborted when the fiber is interrupted, with `interrupt`'s reason. Made when first asked for. Finalizers
+   * run where interrupts are masked: theirs is another one, which is not aborted.
+   */
   get signal(): AbortSignal {
     const extra = this.more()
     if (extra.controller === undefined) {
       extra.controller = new AbortController()
-      const isCancelled = (this.flags & CANCELLED) !== 0 && (this.flags & MASKED) === 0
+      const isCancelled = (this.flags & CANCELLED) !== 0 && (this.flags & (MASKED | CLOSING)) === 0
       if (isCancelled) extra.controller.abort(reasonOf(extra.cause))
     }
     return extra.controller.signal
@@ -584,6 +587,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     }
     if (extra.owner !== undefined && (this.flags & CLOSING) === 0) {
       extra.exit = final
+      extra.controller = undefined
       this.flags |= CLOSING
       this.state = closeOwners(extra.owner, undefined, final)
       return this.resume()

@@ -17,6 +17,7 @@ import {
   acquireRelease,
   addFinalizer,
   all,
+  attempt,
   catchAll,
   dump,
   dumpText,
@@ -580,4 +581,28 @@ test('a fiber does not end before a scope that it made and has begun to close', 
   await fiber.join()
   assert.deepEqual(log, ['released'])
   assert.equal(dump().length, 0)
+})
+
+test('the signal of a finalizer is not aborted, however its fiber ends', async () => {
+  const log: string[] = []
+  const user = (name: string) =>
+    function* (): Operation<unknown, unknown> {
+      yield* acquireRelease(
+        () => name,
+        () => attempt(async (signal) => log.push(`${name}: ${signal.aborted}`)),
+      )
+      return yield* attempt(
+        (signal) => new Promise((_resolve, reject) => (signal.onabort = () => reject(signal.reason as Error))),
+      )
+    }
+  const one = fork(user('of the fiber'))
+  const two = fork(() => scoped(user('of scoped')))
+  const three = fork(function* () {
+    addFinalizer(() => scoped(() => addFinalizer(() => attempt(async (s) => log.push(`inner: ${s.aborted}`)))))
+    yield* never()
+  })
+  const { signal } = two
+  for (const fiber of [one, two, three]) assert.deepEqual(await fiber.interrupt('x'), Exit.interruption('x'))
+  assert.equal(signal.aborted, true)
+  assert.deepEqual(log, ['of the fiber: false', 'of scoped: false', 'inner: false'])
 })
