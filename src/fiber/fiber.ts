@@ -290,8 +290,9 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   failedBy(thrown: unknown): Failed {
     const extra = this.extra
     if (this.isToken(thrown)) return extra?.cause as Failed
-    const isRaised = extra?.raised !== undefined && Object.is(extra.thrown, thrown)
-    return isRaised ? (extra.raised as Failed) : Exit.defect(thrown)
+    if (extra?.raised !== undefined && Object.is(extra.thrown, thrown)) return extra.raised
+    const told = extra?.told
+    return told !== undefined && Object.is(thrownBy(told), thrown) ? told : Exit.defect(thrown)
   }
 
   /** See {@link Waiter}. @internal */

@@ -606,3 +606,37 @@ test('the signal of a finalizer is not aborted, however its fiber ends', async (
   assert.equal(signal.aborted, true)
   assert.deepEqual(log, ['of the fiber: false', 'of scoped: false', 'inner: false'])
 })
+
+test('a failure is a failure still behind a finally that has looked at another', async () => {
+  const cleanups: Record<string, () => Operation<unknown, unknown>> = {
+    exitOf: () => exitOf(() => fail('cleanup')),
+    catchAll: () =>
+      catchAll(
+        () => fail('cleanup'),
+        () => 0,
+      ),
+    retry: () => exitOf(() => retry(() => fail('cleanup'), Schedule.recurs(3))),
+    'exitOf twice': function* () {
+      yield* exitOf(() => fail('cleanup'))
+      yield* exitOf(() => fail('cleanup'))
+    },
+    'a value': () => exitOf(() => catchAll(() => fail('cleanup'), sleep.bind(null, 1))),
+  }
+  for (const [name, cleanup] of Object.entries(cleanups)) {
+    const exit = await fork(function* () {
+      try {
+        yield* fail('busy')
+      } finally {
+        yield* cleanup()
+      }
+    }).await()
+    assert.deepEqual(exit, Exit.failure('busy'), name)
+  }
+  const again = await fork(function* () {
+    const first = yield* exitOf(() => fail('first'))
+    const second = yield* exitOf(() => fail('second'))
+    assert.equal(first.kind, 'failure')
+    if (second.kind === 'failure') throw second.error
+  }).await()
+  assert.deepEqual(again, Exit.failure('second'), 'and so is one that is thrown on')
+})
