@@ -8,7 +8,7 @@
  */
 import { shown, whenSettled } from '../base/index.ts'
 import { FiberError, InterruptedError } from './errors.ts'
-import { BODY, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
+import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
 import { closeOwners } from './closing.ts'
 import { Ending, Join, PromisedEnding, type Waitable } from './endings.ts'
 import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
@@ -51,6 +51,8 @@ const UNSTARTED = 256
 const ASYNC = 512
 /** A child has failed and the body may not have looked. */
 const TROUBLED = 1024
+/** It stands at a `yield` of nothing to wait for, and its error is in `op`. */
+const WRONG = 2048
 
 const MASKS = UNWINDING | CLOSING | MASKED
 
@@ -244,7 +246,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   /** See {@link Ready}. @internal */
   resume(): void {
     const flags = (this.flags &= ~READY)
-    if ((flags & UNSTARTED) !== 0) return this.startNow()
+    if ((flags & (UNSTARTED | WRONG)) !== 0) return this.resumeOddly()
     if ((flags & CANCELLED) !== 0 && (flags & MASKS) === 0) this.unwind()
     const outer = running.fiber
     running.fiber = this
@@ -432,6 +434,19 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return PENDING
   }
 
+  private resumeOddly(): void {
+    if ((this.flags & UNSTARTED) !== 0) return this.startNow()
+    this.flags &= ~WRONG
+    if ((this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0) this.unwind()
+    try {
+      const op = this.op as Waited
+      this.op = undefined
+      op.take(this)
+    } catch (error) {
+      this.throwIn(error)
+    }
+  }
+
   private startNow(): void {
     const { body, input } = this.state as { body: unknown; input: unknown }
     this.flags &= ~UNSTARTED
@@ -501,7 +516,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
 
   /** The generator has yielded. */
   private yielded(result: IteratorResult<unknown>): void {
-    if (result !== PENDING) return this.yieldedWrong(result.value)
+    if (result !== PENDING) return this.throwIn(this.wrongYield(result.value))
     if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) return this.divert()
     if (this.owner === undefined) this.link()
     ;(this.op as Waited).park(this)
@@ -543,20 +558,30 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     this.op = UNWIND
   }
 
-  private yieldedWrong(value: unknown): void {
-    const facts = { id: this.id, name: this.name, received: shown(value) }
+  /** It has yielded what nobody can wait for. */
+  private wrongYield(value: unknown): FiberError {
+    return new FiberError('FIBER_YIELD', { id: this.id, name: this.name, received: shown(value) })
+  }
+
+  /** Throw `error` where its generator stands. */
+  private throwIn(error: unknown): void {
     const outer = running.fiber
     running.fiber = this
     let result
     try {
-      result = generatorThrow.call(this.state, new FiberError('FIBER_YIELD', facts))
+      result = generatorThrow.call(this.state, error)
     } catch (thrown) {
       running.fiber = outer
       return this.bodyThrew(thrown)
     }
     running.fiber = outer
-    if (result.done === true) this.bodyEnded(result.value)
-    else this.yielded(result)
+    if (result.done === true) return this.bodyEnded(result.value)
+    if (result === PENDING) return this.yielded(result)
+    // A body that catches the error and does it again may do so for ever: in turns, not on the stack.
+    if (this.owner === undefined) this.link()
+    this.flags |= WRONG
+    this.op = new Thrown(this.wrongYield(result.value))
+    this.op.park(this)
   }
 
   private bodyEnded(value: unknown): void {

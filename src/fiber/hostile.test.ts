@@ -306,3 +306,33 @@ test('a join of the scope around is an error wherever it is called', async () =>
   }
   await scope.join()
 })
+
+test('a body that yields wrong things without end leaves others their turn and can be interrupted', async () => {
+  let count = 0
+  let isUnwound = false
+  function* wrong(times: number): Operation<string> {
+    try {
+      while (count < times) {
+        try {
+          yield 'wrong' as never
+        } catch (error) {
+          if ((error as { code?: unknown }).code !== 'FIBER_YIELD') throw error
+          count += 1
+        }
+      }
+    } finally {
+      isUnwound = true
+    }
+    yield* sleep(1)
+    return 'done'
+  }
+  assert.equal(await fork(() => wrong(12_000)).join(), 'done')
+  assert.equal(count, 12_000)
+  const child = fork(() => wrong(Infinity))
+  await fork(() => sleep(3)).join()
+  isUnwound = false
+  assert.equal((await child.interrupt('enough')).kind, 'interruption')
+  assert.equal(isUnwound, true)
+  const masked = fork(() => uninterruptible(() => wrong(count + 3000)))
+  assert.deepEqual(await masked.interrupt(), Exit.success('done'))
+})
