@@ -640,3 +640,20 @@ test('a failure is a failure still behind a finally that has looked at another',
   }).await()
   assert.deepEqual(again, Exit.failure('second'), 'and so is one that is thrown on')
 })
+
+test('a fiber has the locals of who forks it, and of its owner when no fiber does', async () => {
+  const local = new FiberLocal('none')
+  const get = (): string => local.get()
+  const owner = fork(function* () {
+    local.set('of the owner')
+    yield* never()
+  })
+  assert.equal(await fork(get, { scope: owner }).join(), 'of the owner')
+  const values = await fork(function* () {
+    const before = yield* fork(get, { scope: owner }).join()
+    local.set('of the forker')
+    return [before, yield* fork(get, { scope: owner }).join()]
+  }).join()
+  assert.deepEqual(values, ['none', 'of the forker'])
+  await owner.interrupt()
+})
