@@ -31,6 +31,31 @@ export const BODY: Waited = {
   describe: () => 'its promise',
 }
 
+/** What a fiber is given in its next turn: an error. */
+export class Thrown implements Waited {
+  readonly #error: unknown
+
+  constructor(error: unknown) {
+    this.#error = error
+  }
+
+  park(fiber: Waiter): void {
+    fiber.makeReady()
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(): never {
+    throw this.#error
+  }
+
+  describe(): string {
+    return 'its turn'
+  }
+}
+
 /** What an interrupt was given, or what else unwinds a fiber as it is thrown. */
 export function reasonOf(cause: Failed | undefined): unknown {
   return cause === undefined ? undefined : cause.kind === 'interruption' ? cause.reason : thrownBy(cause)

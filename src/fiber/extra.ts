@@ -20,6 +20,8 @@ export class Extra {
   /** The last thing that was thrown into the body on purpose, and the exit it stands for. */
   thrown: unknown = undefined
   raised: Failed | undefined = undefined
+  /** The last exit that a body run inside gave while an older one was under way: see `exitWithin`. */
+  told: Failed | undefined = undefined
   /** Why it is interrupted. */
   cause: Failed | undefined = undefined
   /** What was thrown into the body to unwind it. */
@@ -33,6 +35,14 @@ export class Extra {
   controller: AbortController | undefined = undefined
   /** Owns what it forks and acquires now; see {@link Owner.outer}. */
   owner: Owner | undefined = undefined
+
+  /** `thrown` stands for `raised` again; what was raised since is kept beside. */
+  raiseAgain(thrown: unknown, raised: Failed): void {
+    if (this.raised === raised) return
+    this.told = this.raised
+    this.thrown = thrown
+    this.raised = raised
+  }
 
   /** Keep an error that cannot be told now. */
   addError(failed: Failed): void {

@@ -8,7 +8,7 @@
  */
 import { shown, whenSettled } from '../base/index.ts'
 import { FiberError, InterruptedError } from './errors.ts'
-import { BODY, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
+import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
 import { closeOwners } from './closing.ts'
 import { Ending, Join, PromisedEnding, type Waitable } from './endings.ts'
 import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
@@ -51,6 +51,8 @@ const UNSTARTED = 256
 const ASYNC = 512
 /** A child has failed and the body may not have looked. */
 const TROUBLED = 1024
+/** It stands at a `yield` of nothing to wait for, and its error is in `op`. */
+const WRONG = 2048
 
 const MASKS = UNWINDING | CLOSING | MASKED
 
@@ -118,12 +120,15 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return (this.flags & OK) !== 0 ? Exit.success(this.state as A) : (this.state as Failed<E>)
   }
 
-  /** Aborted when the fiber is interrupted, with `interrupt`'s reason. Made when first asked for. */
+  /**
+   * Aborted when the fiber is interrupted, with `interrupt`'s reason. Made when first asked for. Finalizers
+   * run where interrupts are masked: theirs is another one, which is not aborted.
+   */
   get signal(): AbortSignal {
     const extra = this.more()
     if (extra.controller === undefined) {
       extra.controller = new AbortController()
-      const isCancelled = (this.flags & CANCELLED) !== 0 && (this.flags & MASKED) === 0
+      const isCancelled = (this.flags & CANCELLED) !== 0 && (this.flags & (MASKED | CLOSING)) === 0
       if (isCancelled) extra.controller.abort(reasonOf(extra.cause))
     }
     return extra.controller.signal
@@ -197,7 +202,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   /** The owner of what it forks and acquires now. @internal */
   children(): Owner {
     const extra = this.more()
-    return (extra.owner ??= new FiberOwner(this))
+    return (extra.owner ??= new FiberOwner(this)).forks
   }
 
   /** Take its owner away for `owner`, in whose `outer` it is. @internal */
@@ -241,7 +246,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   /** See {@link Ready}. @internal */
   resume(): void {
     const flags = (this.flags &= ~READY)
-    if ((flags & UNSTARTED) !== 0) return this.startNow()
+    if ((flags & (UNSTARTED | WRONG)) !== 0) return this.resumeOddly()
     if ((flags & CANCELLED) !== 0 && (flags & MASKS) === 0) this.unwind()
     const outer = running.fiber
     running.fiber = this
@@ -287,8 +292,9 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   failedBy(thrown: unknown): Failed {
     const extra = this.extra
     if (this.isToken(thrown)) return extra?.cause as Failed
-    const isRaised = extra?.raised !== undefined && Object.is(extra.thrown, thrown)
-    return isRaised ? (extra.raised as Failed) : Exit.defect(thrown)
+    if (extra?.raised !== undefined && Object.is(extra.thrown, thrown)) return extra.raised
+    const told = extra?.told
+    return told !== undefined && Object.is(thrownBy(told), thrown) ? told : Exit.defect(thrown)
   }
 
   /** See {@link Waiter}. @internal */
@@ -301,8 +307,11 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   interruptWith(why: Failed): void {
     if ((this.flags & DONE) !== 0) return
     const extra = this.more()
+    // Of a fiber that closes the exit stands: it is not unwound, and what goes wrong comes behind its exit.
+    const hasTrouble = why.kind !== 'interruption' || why.others.length > 0
+    if ((this.flags & CLOSING) !== 0 && hasTrouble) return extra.addError(why)
     if ((this.flags & CANCELLED) !== 0) {
-      if (why.kind !== 'interruption') extra.addError(why)
+      if (hasTrouble) extra.addError(why)
       return
     }
     this.flags |= CANCELLED
@@ -425,6 +434,19 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return PENDING
   }
 
+  private resumeOddly(): void {
+    if ((this.flags & UNSTARTED) !== 0) return this.startNow()
+    this.flags &= ~WRONG
+    if ((this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0) this.unwind()
+    try {
+      const op = this.op as Waited
+      this.op = undefined
+      op.take(this)
+    } catch (error) {
+      this.throwIn(error)
+    }
+  }
+
   private startNow(): void {
     const { body, input } = this.state as { body: unknown; input: unknown }
     this.flags &= ~UNSTARTED
@@ -494,13 +516,20 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
 
   /** The generator has yielded. */
   private yielded(result: IteratorResult<unknown>): void {
-    if (result !== PENDING) return this.yieldedWrong(result.value)
-    if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) {
+    if (result !== PENDING) return this.throwIn(this.wrongYield(result.value))
+    if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) return this.divert()
+    if (this.owner === undefined) this.link()
+    ;(this.op as Waited).park(this)
+  }
+
+  /** It unwinds instead of waiting, unless what it has begun must be waited for all the same. */
+  private divert(): void {
+    const op = this.op as Waited
+    if (op.leave === undefined || op.leave(this)) {
       this.unwind()
       return this.resume()
     }
     if (this.owner === undefined) this.link()
-    ;(this.op as Waited).park(this)
   }
 
   /** Whether it has to unwind instead of waiting. */
@@ -511,9 +540,8 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
       this.flags &= ~TROUBLED
       for (const failed of this.troubles()) this.interruptWith(failed)
     }
-    if ((this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0) return true
     this.op = op
-    return false
+    return (this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0
   }
 
   /** The exits of children that failed while it ran and that nobody has joined since. */
@@ -530,20 +558,30 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     this.op = UNWIND
   }
 
-  private yieldedWrong(value: unknown): void {
-    const facts = { id: this.id, name: this.name, received: shown(value) }
+  /** It has yielded what nobody can wait for. */
+  private wrongYield(value: unknown): FiberError {
+    return new FiberError('FIBER_YIELD', { id: this.id, name: this.name, received: shown(value) })
+  }
+
+  /** Throw `error` where its generator stands. */
+  private throwIn(error: unknown): void {
     const outer = running.fiber
     running.fiber = this
     let result
     try {
-      result = generatorThrow.call(this.state, new FiberError('FIBER_YIELD', facts))
+      result = generatorThrow.call(this.state, error)
     } catch (thrown) {
       running.fiber = outer
       return this.bodyThrew(thrown)
     }
     running.fiber = outer
-    if (result.done === true) this.bodyEnded(result.value)
-    else this.yielded(result)
+    if (result.done === true) return this.bodyEnded(result.value)
+    if (result === PENDING) return this.yielded(result)
+    // A body that catches the error and does it again may do so for ever: in turns, not on the stack.
+    if (this.owner === undefined) this.link()
+    this.flags |= WRONG
+    this.op = new Thrown(this.wrongYield(result.value))
+    this.op.park(this)
   }
 
   private bodyEnded(value: unknown): void {
@@ -566,7 +604,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     let final = exit
     if ((this.flags & CLOSING) !== 0) {
       const errors = exit.kind === 'success' ? (exit.value as Failed[]) : [exit]
-      final = withErrors(extra.exit as Exit<unknown, unknown>, errors)
+      final = withErrors(extra.exit as Exit<unknown, unknown>, [...errors, ...this.troubles()])
     } else final = this.withCause(exit)
     const errors = extra.errors
     if (errors !== undefined) {
@@ -575,6 +613,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     }
     if (extra.owner !== undefined && (this.flags & CLOSING) === 0) {
       extra.exit = final
+      extra.controller = undefined
       this.flags |= CLOSING
       this.state = closeOwners(extra.owner, undefined, final)
       return this.resume()

@@ -54,7 +54,10 @@ export type FailureOf<B> = Outcome<B>[1]
 export interface ForkOptions {
   /** Its name, in `dump` and in messages. Default: none. */
   readonly name?: string
-  /** Who owns it: a scope, or a fiber. Default: the fiber that forks, the process outside of fibers. */
+  /**
+   * Who owns it: a scope, or a fiber. Default: the fiber that forks, the process outside of fibers. The values
+   * of fiber-locals are those of the fiber that forks; outside of fibers those of the owner.
+   */
   readonly scope?: Owner | Fiber
   /** It may outlive the fiber that forks it. It must have a `name`, and nobody interrupts it but by hand. */
   readonly daemon?: boolean
@@ -109,7 +112,7 @@ function configure(fiber: Fiber, options: ForkOptions): void {
   if (scope === undefined) return
   if (scope instanceof Fiber) {
     if (scope.exit !== undefined) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: scope.title })
-    const locals = scope.extra?.locals
+    const locals = running.fiber === undefined ? scope.extra?.locals : undefined
     if (locals !== undefined) fiber.more().locals = locals
     fiber.ownedBy(scope.children())
   } else if (scope instanceof Owner) {

@@ -11,10 +11,12 @@ import {
   Exit,
   Schedule,
   Scope,
+  all,
   attempt,
   currentFiber,
   dump,
   dumpText,
+  exitOf,
   forEach,
   fork,
   fromExit,
@@ -224,4 +226,113 @@ test('a time is a number', () => {
       assert.throws(call, { code: 'FIBER_ARGUMENT' }, String(ms))
     assert.throws(() => Schedule.forever.jittered(ms, 1), { code: 'FIBER_ARGUMENT' }, String(ms))
   }
+})
+
+test('a promise of a fiber that unwinds instead of waiting is handled, or waited for', async () => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown): unknown => unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  try {
+    const rejects = async (): Promise<never> => {
+      throw new Error('of the promise')
+    }
+    const troubled = await fork(function* () {
+      fork(() => {
+        throw bad
+      })
+      yield* attempt(rejects)
+    }).await()
+    assert.deepEqual(troubled, Exit.defect(bad))
+    const bodies: (() => unknown)[] = [() => attempt(rejects), () => attempt(rejects()), () => rejects()]
+    for (const body of bodies) {
+      const exit = await fork(function* (self: Fiber) {
+        self.interrupt('enough')
+        yield* exitOf(body as () => Promise<unknown>)
+      }).await()
+      assert.equal(exit.kind, 'interruption')
+    }
+    let isDone = false
+    const fiber = fork(function* (self: Fiber) {
+      self.interrupt('enough')
+      yield* attempt(async (signal) => {
+        assert.equal(signal.aborted, true)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        isDone = true
+        throw new Error('late')
+      })
+    })
+    const exit = await fiber.await()
+    assert.equal(isDone, true, 'who takes the signal is waited for')
+    assert.deepEqual(exit, Exit.interruption('enough', [Exit.failure(new Error('late'))]))
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  } finally {
+    process.off('unhandledRejection', note)
+  }
+  assert.deepEqual(unhandled, [])
+})
+
+test('a join of the scope around is an error wherever it is called', async () => {
+  const scope = new Scope()
+  const join = function* (): Operation<void, unknown> {
+    yield* scope.join()
+  }
+  const bodies: Record<string, () => Operation<unknown, unknown>> = {
+    'in a combinator': () => all([join]),
+    'in a combinator, later': () =>
+      all([
+        function* () {
+          yield* sleep(1)
+          yield* join()
+        },
+      ]),
+    *'in the first step of a child'() {
+      yield* fork(join).join()
+    },
+    *'in the first step of a child of a child'() {
+      yield* fork(function* () {
+        yield* fork(join).join()
+      }).join()
+    },
+    *'in an async body'() {
+      yield* fork(async () => await scope.join()).join()
+    },
+  }
+  for (const [name, body] of Object.entries(bodies)) {
+    const fiber = scope.fork(() => exitOf(body))
+    const late = new Promise<'hangs'>((resolve) => setTimeout(resolve, 500, 'hangs').unref())
+    const exit = await Promise.race([fiber.join(), late])
+    assert.ok(exit !== 'hangs' && exit.kind === 'defect', name)
+    assert.equal((exit.defect as { code?: unknown }).code, 'FIBER_WAITS_FOR_ITSELF', name)
+  }
+  await scope.join()
+})
+
+test('a body that yields wrong things without end leaves others their turn and can be interrupted', async () => {
+  let count = 0
+  let isUnwound = false
+  function* wrong(times: number): Operation<string> {
+    try {
+      while (count < times) {
+        try {
+          yield 'wrong' as never
+        } catch (error) {
+          if ((error as { code?: unknown }).code !== 'FIBER_YIELD') throw error
+          count += 1
+        }
+      }
+    } finally {
+      isUnwound = true
+    }
+    yield* sleep(1)
+    return 'done'
+  }
+  assert.equal(await fork(() => wrong(12_000)).join(), 'done')
+  assert.equal(count, 12_000)
+  const child = fork(() => wrong(Infinity))
+  await fork(() => sleep(3)).join()
+  isUnwound = false
+  assert.equal((await child.interrupt('enough')).kind, 'interruption')
+  assert.equal(isUnwound, true)
+  const masked = fork(() => uninterruptible(() => wrong(count + 3000)))
+  assert.deepEqual(await masked.interrupt(), Exit.success('done'))
 })

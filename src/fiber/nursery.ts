@@ -3,6 +3,8 @@
  *
  * While a combinator waits its fiber runs nothing else, so its nursery takes the place of the fiber's own
  * owner: what ends the fiber ends the nursery first. Failures of children are for the combinator to judge.
+ * Only what the combinator itself forks is in it: what others fork into the fiber meanwhile, or the iterator of
+ * `forEach`, belongs to the owner outside.
  */
 import { closeOwners } from './closing.ts'
 import { Exit, type Failed } from './exit.ts'
@@ -20,6 +22,17 @@ export class Nursery extends Owner {
   readonly #ended: Fiber[] = []
   #read = 0
   #heard: (() => void) | undefined
+  /** The fiber that waits for them. */
+  readonly host: Fiber
+
+  constructor(host: Fiber) {
+    super(host.extra?.owner ?? host.children())
+    this.host = host
+  }
+
+  override get forks(): Owner {
+    return (this.outer as Owner).forks
+  }
 
   /** Fork a child. */
   fork<const B extends AnyBody>(body: B): Fiber<ValueOf<B>, FailureOf<B>> {
@@ -124,7 +137,7 @@ class News extends Op<Fiber | undefined> implements Timed {
 /** Run `work` with a nursery; whatever happens to the fiber, the nursery is empty afterwards. */
 export function* inNursery<A, E>(call: string, work: (nursery: Nursery) => Operation<A, E>): Operation<A, E> {
   const host = currentFiber(call)
-  const nursery = new Nursery(host.extra?.owner)
+  const nursery = new Nursery(host)
   host.enter(nursery)
   try {
     return yield* work(nursery)

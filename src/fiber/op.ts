@@ -42,6 +42,11 @@ export interface Waited {
   park(fiber: Waiter): void
   /** The fiber is interrupted. False: it has to wait on, and is made ready when it need not any more. */
   unpark(fiber: Waiter): boolean
+  /**
+   * The fiber is to unwind before it has parked: let go what has begun already. False as in
+   * {@link Waited.unpark}. Absent where nothing begins before `park`.
+   */
+  leave?(fiber: Waiter): boolean
   /** The result, once; or throw what {@link Waiter.raise} gave. */
   take(fiber: Waiter): unknown
   /** What it is, for `dump`. */

@@ -46,6 +46,11 @@ export class Owner {
     return this.#youngest === undefined && (this.#finalizers === undefined || this.#finalizers.length === 0)
   }
 
+  /** The owner of what the code of its fiber forks and acquires while this one is the innermost. */
+  get forks(): Owner {
+    return this
+  }
+
   /** May it be given children and finalizers? @throws {FiberError} `FIBER_SCOPE_CLOSED` in some kinds. */
   checkOpen(): void {}
 

@@ -5,6 +5,7 @@
  */
 import { whenSettled } from '../base/index.ts'
 import { Exit, type Failed } from './exit.ts'
+import type { Extra } from './extra.ts'
 import {
   Op,
   type Yieldable,
@@ -56,6 +57,12 @@ export class PromiseOp<A> extends Op<A, unknown> {
     if (this.#staysFor) this.#isLate = true
     else this.#waiter = undefined
     return !this.#staysFor
+  }
+
+  /** The promise is there already, and so may be its rejection. */
+  leave(fiber: Waiter): boolean {
+    this.park(fiber)
+    return this.unpark()
   }
 
   /** @throws What the promise has rejected with. */
@@ -143,10 +150,22 @@ export function* within(body: unknown): Operation<unknown> {
  */
 export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
   const fiber = running.fiber
+  const former = (fiber as Raising | undefined)?.extra
+  const { raised, thrown: formerThrown } = former ?? NOTHING_RAISED
   try {
     return Exit.success(yield* within(body))
   } catch (thrown) {
     if (fiber === undefined || fiber.isToken(thrown)) throw thrown
     return fiber.failedBy(thrown)
+  } finally {
+    // In a `finally` block an older failure is under way: it must be known again when it goes on.
+    if (raised !== undefined) former?.raiseAgain(formerThrown, raised)
   }
+}
+
+const NOTHING_RAISED = { raised: undefined, thrown: undefined }
+
+/** A fiber with what it remembers of what was thrown into it. */
+interface Raising extends Waiter {
+  readonly extra: Extra | undefined
 }

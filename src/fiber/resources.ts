@@ -83,7 +83,11 @@ export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>,
     if (fiber.isToken(thrown)) token = thrown
   }
   const isOutermost = fiber.mask(true)
+  const extra = fiber.more()
+  const { controller } = extra
+  extra.controller = undefined // For finalizers one that is not aborted.
   const errors = yield* closeOwners(owner, owner.outer, exit)
+  extra.controller = controller
   fiber.enter(owner.outer)
   if (isOutermost) fiber.mask(false)
   if (token === undefined) return (yield* fromExit(withErrors(exit, errors))) as ValueOf<B>

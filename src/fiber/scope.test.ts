@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { simulate } from './testing.ts'
 import {
   Exit,
+  type Fiber,
   FiberLocal,
   type Operation,
   Schedule,
@@ -16,6 +17,7 @@ import {
   acquireRelease,
   addFinalizer,
   all,
+  attempt,
   catchAll,
   dump,
   dumpText,
@@ -458,4 +460,200 @@ test('dump shows who owns whom and what each waits for', async () => {
   )
   await parent.interrupt()
   await scope.close()
+})
+
+test('a fiber forked into one that waits in a combinator belongs to that fiber, not to the combinator', async () => {
+  const combinators: [string, () => Operation<unknown, unknown>, unknown][] = [
+    ['race', () => race([() => sleep(9)]), undefined],
+    ['all', () => all([() => sleep(9)]), [undefined]],
+    ['timeout', () => timeout(99, () => sleep(9)), undefined],
+    ['forEach', () => forEach([9], sleep), [undefined]],
+  ]
+  for (const [name, wait, expected] of combinators) {
+    let late: Fiber<unknown, unknown> | undefined
+    let exitBefore: unknown = 'not looked'
+    const value = await fork(function* (self: Fiber) {
+      setTimeout(() => {
+        fork(() => 'foreign', { scope: self })
+        late = fork(() => sleep(1000), { scope: self })
+      }, 1)
+      const value = yield* wait()
+      exitBefore = late?.exit
+      return value
+    }).join()
+    assert.deepEqual(value, expected, name)
+    assert.equal(exitBefore, undefined, `${name}: it goes on when the combinator has ended`)
+    assert.equal(late?.exit?.kind, 'interruption', `${name}: and ends with its fiber`)
+  }
+})
+
+test('what the iterator of forEach forks and what fails beside a combinator is of the fiber', async () => {
+  const seen: Fiber<unknown, unknown>[] = []
+  function* items(): Generator<number> {
+    seen.push(fork(() => 'of the iterator'), fork(() => sleep(1000)))
+    yield 1
+  }
+  const values = await fork(function* () {
+    const values = yield* forEach(items(), (item) => item)
+    assert.equal(seen[1]?.exit, undefined)
+    return values
+  }).join()
+  assert.deepEqual(values, [1])
+  const exit = await fork(function* (self: Fiber) {
+    setTimeout(() => fork(() => fail('foreign'), { scope: self }), 1)
+    yield* all([() => never()])
+  }).await()
+  assert.deepEqual(exit, Exit.failure('foreign'))
+})
+
+test('what a child of a scoped inside a finalizer fails with is kept with the exit', async () => {
+  const waits = function* (): Operation<void> {
+    fork(function* () {
+      yield* sleep(1)
+      yield* fail('while it waits')
+    })
+    yield* sleep(9)
+  }
+  const runs = function* (): Operation<void> {
+    fork(() => fail('while it runs'))
+    yield* sleep(9)
+  }
+  const ends = function* (): Operation<void> {
+    fork(() => fail('at its end'))
+  }
+  const cases: [() => Operation<void>, string][] = [
+    [waits, 'while it waits'],
+    [runs, 'while it runs'],
+    [ends, 'at its end'],
+  ]
+  for (const [body, error] of cases) {
+    const good = await fork(() => {
+      addFinalizer(() => scoped(body))
+      return 1
+    }).await()
+    assert.deepEqual(good, Exit.failure(error))
+    const bad = await fork(function* () {
+      addFinalizer(() => scoped(body))
+      yield* fail('first')
+    }).await()
+    assert.deepEqual(bad, Exit.failure('first', [Exit.failure(error)]))
+  }
+})
+
+test('what failed a scope fails the fiber that made it, unless somebody was told', async () => {
+  function* failing(scope: Scope): Operation<void> {
+    scope.fork(function* () {
+      yield* sleep(1)
+      yield* fail('lost')
+    })
+    yield* sleep(9)
+  }
+  const unasked = await fork(function* () {
+    yield* failing(new Scope())
+    return 1
+  }).await()
+  assert.deepEqual(unasked, Exit.failure('lost'))
+  const closed = await fork(function* () {
+    const scope = new Scope()
+    yield* failing(scope)
+    return (yield* scope.close()).kind
+  }).await()
+  assert.deepEqual(closed, Exit.success('failure'))
+  const joined = await fork(function* () {
+    const scope = new Scope()
+    const child = scope.fork(() => fail('known'))
+    yield* sleep(1)
+    return (yield* child.await()).kind
+  }).await()
+  assert.deepEqual(joined, Exit.success('failure'))
+})
+
+test('a fiber does not end before a scope that it made and has begun to close', async () => {
+  const log: string[] = []
+  const fiber = fork(function* () {
+    const scope = new Scope()
+    scope.addFinalizer(function* () {
+      yield* sleep(2)
+      log.push('released')
+    })
+    scope.close()
+  })
+  await fiber.join()
+  assert.deepEqual(log, ['released'])
+  assert.equal(dump().length, 0)
+})
+
+test('the signal of a finalizer is not aborted, however its fiber ends', async () => {
+  const log: string[] = []
+  const user = (name: string) =>
+    function* (): Operation<unknown, unknown> {
+      yield* acquireRelease(
+        () => name,
+        () => attempt(async (signal) => log.push(`${name}: ${signal.aborted}`)),
+      )
+      return yield* attempt(
+        (signal) => new Promise((_resolve, reject) => (signal.onabort = () => reject(signal.reason as Error))),
+      )
+    }
+  const one = fork(user('of the fiber'))
+  const two = fork(() => scoped(user('of scoped')))
+  const three = fork(function* () {
+    addFinalizer(() => scoped(() => addFinalizer(() => attempt(async (s) => log.push(`inner: ${s.aborted}`)))))
+    yield* never()
+  })
+  const { signal } = two
+  for (const fiber of [one, two, three]) assert.deepEqual(await fiber.interrupt('x'), Exit.interruption('x'))
+  assert.equal(signal.aborted, true)
+  assert.deepEqual(log, ['of the fiber: false', 'of scoped: false', 'inner: false'])
+})
+
+test('a failure is a failure still behind a finally that has looked at another', async () => {
+  const cleanups: Record<string, () => Operation<unknown, unknown>> = {
+    exitOf: () => exitOf(() => fail('cleanup')),
+    catchAll: () =>
+      catchAll(
+        () => fail('cleanup'),
+        () => 0,
+      ),
+    retry: () => exitOf(() => retry(() => fail('cleanup'), Schedule.recurs(3))),
+    'exitOf twice': function* () {
+      yield* exitOf(() => fail('cleanup'))
+      yield* exitOf(() => fail('cleanup'))
+    },
+    'a value': () => exitOf(() => catchAll(() => fail('cleanup'), sleep.bind(null, 1))),
+  }
+  for (const [name, cleanup] of Object.entries(cleanups)) {
+    const exit = await fork(function* () {
+      try {
+        yield* fail('busy')
+      } finally {
+        yield* cleanup()
+      }
+    }).await()
+    assert.deepEqual(exit, Exit.failure('busy'), name)
+  }
+  const again = await fork(function* () {
+    const first = yield* exitOf(() => fail('first'))
+    const second = yield* exitOf(() => fail('second'))
+    assert.equal(first.kind, 'failure')
+    if (second.kind === 'failure') throw second.error
+  }).await()
+  assert.deepEqual(again, Exit.failure('second'), 'and so is one that is thrown on')
+})
+
+test('a fiber has the locals of who forks it, and of its owner when no fiber does', async () => {
+  const local = new FiberLocal('none')
+  const get = (): string => local.get()
+  const owner = fork(function* () {
+    local.set('of the owner')
+    yield* never()
+  })
+  assert.equal(await fork(get, { scope: owner }).join(), 'of the owner')
+  const values = await fork(function* () {
+    const before = yield* fork(get, { scope: owner }).join()
+    local.set('of the forker')
+    return [before, yield* fork(get, { scope: owner }).join()]
+  }).join()
+  assert.deepEqual(values, ['none', 'of the forker'])
+  await owner.interrupt()
 })

@@ -11,6 +11,7 @@ import { Exit, type Failed, exitValue, flatExits, withErrors } from './exit.ts'
 import type { Waitable } from './endings.ts'
 import type { Fiber } from './fiber.ts'
 import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork } from './fork.ts'
+import { Nursery } from './nursery.ts'
 import { type Operation, running } from './op.ts'
 import { type Child, type Finalizer, Owner } from './owner.ts'
 import { FiberOwner, isTrouble, troublesIn } from './owners.ts'
@@ -35,10 +36,13 @@ export class Scope extends Owner {
   #closing: Fiber<void, unknown> | undefined
   /** Takes it from the list of the fiber that made it. */
   readonly #leaveHost: (() => void) | undefined
+  /** Somebody has its exit, or will. */
+  #isAsked = false
 
   /**
-   * Made inside a fiber it is closed when that fiber ends, if not before; elsewhere whoever makes it closes
-   * it (`await using scope = new Scope()`).
+   * Made inside a fiber it is closed when that fiber ends, if not before, and what failed it fails the fiber
+   * when nobody has joined or closed it; elsewhere whoever makes it closes it (`await using scope = new
+   * Scope()`), and is told then.
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   constructor(options: ScopeOptions = {}) {
@@ -47,7 +51,11 @@ export class Scope extends Owner {
     if (typeof name !== 'string') throw wrong('options.name', 'a string', name)
     this.name = name
     const host = running.fiber as Fiber | undefined
-    if (host !== undefined) this.#leaveHost = closedWith(host.children(), this)
+    if (host === undefined) return
+    const owner = host.children()
+    const end = (): unknown => this.#endWithHost()
+    owner.addFinalizer(end)
+    this.#leaveHost = () => owner.forgetFinalizer(end)
   }
 
   /** Whether it has not begun to close. */
@@ -88,8 +96,8 @@ export class Scope extends Owner {
    */
   join(): Waitable<void, unknown> {
     const fiber = running.fiber as Fiber | undefined
-    if (fiber !== undefined && isWithin(fiber, this)) throw fiber.waitsForItself(`join() of ${this.title}`)
-    const options = { name: `join of ${this.title}`, daemon: true, input: this }
+    if (fiber !== undefined) this.checkJoiner(fiber)
+    const options = { name: `join of ${this.title}`, daemon: true, input: { scope: this, joiner: fiber } }
     return fork(joinScope, options).join() as Waitable<void, unknown>
   }
 
@@ -99,15 +107,38 @@ export class Scope extends Owner {
    * `await` elsewhere.
    */
   close(): Waitable<Exit<void, unknown>> {
-    return this.#close().await()
+    this.#isAsked = true
+    const closing = this.#close()
+    if (closing.exit !== undefined) this.#leaveHost?.()
+    return closing.await()
   }
 
   /** Closes; throws what failed the scope unless who joined the failed fiber was told already. */
   async [Symbol.asyncDispose](): Promise<void> {
     const exit = await this.close()
-    if (exit.kind === 'success') return
-    const isTold = this.#failedChildren.every((child) => child.isObserved)
-    if (!isTold || flatExits(exit).length > this.#failedChildren.length) exitValue(exit)
+    if (!this.#isTold(exit)) exitValue(exit)
+  }
+
+  /** Whether all that went wrong was told already, to who joined the failed fibers. */
+  #isTold(exit: Exit<void, unknown>): boolean {
+    if (exit.kind === 'success') return true
+    const areJoined = this.#failedChildren.every((child) => child.isObserved)
+    return areJoined && flatExits(exit).length <= this.#failedChildren.length
+  }
+
+  /** The fiber that made it ends: close it, and let nothing be lost that nobody has asked for. */
+  *#endWithHost(): Operation<void, unknown> {
+    const exit = yield* this.#close().await()
+    if (!this.#isAsked && !this.#isTold(exit)) yield* fromExit(exit)
+  }
+
+  /**
+   * Refuse a joiner that the scope waits for, or whose end one of those waits for.
+   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF`.
+   * @internal
+   */
+  checkJoiner(fiber: Fiber): void {
+    if (isWithin(fiber, this)) throw fiber.waitsForItself(`join() of ${this.title}`)
   }
 
   /** @throws {FiberError} `FIBER_SCOPE_CLOSED`. @internal */
@@ -145,8 +176,12 @@ export class Scope extends Owner {
     this.#closing = fork(closeScope, options) as Fiber<void, unknown>
     // The scope keeps what went wrong until it is asked; see `[Symbol.asyncDispose]`.
     this.#closing.observe()
-    this.#leaveHost?.()
     return this.#closing
+  }
+
+  /** It has closed with `exit`: nothing is left for the fiber that made it, unless nobody knows of a failure. @internal */
+  closed(exit: Exit<void, unknown>): void {
+    if (this.#isAsked || exit.kind === 'success') this.#leaveHost?.()
   }
 
   /** What has failed it, for the fiber that closes it. @internal */
@@ -155,23 +190,26 @@ export class Scope extends Owner {
   }
 }
 
-/** Let `owner` close `scope` when it closes; returns what takes that back. */
-function closedWith(owner: Owner, scope: Scope): () => void {
-  const close = (): unknown => scope.close()
-  owner.addFinalizer(close)
-  return () => owner.forgetFinalizer(close)
-}
-
 /** Whether `scope` waits for `fiber`, or for one that waits for it. */
 function isWithin(fiber: Fiber, scope: Scope): boolean {
   for (let owner = fiber.owner; owner !== undefined;) {
     if (owner === scope) return true
-    owner = owner instanceof FiberOwner ? owner.host.owner : undefined
+    owner = owner instanceof FiberOwner || owner instanceof Nursery ? owner.host.owner : undefined
   }
   return false
 }
 
-function* joinScope(scope: Scope): Operation<void, unknown> {
+interface ScopeJoin {
+  readonly scope: Scope
+  readonly joiner: Fiber | undefined
+}
+
+function* joinScope({ scope, joiner }: ScopeJoin): Operation<void, unknown> {
+  if (joiner !== undefined) {
+    // In its first step a fiber is in no owner's list yet, nor may be the one that forks it.
+    yield* yieldNow()
+    if (joiner.exit === undefined) scope.checkJoiner(joiner)
+  }
   if (scope.isOpen) yield* emptied(scope)
   yield* fromExit(yield* scope.close())
 }
@@ -182,5 +220,7 @@ function* closeScope(scope: Scope, fiber: Fiber): Operation<void, unknown> {
   yield* yieldNow()
   const exit: Exit<void, unknown> = scope.failed ?? Exit.success(undefined)
   const errors = yield* closeOwners(scope, undefined, exit)
-  yield* fromExit(withErrors(exit, errors))
+  const final = withErrors(exit, errors)
+  scope.closed(final)
+  yield* fromExit(final)
 }

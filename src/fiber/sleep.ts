@@ -159,6 +159,12 @@ class Attempt extends Op<unknown, unknown> {
     return !(this.#outcome instanceof PromiseOp) || this.#outcome.unpark()
   }
 
+  leave(fiber: Waiter): boolean {
+    const outcome = this.#outcome
+    this.#isParked = outcome instanceof PromiseOp && !outcome.leave(fiber)
+    return !this.#isParked
+  }
+
   take(fiber: Waiter): unknown {
     this.#isParked = false
     const outcome = this.#outcome
