@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { Schedule } from '../fiber/index.ts'
-import { effect, lift, liftAsync } from './index.ts'
+import { ArrowError, effect, fail, lift, liftAsync } from './index.ts'
 
 /** A stage that gives a thenable with that `then`. */
 function stage(then: (resolve: (value: number) => void, reject: (reason: unknown) => void) => void) {
@@ -66,6 +66,22 @@ test('retry and timeout hear of a signal that was aborted while they began', asy
     const arrow = wrap === 'retry' ? again : again.timeout(60_000)
     await assert.rejects(arrow.run(1, controller.signal), stop)
     assert.equal(calls, 1)
+  }
+})
+
+test('retry without a delay leaves timers their turn', { timeout: 20_000 }, async () => {
+  let turned = false
+  setImmediate(() => (turned = true))
+  await fail('again').retry(Schedule.recurs(1000)).runExit(1)
+  // Without this the loops below would never end.
+  assert.ok(turned)
+  for (const schedule of [Schedule.forever, Schedule.spaced(0), Schedule.exponential(0)]) {
+    const late = await fail('again').retry(schedule).timeout(20).runExit(1)
+    assert.ok(late.kind === 'failure' && late.error instanceof ArrowError, late.kind)
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(new Error('stop')), 5)
+    await assert.rejects(fail('again').retry(schedule).run(1, controller.signal), { message: 'stop' })
+    assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
   }
 })
 
