@@ -117,6 +117,22 @@ test('a stream whose source never answers can be stopped and left', async () => 
   await assert.rejects(read(1, controller.signal), { message: 'stop' })
 })
 
+test('runs in flight hear of the signal of a stream while its reader is busy', async () => {
+  const controller = new AbortController()
+  const heard: number[] = []
+  const arrow = liftAsync((x: number, { signal }) => {
+    if (x === 1) return Promise.resolve(x)
+    return new Promise<number>(() => signal.addEventListener('abort', () => heard.push(x)))
+  })
+  const results = arrow.stream([1, 2, 3], { concurrency: 3, signal: controller.signal })
+  assert.equal((await results.next()).value, 1)
+  await new Promise(setImmediate)
+  controller.abort(new Error('stop'))
+  assert.deepEqual(heard, [2, 3])
+  await assert.rejects(results.next(), { message: 'stop' })
+  assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
+})
+
 test('a source that throws when it is closed takes nothing from the reader', async () => {
   const source = {
     [Symbol.iterator]: () => ({
