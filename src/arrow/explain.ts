@@ -6,7 +6,7 @@
  */
 import { wrong } from './errors.ts'
 import type { Measure, Plan } from './machine.ts'
-import { ASYNC, BIG, DYNAMIC, HOT_RUNS, Op, isSync, type Node, type OpCode, type Wait } from './node.ts'
+import { ASYNC, BIG, CODED_FUEL, DYNAMIC, Op, isSync, type Node, type OpCode, type Wait } from './node.ts'
 import { hopOf } from './place.ts'
 
 /** Lines of a plan; what is left out is counted. */
@@ -60,7 +60,7 @@ function tierOf(node: Node, plan: Plan | undefined): string {
   const runs = plan?.measuredRuns ?? 0
   const measured = runs === 0 ? '' : `; ${runs} ${runs === 1 ? 'run' : 'runs'} measured`
   if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) {
-    if (node.fuel > HOT_RUNS) return `code generated${measured}`
+    if (node.fuel === CODED_FUEL) return `code generated${measured}`
     return `closures${measured}`
   }
   const total = plan === undefined || plan.runs === 0 ? '' : ` of ${plan.runs.toLocaleString('en-US')}`

@@ -121,11 +121,6 @@ function namesOf({ parts }: Written): string {
   return parts.map((_, index) => `p${index}`).join(', ')
 }
 
-/** Whether this process may generate code, as far as has been seen. */
-export function mayGenerate(): boolean {
-  return !forbidden
-}
-
 /** Pieces of code made in this thread. @internal */
 export function generatedCount(): number {
   return madeCount

@@ -71,6 +71,10 @@ export const SMALL_SIZE_MAX = 64
 export const SIZE_MAX = 2 ** 30
 /** Runs after which code is generated. */
 export const HOT_RUNS = 257
+/** Fuel of a node that has code: it is counted no more. */
+export const CODED_FUEL = SIZE_MAX
+/** Fuel of a node that could not get code, and goes on counting. */
+export const UNCODED_FUEL = CODED_FUEL - 1
 
 /** A function of one argument, called as a method of the node. */
 export type Step = (this: never, input: never, signal?: never) => unknown
