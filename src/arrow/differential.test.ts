@@ -50,7 +50,9 @@ test('what an arrow passes on is the same object in every tier', () => {
   const plus = lift((x: number) => x + 1)
   const isSame = ([one, other]: readonly [unknown, unknown]): boolean => one === other
   const pairs = plus.merge(plus).andThen(dup()).map(isSame)
-  const eithers = choose(lift((x: number) => x > 0)).andThen(dup()).map(isSame)
+  const eithers = choose(lift((x: number) => x > 0))
+    .andThen(dup())
+    .map(isSame)
   const [onlyLeft, onlyRight] = [plus.left<number>(), plus.right<number>()]
   const both = onlyLeft.andThen(onlyRight)
   const left = { kind: 'left', value: 1, more: 2 } as const

@@ -197,9 +197,11 @@ interface Marked {
 
 /** Sees whether what passes a stage is passed on itself, with all that it has, and when a pair is read. */
 function ofIdentity({ arrow, model, text }: Modelled, which: number): Modelled {
-  const marked = lift(
-    (x: number): Marked => ({ kind: x > 0 ? 'left' : 'right', value: x, mark: (x - 2) % 1009 }),
-  ) as unknown as Arrow<number, Either<number, number>>
+  const marked = lift((x: number): Marked => ({
+    kind: x > 0 ? 'left' : 'right',
+    value: x,
+    mark: (x - 2) % 1009,
+  })) as unknown as Arrow<number, Either<number, number>>
   const markOf = (one: Either<number, number>): number => (one as Marked).mark
   const isSame = <T>([one, other]: readonly [T, T]): boolean => one === other
   switch (which) {

@@ -148,7 +148,9 @@ export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: 
 /** Longest time that one timer of Node can wait. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** Wait so long; without any delay for one turn of the event loop, so that timers, I/O and aborts get theirs. */
+/**
+ * Wait so long; without any delay for one turn of the event loop, so that timers, I/O and aborts get theirs.
+ */
 function delay(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const untilMs = performance.now() + delayMs
