@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Exit } from '../fiber/index.ts'
 import { HOT_RUNS } from './node.ts'
+import { Either, dup, lift, test as choose } from './index.ts'
 import { type Outcome, cook, recipes } from './oracle.test.support.ts'
 
 function plain(exit: Exit<unknown, unknown>): Outcome {
@@ -43,6 +44,26 @@ test('an arrow does the same in every tier', async () => {
     }),
     { numRuns: 120 },
   )
+})
+
+test('what an arrow passes on is the same object in every tier', () => {
+  const plus = lift((x: number) => x + 1)
+  const isSame = ([one, other]: readonly [unknown, unknown]): boolean => one === other
+  const pairs = plus.merge(plus).andThen(dup()).map(isSame)
+  const eithers = choose(lift((x: number) => x > 0))
+    .andThen(dup())
+    .map(isSame)
+  const [onlyLeft, onlyRight] = [plus.left<number>(), plus.right<number>()]
+  const both = onlyLeft.andThen(onlyRight)
+  const left = { kind: 'left', value: 1, more: 2 } as const
+  const right = { kind: 'right', value: 1, more: 2 } as const
+  for (let run = 0; run < HOT_RUNS + 40; run += 1) {
+    assert.equal(pairs.run(run), true, `pairs, run ${run}`)
+    assert.equal(eithers.run(run), true, `eithers, run ${run}`)
+    assert.equal(onlyLeft.run(right), right, `left, run ${run}`)
+    assert.equal(onlyRight.run(left), left, `right, run ${run}`)
+    assert.deepEqual([both.run(left), both.run(right)], [Either.left(2), Either.right(2)], `run ${run}`)
+  }
 })
 
 test('run throws what runExit says', async () => {

@@ -6,11 +6,25 @@
  */
 import { wrong } from './errors.ts'
 import type { Measure, Plan } from './machine.ts'
-import { ASYNC, BIG, DYNAMIC, HOT_RUNS, Op, isSync, type Node, type OpCode, type Wait } from './node.ts'
+import {
+  ASYNC,
+  BIG,
+  CODED_FUEL,
+  DYNAMIC,
+  Op,
+  isSync,
+  joinRows,
+  rowOf,
+  type Node,
+  type OpCode,
+  type Wait,
+} from './node.ts'
 import { hopOf } from './place.ts'
 
 /** Lines of a plan; what is left out is counted. */
 const LINES_MAX = 200
+/** Parts of a chain that are looked at for their rows. */
+const HOPS_MAX = 2 ** 20
 const FORMATS = ['text', 'mermaid', 'dot']
 
 /** One stage, or one group of them. */
@@ -60,7 +74,7 @@ function tierOf(node: Node, plan: Plan | undefined): string {
   const runs = plan?.measuredRuns ?? 0
   const measured = runs === 0 ? '' : `; ${runs} ${runs === 1 ? 'run' : 'runs'} measured`
   if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) {
-    if (node.fuel > HOT_RUNS) return `code generated${measured}`
+    if (node.fuel === CODED_FUEL) return `code generated${measured}`
     return `closures${measured}`
   }
   const total = plan === undefined || plan.runs === 0 ? '' : ` of ${plan.runs.toLocaleString('en-US')}`
@@ -111,20 +125,22 @@ function chainLines({ visit, depth, fused, within }: Visit, into: Open): void {
   }
 }
 
+/** The first parts of a chain, as its program joins them; rows of hops are followed to their end. */
 function joinedParts(node: Node): Node[] {
   const parts: Node[] = []
   const open: Node[] = [node]
-  for (let next = open.pop(); next !== undefined && parts.length < LINES_MAX * 5; next = open.pop()) {
+  let alone = 0
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (alone === LINES_MAX * 5 || parts.length === HOPS_MAX) break
     if (next.op === Op.chain) {
       open.push(next.b as Node, next.a as Node)
       continue
     }
-    const last = parts.at(-1)
-    const both = last?.op === Op.wait ? (last.data as Wait).join?.(last, next) : undefined
-    if (both === undefined) parts.push(next)
-    else parts[parts.length - 1] = both
+    if (rowOf(next) === undefined) alone += 1
+    parts.push(next)
   }
-  return parts
+  // A row that was cut is none that runs, and is not made for being shown.
+  return parts.length === HOPS_MAX ? parts.slice(0, LINES_MAX * 5) : joinRows(parts)
 }
 
 function childrenOf(node: Node): (readonly [label: string, child: Node])[] {

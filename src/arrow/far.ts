@@ -57,7 +57,7 @@ function news(found: Known): { readonly measured?: Measured } {
     const measure = measures.get(node)
     return measure === undefined ? [] : [[index, measure.calls, measure.ms] as const]
   })
-  measures.clear()
+  plan.measures = new WeakMap()
   return { measured }
 }
 

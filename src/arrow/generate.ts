@@ -40,6 +40,9 @@ interface EitherValue {
   readonly condition: string
   readonly left: Value
   readonly right: Value
+  /** The Either that is there already, for a side that nothing has changed: it is passed on itself. */
+  readonly leftWhole: string | undefined
+  readonly rightWhole: string | undefined
 }
 
 type Code = (input: unknown) => unknown
@@ -118,11 +121,6 @@ function namesOf({ parts }: Written): string {
   return parts.map((_, index) => `p${index}`).join(', ')
 }
 
-/** Whether this process may generate code, as far as has been seen. */
-export function mayGenerate(): boolean {
-  return !forbidden
-}
-
 /** Pieces of code made in this thread. @internal */
 export function generatedCount(): number {
   return madeCount
@@ -195,9 +193,20 @@ class Writer {
   #atom(value: Value): string {
     if (typeof value === 'string') return value
     if ('first' in value) return this.#keep(`[${this.#atom(value.first)}, ${this.#atom(value.second)}]`)
-    const { condition } = value
-    const held = this.#eitherValue(value)
-    return this.#keep(`{ kind: ${condition} ? 'left' : 'right', value: ${held} }`)
+    const { condition, left, right, leftWhole, rightWhole } = value
+    if (leftWhole === rightWhole) {
+      if (leftWhole !== undefined) return leftWhole
+      const held = this.#eitherValue(value)
+      return this.#keep(`{ kind: ${condition} ? 'left' : 'right', value: ${held} }`)
+    }
+    const name = this.#variable()
+    this.#line(`let ${name}`)
+    this.#branch(
+      condition,
+      () => this.#line(`${name} = ${leftWhole ?? `{ kind: 'left', value: ${this.#atom(left)} }`}`),
+      () => this.#line(`${name} = ${rightWhole ?? `{ kind: 'right', value: ${this.#atom(right)} }`}`),
+    )
+    return name
   }
 
   #eitherValue({ condition, left, right }: EitherValue): string {
@@ -230,6 +239,8 @@ class Writer {
       condition: this.#keep(`${whole}.kind === 'left'`),
       left: held,
       right: held,
+      leftWhole: whole,
+      rightWhole: whole,
     }
   }
 
@@ -325,8 +336,11 @@ class Writer {
         const { first, second } = this.#pair(input)
         return { first: second, second: first }
       }
-      case Op.dup:
-        return { first: input, second: input }
+      case Op.dup: {
+        // Two of one and the same: what is a pair must exist now, or it would be made once for each.
+        const whole = this.#atom(input)
+        return { first: whole, second: whole }
+      }
       case Op.fst:
         return this.#pair(input).first
       case Op.snd:
@@ -384,16 +398,12 @@ class Writer {
     const a = node.a as Node
     switch (node.op) {
       case Op.left: {
-        const { condition, left, right } = this.#either(input)
-        return { condition, left: this.#only(condition, a, left), right }
+        const one = this.#either(input)
+        return { ...one, left: this.#only(one.condition, a, one.left), leftWhole: undefined }
       }
       case Op.right: {
-        const { condition, left, right } = this.#either(input)
-        return {
-          condition,
-          left,
-          right: this.#only(`!${condition}`, a, right),
-        }
+        const one = this.#either(input)
+        return { ...one, right: this.#only(`!${one.condition}`, a, one.right), rightWhole: undefined }
       }
       case Op.choice: {
         const { condition, left, right } = this.#either(input)
@@ -402,7 +412,7 @@ class Writer {
       case Op.test: {
         const whole = this.#atom(input)
         const condition = this.#keep(`!!${this.#atom(this.#one(a, whole))}`)
-        return { condition, left: whole, right: whole }
+        return { condition, left: whole, right: whole, leftWhole: undefined, rightWhole: undefined }
       }
       case Op.branch: {
         const whole = this.#atom(input)

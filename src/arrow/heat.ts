@@ -6,7 +6,7 @@
 import { generate, generateMethod } from './generate.ts'
 import { Raised } from './failure.ts'
 import { measuredStep } from './machine.ts'
-import { FALLIBLE, SIZE_MAX, type Node } from './node.ts'
+import { CODED_FUEL, FALLIBLE, UNCODED_FUEL, type Node } from './node.ts'
 
 /** A run of a node whose fuel says that it is special: measured, or the one after which code is there. */
 export function heat(node: Node, input: unknown): unknown {
@@ -17,10 +17,11 @@ export function heat(node: Node, input: unknown): unknown {
 
 /** Give a small synchronous node its code; without leave to generate it goes on as it was. */
 export function compile(node: Node): void {
-  node.fuel = SIZE_MAX
+  node.fuel = UNCODED_FUEL
   const method = generateMethod(node)
   const code = method?.run ?? generate([node])
   if (code === undefined) return
+  node.fuel = CODED_FUEL
   node.parts = method?.parts ?? null
   node.step = code
   if ((node.flags & FALLIBLE) === 0) node.run = code

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { Schedule } from '../fiber/index.ts'
-import { effect, lift, liftAsync } from './index.ts'
+import { ArrowError, effect, fail, lift, liftAsync } from './index.ts'
 
 /** A stage that gives a thenable with that `then`. */
 function stage(then: (resolve: (value: number) => void, reject: (reason: unknown) => void) => void) {
@@ -69,6 +69,22 @@ test('retry and timeout hear of a signal that was aborted while they began', asy
   }
 })
 
+test('retry without a delay leaves timers their turn', { timeout: 20_000 }, async () => {
+  let turned = false
+  setImmediate(() => (turned = true))
+  await fail('again').retry(Schedule.recurs(1000)).runExit(1)
+  // Without this the loops below would never end.
+  assert.ok(turned)
+  for (const schedule of [Schedule.forever, Schedule.spaced(0), Schedule.exponential(0)]) {
+    const late = await fail('again').retry(schedule).timeout(20).runExit(1)
+    assert.ok(late.kind === 'failure' && late.error instanceof ArrowError, late.kind)
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(new Error('stop')), 5)
+    await assert.rejects(fail('again').retry(schedule).run(1, controller.signal), { message: 'stop' })
+    assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
+  }
+})
+
 test('a delay longer than a timer of Node can be is waited for', async () => {
   const controller = new AbortController()
   let calls = 0
@@ -99,6 +115,22 @@ test('a stream whose source never answers can be stopped and left', async () => 
   const controller = new AbortController()
   setTimeout(() => controller.abort(new Error('stop')), 5)
   await assert.rejects(read(1, controller.signal), { message: 'stop' })
+})
+
+test('runs in flight hear of the signal of a stream while its reader is busy', async () => {
+  const controller = new AbortController()
+  const heard: number[] = []
+  const arrow = liftAsync((x: number, { signal }) => {
+    if (x === 1) return Promise.resolve(x)
+    return new Promise<number>(() => signal.addEventListener('abort', () => heard.push(x)))
+  })
+  const results = arrow.stream([1, 2, 3], { concurrency: 3, signal: controller.signal })
+  assert.equal((await results.next()).value, 1)
+  await new Promise(setImmediate)
+  controller.abort(new Error('stop'))
+  assert.deepEqual(heard, [2, 3])
+  await assert.rejects(results.next(), { message: 'stop' })
+  assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
 })
 
 test('a source that throws when it is closed takes nothing from the reader', async () => {

@@ -27,7 +27,8 @@ export interface Plan {
   runs: number
   /** Runs that were measured. */
   measuredRuns: number
-  readonly measures: Map<Node, Measure>
+  /** By node, and weakly: runs measure also the arrows that `flatMap` and `catchAll` make while they run. */
+  measures: WeakMap<Node, Measure>
 }
 
 /** Every so manieth run by a machine is measured, and the first. */
@@ -41,7 +42,7 @@ export function planOf(node: Node): Plan {
     measuredProgram: undefined,
     runs: 0,
     measuredRuns: 0,
-    measures: new Map<Node, Measure>(),
+    measures: new WeakMap<Node, Measure>(),
   } satisfies Plan) as Plan
 }
 

@@ -71,6 +71,10 @@ export const SMALL_SIZE_MAX = 64
 export const SIZE_MAX = 2 ** 30
 /** Runs after which code is generated. */
 export const HOT_RUNS = 257
+/** Fuel of a node that has code: it is counted no more. */
+export const CODED_FUEL = SIZE_MAX
+/** Fuel of a node that could not get code, and goes on counting. */
+export const UNCODED_FUEL = CODED_FUEL - 1
 
 /** A function of one argument, called as a method of the node. */
 export type Step = (this: never, input: never, signal?: never) => unknown
@@ -93,6 +97,12 @@ export interface Attempt {
   readonly catcher: (thrown: unknown) => unknown
 }
 
+/** Stages of one key, one right behind the other, are joined to one. */
+export interface Row {
+  readonly key: string
+  readonly join: (nodes: readonly Node[]) => Node
+}
+
 /** How a stage that waits is known to plans and to `explain`. */
 export interface Wait {
   readonly kind: 'async' | 'fiber' | 'retry' | 'timeout' | 'through' | 'on'
@@ -102,8 +112,8 @@ export interface Wait {
   readonly parts: readonly unknown[]
   /** The arrow inside, if it has one. */
   readonly inner: Node | undefined
-  /** Itself and the node behind it as one; `undefined` where they stay two. */
-  readonly join?: ((self: Node, next: Node) => Node | undefined) | undefined
+  /** How it becomes one stage with its neighbours, if it does. */
+  readonly row?: Row | undefined
   /** What is added to its line in `explain`. */
   readonly shown?: (() => string) | undefined
 }
@@ -143,4 +153,26 @@ export function partsOf(node: Node): Node[] {
     else parts.push(next)
   }
   return parts
+}
+
+/** How a part of a chain is joined with its neighbours; `undefined` for one that is not. */
+export function rowOf(part: object): Row | undefined {
+  const { op, data } = part as Partial<Node>
+  return op === Op.wait ? (data as Wait).row : undefined
+}
+
+/**
+ * The parts of a chain, each row of neighbours joined to one; linear, since a row is joined only when it
+ * ends.
+ */
+export function joinRows<Part extends object>(parts: readonly Part[]): Part[] {
+  const joined: Part[] = []
+  for (let at = 0, end = 1; at < parts.length; at = end, end += 1) {
+    const part = parts[at] as Part
+    const row = rowOf(part)
+    while (row !== undefined && end < parts.length && rowOf(parts[end] as Part)?.key === row.key) end += 1
+    const isRow = row !== undefined && end - at > 1
+    joined.push(isRow ? (row.join(parts.slice(at, end) as never) as object as Part) : part)
+  }
+  return joined
 }

@@ -7,6 +7,7 @@
 import fc from 'fast-check'
 import {
   type Arrow,
+  type Either,
   dup,
   effect,
   fail,
@@ -92,7 +93,7 @@ const positive = lift((x: number) => x > 0)
 
 function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Modelled {
   const pair = dup<number>()
-  switch (which % 11) {
+  switch (which % 15) {
     case 0:
       return { arrow: arrow.named(`n${by}`), model, text: `named(${text})` }
     case 1:
@@ -123,7 +124,12 @@ function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Mod
     case 6:
     case 7:
     case 8:
-      return ofChoice({ arrow, model, text }, which)
+      return ofChoice({ arrow, model, text }, which % 15)
+    case 11:
+    case 12:
+    case 13:
+    case 14:
+      return ofIdentity({ arrow, model, text }, which % 15)
     case 9: {
       const below = lift(([count]: readonly [number, number]) => count < by)
       const body = lift((x: number) => x + 1).split(arrow)
@@ -148,7 +154,7 @@ function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Mod
 }
 
 function ofChoice({ arrow, model, text }: Modelled, which: number): Modelled {
-  switch (which % 11) {
+  switch (which) {
     case 5:
       return {
         arrow: arrow.catchAll((e) => lift((x: number) => x + String(e).length)),
@@ -180,6 +186,62 @@ function ofChoice({ arrow, model, text }: Modelled, which: number): Modelled {
         model: (x) => (x > 0 ? success(x + 1) : model(x)),
         text: `right(${text})`,
       }
+  }
+}
+
+interface Marked {
+  readonly kind: 'left' | 'right'
+  readonly value: number
+  readonly mark: number
+}
+
+/** Sees whether what passes a stage is passed on itself, with all that it has, and when a pair is read. */
+function ofIdentity({ arrow, model, text }: Modelled, which: number): Modelled {
+  const marked = lift((x: number): Marked => ({
+    kind: x > 0 ? 'left' : 'right',
+    value: x,
+    mark: (x - 2) % 1009,
+  })) as unknown as Arrow<number, Either<number, number>>
+  const markOf = (one: Either<number, number>): number => (one as Marked).mark
+  const isSame = <T>([one, other]: readonly [T, T]): boolean => one === other
+  switch (which) {
+    case 11: {
+      const twice = dup<number>().andThen(arrow.first<number>()).andThen(dup<readonly [number, number]>())
+      return {
+        arrow: twice.map((two) => (isSame(two) ? sum(...two[0]) : Number.NaN)),
+        model: (x) => then(model(x), (y) => success(sum(y, x))),
+        text: `dup(first(${text}))`,
+      }
+    }
+    case 12:
+      return {
+        arrow: marked.andThen(arrow.left<number>()).map((e) => (e.kind === 'left' ? e.value : markOf(e))),
+        model: (x) => (x > 0 ? model(x) : success((x - 2) % 1009)),
+        text: `marked(left(${text}))`,
+      }
+    case 13:
+      return {
+        arrow: marked
+          .andThen(arrow.right<number>())
+          .andThen(dup<Either<number, number>>())
+          .map((two) => (!isSame(two) ? Number.NaN : two[0].kind === 'left' ? markOf(two[0]) : two[0].value)),
+        model: (x) => (x > 0 ? success((x - 2) % 1009) : model(x)),
+        text: `dup(marked(right(${text})))`,
+      }
+    default: {
+      const selfish = lift((x: number) => {
+        const pair: unknown[] = [0, x]
+        pair[0] = pair
+        return pair as unknown as readonly [number[], number]
+      })
+      const spoil = lift((pair: number[]) => pair.splice(1, 1, Number.NaN)[0] as number).andThen(arrow)
+      const both = text.length % 2 === 0 ? spoil.first<number>() : spoil.split(id<number>())
+      return {
+        arrow: selfish.andThen(both).andThen(pairSum),
+        model: (x) => then(model(x), (y) => success(sum(y, x))),
+        text: `spoiled(${text})`,
+      }
+    }
   }
 }
 

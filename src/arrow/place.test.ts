@@ -75,6 +75,22 @@ test('neighbours in one zone share a hop, and explain counts it', async () => {
   assert.match(arrow.explain(), /on zone arrow-place +2 hops, each .* there \+ .* for the hop/)
 })
 
+test('10,000 neighbours in one zone are one hop, made in linear time', { timeout: 60_000 }, async () => {
+  const one = lift((x: number) => x + 1).on(place)
+  const two = lift((x: number) => x * 2).on(place)
+  let row = one
+  for (let hops = 1; hops < 10_000; hops += 1) row = row.andThen(one)
+  assert.equal(await row.run(0), 10_000)
+  assert.match(row.explain(), /on zone arrow-place +1 hop, /)
+  // Rows that begin alike are rows of their own.
+  assert.equal(await row.andThen(two).run(1), 20_002)
+  assert.equal(await two.andThen(one).andThen(two).run(1), 6)
+  assert.equal(await two.andThen(one).run(1), 3)
+  let twice = one
+  for (let turn = 0; turn < 60; turn += 1) twice = twice.andThen(twice)
+  assert.equal(typeof twice.explain(), 'string')
+})
+
 test('explain shows what workers measured of each stage there', async () => {
   const arrow = lift((x: number) => x + 1)
     .andThen(liftAsync(async (x) => x * 2))

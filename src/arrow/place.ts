@@ -67,7 +67,7 @@ export function onWait(zone: Zone | NodeZone, inner: Node): Wait {
     start,
     parts: [zone],
     inner,
-    join: joinedHops,
+    row: { key: zone.id, join: joinedHops },
     shown: () => `zone ${zone.id}`,
   }
   hops.set(wait, { zone, hop })
@@ -115,20 +115,32 @@ function addMeasures(nodes: readonly Node[], measured: Measured): void {
   }
 }
 
-const joined = new WeakMap<Node, WeakMap<Node, Node>>()
+/** Rows of hops that have been joined, a link for each hop: a row is found by the hops that it is made of. */
+interface Link {
+  next: WeakMap<Node, Link> | undefined
+  whole: Node | undefined
+}
 
-/** Two hops to one zone, one right behind the other, as one; `undefined` when they are not that. */
-export function joinedHops(one: Node, other: Node): Node | undefined {
-  const first = one.op === Op.wait ? hops.get(one.data as Wait) : undefined
-  const second = other.op === Op.wait ? hops.get(other.data as Wait) : undefined
-  if (first === undefined || second === undefined || first.zone.id !== second.zone.id) return undefined
-  let known = joined.get(one)
-  if (known === undefined) joined.set(one, (known = new WeakMap()))
-  let both = known.get(other)
-  if (both === undefined) {
-    const [a, b] = [(one.data as Wait).inner as Node, (other.data as Wait).inner as Node]
-    both = makeNode(Op.wait, null, null, onWait(first.zone, makeNode(Op.chain, a, b, undefined)))
-    known.set(other, both)
+const joined: Link = { next: undefined, whole: undefined }
+
+/**
+ * Hops to one zone, one right behind the other, as one: the same node whoever asks, so that all of its hops
+ * are counted in one place. The whole row becomes data once; nothing is made for parts of it.
+ */
+function joinedHops(row: readonly Node[]): Node {
+  let link = joined
+  for (const node of row) {
+    const known = (link.next ??= new WeakMap())
+    let next = known.get(node)
+    if (next === undefined) known.set(node, (next = { next: undefined, whole: undefined }))
+    link = next
   }
-  return both
+  return (link.whole ??= joinHops(row))
+}
+
+function joinHops(row: readonly Node[]): Node {
+  const { zone } = hops.get((row[0] as Node).data as Wait) as { readonly zone: Zone }
+  const inner = row.map((node) => (node.data as Wait).inner as Node)
+  const chain = inner.reduce((one, other) => makeNode(Op.chain, one, other, undefined))
+  return makeNode(Op.wait, null, null, onWait(zone, chain))
 }

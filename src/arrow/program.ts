@@ -6,7 +6,7 @@
  * twice is built once. Synchronous parts stay whole: they are one instruction, run by their own `step`.
  */
 import { generate } from './generate.ts'
-import { BIG, Op, isSync, type Node, type Wait } from './node.ts'
+import { BIG, Op, isSync, joinRows, type Node } from './node.ts'
 
 /** What an instruction does to the value `v` and the stack beside it. */
 export const Do = Object.freeze({
@@ -174,12 +174,13 @@ class Builder {
       } else if (this.#whole(next)) run.push(next)
       else {
         close()
-        pushJoined(items, next)
+        items.push(next)
       }
     }
     close()
-    for (let at = items.length - 1; at >= 0; at -= 1) {
-      const item = items[at] as Node | readonly Node[]
+    const joined = joinRows(items)
+    for (let at = joined.length - 1; at >= 0; at -= 1) {
+      const item = joined[at] as Node | readonly Node[]
       this.#open.push(isList(item) ? () => this.#run(item) : item)
     }
   }
@@ -363,17 +364,6 @@ class Builder {
     this.#emit(Do.tryName, node.data)
     this.#then(node.a as Node, () => void this.#emit(Do.untry))
   }
-}
-
-/** Add a node behind the others; two hops to one zone become one. */
-function pushJoined(items: (Node | readonly Node[])[], node: Node): void {
-  const last = items.at(-1)
-  const both =
-    last !== undefined && !isList(last) && last.op === Op.wait
-      ? (last.data as Wait).join?.(last, node)
-      : undefined
-  if (both === undefined) items.push(node)
-  else items[items.length - 1] = both
 }
 
 function isList(item: Node | readonly Node[]): item is readonly Node[] {

@@ -73,27 +73,31 @@ function againMerge(this: Node, x: unknown): unknown {
 /** First run: see the file's text. */
 function onceSplit(this: Node, x: unknown): unknown {
   this.run = this.step = againSplit
-  return [this.a!.step((x as Pair)[0] as never), this.b!.step((x as Pair)[1] as never)]
+  const second = (x as Pair)[1]
+  return [this.a!.step((x as Pair)[0] as never), this.b!.step(second as never)]
 }
 
 /** Later runs. */
 function againSplit(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
-  return [this.a!.step((x as Pair)[0] as never), this.b!.step((x as Pair)[1] as never)]
+  const second = (x as Pair)[1]
+  return [this.a!.step((x as Pair)[0] as never), this.b!.step(second as never)]
 }
 
 /** First run: see the file's text. */
 function onceFirst(this: Node, x: unknown): unknown {
   this.run = this.step = againFirst
-  return [this.a!.step((x as Pair)[0] as never), (x as Pair)[1]]
+  const second = (x as Pair)[1]
+  return [this.a!.step((x as Pair)[0] as never), second]
 }
 
 /** Later runs. */
 function againFirst(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
-  return [this.a!.step((x as Pair)[0] as never), (x as Pair)[1]]
+  const second = (x as Pair)[1]
+  return [this.a!.step((x as Pair)[0] as never), second]
 }
 
 /** First run: see the file's text. */
@@ -125,14 +129,14 @@ function againLeft(this: Node, x: unknown): unknown {
 /** First run: see the file's text. */
 function onceRight(this: Node, x: unknown): unknown {
   this.run = this.step = againRight
-  return (x as One).kind === 'right' ? either(false, this.a!.step((x as One).value as never)) : x
+  return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
 }
 
 /** Later runs. */
 function againRight(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
-  return (x as One).kind === 'right' ? either(false, this.a!.step((x as One).value as never)) : x
+  return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
 }
 
 /** First run: see the file's text. */

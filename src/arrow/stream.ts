@@ -78,7 +78,11 @@ class Flow {
   }
 
   async *results(): AsyncGenerator<unknown, void, undefined> {
-    const aborted = (): void => this.#stop(this.#outer?.reason)
+    const aborted = (): void => {
+      this.#stop(this.#outer?.reason)
+      // At once: the reader may be busy for long with what it took before it asks for the next.
+      this.#controller.abort(this.#outer?.reason)
+    }
     this.#outer?.addEventListener('abort', aborted)
     if (this.#outer?.aborted === true) aborted()
     try {

@@ -5,6 +5,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { type Arrow, fail, id, lift, liftAsync, succeed } from './index.ts'
 import { generate, generatedCount } from './generate.ts'
 import { HOT_RUNS } from './node.ts'
@@ -94,6 +96,27 @@ test('arrows of one shape and the same functions share their code', () => {
   assert.equal(generatedCount(), made)
   increment.andThen(lift((x: number) => x - 7)).compiled()
   assert.equal(generatedCount(), made + 1)
+})
+
+test('what flatMap makes is let go of, measured or not', async () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  let made = 0
+  let left = 0
+  const registry = new FinalizationRegistry(() => (left += 1))
+  const arrow = lift((x: number) => x).flatMap((x) => {
+    const inner = liftAsync(async () => x)
+    made += 1
+    registry.register(inner, undefined)
+    return inner
+  })
+  for (let run = 0; run < 64 * 20; run += 1) await arrow.run(run)
+  for (let turn = 0; turn < 50 && left < made - 1; turn += 1) {
+    gc()
+    await new Promise(setImmediate)
+  }
+  assert.ok(left >= made - 1, `${made - left} of ${made} are kept`)
+  assert.match(arrow.explain(), /flatMap +20 calls/)
 })
 
 test('all of it works where code may not be generated', () => {

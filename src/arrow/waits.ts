@@ -148,12 +148,17 @@ export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: 
 /** Longest time that one timer of Node can wait. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
+/**
+ * Wait so long; without any delay for one turn of the event loop, so that timers, I/O and aborts get theirs.
+ */
 function delay(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const untilMs = performance.now() + delayMs
     let timer: NodeJS.Timeout | undefined
+    let immediate: NodeJS.Immediate | undefined
     const aborted = (): void => {
       clearTimeout(timer)
+      clearImmediate(immediate)
       reject(new Stopped(signal?.reason))
     }
     const due = (): void => {
@@ -164,6 +169,7 @@ function delay(delayMs: number, signal: AbortSignal | undefined): Promise<void> 
     }
     if (signal?.aborted === true) return aborted()
     signal?.addEventListener('abort', aborted, { once: true })
-    due()
+    if (delayMs > 0) due()
+    else immediate = setImmediate(due)
   })
 }
