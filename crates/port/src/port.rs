@@ -160,10 +160,11 @@ impl Port {
         // SeqCst: after the sender's push, before the sleeper's second look, in the one order of all SeqCst
         // steps.
         let state = self.state.load(Ordering::SeqCst);
-        if state != AWAKE && self.leave_sleep(state) {
-            if let Some(waker) = lock(&self.waker).as_ref() {
-                waker.wake();
-            }
+        if state != AWAKE
+            && self.leave_sleep(state)
+            && let Some(waker) = lock(&self.waker).as_ref()
+        {
+            waker.wake();
         }
     }
 
