@@ -21,7 +21,7 @@ impl Host {
     fn ask(&mut self, request: &[u8]) -> (TcpStream, (u32, u32)) {
         self.answers = false;
         let mut client = self.connect();
-        client.write_all(request).unwrap();
+        client.write_all(request).expect("room in the socket");
         let before = self.open.len();
         self.until("read", |host| host.open.len() > before);
         let place = self.open[before];
