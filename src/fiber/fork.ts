@@ -55,8 +55,8 @@ export interface ForkOptions {
   /** Its name, in `dump` and in messages. Default: none. */
   readonly name?: string
   /**
-   * Who owns it: a scope, or a fiber. Default: the fiber that forks, the process outside of fibers. The values
-   * of fiber-locals are those of the fiber that forks; outside of fibers those of the owner.
+   * Who owns it: a scope, or a fiber. Default: the fiber that forks, the process outside of fibers. The
+   * values of fiber-locals are those of the fiber that forks; outside of fibers those of the owner.
    */
   readonly scope?: Owner | Fiber
   /** It may outlive the fiber that forks it. It must have a `name`, and nobody interrupts it but by hand. */
@@ -85,16 +85,26 @@ export function fork<const B extends AnyBody>(
 ): Fiber<ValueOf<B>, FailureOf<B>> {
   const fiber = new Fiber<ValueOf<B>, FailureOf<B>>()
   const parent = running.fiber as Fiber | undefined
-  if (parent === undefined) {
-    if (!turn.scheduler.isDraining) turn.steps = STEPS_MAX
-  } else if (parent.extra !== undefined && parent.extra.locals !== undefined)
+  if (parent !== undefined && parent.extra !== undefined && parent.extra.locals !== undefined)
     fiber.more().locals = parent.extra.locals
   if (typeof body !== 'function') checkBody(body)
   const placed = options?.on === undefined ? body : bodyAt(options.on, body, options.input)
   if (options !== undefined) configure(fiber, options)
-  if (running.depth < DEPTH_MAX) fiber.start(placed, options?.input)
-  else fiber.startLater(placed, options?.input)
+  if (running.depth >= DEPTH_MAX) fiber.startLater(placed, options?.input)
+  else if (parent !== undefined || turn.scheduler.isDraining) fiber.start(placed, options?.input)
+  else startOutside(fiber, placed, options?.input)
   return fiber
+}
+
+/**
+ * Code that is no fiber's has a budget of steps for each fork. That of the queue stays as it is: the fork may
+ * be in a microtask, one of many, and timers and I/O have had no turn.
+ */
+function startOutside(fiber: Fiber, body: unknown, input: unknown): void {
+  const { steps } = turn
+  turn.steps = STEPS_MAX
+  fiber.start(body, input)
+  turn.steps = steps
 }
 
 function configure(fiber: Fiber, options: ForkOptions): void {

@@ -336,3 +336,19 @@ test('a body that yields wrong things without end leaves others their turn and c
   const masked = fork(() => uninterruptible(() => wrong(count + 3000)))
   assert.deepEqual(await masked.interrupt(), Exit.success('done'))
 })
+
+test('forks in microtasks do not keep timers from their turn', async () => {
+  let count = 0
+  let isDue = false
+  setTimeout(() => (isDue = true), 1)
+  await fork(function* () {
+    for (; !isDue && count < 200_000; count += 1) {
+      yield* attempt(async () => {
+        await null
+        fork(() => 1)
+      })
+    }
+  }).join()
+  assert.equal(isDue, true)
+  assert.ok(count < 200_000)
+})

@@ -2,7 +2,8 @@
  * Values that belong to a fiber and go to the fibers that it forks, such as the user of a request.
  *
  * A fork takes the values of that moment; later changes on either side are not seen on the other. They are
- * those of the fiber that forks, whoever owns the new one; outside of fibers, those of the fiber that owns it.
+ * those of the fiber that forks, whoever owns the new one; outside of fibers, those of the fiber that owns
+ * it.
  */
 import { wrong } from './errors.ts'
 import type { Fiber } from './fiber.ts'

@@ -3,8 +3,8 @@
  *
  * While a combinator waits its fiber runs nothing else, so its nursery takes the place of the fiber's own
  * owner: what ends the fiber ends the nursery first. Failures of children are for the combinator to judge.
- * Only what the combinator itself forks is in it: what others fork into the fiber meanwhile, or the iterator of
- * `forEach`, belongs to the owner outside.
+ * Only what the combinator itself forks is in it: what others fork into the fiber meanwhile, or the iterator
+ * of `forEach`, belongs to the owner outside.
  */
 import { closeOwners } from './closing.ts'
 import { Exit, type Failed } from './exit.ts'

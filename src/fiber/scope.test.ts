@@ -490,7 +490,10 @@ test('a fiber forked into one that waits in a combinator belongs to that fiber, 
 test('what the iterator of forEach forks and what fails beside a combinator is of the fiber', async () => {
   const seen: Fiber<unknown, unknown>[] = []
   function* items(): Generator<number> {
-    seen.push(fork(() => 'of the iterator'), fork(() => sleep(1000)))
+    seen.push(
+      fork(() => 'of the iterator'),
+      fork(() => sleep(1000)),
+    )
     yield 1
   }
   const values = await fork(function* () {
@@ -592,13 +595,16 @@ test('the signal of a finalizer is not aborted, however its fiber ends', async (
         () => attempt(async (signal) => log.push(`${name}: ${signal.aborted}`)),
       )
       return yield* attempt(
-        (signal) => new Promise((_resolve, reject) => (signal.onabort = () => reject(signal.reason as Error))),
+        (signal) =>
+          new Promise((_resolve, reject) => (signal.onabort = () => reject(signal.reason as Error))),
       )
     }
   const one = fork(user('of the fiber'))
   const two = fork(() => scoped(user('of scoped')))
   const three = fork(function* () {
-    addFinalizer(() => scoped(() => addFinalizer(() => attempt(async (s) => log.push(`inner: ${s.aborted}`)))))
+    addFinalizer(() =>
+      scoped(() => addFinalizer(() => attempt(async (s) => log.push(`inner: ${s.aborted}`)))),
+    )
     yield* never()
   })
   const { signal } = two

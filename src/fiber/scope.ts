@@ -179,7 +179,10 @@ export class Scope extends Owner {
     return this.#closing
   }
 
-  /** It has closed with `exit`: nothing is left for the fiber that made it, unless nobody knows of a failure. @internal */
+  /**
+   * It has closed with `exit`: nothing is left for the fiber that made it, unless nobody knows of a failure.
+   * @internal
+   */
   closed(exit: Exit<void, unknown>): void {
     if (this.#isAsked || exit.kind === 'success') this.#leaveHost?.()
   }
