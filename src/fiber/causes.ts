@@ -47,6 +47,7 @@ export class Thrown implements Waited {
     return true
   }
 
+  /** @throws what the body did wrong. */
   take(): never {
     throw this.#error
   }

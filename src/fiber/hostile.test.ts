@@ -307,7 +307,7 @@ test('a join of the scope around is an error wherever it is called', async () =>
   await scope.join()
 })
 
-test('a body that yields wrong things without end leaves others their turn and can be interrupted', async () => {
+test('a body that yields wrong things without end lets others go on and can be interrupted', async () => {
   let count = 0
   let isUnwound = false
   function* wrong(times: number): Operation<string> {

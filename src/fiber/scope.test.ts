@@ -462,7 +462,7 @@ test('dump shows who owns whom and what each waits for', async () => {
   await scope.close()
 })
 
-test('a fiber forked into one that waits in a combinator belongs to that fiber, not to the combinator', async () => {
+test('a fiber forked into one that waits in a combinator belongs to that one', async () => {
   const combinators: [string, () => Operation<unknown, unknown>, unknown][] = [
     ['race', () => race([() => sleep(9)]), undefined],
     ['all', () => all([() => sleep(9)]), [undefined]],
