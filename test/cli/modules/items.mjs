@@ -27,7 +27,7 @@ export const talk = (item) => {
   return item
 }
 export const laterFirst = async (item) => {
-  await new Promise((done) => setTimeout(done, item === '1' ? 300 : 1))
+  await new Promise((done) => setTimeout(done, item === '1' ? 1500 : 1))
   return item
 }
 export const slow = (item) => {
