@@ -4,24 +4,18 @@
  * What is there at once goes out in one call and nothing is left to wait for; a stream is pumped piece by
  * piece, each pull of its reader waiting until the client has taken what came before.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { shown } from "../base/index.ts";
-import { type Exchange, TypeOf } from "./core.ts";
-import { HttpError } from "./errors.ts";
-import {
-  isBodiless,
-  isSkeinResponse,
-  NativeResponse,
-  type Parts,
-  responseParts,
-} from "./response.ts";
-import { onAbort } from "./request.ts";
-import type { ReadResult } from "./standard.ts";
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { shown } from '../base/index.ts'
+import { type Exchange, TypeOf } from './core.ts'
+import { HttpError } from './errors.ts'
+import { isBodiless, isSkeinResponse, NativeResponse, type Parts, responseParts } from './response.ts'
+import { onAbort } from './request.ts'
+import type { ReadResult } from './standard.ts'
 
 /** Bytes of one streamed answer that are written in one turn of the loop. */
-const TURN_BYTES_MAX = 256 * 1024;
+const TURN_BYTES_MAX = 256 * 1024
 /** How often a stream is asked whether it has ended already before its answer becomes a streamed one. */
-const LOOKS_MAX = 8;
+const LOOKS_MAX = 8
 
 /**
  * Send `value`; `where` names its maker for errors.
@@ -29,88 +23,57 @@ const LOOKS_MAX = 8;
  * @throws {HttpError} `HTTP_ANSWER` when it is no answer; `HTTP_HEADER` for a header that cannot be sent.
  * @throws {TypeError} For a response whose body was read.
  */
-export function sendAnswer(
-  exchange: Exchange,
-  value: unknown,
-  where: string,
-): Promise<void> | undefined {
+export function sendAnswer(exchange: Exchange, value: unknown, where: string): Promise<void> | undefined {
   switch (typeof value) {
-    case "string":
-      exchange.respond(200, TypeOf.text, "", value);
-      return undefined;
-    case "object":
-      if (value !== null) return sendObject(exchange, value, where);
-      break;
-    case "number":
-    case "boolean":
-      break;
+    case 'string':
+      exchange.respond(200, TypeOf.text, '', value)
+      return undefined
+    case 'object':
+      if (value !== null) return sendObject(exchange, value, where)
+      break
+    case 'number':
+    case 'boolean':
+      break
     default:
-      throw new HttpError("HTTP_ANSWER", { where, received: shown(value) });
+      throw new HttpError('HTTP_ANSWER', { where, received: shown(value) })
   }
-  exchange.respond(200, TypeOf.json, "", JSON.stringify(value));
-  return undefined;
+  exchange.respond(200, TypeOf.json, '', JSON.stringify(value))
+  return undefined
 }
 
-function sendObject(
-  exchange: Exchange,
-  value: object,
-  where: string,
-): Promise<void> | undefined {
-  const prototype: unknown = Object.getPrototypeOf(value);
+function sendObject(exchange: Exchange, value: object, where: string): Promise<void> | undefined {
+  const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === Array.prototype) {
-    exchange.respond(200, TypeOf.json, "", jsonOf(value));
-    return undefined;
+    exchange.respond(200, TypeOf.json, '', jsonOf(value))
+    return undefined
   }
   if (isSkeinResponse(value) || value instanceof NativeResponse) {
-    const parts = responseParts(value);
-    if (parts.status < 200)
-      throw new HttpError("HTTP_ANSWER", {
-        where,
-        received: "Response.error()",
-      });
-    return parts.stream === undefined
-      ? sendWhole(exchange, parts)
-      : sendStream(exchange, parts, parts.stream);
+    const parts = responseParts(value)
+    if (parts.status < 200) throw new HttpError('HTTP_ANSWER', { where, received: 'Response.error()' })
+    return parts.stream === undefined ? sendWhole(exchange, parts) : sendStream(exchange, parts, parts.stream)
   }
-  if (value instanceof Uint8Array)
-    exchange.respond(200, TypeOf.bytes, "", value);
-  else if (value instanceof ArrayBuffer)
-    exchange.respond(200, TypeOf.bytes, "", new Uint8Array(value));
+  if (value instanceof Uint8Array) exchange.respond(200, TypeOf.bytes, '', value)
+  else if (value instanceof ArrayBuffer) exchange.respond(200, TypeOf.bytes, '', new Uint8Array(value))
   else if (value instanceof ReadableStream) {
-    const head = { type: TypeOf.bytes, lines: "", length: undefined };
-    const stream = value as ReadableStream<Uint8Array>;
-    return sendStream(
-      exchange,
-      { status: 200, head, body: undefined, stream },
-      stream,
-    );
-  } else exchange.respond(200, TypeOf.json, "", jsonOf(value));
-  return undefined;
+    const head = { type: TypeOf.bytes, lines: '', length: undefined }
+    const stream = value as ReadableStream<Uint8Array>
+    return sendStream(exchange, { status: 200, head, body: undefined, stream }, stream)
+  } else exchange.respond(200, TypeOf.json, '', jsonOf(value))
+  return undefined
 }
 
 /** @throws {HttpError} `HTTP_ANSWER` for an object that JSON leaves out. */
 function jsonOf(value: object): string {
-  const text = JSON.stringify(value) as string | undefined;
-  if (text === undefined)
-    throw new HttpError("HTTP_ANSWER", {
-      where: "toJSON()",
-      received: "undefined",
-    });
-  return text;
+  const text = JSON.stringify(value) as string | undefined
+  if (text === undefined) throw new HttpError('HTTP_ANSWER', { where: 'toJSON()', received: 'undefined' })
+  return text
 }
 
-function sendWhole(
-  exchange: Exchange,
-  { status, head, body }: Parts,
-): undefined {
-  if (
-    body === undefined &&
-    head.length !== undefined &&
-    exchange.method === "HEAD"
-  ) {
-    exchange.start(status, head.type, head.lines, head.length);
-    exchange.end();
-  } else exchange.respond(status, head.type, head.lines, body);
+function sendWhole(exchange: Exchange, { status, head, body }: Parts): undefined {
+  if (body === undefined && head.length !== undefined && exchange.method === 'HEAD') {
+    exchange.start(status, head.type, head.lines, head.length)
+    exchange.end()
+  } else exchange.respond(status, head.type, head.lines, body)
 }
 
 function sendStream(
@@ -118,123 +81,93 @@ function sendStream(
   { status, head }: Parts,
   stream: ReadableStream<Uint8Array>,
 ): Promise<void> {
-  exchange.retain();
+  exchange.retain()
   if (isBodiless(exchange, status)) {
-    exchange.start(status, head.type, head.lines, head.length);
-    exchange.end();
-    return stream.cancel();
+    exchange.start(status, head.type, head.lines, head.length)
+    exchange.end()
+    return stream.cancel()
   }
-  return new Pump(exchange, stream, {
-    status,
-    type: head.type,
-    lines: head.lines,
-    length: head.length,
-  }).run();
+  return new Pump(exchange, stream, { status, type: head.type, lines: head.lines, length: head.length }).run()
 }
 
 interface Head {
-  readonly status: number;
-  readonly type: number;
-  readonly lines: string;
-  readonly length: number | undefined;
+  readonly status: number
+  readonly type: number
+  readonly lines: string
+  readonly length: number | undefined
 }
 
 /** One streamed answer. */
 class Pump {
-  readonly #exchange: Exchange;
-  readonly #reader: {
-    read(): Promise<ReadResult>;
-    cancel(reason: unknown): Promise<void>;
-  };
-  readonly #head: Head;
-  #sentBytes = 0;
+  readonly #exchange: Exchange
+  readonly #reader: { read(): Promise<ReadResult>; cancel(reason: unknown): Promise<void> }
+  readonly #head: Head
+  #sentBytes = 0
 
-  constructor(
-    exchange: Exchange,
-    stream: ReadableStream<Uint8Array>,
-    head: Head,
-  ) {
-    this.#exchange = exchange;
-    this.#reader = stream.getReader();
-    this.#head = head;
+  constructor(exchange: Exchange, stream: ReadableStream<Uint8Array>, head: Head) {
+    this.#exchange = exchange
+    this.#reader = stream.getReader()
+    this.#head = head
   }
 
   /** Rejects with the stream's error; an answer that had begun is cut then, and when its client has gone. */
   async run(): Promise<void> {
-    let gone = false;
+    let gone = false
     onAbort(this.#exchange, () => {
-      gone = true;
-      this.#reader.cancel(this.#gone()).catch(() => {}); // its maker has been told; nobody else is left
-    });
-    const first = await this.#reader.read();
-    if (gone) return this.#exchange.abort();
-    const next = first.done ? undefined : this.#reader.read();
-    next?.catch(() => {}); // whoever reads on will see it; nobody may before the client has taken the first
-    const { status, type, lines, length } = this.#head;
-    if (
-      next === undefined ||
-      (length === undefined && (await endsAtOnce(next)))
-    ) {
-      if (gone) this.#exchange.abort();
-      else
-        this.#exchange.respond(
-          status,
-          type,
-          lines,
-          first.done ? undefined : bytesOf(first.value),
-        );
-      return;
+      gone = true
+      this.#reader.cancel(this.#gone()).catch(() => {}) // its maker has been told; nobody else is left
+    })
+    const first = await this.#reader.read()
+    if (gone) return this.#exchange.abort()
+    const next = first.done ? undefined : this.#reader.read()
+    next?.catch(() => {}) // whoever reads on will see it; nobody may before the client has taken the first
+    const { status, type, lines, length } = this.#head
+    if (next === undefined || (length === undefined && (await endsAtOnce(next)))) {
+      if (gone) this.#exchange.abort()
+      else this.#exchange.respond(status, type, lines, first.done ? undefined : bytesOf(first.value))
+      return
     }
-    this.#exchange.start(status, type, lines, length);
+    this.#exchange.start(status, type, lines, length)
     try {
-      await this.#rest(first.value!, next);
-      if (gone || this.#exchange.aborted) return this.#exchange.abort();
-      if (length !== undefined && this.#sentBytes !== length)
-        throw this.#wrongLength();
-      this.#exchange.end();
+      await this.#rest(first.value!, next)
+      if (gone || this.#exchange.aborted) return this.#exchange.abort()
+      if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
+      this.#exchange.end()
     } catch (error) {
-      this.#exchange.abort();
-      this.#reader.cancel(error).catch(() => {}); // it failed itself, or is told why it is not wanted
-      throw error;
+      this.#exchange.abort()
+      this.#reader.cancel(error).catch(() => {}) // it failed itself, or is told why it is not wanted
+      throw error
     }
   }
 
   async #rest(first: Uint8Array, second: Promise<ReadResult>): Promise<void> {
-    let turnBytes = this.#sentBytes;
-    if (!this.#write(first)) await this.#exchange.drained();
-    for (
-      let next = await second;
-      !next.done;
-      next = await this.#reader.read()
-    ) {
-      if (!this.#write(next.value)) await this.#exchange.drained();
+    let turnBytes = this.#sentBytes
+    if (!this.#write(first)) await this.#exchange.drained()
+    for (let next = await second; !next.done; next = await this.#reader.read()) {
+      if (!this.#write(next.value)) await this.#exchange.drained()
       else if (this.#sentBytes - turnBytes > TURN_BYTES_MAX) {
         // A stream that always has more would keep the loop from others, and from hearing that its reader
         // left.
-        await nextTurn();
-        turnBytes = this.#sentBytes;
+        await nextTurn()
+        turnBytes = this.#sentBytes
       }
-      if (this.#exchange.aborted) return this.#reader.cancel(this.#gone());
+      if (this.#exchange.aborted) return this.#reader.cancel(this.#gone())
     }
   }
 
   #write(chunk: unknown): boolean {
-    const bytes = bytesOf(chunk);
-    this.#sentBytes += bytes.byteLength;
-    if (this.#head.length !== undefined && this.#sentBytes > this.#head.length)
-      throw this.#wrongLength();
-    return bytes.byteLength === 0 || this.#exchange.write(bytes);
+    const bytes = bytesOf(chunk)
+    this.#sentBytes += bytes.byteLength
+    if (this.#head.length !== undefined && this.#sentBytes > this.#head.length) throw this.#wrongLength()
+    return bytes.byteLength === 0 || this.#exchange.write(bytes)
   }
 
   #gone(): HttpError {
-    return new HttpError("HTTP_CLIENT_GONE", { during: "a streamed answer" });
+    return new HttpError('HTTP_CLIENT_GONE', { during: 'a streamed answer' })
   }
 
   #wrongLength(): HttpError {
-    return new HttpError("HTTP_ANSWER_LENGTH", {
-      expected: this.#head.length!,
-      received: this.#sentBytes,
-    });
+    return new HttpError('HTTP_ANSWER_LENGTH', { expected: this.#head.length!, received: this.#sentBytes })
   }
 }
 
@@ -243,21 +176,17 @@ class Pump {
  * before Node's Response made a stream of it, and goes out whole, with its length.
  */
 async function endsAtOnce(next: Promise<ReadResult>): Promise<boolean> {
-  let result: ReadResult | undefined;
+  let result: ReadResult | undefined
   next.then(
     (found) => (result = found),
     () => {}, // whoever reads on will see it
-  );
-  for (let look = 0; look < LOOKS_MAX && result === undefined; look += 1)
-    await Promise.resolve();
-  return result?.done === true;
+  )
+  for (let look = 0; look < LOOKS_MAX && result === undefined; look += 1) await Promise.resolve()
+  return result?.done === true
 }
 
 /** @throws {HttpError} `HTTP_ANSWER` for a piece that is not bytes. */
 function bytesOf(chunk: unknown): Uint8Array {
-  if (chunk instanceof Uint8Array) return chunk;
-  throw new HttpError("HTTP_ANSWER", {
-    where: "the stream of a body",
-    received: shown(chunk),
-  });
+  if (chunk instanceof Uint8Array) return chunk
+  throw new HttpError('HTTP_ANSWER', { where: 'the stream of a body', received: shown(chunk) })
 }

@@ -9,119 +9,119 @@
 /** Every limit a core enforces, complete and checked: the app decides names and defaults (limits.ts). */
 export interface CoreLimits {
   /** Most bytes of request line and header fields together; more is answered with 431 (or 414). */
-  readonly headerBytesMax: number;
+  readonly headerBytesMax: number
   /** Most header fields of a request, and of a chunked body's trailers; more is answered with 431. */
-  readonly headersMax: number;
+  readonly headersMax: number
   /** Most bytes of the request target; more is answered with 414. */
-  readonly targetBytesMax: number;
+  readonly targetBytesMax: number
   /** Most bytes of a request's body; more is answered with 413. */
-  readonly bodyBytesMax: number;
+  readonly bodyBytesMax: number
   /** How long a connection without a request may stay open, milliseconds. */
-  readonly idleMs: number;
+  readonly idleMs: number
   /** How long the head of a request may take from its first byte, milliseconds; then 408. */
-  readonly headersMs: number;
+  readonly headersMs: number
   /** How long a body may stand still while the app wants more of it, milliseconds; then 408. */
-  readonly bodyMs: number;
+  readonly bodyMs: number
   /** Most connections open at once on this core; further ones are closed when they are accepted. */
-  readonly connectionsMax: number;
+  readonly connectionsMax: number
   /** Requests after which a connection is closed in good order. */
-  readonly requestsPerConnectionMax: number;
+  readonly requestsPerConnectionMax: number
   /** Most requests of one connection that are read ahead of its answers. */
-  readonly pipelineMax: number;
+  readonly pipelineMax: number
   /** Bytes of answers a connection may hold unsent before `write` says to wait. */
-  readonly outBytesMax: number;
+  readonly outBytesMax: number
 }
 
 /** A constant answer: matched by the core on method and exact path, made without the app. */
 export interface Constant {
   /** The method it answers, upper case. A constant for GET answers HEAD too. */
-  readonly method: string;
+  readonly method: string
   /** The path it answers: exactly as on the wire, without a query (`?` and what follows is not compared). */
-  readonly path: string;
+  readonly path: string
   /** Its status, 200 to 599. */
-  readonly status: number;
+  readonly status: number
   /** Ready-made lines, each `name: value\r\n`, checked by the app. */
-  readonly headers: string;
+  readonly headers: string
   /** Its body. */
-  readonly body: Uint8Array;
+  readonly body: Uint8Array
 }
 
 /** What a core is made from. */
 export interface CoreSettings {
   /** Where it listens: a numeric address or a name that the system resolves. */
-  readonly host: string;
+  readonly host: string
   /** 0 to 65535; 0 lets the system choose. */
-  readonly port: number;
+  readonly port: number
   /** A path of the file system to listen on instead of host and port. */
-  readonly unixPath: string | undefined;
+  readonly unixPath: string | undefined
   /** Connections that wait in the kernel to be accepted. */
-  readonly backlog: number;
+  readonly backlog: number
   /** Whether other threads of this process may serve the same port. */
-  readonly reusePort: boolean;
+  readonly reusePort: boolean
   /** What is refused. */
-  readonly limits: CoreLimits;
+  readonly limits: CoreLimits
   /** What is answered without the app. */
-  readonly constants: readonly Constant[];
+  readonly constants: readonly Constant[]
   /** Called for each request once its head has been read. Must not throw. */
-  onExchange(exchange: Exchange): void;
+  onExchange(exchange: Exchange): void
   /** Told what went wrong outside of any exchange (accepting, a handler of the core itself). */
-  onFault(error: unknown): void;
+  onFault(error: unknown): void
 }
 
 /** Where a core listens. */
 export interface CoreAddress {
   /** The address as numbers; empty for a path. */
-  readonly host: string;
+  readonly host: string
   /** The port that was bound; 0 for a path. */
-  readonly port: number;
+  readonly port: number
   /** The path, when it listens on one. */
-  readonly unixPath: string | undefined;
+  readonly unixPath: string | undefined
 }
 
 /** Counts since the core began, but for `connections`. */
 export interface CoreStats {
   /** Open now. */
-  readonly connections: number;
+  readonly connections: number
   /** Accepted. */
-  readonly connectionsTotal: number;
+  readonly connectionsTotal: number
   /** Requests whose head was read and accepted, constants included. */
-  readonly requests: number;
+  readonly requests: number
   /** Of these, answered by the core from a constant. */
-  readonly constants: number;
+  readonly constants: number
   /** Requests that were malformed or too large, answered with 4xx or 5xx by the core. */
-  readonly refused: number;
+  readonly refused: number
   /** Exchanges whose client went before the answer was finished. */
-  readonly aborted: number;
-  readonly bytesIn: number;
-  readonly bytesOut: number;
+  readonly aborted: number
+  readonly bytesIn: number
+  readonly bytesOut: number
 }
 
 /** A server without an app. */
 export interface Core {
   /** Which one it is. */
-  readonly kind: "native" | "node";
+  readonly kind: 'native' | 'node'
   /** Binds and begins to accept. Rejects when the address is taken or not to be had. */
-  listen(): Promise<CoreAddress>;
+  listen(): Promise<CoreAddress>
   /** What it has counted. */
-  stats(): CoreStats;
+  stats(): CoreStats
   /**
    * Stops accepting and finishes what was accepted: idle connections close at once, others after the answer
    * in progress. What is left after `graceMs` is cut. Resolves when no connection is left.
    */
-  stop(graceMs: number): Promise<void>;
+  stop(graceMs: number): Promise<void>
 }
 
 /** Content types that a core writes by number: {@link Exchange.respond}'s `type`. */
-export const TypeOf = { none: 0, text: 1, json: 2, html: 3, bytes: 4 } as const;
+export const TypeOf = { none: 0, text: 1, json: 2, html: 3, bytes: 4 } as const
 
 /** What stands on the wire for each number of {@link TypeOf}. */
 export const TYPES = [
-  "",
-  "text/plain;charset=UTF-8",
-  "application/json",
-  "text/html;charset=UTF-8",
-  "application/octet-stream",
-] as const;
+  '',
+  'text/plain;charset=UTF-8',
+  'application/json',
+  'text/html;charset=UTF-8',
+  'application/octet-stream',
+] as const
 
 /**
  * One request and its answer.
@@ -132,33 +132,33 @@ export const TYPES = [
  */
 export interface Exchange {
   /** As on the wire, upper case where it is a known one. */
-  readonly method: string;
+  readonly method: string
   /** As on the wire: origin-form, absolute-form, or `*`. */
-  readonly target: string;
+  readonly target: string
   /** A small number under which this core remembers the target, until another takes it; -1: it does not. */
-  readonly targetNumber: number;
+  readonly targetNumber: number
   /** The client's address without its port; empty on a path. */
-  readonly remoteAddress: string;
+  readonly remoteAddress: string
   /** The value of a header; repeated ones are joined by ', ' (cookie by '; '). `name` is in lower case. */
-  header(name: string): string | undefined;
+  header(name: string): string | undefined
   /** All headers, flat: name, value, name, value, in the order and spelling of the wire. */
-  headerPairs(): string[];
+  headerPairs(): string[]
   /** Content-Length; -1: chunked, unknown; 0: no body. */
-  readonly bodyBytes: number;
+  readonly bodyBytes: number
   /** The whole body if it has arrived already, as a view that is valid as long as the request is. */
-  bodyNow(): Uint8Array | undefined;
+  bodyNow(): Uint8Array | undefined
   /**
    * The body's next piece, a copy that belongs to the caller; undefined at its end. Pulling is the
    * back-pressure: a body that nobody pulls stays in the kernel. Rejects when the client goes, a limit is
    * passed, or the answer has been given.
    */
-  pull(): Promise<Uint8Array | undefined>;
+  pull(): Promise<Uint8Array | undefined>
   /** Keep the request's data past `onExchange`. Called by the app when an answer is not ready at once. */
-  retain(): void;
+  retain(): void
   /** Called once when the client has gone before the answer was finished. */
-  onAbort: (() => void) | undefined;
+  onAbort: (() => void) | undefined
   /** Whether the client has gone before the answer was finished. */
-  readonly aborted: boolean;
+  readonly aborted: boolean
   /**
    * The whole answer.
    * @param status 200 to 599.
@@ -168,29 +168,19 @@ export interface Exchange {
    * @param body A string is sent as UTF-8. Bytes are copied before the call returns. Not sent for HEAD, 204
    *   and 304.
    */
-  respond(
-    status: number,
-    type: number,
-    headers: string,
-    body: string | Uint8Array | undefined,
-  ): void;
+  respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void
   /**
    * The head of an answer whose body follows by `write`.
    * @param length Bytes of the body; undefined sends it chunked (to a client of HTTP/1.0: until the
    *   connection closes).
    */
-  start(
-    status: number,
-    type: number,
-    headers: string,
-    length: number | undefined,
-  ): void;
+  start(status: number, type: number, headers: string, length: number | undefined): void
   /** A piece of the body, copied before it returns. False: the peer reads slowly, wait for `drained()`. */
-  write(chunk: Uint8Array): boolean;
+  write(chunk: Uint8Array): boolean
   /** Resolves when less than half of `outBytesMax` is unsent, or the client has gone. */
-  drained(): Promise<void>;
+  drained(): Promise<void>
   /** The end of the body. */
-  end(): void;
+  end(): void
   /** Cut the connection: an answer that failed half-way. */
-  abort(): void;
+  abort(): void
 }

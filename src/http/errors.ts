@@ -4,111 +4,92 @@
  * Decide by `code`, read `facts`; the sentence is for people. Where a web standard says which error a method
  * throws (a `TypeError` for a body that was read twice, say), that one is thrown instead of these.
  */
-import { SkeinError, type Sentences } from "../base/index.ts";
+import { SkeinError, type Sentences } from '../base/index.ts'
 
 /** The facts of each code. */
 export type HttpCodes = {
   /** A setting of `serve` is not what it must be. */
-  HTTP_SETTING: {
-    readonly name: string;
-    readonly expected: string;
-    readonly received: string;
-  };
+  HTTP_SETTING: { readonly name: string; readonly expected: string; readonly received: string }
   /** Somebody else listens there. */
-  HTTP_PORT_TAKEN: { readonly where: string };
+  HTTP_PORT_TAKEN: { readonly where: string }
   /** Listening failed for another reason. */
-  HTTP_LISTEN: { readonly where: string; readonly reason: string };
+  HTTP_LISTEN: { readonly where: string; readonly reason: string }
   /** A pattern of `routes` cannot be read. */
-  HTTP_ROUTE: { readonly pattern: string; readonly reason: string };
+  HTTP_ROUTE: { readonly pattern: string; readonly reason: string }
   /** Two patterns of `routes` match the same requests. */
-  HTTP_ROUTE_CONFLICT: {
-    readonly pattern: string;
-    readonly other: string;
-    readonly method: string;
-  };
+  HTTP_ROUTE_CONFLICT: { readonly pattern: string; readonly other: string; readonly method: string }
   /** A header of an answer has a name or value that HTTP cannot carry, such as one with a line break. */
-  HTTP_HEADER: { readonly name: string; readonly received: string };
+  HTTP_HEADER: { readonly name: string; readonly received: string }
   /** A handler gave something that is no answer. */
-  HTTP_ANSWER: { readonly where: string; readonly received: string };
+  HTTP_ANSWER: { readonly where: string; readonly received: string }
   /** A streamed answer's bytes do not agree with its content-length. */
-  HTTP_ANSWER_LENGTH: { readonly expected: number; readonly received: number };
+  HTTP_ANSWER_LENGTH: { readonly expected: number; readonly received: number }
   /** The body of a request is longer than `bodyBytesMax`. */
-  HTTP_BODY_TOO_LARGE: { readonly bodyBytesMax: number };
+  HTTP_BODY_TOO_LARGE: { readonly bodyBytesMax: number }
   /** The body of a request stood still for longer than `bodyMs`. */
-  HTTP_BODY_TIMEOUT: { readonly bodyMs: number };
+  HTTP_BODY_TIMEOUT: { readonly bodyMs: number }
   /** The framing of a body is broken. */
-  HTTP_BODY_MALFORMED: { readonly reason: string };
+  HTTP_BODY_MALFORMED: { readonly reason: string }
   /** The client closed its connection before it had its answer. */
-  HTTP_CLIENT_GONE: { readonly during: string };
+  HTTP_CLIENT_GONE: { readonly during: string }
   /** Something of a request was asked for after its answer had been given. */
-  HTTP_REQUEST_OVER: { readonly what: string };
+  HTTP_REQUEST_OVER: { readonly what: string }
   /** The native core was asked for and cannot be had. */
-  HTTP_CORE: { readonly reason: string };
+  HTTP_CORE: { readonly reason: string }
   /** The module of an app did not load, exports no app, or failed at its end. */
-  HTTP_APP: { readonly app: string; readonly reason: string };
+  HTTP_APP: { readonly app: string; readonly reason: string }
   /** Workers of a zone were too busy to stop in time; they stop when they come to it. */
-  HTTP_STOP_TIMEOUT: {
-    readonly drainMs: number;
-    readonly workers: readonly string[];
-  };
+  HTTP_STOP_TIMEOUT: { readonly drainMs: number; readonly workers: readonly string[] }
   /** The server has been stopped. */
-  HTTP_STOPPED: { readonly where: string };
-};
+  HTTP_STOPPED: { readonly where: string }
+}
 
 const SENTENCES: Sentences<HttpCodes> = {
-  HTTP_SETTING: (f) =>
-    `the setting ${f.name} must be ${f.expected}; received ${f.received}`,
+  HTTP_SETTING: (f) => `the setting ${f.name} must be ${f.expected}; received ${f.received}`,
   HTTP_PORT_TAKEN: (f) => `${f.where} is taken: another server listens there`,
   HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}`,
   HTTP_ROUTE: (f) => `the route '${f.pattern}' cannot be read: ${f.reason}`,
   HTTP_ROUTE_CONFLICT: (f) =>
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +
-    (f.method === "*" ? "" : ` of ${f.method}`),
-  HTTP_HEADER: (f) =>
-    `the header ${f.name} cannot be sent: received ${f.received}`,
+    (f.method === '*' ? '' : ` of ${f.method}`),
+  HTTP_HEADER: (f) => `the header ${f.name} cannot be sent: received ${f.received}`,
   HTTP_ANSWER: (f) =>
     `${f.where} must give a Response, a string, bytes, a stream or a JSON value; received ${f.received}`,
   HTTP_ANSWER_LENGTH: (f) =>
     `a streamed answer said content-length ${f.expected} and gave ${f.received} bytes; it was cut`,
-  HTTP_BODY_TOO_LARGE: (f) =>
-    `the body of the request is longer than bodyBytesMax, ${f.bodyBytesMax}`,
-  HTTP_BODY_TIMEOUT: (f) =>
-    `no byte of the request's body came for bodyMs, ${f.bodyMs} ms`,
-  HTTP_BODY_MALFORMED: (f) =>
-    `the body of the request is malformed: ${f.reason}`,
-  HTTP_CLIENT_GONE: (f) =>
-    `the client closed its connection during ${f.during}`,
+  HTTP_BODY_TOO_LARGE: (f) => `the body of the request is longer than bodyBytesMax, ${f.bodyBytesMax}`,
+  HTTP_BODY_TIMEOUT: (f) => `no byte of the request's body came for bodyMs, ${f.bodyMs} ms`,
+  HTTP_BODY_MALFORMED: (f) => `the body of the request is malformed: ${f.reason}`,
+  HTTP_CLIENT_GONE: (f) => `the client closed its connection during ${f.during}`,
   HTTP_REQUEST_OVER: (f) =>
     `${f.what} of a request was asked for after its answer had been given; take what is needed before, ` +
-    "or clone() the request, and read the clone of a body that has yet to arrive before too",
+    'or clone() the request, and read the clone of a body that has yet to arrive before too',
   HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>
-    `${f.workers.join(", ")} did not stop within drainMs, ${f.drainMs} ms: busy with something else`,
+    `${f.workers.join(', ')} did not stop within drainMs, ${f.drainMs} ms: busy with something else`,
   HTTP_STOPPED: (f) => `the server on ${f.where} has been stopped`,
-};
+}
 
 /** The HTTP server refused. */
-export class HttpError<
-  Code extends keyof HttpCodes = keyof HttpCodes,
-> extends SkeinError<HttpCodes, Code> {
+export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends SkeinError<HttpCodes, Code> {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: HttpCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES as Sentences<HttpCodes>, code, facts, options);
+    super(SENTENCES as Sentences<HttpCodes>, code, facts, options)
   }
 }
 
 /** The status that answers a request which failed for this reason: 4xx when the client is to blame. */
 export function statusFor(cause: unknown): number {
-  if (!(cause instanceof HttpError)) return 500;
+  if (!(cause instanceof HttpError)) return 500
   switch (cause.code) {
-    case "HTTP_BODY_TOO_LARGE":
-      return 413;
-    case "HTTP_BODY_TIMEOUT":
-      return 408;
-    case "HTTP_BODY_MALFORMED":
-      return 400;
+    case 'HTTP_BODY_TOO_LARGE':
+      return 413
+    case 'HTTP_BODY_TIMEOUT':
+      return 408
+    case 'HTTP_BODY_MALFORMED':
+      return 400
     default:
-      return 500;
+      return 500
   }
 }

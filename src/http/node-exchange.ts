@@ -4,71 +4,63 @@
  * Bodies are read when the app pulls; what it leaves is read away up to a bound, beyond which the connection
  * closes behind the answer.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { type CoreLimits, type Exchange, TYPES, TypeOf } from "./core.ts";
-import { HttpError } from "./errors.ts";
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type CoreLimits, type Exchange, TYPES, TypeOf } from './core.ts'
+import { HttpError } from './errors.ts'
 
 /** Bytes of an unwanted body that are read away to keep the connection. */
-const DISCARD_BYTES_MAX = 256 * 1024;
+const DISCARD_BYTES_MAX = 256 * 1024
 
 /** See the file's text. */
 export class NodeExchange implements Exchange {
-  readonly method: string;
-  readonly target: string;
-  readonly targetNumber = -1;
-  readonly bodyBytes: number;
-  onAbort: (() => void) | undefined;
-  aborted = false;
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #limits: CoreLimits;
-  #owesContinue: boolean;
-  #isAnswered = false;
-  #hasEnded = false;
-  #pulledBytes = 0;
-  #failure: Error | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly method: string
+  readonly target: string
+  readonly targetNumber = -1
+  readonly bodyBytes: number
+  onAbort: (() => void) | undefined
+  aborted = false
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #limits: CoreLimits
+  #owesContinue: boolean
+  #isAnswered = false
+  #hasEnded = false
+  #pulledBytes = 0
+  #failure: Error | undefined
+  #timer: NodeJS.Timeout | undefined
   /** Settles the pull that waits. */
-  #wake: (() => void) | undefined;
+  #wake: (() => void) | undefined
 
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    limits: CoreLimits,
-    owesContinue: boolean,
-  ) {
-    this.method = request.method!;
-    this.target = request.url!;
-    this.#request = request;
-    this.#response = response;
-    this.#limits = limits;
-    this.#owesContinue = owesContinue;
-    const length = request.headers["content-length"];
-    this.bodyBytes =
-      request.headers["transfer-encoding"] !== undefined
-        ? -1
-        : Number(length ?? 0);
-    request.on("error", () => this.#wake?.()); // the close that follows says that the client has gone
-    response.on("error", () => {});
+  constructor(request: IncomingMessage, response: ServerResponse, limits: CoreLimits, owesContinue: boolean) {
+    this.method = request.method!
+    this.target = request.url!
+    this.#request = request
+    this.#response = response
+    this.#limits = limits
+    this.#owesContinue = owesContinue
+    const length = request.headers['content-length']
+    this.bodyBytes = request.headers['transfer-encoding'] !== undefined ? -1 : Number(length ?? 0)
+    request.on('error', () => this.#wake?.()) // the close that follows says that the client has gone
+    response.on('error', () => {})
   }
 
   get remoteAddress(): string {
-    return this.#request.socket.remoteAddress ?? "";
+    return this.#request.socket.remoteAddress ?? ''
   }
 
   header(name: string): string | undefined {
-    const { headers } = this.#request;
-    if (!Object.hasOwn(headers, name)) return undefined;
-    const value = headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
+    const { headers } = this.#request
+    if (!Object.hasOwn(headers, name)) return undefined
+    const value = headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
   }
 
   headerPairs(): string[] {
-    return this.#request.rawHeaders;
+    return this.#request.rawHeaders
   }
 
   bodyNow(): Uint8Array | undefined {
-    return undefined;
+    return undefined
   }
 
   /**
@@ -77,57 +69,51 @@ export class NodeExchange implements Exchange {
    *   `HTTP_REQUEST_OVER` behind the answer.
    */
   async pull(): Promise<Uint8Array | undefined> {
-    if (this.bodyBytes === 0) return undefined;
+    if (this.bodyBytes === 0) return undefined
     if (this.#owesContinue) {
-      this.#owesContinue = false;
-      this.#response.writeContinue();
+      this.#owesContinue = false
+      this.#response.writeContinue()
     }
     for (;;) {
-      if (this.#failure !== undefined) throw this.#failure;
-      if (this.aborted)
-        throw new HttpError("HTTP_CLIENT_GONE", { during: "its body" });
+      if (this.#failure !== undefined) throw this.#failure
+      if (this.aborted) throw new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
       // What is left is thrown away: a part of it must not pass for the whole.
-      if (this.#hasEnded)
-        throw new HttpError("HTTP_REQUEST_OVER", { what: "the body" });
-      const chunk = this.#request.read() as Buffer | null;
-      if (chunk !== null) return this.#count(chunk);
-      if (
-        this.#request.readableEnded ||
-        (this.#request.complete && this.#request.readableLength === 0)
-      ) {
-        if (!this.#request.readableEnded) this.#request.resume();
-        return undefined;
+      if (this.#hasEnded) throw new HttpError('HTTP_REQUEST_OVER', { what: 'the body' })
+      const chunk = this.#request.read() as Buffer | null
+      if (chunk !== null) return this.#count(chunk)
+      if (this.#request.readableEnded || (this.#request.complete && this.#request.readableLength === 0)) {
+        if (!this.#request.readableEnded) this.#request.resume()
+        return undefined
       }
-      await this.#readable();
+      await this.#readable()
     }
   }
 
   #count(chunk: Buffer): Uint8Array {
-    this.#pulledBytes += chunk.byteLength;
-    if (this.#pulledBytes <= this.#limits.bodyBytesMax)
-      return new Uint8Array(chunk);
-    const { bodyBytesMax } = this.#limits;
-    this.#failure = new HttpError("HTTP_BODY_TOO_LARGE", { bodyBytesMax });
-    throw this.#failure;
+    this.#pulledBytes += chunk.byteLength
+    if (this.#pulledBytes <= this.#limits.bodyBytesMax) return new Uint8Array(chunk)
+    const { bodyBytesMax } = this.#limits
+    this.#failure = new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
+    throw this.#failure
   }
 
   /** Waits until there is something to read or to say. */
   #readable(): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
-        clearTimeout(this.#timer);
-        this.#request.off("readable", done).off("end", done);
-        this.#wake = undefined;
-        resolve();
-      };
-      this.#wake = done;
-      this.#request.on("readable", done).on("end", done);
-      const { bodyMs } = this.#limits;
+        clearTimeout(this.#timer)
+        this.#request.off('readable', done).off('end', done)
+        this.#wake = undefined
+        resolve()
+      }
+      this.#wake = done
+      this.#request.on('readable', done).on('end', done)
+      const { bodyMs } = this.#limits
       this.#timer = setTimeout(() => {
-        this.#failure = new HttpError("HTTP_BODY_TIMEOUT", { bodyMs });
-        done();
-      }, bodyMs);
-    });
+        this.#failure = new HttpError('HTTP_BODY_TIMEOUT', { bodyMs })
+        done()
+      }, bodyMs)
+    })
   }
 
   retain(): void {
@@ -136,136 +122,102 @@ export class NodeExchange implements Exchange {
 
   /** Bytes of its answer that Node holds. */
   get unsentBytes(): number {
-    return this.#response.writableLength;
+    return this.#response.writableLength
   }
 
   /** Whether its body has not come to its end. */
   get isReading(): boolean {
-    return this.bodyBytes !== 0 && !this.#request.complete;
+    return this.bodyBytes !== 0 && !this.#request.complete
   }
 
   /** The parser gave up inside of this request's body. */
   malformed(reason: string): void {
-    this.#failure ??= new HttpError("HTTP_BODY_MALFORMED", { reason });
-    this.#wake?.();
+    this.#failure ??= new HttpError('HTTP_BODY_MALFORMED', { reason })
+    this.#wake?.()
   }
 
   /** Nothing more will be sent; when the answer had not ended, the client has gone. */
   closed(): void {
-    clearTimeout(this.#timer);
-    if (this.#hasEnded && this.#response.writableFinished) return;
-    this.aborted = true;
-    this.#wake?.();
-    this.onAbort?.();
+    clearTimeout(this.#timer)
+    if (this.#hasEnded && this.#response.writableFinished) return
+    this.aborted = true
+    this.#wake?.()
+    this.onAbort?.()
   }
 
-  respond(
-    status: number,
-    type: number,
-    headers: string,
-    body: string | Uint8Array | undefined,
-  ): void {
-    if (this.#isAnswered || this.aborted) return;
-    this.#hasEnded = true;
-    const bytes = typeof body === "string" ? Buffer.from(body) : body;
-    this.#head(
-      status,
-      type,
-      headers,
-      status === 204 || status === 304 ? undefined : (bytes?.byteLength ?? 0),
-    );
+  respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
+    if (this.#isAnswered || this.aborted) return
+    this.#hasEnded = true
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    this.#head(status, type, headers, status === 204 || status === 304 ? undefined : (bytes?.byteLength ?? 0))
     // Node may hold what it is given until it can be sent; the caller may use its bytes again at once.
-    this.#response.end(
-      typeof body === "string" || bytes === undefined
-        ? bytes
-        : Buffer.from(bytes),
-    );
-    this.#discard();
+    this.#response.end(typeof body === 'string' || bytes === undefined ? bytes : Buffer.from(bytes))
+    this.#discard()
   }
 
-  start(
-    status: number,
-    type: number,
-    headers: string,
-    length: number | undefined,
-  ): void {
-    if (this.#isAnswered || this.aborted) return;
-    this.#head(status, type, headers, length);
-    this.#response.flushHeaders();
+  start(status: number, type: number, headers: string, length: number | undefined): void {
+    if (this.#isAnswered || this.aborted) return
+    this.#head(status, type, headers, length)
+    this.#response.flushHeaders()
   }
 
-  #head(
-    status: number,
-    type: number,
-    headers: string,
-    length: number | undefined,
-  ): void {
-    this.#isAnswered = true;
-    const pairs: string[] = [];
-    if (type !== TypeOf.none) pairs.push("content-type", TYPES[type as 1]);
-    if (length !== undefined) pairs.push("content-length", String(length));
-    if (this.#mustClose()) pairs.push("connection", "close");
+  #head(status: number, type: number, headers: string, length: number | undefined): void {
+    this.#isAnswered = true
+    const pairs: string[] = []
+    if (type !== TypeOf.none) pairs.push('content-type', TYPES[type as 1])
+    if (length !== undefined) pairs.push('content-length', String(length))
+    if (this.#mustClose()) pairs.push('connection', 'close')
     for (let at = 0; at < headers.length;) {
-      const colon = headers.indexOf(":", at);
-      const end = headers.indexOf("\r\n", colon);
-      pairs.push(headers.slice(at, colon), headers.slice(colon + 2, end));
-      at = end + 2;
+      const colon = headers.indexOf(':', at)
+      const end = headers.indexOf('\r\n', colon)
+      pairs.push(headers.slice(at, colon), headers.slice(colon + 2, end))
+      at = end + 2
     }
-    this.#response.writeHead(status, pairs);
+    this.#response.writeHead(status, pairs)
   }
 
   /** Whether what is left of the body, or its failure, leaves the connection without use. */
   #mustClose(): boolean {
-    if (
-      !this.#response.shouldKeepAlive ||
-      this.#failure !== undefined ||
-      this.#owesContinue
-    )
-      return true;
-    if (this.bodyBytes === 0 || this.#request.complete) return false;
-    return (
-      this.bodyBytes < 0 ||
-      this.bodyBytes - this.#pulledBytes > DISCARD_BYTES_MAX
-    );
+    if (!this.#response.shouldKeepAlive || this.#failure !== undefined || this.#owesContinue) return true
+    if (this.bodyBytes === 0 || this.#request.complete) return false
+    return this.bodyBytes < 0 || this.bodyBytes - this.#pulledBytes > DISCARD_BYTES_MAX
   }
 
   #discard(): void {
-    this.#wake?.();
-    if (this.bodyBytes !== 0 && !this.#request.readableEnded)
-      this.#request.resume();
+    this.#wake?.()
+    if (this.bodyBytes !== 0 && !this.#request.readableEnded) this.#request.resume()
   }
 
   write(chunk: Uint8Array): boolean {
-    if (this.aborted || this.#hasEnded) return true;
-    return this.#response.write(Buffer.from(chunk));
+    if (this.aborted || this.#hasEnded) return true
+    return this.#response.write(Buffer.from(chunk))
   }
 
   drained(): Promise<void> {
-    const response = this.#response;
-    if (this.aborted || !response.writableNeedDrain) return Promise.resolve();
+    const response = this.#response
+    if (this.aborted || !response.writableNeedDrain) return Promise.resolve()
     return new Promise((resolve) => {
       const done = (): void => {
-        clearTimeout(timer);
-        response.off("drain", done).off("close", done);
-        resolve();
-      };
+        clearTimeout(timer)
+        response.off('drain', done).off('close', done)
+        resolve()
+      }
       // A client that takes nothing for so long is gone for all we know.
-      const timer = setTimeout(() => this.abort(), this.#limits.bodyMs);
-      response.on("drain", done).on("close", done);
-    });
+      const timer = setTimeout(() => this.abort(), this.#limits.bodyMs)
+      response.on('drain', done).on('close', done)
+    })
   }
 
   end(): void {
-    if (this.aborted || this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#response.end();
-    this.#discard();
+    if (this.aborted || this.#hasEnded) return
+    this.#hasEnded = true
+    this.#response.end()
+    this.#discard()
   }
 
   abort(): void {
     // To HTTP/1.0 the end of the connection is the end of the body: only a reset says that it is not whole.
-    if (this.#request.httpVersionMinor === 0)
-      this.#request.socket.resetAndDestroy();
-    else this.#response.destroy();
+    if (this.#request.httpVersionMinor === 0) this.#request.socket.resetAndDestroy()
+    else this.#response.destroy()
   }
 }

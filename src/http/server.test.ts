@@ -3,682 +3,493 @@
  *
  * What stands on the wire in detail is conformance.test.ts; here a client that is a normal one talks to it.
  */
-import assert from "node:assert/strict";
-import diagnostics from "node:diagnostics_channel";
-import { once } from "node:events";
-import http from "node:http";
-import net from "node:net";
-import { test } from "node:test";
-import { onCores } from "./cores.test.support.ts";
-import { connect, converse } from "./raw.test.support.ts";
-import { serve } from "./serve.ts";
+import assert from 'node:assert/strict'
+import diagnostics from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import http from 'node:http'
+import net from 'node:net'
+import { test } from 'node:test'
+import { onCores } from './cores.test.support.ts'
+import { connect, converse } from './raw.test.support.ts'
+import { serve } from './serve.ts'
 
-onCores(
-  "a string, bytes, JSON, a Response: each is sent as what it is",
-  async (start) => {
-    const server = await start({
-      routes: {
-        "/text": () => "héllo",
-        "/bytes": () => new Uint8Array([0, 255]),
-        "/json": () => ({ a: [1, null] }),
-        "/null": () => null,
-        "/number": () => 1.5,
-        "/response": () =>
-          new Response("made", { status: 201, headers: { "X-Made": "yes" } }),
-        "/html": () =>
-          new Response("<p>", {
-            headers: { "content-type": "text/html;charset=UTF-8" },
-          }),
-        "/native-json": () => Response.json({ b: 1 }),
-        "/empty": () => new Response(null, { status: 204 }),
-        "/later": async () => {
-          await new Promise((resolve) => setImmediate(resolve));
-          return "later";
-        },
-      },
-    });
-    const seen = async (path: string): Promise<unknown[]> => {
-      const response = await fetch(server.url + path);
-      const { status, headers } = response;
-      return [
-        status,
-        headers.get("content-type"),
-        headers.get("content-length"),
-        await response.text(),
-      ];
-    };
-    assert.deepEqual(await seen("/text"), [
-      200,
-      "text/plain;charset=UTF-8",
-      "6",
-      "héllo",
-    ]);
-    assert.deepEqual(await seen("/bytes"), [
-      200,
-      "application/octet-stream",
-      "2",
-      "\0\ufffd",
-    ]);
-    assert.deepEqual(await seen("/json"), [
-      200,
-      "application/json",
-      "14",
-      '{"a":[1,null]}',
-    ]);
-    assert.deepEqual(await seen("/null"), [
-      200,
-      "application/json",
-      "4",
-      "null",
-    ]);
-    assert.deepEqual(await seen("/number"), [
-      200,
-      "application/json",
-      "3",
-      "1.5",
-    ]);
-    assert.deepEqual(await seen("/response"), [
-      201,
-      "text/plain;charset=UTF-8",
-      "4",
-      "made",
-    ]);
-    assert.deepEqual(await seen("/html"), [
-      200,
-      "text/html;charset=UTF-8",
-      "3",
-      "<p>",
-    ]);
-    assert.deepEqual(await seen("/native-json"), [
-      200,
-      "application/json",
-      "7",
-      '{"b":1}',
-    ]);
-    assert.deepEqual(await seen("/empty"), [204, null, null, ""]);
-    assert.deepEqual(await seen("/later"), [
-      200,
-      "text/plain;charset=UTF-8",
-      "5",
-      "later",
-    ]);
-    assert.deepEqual(await seen("/nothing"), [
-      404,
-      "text/plain;charset=UTF-8",
-      "9",
-      "Not Found",
-    ]);
-  },
-);
-
-onCores(
-  "routes: params, the rest, methods, HEAD, OPTIONS, 405",
-  async (start) => {
-    const server = await start({
-      routes: {
-        "/user/:id": {
-          GET: (request) => ({ id: request.params.id }),
-          POST: () => "posted",
-        },
-        "/files/*": (request) => request.params["*"],
-        "/constant": "constant",
-      },
-    });
-    const get = async (
-      path: string,
-      method = "GET",
-    ): Promise<[number, string]> => {
-      const response = await fetch(server.url + path, { method });
-      return [
-        response.status,
-        method === "OPTIONS" || response.status === 405
-          ? response.headers.get("allow")!
-          : await response.text(),
-      ];
-    };
-    assert.deepEqual(await get("/user/a%20b"), [200, '{"id":"a b"}']);
-    assert.deepEqual(await get("/user/1?x=1", "POST"), [200, "posted"]);
-    assert.deepEqual(await get("/user/1", "DELETE"), [
-      405,
-      "GET, HEAD, OPTIONS, POST",
-    ]);
-    assert.deepEqual(await get("/user/1", "OPTIONS"), [
-      204,
-      "GET, HEAD, OPTIONS, POST",
-    ]);
-    assert.deepEqual(await get("/user/%ff"), [400, "Bad Request"]);
-    assert.deepEqual(await get("/files/a/b"), [200, "a/b"]);
-    assert.deepEqual(await get("/constant?x"), [200, "constant"]);
-    assert.deepEqual(await get("/constant", "POST"), [
-      405,
-      "GET, HEAD, OPTIONS",
-    ]);
-    const head = await fetch(`${server.url}/user/7`, { method: "HEAD" });
-    assert.deepEqual(
-      [head.status, head.headers.get("content-length"), await head.text()],
-      [200, "10", ""],
-    );
-    const fixed = await fetch(`${server.url}/constant`, { method: "HEAD" });
-    assert.deepEqual(
-      [fixed.status, fixed.headers.get("content-length"), await fixed.text()],
-      [200, "8", ""],
-    );
-  },
-);
-
-onCores("the body of a request, in every way to read it", async (start) => {
+onCores('a string, bytes, JSON, a Response: each is sent as what it is', async (start) => {
   const server = await start({
     routes: {
-      "/text": async (request) => request.text(),
-      "/json": async (request) => request.json() as Promise<object>,
-      "/bytes": async (request) => String((await request.bytes()).byteLength),
-      "/buffer": async (request) =>
-        String((await request.arrayBuffer()).byteLength),
-      "/blob": async (request) => (await request.blob()).type,
-      "/form": async (request) =>
-        Object.fromEntries(await request.formData()) as Record<string, string>,
-      "/stream": (request) => new Response(request.body),
-      "/clone": async (request) =>
-        (await request.clone().text()) + (await request.text()),
-      "/twice": async (request) => {
-        await request.text();
-        return request
-          .text()
-          .catch((error: Error) => `${error.name} ${request.bodyUsed}`);
+      '/text': () => 'héllo',
+      '/bytes': () => new Uint8Array([0, 255]),
+      '/json': () => ({ a: [1, null] }),
+      '/null': () => null,
+      '/number': () => 1.5,
+      '/response': () => new Response('made', { status: 201, headers: { 'X-Made': 'yes' } }),
+      '/html': () => new Response('<p>', { headers: { 'content-type': 'text/html;charset=UTF-8' } }),
+      '/native-json': () => Response.json({ b: 1 }),
+      '/empty': () => new Response(null, { status: 204 }),
+      '/later': async () => {
+        await new Promise((resolve) => setImmediate(resolve))
+        return 'later'
       },
     },
-  });
-  const post = async (
-    path: string,
-    body: string | FormData | Uint8Array<ArrayBuffer>,
-  ): Promise<string> =>
-    (await fetch(server.url + path, { method: "POST", body })).text();
-  const large = "ü".repeat(500_000);
-  assert.equal(await post("/text", "hé"), "hé");
-  assert.equal(await post("/text", large), large);
-  assert.equal(await post("/json", '{"x":1}'), '{"x":1}');
-  assert.equal(await post("/json", '{"x":'), "Bad Request");
-  assert.equal(await post("/bytes", large), "1000000");
-  assert.equal(await post("/buffer", "four"), "4");
-  assert.equal(await post("/blob", "four"), "text/plain;charset=utf-8");
-  const form = new FormData();
-  form.set("name", "värde");
-  assert.equal(await post("/form", form), '{"name":"värde"}');
-  assert.equal(await post("/stream", large), large);
-  assert.equal(await post("/clone", "ab"), "abab");
-  assert.equal(await post("/twice", "ab"), "TypeError true");
-});
+  })
+  const seen = async (path: string): Promise<unknown[]> => {
+    const response = await fetch(server.url + path)
+    const { status, headers } = response
+    return [status, headers.get('content-type'), headers.get('content-length'), await response.text()]
+  }
+  assert.deepEqual(await seen('/text'), [200, 'text/plain;charset=UTF-8', '6', 'héllo'])
+  assert.deepEqual(await seen('/bytes'), [200, 'application/octet-stream', '2', '\0\ufffd'])
+  assert.deepEqual(await seen('/json'), [200, 'application/json', '14', '{"a":[1,null]}'])
+  assert.deepEqual(await seen('/null'), [200, 'application/json', '4', 'null'])
+  assert.deepEqual(await seen('/number'), [200, 'application/json', '3', '1.5'])
+  assert.deepEqual(await seen('/response'), [201, 'text/plain;charset=UTF-8', '4', 'made'])
+  assert.deepEqual(await seen('/html'), [200, 'text/html;charset=UTF-8', '3', '<p>'])
+  assert.deepEqual(await seen('/native-json'), [200, 'application/json', '7', '{"b":1}'])
+  assert.deepEqual(await seen('/empty'), [204, null, null, ''])
+  assert.deepEqual(await seen('/later'), [200, 'text/plain;charset=UTF-8', '5', 'later'])
+  assert.deepEqual(await seen('/nothing'), [404, 'text/plain;charset=UTF-8', '9', 'Not Found'])
+})
 
-onCores(
-  "a streamed answer waits for a slow reader, and one that fails is cut",
-  async (start) => {
-    let made = 0;
-    const server = await start({
-      routes: {
-        "/endless": () =>
-          new Response(
-            new ReadableStream({
-              pull(controller) {
-                made += 1;
-                controller.enqueue(new Uint8Array(65_536));
-              },
-            }),
-          ),
-        "/fails": () =>
-          new Response(
-            new ReadableStream({
-              async pull(controller) {
-                controller.enqueue(new TextEncoder().encode("some"));
-                await new Promise((resolve) => setTimeout(resolve, 10));
-                controller.error(new Error("no more"));
-              },
-            }),
-          ),
-        "/sized": () =>
-          new Response(new Blob(["12345"]).stream(), {
-            headers: { "content-length": "5" },
-          }),
-        "/short": () =>
-          new Response(new Blob(["12345"]).stream(), {
-            headers: { "content-length": "6" },
-          }),
-      },
-    });
-    const socket = await connect(server.port);
-    socket.write("GET /endless HTTP/1.1\r\nHost: x\r\n\r\n");
-    let before = -1;
-    while (made !== before) {
-      before = made;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    assert.ok(
-      made > 0 && made < 400,
-      `${made} pieces made for a client that reads nothing`,
-    );
-    socket.destroy();
-    await assert.rejects(
-      fetch(`${server.url}/fails`).then((response) => response.text()),
-    );
-    const sized = await fetch(`${server.url}/sized`);
-    assert.deepEqual(
-      [sized.headers.get("content-length"), await sized.text()],
-      ["5", "12345"],
-    );
-    await assert.rejects(
-      fetch(`${server.url}/short`).then((response) => response.text()),
-    );
-  },
-);
-
-onCores("a client that goes aborts the signal", async (start) => {
-  let aborted = (_: unknown): void => {};
-  const seen = new Promise((resolve) => (aborted = resolve));
+onCores('routes: params, the rest, methods, HEAD, OPTIONS, 405', async (start) => {
   const server = await start({
     routes: {
-      "/": (request) => {
+      '/user/:id': { GET: (request) => ({ id: request.params.id }), POST: () => 'posted' },
+      '/files/*': (request) => request.params['*'],
+      '/constant': 'constant',
+    },
+  })
+  const get = async (path: string, method = 'GET'): Promise<[number, string]> => {
+    const response = await fetch(server.url + path, { method })
+    return [
+      response.status,
+      method === 'OPTIONS' || response.status === 405
+        ? response.headers.get('allow')!
+        : await response.text(),
+    ]
+  }
+  assert.deepEqual(await get('/user/a%20b'), [200, '{"id":"a b"}'])
+  assert.deepEqual(await get('/user/1?x=1', 'POST'), [200, 'posted'])
+  assert.deepEqual(await get('/user/1', 'DELETE'), [405, 'GET, HEAD, OPTIONS, POST'])
+  assert.deepEqual(await get('/user/1', 'OPTIONS'), [204, 'GET, HEAD, OPTIONS, POST'])
+  assert.deepEqual(await get('/user/%ff'), [400, 'Bad Request'])
+  assert.deepEqual(await get('/files/a/b'), [200, 'a/b'])
+  assert.deepEqual(await get('/constant?x'), [200, 'constant'])
+  assert.deepEqual(await get('/constant', 'POST'), [405, 'GET, HEAD, OPTIONS'])
+  const head = await fetch(`${server.url}/user/7`, { method: 'HEAD' })
+  assert.deepEqual([head.status, head.headers.get('content-length'), await head.text()], [200, '10', ''])
+  const fixed = await fetch(`${server.url}/constant`, { method: 'HEAD' })
+  assert.deepEqual([fixed.status, fixed.headers.get('content-length'), await fixed.text()], [200, '8', ''])
+})
+
+onCores('the body of a request, in every way to read it', async (start) => {
+  const server = await start({
+    routes: {
+      '/text': async (request) => request.text(),
+      '/json': async (request) => request.json() as Promise<object>,
+      '/bytes': async (request) => String((await request.bytes()).byteLength),
+      '/buffer': async (request) => String((await request.arrayBuffer()).byteLength),
+      '/blob': async (request) => (await request.blob()).type,
+      '/form': async (request) => Object.fromEntries(await request.formData()) as Record<string, string>,
+      '/stream': (request) => new Response(request.body),
+      '/clone': async (request) => (await request.clone().text()) + (await request.text()),
+      '/twice': async (request) => {
+        await request.text()
+        return request.text().catch((error: Error) => `${error.name} ${request.bodyUsed}`)
+      },
+    },
+  })
+  const post = async (path: string, body: string | FormData | Uint8Array<ArrayBuffer>): Promise<string> =>
+    (await fetch(server.url + path, { method: 'POST', body })).text()
+  const large = 'ü'.repeat(500_000)
+  assert.equal(await post('/text', 'hé'), 'hé')
+  assert.equal(await post('/text', large), large)
+  assert.equal(await post('/json', '{"x":1}'), '{"x":1}')
+  assert.equal(await post('/json', '{"x":'), 'Bad Request')
+  assert.equal(await post('/bytes', large), '1000000')
+  assert.equal(await post('/buffer', 'four'), '4')
+  assert.equal(await post('/blob', 'four'), 'text/plain;charset=utf-8')
+  const form = new FormData()
+  form.set('name', 'värde')
+  assert.equal(await post('/form', form), '{"name":"värde"}')
+  assert.equal(await post('/stream', large), large)
+  assert.equal(await post('/clone', 'ab'), 'abab')
+  assert.equal(await post('/twice', 'ab'), 'TypeError true')
+})
+
+onCores('a streamed answer waits for a slow reader, and one that fails is cut', async (start) => {
+  let made = 0
+  const server = await start({
+    routes: {
+      '/endless': () =>
+        new Response(
+          new ReadableStream({
+            pull(controller) {
+              made += 1
+              controller.enqueue(new Uint8Array(65_536))
+            },
+          }),
+        ),
+      '/fails': () =>
+        new Response(
+          new ReadableStream({
+            async pull(controller) {
+              controller.enqueue(new TextEncoder().encode('some'))
+              await new Promise((resolve) => setTimeout(resolve, 10))
+              controller.error(new Error('no more'))
+            },
+          }),
+        ),
+      '/sized': () => new Response(new Blob(['12345']).stream(), { headers: { 'content-length': '5' } }),
+      '/short': () => new Response(new Blob(['12345']).stream(), { headers: { 'content-length': '6' } }),
+    },
+  })
+  const socket = await connect(server.port)
+  socket.write('GET /endless HTTP/1.1\r\nHost: x\r\n\r\n')
+  let before = -1
+  while (made !== before) {
+    before = made
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  assert.ok(made > 0 && made < 400, `${made} pieces made for a client that reads nothing`)
+  socket.destroy()
+  await assert.rejects(fetch(`${server.url}/fails`).then((response) => response.text()))
+  const sized = await fetch(`${server.url}/sized`)
+  assert.deepEqual([sized.headers.get('content-length'), await sized.text()], ['5', '12345'])
+  await assert.rejects(fetch(`${server.url}/short`).then((response) => response.text()))
+})
+
+onCores('a client that goes aborts the signal', async (start) => {
+  let aborted = (_: unknown): void => {}
+  const seen = new Promise((resolve) => (aborted = resolve))
+  const server = await start({
+    routes: {
+      '/': (request) => {
         return new Promise((_, reject) => {
-          request.signal.addEventListener("abort", () => {
-            aborted(request.signal.reason);
-            reject(request.signal.reason as Error);
-          });
-        });
+          request.signal.addEventListener('abort', () => {
+            aborted(request.signal.reason)
+            reject(request.signal.reason as Error)
+          })
+        })
       },
     },
-  });
-  const socket = await connect(server.port);
-  socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  socket.destroy();
-  assert.equal(((await seen) as Error).name, "AbortError");
-  assert.equal(server.stats().errors, 0);
-});
+  })
+  const socket = await connect(server.port)
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  socket.destroy()
+  assert.equal(((await seen) as Error).name, 'AbortError')
+  assert.equal(server.stats().errors, 0)
+})
+
+onCores('a handler that gives up on a client that stopped sending leaves no connection', async (start) => {
+  const server = await start({
+    limits: { bodyMs: 600_000, idleMs: 600_000 },
+    routes: {
+      '/never': (request) =>
+        new Promise((_, reject) => {
+          request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))
+        }),
+      '/stream': () => new Response(new ReadableStream({ start: (out) => out.enqueue(new Uint8Array(9)) })),
+    },
+  })
+  for (const path of ['/never', '/stream']) {
+    for (const more of ['', 'Connection: close\r\n']) {
+      const socket = await connect(server.port)
+      const closed = new Promise((resolve) =>
+        socket
+          .resume()
+          .on('error', () => {})
+          .on('close', resolve),
+      )
+      socket.end(`GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`)
+      await closed
+    }
+  }
+  assert.equal(server.stats().errors, 0)
+})
+
+onCores('an error of a handler is answered with 500, told, and everything goes on', async (start) => {
+  const told: unknown[] = []
+  const published: unknown[] = []
+  const subscriber = (message: unknown): void =>
+    void published.push((message as { error: Error }).error.message)
+  diagnostics.subscribe('skein:http:error', subscriber)
+  const server = await start({
+    routes: {
+      '/throws': () => {
+        throw new Error('thrown')
+      },
+      '/rejects': async () => Promise.reject(new Error('rejected')),
+      '/undefined': (() => undefined) as never,
+      '/header': () => new Response('', { headers: { a: 'b\r\nc: d' } }),
+      '/response': () => {
+        throw new Response('teapot', { status: 418 })
+      },
+      '/mapped': () => {
+        throw new RangeError('mapped')
+      },
+      '/ok': () => 'ok',
+    },
+    error: (cause, request) => {
+      told.push(`${new URL(request.url).pathname} ${(cause as Error).message}`)
+      if (cause instanceof RangeError) return new Response('mapped', { status: 422 })
+    },
+  })
+  const get = async (path: string): Promise<string> => {
+    const response = await fetch(server.url + path)
+    return `${response.status} ${await response.text()}`
+  }
+  assert.equal(await get('/throws'), '500 Internal Server Error')
+  assert.equal(await get('/rejects'), '500 Internal Server Error')
+  assert.equal(await get('/undefined'), '500 Internal Server Error')
+  assert.equal(await get('/header'), '500 Internal Server Error')
+  assert.equal(await get('/response'), '418 teapot')
+  assert.equal(await get('/mapped'), '422 mapped')
+  assert.equal(await get('/ok'), '200 ok')
+  diagnostics.unsubscribe('skein:http:error', subscriber)
+  assert.deepEqual(told.slice(0, 2), ['/throws thrown', '/rejects rejected'])
+  assert.equal(told.length, 5)
+  assert.equal(published.length, 5)
+  assert.equal(server.stats().errors, 5)
+})
 
 onCores(
-  "a handler that gives up on a client that stopped sending leaves no connection",
+  'what is asked of a request after its answer is an error, what was looked at stays',
   async (start) => {
+    let kept: Request | undefined
+    let [headers, all]: Headers[] = []
     const server = await start({
-      limits: { bodyMs: 600_000, idleMs: 600_000 },
       routes: {
-        "/never": (request) =>
-          new Promise((_, reject) => {
-            request.signal.addEventListener("abort", () =>
-              reject(request.signal.reason as Error),
-            );
+        '/': (request) => {
+          kept = request
+          void request.url
+          return 'x'
+        },
+        '/headers': (request) => {
+          headers = request.headers
+          return headers.get('host') ?? ''
+        },
+        '/all': async (request) => {
+          all = request.headers
+          await Promise.resolve()
+          return [...all].length
+        },
+      },
+    })
+    await (await fetch(`${server.url}/?a`)).text()
+    assert.equal(kept!.url, `${server.url}/?a`)
+    assert.throws(() => kept!.headers.get('host'), { code: 'HTTP_REQUEST_OVER' })
+    assert.equal(await (await fetch(`${server.url}/headers`)).text(), server.url.slice('http://'.length))
+    assert.throws(() => headers!.get('host'), { code: 'HTTP_REQUEST_OVER' })
+    await (await fetch(`${server.url}/all`)).text()
+    assert.equal(all!.get('host'), server.url.slice('http://'.length))
+  },
+)
+
+onCores('a body that is read behind the answer is its own or an error', async (start, core) => {
+  const seen: [string, unknown][] = []
+  const later = (name: string, read: () => Promise<unknown>): void => {
+    const tell = (): Promise<number> =>
+      read().then(
+        (found) => seen.push([name, found]),
+        (error: { code?: string }) => seen.push([name, error.code ?? error]),
+      )
+    setTimeout(() => void tell(), 50)
+  }
+  const server = await start({
+    routes: {
+      '/clone': (request) => {
+        const clone = request.clone()
+        later('clone', () => clone.text())
+        return 'ok'
+      },
+      '/body': (request) => {
+        const { body } = request
+        later('body', () => new Response(body).text())
+        return 'ok'
+      },
+      '/later': async (request) => {
+        const clone = request.clone()
+        later('later', () => clone.text())
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return 'ok'
+      },
+      '/other': async (request) => request.text(),
+    },
+  })
+  const post = async (path: string, body: string): Promise<string> =>
+    (await fetch(server.url + path, { method: 'POST', body })).text()
+  for (const path of ['/clone', '/body', '/later']) {
+    await post(path, 'one')
+    for (let round = 0; round < 5; round += 1) assert.equal(await post('/other', 'secret'), 'secret')
+    await new Promise((resolve) => setTimeout(resolve, 80))
+  }
+  const own = core === 'native' ? 'one' : 'HTTP_REQUEST_OVER'
+  assert.deepEqual(seen, [
+    ['clone', own],
+    ['body', 'HTTP_REQUEST_OVER'],
+    ['later', own],
+  ])
+})
+
+onCores('a read that waits for its body ends with the answer', async (start) => {
+  const reads: Promise<unknown>[] = []
+  const code = (error: { code?: string }): unknown => error.code ?? error
+  const server = await start({
+    routes: {
+      '/whole': (request) => {
+        reads.push(request.text().catch(code))
+        return 'early'
+      },
+      '/later': async (request) => {
+        reads.push(request.json().catch(code))
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        return 'early'
+      },
+      '/stream': (request) => {
+        const reader = request.body!.getReader()
+        reads.push(
+          reader
+            .read()
+            .then(() => reader.read())
+            .catch(code),
+        )
+        return new Response(
+          new ReadableStream({
+            async start(out) {
+              await new Promise((resolve) => setTimeout(resolve, 20))
+              out.enqueue(new Uint8Array(9))
+              await new Promise((resolve) => setTimeout(resolve, 20))
+              out.close()
+            },
           }),
-        "/stream": () =>
-          new Response(
-            new ReadableStream({
-              start: (out) => out.enqueue(new Uint8Array(9)),
-            }),
-          ),
+        )
       },
-    });
-    for (const path of ["/never", "/stream"]) {
-      for (const more of ["", "Connection: close\r\n"]) {
-        const socket = await connect(server.port);
-        const closed = new Promise((resolve) =>
-          socket
-            .resume()
-            .on("error", () => {})
-            .on("close", resolve),
-        );
-        socket.end(`GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
-        await closed;
-      }
-    }
-    assert.equal(server.stats().errors, 0);
-  },
-);
-
-onCores(
-  "an error of a handler is answered with 500, told, and everything goes on",
-  async (start) => {
-    const told: unknown[] = [];
-    const published: unknown[] = [];
-    const subscriber = (message: unknown): void =>
-      void published.push((message as { error: Error }).error.message);
-    diagnostics.subscribe("skein:http:error", subscriber);
-    const server = await start({
-      routes: {
-        "/throws": () => {
-          throw new Error("thrown");
-        },
-        "/rejects": async () => Promise.reject(new Error("rejected")),
-        "/undefined": (() => undefined) as never,
-        "/header": () => new Response("", { headers: { a: "b\r\nc: d" } }),
-        "/response": () => {
-          throw new Response("teapot", { status: 418 });
-        },
-        "/mapped": () => {
-          throw new RangeError("mapped");
-        },
-        "/ok": () => "ok",
+      // Nobody looks at what becomes of it: that is no error of the process.
+      '/nobody': (request) => {
+        void request.text()
+        return 'early'
       },
-      error: (cause, request) => {
-        told.push(
-          `${new URL(request.url).pathname} ${(cause as Error).message}`,
-        );
-        if (cause instanceof RangeError)
-          return new Response("mapped", { status: 422 });
-      },
-    });
-    const get = async (path: string): Promise<string> => {
-      const response = await fetch(server.url + path);
-      return `${response.status} ${await response.text()}`;
-    };
-    assert.equal(await get("/throws"), "500 Internal Server Error");
-    assert.equal(await get("/rejects"), "500 Internal Server Error");
-    assert.equal(await get("/undefined"), "500 Internal Server Error");
-    assert.equal(await get("/header"), "500 Internal Server Error");
-    assert.equal(await get("/response"), "418 teapot");
-    assert.equal(await get("/mapped"), "422 mapped");
-    assert.equal(await get("/ok"), "200 ok");
-    diagnostics.unsubscribe("skein:http:error", subscriber);
-    assert.deepEqual(told.slice(0, 2), ["/throws thrown", "/rejects rejected"]);
-    assert.equal(told.length, 5);
-    assert.equal(published.length, 5);
-    assert.equal(server.stats().errors, 5);
-  },
-);
+    },
+  })
+  for (const path of ['/whole', '/later', '/stream', '/nobody']) {
+    const socket = await connect(server.port)
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf`)
+    await once(socket, 'data')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    socket.destroy()
+  }
+  const late = new Promise((resolve) => setTimeout(resolve, 1000, 'still waits'))
+  const found = await Promise.all(reads.map((read) => Promise.race([read, late])))
+  assert.deepEqual(found, ['HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER'])
+})
 
-onCores(
-  "what is asked of a request after its answer is an error, what was looked at stays",
-  async (start) => {
-    let kept: Request | undefined;
-    let [headers, all]: Headers[] = [];
-    const server = await start({
-      routes: {
-        "/": (request) => {
-          kept = request;
-          void request.url;
-          return "x";
-        },
-        "/headers": (request) => {
-          headers = request.headers;
-          return headers.get("host") ?? "";
-        },
-        "/all": async (request) => {
-          all = request.headers;
-          await Promise.resolve();
-          return [...all].length;
-        },
-      },
-    });
-    await (await fetch(`${server.url}/?a`)).text();
-    assert.equal(kept!.url, `${server.url}/?a`);
-    assert.throws(() => kept!.headers.get("host"), {
-      code: "HTTP_REQUEST_OVER",
-    });
-    assert.equal(
-      await (await fetch(`${server.url}/headers`)).text(),
-      server.url.slice("http://".length),
-    );
-    assert.throws(() => headers!.get("host"), { code: "HTTP_REQUEST_OVER" });
-    await (await fetch(`${server.url}/all`)).text();
-    assert.equal(all!.get("host"), server.url.slice("http://".length));
-  },
-);
+onCores('a graceful stop finishes what was accepted and closes idle connections', async (start) => {
+  let release = (): void => {}
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  const server = await start({ routes: { '/slow': () => gate.then(() => 'done'), '/fast': () => 'fast' } })
+  const agent = new http.Agent({ keepAlive: true })
+  const get = (path: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      http
+        .get(server.url + path, { agent }, (response) => {
+          let text = ''
+          response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+          response.on('end', () => resolve(text))
+        })
+        .on('error', reject)
+    })
+  assert.equal(await get('/fast'), 'fast')
+  const slow = get('/slow')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const stopped = server.stop({ drainMs: 5000 })
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  release()
+  assert.equal(await slow, 'done')
+  await stopped
+  assert.equal(server.stats().connections, 0)
+  await assert.rejects(get('/fast'))
+  agent.destroy()
+})
 
-onCores(
-  "a body that is read behind the answer is its own or an error",
-  async (start, core) => {
-    const seen: [string, unknown][] = [];
-    const later = (name: string, read: () => Promise<unknown>): void => {
-      const tell = (): Promise<number> =>
-        read().then(
-          (found) => seen.push([name, found]),
-          (error: { code?: string }) => seen.push([name, error.code ?? error]),
-        );
-      setTimeout(() => void tell(), 50);
-    };
-    const server = await start({
-      routes: {
-        "/clone": (request) => {
-          const clone = request.clone();
-          later("clone", () => clone.text());
-          return "ok";
-        },
-        "/body": (request) => {
-          const { body } = request;
-          later("body", () => new Response(body).text());
-          return "ok";
-        },
-        "/later": async (request) => {
-          const clone = request.clone();
-          later("later", () => clone.text());
-          await new Promise((resolve) => setTimeout(resolve, 5));
-          return "ok";
-        },
-        "/other": async (request) => request.text(),
-      },
-    });
-    const post = async (path: string, body: string): Promise<string> =>
-      (await fetch(server.url + path, { method: "POST", body })).text();
-    for (const path of ["/clone", "/body", "/later"]) {
-      await post(path, "one");
-      for (let round = 0; round < 5; round += 1)
-        assert.equal(await post("/other", "secret"), "secret");
-      await new Promise((resolve) => setTimeout(resolve, 80));
-    }
-    const own = core === "native" ? "one" : "HTTP_REQUEST_OVER";
-    assert.deepEqual(seen, [
-      ["clone", own],
-      ["body", "HTTP_REQUEST_OVER"],
-      ["later", own],
-    ]);
-  },
-);
+onCores('what does not end within drainMs is cut', async (start) => {
+  const server = await start({ routes: { '/never': () => new Promise<string>(() => {}) } })
+  const answer = fetch(`${server.url}/never`)
+  answer.catch(() => {})
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  await server.stop({ drainMs: 50 })
+  await assert.rejects(answer)
+})
 
-onCores(
-  "a read that waits for its body ends with the answer",
-  async (start) => {
-    const reads: Promise<unknown>[] = [];
-    const code = (error: { code?: string }): unknown => error.code ?? error;
-    const server = await start({
-      routes: {
-        "/whole": (request) => {
-          reads.push(request.text().catch(code));
-          return "early";
-        },
-        "/later": async (request) => {
-          reads.push(request.json().catch(code));
-          await new Promise((resolve) => setTimeout(resolve, 20));
-          return "early";
-        },
-        "/stream": (request) => {
-          const reader = request.body!.getReader();
-          reads.push(
-            reader
-              .read()
-              .then(() => reader.read())
-              .catch(code),
-          );
-          return new Response(
-            new ReadableStream({
-              async start(out) {
-                await new Promise((resolve) => setTimeout(resolve, 20));
-                out.enqueue(new Uint8Array(9));
-                await new Promise((resolve) => setTimeout(resolve, 20));
-                out.close();
-              },
-            }),
-          );
-        },
-        // Nobody looks at what becomes of it: that is no error of the process.
-        "/nobody": (request) => {
-          void request.text();
-          return "early";
-        },
-      },
-    });
-    for (const path of ["/whole", "/later", "/stream", "/nobody"]) {
-      const socket = await connect(server.port);
-      socket.write(
-        `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf`,
-      );
-      await once(socket, "data");
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      socket.destroy();
-    }
-    const late = new Promise((resolve) =>
-      setTimeout(resolve, 1000, "still waits"),
-    );
-    const found = await Promise.all(
-      reads.map((read) => Promise.race([read, late])),
-    );
-    assert.deepEqual(found, [
-      "HTTP_REQUEST_OVER",
-      "HTTP_REQUEST_OVER",
-      "HTTP_REQUEST_OVER",
-    ]);
-  },
-);
+onCores('a taken port is an error that names it', async (start) => {
+  const server = await start({ routes: { '/': 'x' } })
+  await assert.rejects(start({ port: server.port, routes: { '/': 'x' } }), { code: 'HTTP_PORT_TAKEN' })
+})
 
-onCores(
-  "a graceful stop finishes what was accepted and closes idle connections",
-  async (start) => {
-    let release = (): void => {};
-    const gate = new Promise<void>((resolve) => (release = resolve));
-    const server = await start({
-      routes: { "/slow": () => gate.then(() => "done"), "/fast": () => "fast" },
-    });
-    const agent = new http.Agent({ keepAlive: true });
-    const get = (path: string): Promise<string> =>
-      new Promise((resolve, reject) => {
-        http
-          .get(server.url + path, { agent }, (response) => {
-            let text = "";
-            response
-              .setEncoding("utf8")
-              .on("data", (chunk: string) => (text += chunk));
-            response.on("end", () => resolve(text));
-          })
-          .on("error", reject);
-      });
-    assert.equal(await get("/fast"), "fast");
-    const slow = get("/slow");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    const stopped = server.stop({ drainMs: 5000 });
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    release();
-    assert.equal(await slow, "done");
-    await stopped;
-    assert.equal(server.stats().connections, 0);
-    await assert.rejects(get("/fast"));
-    agent.destroy();
-  },
-);
-
-onCores("what does not end within drainMs is cut", async (start) => {
+onCores('pipelined answers come in the order of their requests', async (start) => {
   const server = await start({
-    routes: { "/never": () => new Promise<string>(() => {}) },
-  });
-  const answer = fetch(`${server.url}/never`);
-  answer.catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  await server.stop({ drainMs: 50 });
-  await assert.rejects(answer);
-});
-
-onCores("a taken port is an error that names it", async (start) => {
-  const server = await start({ routes: { "/": "x" } });
-  await assert.rejects(start({ port: server.port, routes: { "/": "x" } }), {
-    code: "HTTP_PORT_TAKEN",
-  });
-});
-
-onCores(
-  "pipelined answers come in the order of their requests",
-  async (start) => {
-    const server = await start({
-      routes: {
-        "/:ms": async (request) => {
-          await new Promise((resolve) =>
-            setTimeout(resolve, Number(request.params.ms)),
-          );
-          return request.params.ms;
-        },
+    routes: {
+      '/:ms': async (request) => {
+        await new Promise((resolve) => setTimeout(resolve, Number(request.params.ms)))
+        return request.params.ms
       },
-      limits: { pipelineMax: 3 },
-    });
-    const delays = [30, 1, 20, 5, 10, 2];
-    const text = delays
-      .map((ms) => `GET /${ms} HTTP/1.1\r\nHost: x\r\n\r\n`)
-      .join("");
-    const { answers } = await converse(server.port, [text], {
-      answers: delays.length,
-    });
-    assert.deepEqual(
-      answers.map(({ body }) => Number(body)),
-      delays,
-    );
-  },
-);
+    },
+    limits: { pipelineMax: 3 },
+  })
+  const delays = [30, 1, 20, 5, 10, 2]
+  const text = delays.map((ms) => `GET /${ms} HTTP/1.1\r\nHost: x\r\n\r\n`).join('')
+  const { answers } = await converse(server.port, [text], { answers: delays.length })
+  assert.deepEqual(
+    answers.map(({ body }) => Number(body)),
+    delays,
+  )
+})
 
-test("a client that resets behind a pipeline has one turn of its answers begun (node)", async () => {
-  let begun = 0;
-  const routes = { "/": () => String(++begun) };
-  const server = await serve({
-    core: "node",
-    host: "127.0.0.1",
-    port: 0,
-    error: () => undefined,
-    routes,
-  });
-  const socket = net.connect(server.port, "127.0.0.1").on("error", () => {});
-  await once(socket, "connect");
-  socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(50)); // fewer than pipelineMax
-  socket.resetAndDestroy();
+test('a client that resets behind a pipeline has one turn of its answers begun (node)', async () => {
+  let begun = 0
+  const routes = { '/': () => String(++begun) }
+  const server = await serve({ core: 'node', host: '127.0.0.1', port: 0, error: () => undefined, routes })
+  const socket = net.connect(server.port, '127.0.0.1').on('error', () => {})
+  await once(socket, 'connect')
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50)) // fewer than pipelineMax
+  socket.resetAndDestroy()
   for (;;) {
-    const { connections, connectionsTotal } = server.stats();
-    if (connectionsTotal === 1 && connections === 0) break;
-    await new Promise(setImmediate);
+    const { connections, connectionsTotal } = server.stats()
+    if (connectionsTotal === 1 && connections === 0) break
+    await new Promise(setImmediate)
   }
-  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
-  await server.stop();
-  assert.ok(begun <= 16, `${begun} begun`);
-});
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+  await server.stop()
+  assert.ok(begun <= 16, `${begun} begun`)
+})
 
-onCores("a server on a Unix socket", async (start) => {
-  const unixPath = `${process.env.TMPDIR ?? "/tmp"}/skein-http-${process.pid}.sock`;
-  const server = await start({
-    unixPath,
-    port: undefined as never,
-    routes: { "/": "by path" },
-  });
-  assert.equal(server.url, `unix:${unixPath}`);
-  const request = http.get({ socketPath: unixPath, path: "/", agent: false });
-  const [response] = (await once(request, "response")) as [
-    http.IncomingMessage,
-  ];
-  let text = "";
-  for await (const chunk of response) text += String(chunk);
-  assert.equal(text, "by path");
-});
+onCores('a server on a Unix socket', async (start) => {
+  const unixPath = `${process.env.TMPDIR ?? '/tmp'}/skein-http-${process.pid}.sock`
+  const server = await start({ unixPath, port: undefined as never, routes: { '/': 'by path' } })
+  assert.equal(server.url, `unix:${unixPath}`)
+  const request = http.get({ socketPath: unixPath, path: '/', agent: false })
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  let text = ''
+  for await (const chunk of response) text += String(chunk)
+  assert.equal(text, 'by path')
+})
 
-test("settings are checked by name", async () => {
+test('settings are checked by name', async () => {
   const refused = [
-    [{ routes: { "/": "x" }, prot: 1 }, "prot"],
-    [{ routes: { "/": "x" }, port: 70_000 }, "port"],
-    [{ routes: { "/": "x" }, limits: { idleMs: -1 } }, "limits.idleMs"],
-    [{ routes: { "/": "x" }, limits: { idle: 1 } }, "limits.idle"],
-    [{ routes: { "/": "x" }, core: "bun" }, "core"],
-    [{ routes: { "/": "x" }, host: "" }, "host"],
-    [{ routes: { "/": "x" }, unixPath: `/tmp/${"x".repeat(200)}` }, "unixPath"],
-    [{ routes: { "/": Symbol("x") } }, "routes['GET /']"],
-    [{ fetch: 3 }, "fetch"],
-    [{}, "routes"],
-  ] as const;
+    [{ routes: { '/': 'x' }, prot: 1 }, 'prot'],
+    [{ routes: { '/': 'x' }, port: 70_000 }, 'port'],
+    [{ routes: { '/': 'x' }, limits: { idleMs: -1 } }, 'limits.idleMs'],
+    [{ routes: { '/': 'x' }, limits: { idle: 1 } }, 'limits.idle'],
+    [{ routes: { '/': 'x' }, core: 'bun' }, 'core'],
+    [{ routes: { '/': 'x' }, host: '' }, 'host'],
+    [{ routes: { '/': 'x' }, unixPath: `/tmp/${'x'.repeat(200)}` }, 'unixPath'],
+    [{ routes: { '/': Symbol('x') } }, "routes['GET /']"],
+    [{ fetch: 3 }, 'fetch'],
+    [{}, 'routes'],
+  ] as const
   for (const [settings, name] of refused) {
-    await assert.rejects(
-      serve(settings as never),
-      (error: { code?: string; facts?: { name: string } }) => {
-        assert.deepEqual(
-          [error.code, error.facts?.name],
-          ["HTTP_SETTING", name],
-        );
-        return true;
-      },
-    );
+    await assert.rejects(serve(settings as never), (error: { code?: string; facts?: { name: string } }) => {
+      assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', name])
+      return true
+    })
   }
-});
+})
