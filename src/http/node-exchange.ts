@@ -5,6 +5,7 @@
  * closes behind the answer.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { type CoreLimits, type Exchange, TYPES, TypeOf } from './core.ts'
 import { HttpError } from './errors.ts'
 
@@ -30,6 +31,8 @@ export class NodeExchange implements Exchange {
   #timer: NodeJS.Timeout | undefined
   /** Settles the pull that waits. */
   #wake: (() => void) | undefined
+  /** Ends the wait for a slow reader. */
+  #wakeWriter: (() => void) | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: CoreLimits, owesContinue: boolean) {
     this.method = request.method!
@@ -42,6 +45,11 @@ export class NodeExchange implements Exchange {
     this.bodyBytes = request.headers['transfer-encoding'] !== undefined ? -1 : Number(length ?? 0)
     request.on('error', () => this.#wake?.()) // the close that follows says that the client has gone
     response.on('error', () => {})
+    // Its turn has come, behind other answers of its connection.
+    response.on('socket', (socket: Socket) => {
+      if (this.#hasEnded || this.#wakeWriter !== undefined) this.#watch()
+      else socket.setTimeout(0)
+    })
   }
 
   get remoteAddress(): string {
@@ -142,6 +150,7 @@ export class NodeExchange implements Exchange {
     if (this.#hasEnded && this.#response.writableFinished) return
     this.aborted = true
     this.#wake?.()
+    this.#wakeWriter?.()
     this.onAbort?.()
   }
 
@@ -152,6 +161,7 @@ export class NodeExchange implements Exchange {
     this.#head(status, type, headers, status === 204 || status === 304 ? undefined : (bytes?.byteLength ?? 0))
     // Node may hold what it is given until it can be sent; the caller may use its bytes again at once.
     this.#response.end(typeof body === 'string' || bytes === undefined ? bytes : Buffer.from(bytes))
+    this.#watch()
     this.#discard()
   }
 
@@ -196,22 +206,34 @@ export class NodeExchange implements Exchange {
   drained(): Promise<void> {
     const response = this.#response
     if (this.aborted || !response.writableNeedDrain) return Promise.resolve()
+    this.#watch()
     return new Promise((resolve) => {
       const done = (): void => {
-        clearTimeout(timer)
-        response.off('drain', done).off('close', done)
+        response.off('drain', done)
+        response.socket?.setTimeout(0)
+        this.#wakeWriter = undefined
         resolve()
       }
-      // A client that takes nothing for so long is gone for all we know.
-      const timer = setTimeout(() => this.abort(), this.#limits.bodyMs)
-      response.on('drain', done).on('close', done)
+      this.#wakeWriter = done // closed() calls it, also for an answer whose turn never came
+      response.on('drain', done)
     })
+  }
+
+  /**
+   * A client that takes nothing for `bodyMs` of what is to be sent is gone for all we know: node:http closes
+   * a connection whose time is up. Node looks at what has left, so one that reads slowly is not cut. Behind
+   * the last answer node:http sets its own time for idle connections.
+   */
+  #watch(): void {
+    const { socket, writableFinished } = this.#response
+    if (!writableFinished) socket?.setTimeout(this.#limits.bodyMs)
   }
 
   end(): void {
     if (this.aborted || this.#hasEnded) return
     this.#hasEnded = true
     this.#response.end()
+    this.#watch()
     this.#discard()
   }
 

@@ -383,6 +383,51 @@ onCores('a read that waits for its body ends with the answer', async (start) => 
   assert.deepEqual(found, ['HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER'])
 })
 
+onCores('clients that go abort each of their pipelined requests', async (start) => {
+  const gone: string[] = []
+  const server = await start({
+    routes: {
+      '/:at': (request) =>
+        new Promise((_, reject) => {
+          request.signal.addEventListener('abort', () => {
+            gone.push(request.params.at)
+            reject(request.signal.reason as Error)
+          })
+        }),
+    },
+  })
+  const socket = await connect(server.port)
+  socket.write(['a', 'b', 'c'].map((at) => `GET /${at} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  socket.destroy()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.deepEqual(gone.sort(), ['a', 'b', 'c'])
+  assert.equal(server.stats().aborted, 3)
+})
+
+onCores('a reader of a whole answer is cut when it takes nothing, not when it is slow', async (start) => {
+  const whole = new Uint8Array(16 * 1024 * 1024)
+  const server = await start({ limits: { bodyMs: 500 }, routes: { '/': () => whole } })
+  const text = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  const still = await connect(server.port)
+  still.pause().write(text)
+  const slow = await connect(server.port)
+  let bytes = 0
+  slow.on('data', (piece: Buffer) => {
+    bytes += piece.byteLength
+    slow.pause()
+    setTimeout(() => slow.resume(), 4)
+  })
+  slow.write(text)
+  const late = Date.now() + 8000
+  const isDone = (): boolean => bytes > whole.byteLength && server.stats().connections === 1
+  while (!isDone() && Date.now() < late) await new Promise((resolve) => setTimeout(resolve, 50))
+  assert.ok(bytes > whole.byteLength, `a slow reader had ${bytes} bytes`)
+  assert.equal(server.stats().connections, 1)
+  slow.destroy()
+  still.destroy()
+})
+
 onCores('a graceful stop finishes what was accepted and closes idle connections', async (start) => {
   let release = (): void => {}
   const gate = new Promise<void>((resolve) => (release = resolve))
