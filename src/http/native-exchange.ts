@@ -178,16 +178,16 @@ export class NativeExchange implements Exchange, Listed {
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
     if ((this.state & (State.started | State.ended)) !== 0) return
+    this.link.respond(this, status, type, headers, body) // what cannot be sent leaves it open for an error
     this.state |= State.ended
-    this.link.respond(this, status, type, headers, body)
     if ((this.state & State.listed) !== 0) this.close()
   }
 
   start(status: number, type: number, headers: string, length: number | undefined): void {
     if ((this.state & (State.started | State.ended)) !== 0) return
+    this.link.start(this, status, type, headers, length)
     this.state |= State.started
     this.list()
-    this.link.start(this, status, type, headers, length)
   }
 
   write(chunk: Uint8Array): boolean {
