@@ -120,6 +120,7 @@ class Pump {
     const first = await this.#reader.read()
     if (gone) return this.#exchange.abort()
     const next = first.done ? undefined : this.#reader.read()
+    next?.catch(() => {}) // whoever reads on will see it; nobody may before the client has taken the first
     const { status, type, lines, length } = this.#head
     if (next === undefined || (length === undefined && (await endsAtOnce(next)))) {
       if (gone) this.#exchange.abort()

@@ -149,8 +149,8 @@ export interface Exchange {
   bodyNow(): Uint8Array | undefined
   /**
    * The body's next piece, a copy that belongs to the caller; undefined at its end. Pulling is the
-   * back-pressure: a body that nobody pulls stays in the kernel. Rejects when the client goes or a limit is
-   * passed.
+   * back-pressure: a body that nobody pulls stays in the kernel. Rejects when the client goes, a limit is
+   * passed, or the answer has been given.
    */
   pull(): Promise<Uint8Array | undefined>
   /** Keep the request's data past `onExchange`. Called by the app when an answer is not ready at once. */

@@ -63,7 +63,7 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_CLIENT_GONE: (f) => `the client closed its connection during ${f.during}`,
   HTTP_REQUEST_OVER: (f) =>
     `${f.what} of a request was asked for after its answer had been given; take what is needed before, ` +
-    'or clone() the request',
+    'or clone() the request, and read the clone of a body that has yet to arrive before too',
   HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>

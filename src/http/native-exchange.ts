@@ -21,7 +21,7 @@ import type { Listed, NativeLink } from './native-link.ts'
 import { isName, latin1At } from './native-text.ts'
 
 /** Bits of an exchange's state. */
-const State = { started: 1, ended: 2, aborted: 4, listed: 8, read: 16, retained: 32 } as const
+const State = { started: 1, ended: 2, aborted: 4, listed: 8, read: 16, retained: 32, kept: 64 } as const
 
 /** What an exchange has when it lives longer than its batch, or streams. */
 class Rest {
@@ -127,14 +127,15 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   pull(): Promise<Uint8Array | undefined> {
-    const isRead = (this.state & State.read) !== 0
+    if ((this.state & State.read) !== 0) return Promise.resolve(undefined)
+    // Without a copy of its own, another request may lie by now where it was.
+    if ((this.state & (State.ended | State.kept)) === State.ended) return Promise.reject(this.over())
     const body = this.bodyNow()
     if (body !== undefined) {
       this.state |= State.read
-      return Promise.resolve(isRead || body.byteLength === 0 ? undefined : body.slice())
+      return Promise.resolve(body.byteLength === 0 ? undefined : body.slice())
     }
-    if (isRead) return Promise.resolve(undefined)
-    if ((this.state & State.ended) !== 0) return Promise.reject(this.gone('its body'))
+    if ((this.state & State.ended) !== 0) return Promise.reject(this.over())
     const found = this.link.pull(this.slot, this.stamp)
     if (typeof found === 'object') return Promise.resolve(found)
     if (found === Pull.end) {
@@ -155,14 +156,19 @@ export class NativeExchange implements Exchange, Listed {
     this.link.keepLater(this)
   }
 
-  /** The batch's memory is used again: copy what the request was made from, if it is still open. */
+  /**
+   * The batch's memory is used again: copy what the request was made from, unless it has been answered. A
+   * handler goes on when its client has gone.
+   */
   keep(): void {
-    if ((this.state & State.ended) !== 0) return
+    if ((this.state & (State.ended | State.aborted)) === State.ended) return
+    this.state |= State.kept
     const rest = this.more()
     const { at } = this
     const { words, bytes } = this.link
-    const start = words[at + Request.methodAt]!
     const headEnd = words[at + Request.bodyAt]!
+    // Where its input begins: a field without a value lies there, which may be before the method.
+    const start = headEnd - words[at + Request.headBytes]!
     const end = (words[at]! & Flag.whole) === 0 ? headEnd : headEnd + words[at + Request.bodyBytes]!
     rest.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields]! * FIELD_WORDS)
     rest.bytes = bytes.slice(start, end)
@@ -172,16 +178,16 @@ export class NativeExchange implements Exchange, Listed {
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
     if ((this.state & (State.started | State.ended)) !== 0) return
+    this.link.respond(this, status, type, headers, body) // what cannot be sent leaves it open for an error
     this.state |= State.ended
-    this.link.respond(this, status, type, headers, body)
-    if ((this.state & State.listed) !== 0) this.unlist()
+    if ((this.state & State.listed) !== 0) this.close()
   }
 
   start(status: number, type: number, headers: string, length: number | undefined): void {
     if ((this.state & (State.started | State.ended)) !== 0) return
+    this.link.start(this, status, type, headers, length)
     this.state |= State.started
     this.list()
-    this.link.start(this, status, type, headers, length)
   }
 
   write(chunk: Uint8Array): boolean {
@@ -235,14 +241,11 @@ export class NativeExchange implements Exchange, Listed {
 
   /** The connection is closed: whatever is answered now goes nowhere. */
   onClosed(): void {
-    this.unlist()
-    this.state |= State.ended
-    const pulling = this.rest?.pulling
-    if (pulling !== undefined) {
-      this.more().pulling = undefined
-      pulling.reject(this.gone('its body'))
-    }
-    this.onGone()
+    const wasGone = this.aborted
+    this.state |= State.ended | State.aborted
+    this.close()
+    this.onDrained()
+    if (!wasGone) this.onAbort?.()
   }
 
   private isStreaming(): boolean {
@@ -252,15 +255,17 @@ export class NativeExchange implements Exchange, Listed {
   private finish(kind: number): void {
     this.state |= State.ended
     this.link.record(kind, this, undefined)
-    if ((this.state & State.listed) !== 0) this.unlist()
+    if ((this.state & State.listed) !== 0) this.close()
   }
 
   private more(): Rest {
     return (this.rest ??= new Rest(this.link.words, this.link.bytes))
   }
 
-  private gone(during: string): HttpError {
-    return new HttpError('HTTP_CLIENT_GONE', { during })
+  /** Why nothing more comes of its body. */
+  private over(): HttpError {
+    if (this.aborted) return new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
+    return new HttpError('HTTP_REQUEST_OVER', { what: 'the body' })
   }
 
   private list(): void {
@@ -269,8 +274,13 @@ export class NativeExchange implements Exchange, Listed {
     this.link.list(this)
   }
 
-  private unlist(): void {
+  /** It has ended: nothing more is told of it, and nobody waits. */
+  private close(): void {
     this.state &= ~State.listed
     this.link.unlist(this)
+    const pulling = this.rest?.pulling
+    if (pulling === undefined) return
+    this.more().pulling = undefined
+    pulling.reject(this.over())
   }
 }

@@ -247,6 +247,7 @@ export class NativeLink {
 
   /**
    * Where the next record goes, with room for `bytes` after its words; -1 when the server has been closed.
+   * @throws {HttpError} `HTTP_HEADER` when there is not so much room at all; nothing has been written then.
    */
   #place(bytes: number): number {
     const words = this.#outWords
@@ -255,7 +256,9 @@ export class NativeLink {
     const at = words[Out.end]!
     if (at + ANSWER_BYTES + bytes <= OUT_BYTES) return at
     native.httpPut(this.server)
-    return words[Out.end]!
+    const from = words[Out.end]!
+    if (from + ANSWER_BYTES + bytes <= OUT_BYTES) return from
+    throw new HttpError('HTTP_HEADER', { name: 'of an answer', received: `${bytes} bytes of lines` })
   }
 
   /** Outside of a batch, answers are sent together when the microtasks of this turn have run. */

@@ -111,7 +111,8 @@ export class NodeCore implements Core {
     // A request that has reached the kernel before this call is still taken.
     await nextTurn()
     await nextTurn()
-    for (const [socket, line] of this.#lines) if (line.open.size === 0) socket.destroySoon()
+    for (const [socket, { open, waiting }] of this.#lines)
+      if (open.size + waiting.length === 0) socket.destroySoon()
     const late = setTimeout(() => {
       for (const socket of this.#lines.keys()) socket.destroy()
     }, graceMs)
@@ -139,6 +140,8 @@ export class NodeCore implements Core {
       this.#counts.in += socket.bytesRead
       this.#counts.out += socket.bytesWritten
       this.#lines.delete(socket)
+      // node:http tells the answer in front alone; those behind it have no socket yet.
+      for (const exchange of [...line.open]) this.#onOver(socket, line, exchange)
     })
   }
 
@@ -190,7 +193,10 @@ export class NodeCore implements Core {
     const { limits, onExchange } = this.#settings
     line.requestsCount += 1
     line.turnCount += 1
-    if (this.#isStopping || line.requestsCount >= limits.requestsPerConnectionMax)
+    if (
+      (this.#isStopping && line.waiting.length === 0) ||
+      line.requestsCount >= limits.requestsPerConnectionMax
+    )
       response.shouldKeepAlive = false
     const refusal = refusalOf(request, limits)
     if (refusal !== 0) {
@@ -203,18 +209,22 @@ export class NodeCore implements Core {
     this.#counts.requests += 1
     const exchange = new NodeExchange(request, response, limits, owesContinue)
     line.open.add(exchange)
-    response.on('close', () => {
-      exchange.closed()
-      if (exchange.aborted) this.#counts.aborted += 1
-      line.open.delete(exchange)
-      this.#onAnswered(request.socket, line)
-    })
+    const { socket } = request
+    response.on('close', () => this.#onOver(socket, line, exchange))
     const constant = this.#constantFor(exchange)
     if (constant === undefined) this.#give(exchange, onExchange)
     else {
       this.#counts.constants += 1
       exchange.respond(constant.status, 0, constant.headers, constant.body)
     }
+  }
+
+  /** Its answer has been sent, or nobody is left to send it to. */
+  #onOver(socket: Socket, line: Line, exchange: NodeExchange): void {
+    if (!line.open.delete(exchange)) return
+    exchange.closed()
+    if (exchange.aborted) this.#counts.aborted += 1
+    this.#onAnswered(socket, line)
   }
 
   #give(exchange: NodeExchange, onExchange: CoreSettings['onExchange']): void {

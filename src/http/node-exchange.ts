@@ -5,6 +5,7 @@
  * closes behind the answer.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { type CoreLimits, type Exchange, TYPES, TypeOf } from './core.ts'
 import { HttpError } from './errors.ts'
 
@@ -30,6 +31,8 @@ export class NodeExchange implements Exchange {
   #timer: NodeJS.Timeout | undefined
   /** Settles the pull that waits. */
   #wake: (() => void) | undefined
+  /** Ends the wait for a slow reader. */
+  #wakeWriter: (() => void) | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: CoreLimits, owesContinue: boolean) {
     this.method = request.method!
@@ -42,6 +45,11 @@ export class NodeExchange implements Exchange {
     this.bodyBytes = request.headers['transfer-encoding'] !== undefined ? -1 : Number(length ?? 0)
     request.on('error', () => this.#wake?.()) // the close that follows says that the client has gone
     response.on('error', () => {})
+    // Its turn has come, behind other answers of its connection.
+    response.on('socket', (socket: Socket) => {
+      if (this.#hasEnded || this.#wakeWriter !== undefined) this.#watch()
+      else socket.setTimeout(0)
+    })
   }
 
   get remoteAddress(): string {
@@ -49,7 +57,9 @@ export class NodeExchange implements Exchange {
   }
 
   header(name: string): string | undefined {
-    const value = this.#request.headers[name]
+    const { headers } = this.#request
+    if (!Object.hasOwn(headers, name)) return undefined
+    const value = headers[name]
     return Array.isArray(value) ? value.join(', ') : value
   }
 
@@ -63,7 +73,8 @@ export class NodeExchange implements Exchange {
 
   /**
    * See {@link Exchange}.
-   * @throws {HttpError} `HTTP_BODY_TOO_LARGE`, `_TIMEOUT`, `_MALFORMED`, `HTTP_CLIENT_GONE`.
+   * @throws {HttpError} `HTTP_BODY_TOO_LARGE`, `_TIMEOUT`, `_MALFORMED`, `HTTP_CLIENT_GONE`,
+   *   `HTTP_REQUEST_OVER` behind the answer.
    */
   async pull(): Promise<Uint8Array | undefined> {
     if (this.bodyBytes === 0) return undefined
@@ -74,6 +85,8 @@ export class NodeExchange implements Exchange {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure
       if (this.aborted) throw new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
+      // What is left is thrown away: a part of it must not pass for the whole.
+      if (this.#hasEnded) throw new HttpError('HTTP_REQUEST_OVER', { what: 'the body' })
       const chunk = this.#request.read() as Buffer | null
       if (chunk !== null) return this.#count(chunk)
       if (this.#request.readableEnded || (this.#request.complete && this.#request.readableLength === 0)) {
@@ -137,6 +150,7 @@ export class NodeExchange implements Exchange {
     if (this.#hasEnded && this.#response.writableFinished) return
     this.aborted = true
     this.#wake?.()
+    this.#wakeWriter?.()
     this.onAbort?.()
   }
 
@@ -147,6 +161,7 @@ export class NodeExchange implements Exchange {
     this.#head(status, type, headers, status === 204 || status === 304 ? undefined : (bytes?.byteLength ?? 0))
     // Node may hold what it is given until it can be sent; the caller may use its bytes again at once.
     this.#response.end(typeof body === 'string' || bytes === undefined ? bytes : Buffer.from(bytes))
+    this.#watch()
     this.#discard()
   }
 
@@ -179,6 +194,7 @@ export class NodeExchange implements Exchange {
   }
 
   #discard(): void {
+    this.#wake?.()
     if (this.bodyBytes !== 0 && !this.#request.readableEnded) this.#request.resume()
   }
 
@@ -190,22 +206,34 @@ export class NodeExchange implements Exchange {
   drained(): Promise<void> {
     const response = this.#response
     if (this.aborted || !response.writableNeedDrain) return Promise.resolve()
+    this.#watch()
     return new Promise((resolve) => {
       const done = (): void => {
-        clearTimeout(timer)
-        response.off('drain', done).off('close', done)
+        response.off('drain', done)
+        response.socket?.setTimeout(0)
+        this.#wakeWriter = undefined
         resolve()
       }
-      // A client that takes nothing for so long is gone for all we know.
-      const timer = setTimeout(() => this.abort(), this.#limits.bodyMs)
-      response.on('drain', done).on('close', done)
+      this.#wakeWriter = done // closed() calls it, also for an answer whose turn never came
+      response.on('drain', done)
     })
+  }
+
+  /**
+   * A client that takes nothing for `bodyMs` of what is to be sent is gone for all we know: node:http closes
+   * a connection whose time is up. Node looks at what has left, so one that reads slowly is not cut. Behind
+   * the last answer node:http sets its own time for idle connections.
+   */
+  #watch(): void {
+    const { socket, writableFinished } = this.#response
+    if (!writableFinished) socket?.setTimeout(this.#limits.bodyMs)
   }
 
   end(): void {
     if (this.aborted || this.#hasEnded) return
     this.#hasEnded = true
     this.#response.end()
+    this.#watch()
     this.#discard()
   }
 

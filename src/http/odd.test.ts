@@ -223,3 +223,62 @@ test('every setting that is wrong is named', async () => {
     assert.equal(found, `HTTP_SETTING ${name}`, inspect(settings))
   }
 })
+
+onCores('an answer that fails while its reader takes nothing ends no process', async (start) => {
+  const server = await start({
+    routes: {
+      '/long': () => {
+        let pulls = 0
+        const stream = new ReadableStream({
+          async pull(controller) {
+            if ((pulls += 1) === 1) return controller.enqueue(new Uint8Array(20_000_000))
+            await pause(20)
+            throw new Error('the second pull')
+          },
+        })
+        return new Response(stream, { headers: { 'content-length': '30000000' } })
+      },
+      '/': () => 'ok',
+    },
+  })
+  const socket = await connect(server.port)
+  socket.pause().write('GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
+  await pause(150)
+  socket.destroy()
+  assert.equal(await (await fetch(server.url)).text(), 'ok')
+})
+
+onCores('headers that the native core has no room for are an error', async (start, core) => {
+  const headers = { 'x-long': 'y'.repeat(300_000) }
+  const server = await start({ routes: { '/': () => new Response('x', { headers }) } })
+  if (core !== 'native') return // node:http sends what it is given
+  const { answers } = await converse(server.port, ['GET / HTTP/1.1\r\nHost: x\r\n\r\n'], { answers: 1 })
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [500],
+  )
+})
+
+test('a fetch, or a class, that was put in its place before the server is not passed over', async () => {
+  const { fetch: before, Response: ownResponse } = globalThis
+  const asked: unknown[] = []
+  class Mine extends ownResponse {}
+  globalThis.fetch = (input, init) => {
+    asked.push(input)
+    return before(input, init)
+  }
+  globalThis.Response = Mine
+  const traced = globalThis.fetch
+  try {
+    const server = await serve({ host: '127.0.0.1', port: 0, routes: { '/': () => 'ok' } })
+    assert.equal(globalThis.Response, Mine)
+    assert.equal(await (await fetch(server.url)).text(), 'ok')
+    assert.deepEqual(asked, [server.url])
+    await server.stop()
+    assert.equal(globalThis.fetch, traced)
+    assert.equal(globalThis.Response, Mine)
+  } finally {
+    globalThis.fetch = before
+    globalThis.Response = ownResponse
+  }
+})

@@ -160,9 +160,24 @@ export class SkeinRequest implements Request {
     return exchange.bodyNow() ?? gather(exchange)
   }
 
-  async text(): Promise<string> {
-    const bytes = this.#bytes()
-    return textOf(bytes instanceof Promise ? await bytes : bytes)
+  /**
+   * The whole body as `use` makes it. A read that had to wait and that nobody looks at may fail: clients that
+   * go, or an answer that came first, end no process.
+   */
+  #read<Found>(use: (bytes: Uint8Array, isOwn: boolean) => Found): Promise<Found> {
+    try {
+      const bytes = this.#bytes()
+      if (!(bytes instanceof Promise)) return Promise.resolve(use(bytes, false))
+      const read = bytes.then((found) => use(found, true))
+      read.catch(() => {})
+      return read
+    } catch (error) {
+      return Promise.reject(error as Error)
+    }
+  }
+
+  text(): Promise<string> {
+    return this.#read(textOf)
   }
 
   /** The body's text as it comes. */
@@ -174,25 +189,19 @@ export class SkeinRequest implements Request {
    * As the standard's.
    * @throws {SyntaxError} When it is no JSON; answered with 400 when nobody catches it.
    */
-  async json(): Promise<unknown> {
-    const bytes = this.#bytes()
-    const text = textOf(bytes instanceof Promise ? await bytes : bytes)
-    try {
-      return JSON.parse(text)
-    } catch (error) {
-      throw clientFault(error)
-    }
+  json(): Promise<unknown> {
+    return this.#read(jsonOf)
   }
 
-  async bytes(): Promise<Uint8Array<ArrayBuffer>> {
-    const bytes = this.#bytes()
-    // What is there already is a view of the core's memory; what was waited for is the caller's own.
-    return (bytes instanceof Promise ? await bytes : bytes.slice()) as Uint8Array<ArrayBuffer>
+  bytes(): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#read(ownBytes)
   }
 
-  async arrayBuffer(): Promise<ArrayBuffer> {
-    const { buffer, byteOffset, byteLength } = await this.bytes()
-    return byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength)
+  arrayBuffer(): Promise<ArrayBuffer> {
+    return this.#read((bytes, isOwn) => {
+      const { buffer, byteOffset, byteLength } = ownBytes(bytes, isOwn)
+      return byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength)
+    })
   }
 
   async blob(): Promise<Blob> {
@@ -222,9 +231,16 @@ export class SkeinRequest implements Request {
     const looked = this.#look()
     if (looked.native !== undefined) return looked.native
     if (this.bodyUsed) throw new TypeError('Request: the body has been read already')
-    const { body, headers, signal } = this
+    const { headers, signal } = this
+    const body = this.#whole() ?? this.body
     const init = { method: this.#method, headers, signal, ...(body === null ? {} : { body, duplex: 'half' }) }
     return (looked.native = new NativeRequest(this.url, init as RequestInit))
+  }
+
+  /** A copy of the body when all of it is there and nobody has asked for it: it outlives the answer. */
+  #whole(): Uint8Array<ArrayBuffer> | undefined {
+    if (this.#look().body !== undefined || this.#hasNoBody()) return undefined
+    return this.#open('the body').bodyNow()?.slice() as Uint8Array<ArrayBuffer> | undefined
   }
 
   get cache(): RequestField<'cache'> {
@@ -342,6 +358,19 @@ function bodyStream(exchange: Exchange): ReadableStream<Uint8Array> {
     },
   }
   return new ReadableStream(source, { highWaterMark: 0 })
+}
+
+/** What is there already is a view of the core's memory; what was waited for is the caller's own. */
+function ownBytes(bytes: Uint8Array, isOwn: boolean): Uint8Array<ArrayBuffer> {
+  return (isOwn ? bytes : bytes.slice()) as Uint8Array<ArrayBuffer>
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(textOf(bytes))
+  } catch (error) {
+    throw clientFault(error)
+  }
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -285,6 +285,149 @@ onCores(
   },
 )
 
+onCores('a body that is read behind the answer is its own or an error', async (start, core) => {
+  const seen: [string, unknown][] = []
+  const later = (name: string, read: () => Promise<unknown>): void => {
+    const tell = (): Promise<number> =>
+      read().then(
+        (found) => seen.push([name, found]),
+        (error: { code?: string }) => seen.push([name, error.code ?? error]),
+      )
+    setTimeout(() => void tell(), 50)
+  }
+  const server = await start({
+    routes: {
+      '/clone': (request) => {
+        const clone = request.clone()
+        later('clone', () => clone.text())
+        return 'ok'
+      },
+      '/body': (request) => {
+        const { body } = request
+        later('body', () => new Response(body).text())
+        return 'ok'
+      },
+      '/later': async (request) => {
+        const clone = request.clone()
+        later('later', () => clone.text())
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return 'ok'
+      },
+      '/other': async (request) => request.text(),
+    },
+  })
+  const post = async (path: string, body: string): Promise<string> =>
+    (await fetch(server.url + path, { method: 'POST', body })).text()
+  for (const path of ['/clone', '/body', '/later']) {
+    await post(path, 'one')
+    for (let round = 0; round < 5; round += 1) assert.equal(await post('/other', 'secret'), 'secret')
+    await new Promise((resolve) => setTimeout(resolve, 80))
+  }
+  const own = core === 'native' ? 'one' : 'HTTP_REQUEST_OVER'
+  assert.deepEqual(seen, [
+    ['clone', own],
+    ['body', 'HTTP_REQUEST_OVER'],
+    ['later', own],
+  ])
+})
+
+onCores('a read that waits for its body ends with the answer', async (start) => {
+  const reads: Promise<unknown>[] = []
+  const code = (error: { code?: string }): unknown => error.code ?? error
+  const server = await start({
+    routes: {
+      '/whole': (request) => {
+        reads.push(request.text().catch(code))
+        return 'early'
+      },
+      '/later': async (request) => {
+        reads.push(request.json().catch(code))
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        return 'early'
+      },
+      '/stream': (request) => {
+        const reader = request.body!.getReader()
+        reads.push(
+          reader
+            .read()
+            .then(() => reader.read())
+            .catch(code),
+        )
+        return new Response(
+          new ReadableStream({
+            async start(out) {
+              await new Promise((resolve) => setTimeout(resolve, 20))
+              out.enqueue(new Uint8Array(9))
+              await new Promise((resolve) => setTimeout(resolve, 20))
+              out.close()
+            },
+          }),
+        )
+      },
+      // Nobody looks at what becomes of it: that is no error of the process.
+      '/nobody': (request) => {
+        void request.text()
+        return 'early'
+      },
+    },
+  })
+  for (const path of ['/whole', '/later', '/stream', '/nobody']) {
+    const socket = await connect(server.port)
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf`)
+    await once(socket, 'data')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    socket.destroy()
+  }
+  const late = new Promise((resolve) => setTimeout(resolve, 1000, 'still waits'))
+  const found = await Promise.all(reads.map((read) => Promise.race([read, late])))
+  assert.deepEqual(found, ['HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER'])
+})
+
+onCores('clients that go abort each of their pipelined requests', async (start) => {
+  const gone: string[] = []
+  const server = await start({
+    routes: {
+      '/:at': (request) =>
+        new Promise((_, reject) => {
+          request.signal.addEventListener('abort', () => {
+            gone.push(request.params.at)
+            reject(request.signal.reason as Error)
+          })
+        }),
+    },
+  })
+  const socket = await connect(server.port)
+  socket.write(['a', 'b', 'c'].map((at) => `GET /${at} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  socket.destroy()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.deepEqual(gone.sort(), ['a', 'b', 'c'])
+  assert.equal(server.stats().aborted, 3)
+})
+
+onCores('a reader of a whole answer is cut when it takes nothing, not when it is slow', async (start) => {
+  const whole = new Uint8Array(16 * 1024 * 1024)
+  const server = await start({ limits: { bodyMs: 500 }, routes: { '/': () => whole } })
+  const text = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  const still = await connect(server.port)
+  still.pause().write(text)
+  const slow = await connect(server.port)
+  let bytes = 0
+  slow.on('data', (piece: Buffer) => {
+    bytes += piece.byteLength
+    slow.pause()
+    setTimeout(() => slow.resume(), 4)
+  })
+  slow.write(text)
+  const late = Date.now() + 8000
+  const isDone = (): boolean => bytes > whole.byteLength && server.stats().connections === 1
+  while (!isDone() && Date.now() < late) await new Promise((resolve) => setTimeout(resolve, 50))
+  assert.ok(bytes > whole.byteLength, `a slow reader had ${bytes} bytes`)
+  assert.equal(server.stats().connections, 1)
+  slow.destroy()
+  still.destroy()
+})
+
 onCores('a graceful stop finishes what was accepted and closes idle connections', async (start) => {
   let release = (): void => {}
   const gate = new Promise<void>((resolve) => (release = resolve))

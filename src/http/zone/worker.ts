@@ -94,6 +94,7 @@ class Life {
   /** What the worker before it had counted. */
   readonly #before: Counts
   readonly #onExit = (): void => this.#end()
+  #stopping: Promise<void> | undefined
 
   static async begin({ job, memory, worker, isFirst }: Asked): Promise<Life> {
     const board = new Board(memory)
@@ -142,8 +143,15 @@ class Life {
     this.#say({ kind: 'reported', worker: this.#worker })
   }
 
-  /** Finish what was accepted; what goes wrong in the app's `close` is told to who asked. */
-  async stop(drainMs: number | undefined): Promise<void> {
+  /**
+   * Finish what was accepted; what goes wrong in the app's `close` is told to who asked. The order may come
+   * twice, by the board and by the channel; the app closes once.
+   */
+  stop(drainMs: number | undefined): Promise<void> {
+    return (this.#stopping ??= this.#stop(drainMs))
+  }
+
+  async #stop(drainMs: number | undefined): Promise<void> {
     let failure: string | undefined
     const closed = async (): Promise<void> => {
       try {
