@@ -1,10 +1,10 @@
 /**
  * The values that a thread has frozen, by key, each with the version it was read at.
  *
- * As long as the core's version word of a key (some keys share one) is what it was, the view is unchanged, and
- * the core is not asked. The keys are names in objects that are nothing but a dictionary: a string that was
- * used before is found there by its place in memory, however many there are and in whichever order they come;
- * a Map compares.
+ * As long as the core's version word of a key (some keys share one) is what it was, the view is unchanged,
+ * and the core is not asked. The keys are names in objects that are nothing but a dictionary: a string that
+ * was used before is found there by its place in memory, however many there are and in whichever order they
+ * come; a Map compares.
  */
 
 /** Views kept by one handle, at most; about half of them, the ones not asked for since, go together. */
