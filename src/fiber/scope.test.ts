@@ -596,7 +596,9 @@ test('the signal of a finalizer is not aborted, however its fiber ends', async (
       )
       return yield* attempt(
         (signal) =>
-          new Promise((_resolve, reject) => (signal.onabort = () => reject(signal.reason as Error))),
+          new Promise((_resolve, reject) =>
+            signal.addEventListener('abort', () => reject(signal.reason as Error)),
+          ),
       )
     }
   const one = fork(user('of the fiber'))
