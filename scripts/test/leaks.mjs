@@ -10,7 +10,7 @@
  * much.
  */
 import { after } from 'node:test'
-import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -37,6 +37,8 @@ if (isMainThread && /\.test\.m?js$/.test(process.argv[1] ?? '')) await watch()
 
 async function watch() {
   const folder = mkdtempSync(join(tmpdir(), 'skein-test-'))
+  // Tests of permissions become somebody else, who has to get as far as their files.
+  chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
   await stat('/') // starts libuv's threads, which stay for good and would count as leaked
   const before = { threads: threads().length, files: openFiles() }
