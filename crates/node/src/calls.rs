@@ -203,8 +203,8 @@ pub unsafe extern "C" fn submit_large(env: sys::napi_env, info: sys::napi_callba
 }
 
 fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Outcome<i32> {
-    // A callback of I/O runs while the thread still counts as asleep.
-    thread.wake_up();
+    // A thread that counts as asleep stays so: called from another copy's prepare step, or a callback of I/O,
+    // its own prepare step may be over for this turn of the loop, and only a sleeper is woken.
     let attachments = thread.attachments.take();
     let moved = attachments.as_ref().map_or(0, crate::buffers::Attached::moved);
     let zone =
@@ -398,7 +398,7 @@ pub unsafe extern "C" fn help(env: sys::napi_env, info: sys::napi_callback_info)
 }
 
 fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<i32> {
-    // As in send; else it would go to sleep twice, and wake up once.
+    // After an `await` of I/O the thread still counts as asleep: it would go to sleep twice, and wake up once.
     thread.wake_up();
     let task = thread.desk.task(call);
     let mut help = ask(thread, task, steals)?;
