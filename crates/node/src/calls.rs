@@ -398,7 +398,7 @@ pub unsafe extern "C" fn help(env: sys::napi_env, info: sys::napi_callback_info)
 }
 
 fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<i32> {
-    // After an `await` of I/O the thread still counts as asleep: it would go to sleep twice, and wake up once.
+    // After an `await` of I/O the thread counts as asleep: it would go to sleep twice and wake up once.
     thread.wake_up();
     let task = thread.desk.task(call);
     let mut help = ask(thread, task, steals)?;
