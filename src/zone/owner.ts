@@ -43,6 +43,8 @@ class Crew {
   /** Those that were let go, and are not replaced. */
   readonly leaving = new Set<number>()
   failedStarts = 0
+  /** Of the zone's settings. */
+  graceMs = 0
   growing: NodeJS.Timeout | undefined
   /** Until the next look for tasks that go on after their callers have given up. */
   ending: NodeJS.Timeout | undefined
@@ -76,6 +78,7 @@ export class Owner {
     if (text === undefined || zoneId === undefined) return
     const settings = JSON.parse(text) as Settings
     const name = `${zoneId}/${slot}`
+    this.#crew(zoneNumber).graceMs = settings.graceMs
     try {
       this.#watch(zoneNumber, slot, name, start({ zoneNumber, slot, zoneId, settings }, name))
     } catch (error) {
@@ -171,21 +174,16 @@ export class Owner {
     const crew = this.#crews.get(zoneNumber)
     if (crew === undefined) return
     if (atOnce) return this.#endOverdue(zoneNumber)
-    const text = native.zoneSettings(zoneNumber)
-    if (crew.ending !== undefined || text === undefined) return
-    const { graceMs } = JSON.parse(text) as Settings
-    crew.ending = setTimeout(() => this.#endOverdue(zoneNumber), graceMs).unref()
+    crew.ending ??= setTimeout(() => this.#endOverdue(zoneNumber), crew.graceMs).unref()
   }
 
   /** End the workers whose tasks go on too long after that, and look again when the next is due. */
   #endOverdue(zoneNumber: number): void {
     const crew = this.#crews.get(zoneNumber)
-    const text = native.zoneSettings(zoneNumber)
-    if (crew === undefined || text === undefined) return
+    if (crew === undefined) return
     clearTimeout(crew.ending)
     crew.ending = undefined
-    const { graceMs } = JSON.parse(text) as Settings
-    const [nextMs = 0, ...slots] = new Uint32Array(native.zoneOverdue(zoneNumber, graceMs).buffer)
+    const [nextMs = 0, ...slots] = new Uint32Array(native.zoneOverdue(zoneNumber, crew.graceMs).buffer)
     for (const slot of slots) {
       const kept = crew.workers.get(slot)
       if (kept === undefined) continue

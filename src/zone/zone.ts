@@ -495,7 +495,7 @@ export class Zone extends Spread {
   #accepted(code: number, taskBytes: number): void {
     const moving = code === Refused.bytesFull ? this.#moving() : 0
     // What was lent to a refused call stays here, whatever is accepted next.
-    if (code !== 0 && this.#port.writer.lent.length > 0) this.#port.writer.lent = []
+    if (code !== 0 && this.#port.writer.lent.length > 0) this.#port.discard()
     const zone = this.id
     const { tasksMax, taskBytesMax, queueBytesMax, broadcastsMax } = this.#settings
     switch (code) {

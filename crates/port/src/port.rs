@@ -83,6 +83,8 @@ pub struct Mail {
 }
 
 const AWAKE: u32 = 0;
+/// With it stands the core, see `asleep_on`.
+const ASLEEP: u32 = 1 << 31;
 
 /// The state of a port whose thread sleeps: the core that it was counted on, and is counted on again by
 /// whoever wakes it. In one word, since a thread that wakes by itself may move to another core before it
@@ -94,8 +96,6 @@ const fn asleep_on(core: u32) -> u32 {
 const fn core_of(asleep: u32) -> u32 {
     asleep & !ASLEEP
 }
-
-const ASLEEP: u32 = 1 << 31;
 
 /// The shared end of a thread's mailbox.
 pub struct Port {

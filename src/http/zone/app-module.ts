@@ -91,7 +91,5 @@ function appOf(value: unknown): ModuleApp | undefined {
     return Object.fromEntries(given.filter(([, part]) => part !== undefined)) as ModuleApp
   }
   if (typeof fetch !== 'function') return undefined
-  return {
-    fetch: (request) => (value as { fetch(request: Request): Response }).fetch(request),
-  }
+  return { fetch: (request) => (value as { fetch(request: Request): Response }).fetch(request) }
 }

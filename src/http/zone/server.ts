@@ -57,14 +57,7 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
   // The port of the first is that of all, also where the system chose it.
   const joined =
     place.port === 0 ? job : ({ ...job, settings: { ...settings, port: place.port } } satisfies Job)
-  const server = new ZoneServer({
-    zone,
-    board,
-    id,
-    place,
-    app: given.source.app,
-    drainMs: given.drainMs,
-  })
+  const server = new ZoneServer({ zone, board, id, place, app: given.source.app, drainMs: given.drainMs })
   try {
     await joinAll(zone, joined, board.memory)
   } catch (error) {
@@ -181,10 +174,7 @@ export class ZoneServer implements AsyncDisposable {
       ...board.total(workers.map(rowOf)),
       core: this.core,
       workers: workers.length,
-      byWorker: workers.map((worker) => ({
-        worker,
-        ...board.read(rowOf(worker)),
-      })),
+      byWorker: workers.map((worker) => ({ worker, ...board.read(rowOf(worker)) })),
     }
   }
 
@@ -213,10 +203,7 @@ export class ZoneServer implements AsyncDisposable {
       )
       if (left.length > 0) throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
       if (failure !== undefined)
-        throw new HttpError('HTTP_APP', {
-          app: this.#parts.app,
-          reason: `close() failed: ${failure}`,
-        })
+        throw new HttpError('HTTP_APP', { app: this.#parts.app, reason: `close() failed: ${failure}` })
     } finally {
       this.#release()
     }

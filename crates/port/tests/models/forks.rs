@@ -5,7 +5,7 @@
 use loom::thread;
 use skein_port::{Next, Status, Withdrawal};
 
-use super::seats::{Seat, complete, explore, machine, stealing};
+use super::seats::{Seat, Two, complete, explore, machine, one_of_two_runs};
 
 /// A task forks another and stays busy while the other worker goes to sleep: the other runs it.
 ///
@@ -15,12 +15,8 @@ use super::seats::{Seat, complete, explore, machine, stealing};
 fn no_fork_is_slept_through() {
     explore(|| {
         let machine = machine();
-        let (zone, mut staff) = stealing(2, machine);
-        let mut home = Seat::new(1, machine);
-        assert!(home.submit(&zone, 0));
-        let (mut one_seat, mut one) = staff.remove(0);
-        let (mut two_seat, mut two) = staff.remove(0);
-        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        let Two { zone, mut home, one: (mut one_seat, mut one), two: (mut two_seat, mut two), token } =
+            one_of_two_runs(machine);
         let thread = thread::spawn(move || assert_eq!(two_seat.work(&mut two, 1), 1));
         one_seat.fork(&mut one, 1, false);
         // The first task ends after the second: whoever sleeps here sleeps for ever.
@@ -37,12 +33,8 @@ fn no_fork_is_slept_through() {
 fn a_forked_task_has_one_holder() {
     explore(|| {
         let machine = machine();
-        let (zone, mut staff) = stealing(2, machine);
-        let mut home = Seat::new(1, machine);
-        assert!(home.submit(&zone, 0));
-        let (mut one_seat, mut one) = staff.remove(0);
-        let (_two_seat, mut two) = staff.remove(0);
-        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        let Two { zone, mut home, one: (mut one_seat, mut one), two: (_two_seat, mut two), token } =
+            one_of_two_runs(machine);
         one_seat.fork(&mut one, 1, false);
         let thief = thread::spawn(move || match two.take() {
             Next::Task { token, .. } => {
@@ -86,12 +78,8 @@ fn a_forked_task_has_one_holder() {
 fn a_joined_call_ends_here_or_there() {
     explore(|| {
         let machine = machine();
-        let (zone, mut staff) = stealing(2, machine);
-        let mut home = Seat::new(1, machine);
-        assert!(home.submit(&zone, 0));
-        let (mut one_seat, mut one) = staff.remove(0);
-        let (_two_seat, mut two) = staff.remove(0);
-        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        let Two { zone, mut home, one: (mut one_seat, mut one), two: (_two_seat, mut two), token } =
+            one_of_two_runs(machine);
         one_seat.fork(&mut one, 1, true);
         let thief = thread::spawn(move || match two.take() {
             Next::Task { token, .. } => {
@@ -114,12 +102,8 @@ fn a_joined_call_ends_here_or_there() {
 fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
     explore(|| {
         let machine = machine();
-        let (zone, mut staff) = stealing(2, machine);
-        let mut home = Seat::new(1, machine);
-        assert!(home.submit(&zone, 0));
-        let (mut one_seat, mut one) = staff.remove(0);
-        let (mut two_seat, mut two) = staff.remove(0);
-        let Next::Task { token, .. } = one.take() else { unreachable!("a task waits") };
+        let Two { zone, mut home, one: (mut one_seat, mut one), two: (mut two_seat, mut two), token } =
+            one_of_two_runs(machine);
         one_seat.fork(&mut one, 1, true);
         let Next::Task { token: stolen, .. } = two.take() else { unreachable!("a task is there") };
         let thief = thread::spawn(move || {
@@ -142,12 +126,8 @@ fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
 fn what_a_dying_worker_had_forked_is_not_slept_through() {
     explore(|| {
         let machine = machine();
-        let (zone, mut staff) = stealing(2, machine);
-        let mut home = Seat::new(1, machine);
-        assert!(home.submit(&zone, 0));
-        let (mut one_seat, mut one) = staff.remove(0);
-        let (mut two_seat, mut two) = staff.remove(0);
-        let Next::Task { .. } = one.take() else { unreachable!("a task waits") };
+        let Two { zone, mut home, one: (mut one_seat, mut one), two: (mut two_seat, mut two), token: _ } =
+            one_of_two_runs(machine);
         one_seat.fork(&mut one, 1, false);
         let thread = thread::spawn(move || assert_eq!(two_seat.work(&mut two, 1), 1));
         one_seat.desk.close();
@@ -167,12 +147,8 @@ fn what_a_dying_worker_had_forked_is_not_slept_through() {
 fn a_joined_call_of_an_ending_thread_is_given_up_or_run() {
     explore(|| {
         let machine = machine();
-        let (zone, mut staff) = stealing(2, machine);
-        let mut home = Seat::new(1, machine);
-        assert!(home.submit(&zone, 0));
-        let (mut one_seat, mut one) = staff.remove(0);
-        let (_two_seat, mut two) = staff.remove(0);
-        let Next::Task { .. } = one.take() else { unreachable!("a task waits") };
+        let Two { zone, mut home, one: (mut one_seat, mut one), two: (_two_seat, mut two), token: _ } =
+            one_of_two_runs(machine);
         one_seat.fork(&mut one, 1, true);
         let thief = thread::spawn(move || {
             let Next::Task { token, .. } = two.take() else { return false };

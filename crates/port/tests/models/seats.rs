@@ -169,6 +169,26 @@ pub fn stealing(workers: u32, machine: &'static Machine) -> (Arc<Zone>, Vec<(Sea
     staffed(Zone::with(1, LIMITS, executor), workers, machine)
 }
 
+/// A zone of two workers that steal, of which the first runs a task.
+pub struct Two {
+    pub zone: Arc<Zone>,
+    /// The task's home.
+    pub home: Seat,
+    pub one: (Seat, Worker),
+    pub two: (Seat, Worker),
+    /// The task, for `one` to complete.
+    pub token: u32,
+}
+
+pub fn one_of_two_runs(machine: &'static Machine) -> Two {
+    let (zone, mut staff) = stealing(2, machine);
+    let mut home = Seat::new(1, machine);
+    assert!(home.submit(&zone, 0));
+    let (mut one, two) = (staff.remove(0), staff.remove(0));
+    let Next::Task { token, .. } = one.1.take() else { unreachable!("a task waits") };
+    Two { zone, home, one, two, token }
+}
+
 pub fn staffed(zone: Zone, workers: u32, machine: &'static Machine) -> (Arc<Zone>, Vec<(Seat, Worker)>) {
     let zone = Arc::new(zone);
     let staff = (0..workers)
