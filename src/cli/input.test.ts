@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
@@ -90,10 +91,19 @@ async function asNobody<Value>(work: () => Promise<Value>): Promise<Value> {
   }
 }
 
+/** Whether somebody else gets as far as this folder: the temporary folder may lie in a private one. */
+async function isReachable(path: string): Promise<boolean> {
+  return asNobody(() => stat(path)).then(
+    () => true,
+    () => false,
+  )
+}
+
 const onPosix = { skip: process.getuid === undefined && 'permissions are others here' }
 
-test('a folder that cannot be read is told once, and the rest is found', onPosix, async () => {
+test('a folder that cannot be read is told once, and the rest is found', onPosix, async (t) => {
   chmodSync(folder, 0o755)
+  if (!(await isReachable(folder))) return t.skip('a folder above the temporary one is private')
   mkdirSync('tree/closed/inner', { recursive: true })
   writeFileSync('tree/closed/x.txt', '')
   writeFileSync('tree/open.txt', '')
