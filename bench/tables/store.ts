@@ -8,7 +8,14 @@ import { Samples } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 import { Asked } from './store/ask.ts'
 import type { LockOrder } from './store/lock-process.ts'
-import { BYTE_PAYLOADS, SMALL_BYTES, STORE_PAYLOADS, type StorePayload } from './store/payloads.ts'
+import {
+  LARGE_BYTES,
+  SIZE_KINDS,
+  SIZE_PAYLOADS,
+  SMALL_BYTES,
+  STORE_PAYLOADS,
+  type StorePayload,
+} from './store/payloads.ts'
 import type { StoreOrder } from './store/process.ts'
 import { verdicts } from './store/verdicts.ts'
 
@@ -163,48 +170,65 @@ function pairRows(samples: Samples, label: string): Row[] {
   )
 }
 
-/** Bytes of two sizes, and what the larger one costs more, in copies of that many bytes. */
+/** Text and bytes of two sizes, and what the larger ones cost more, in copies of that much. */
 async function sizeRows(context: Context): Promise<Row[]> {
   const [samples, growth] = [new Samples(), new Samples()]
-  const started: Asked[] = []
+  const started: (readonly [Asked, readonly string[]])[] = []
   let well = false
   try {
-    for (const { label } of BYTE_PAYLOADS) {
-      for (const contender of ['skein', 'Map']) {
-        const [asked] = await Asked.start('process', contender, [label])
-        started.push(asked)
-      }
+    for (const { label } of SIZE_PAYLOADS) {
+      const [asked] = await Asked.start('process', 'skein', [label])
+      started.push([asked, (await asked.do<{ runs: string[] }>({ what: 'names' })).runs])
     }
-    for (let round = 0; round < context.number('rounds'); round += 1) {
-      context.say(`store: bytes, round ${round + 1}`)
-      const us: Record<string, number>[] = []
-      for (const asked of started) {
-        const { runs } = await asked.do<{ runs: string[] }>({ what: 'names' })
-        us.push(await slices(asked, runs, context.number('slice-ms')))
+    for (let round = 0; round < context.number('size-rounds'); round += 1) {
+      context.say(`store: text and bytes, round ${round + 1}`)
+      const us = new Map<string, Record<string, number>>()
+      for (const [index, [asked, runs]] of started.entries()) {
+        const { label } = SIZE_PAYLOADS[index]!
+        us.set(label, await slices(asked, runs, context.number('size-ms')))
+        samples.add('skein', { [`set, ${label}`]: us.get(label)!['set beyond']! })
+        samples.add('skein', { [`get, ${label}`]: us.get(label)!['get beyond']! })
       }
-      const [small, large] = [us[0]!, us[2]!]
-      const copy = us[3]!['memcpy']!
-      samples.add('skein', { set: small['set beyond']!, get: small['get beyond']! })
-      growth.add('skein', {
-        set: (large['set beyond']! - small['set beyond']!) / copy,
-        get: (large['get beyond']! - small['get beyond']!) / copy,
-      })
+      for (const kind of SIZE_KINDS) growth.add('skein', growthOf(us, kind))
     }
     well = true
   } finally {
-    await Promise.all(started.map((asked) => asked.end(well ? { what: 'end' } : undefined)))
+    await Promise.all(started.map(([asked]) => asked.end(well ? { what: 'end' } : undefined)))
   }
   const shape = { condition: 'one thread', threads: 0, better: 'lower' } as const
   return (['set', 'get'] as const).flatMap((way) => [
-    ...samples.rows({
-      ...shape,
-      figure: way,
-      section: `${way} beyond transport`,
-      row: `${SMALL_BYTES} bytes`,
-      unit: 'µs',
+    ...SIZE_PAYLOADS.flatMap(({ label }) => {
+      const section = `${way} beyond transport`
+      return samples.rows({ ...shape, figure: `${way}, ${label}`, section, row: label, unit: 'µs' })
     }),
-    ...growth.rows({ ...shape, figure: way, section: 'growth', row: way, unit: '× memcpy' }),
+    ...SIZE_KINDS.flatMap((kind) => {
+      const row = `${way}, ${kind}`
+      return growth.rows({ ...shape, figure: row, section: 'growth', row, unit: '× memcpy' })
+    }),
   ])
+}
+
+/**
+ * A copy stands between the transport and the values of others, so its price there is what the transport with
+ * one more costs more; where that hides behind what the transport waits for anyway, the price is that of a
+ * copy alone.
+ */
+function growthOf(us: ReadonlyMap<string, Record<string, number>>, kind: string): Record<string, number> {
+  const [small, large] = [us.get(`${SMALL_BYTES} ${kind}`)!, us.get(`${LARGE_BYTES} ${kind}`)!]
+  const copy = us.get(`${LARGE_BYTES} bytes`)!['memcpy']!
+  const grown = (of: (figures: Record<string, number>) => number): number => of(large) - of(small)
+  const encode = Math.max(
+    copy,
+    grown((figures) => figures['encode, copy']! - figures['encode']!),
+  )
+  const decode = Math.max(
+    copy,
+    grown((figures) => figures['copy, decode']! - figures['decode']!),
+  )
+  return {
+    [`set, ${kind}`]: grown((figures) => figures['set beyond']!) / encode,
+    [`get, ${kind}`]: grown((figures) => figures['get beyond']!) / decode,
+  }
 }
 
 /** ns per guard, alone and with two threads at once. */
@@ -268,8 +292,8 @@ const table: Table = {
       'perfect. On one key, or 64 keys each. `time`: µs per operation of both together.',
     view: 'ns to read again what nobody has written since: one object, in one thread.',
     growth:
-      'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB between 64 pairs of ' +
-      'buffers.',
+      'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB: the dearer of one between ' +
+      '64 pairs of buffers, and one put between the transport and its memory, as a store has to.',
     'locks, one thread':
       'ns per guard around one addition that nobody else wants: in, run, out. Atomics: a lock of one word ' +
       'by compareExchange, wait and notify, without owners, names, order or clean-up after a death.',
@@ -278,8 +302,10 @@ const table: Table = {
   },
   parameters: {
     payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels wanted, or all' },
-    rounds: { value: 5, quick: 3, doc: 'rounds in which all contenders take their turn' },
+    rounds: { value: 9, quick: 3, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
+    'size-rounds': { value: 15, quick: 5, doc: 'rounds of text and bytes of two sizes' },
+    'size-ms': { value: 20, quick: 6, doc: 'length of a turn of these' },
     'pair-rounds': { value: 3, quick: 2, doc: 'rounds of two threads' },
     'pair-ms': { value: 10, quick: 6, doc: 'length of a turn of two threads' },
     'lock-rounds': { value: 30_000, quick: 20_000, doc: 'guards of a turn' },

@@ -173,6 +173,26 @@ test('an unchanged view is the same frozen object', () => {
   assert.throws(() => used.view('k'), { code: 'STORE_CLOSED' })
 })
 
+test('a view asked of the core again is given the value only if it was written since, whatever its size', () => {
+  const opened = made<{ readonly text: string }>()
+  for (const length of [10, 20_000, 400_000]) {
+    const value = { text: 'x'.repeat(length) }
+    opened.set('a', value)
+    const first = opened.view('a')
+    // Every 64th look asks.
+    for (let look = 0; look < 200; look++) assert.equal(opened.view('a'), first)
+    opened.set('b', { text: 'another' })
+    assert.deepEqual([opened.get('a'), opened.get('b')], [value, { text: 'another' }])
+    opened.set('a', { text: `${length}` })
+    assert.deepEqual(opened.view('a'), { text: `${length}` })
+    opened.delete('a')
+    assert.equal(opened.view('a'), undefined)
+    opened.set('a', value)
+    assert.deepEqual(opened.view('a'), value)
+    assert.notEqual(opened.view('a'), first)
+  }
+})
+
 test('more keys than views are kept: each view is of its key, and those asked for again stay', () => {
   const used = made<{ key: string }>()
   const keys = Array.from({ length: 20_000 }, (_, at) => (at % 3 === 0 ? String(at) : `key ${at}`))

@@ -317,6 +317,8 @@ export class Store<Value = unknown> {
     this.#putKey(key, 0)
     const { given, words } = stage
     given[3] = view === undefined ? 0 : view.looks
+    given[4] = view === undefined ? 0 : view.version
+    given[5] = view === undefined ? 0 : view.versionHigh
     words[REFERS] = 0
     storeView()
     const status = words[0]
@@ -338,7 +340,6 @@ export class Store<Value = unknown> {
       view.word = word
       view.deadline = deadline
       views.keep(key, view)
-      if (status === LARGE) native.stageLarge()
       return view.value
     }
     const bytes = words[1] as number

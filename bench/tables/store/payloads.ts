@@ -1,8 +1,9 @@
 /**
- * What table `store` keeps: the eighteen payloads of the napajs report, and bytes of two sizes.
+ * What table `store` keeps: the eighteen payloads of the napajs report, and text and bytes of two sizes.
  *
- * Seventeen are those of table `transport`; the seed's first one has one integer. Bytes cost the transport no
- * more than a copy, so they show how a store's own cost grows.
+ * Seventeen are those of table `transport`; the seed's first one has one integer. Text costs the transport no
+ * more than a copy, so it shows how a store's own cost grows. Bytes do not: a buffer is made for each that is
+ * read, and that costs the engine microseconds, now more, now less.
  */
 import { SEED_PAYLOADS, objectsOf } from '../transport/payloads.ts'
 
@@ -32,10 +33,24 @@ export const STORE_PAYLOADS: readonly StorePayload[] = [
 /** Sizes between which the growth is measured. */
 export const SMALL_BYTES = 100
 export const LARGE_BYTES = 18 * 1024
+/** What is of these sizes. */
+export const SIZE_KINDS = ['characters', 'bytes'] as const
 
-/** Bytes of these two sizes. */
-export const BYTE_PAYLOADS: readonly StorePayload[] = [SMALL_BYTES, LARGE_BYTES].map((bytes) => ({
-  label: `${bytes} bytes`,
-  seedRow: undefined,
-  values: () => Array.from({ length: 64 }, (_, index) => new Uint8Array(bytes).fill(index)),
-}))
+/** Text and bytes of these two sizes. */
+export const SIZE_PAYLOADS: readonly StorePayload[] = [SMALL_BYTES, LARGE_BYTES].flatMap((bytes) => [
+  {
+    label: `${bytes} characters`,
+    seedRow: undefined,
+    // Flat strings, as they come from files and sockets: of a repeated one the engine keeps the parts.
+    values: () => all64((index) => Buffer.alloc(bytes, 65 + index).toString('latin1')),
+  },
+  {
+    label: `${bytes} bytes`,
+    seedRow: undefined,
+    values: () => all64((index) => new Uint8Array(bytes).fill(index)),
+  },
+])
+
+function all64<Value>(make: (index: number) => Value): Value[] {
+  return Array.from({ length: 64 }, (_, index) => make(index))
+}

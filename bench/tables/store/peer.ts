@@ -5,7 +5,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { STORE_CONTENDERS } from './contenders.ts'
-import { BYTE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
+import { SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
 import { NS_AT, Word, doings, timed } from './turns.ts'
 
 const { contender, label, handle, memory } = workerData as {
@@ -16,7 +16,7 @@ const { contender, label, handle, memory } = workerData as {
 }
 const words = new Int32Array(memory)
 const doubles = new Float64Array(memory)
-const payload = [...STORE_PAYLOADS, ...BYTE_PAYLOADS].find((each) => each.label === label)!
+const payload = [...STORE_PAYLOADS, ...SIZE_PAYLOADS].find((each) => each.label === label)!
 const keeper = await STORE_CONTENDERS[contender]!.attach!(handle)
 const runs = doings(keeper, payload.values(), 1)
 const list = [runs['get same'], runs['get different'], runs['set same'], runs['set different']]

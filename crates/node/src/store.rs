@@ -91,8 +91,9 @@ pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> 
     find::<false>(env)
 }
 
-/// storeView(): as storeGet, and behind two lengths how often the view was looked at without asking. Writes 1
-/// to word 8 when the value refers to memory.
+/// storeView(): as storeGet, and behind two lengths how often the view was looked at without asking, then the
+/// version it is of: of that one the value is not given again. Writes 1 to word 8 when the value refers to
+/// memory.
 pub unsafe extern "C" fn view(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     find::<true>(env)
 }
@@ -106,7 +107,8 @@ fn find<const IS_VIEW: bool>(env: sys::napi_env) -> Value {
         let store = unsafe { &*store };
         let (_, key) = stage.value_and_key(&given)?;
         let mut later = None;
-        let before = if IS_VIEW { given[3] } else { 0 };
+        let (before, had) =
+            if IS_VIEW { (given[3], u64::from(given[4]) | u64::from(given[5]) << 32) } else { (0, 0) };
         let found = store.read_again(key, before, |entry, index, word, left_ms| {
             let inbound = stage.inbound;
             inbound.put(2, entry.version as u32);
@@ -116,6 +118,9 @@ fn find<const IS_VIEW: bool>(env: sys::napi_env) -> Value {
             let left = (left_ms as f64).to_bits();
             inbound.put(6, left as u32);
             inbound.put(7, (left >> 32) as u32);
+            if IS_VIEW && entry.version == had {
+                return;
+            }
             if entry.keeps.is_some() {
                 stage.read_soon.clone_from(&entry.keeps);
                 if IS_VIEW {

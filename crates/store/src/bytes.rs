@@ -5,8 +5,10 @@
 
 use std::{ops::Deref, sync::Arc};
 
-/// Values up to this size are copied under the lock of their shard, longer ones before or after it.
-pub const LOCKED_COPY_MAX: usize = 4096;
+/// Values up to this size are copied under the lock of their shard, longer ones before or after it. A copy of
+/// as much takes a microsecond or two: as long as whoever waits for the lock looks before it sleeps, and
+/// longer than memory for another value costs.
+pub const LOCKED_COPY_MAX: usize = 32 * 1024;
 
 /// See the module's text. A copy shares the memory.
 #[derive(Clone, Debug)]
