@@ -292,8 +292,8 @@ const table: Table = {
       'perfect. On one key, or 64 keys each. `time`: µs per operation of both together.',
     view: 'ns to read again what nobody has written since: one object, in one thread.',
     growth:
-      'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB: the dearer of one between ' +
-      '64 pairs of buffers, and one put between the transport and its memory, as a store has to.',
+      'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB: the dearer of one ' +
+      'between 64 pairs of buffers, and one put between the transport and its memory, as a store has to.',
     'locks, one thread':
       'ns per guard around one addition that nobody else wants: in, run, out. Atomics: a lock of one word ' +
       'by compareExchange, wait and notify, without owners, names, order or clean-up after a death.',

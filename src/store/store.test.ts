@@ -173,7 +173,7 @@ test('an unchanged view is the same frozen object', () => {
   assert.throws(() => used.view('k'), { code: 'STORE_CLOSED' })
 })
 
-test('a view asked of the core again is given the value only if it was written since, whatever its size', () => {
+test('a view that the core is asked of again is given anew only if it was written, whatever its size', () => {
   const opened = made<{ readonly text: string }>()
   for (const length of [10, 20_000, 400_000]) {
     const value = { text: 'x'.repeat(length) }
