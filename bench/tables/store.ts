@@ -74,6 +74,9 @@ async function payloadRows(context: Context, payload: StorePayload): Promise<Row
   const samples = new Samples()
   const [rounds, ms] = [context.number('rounds'), context.number('slice-ms')]
   await withProcesses(CONTENDERS, payload.label, async (running) => {
+    context.say(`store: ${payload.label}, warming up`)
+    // One after the other: while they start together, their compilers wait for each other.
+    for (const { asked, names } of running) await slices(asked, names, context.number('warm-ms'))
     for (let round = 0; round < rounds; round += 1) {
       context.say(`store: ${payload.label}, round ${round + 1}`)
       for (const { asked, names } of running) samples.add(asked.contender, await slices(asked, names, ms))
@@ -304,6 +307,7 @@ const table: Table = {
     payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels wanted, or all' },
     rounds: { value: 9, quick: 3, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
+    'warm-ms': { value: 100, quick: 10, doc: 'what each does for so long is not counted' },
     'size-rounds': { value: 15, quick: 5, doc: 'rounds of text and bytes of two sizes' },
     'size-ms': { value: 20, quick: 6, doc: 'length of a turn of these' },
     'pair-rounds': { value: 3, quick: 2, doc: 'rounds of two threads' },
