@@ -310,7 +310,7 @@ const table: Table = {
     'warm-ms': { value: 100, quick: 10, doc: 'what each does for so long is not counted' },
     'size-rounds': { value: 15, quick: 5, doc: 'rounds of text and bytes of two sizes' },
     'size-ms': { value: 20, quick: 6, doc: 'length of a turn of these' },
-    'pair-rounds': { value: 3, quick: 2, doc: 'rounds of two threads' },
+    'pair-rounds': { value: 5, quick: 2, doc: 'rounds of two threads' },
     'pair-ms': { value: 10, quick: 6, doc: 'length of a turn of two threads' },
     'lock-rounds': { value: 30_000, quick: 20_000, doc: 'guards of a turn' },
   },

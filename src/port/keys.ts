@@ -40,7 +40,8 @@ export class KnownKeys {
 
   /**
    * Know a key from now on: what is to be added to its length so that the core does as well. The text should
-   * be one of its own: a part of a larger one would keep all of that.
+   * be no part of a larger one, which would be kept with it; the very string that will be asked for is found
+   * fastest.
    */
   add(key: string): number {
     const words = this.#words

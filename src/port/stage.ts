@@ -20,6 +20,8 @@ import { thisPort } from './port.ts'
 const SCRATCH_BYTES = 256 * 1024
 /** Keys of up to so many characters are copied one by one. */
 const COPY_MAX = 40
+/** Shorter strings are never kept as a part of another one (V8: SlicedString::kMinLength). */
+const PART_MIN = 13
 /** One comparison for texts that the engine keeps in one byte per character. */
 const isWide = /[^\0-\xff]/
 
@@ -148,7 +150,9 @@ export class Stage {
     if (known !== 0) return known
     const bytes = this.#putText(key, at)
     if (!this.#known.takes()) return bytes
-    return bytes + this.#known.add(Stage.keyOf(this.out, at, at + bytes))
+    // A longer one may be part of a text, all of which it would keep.
+    const own = key.length < PART_MIN ? key : Stage.keyOf(this.out, at, at + bytes)
+    return bytes + this.#known.add(own)
   }
 
   /** Whether a key takes two bytes for each character. */

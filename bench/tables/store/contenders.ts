@@ -8,14 +8,23 @@ import { mkdtempSync, existsSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** One thread's end of a contender. */
-export interface Keeper {
+/** What is timed. */
+export interface Calls {
   set(key: string, value: unknown): void
   get(key: string): unknown
+  /** The same value as long as nobody wrote, where there is such a call. */
+  view?(key: string): unknown
+}
+
+/** One thread's end of a contender. */
+export interface Keeper {
+  /**
+   * Called as its users call it, where it has these names: a closure between costs what an engine cannot
+   * inline.
+   */
+  readonly calls: Calls
   /** What another thread needs to have the same; `undefined`: it cannot. */
   readonly handle: unknown
-  /** The same value as long as nobody wrote, where there is such a call. */
-  readonly view?: (key: string) => unknown
   close(): Promise<void>
 }
 
@@ -49,23 +58,11 @@ export const STORE_CONTENDERS: Readonly<Record<string, StoreContender>> = {
 async function openSkein(id: string, isNew: boolean): Promise<Keeper> {
   const { store } = await import('skein/store')
   const opened = isNew ? store.create(id) : store.get(id)
-  return {
-    set: (key, value) => opened.set(key, value),
-    get: (key) => opened.get(key),
-    view: (key) => opened.view(key),
-    handle: id,
-    close: async () => opened.close(),
-  }
+  return { calls: opened, handle: id, close: async () => opened.close() }
 }
 
 async function openMap(): Promise<Keeper> {
-  const map = new Map<string, unknown>()
-  return {
-    set: (key, value) => void map.set(key, value),
-    get: (key) => map.get(key),
-    handle: undefined,
-    close: async () => {},
-  }
+  return { calls: new Map<string, unknown>(), handle: undefined, close: async () => {} }
 }
 
 function memoryFolder(): string {
@@ -79,11 +76,10 @@ async function openLmdb(path: string, cache: boolean, isOwner = false): Promise<
   // Also when the process is ended before its time.
   if (isOwner) process.once('exit', () => rmSync(path, { recursive: true, force: true }))
   const database = open({ path, cache, noSync: true, encoding: 'msgpack', sharedStructuresKey })
+  const get = (key: string): unknown => database.get(key)
   return {
-    set: (key, value) => void database.putSync(key, value),
-    get: (key) => database.get(key),
+    calls: { set: (key, value) => void database.putSync(key, value), get, ...(cache ? { view: get } : {}) },
     handle: cache ? undefined : path,
-    ...(cache ? { view: (key: string) => database.get(key) } : {}),
     close: () => database.close(),
   }
 }
@@ -99,8 +95,10 @@ async function wrapSharedMap(handle: object): Promise<Keeper> {
   const { default: SharedMap } = await import('sharedmap')
   const map = Object.setPrototypeOf(handle, SharedMap.prototype) as InstanceType<typeof SharedMap>
   return {
-    set: (key, value) => map.set(key, JSON.stringify(value)),
-    get: (key) => JSON.parse(map.get(key) as string) as unknown,
+    calls: {
+      set: (key, value) => map.set(key, JSON.stringify(value)),
+      get: (key) => JSON.parse(map.get(key) as string) as unknown,
+    },
     handle: map,
     close: async () => {},
   }

@@ -18,7 +18,7 @@ const words = new Int32Array(memory)
 const doubles = new Float64Array(memory)
 const payload = [...STORE_PAYLOADS, ...SIZE_PAYLOADS].find((each) => each.label === label)!
 const keeper = await STORE_CONTENDERS[contender]!.attach!(handle)
-const runs = doings(keeper, payload.values(), 1)
+const runs = doings(keeper.calls, payload.values(), 1)
 const list = [runs['get same'], runs['get different'], runs['set same'], runs['set different']]
 for (let index = 0; index < 64; index += 1) runs['set different'](index)
 for (const run of list) timed(run, 60)

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { type Keeper, STORE_CONTENDERS } from './contenders.ts'
+import { type Calls, STORE_CONTENDERS } from './contenders.ts'
 import { SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
 import { type Doing, NS_AT, SHARED_BYTES, Word, doings, keysOf, timed } from './turns.ts'
 
@@ -32,11 +32,11 @@ const payload = [...STORE_PAYLOADS, ...SIZE_PAYLOADS].find((each) => each.label 
 const values = payload.values()
 const characters = Math.max(...values.map((value) => JSON.stringify(value).length))
 const keeper = await STORE_CONTENDERS[contender]!.open(characters)
-const runs = await runsOf(keeper)
-const pairs = doings(keeper, values, 0)
+const runs = await runsOf(keeper.calls)
+const pairs = doings(keeper.calls, values, 0)
 for (let index = 0; index < values.length; index += 1) {
   for (const key of [keysOf(0, false), keysOf(1, false), keysOf(0, true)])
-    keeper.set(key[index]!, values[index])
+    keeper.calls.set(key[index]!, values[index])
 }
 prove()
 for (const run of Object.values(runs)) timed(run, WARM_UP_MS)
@@ -114,15 +114,14 @@ async function startPeer(): Promise<Worker> {
   return worker
 }
 
-async function runsOf(of: Keeper): Promise<Record<string, (index: number) => unknown>> {
+async function runsOf(of: Calls): Promise<Record<string, (index: number) => unknown>> {
   const keys = keysOf(0, false)
-  const { view } = of
   const common = {
     set: (index: number) => of.set(keys[index]!, values[index]),
     get: (index: number) => of.get(keys[index]!),
-    ...(view === undefined || payload.seedRow === undefined
+    ...(of.view === undefined || payload.seedRow === undefined
       ? {}
-      : { view: (index: number) => view(keys[index]!) }),
+      : { view: (index: number) => of.view!(keys[index]!) }),
   }
   return contender === 'skein' ? { ...(await transportRuns()), ...common } : common
 }
@@ -167,7 +166,7 @@ function memcpyRun(): (index: number) => void {
 function prove(): void {
   const keys = keysOf(0, false)
   values.forEach((value, index) => {
-    const got = keeper.get(keys[index]!)
+    const got = keeper.calls.get(keys[index]!)
     const bytes = (one: unknown): unknown => (ArrayBuffer.isView(one) ? [...(one as Uint8Array)] : one)
     assert.deepEqual(bytes(got), bytes(value), `${contender} changed '${label}'`)
   })

@@ -5,7 +5,7 @@
  * over.
  */
 import { ownSlice } from '../transport/slice.ts'
-import type { Keeper } from './contenders.ts'
+import type { Calls } from './contenders.ts'
 
 /** What a thread does. */
 export type Doing = 'get' | 'set'
@@ -23,16 +23,16 @@ export function keysOf(thread: number, isSame: boolean): string[] {
 
 /** The functions of a thread that are timed, one of its own for each, so that no call site is shared. */
 export function doings(
-  keeper: Keeper,
+  calls: Calls,
   values: readonly unknown[],
   thread: number,
 ): Record<`${Doing} ${'same' | 'different'}`, (index: number) => unknown> {
   const [same, own] = [keysOf(thread, true), keysOf(thread, false)]
   return {
-    'get same': (index) => keeper.get(same[index]!),
-    'get different': (index) => keeper.get(own[index]!),
-    'set same': (index) => keeper.set(same[index]!, values[index]),
-    'set different': (index) => keeper.set(own[index]!, values[index]),
+    'get same': (index) => calls.get(same[index]!),
+    'get different': (index) => calls.get(own[index]!),
+    'set same': (index) => calls.set(same[index]!, values[index]),
+    'set different': (index) => calls.set(own[index]!, values[index]),
   }
 }
 
