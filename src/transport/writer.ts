@@ -241,12 +241,12 @@ export class Writer implements Sink, GeneratedSink {
 
   /** An object of any kind. */
   object(object: object, at: Position): Position {
-    const prototype: unknown = Object.getPrototypeOf(object)
     const guess = this.#root
     if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(object)) {
       const end = guess.write(this, object, at)
       if (end >= 0) return end
     }
+    const prototype: unknown = Object.getPrototypeOf(object)
     if (prototype === plainPrototype)
       return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
     let position = at
