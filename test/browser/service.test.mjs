@@ -14,6 +14,8 @@ import { inRoot } from '../../scripts/set-up/index.mjs'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 const STEP_MS = 20_000
+/** Longer than a worker may take that is ended: its grace, its end, a look at it. */
+const STILL_MS = 2000
 /** The page's own time limit for a score. */
 const LIMIT_MS = 5000
 const program = findChromium()
@@ -159,10 +161,10 @@ async function numbersOf(page) {
   }
 }
 
-async function until(isReached) {
+async function until(isReached, shown = () => '') {
   const lateMs = performance.now() + STEP_MS
   while (!(await isReached())) {
-    assert.ok(performance.now() < lateMs, `not reached in ${STEP_MS} ms: ${isReached}`)
+    assert.ok(performance.now() < lateMs, `not reached in ${STEP_MS} ms: ${isReached} ${shown()}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
@@ -228,8 +230,7 @@ visit('a visitor cancels, the server ends the task, and the next one runs', asyn
 /** Send what takes minutes, cancel it when it runs; how long it was until the server had ended it, in ms. */
 async function cancelled(page) {
   await scored(page, `${tangled}//${Date.now()}`)
-  await until(async () => (await zoneOf()).running === 0)
-  const before = await zoneOf()
+  const before = await settledZone()
   // Every declaration is compared with all before it.
   const names = Array.from({ length: 120_000 }, (_, index) => `a${index}`)
   const buffer = Buffer.from(`let ${names}\n//${Date.now()}`)
@@ -241,11 +242,32 @@ async function cancelled(page) {
   await page.waitForFunction(() => document.querySelector('#message').innerText.startsWith('Cancelled'))
   // Ended by being told, or with its worker when it was in the middle of computing.
   const lost = ({ failed, died }) => failed + died
+  let now = before
+  await until(
+    async () => {
+      now = await zoneOf()
+      return now.running === 0 && lost(now) === lost(before) + 1 && now.done === before.done
+    },
+    () => `before ${JSON.stringify(before)}, now ${JSON.stringify(now)}`,
+  )
+  return performance.now() - startMs
+}
+
+/**
+ * The zone's counts when they stand still: a task of before may have been given up, and its worker be on its
+ * end.
+ */
+async function settledZone() {
+  let before
+  let sinceMs = 0
   await until(async () => {
     const now = await zoneOf()
-    return now.running === 0 && lost(now) === lost(before) + 1 && now.done === before.done
+    const counts = JSON.stringify([now.running, now.waiting, now.done, now.failed, now.died])
+    if (counts !== before) sinceMs = performance.now()
+    before = counts
+    return now.running === 0 && performance.now() - sinceMs >= STILL_MS
   })
-  return performance.now() - startMs
+  return zoneOf()
 }
 
 async function zoneOf() {
