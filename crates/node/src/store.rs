@@ -107,8 +107,7 @@ fn find<const IS_VIEW: bool>(env: sys::napi_env) -> Value {
         let store = unsafe { &*store };
         let (_, key) = stage.value_and_key(&given)?;
         let mut later = None;
-        let (before, had) =
-            if IS_VIEW { (given[3], u64::from(given[4]) | u64::from(given[5]) << 32) } else { (0, 0) };
+        let (before, had) = if IS_VIEW { (given[3], wide(given[4], given[5])) } else { (0, 0) };
         let found = store.read_again(key, before, |entry, index, word, left_ms| {
             let inbound = stage.inbound;
             inbound.put(2, entry.version as u32);
