@@ -1,7 +1,8 @@
 //! The bytes of a value, in memory that the next value of the same key may take over.
 //!
-//! Readers of long values hold the memory beyond the lock; then, and when the new value does not fit or would
-//! waste half of it, memory is allocated.
+//! Short values are copied under the lock of their shard and have their memory for themselves. Readers of
+//! long ones hold the memory beyond the lock: while they do, when the new value does not fit, and when it
+//! would waste half of it, memory is allocated.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -10,37 +11,59 @@ use std::{ops::Deref, sync::Arc};
 /// longer than memory for another value costs.
 pub const LOCKED_COPY_MAX: usize = 32 * 1024;
 
-/// See the module's text. A copy shares the memory.
+/// See the module's text. A copy of a long value shares the memory.
 #[derive(Clone, Debug)]
 pub struct Bytes {
-    memory: Arc<[u8]>,
+    memory: Memory,
     len: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Memory {
+    Own(Box<[u8]>),
+    Shared(Arc<[u8]>),
 }
 
 impl Bytes {
     /// A copy of `bytes`.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
-        Self { memory: bytes.into(), len: bytes.len() }
+        let memory = if bytes.len() <= LOCKED_COPY_MAX {
+            Memory::Own(bytes.into())
+        } else {
+            Memory::Shared(bytes.into())
+        };
+        Self { memory, len: bytes.len() }
     }
 
     /// Become a copy of `bytes` where they lie; false, and nothing has changed, when that cannot be.
     #[inline]
     pub fn rewrite(&mut self, bytes: &[u8]) -> bool {
-        let room = self.memory.len();
-        if bytes.len() > room || bytes.len() < room / 2 || bytes.len() > LOCKED_COPY_MAX {
+        let memory = match &mut self.memory {
+            Memory::Own(memory) => &mut **memory,
+            Memory::Shared(memory) => match Arc::get_mut(memory) {
+                Some(memory) => memory,
+                None => return false,
+            },
+        };
+        if bytes.len() > memory.len() || bytes.len() < memory.len() / 2 || bytes.len() > LOCKED_COPY_MAX {
             return false;
         }
-        let Some(memory) = Arc::get_mut(&mut self.memory) else { return false };
         memory[..bytes.len()].copy_from_slice(bytes);
         self.len = bytes.len();
         true
     }
 }
 
+impl Default for Bytes {
+    fn default() -> Self {
+        Self::from(Box::default())
+    }
+}
+
 impl From<Box<[u8]>> for Bytes {
     fn from(bytes: Box<[u8]>) -> Self {
-        Self { len: bytes.len(), memory: bytes.into() }
+        Self { len: bytes.len(), memory: Memory::Own(bytes) }
     }
 }
 
@@ -49,6 +72,9 @@ impl Deref for Bytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.memory[..self.len]
+        match &self.memory {
+            Memory::Own(memory) => &memory[..self.len],
+            Memory::Shared(memory) => &memory[..self.len],
+        }
     }
 }

@@ -203,11 +203,11 @@ impl Store {
             }
             return outcome;
         }
-        let (mut out, bytes) = (Vec::new(), Bytes::new(value.bytes));
-        let mut put = |bytes| self.put(key, &value, bytes, expected, &mut out, &mut to_tell);
-        let outcome = match put(bytes.clone()) {
+        let (mut out, mut bytes) = (Vec::new(), Bytes::new(value.bytes));
+        let mut put = || self.put(key, &value, &mut bytes, expected, &mut out, &mut to_tell);
+        let outcome = match put() {
             // Entries of other shards may have ended and still be counted.
-            Err(Refusal::Full) if self.sweep_all() => put(bytes),
+            Err(Refusal::Full) if self.sweep_all() => put(),
             outcome => outcome,
         };
         drop(out);
@@ -253,11 +253,12 @@ impl Store {
         Some(Ok(version))
     }
 
+    /// Takes `bytes`, unless it refuses for want of room.
     fn put(
         &self,
         key: KeyRef<'_>,
         value: &NewValue<'_>,
-        bytes: Bytes,
+        bytes: &mut Bytes,
         expected: Expected,
         out: &mut Vec<(Key, Entry)>,
         to_tell: &mut ToTell,
@@ -273,13 +274,16 @@ impl Store {
         }
         let expires_ms = self.deadline(value.life, old);
         let version = shard.version + 1;
-        let entry = Entry { bytes, version, expires_ms, keeps: value.keeps.clone() };
+        let entry = Entry { bytes: std::mem::take(bytes), version, expires_ms, keeps: value.keeps.clone() };
         if shard.is_too_large(key.bytes(), &entry) {
             return Err(Refusal::TooLarge);
         }
         let expired_before = out.len();
         self.expire_some(&mut shard, false, out, expired_before, to_tell);
-        self.hold(&shard, key, &entry)?;
+        if let Err(refusal) = self.hold(&shard, key, &entry) {
+            *bytes = entry.bytes;
+            return Err(refusal);
+        }
         shard.version = version;
         let expired = out.len();
         let replaced = shard.insert(key, entry, out);
@@ -428,8 +432,8 @@ impl Store {
 
     #[inline]
     fn place(&self, key: KeyRef<'_>) -> (&Part, usize) {
-        let hash = key.hash();
-        (&self.parts[(hash >> 32) as usize & (self.parts.len() - 1)], Words::index(hash))
+        let index = Words::index(key.hash());
+        (&self.parts[index & (self.parts.len() - 1)], index)
     }
 
     /// Milliseconds that an entry has left, 0 for one that does not end; `None` when its time is over.

@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     thread,
 };
@@ -418,6 +418,77 @@ fn what_threads_see_of_a_key_is_linearizable() {
             .collect();
         let seen: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         assert!(is_linearizable(&seen), "round {round}: {seen:#?}");
+    }
+}
+
+/// Two threads write a key each and then look, plainly, at the word of the other's: the fence that releasing
+/// the shard's lock is must keep both from missing the other's write.
+#[test]
+fn two_threads_that_write_and_look_never_both_miss_the_other() {
+    let rounds = if cfg!(miri) { 20 } else { 200_000_u64 };
+    let store = Store::new(OPEN, || 1);
+    // Keys of different words, in different shards where there are several.
+    let word_of = |key: &[u8]| store.read(key, |_, index, _, _| index).unwrap();
+    let keys: Vec<[u8; 2]> = (0..64).map(|number| [0, number]).collect();
+    for key in &keys {
+        store.set(key, value(b"before"), Expected::Any).unwrap();
+    }
+    let first = &keys[0];
+    let second = keys.iter().find(|key| word_of(&key[..]) != word_of(first)).unwrap();
+    let [turn, missed] = [const { [const { AtomicU64::new(0) }; 2] }; 2];
+    let both_missed = AtomicU64::new(0);
+    let run = |own: usize, key: &[u8], other: &[u8]| {
+        let words = store.words();
+        let (own_word, other_word) = (word_of(key), word_of(other));
+        assert_ne!(own_word, other_word);
+        // SAFETY: WORDS words lie there as long as the store.
+        let glance = unsafe { &*words.address().cast::<AtomicU32>().add(other_word) };
+        let wait_for = |at: u64| {
+            for spins in 1_u64.. {
+                if turn[1 - own].load(Ordering::SeqCst) >= at {
+                    return;
+                }
+                if spins.is_multiple_of(1000) { thread::yield_now() } else { std::hint::spin_loop() }
+            }
+        };
+        for round in 1..=rounds {
+            let before = words.load(other_word);
+            turn[own].store(2 * round - 1, Ordering::SeqCst);
+            wait_for(2 * round - 1);
+            store.set(key, value(b"after"), Expected::Any).unwrap();
+            // Relaxed: as plainly as JavaScript looks.
+            let has_missed = glance.load(Ordering::Relaxed) == before;
+            missed[own].store(u64::from(has_missed), Ordering::SeqCst);
+            turn[own].store(2 * round, Ordering::SeqCst);
+            wait_for(2 * round);
+            if own == 0 && missed[0].load(Ordering::SeqCst) + missed[1].load(Ordering::SeqCst) == 2 {
+                both_missed.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| run(0, first, second));
+        scope.spawn(|| run(1, second, first));
+    });
+    assert_eq!(both_missed.load(Ordering::SeqCst), 0);
+}
+
+/// Whatever the lengths of what is written one over the other, and whoever still holds a long one.
+#[test]
+fn values_written_over_others_are_whole() {
+    let store = Store::new(OPEN, || 1);
+    let lengths =
+        [0, 1, 40, 100, 60, LOCKED_COPY_MAX, LOCKED_COPY_MAX + 1, LOCKED_COPY_MAX - 1, 3, 40_000, 30_000];
+    let mut held: Vec<(Bytes, u8)> = Vec::new();
+    for (number, &length) in lengths.iter().chain(lengths.iter().rev()).enumerate() {
+        let text = vec![number as u8; length];
+        store.set(b"key", value(&text), Expected::Any).unwrap();
+        let (bytes, whole) =
+            store.read(b"key", |entry, _, _, _| (entry.bytes.clone(), entry.bytes[..] == text)).unwrap();
+        assert!(whole);
+        held.push((bytes, number as u8));
+        assert!(held.iter().all(|(bytes, number)| bytes.iter().all(|byte| byte == number)));
+        assert_eq!(store.stats().bytes, 3 + length as u64 + shard::ENTRY_BYTES);
     }
 }
 

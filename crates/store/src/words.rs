@@ -1,9 +1,9 @@
 //! Version words: how a thread sees, without a lock or a call, that nobody wrote a key.
 //!
-//! Keys share words by their hash. A writer changes its entry and then adds one to the word, both under the
-//! lock of the entry's shard; a reader takes word and value under that lock. So as long as the word that came
-//! with a value stands, no write to the key has ended since. A word returns to an old value only after 2^32
-//! writes.
+//! Keys share words by their hash, and all keys of a word lie in one shard. A writer changes its entry and
+//! then adds one to the word, both under the lock of that shard; a reader takes word and value under it. So
+//! as long as the word that came with a value stands, no write to the key has ended since. A word returns to
+//! an old value only after 2^32 writes.
 //!
 //! The reader that looks whether the word still stands is JavaScript and reads it plainly, without a lock.
 //! One who learned of a write sees it: what it learned by orders its look. And of two threads that each write
@@ -12,7 +12,7 @@
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
-#[cfg(not(any(loom, target_arch = "x86", target_arch = "x86_64")))]
+#[cfg(any(miri, not(any(loom, target_arch = "x86", target_arch = "x86_64"))))]
 use std::sync::atomic::fence;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,7 +41,8 @@ impl Words {
     #[inline]
     #[must_use]
     pub const fn index(hash: u64) -> usize {
-        hash as usize & (WORDS - 1)
+        // Not of the bits by which a shard's map finds its place.
+        (hash >> 32) as usize & (WORDS - 1)
     }
 
     /// The word as it is now.
@@ -52,7 +53,7 @@ impl Words {
         self.0[index].load(Ordering::Acquire)
     }
 
-    /// An entry of this word has changed.
+    /// An entry of this word has changed. The caller holds the lock of its shard, alone.
     #[inline]
     pub fn touch(&self, index: usize) {
         self.count(index);
@@ -61,11 +62,13 @@ impl Words {
 
     #[inline]
     fn count(&self, index: usize) {
-        // Release: after the change of the entry.
-        self.0[index].fetch_add(1, Ordering::Release);
+        let word = &self.0[index];
+        // Relaxed: who holds the shard's lock alone sees what all before it wrote. Release: after the change
+        // of the entry.
+        word.store(word.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
-    /// Every entry has changed.
+    /// Every entry has changed. The caller holds the locks of all shards.
     pub fn touch_all(&self) {
         for index in 0..WORDS {
             self.count(index);
@@ -92,12 +95,13 @@ impl Words {
 /// What this thread looks at from here on, it looks at after its write.
 ///
 /// The fences of any two writes have an order, and whoever's comes second sees in its later looks, even plain
-/// ones, what the other counted before its own: two threads cannot both miss the other's write. On x86 an
-/// atomic addition is such a fence itself, and so nothing is left to do there: no later load moves to before
-/// it in the processor, nor in a compiler, which sees no look that follows (they are in other code).
+/// ones, what the other counted before its own: two threads cannot both miss the other's write. On x86 every
+/// locked instruction is such a fence, and releasing the shard's lock, which follows, is one: `parking_lot`
+/// exchanges the lock's word to learn of those who sleep. No later look moves to before it in the processor,
+/// nor in a compiler, which sees none (they are in other code). A test looks for it on real threads.
 #[inline]
 fn end_write() {
     // SeqCst: the order of the fences, see above.
-    #[cfg(any(loom, not(any(target_arch = "x86", target_arch = "x86_64"))))]
+    #[cfg(any(loom, miri, not(any(target_arch = "x86", target_arch = "x86_64"))))]
     fence(Ordering::SeqCst);
 }
