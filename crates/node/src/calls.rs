@@ -2,8 +2,8 @@
 //!
 //! They neither take nor return anything: small integers lie in the first words of the scratch memory that
 //! was registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument.
-//! The thread is found in a thread-local variable. None makes a JavaScript object. The layout stands in the
-//! constants here and in `src/native/layout.ts`.
+//! The thread is found by the environment of the call. None makes a JavaScript object. The layout stands in
+//! the constants here and in `src/native/layout.ts`.
 
 use std::{cell::Cell, ffi::c_void, ptr};
 
@@ -11,6 +11,7 @@ use napi_sys as sys;
 use skein_port::{Broadcast, Failure, Help, Next, Refusal, Status, Task};
 
 use crate::{
+    here::Here,
     js::{Arguments, Env, Outcome, Value, wrong},
     places, registry,
     thread::Thread,
@@ -94,10 +95,14 @@ thread_local! {
     static HERE: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
 }
 
+/// The same for hot calls.
+static THREADS: Here<Thread> = Here::new();
+
 /// A port of this thread is open.
-pub fn set_here(thread: *mut Thread) {
+pub fn set_here(env: sys::napi_env, thread: *mut Thread) {
     if HERE.get().is_null() {
         HERE.set(thread);
+        THREADS.put(env, thread);
     }
 }
 
@@ -107,9 +112,16 @@ pub fn port() -> Option<&'static skein_port::Port> {
     unsafe { HERE.get().as_ref() }.map(|thread| thread.desk.port())
 }
 
+/// Whether this is the environment of this thread's first port, which that port does not outlive.
+pub fn is_first(env: sys::napi_env) -> bool {
+    // SAFETY: as in port.
+    unsafe { HERE.get().as_ref() }.is_some_and(|thread| thread.env() == env)
+}
+
 /// A port of this thread is closed.
-pub fn unset_here(thread: *mut Thread) {
+pub fn unset_here(env: sys::napi_env, thread: *mut Thread) {
     if HERE.get() == thread {
+        THREADS.remove(env);
         HERE.set(ptr::null_mut());
     }
 }
@@ -127,7 +139,8 @@ fn hot<const FURTHER: bool>(
         // lives.
         unsafe { *Arguments::<0>::read(Env(env), info).data.cast::<*mut Thread>() }
     } else {
-        HERE.get()
+        let here = THREADS.get(env);
+        if here.is_null() { HERE.get() } else { here }
     };
     // SAFETY: set by open and reset before the thread is freed; only called by napi on this thread, and no
     // reference to the thread outlives a call.

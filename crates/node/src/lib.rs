@@ -7,6 +7,7 @@
 mod buffers;
 mod calls;
 mod cores;
+mod here;
 mod http;
 mod instances;
 mod js;

@@ -12,6 +12,7 @@ use skein_store::{Bytes, Call, Fact, Keeps, Key, KeyRef, Notify, Parker, Store, 
 use crate::{
     buffers::{self, Attached},
     calls::{self, HEADER_BYTES},
+    here::Here,
     js::{Env, Outcome, Thrown, Value, wrong},
     registry::MAIL_SHARED,
     store, sync,
@@ -23,6 +24,7 @@ pub const GIVEN: usize = 8;
 
 /// See the module's text.
 pub struct Stage {
+    env: sys::napi_env,
     /// What JavaScript writes.
     pub out: Scratch,
     /// What it reads.
@@ -61,6 +63,9 @@ impl Notify for Mailbox {
 thread_local! {
     static HERE: Cell<*mut Stage> = const { Cell::new(ptr::null_mut()) };
 }
+
+/// The same for hot calls.
+static STAGES: Here<Stage> = Here::new();
 
 impl Stage {
     /// A wait of this thread, which is told by mail or, if it `blocks`, where it blocks.
@@ -138,8 +143,14 @@ pub unsafe fn here<'a>() -> Outcome<&'a mut Stage> {
 /// Run `body` with the stage and the words it was given; throw what it fails with.
 #[inline]
 pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut Stage, [u32; GIVEN]) -> Outcome<()>) -> Value {
-    // SAFETY: inside a call from JavaScript; nothing that `body` calls runs JavaScript.
-    let outcome = unsafe { here() }.and_then(|stage| {
+    // SAFETY: inside a call from JavaScript; nothing that `body` calls runs JavaScript. What is here lives:
+    // gone removes what open has put.
+    let stage = match unsafe { STAGES.get(env).as_mut() } {
+        Some(stage) => Ok(stage),
+        // SAFETY: as above.
+        None => unsafe { here() },
+    };
+    let outcome = stage.and_then(|stage| {
         // One by one: they have just been written one by one, and a wide read of them would wait for that.
         // SAFETY: JavaScript waits for this call.
         let given = std::array::from_fn(|index| unsafe { stage.out.word(index) });
@@ -203,6 +214,7 @@ call!(
             return Err(Thrown("NATIVE_SECOND_COPY", why));
         }
         HERE.set(Box::into_raw(Box::new(Stage {
+            env: env.0,
             out,
             inbound,
             stores: Vec::new(),
@@ -217,6 +229,10 @@ call!(
             parker: Arc::default(),
             mailbox: Arc::new(Mailbox(port)),
         })));
+        // Of another copy's environment nobody knows here when it ends.
+        if calls::is_first(env.0) {
+            STAGES.put(env.0, HERE.get());
+        }
         Ok(env.undefined())
     },
     "stageOpen(out, inbound): register this thread's scratch memory, after `open`, once."
@@ -289,7 +305,9 @@ call!(
 pub fn gone(port: &'static Port) {
     let stage = HERE.get();
     // SAFETY: as in here; the reference ends with the statement.
-    if unsafe { stage.as_ref() }.is_some_and(|stage| stage.owner == port.number()) {
+    let env = unsafe { stage.as_ref() }.filter(|stage| stage.owner == port.number()).map(|stage| stage.env);
+    if let Some(env) = env {
+        STAGES.remove(env);
         HERE.set(ptr::null_mut());
         // SAFETY: made by Box::into_raw in open; no call is in progress.
         drop(unsafe { Box::from_raw(stage) });

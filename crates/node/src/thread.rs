@@ -214,10 +214,15 @@ impl Thread {
                 idling: false,
                 leaving: false,
             });
-            calls::set_here(thread);
+            calls::set_here(env.0, thread);
             sys::napi_add_env_cleanup_hook(env.0, Some(close), thread.cast());
         }
         thread
+    }
+
+    /// The environment of the thread's port.
+    pub const fn env(&self) -> sys::napi_env {
+        self.env
     }
 
     /// Longest look for an arrival before sleep; zero turns it off.
@@ -480,7 +485,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     let mut thread = unsafe { Box::from_raw(data.cast::<Thread>()) };
     // SAFETY: hooks run before instance data is freed; a call that comes after this one finds no thread.
     unsafe { thread.cell.write(ptr::null_mut()) };
-    calls::unset_here(data.cast());
+    calls::unset_here(thread.env, data.cast());
     thread.wake_up();
     thread.desk.close();
     if let Some(mut worker) = thread.worker.take() {
