@@ -15,6 +15,7 @@ import {
   MODE_SELF_CONTAINED,
   TAG_ARRAY32,
   TAG_ARRAY8,
+  TAG_ARRAY_BUFFER,
   TAG_ARRAY_FLOAT64,
   TAG_CLASS,
   TAG_CLASS_NAMED,
@@ -50,6 +51,8 @@ import { readText } from './text.ts'
 /** In the place of an object that is defined and not yet made. */
 const UNMADE = Symbol('unmade')
 /** What a reader without a frame reads. */
+const bytesPrototype = Uint8Array.prototype
+const { slice } = bytesPrototype
 const NO_BYTES = new Uint8Array(0)
 /** Holes of a frame, beyond its bytes, for which there is room in arrays; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
@@ -480,6 +483,24 @@ export class Reader implements Source, GeneratedSource {
     if (length > this.bodyEnd - this.at) this.fail('it holds fewer bytes than its lengths say')
     this.at += length
     return this.bytes.subarray(this.at - length, this.at)
+  }
+
+  copy(length: number): Uint8Array {
+    const { bytes, at } = this
+    if (length > this.bodyEnd - at) this.fail('it holds fewer bytes than its lengths say')
+    this.at = at + length
+    // Of the class itself: of others the engine asks the class what to make.
+    if (Object.getPrototypeOf(bytes) === bytesPrototype) return slice.call(bytes, at, at + length)
+    return new Uint8Array(bytes.subarray(at, at + length))
+  }
+
+  wholeBuffer(length: number): Uint8Array | undefined {
+    const { bytes, at } = this
+    if (at + 5 > this.bodyEnd || bytes[at] !== TAG_ARRAY_BUFFER || uint32At(bytes, at + 1) !== length) {
+      return undefined
+    }
+    this.at = at + 5
+    return this.copy(length)
   }
 
   resizables(): Resizables {

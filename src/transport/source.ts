@@ -20,6 +20,10 @@ export interface Source {
   count(bytesMin: number): number
   /** The next `length` bytes, still in the frame: copy what outlives the call. */
   raw(length: number): Uint8Array
+  /** The next `length` bytes, in memory of their own. */
+  copy(length: number): Uint8Array
+  /** The bytes of the buffer that comes next, if it has `length` of them and nothing else refers to it. */
+  wholeBuffer(length: number): Uint8Array | undefined
   /** `object` is what is being read: references to it may follow. Before anything inside is read. */
   claim(object: object): void
   /** An object of this prototype and the fields that follow. */
