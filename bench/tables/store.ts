@@ -79,7 +79,8 @@ async function payloadRows(context: Context, payload: StorePayload): Promise<Row
     for (const { asked, names } of running) await slices(asked, names, context.number('warm-ms'))
     for (let round = 0; round < rounds; round += 1) {
       context.say(`store: ${payload.label}, round ${round + 1}`)
-      for (const { asked, names } of running) samples.add(asked.contender, await slices(asked, names, ms))
+      for (const { asked, names } of running)
+        samples.add(asked.contender, await slices(asked, shuffled(names, round), ms))
     }
     for (let round = 0; round < context.number('pair-rounds'); round += 1) {
       context.say(`store: ${payload.label}, two threads, round ${round + 1}`)
@@ -100,6 +101,19 @@ async function slices(asked: Asked, names: readonly string[], ms: number): Promi
   }
   if (us['encode'] === undefined) return us
   return { ...us, 'set beyond': us['set']! - us['encode'], 'get beyond': us['get']! - us['decode']! }
+}
+
+/** Another order each round: what a slice leaves to the collector falls on the next one. */
+function shuffled(names: readonly string[], round: number): string[] {
+  const order = [...names]
+  let random = round + 1
+  for (let last = order.length - 1; last > 0; last -= 1) {
+    // Of Park and Miller: the same orders in every run.
+    random = (random * 48_271) % 2_147_483_647
+    const other = random % (last + 1)
+    ;[order[last], order[other]] = [order[other]!, order[last]!]
+  }
+  return order
 }
 
 async function pairs(asked: Asked, ms: number): Promise<Record<string, number>> {
@@ -188,7 +202,7 @@ async function sizeRows(context: Context): Promise<Row[]> {
       const us = new Map<string, Record<string, number>>()
       for (const [index, [asked, runs]] of started.entries()) {
         const { label } = SIZE_PAYLOADS[index]!
-        us.set(label, await slices(asked, runs, context.number('size-ms')))
+        us.set(label, await slices(asked, shuffled(runs, round), context.number('size-ms')))
         samples.add('skein', { [`set, ${label}`]: us.get(label)!['set beyond']! })
         samples.add('skein', { [`get, ${label}`]: us.get(label)!['get beyond']! })
       }

@@ -20,6 +20,9 @@ import { Watch, type WatchOptions } from './watch.ts'
 /** Longest key: 65,536 characters of Latin-1, or half as many of others. */
 const KEY_BYTES_MAX = 65_536
 const EVENTS_MAX = 1024
+/** Keys and values with which the scratch is never full, however wide the characters. */
+const SHORT_KEY_MAX = 1024
+const SHORT_VALUE_MAX = 128 * 1024
 
 /** What storeGet finds. */
 const FOUND = 0
@@ -120,8 +123,10 @@ export class Store<Value = unknown> {
    */
   set(key: string, value: Value, options?: WriteOptions): void {
     const ttlMs = options?.ttlMs
-    if (ttlMs === undefined) this.#write(key, value, 0, 0, 0, 0)
-    else this.#write(key, value, HAS_LIFE, 0, 0, parseTtl('ttlMs', ttlMs))
+    if (ttlMs !== undefined) this.#write(key, value, HAS_LIFE, 0, 0, parseTtl('ttlMs', ttlMs))
+    else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#stage.busy)
+      this.#put(key, value)
+    else this.#write(key, value, 0, 0, 0, 0)
   }
 
   /**
@@ -299,7 +304,12 @@ export class Store<Value = unknown> {
   #find(key: string): unknown {
     const stage = this.#stage
     if (stage.busy) return stage.aside(this.#find, this, [key])
-    this.#putKey(key, 0)
+    if (typeof key === 'string' && key.length <= SHORT_KEY_MAX) {
+      const { given } = stage
+      given[0] = this.#handle
+      given[1] = stage.putKey(key, HEADER_BYTES)
+      given[2] = 0
+    } else this.#putKey(key, 0)
     storeGet()
     const status = stage.words[0]
     if (status === FOUND) return stage.read(stage.words[1] as number)
@@ -396,7 +406,32 @@ export class Store<Value = unknown> {
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
     // Before the value is written: what it refers to would be left for the next one.
     if (key.length > KEY_BYTES_MAX / 2 && Stage.isWide(key)) throw this.#wrongKey(key)
-    let length = stage.write(value)
+    return this.#send(key, stage.write(value), mode, low, high, ttlMs)
+  }
+
+  /** The common write: a short key and nothing else to heed. Small enough for the engine to inline. */
+  #put(key: string, value: Value): void {
+    const stage = this.#stage
+    const length = stage.write(value)
+    if (length < 0 || length > SHORT_VALUE_MAX) {
+      this.#send(key, length, 0, 0, 0, 0)
+      return
+    }
+    const { given } = stage
+    given[0] = this.#handle
+    given[1] = stage.putKey(key, HEADER_BYTES + length)
+    given[2] = length
+    given[3] = 0
+    storeSet()
+    const status = stage.words[0]
+    if (status !== 0) throw this.#refused(status as number, key)
+    stage.letGo()
+  }
+
+  /** Write the value that the stage has, as `#write` does. */
+  #send(key: string, written: number, mode: number, low: number, high: number, ttlMs: number): boolean {
+    const stage = this.#stage
+    let length = written
     const { given, words } = stage
     let large = length < 0 ? stage.overflow : undefined
     if (length + HEADER_BYTES + key.length * 2 + 1 > stage.out.length) {
