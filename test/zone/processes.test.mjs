@@ -262,6 +262,26 @@ test('a second copy of the package in one process shares the zones, and both wor
        for (const t of threads) t.postMessage('end')`,
       { zone: false, out: 'ok,ok' },
     )
+    // The core belongs to the copy of the main thread; the worker opens the other one's port first.
+    await check(
+      `const z = zone.create('here', { workers: 1 })
+       const both = new Worker(new URL('data:text/javascript,' + encodeURIComponent(\`
+         import { parentPort } from 'node:worker_threads'
+         const second = (await import('${copy.url}')).zone
+         const b = second.create('b', { workers: 1 })
+         const heard = [await b.run((x) => x, 'second')]
+         const first = (await import('${SKEIN}')).zone
+         const a = first.create('a', { workers: 1 })
+         heard.push(await a.run((x) => x, 'first'))
+         const either = (_, n) => (n % 2 ? first.get('b') : second.get('a')).run((n) => n, n)
+         heard.push((await Promise.all(Array.from({ length: 500 }, either))).every((n, index) => n === index))
+         await Promise.all([a.close(), b.close()])
+         parentPort.postMessage(heard.join())
+       \`)))
+       console.log(await new Promise((yes, no) => both.once('message', yes).once('error', no)))
+       await z.close()`,
+      { out: 'second,first,true' },
+    )
   } finally {
     copy.remove()
   }

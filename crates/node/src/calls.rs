@@ -90,18 +90,39 @@ pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
 }
 
 thread_local! {
-    /// The first port of this thread: a Node environment never changes threads, and a thread has one. Further
-    /// ports, of further copies of the package, are found through the data of their functions.
+    /// The first port of this thread: a Node environment never changes threads, and a thread has one.
     static HERE: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
+    /// The cell of the functions that look for their thread here, not in their data: those of the library
+    /// itself, as this thread loaded it first. Further ports, of further copies of the package, have others,
+    /// whichever opens first.
+    static FIRST: Cell<*mut *mut Thread> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// The same for hot calls.
+/// What FIRST holds, for hot calls.
 static THREADS: Here<Thread> = Here::new();
 
-/// A port of this thread is open.
-pub fn set_here(env: sys::napi_env, thread: *mut Thread) {
+/// The library's own functions are being made: whether they are this thread's first.
+pub fn claim_first(cell: *mut *mut Thread) -> bool {
+    let is_first = FIRST.get().is_null();
+    if is_first {
+        FIRST.set(cell);
+    }
+    is_first
+}
+
+/// A cell is about to be freed.
+pub fn cell_gone(cell: *mut *mut Thread) {
+    if FIRST.get() == cell {
+        FIRST.set(ptr::null_mut());
+    }
+}
+
+/// A port of this thread is open, that of the functions with this cell.
+pub fn set_here(env: sys::napi_env, thread: *mut Thread, cell: *mut *mut Thread) {
     if HERE.get().is_null() {
         HERE.set(thread);
+    }
+    if FIRST.get() == cell {
         THREADS.put(env, thread);
     }
 }
@@ -120,14 +141,16 @@ pub fn is_first(env: sys::napi_env) -> bool {
 
 /// A port of this thread is closed.
 pub fn unset_here(env: sys::napi_env, thread: *mut Thread) {
-    if HERE.get() == thread {
+    if THREADS.get(env) == thread {
         THREADS.remove(env);
+    }
+    if HERE.get() == thread {
         HERE.set(ptr::null_mut());
     }
 }
 
 /// Run `body` with this thread and the words it was given; throw what it fails with. `FURTHER`: for the
-/// functions of a further port.
+/// functions of a port that is not the first functions'.
 #[inline]
 fn hot<const FURTHER: bool>(
     env: sys::napi_env,
@@ -140,7 +163,8 @@ fn hot<const FURTHER: bool>(
         unsafe { *Arguments::<0>::read(Env(env), info).data.cast::<*mut Thread>() }
     } else {
         let here = THREADS.get(env);
-        if here.is_null() { HERE.get() } else { here }
+        // SAFETY: the first cell lives as long as the functions that look there.
+        if here.is_null() { unsafe { FIRST.get().as_ref() }.map_or(here, |&first| first) } else { here }
     };
     // SAFETY: set by open and reset before the thread is freed; only called by napi on this thread, and no
     // reference to the thread outlives a call.

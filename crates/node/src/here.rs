@@ -17,8 +17,8 @@ const PLACES: usize = 1 << PLACES_LOG;
 /// Things of threads, by their environments.
 pub struct Here<T>([Place<T>; PLACES]);
 
-/// The environment is written last and removed last, both by its own thread. So the one who finds its own
-/// environment here reads what itself has written.
+/// Only its own thread writes an environment here, and what comes with it, and removes both. So the one who
+/// finds its own environment reads what itself has written.
 struct Place<T> {
     env: AtomicPtr<sys::napi_env__>,
     thing: AtomicPtr<T>,

@@ -181,7 +181,7 @@ pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: Va
     // would close the program's own handle when dropped.
     SYMBOLS.call_once(|| std::mem::forget(unsafe { sys::setup() }));
     // SAFETY: the environment and exports of the call in progress.
-    unsafe { export(env, exports, &[]) };
+    unsafe { export(env, exports, true) };
     exports
 }
 
@@ -194,16 +194,17 @@ const FURTHER: &[(&str, Function)] = &[
     ("linger", calls::linger::<true>),
 ];
 
-/// Put every function on `exports`, those of `instead` in place of others.
+/// Put every function on `exports`, the library's own or those of another copy of the package.
 ///
 /// # Safety
 ///
 /// Inside a call from JavaScript.
-unsafe fn export(env: sys::napi_env, exports: Value, instead: &[(&str, Function)]) {
+unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
     // One cell per port: where `open` puts the thread. Freed after the environment's last call.
     let cell: *mut *mut Thread = Box::into_raw(Box::new(ptr::null_mut()));
     // SAFETY: valid environment; the hook frees what is passed here. Hooks run in reverse, so after `close`.
     unsafe { sys::napi_add_env_cleanup_hook(env, Some(free_cell), cell.cast()) };
+    let instead: &[_] = if is_own && calls::claim_first(cell) { &[] } else { FURTHER };
     for &(name, function) in FUNCTIONS {
         let function =
             instead.iter().find(|(other, _)| *other == name).map_or(function, |&(_, function)| function);
@@ -226,6 +227,7 @@ unsafe fn export(env: sys::napi_env, exports: Value, instead: &[(&str, Function)
 }
 
 unsafe extern "C" fn free_cell(data: *mut c_void) {
+    calls::cell_gone(data.cast());
     // SAFETY: made by Box::into_raw in export and freed only here.
     drop(unsafe { Box::from_raw(data.cast::<*mut Thread>()) });
 }
@@ -236,7 +238,7 @@ unsafe extern "C" fn instance(env: sys::napi_env, _: sys::napi_callback_info) ->
     // SAFETY: napi calls this with its environment.
     unsafe {
         sys::napi_create_object(env, &raw mut exports);
-        export(env, exports, FURTHER);
+        export(env, exports, false);
     }
     exports
 }

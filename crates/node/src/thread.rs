@@ -214,7 +214,7 @@ impl Thread {
                 idling: false,
                 leaving: false,
             });
-            calls::set_here(env.0, thread);
+            calls::set_here(env.0, thread, cell);
             sys::napi_add_env_cleanup_hook(env.0, Some(close), thread.cast());
         }
         thread
