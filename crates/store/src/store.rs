@@ -253,7 +253,7 @@ impl Store {
         Some(Ok(version))
     }
 
-    /// Takes `bytes`, unless it refuses for want of room.
+    /// Takes `bytes`, unless it refuses: what is freed then is freed when no lock is held.
     fn put(
         &self,
         key: KeyRef<'_>,
@@ -276,6 +276,7 @@ impl Store {
         let version = shard.version + 1;
         let entry = Entry { bytes: std::mem::take(bytes), version, expires_ms, keeps: value.keeps.clone() };
         if shard.is_too_large(key.bytes(), &entry) {
+            *bytes = entry.bytes;
             return Err(Refusal::TooLarge);
         }
         let expired_before = out.len();
@@ -401,6 +402,11 @@ impl Store {
     /// Watch keys; at most `events_max` changes wait for their reader.
     pub fn watch(&self, pattern: Pattern, events_max: usize, call: Call) -> Option<Arc<Watcher>> {
         let watcher = self.watchers.add(pattern, events_max, call);
+        // A write that has seen no watcher is over once its shard's lock was free: its word says so to views
+        // that are looked at from here on. Later ones see the watcher.
+        for part in &self.parts {
+            drop(part.shard.read());
+        }
         // Closed in between: nobody would ever tell.
         if self.is_closed() {
             self.unwatch(&watcher);

@@ -92,7 +92,7 @@ impl Words {
     }
 }
 
-/// What this thread looks at from here on, it looks at after its write.
+/// What this thread looks at once its shard's lock is released, it looks at after its write.
 ///
 /// The fences of any two writes have an order, and whoever's comes second sees in its later looks, even plain
 /// ones, what the other counted before its own: two threads cannot both miss the other's write. On x86 every
