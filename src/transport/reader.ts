@@ -50,9 +50,9 @@ import { readText } from './text.ts'
 
 /** In the place of an object that is defined and not yet made. */
 const UNMADE = Symbol('unmade')
-/** What a reader without a frame reads. */
 const bytesPrototype = Uint8Array.prototype
 const { slice } = bytesPrototype
+/** What a reader without a frame reads. */
 const NO_BYTES = new Uint8Array(0)
 /** Holes of a frame, beyond its bytes, for which there is room in arrays; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
@@ -490,8 +490,11 @@ export class Reader implements Source, GeneratedSource {
     if (length > this.bodyEnd - at) this.fail('it holds fewer bytes than its lengths say')
     this.at = at + length
     // Of the class itself: of others the engine asks the class what to make.
-    if (Object.getPrototypeOf(bytes) === bytesPrototype) return slice.call(bytes, at, at + length)
-    return new Uint8Array(bytes.subarray(at, at + length))
+    const isOwn = Object.getPrototypeOf(bytes) === bytesPrototype
+    const copy = isOwn ? slice.call(bytes, at, at + length) : new Uint8Array(bytes.subarray(at, at + length))
+    // A load hook can shrink the memory that the frame lies in.
+    if (copy.length !== length) this.fail('it holds fewer bytes than its lengths say')
+    return copy
   }
 
   wholeBuffer(length: number): Uint8Array | undefined {
@@ -499,6 +502,7 @@ export class Reader implements Source, GeneratedSource {
     if (at + 5 > this.bodyEnd || bytes[at] !== TAG_ARRAY_BUFFER || uint32At(bytes, at + 1) !== length) {
       return undefined
     }
+    if (this.#depth >= DEPTH_MAX) this.#tooDeep()
     this.at = at + 5
     return this.copy(length)
   }
