@@ -94,3 +94,20 @@ function ratioOf(
   const { median, low, high } = ratioSummary(samples, other)
   return { to, median, low, high }
 }
+
+/**
+ * What takes turns, in another order each round, the same orders in every run. In a fixed one the collector,
+ * which comes about once a round where the rounds allocate alike, would come in the same one's turn each
+ * time, for what all have left it.
+ */
+export function shuffled<Turn>(turns: readonly Turn[], round: number): Turn[] {
+  const order = [...turns]
+  let random = round + 1
+  for (let last = order.length - 1; last > 0; last -= 1) {
+    // The generator of Park and Miller.
+    random = (random * 48_271) % 2_147_483_647
+    const other = random % (last + 1)
+    ;[order[last], order[other]] = [order[other]!, order[last]!]
+  }
+  return order
+}

@@ -4,7 +4,7 @@
  * Beside a Map, which has one thread and no copies, lmdb and sharedmap. What a store adds to the transport is
  * the difference of neighbouring slices of one process; the seed's and napajs's figures stand beside.
  */
-import { Samples } from '../harness/rounds.ts'
+import { Samples, shuffled } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 import { Asked } from './store/ask.ts'
 import type { LockOrder } from './store/lock-process.ts'
@@ -101,19 +101,6 @@ async function slices(asked: Asked, names: readonly string[], ms: number): Promi
   }
   if (us['encode'] === undefined) return us
   return { ...us, 'set beyond': us['set']! - us['encode'], 'get beyond': us['get']! - us['decode']! }
-}
-
-/** Another order each round: what a slice leaves to the collector falls on the next one. */
-function shuffled(names: readonly string[], round: number): string[] {
-  const order = [...names]
-  let random = round + 1
-  for (let last = order.length - 1; last > 0; last -= 1) {
-    // Of Park and Miller: the same orders in every run.
-    random = (random * 48_271) % 2_147_483_647
-    const other = random % (last + 1)
-    ;[order[last], order[other]] = [order[other]!, order[last]!]
-  }
-  return order
 }
 
 async function pairs(asked: Asked, ms: number): Promise<Record<string, number>> {

@@ -75,7 +75,7 @@ async function inProcesses(context: Context, order: MeasureOrder): Promise<Measu
   for (let process = 0; process < processes; process += 1) {
     const before = Math.round((order.rounds * process) / processes)
     const rounds = Math.round((order.rounds * (process + 1)) / processes) - before
-    merge(all, await inProcess<MeasureOrder, Measured>('measure', { ...order, rounds }))
+    merge(all, await inProcess<MeasureOrder, Measured>('measure', { ...order, rounds, before }))
   }
   return all
 }

@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { type Codec, JSON_NAME, loadCodecs } from './codecs.ts'
+import { shuffled } from '../../harness/rounds.ts'
 import { slice } from './slice.ts'
 import { REAL_PAYLOADS, SEED_PAYLOADS, objectsOf, type Built, type Payload } from './payloads.ts'
 
@@ -16,6 +17,8 @@ export interface MeasureOrder {
   readonly built: Built
   readonly isMixed: boolean
   readonly rounds: number
+  /** Rounds that other processes have done before. */
+  readonly before?: number
   readonly sliceMs: number
 }
 
@@ -83,7 +86,7 @@ function measure(one: Prepared, codecs: readonly Codec[], order: MeasureOrder): 
   const runs = codecs.flatMap((codec) => runsOf(codec, one))
   for (const { run } of runs) slice(run, WARM_UP_MS)
   for (let round = 0; round < order.rounds; round += 1) {
-    for (const { codec, direction, run } of runs) {
+    for (const { codec, direction, run } of shuffled(runs, (order.before ?? 0) + round)) {
       const samples = ((result[codec.name] ??= {})[direction] ??= [])
       samples.push(slice(run, order.sliceMs))
     }
