@@ -272,6 +272,36 @@ test('what a handle stumbles over in a damaged frame is a TransportError, with i
   }
 })
 
+test(
+  'a frame whose memory shrinks while it is read is refused',
+  {
+    skip: !('resizable' in ArrayBuffer.prototype),
+  },
+  () => {
+    type Growing = ArrayBuffer & { resize(length: number): void }
+    const Growing = ArrayBuffer as unknown as new (length: number, options: object) => Growing
+    let memory: Growing | undefined
+    class Shrinking {}
+    register(Shrinking, {
+      cid: 'hostile.Shrinking',
+      save: () => 1,
+      load: () => {
+        memory?.resize(memory.byteLength - 500)
+        return new Shrinking()
+      },
+    })
+    for (const bytes of [new Uint8Array(1000), new Uint16Array(500), new ArrayBuffer(1000)]) {
+      const frame = marshall([new Shrinking(), bytes])
+      memory = new Growing(frame.length, { maxByteLength: frame.length })
+      const view = new Uint8Array(memory)
+      view.set(frame)
+      assert.throws(() => unmarshall(view), { code: 'TRANSPORT_MALFORMED' })
+      memory = undefined
+      assert.deepEqual((unmarshall(frame) as unknown[])[1], bytes)
+    }
+  },
+)
+
 test('an error cannot be made an object of a class that has a load hook, or is no error', () => {
   class Money {
     cents = 1
