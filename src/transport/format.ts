@@ -70,8 +70,6 @@ export const TAG_ARRAY8 = 0xd6
 export const TAG_ARRAY32 = 0xd7
 /** Array of numbers only: u32 elements, f64 each. */
 export const TAG_ARRAY_FLOAT64 = 0xd8
-/** Array of few elements and many holes: u32 length, u32 entries, u32 index and value of each. */
-export const TAG_ARRAY_SPARSE = 0xd9
 /** Kind, fields; see write-error.ts. */
 export const TAG_ERROR = 0xda
 /** u32 bytes and the bytes. */

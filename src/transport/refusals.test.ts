@@ -60,6 +60,25 @@ test('what has a meaning in one thread only is refused by name', () => {
   check(Object(Symbol('boxed')), refused)
 })
 
+test('a boxed value is what it holds, whatever prototype or valueOf it was given', () => {
+  for (const [held, prototype] of [
+    ['s', Number.prototype],
+    [1, String.prototype],
+    [true, BigInt.prototype],
+    [1n, Boolean.prototype],
+  ] as const)
+    check(Object.setPrototypeOf(Object(held), prototype), { ...refused, says: /and is none/ })
+  const odd = Object.assign(Object(1) as object, { valueOf: () => ({}) })
+  assert.deepEqual(unmarshall(marshall(odd)), Object(1))
+})
+
+test('a URL is what it names, whatever fields it was given', () => {
+  const url = Object.defineProperty(new URL('http://a/'), 'href', { value: 'http://b/' })
+  assert.equal(String(unmarshall(marshall(url))), 'http://a/')
+  const claims = Object.create(URL.prototype, { href: { value: 'http://b/' } }) as object
+  check(claims, { ...refused, says: /and is none/ })
+})
+
 test('an object that only claims a prototype is refused', () => {
   const claims = [
     Date,

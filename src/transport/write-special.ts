@@ -37,7 +37,10 @@ const kinds = new Map<object, WriteKind>([
   [ArrayBuffer.prototype, writeArrayBuffer],
   [SharedArrayBuffer.prototype, writeSharedBuffer],
   [URL.prototype, writeUrl],
-  ...[Number, String, Boolean, BigInt].map((boxed) => [boxed.prototype, writeBoxed] as [object, WriteKind]),
+  boxedKind(Number.prototype, types.isNumberObject),
+  boxedKind(String.prototype, types.isStringObject),
+  boxedKind(Boolean.prototype, types.isBooleanObject),
+  boxedKind(BigInt.prototype, types.isBigIntObject),
 ])
 for (const [kind, name] of VIEW_KINDS.entries()) {
   const view = (globalThis as Record<string, unknown>)[name] as { prototype: object } | undefined
@@ -218,10 +221,13 @@ function boundsOf(view: ArrayBufferView): Pick<ArrayBufferView, 'buffer' | 'byte
   }
 }
 
+/** Of the class: an object may have a field of that name. */
+const hrefOf = Object.getOwnPropertyDescriptor(URL.prototype, 'href')!.get as (this: URL) => string
+
 function writeUrl(sink: Sink, object: object, at: Position): Position {
   let href: string
   try {
-    href = String((object as URL).href)
+    href = hrefOf.call(object as URL) as string
   } catch {
     throw spoofed(object, 'URL')
   }
@@ -229,10 +235,22 @@ function writeUrl(sink: Sink, object: object, at: Position): Position {
   return sink.string(href, at + 1)
 }
 
-function writeBoxed(sink: Sink, object: object, at: Position): Position {
-  if (!types.isBoxedPrimitive(object)) throw spoofed(object, 'boxed value')
-  sink.bytes[at] = TAG_BOXED
-  return sink.value((object as { valueOf(): unknown }).valueOf(), at + 1)
+/**
+ * By the prototype's own `valueOf`: an object may have another one, or a prototype that is not its kind's.
+ */
+function boxedKind(
+  prototype: { valueOf(): unknown },
+  isKind: (object: unknown) => boolean,
+): [object, WriteKind] {
+  const { valueOf } = prototype
+  return [
+    prototype,
+    (sink, object, at) => {
+      if (!isKind(object)) throw spoofed(object, 'boxed value')
+      sink.bytes[at] = TAG_BOXED
+      return sink.value(valueOf.call(object), at + 1)
+    },
+  ]
 }
 
 function writeClass(sink: Sink, object: object, entry: ClassEntry, at: Position): Position {
