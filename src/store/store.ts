@@ -139,7 +139,8 @@ export class Store<Value = unknown> {
 
   /**
    * Write `value` if the key has `expected`: equal as `util.isDeepStrictEqual` says; `undefined`: no value.
-   * The entry keeps its life unless one is given. Returns whether it was written.
+   * The entry keeps its life unless one is given. Returns whether it was written. What is there is read: a
+   * buffer that was moved into it is taken by that, whatever follows.
    * @throws {StoreError} as `set`.
    * @throws {TransportError} when a value cannot be carried or read.
    */
@@ -158,8 +159,9 @@ export class Store<Value = unknown> {
 
   /**
    * Replace the value by what `fn` makes of it; `undefined` in or out: no value. `fn` runs again when another
-   * thread wrote in between, so it should do nothing else; when it throws, nothing has changed. The entry
-   * keeps its life unless one is given. Returns the new value.
+   * thread wrote in between, so it should do nothing else; when it throws, nothing has changed, but a buffer
+   * that was moved into the value has been read, which can be done once. The entry keeps its life unless one
+   * is given. Returns the new value.
    * @throws {StoreError} as `set`.
    * @throws {TransportError} when a value cannot be carried or read.
    */

@@ -10,7 +10,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import * as fc from 'fast-check'
 import { isLinearizable, type Command, type Seen } from './history.test.support.ts'
-import { store, type StoreSettings } from './index.ts'
+import { store, type Store, type StoreSettings } from './index.ts'
+import { OPERATIONS } from './operations.test.support.ts'
 
 /** With SKEIN_TEST_PART=2/3 a third of it. */
 const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
@@ -138,6 +139,50 @@ test('threads killed in the middle of operations leave a store that works', asyn
   assert.ok(used.stats().bytes <= 100_000)
   used.close()
 })
+
+test('two threads killed in the middle of each operation leave a store that works', async () => {
+  for (const settings of [{}, { bytesMax: 4_000_000 }]) {
+    for (const operation of Object.keys(OPERATIONS)) {
+      const used = made(settings)
+      const memories = [0, 1].map(() => new SharedArrayBuffer(4))
+      const pair = memories.map((memory) => {
+        const workerData = { operation, id: used.id, memory }
+        const url = new URL('./operations.test.support.js', import.meta.url)
+        const worker = new Worker(url, { workerData })
+        workers.add(worker)
+        worker.once('exit', () => workers.delete(worker))
+        return worker
+      })
+      const failed = Promise.race(
+        pair.map(async (thread) => Promise.reject((await once(thread, 'error'))[0])),
+      )
+      failed.catch(() => {})
+      const isUnderWay = (memory: SharedArrayBuffer) => Atomics.load(new Int32Array(memory), 0) > 20
+      while (!memories.every(isUnderWay)) await Promise.race([pause(1), failed])
+      await Promise.all(pair.map((thread) => thread.terminate()))
+      await works(used, operation)
+      used.close()
+      store.getOrCreate(`${used.id} beside`).close()
+    }
+  }
+})
+
+/** Whether everything can be done with a key that others were busy with. */
+async function works(used: Store, message: string): Promise<void> {
+  used.set('key', 1)
+  assert.equal(used.view('key'), 1, message)
+  assert.equal(used.increment('key'), 2, message)
+  assert.equal(used.view('key'), 2, message)
+  assert.ok([...used.keys()].includes('key'), message)
+  assert.ok(used.delete('key'), message)
+  assert.equal(await used.getOrCompute('key', () => 3), 3, message)
+  const watch = used.watch('key')
+  used.set('key', 4)
+  assert.deepEqual((await watch.next()).value, { type: 'set', key: 'key' }, message)
+  await watch.return()
+  used.clear()
+  assert.deepEqual([used.size, used.get('key')], [0, undefined], message)
+}
 
 test('threads killed in the middle of watches and computations leave both working', async () => {
   const used = made()

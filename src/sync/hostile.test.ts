@@ -93,6 +93,61 @@ test('killed in the middle of puts and takes that wait, offers and counts', asyn
   counter[Symbol.dispose]()
 })
 
+test('killed in the middle of what does not wait', async () => {
+  await kill('tries', 'killed tries')
+  const [lock, rw] = [new Lock('killed tries'), new RwLock('killed tries rw')]
+  const semaphore = new Semaphore(3, 'killed tries semaphore')
+  await Promise.all([lock.guard(() => {}, SOON), rw.write(() => {}, SOON)])
+  assert.deepEqual(
+    lock.tryGuard((held) => held.abandoned),
+    { value: false },
+  )
+  assert.deepEqual(
+    rw.tryWrite((held) => held.abandoned),
+    { value: false },
+  )
+  assert.deepEqual(
+    rw.tryRead(() => semaphore.free),
+    { value: 3 },
+  )
+  for (const thing of [lock, rw, semaphore]) thing[Symbol.dispose]()
+  await kill('counter', 'killed counter')
+  const counter = new AtomicCounter('killed counter')
+  counter.set(1)
+  assert.deepEqual([counter.compareAndSet(1, 5), counter.add(), counter.value], [true, 6, 6])
+  counter[Symbol.dispose]()
+})
+
+test('killed in the middle of reads and writes that wait with the loop running', async () => {
+  await kill('async rw', 'killed async rw')
+  const lock = new RwLock('killed async rw')
+  await lock.write(() => {}, SOON)
+  await Promise.all([lock.read(() => {}, SOON), lock.read(() => {}, SOON)])
+  lock[Symbol.dispose]()
+})
+
+test('killed in the middle of iterating over a channel, and of ending things', async () => {
+  await kill('iteration', 'killed iteration')
+  const channel = new Channel<string>(2, 'killed iteration')
+  while (channel.poll() !== undefined);
+  assert.deepEqual([channel.offer('a'), channel.offer('b'), channel.offer('c')], [true, true, false])
+  channel.close()
+  const left: string[] = []
+  for await (const text of channel) left.push(text)
+  assert.deepEqual(left, ['a', 'b'])
+  channel[Symbol.dispose]()
+  await kill('ends', 'killed ends')
+  for (const name of [0, 1, 2].map((each) => `killed ends ${each}`)) {
+    new Channel<number>(2, `${name} channel`)[Symbol.dispose]()
+    const again = new Channel<number>(2, `${name} channel`)
+    assert.equal(again.offer(1), true)
+    again[Symbol.dispose]()
+    const lock = new Lock(name)
+    await lock.guard(() => {}, SOON)
+    lock[Symbol.dispose]()
+  }
+})
+
 test('a name is free again once its thing was disposed of; those who have it go on', async () => {
   const [first, same] = [new Semaphore(2, 'disposed'), new Semaphore(2, 'disposed')]
   assert.equal(first.number, same.number)

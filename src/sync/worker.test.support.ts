@@ -31,6 +31,15 @@ function inside(most: number, by: number): void {
   Atomics.sub(words, 2, by)
 }
 
+/** Use a thing that another thread may have disposed of. */
+function unlessClosed(use: () => unknown): void {
+  try {
+    use()
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'SYNC_CLOSED') throw error
+  }
+}
+
 function endless(body: (step: number) => void): never {
   parentPort?.postMessage('started')
   for (let step = 0; ; step++) body(step)
@@ -106,6 +115,49 @@ const jobs: Record<string, () => unknown> = {
       channel.putSync('x'.repeat(step % 2000))
       if (step % 3 > 0) channel.poll()
       else channel.takeSync()
+    })
+  },
+  'endless tries': () => {
+    const [lock, rw, semaphore] = [new Lock(id), new RwLock(`${id} rw`), new Semaphore(3, `${id} semaphore`)]
+    endless((step) => {
+      lock.tryGuard(addSlowly)
+      if (step % 2 === 0) rw.tryRead(addSlowly)
+      else rw.tryWrite(addSlowly)
+      semaphore.tryGuard(addSlowly, { permits: 1 + (step % 3) })
+    })
+  },
+  'endless counter': () => {
+    const counter = new AtomicCounter(id)
+    endless((step) => {
+      counter.add(2)
+      if (step % 100 === 0) counter.set(0)
+      counter.compareAndSet(counter.value, 2)
+    })
+  },
+  'endless async rw': async () => {
+    const lock = new RwLock(id)
+    parentPort?.postMessage('started')
+    for (;;)
+      await Promise.all([lock.read(addSlowly), lock.write(async () => addSlowly()), lock.read(addSlowly)])
+  },
+  'endless iteration': async () => {
+    const channel = new Channel<string>(2, id)
+    parentPort?.postMessage('started')
+    const putting = (async () => {
+      for (let step = 0; ; step++) await channel.put('x'.repeat(step % 2000))
+    })()
+    for await (const text of channel) if (text.length > 2000 || channel.size > 2) throw new Error('not ours')
+    await putting
+  },
+  'endless ends': () => {
+    endless((step) => {
+      const channel = new Channel<number>(2, `${id} channel ${step % 3}`)
+      unlessClosed(() => channel.offer(step))
+      if (step % 2 === 0) channel.close()
+      channel[Symbol.dispose]()
+      const lock = new Lock(`${id} ${step % 3}`)
+      unlessClosed(() => lock.guardSync(addSlowly))
+      lock[Symbol.dispose]()
     })
   },
   'endless async': async () => {
