@@ -71,17 +71,24 @@ export class Thing {
    */
   constructor(kind: keyof typeof Kind, name: string | Arrived | undefined, amount: number) {
     this.#stage = thisStage()
+    let [number, handle] = [0, -1]
     if (name instanceof Arrived) {
-      this.number = name.number
       this.name = name.name
+      number = name.number
+      handle = native.syncOpen(number)
+      if (handle < 0) throw new SyncError('SYNC_UNKNOWN', { kind })
     } else {
       checkName(name)
       this.name = name ?? ''
-      this.number = native.syncMake(Kind[kind], this.name, amount, name !== undefined)
+      // Again when another thread has disposed of it in between: the name is free then.
+      while (handle < 0) {
+        number = native.syncMake(Kind[kind], this.name, amount, name !== undefined)
+        handle = native.syncOpen(number)
+      }
     }
     this.which = { kind, name: this.name }
-    this.handle = native.syncOpen(this.number)
-    if (this.handle < 0) throw new SyncError('SYNC_UNKNOWN', { kind })
+    this.number = number
+    this.handle = handle
     this.amount = native.syncAmount(this.handle)
     const isOnly = name === undefined
     this.#left = { handle: this.handle, number: this.number, isOnly }
