@@ -2,7 +2,7 @@
  * Table `store`: what it costs to keep a value where all threads can have it, and what a lock costs.
  *
  * Beside a Map, which has one thread and no copies, lmdb and sharedmap. What a store adds to the transport is
- * the difference of neighbouring slices of one process; the seed's and napajs's figures stand beside.
+ * the difference of slices of one process in one round; the seed's and napajs's figures stand beside.
  */
 import { Samples, shuffled } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'

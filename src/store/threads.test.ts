@@ -31,8 +31,11 @@ function start(
   rounds: number,
   clock = new SharedArrayBuffer(8),
 ): Worker {
-  const workerData = { what, id, seed, rounds, clock }
-  const worker = new Worker(new URL('./worker.test.support.js', import.meta.url), { workerData })
+  return spawned('worker', { what, id, seed, rounds, clock })
+}
+
+function spawned(support: 'worker' | 'operations', workerData: object): Worker {
+  const worker = new Worker(new URL(`./${support}.test.support.js`, import.meta.url), { workerData })
   workers.add(worker)
   worker.once('exit', () => workers.delete(worker))
   return worker
@@ -145,14 +148,7 @@ test('two threads killed in the middle of each operation leave a store that work
     for (const operation of Object.keys(OPERATIONS)) {
       const used = made(settings)
       const memories = [0, 1].map(() => new SharedArrayBuffer(4))
-      const pair = memories.map((memory) => {
-        const workerData = { operation, id: used.id, memory }
-        const url = new URL('./operations.test.support.js', import.meta.url)
-        const worker = new Worker(url, { workerData })
-        workers.add(worker)
-        worker.once('exit', () => workers.delete(worker))
-        return worker
-      })
+      const pair = memories.map((memory) => spawned('operations', { operation, id: used.id, memory }))
       const failed = Promise.race(
         pair.map(async (thread) => Promise.reject((await once(thread, 'error'))[0])),
       )

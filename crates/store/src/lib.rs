@@ -17,6 +17,8 @@ mod watch;
 mod words;
 
 #[cfg(all(test, not(loom)))]
+mod fence_tests;
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use bytes::{Bytes, LOCKED_COPY_MAX};

@@ -8,14 +8,14 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     thread,
 };
 
 use crate::*;
 
-const OPEN: Limits =
+pub(crate) const OPEN: Limits =
     Limits { entries_max: u64::MAX, bytes_max: u64::MAX, value_bytes_max: 1 << 20, ttl_ms: 0, evicts: true };
 /// Under Miri still several writes, ends and removals of most of 40 keys.
 const STEPS: u64 = if cfg!(miri) { 120 } else { 20_000 };
@@ -30,7 +30,7 @@ fn now() -> u64 {
     NOW_MS.get()
 }
 
-fn value(bytes: &[u8]) -> NewValue<'_> {
+pub(crate) fn value(bytes: &[u8]) -> NewValue<'_> {
     NewValue { bytes, life: Life::Default, keeps: None }
 }
 
@@ -55,7 +55,7 @@ impl Random {
 }
 
 #[derive(Default)]
-struct Log(Mutex<Vec<(u32, Fact)>>);
+pub(crate) struct Log(Mutex<Vec<(u32, Fact)>>);
 
 impl Notify for Log {
     fn notify(&self, ticket: u32, fact: Fact) {
@@ -64,7 +64,7 @@ impl Notify for Log {
 }
 
 impl Log {
-    fn call(self: &Arc<Self>, owner: u32, ticket: u32) -> Call {
+    pub(crate) fn call(self: &Arc<Self>, owner: u32, ticket: u32) -> Call {
         Call { owner, ticket, notify: Arc::clone(self) as _ }
     }
 
@@ -284,49 +284,6 @@ fn changes_arrive_in_order_and_a_gap_stands_for_those_that_did_not_fit() {
     assert_eq!(watcher.take().0.len(), 0);
 }
 
-/// A thread writes while another begins to watch and then looks, plainly, at the word: what it misses there
-/// comes as a change.
-#[test]
-fn what_a_look_misses_after_watching_comes_as_a_change() {
-    let rounds = if cfg!(miri) { 20 } else { 20_000_u64 };
-    let (store, log) = (Store::new(OPEN, || 1), Arc::new(Log::default()));
-    let key = b"\0key";
-    store.set(key, value(b"before"), Expected::Any).unwrap();
-    let word = store.read(key, |_, index, _, _| index).unwrap();
-    // SAFETY: WORDS words lie there as long as the store.
-    let glance = unsafe { &*store.words().address().cast::<AtomicU32>().add(word) };
-    let turn = [const { AtomicU64::new(0) }; 2];
-    let (turn, store) = (&turn, &store);
-    let meet = move |own: usize, at: u64| {
-        turn[own].store(at, Ordering::SeqCst);
-        for spins in 1_u64.. {
-            if turn[1 - own].load(Ordering::SeqCst) >= at {
-                return;
-            }
-            if spins.is_multiple_of(100) { thread::yield_now() } else { std::hint::spin_loop() }
-        }
-    };
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            for round in 1..=rounds {
-                meet(0, 2 * round - 1);
-                store.set(key, value(b"after"), Expected::Any).unwrap();
-                meet(0, 2 * round);
-            }
-        });
-        for round in 1..=rounds {
-            let before = store.words().load(word);
-            meet(1, 2 * round - 1);
-            let watcher = store.watch(Pattern::Key(key[..].into()), 1, log.call(1, 1)).unwrap();
-            // Relaxed: as plainly as JavaScript looks.
-            let has_missed = glance.load(Ordering::Relaxed) == before;
-            meet(1, 2 * round);
-            assert!(!has_missed || watcher.take().0.len() == 1, "round {round}");
-            store.unwatch(&watcher);
-        }
-    });
-}
-
 #[test]
 fn one_computes_and_whoever_fails_or_dies_is_followed() {
     let (store, log) = (Store::new(OPEN, now), Arc::new(Log::default()));
@@ -462,58 +419,6 @@ fn what_threads_see_of_a_key_is_linearizable() {
         let seen: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         assert!(is_linearizable(&seen), "round {round}: {seen:#?}");
     }
-}
-
-/// Two threads write a key each and then look, plainly, at the word of the other's: the fence that releasing
-/// the shard's lock is must keep both from missing the other's write.
-#[test]
-fn two_threads_that_write_and_look_never_both_miss_the_other() {
-    let rounds = if cfg!(miri) { 20 } else { 20_000_u64 };
-    let store = Store::new(OPEN, || 1);
-    // Keys of different words, in different shards where there are several.
-    let word_of = |key: &[u8]| store.read(key, |_, index, _, _| index).unwrap();
-    let keys: Vec<[u8; 2]> = (0..64).map(|number| [0, number]).collect();
-    for key in &keys {
-        store.set(key, value(b"before"), Expected::Any).unwrap();
-    }
-    let first = &keys[0];
-    let second = keys.iter().find(|key| word_of(&key[..]) != word_of(first)).unwrap();
-    let [turn, missed] = [const { [const { AtomicU64::new(0) }; 2] }; 2];
-    let both_missed = AtomicU64::new(0);
-    let run = |own: usize, key: &[u8], other: &[u8]| {
-        let words = store.words();
-        let (own_word, other_word) = (word_of(key), word_of(other));
-        assert_ne!(own_word, other_word);
-        // SAFETY: WORDS words lie there as long as the store.
-        let glance = unsafe { &*words.address().cast::<AtomicU32>().add(other_word) };
-        let wait_for = |at: u64| {
-            for spins in 1_u64.. {
-                if turn[1 - own].load(Ordering::SeqCst) >= at {
-                    return;
-                }
-                if spins.is_multiple_of(100) { thread::yield_now() } else { std::hint::spin_loop() }
-            }
-        };
-        for round in 1..=rounds {
-            let before = words.load(other_word);
-            turn[own].store(2 * round - 1, Ordering::SeqCst);
-            wait_for(2 * round - 1);
-            store.set(key, value(b"after"), Expected::Any).unwrap();
-            // Relaxed: as plainly as JavaScript looks.
-            let has_missed = glance.load(Ordering::Relaxed) == before;
-            missed[own].store(u64::from(has_missed), Ordering::SeqCst);
-            turn[own].store(2 * round, Ordering::SeqCst);
-            wait_for(2 * round);
-            if own == 0 && missed[0].load(Ordering::SeqCst) + missed[1].load(Ordering::SeqCst) == 2 {
-                both_missed.fetch_add(1, Ordering::SeqCst);
-            }
-        }
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| run(0, first, second));
-        scope.spawn(|| run(1, second, first));
-    });
-    assert_eq!(both_missed.load(Ordering::SeqCst), 0);
 }
 
 /// Whatever the lengths of what is written one over the other, and whoever still holds a long one.
