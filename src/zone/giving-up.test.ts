@@ -3,6 +3,8 @@
  * refused call keeps nothing: neither a place nor the memory that it would have moved.
  */
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { move } from '../transport/index.ts'
@@ -215,6 +217,54 @@ test('a task that goes on is ended although the thread that gave it up has ended
     assert.equal(await own.run(() => 'freed'), 'freed')
     assert.equal(own.stats().died, 1)
   }))
+
+test('the worker that replaces an endless one has started before that one ends', () =>
+  inZone({ workers: 1, graceMs: 600 }, async (own) => {
+    const gone = new Promise<number>((resolve) => {
+      const told = (message: unknown): void => {
+        if ((message as { worker: string }).worker !== `${own.id}/0`) return
+        unsubscribe('skein.worker.ended', told)
+        resolve(performance.timeOrigin + performance.now())
+      }
+      subscribe('skein.worker.ended', told)
+    })
+    const loop = (): never => {
+      for (;;);
+    }
+    const next = assert.rejects(own.execute(loop, [], { timeoutMs: 20 }), { code: 'TASK_TIMEOUT' })
+    const startedAt = await own.run(() => performance.timeOrigin)
+    await next
+    assert.ok(startedAt < (await gone))
+    assert.deepEqual([own.stats().died, own.stats().workers], [1, 1])
+  }))
+
+test('a thread that was started for nothing ends', () =>
+  inZone({ workers: 1, graceMs: 400 }, async (own) => {
+    const works = (ms: number): void => {
+      const until = performance.now() + ms
+      while (performance.now() < until);
+    }
+    const threads = (): number => readdirSync('/proc/self/task').length
+    await own.run(works, 1)
+    await until(() => own.stats().running === 0)
+    const before = threads()
+    let most = 0
+    const look = setInterval(() => (most = Math.max(most, threads())), 5)
+    await assert.rejects(own.execute(works, [250], { timeoutMs: 10 }), { code: 'TASK_TIMEOUT' })
+    await until(() => most > before && threads() === before)
+    clearInterval(look)
+    assert.equal(own.stats().died, 0)
+  }))
+
+test('a zone that closes while a thread is started for it leaves none', async () => {
+  const own = makeZone({ workers: 1, graceMs: 300, closeMs: 10 })
+  const loop = (): never => {
+    for (;;);
+  }
+  const abandoned = assert.rejects(own.execute(loop, [], { timeoutMs: 20 }))
+  await new Promise((resolve) => setTimeout(resolve, 80))
+  await Promise.all([own.close(), abandoned])
+})
 
 test('a task that ends within graceMs keeps its worker, whatever it runs then', () =>
   inZone({ workers: 1, graceMs: 80 }, async (own) => {

@@ -12,11 +12,20 @@ import { Mail, Status, native } from '../native/index.ts'
 import { ZoneError } from './errors.ts'
 import type { Port } from './port.ts'
 import type { Settings } from './settings.ts'
+import { Spare } from './spare.ts'
 import { stackless } from './stacks.ts'
 import { tell } from './tell.ts'
 
 /** How often a zone that wants more workers is looked at, in ms. */
 const GROW_MS = 2
+
+/**
+ * How long before a worker is to be ended, in ms, the one that will replace it is started: a start takes up
+ * to this where all cores are busy. A task that listens to its signal ends in the first tenth of `graceMs`,
+ * and costs no thread.
+ */
+const AHEAD_MS = 250
+const AHEAD_SHARE = 0.9
 
 /** Workers of a zone that may end in a row before they were ready; then the zone is broken. */
 const FAILED_STARTS_MAX = 3
@@ -24,7 +33,8 @@ const FAILED_STARTS_MAX = 3
 /** What a worker is told at its start. */
 export interface WorkerBirth {
   readonly zoneNumber: number
-  readonly slot: number
+  /** Absent where it comes later, as the one message that the worker is sent: see spare.ts. */
+  readonly slot?: number
   readonly zoneId: string
   readonly settings: Settings
 }
@@ -49,6 +59,8 @@ class Crew {
   /** Until the next look for tasks that go on after their callers have given up. */
   ending: NodeJS.Timeout | undefined
   shrinking: NodeJS.Timeout | undefined
+  /** For the place of a worker that is about to be ended. */
+  spare: Spare | undefined
   broken = false
   closing = false
 }
@@ -73,14 +85,15 @@ export class Owner {
   }
 
   #spawn(zoneNumber: number, slot: number): void {
-    const text = native.zoneSettings(zoneNumber)
-    const zoneId = native.zoneId(zoneNumber)
-    if (text === undefined || zoneId === undefined) return
-    const settings = JSON.parse(text) as Settings
-    const name = `${zoneId}/${slot}`
-    this.#crew(zoneNumber).graceMs = settings.graceMs
+    const birth = birthIn(zoneNumber)
+    if (birth === undefined) return
+    const name = `${birth.zoneId}/${slot}`
+    const crew = this.#crew(zoneNumber)
+    crew.graceMs = birth.settings.graceMs
     try {
-      this.#watch(zoneNumber, slot, name, start({ zoneNumber, slot, zoneId, settings }, name))
+      const spare = crew.spare?.take(slot)
+      crew.spare = undefined
+      this.#watch(zoneNumber, slot, name, spare ?? start({ ...birth, slot }, name))
     } catch (error) {
       this.#gone(zoneNumber, slot, name, `it could not be started: ${(error as Error).message}`, error)
     }
@@ -128,6 +141,7 @@ export class Owner {
     const more = letGo ? native.zoneOver(zoneNumber) === 0 : this.#replace(zoneNumber, crew)
     if (!more && crew.workers.size === 0) {
       clearTimeout(crew.ending)
+      crew.spare?.retire()
       this.#crews.delete(zoneNumber)
       native.zoneForget(zoneNumber)
     }
@@ -174,7 +188,8 @@ export class Owner {
     const crew = this.#crews.get(zoneNumber)
     if (crew === undefined) return
     if (atOnce) return this.#endOverdue(zoneNumber)
-    crew.ending ??= setTimeout(() => this.#endOverdue(zoneNumber), crew.graceMs).unref()
+    const earlyMs = crew.graceMs - aheadMs(crew)
+    crew.ending ??= setTimeout(() => this.#endOverdue(zoneNumber), earlyMs).unref()
   }
 
   /** End the workers whose tasks go on too long after that, and look again when the next is due. */
@@ -190,14 +205,47 @@ export class Owner {
       kept.reason = 'it went on after its caller had given up, longer than graceMs'
       void kept.thread.terminate()
     }
-    if (nextMs > 0) crew.ending = setTimeout(() => this.#endOverdue(zoneNumber), nextMs).unref()
+    if (nextMs > 0) {
+      const earlyMs = nextMs - aheadMs(crew)
+      if (earlyMs <= 0) this.#prepare(zoneNumber, crew)
+      const lookMs = earlyMs > 0 ? earlyMs : nextMs
+      crew.ending = setTimeout(() => this.#endOverdue(zoneNumber), lookMs).unref()
+    } else if (slots.length === 0) {
+      // Whatever it was started for has ended by itself.
+      crew.spare?.retire()
+      crew.spare = undefined
+    }
+  }
+
+  /** Start the thread that will replace a worker of this zone. */
+  #prepare(zoneNumber: number, crew: Crew): void {
+    const birth = crew.spare === undefined && !crew.closing && !crew.broken ? birthIn(zoneNumber) : undefined
+    if (birth === undefined) return
+    try {
+      crew.spare = new Spare(start(birth, `${birth.zoneId}/spare`))
+    } catch {
+      // Then the replacement is started when it is due, and tells what is wrong.
+    }
   }
 
   #closeNow(zoneNumber: number): void {
     const crew = this.#crew(zoneNumber)
     crew.closing = true
+    crew.spare?.retire()
     for (const kept of crew.workers.values()) void kept.thread.terminate()
   }
+}
+
+function aheadMs({ graceMs }: Crew): number {
+  return Math.min(AHEAD_MS, Math.floor(graceMs * AHEAD_SHARE))
+}
+
+/** What workers of a zone are told; `undefined` when it is over. */
+function birthIn(zoneNumber: number): Omit<WorkerBirth, 'slot'> | undefined {
+  const text = native.zoneSettings(zoneNumber)
+  const zoneId = native.zoneId(zoneNumber)
+  if (text === undefined || zoneId === undefined) return undefined
+  return { zoneNumber, zoneId, settings: JSON.parse(text) as Settings }
 }
 
 function start(birth: WorkerBirth, name: string): Worker {

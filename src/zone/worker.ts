@@ -29,16 +29,22 @@ if (settings.nice > 0 && process.platform === 'linux') {
 }
 installTypeScript()
 const port = thisPort()
-const pump = new Pump(port, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, { ready, leave })
-setCurrent(zoneId, pump.overlap)
-listen()
-port.onMail(Mail.abort, (token, serial, why) => pump.abandon(token, serial, why))
-port.pump = pump.run
-if (settings.executor === 'work-stealing') {
-  useJoiner({ port, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: pump.runFound })
+if (slot === undefined) parent.once('message', become)
+else become(slot)
+
+/** Take up the place of `number` in the zone. */
+function become(number: number): void {
+  const pump = new Pump(port, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, { ready, leave })
+  setCurrent(zoneId, pump.overlap)
+  listen()
+  port.onMail(Mail.abort, (token, serial, why) => pump.abandon(token, serial, why))
+  port.pump = pump.run
+  if (settings.executor === 'work-stealing') {
+    useJoiner({ port, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: pump.runFound })
+  }
+  if (native.attach(zoneNumber, number) === 1) pump.run()
+  else leave()
 }
-if (native.attach(zoneNumber, slot) === 1) pump.run()
-else leave()
 
 /** A worker that ends before this was never of use: see the owner's count of failed starts. */
 function ready(): void {

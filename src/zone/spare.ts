@@ -1,0 +1,34 @@
+/**
+ * A worker's thread that is started before its place is free.
+ *
+ * To start one takes tens of milliseconds, more where all cores are busy. A task that goes on after its
+ * caller gave up ends with its worker after `graceMs`; what waits for that worker should not wait for a start
+ * as well.
+ */
+import type { Worker } from 'node:worker_threads'
+
+/** It has everything but its slot, for which it waits. */
+export class Spare {
+  readonly #thread: Worker
+  #gone = false
+
+  constructor(thread: Worker) {
+    this.#thread = thread
+    thread.unref()
+    // One that cannot start is not missed here: the worker that is started in its place tells why.
+    thread.on('error', () => (this.#gone = true))
+    thread.once('exit', () => (this.#gone = true))
+  }
+
+  /** Give it its slot; `undefined` when it has died. */
+  take(slot: number): Worker | undefined {
+    if (this.#gone) return undefined
+    this.#thread.postMessage(slot)
+    return this.#thread
+  }
+
+  /** End it unused. */
+  retire(): void {
+    void this.#thread.terminate()
+  }
+}
