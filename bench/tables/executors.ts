@@ -4,6 +4,7 @@
  * Bursts and single calls say what an executor costs; skewed work says what forking is worth; joins say how
  * well one task spreads. Every answer is checked.
  */
+import { stage } from '../contenders/work.ts'
 import { inTurn, withChildren } from '../harness/child.ts'
 import { type Condition, SPINNING } from '../harness/conditions.ts'
 import { BenchError } from '../harness/errors.ts'
@@ -19,6 +20,8 @@ const OTHERS = ['piscina', 'tinypool', 'workerpool', 'poolifier']
 const STEALING = 'poolifier-stealing'
 const condition: Condition = SPINNING
 const THREADS = 2
+/** Skewed work: one call in so many takes so many times as long. */
+const [DEARER, ONE_IN] = [100, 100] as const
 
 /** Rows of the endless loops, and what the job calls their figures. */
 const ENDLESS_FIGURES = [
@@ -121,24 +124,39 @@ async function bursts(context: Context): Promise<Row[]> {
   })
 }
 
+/** Time between two skewed calls, so that their work is that share of what the workers can do. */
+function skewedGapUs(context: Context): number {
+  const input = { turns: context.number('turns'), payload: 0 }
+  const times: number[] = []
+  for (let turn = 0; turn < 300; turn += 1) {
+    const start = performance.now()
+    stage(input)
+    times.push((performance.now() - start) * 1000)
+  }
+  const cheapUs = times.slice(100).sort((a, b) => a - b)[100]!
+  return (cheapUs * (1 + (DEARER - 1) / ONE_IN)) / ((THREADS * context.number('load-percent')) / 100)
+}
+
 async function skewed(context: Context): Promise<Row[]> {
   const rows: Row[] = []
+  const gapUs = skewedGapUs(context)
+  context.say(`skewed: a call each ${gapUs.toFixed(0)} µs`)
   for (const forks of [true, false]) {
     const samples = new Samples()
     const setting = { condition, threads: THREADS, skip: context.skip }
     const order = {
       calls: context.number('skewed-calls'),
-      gapUs: context.number('gap-us'),
+      gapUs,
       turns: context.number('turns'),
-      dearer: 100,
-      oneIn: 100,
+      dearer: DEARER,
+      oneIn: ONE_IN,
       forks,
     }
     await withChildren(pools(context), setting, async (children) => {
       for (let round = -1; round < context.number('skewed-rounds'); round += 1) {
         context.say(`skewed, ${forks ? 'forked' : 'whole'}: round ${round + 1}`)
         await inTurn(children, samples, context, async (child) => {
-          const slice = await child.do('skewed', order)
+          const slice = await child.do('skewed', { ...order, warmsUp: round < 0 })
           if (round >= 0) samples.add(child.contender, slice)
         })
       }
@@ -332,7 +350,7 @@ const table: Table = {
     bursts:
       'Sixteen calls of an empty function at once, awaited together, again and again: time of one burst.',
     skewed:
-      'Calls at a steady rate, two workers and the calling thread on all cores; one call in a hundred ' +
+      'Calls at a steady rate, 75 % of what two workers can do; one call in a hundred ' +
       'takes a hundred times as long. Time from when a call was due to its answer. "fork": dear calls make ' +
       'a task of their own zone of each hundredth of their work, where the pool can; others, and "whole", ' +
       'do not.',
@@ -355,7 +373,7 @@ const table: Table = {
     'slice-ms': { value: 100, quick: 40, doc: 'length of a latency slice' },
     bursts: { value: 1000, quick: 200, doc: 'bursts in a slice' },
     'skewed-rounds': {
-      value: 3,
+      value: 7,
       quick: 1,
       doc: 'rounds of the skewed section',
     },
@@ -364,10 +382,13 @@ const table: Table = {
       quick: 2000,
       doc: 'calls of one slice of it',
     },
-    'gap-us': { value: 250, doc: 'time between two of them' },
+    'load-percent': {
+      value: 75,
+      doc: 'what the calls of the skewed section ask of the two workers; with little more, calls pile up',
+    },
     turns: {
-      value: 10_000,
-      doc: 'turns of the loop of a cheap one, 1.5 to 3 ns each: not so many that calls pile up',
+      value: 50_000,
+      doc: 'turns of the loop of a cheap one, 1.5 to 3 ns each',
     },
     numbers: { value: 2_000_000, doc: 'numbers that are sorted' },
     'grace-ms': { value: 200, doc: 'graceMs of the zones of the endless loops' },

@@ -75,6 +75,7 @@ export interface Binding {
   broadcastWait(number: number, sliceUs: number): number | Uint8Array
   attach(number: number, slot: number): number
   workerGone(number: number, slot: number, status: number, reason: Uint8Array): number
+  giveWay(steps: number): number
   workerAdd(number: number): number
   kick(number: number, kind: number): void
 

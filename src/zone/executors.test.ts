@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
-import { getPriority } from 'node:os'
+import { getPriority, release } from 'node:os'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { native } from '../native/index.ts'
@@ -291,6 +291,20 @@ test("workers give way by nice, added to the process's own; other threads keep t
   assert.equal(await zone.cpu.run(inWorker), 19)
   assert.equal(getPriority(0), own)
   await zone.cpu.close()
+})
+
+test('workers that give way run in shorter slices than others, where the kernel has them', async (context) => {
+  // Absent in kernels without scheduler statistics, and outside of Linux.
+  const slice = (): number => {
+    const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
+    const path = '/proc/thread-self/sched'
+    const found = existsSync(path) ? /^se\.slice\s*:\s*(\d+)/m.exec(readFileSync(path, 'utf8')) : null
+    return found === null ? 0 : Number(found[1])
+  }
+  const [major = 0, minor = 0] = release().split('.').map(Number)
+  if (slice() === 0 || major < 6 || (major === 6 && minor < 12)) return context.skip('no slices to be seen')
+  await inZone({ workers: 1 }, async (fair) => assert.equal(await fair.run(slice), slice()))
+  await inZone({ workers: 1, nice: 5 }, async (nice) => assert.ok((await nice.run(slice)) < slice()))
 })
 
 test('zones and workers are told of on diagnostics channels', async () => {

@@ -3,7 +3,6 @@
  *
  * Tells the owner when it is ready, so that a worker which cannot even start is not replaced for ever.
  */
-import { getPriority, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../base/index.ts'
 import { Mail, native } from '../native/index.ts'
@@ -23,12 +22,9 @@ const { zoneNumber, slot, zoneId, settings } = (workerData as { skein: WorkerBir
 assert(parentPort !== null, 'this module runs in a worker')
 const parent = parentPort
 
-// 0 is the calling thread to Linux, and the whole process to other systems.
-if (settings.nice > 0 && process.platform === 'linux') {
-  setPriority(0, Math.min(19, getPriority(0) + settings.nice))
-}
 installTypeScript()
 const port = thisPort()
+if (settings.nice > 0) native.giveWay(settings.nice)
 if (slot === undefined) parent.once('message', become)
 else become(slot)
 

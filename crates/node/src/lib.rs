@@ -12,6 +12,7 @@ mod http;
 mod instances;
 mod js;
 mod places;
+mod priority;
 mod registry;
 mod signals;
 mod stage;
@@ -83,6 +84,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("broadcast", zones::broadcast),
     ("broadcastSync", zones::broadcast_sync),
     ("broadcastWait", zones::broadcast_wait),
+    ("giveWay", zones::give_way),
     ("attach", zones::attach),
     ("workerGone", zones::worker_gone),
     ("workerAdd", zones::worker_add),

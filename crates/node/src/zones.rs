@@ -12,6 +12,7 @@ use crate::{
     buffers::Attached,
     calls::{self, thread},
     js::{Arguments, Env, Outcome, Value, wrong},
+    priority,
     registry::{self, MAIL_ABORT, Plan},
     signals,
     thread::Thread,
@@ -499,6 +500,16 @@ call!(
     },
     "workerGone(number, slot, status, bytes): the owner's word that a worker has ended: its running tasks \
     come home. Returns how many."
+);
+
+call!(
+    give_way,
+    1,
+    |env, _thread, arguments| {
+        priority::give_way(env.u32(arguments[0])?.min(i32::MAX as u32) as i32);
+        Ok(env.int(0))
+    },
+    "giveWay(steps): this thread gives way to others by so many steps of nice, in short slices."
 );
 
 call!(

@@ -167,10 +167,15 @@ fn what_comes_from_outside_gets_its_turn_among_forked_tasks() {
     let (zone, mut home, mut one, _two) = stealing();
     home.submit(&zone, 0).unwrap();
     let (_, token) = one.take().unwrap();
-    (1..=8).for_each(|call| one.fork(call));
-    home.submit(&zone, 99).unwrap();
+    (1..=4).for_each(|call| one.fork(call));
+    (90..=96).for_each(|call| home.submit(&zone, call).unwrap());
+    let order: Vec<_> = (0..6).map_while(|_| one.run()).collect();
+    assert_eq!(order, [4, 90, 91, 92, 93, 3], "four of the queue for each forked one");
+    home.submit(&zone, 97).unwrap();
     let order: Vec<_> = std::iter::from_fn(|| one.run()).collect();
-    assert_eq!(order, [8, 7, 6, 5, 99, 4, 3, 2, 1]);
+    assert_eq!(order, [94, 95, 96, 97, 2, 1]);
+    home.submit(&zone, 98).unwrap();
+    assert_eq!(one.run(), Some(98));
     one.end(token);
 }
 

@@ -266,7 +266,7 @@ impl Worker {
                 if task.leave_deque(Stage::Accepted) { kept.push(task) } else { skipped.push(task) }
             }
             for task in kept.into_iter().rev() {
-                inner.queue.push(task);
+                self.zone.enqueue(&mut inner, task);
             }
         }
         for task in skipped {
@@ -295,7 +295,7 @@ impl Zone {
                 drop(inner);
                 return self.skip(task);
             }
-            inner.queue.push(task);
+            self.enqueue(&mut inner, task);
         }
         // SeqCst: after the push, see finish.
         if self.finished.load(Ordering::SeqCst) {

@@ -187,6 +187,9 @@ pub struct Zone {
     limits: Limits,
     executor: Executor,
     injector: Stack,
+    /// Written under the lock, looked at without: false while the queue has tasks only for as long as their
+    /// coming is news.
+    may_have_queued: AtomicBool,
     waiting: AtomicUsize,
     waiting_bytes: AtomicUsize,
     sleeping: AtomicU32,
@@ -228,6 +231,7 @@ impl Zone {
             limits,
             executor,
             injector: Stack::new(),
+            may_have_queued: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
             waiting_bytes: AtomicUsize::new(0),
             sleeping: AtomicU32::new(0),
@@ -409,8 +413,19 @@ impl Zone {
     /// Move what was submitted into the queue. The lock is held.
     fn absorb(&self, inner: &mut Inner) {
         for task in self.injector.take_all() {
-            inner.queue.push(task);
+            self.enqueue(inner, task);
         }
+    }
+
+    /// Put a task on the queue. The lock is held.
+    fn enqueue(&self, inner: &mut Inner, task: &'static Task) {
+        inner.queue.push(task);
+        self.may_have_queued.store(true, Ordering::Relaxed);
+    }
+
+    /// A hint that tasks wait which were not forked here, for who has other work.
+    fn may_have_queued(&self) -> bool {
+        self.may_have_queued.load(Ordering::Relaxed) || !self.injector.is_empty()
     }
 
     /// Whether a task waits that this thread must see: every push before the caller's last SeqCst step.

@@ -1,8 +1,9 @@
 //! The worker's end of a zone: what it takes, in which order, and when it sleeps.
 //!
-//! Broadcasts first, then tasks: in a zone that steals its own forked ones, youngest first, every few of them
-//! one from the queue, so that what comes from outside is not held up by work that makes more work; then the
-//! queue; then what others have forked. One lock is held while a task changes hands, that of its own slot.
+//! Broadcasts first, then tasks: in a zone that steals its own forked ones, youngest first, and for each of
+//! them a few from the queue, so that what comes from outside is not held up by work that makes more work;
+//! then the queue; then what others have forked. One lock is held while a task changes hands, that of its own
+//! slot.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -18,8 +19,11 @@ use crate::{
     task::{Body, Status, Task},
 };
 
-/// Forked tasks in a row before the queue is looked at.
-const FORKED_IN_A_ROW: u32 = 4;
+/// Tasks of the queue that a worker takes, if so many wait, for each one that it takes from its deque. A task
+/// that forks a hundred others is one of those who share the workers, not a hundred: to take turns with who
+/// else waits keeps short tasks short beside long ones, where one long line for all would not (processor
+/// sharing, L. Kleinrock, Queueing Systems II, 1976). Bounded, so that forked ones go on beside any load.
+const QUEUED_PER_FORKED: u32 = 4;
 
 /// What a worker does next.
 pub enum Next {
@@ -51,8 +55,8 @@ pub struct Worker {
     pub(super) own: Option<deque::Own>,
     /// Forked tasks that are not home: for each, one task more may be begun here.
     pub(super) children: usize,
-    /// Forked tasks taken since the queue was looked at.
-    forked_in_a_row: Cell<u32>,
+    /// Tasks of the queue that it may take before its next forked one.
+    queued_left: Cell<u32>,
     /// Whom to steal from first.
     pub(super) victim: Cell<u32>,
 }
@@ -65,16 +69,7 @@ impl Worker {
         own: Option<deque::Own>,
     ) -> Self {
         let victim = Cell::new(slot.number);
-        Self {
-            zone,
-            slot,
-            port,
-            broadcasting: false,
-            own,
-            children: 0,
-            forked_in_a_row: Cell::new(0),
-            victim,
-        }
+        Self { zone, slot, port, broadcasting: false, own, children: 0, queued_left: Cell::new(0), victim }
     }
 
     /// The zone.
@@ -147,14 +142,19 @@ impl Worker {
         if self.own.is_none() {
             return self.queued();
         }
-        let in_a_row = self.forked_in_a_row.get();
-        if in_a_row < FORKED_IN_A_ROW
-            && let Some(found) = self.forked(skipped, false)
+        let left = self.queued_left.get();
+        if left > 0
+            && self.zone.may_have_queued()
+            && let Some(found) = self.queued()
         {
-            self.forked_in_a_row.set(in_a_row + 1);
+            self.queued_left.set(left - 1);
             return Some(found);
         }
-        self.forked_in_a_row.set(0);
+        if let Some(found) = self.forked(skipped, false) {
+            self.queued_left.set(QUEUED_PER_FORKED);
+            return Some(found);
+        }
+        // Not by the hint: nothing may be left lying where nobody else comes.
         self.queued().or_else(|| self.forked(skipped, true))
     }
 
@@ -164,7 +164,9 @@ impl Worker {
         if inner.queue.is_empty() {
             zone.absorb(&mut inner);
         }
-        let task = inner.queue.pop()?;
+        let task = inner.queue.pop();
+        zone.may_have_queued.store(!inner.queue.is_empty(), Ordering::Relaxed);
+        let task = task?;
         let serial = zone.next_serial();
         // Under the zone's lock, where withdraw reads it.
         task.set_stage(Stage::Running { slot: self.slot.number, serial });
