@@ -293,7 +293,7 @@ test("workers give way by nice, added to the process's own; other threads keep t
   await zone.cpu.close()
 })
 
-test('workers that give way run in shorter slices than others, where the kernel has them', async (context) => {
+test('workers that give way run in shorter slices, where the kernel has them', async (context) => {
   // Absent in kernels without scheduler statistics, and outside of Linux.
   const slice = (): number => {
     const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
