@@ -19,12 +19,28 @@ export function portable(value: unknown, why: unknown): unknown {
   }
 }
 
+/** A value as text, whatever it is. */
+export function textOf(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return inWords(value)
+  }
+}
+
+/** What can be said of a value without running its own code. */
+function inWords(value: unknown): string {
+  try {
+    return inspect(value, { depth: 0, customInspect: false })
+  } catch {
+    return `${typeof value === 'function' ? 'a function' : 'an object'} that cannot be shown`
+  }
+}
+
 /** Reading a hostile value can throw anything: what is thrown is told in words. */
 function portableWhy(why: unknown): unknown {
   if (why instanceof TransportError) return why
-  return new TypeError(
-    `the function threw a value that cannot be read: ${inspect(why, { depth: 0, customInspect: false })}`,
-  )
+  return new TypeError(`the function threw a value that cannot be read: ${inWords(why)}`)
 }
 
 /**
