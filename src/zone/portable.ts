@@ -104,13 +104,18 @@ function carried(owner: Error, key: string, causesMax: number): { readonly value
     if (isTransportable(value)) return { value }
     if (causesMax === 0) return undefined
     if (value instanceof Error) return { value: reduced(value, causesMax - 1) }
-    // Of an AggregateError.
-    if (!Array.isArray(value) || !value.every((each) => each instanceof Error)) return undefined
-    return { value: value.map((each: Error) => (canTravel(each) ? each : reduced(each, causesMax - 1))) }
+    // Of an AggregateError, which may have anything among them; each keeps its place.
+    if (!Array.isArray(value) || !value.some((each) => each instanceof Error)) return undefined
+    return { value: value.map((each: unknown) => reducedElement(each, causesMax - 1)) }
   } catch {
     // Reading it throws: it cannot travel.
     return undefined
   }
+}
+
+function reducedElement(value: unknown, causesMax: number): unknown {
+  if (canTravel(value)) return value
+  return value instanceof Error ? reduced(value, causesMax) : inWords(value)
 }
 
 /** As `isTransportable`, also where a getter or a hook throws. */
