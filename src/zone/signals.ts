@@ -8,6 +8,7 @@
  */
 import { Mail, native } from '../native/index.ts'
 import { registerHandle } from '../transport/index.ts'
+import { onAbort } from './aborts.ts'
 import { thisPort } from './port.ts'
 import { reasonFrame, reasonIn } from './reasons.ts'
 
@@ -40,7 +41,7 @@ function numberOf(signal: AbortSignal): number {
   sent.set(number, new WeakRef(signal))
   sentGone.register(signal, number)
   if (signal.aborted) fire(number, signal)
-  else signal.addEventListener('abort', (event) => fire(number, event.target as AbortSignal), { once: true })
+  else onAbort(signal, (event) => fire(number, event.target as AbortSignal))
   return number
 }
 

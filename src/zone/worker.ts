@@ -35,7 +35,7 @@ else become(slot)
 /** Take up the place of `number` in the zone. */
 function become(number: number): void {
   const pump = new Pump(port, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, { ready, leave })
-  setCurrent(zoneId, pump.overlap)
+  setCurrent(zoneId, pump.beforeFork)
   listen()
   port.onMail(Mail.abort, (token, serial, why) => pump.abandon(token, serial, why))
   port.pump = pump.run
