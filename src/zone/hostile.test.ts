@@ -18,6 +18,15 @@ const UNCAUGHT: readonly (readonly [name: string, () => unknown, reason: RegExp]
     /\[Object|toString: null/,
   ],
   ['an error with a cause that is no text', () => new Error('x', { cause: { toString: null } }), /x/],
+  [
+    'an error that is its own cause',
+    () => {
+      const error = new Error('round')
+      error.cause = new Error('and round', { cause: error })
+      return error
+    },
+    /round/,
+  ],
   ['a symbol', () => Symbol('thrown'), /Symbol\(thrown\)/],
   ['nothing', () => undefined, /undefined/],
 ]

@@ -28,6 +28,7 @@ if (settings.nice > 0 && process.platform === 'linux') {
   setPriority(0, Math.min(19, getPriority(0) + settings.nice))
 }
 installTypeScript()
+process.on('uncaughtExceptionMonitor', cutCycles)
 const port = thisPort()
 if (slot === undefined) parent.once('message', become)
 else become(slot)
@@ -44,6 +45,22 @@ function become(number: number): void {
   }
   if (native.attach(zoneNumber, number) === 1) pump.run()
   else leave()
+}
+
+/**
+ * Node 20 follows the causes of an error that nobody caught to their end before it lets the thread go, and
+ * stays in a circle of them for ever.
+ */
+function cutCycles(uncaught: unknown): void {
+  const seen = new Set<unknown>()
+  try {
+    for (let error = uncaught; error instanceof Error && Object.hasOwn(error, 'cause'); error = error.cause) {
+      seen.add(error)
+      if (seen.has(error.cause)) Object.defineProperty(error, 'cause', { value: undefined })
+    }
+  } catch {
+    // One that will not be read or changed is as it is.
+  }
 }
 
 /** A worker that ends before this was never of use: see the owner's count of failed starts. */
