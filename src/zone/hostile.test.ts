@@ -157,14 +157,21 @@ test('a signal that cannot be listened to fails its call, and nothing is sent', 
     const options = { signal: deaf }
     await assert.rejects(own.execute(count, [ran], options), { message: 'deaf' })
     await assert.rejects(own.broadcast(count, [ran], options), { message: 'deaf' })
-    await assert.rejects(zone.node.execute(() => 1, [], options), { message: 'deaf' })
+    await assert.rejects(
+      zone.node.execute(() => 1, [], options),
+      { message: 'deaf' },
+    )
     await own.run(() => 1)
     assert.equal(ran[0], 0)
   }))
 
 /** Sources that are no good, and what the loop over them throws. */
 const BAD_SOURCES: readonly (readonly [string, () => AsyncIterable<number> | Iterable<number>, RegExp])[] = [
-  ['an async iterator that gives nothing', () => asyncOf(() => Promise.resolve(undefined)), /undefined is not/],
+  [
+    'an async iterator that gives nothing',
+    () => asyncOf(() => Promise.resolve(undefined)),
+    /undefined is not/,
+  ],
   ['one that gives a number, and no promise', () => asyncOf(() => 5), /Iterator result 5 is not an object/],
   ['one whose result cannot be read', () => asyncOf(() => Promise.resolve(unreadable('done'))), /done/],
   ['one whose value cannot be read', () => asyncOf(() => Promise.resolve(unreadable('value'))), /value/],
@@ -273,7 +280,10 @@ test('a signal whose first listener stops the event is heard all the same', () =
     for (const [name, call] of calls) {
       const controller = stopping()
       begun[0] = 0
-      const blocks = name === 'broadcast' ? own.run(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)) : undefined
+      const blocks =
+        name === 'broadcast'
+          ? own.run(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100))
+          : undefined
       const called = call(controller.signal)
       if (name !== 'node' && name !== 'broadcast') await until(() => begun[0] === 1)
       controller.abort(new Error(name))
@@ -304,7 +314,8 @@ test('a broadcast that calls its own zone is refused it, and the zone goes on', 
       async () => (await import('./index.ts')).zone.current.execute(() => 1, []),
       async () => (await import('./index.ts')).zone.current.execute('node:path', 'join', ['a']),
       async () => (await import('./index.ts')).zone.current.map([1, 2], (x) => x),
-      async () => (await import('./index.ts')).zone.current.run((x: Uint8Array) => x, new Uint8Array(1 << 20)),
+      async () =>
+        (await import('./index.ts')).zone.current.run((x: Uint8Array) => x, new Uint8Array(1 << 20)),
       async () => (await import('./index.ts')).zone.current.ready(),
     ]
     for (const tried of tries) {
@@ -314,7 +325,9 @@ test('a broadcast that calls its own zone is refused it, and the zone goes on', 
     // Once it is over what it has left behind may call.
     await own.broadcast(async () => {
       const { zone } = await import('./index.ts')
-      const later = new Promise((resolve) => setTimeout(resolve, 50)).then(() => zone.current.run(() => 'later'))
+      const later = new Promise((resolve) => setTimeout(resolve, 50)).then(() =>
+        zone.current.run(() => 'later'),
+      )
       Object.assign(globalThis, { later })
     })
     assert.equal(await own.run(() => (globalThis as unknown as { later: Promise<string> }).later), 'later')

@@ -287,7 +287,10 @@ function revived(given: unknown): unknown {
   if (types.isNativeError(given) || !(given instanceof Error)) return given
   const error: Error = given
   const { message, stack, cause, ...own } = error
-  const real = Object.setPrototypeOf(new Error(textOf(message)), Object.getPrototypeOf(error) as object) as Error
+  const real = Object.setPrototypeOf(
+    new Error(textOf(message)),
+    Object.getPrototypeOf(error) as object,
+  ) as Error
   const hidden = 'cause' in error ? { stack, cause: revived(cause) } : { stack }
   for (const [key, value] of Object.entries(hidden)) {
     Object.defineProperty(real, key, { value, configurable: true, writable: true })

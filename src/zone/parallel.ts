@@ -84,13 +84,7 @@ export interface Spreader {
   readonly room: ((signal: AbortSignal) => Promise<void>) | undefined
   /** Bytes of the arguments that were written last. */
   sentBytes(): number
-  execute(
-    module: URL,
-    name: string,
-    args: unknown[],
-    options: CallOptions,
-    begun: Begun,
-  ): Promise<Returned>
+  execute(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Returned>
 }
 
 /** Is given what gives a call up that is out, as its signal would. */

@@ -93,8 +93,7 @@ export class Zone extends Spread {
       // In a task of its own it would wait for the worker that it occupies.
       room: this.#isOwn ? undefined : (signal) => this.#room(signal),
       sentBytes: () => this.#port.writer.frameBytes,
-      execute: (module, name, args, options, begun) =>
-        this.#chunk(module, name, args, options, begun),
+      execute: (module, name, args, options, begun) => this.#chunk(module, name, args, options, begun),
     }
     // A call in flight keeps it too, so a handle is never given to another zone while one may still use it.
     unused.register(this.#call, handle)
@@ -111,8 +110,9 @@ export class Zone extends Spread {
    * task more, so that waiting keeps nobody from running what is waited for.
    *
    * Rejects with what the function throws; with a {@link ZoneError} `ZONE_FULL`, `ZONE_BYTES_FULL`,
-   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED` or `ZONE_BROKEN`; with a FunctionError
-   * that names what the function captures; with a TransportError that names what cannot be copied.
+   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED`, `ZONE_BROKEN` or, in a broadcast of
+   * this very zone, `ZONE_WAITS_FOR_ITSELF`; with a FunctionError that names what the function captures; with
+   * a TransportError that names what cannot be copied.
    * @throws {ZoneError} Never here: always as the rejection.
    */
   run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
@@ -231,7 +231,7 @@ export class Zone extends Spread {
    * `BROADCAST_TIMEOUT` or the signal's reason. Giving up ends the wait and nothing else: workers that have
    * not run it yet (because a task occupies them) still will, before their next task, since workers of one
    * zone must not differ. A task may await one into its own zone: it runs while that task waits. A broadcast
-   * cannot: it rejects with `ZONE_WAITS_FOR_ITSELF`.
+   * may call its own zone in no way, since it holds its worker up: that rejects with `ZONE_WAITS_FOR_ITSELF`.
    * @param options.timeoutMs Longest wait. Default: no limit.
    * @param options.signal Aborting it ends the wait; one that is aborted already sends nothing.
    */
