@@ -12,6 +12,8 @@ import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, findRow } from '../harness/table.ts'
 
 const SKEIN = ['skein', 'skein-work-stealing', 'skein-blocking', 'skein-cached']
+/** The thread itself as a zone: only where calls are empty, since it has no workers. */
+const NODE = 'skein-node'
 const OTHERS = ['piscina', 'tinypool', 'workerpool', 'poolifier']
 /**
  * Not in the skewed section: its workers look for work to steal after 100 ms, doubled with each task they
@@ -66,7 +68,7 @@ async function single(context: Context): Promise<Row[]> {
   const samples = new Samples()
   const setting = { condition, threads: THREADS, skip: context.skip }
   const sliceMs = context.number('slice-ms')
-  await withChildren(pools(context, [STEALING]), setting, async (children) => {
+  await withChildren(pools(context, [NODE, STEALING]), setting, async (children) => {
     for (let round = -1; round < context.number('rounds'); round += 1) {
       await inTurn(children, samples, context, async (child) => {
         const slice = await child.do('sequential', { form: 'named', sliceMs })
@@ -98,7 +100,7 @@ async function single(context: Context): Promise<Row[]> {
 async function bursts(context: Context): Promise<Row[]> {
   const samples = new Samples()
   const setting = { condition, threads: THREADS, skip: context.skip }
-  await withChildren(pools(context, [STEALING]), setting, async (children) => {
+  await withChildren(pools(context, [NODE, STEALING]), setting, async (children) => {
     for (let round = -1; round < context.number('rounds'); round += 1) {
       await inTurn(children, samples, context, async (child) => {
         const slice = await child.do('burst', {
@@ -283,7 +285,7 @@ function judged(bar: string, measured: string | undefined, holds: boolean | unde
 
 function burstVerdicts(rows: readonly Row[]): Verdict[] {
   const piscina = findRow(rows, { section: 'bursts', contender: 'piscina' })
-  return SKEIN.map((contender) => {
+  return [...SKEIN, NODE].map((contender) => {
     const own = findRow(rows, { section: 'bursts', contender })
     const times = own && piscina ? piscina.median / own.median : undefined
     const bar = `16 at once on ${contender}: piscina takes ≥ 5 ×`

@@ -50,6 +50,8 @@ export interface Binding {
   zoneShrink(number: number, idleMs: number): Uint8Array
   /** 1: the workers have started and there is room; 0: `call` ends when that is so; below 0 a refusal. */
   zoneReady(handle: number, call: number): number
+  /** Give up waiting for that; 1: `call` is over; 0: it comes home. */
+  zoneReadyCancel(handle: number, call: number): number
   /** Six float64 for each worker: slot, running, ended, failed, stolen, utilisation. */
   zoneWorkers(handle: number): Uint8Array
   zoneOpen(id: string): number
@@ -62,6 +64,8 @@ export interface Binding {
   zoneClose(handle: number, call: number): number
   zoneRefuse(handle: number): void
   zoneForget(number: number): void
+  /** 1 for the first who asks after the zone has ended. */
+  zoneEnd(handle: number): number
   zoneFail(number: number, reason: Uint8Array): void
   zoneFailure(handle: number): Uint8Array | undefined
   /** A number of `Withdrawn`. */

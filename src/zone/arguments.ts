@@ -19,7 +19,7 @@ export function argumentsOf(args: unknown): readonly unknown[] {
 const CALL_OPTIONS = ['timeoutMs', 'signal'] as const
 
 /**
- * The options of a call, of which `known` are those that it has.
+ * The options of a call, of which `known` are those that it has; each is read just once.
  * @throws {ZoneError} `ZONE_SETTING` that names the wrong one.
  */
 export function optionsOf<Name extends keyof CallOptions>(
@@ -37,7 +37,7 @@ export function optionsOf<Name extends keyof CallOptions>(
   if (timeoutMs !== undefined) parseMs('options.timeoutMs', timeoutMs)
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw wrong('options.signal', 'an AbortSignal', signal)
-  return options as Pick<CallOptions, Name>
+  return { timeoutMs, signal } as Pick<CallOptions, Name>
 }
 
 /** Module and name of an export. @throws {ZoneError} `ZONE_SETTING`. */
@@ -50,13 +50,17 @@ export function exportOf(module: unknown, name: unknown): [string | URL, string]
   return [module, name]
 }
 
-/** An options object with no other fields than `known`. @throws {ZoneError} `ZONE_SETTING`. */
+/**
+ * An options object with no other fields than `known`, each read just once.
+ * @throws {ZoneError} `ZONE_SETTING`.
+ */
 export function argumentsRecord(options: unknown, known: readonly string[]): object {
   if (options === undefined) return {}
   if (options === null || typeof options !== 'object') throw wrong('options', 'an object', options)
-  for (const [name, value] of Object.entries(options)) {
+  const given = options as Record<string, unknown>
+  for (const name of Object.keys(given)) {
     if (!known.includes(name))
-      throw wrong(`options.${name}`, `absent; the options are ${known.join(', ')}`, value)
+      throw wrong(`options.${name}`, `absent; the options are ${known.join(', ')}`, given[name])
   }
-  return options
+  return Object.fromEntries(known.map((name) => [name, given[name]]))
 }

@@ -8,6 +8,7 @@
  */
 import { Status, Withdrawn, native } from '../native/index.ts'
 import { readFrame } from '../transport/index.ts'
+import { onAbort } from './aborts.ts'
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
 import { type Arrival, type Port, thisPort, valueOf } from './port.ts'
@@ -92,9 +93,8 @@ const watchers = new WeakMap<AbortSignal, Set<() => void>>()
 function watch(signal: AbortSignal, aborted: () => void): void {
   const known = watchers.get(signal)
   if (known !== undefined) return void known.add(aborted)
-  const all = new Set([aborted])
-  watchers.set(signal, all)
-  signal.addEventListener('abort', tellAll)
+  onAbort(signal, tellAll)
+  watchers.set(signal, new Set([aborted]))
 }
 
 function unwatch(signal: AbortSignal, aborted: () => void): void {
@@ -112,27 +112,37 @@ function tellAll(event: Event): void {
 export class LimitedCall implements Arrival {
   readonly #call: ValueCall
   protected readonly zone: CallZone
-  readonly #port: Port
+  protected readonly port: Port
   readonly #signal: AbortSignal | undefined
   #number = -1
   #deadline: NodeJS.Timeout | undefined
   #reason: number = UNSAID
   #over = false
+  /** The signal was aborted before the call was sent: while its arguments were read. */
+  #early = false
 
   constructor(port: Port, zone: CallZone, call: ValueCall, signal: AbortSignal | undefined) {
-    this.#port = port
+    this.port = port
     this.zone = zone
     this.#call = call
     this.#signal = signal
+  }
+
+  /** Listen to the signal, before anything is sent: it may not be what it seems, and throw. */
+  listen(): void {
+    if (this.#signal !== undefined) watch(this.#signal, this.#aborted)
+  }
+
+  /** Nothing was sent. */
+  drop(): void {
+    this.#release()
   }
 
   /** The core has accepted the call under this number. */
   begin(number: number, timeoutMs: number | undefined): void {
     this.#number = number
     if (timeoutMs !== undefined) this.#deadline = setTimeout(() => this.#late(timeoutMs), timeoutMs)
-    if (this.#signal !== undefined) watch(this.#signal, this.#aborted)
-    // Reading the arguments may have run the caller's code, which may have aborted.
-    if (this.#signal?.aborted === true) this.#aborted()
+    if (this.#early) this.#aborted()
   }
 
   ended(status: number, bytes: Uint8Array, start: number, end: number): void {
@@ -147,9 +157,16 @@ export class LimitedCall implements Arrival {
     if (!this.#over) this.#stopWaiting(() => new DOMException('The caller no longer waits', 'AbortError'))
   }
 
+  /** End as by a signal that was aborted with `why`. A call that has ended does not mind. */
+  cancel(why: unknown): void {
+    if (this.#over) return
+    this.#stopWaiting(() => why)
+    this.#call.reject(why)
+  }
+
   readonly #aborted = (): void => {
-    this.#stopWaiting(() => this.#signal?.reason)
-    this.#call.reject(this.#signal?.reason)
+    if (this.#number < 0) this.#early = true
+    else this.cancel(this.#signal?.reason)
   }
 
   #late(timeoutMs: number): void {
@@ -173,7 +190,7 @@ export class LimitedCall implements Arrival {
   protected giveUp(number: number, why: () => unknown): boolean {
     const reason = keepReason(why())
     const became = native.withdraw(this.zone.handle, number, reason)
-    if (became === Withdrawn.over) this.#port.release(number)
+    if (became === Withdrawn.over) this.port.release(number)
     if (became === Withdrawn.told) this.#reason = reason
     else forgetReason(reason)
     return became === Withdrawn.told || became === Withdrawn.ended
@@ -193,6 +210,14 @@ export class LimitedBroadcast extends LimitedCall {
 
   protected override lateError(timeoutMs: number): Error {
     return new ZoneError('BROADCAST_TIMEOUT', { zone: this.zone.id, timeoutMs })
+  }
+}
+
+/** Watches over one who waits for room, and keeps no place in that line when it is given up. */
+export class LimitedRoom extends LimitedCall {
+  protected override giveUp(number: number): boolean {
+    if (native.zoneReadyCancel(this.zone.handle, number) === 1) this.port.release(number)
+    return false
   }
 }
 

@@ -30,7 +30,7 @@ export interface ZoneCodes {
   ZONE_OWNER_DIED: { readonly zone: string }
   /** The zone's workers cannot be started. */
   ZONE_BROKEN: { readonly zone: string; readonly reason: string }
-  /** A call that blocks, or a broadcast of a broadcast, would wait for the thread that makes it. */
+  /** A call that blocks, or one of a broadcast into its own zone, would wait for the thread that makes it. */
   ZONE_WAITS_FOR_ITSELF: { readonly zone: string; readonly call: string }
   /** A function given to `join` is asynchronous. */
   JOIN_ASYNC: { readonly zone: string; readonly name: string }

@@ -3,9 +3,11 @@
  * of them what every zone promises: tasks settle once, broadcasts come first, workers that die are replaced.
  */
 import assert from 'node:assert/strict'
-import { subscribe } from 'node:diagnostics_channel'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getPriority, release } from 'node:os'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { native } from '../native/index.ts'
 import { type ExecutorName, type Task, type Zone, join, zone } from './index.ts'
@@ -136,7 +138,12 @@ for (const executor of EXECUTORS) {
           { code: 'ZONE_FULL' },
         )
         const order: number[] = []
+        // Given up before those behind it, whose turn it must not take.
+        const controller = new AbortController()
+        const impatient = own.ready({ signal: controller.signal })
         const rooms = [1, 2, 3].map((number) => own.ready().then(() => order.push(number)))
+        controller.abort(new RangeError('not so long'))
+        await assert.rejects(impatient, { message: 'not so long' })
         await assert.rejects(own.ready({ signal: AbortSignal.timeout(5) }), {
           name: 'TimeoutError',
         })
@@ -149,6 +156,44 @@ for (const executor of EXECUTORS) {
       },
     ))
 }
+
+test('room goes past those who have given up, and nothing of them is kept', () =>
+  inZone({ workers: 1, tasksMax: 2 }, async (own) => {
+    const gate = new Int32Array(new SharedArrayBuffer(4))
+    const running = own.run((cell: Int32Array) => Atomics.wait(cell, 0, 0), gate)
+    await until(() => own.stats().running === 1)
+    const given = new AbortController()
+    const withdrawn = own.execute(() => 1, [], { signal: given.signal })
+    const waits = own.run(() => 2)
+    const first = new AbortController()
+    const [one, two] = [own.ready({ signal: first.signal }), own.ready()]
+    first.abort(new Error('first'))
+    await assert.rejects(one, { message: 'first' })
+    given.abort(new Error('given'))
+    await assert.rejects(withdrawn, { message: 'given' })
+    // There is room for one, and the worker still stands.
+    await two
+    assert.equal(own.stats().waiting, 1)
+    await own.ready()
+    const more = own.run(() => 3)
+    setFlagsFromString('--expose-gc')
+    const gc = runInNewContext('gc') as () => void
+    gc()
+    const before = process.memoryUsage().heapUsed
+    for (let n = 0; n < 20_000; n++) {
+      const controller = new AbortController()
+      const asked = own.ready({ signal: controller.signal })
+      controller.abort()
+      await assert.rejects(asked)
+    }
+    gc()
+    const keptBytes = process.memoryUsage().heapUsed - before
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    await Promise.all([running, waits, more])
+    // Some 30 MB when each stays.
+    assert.ok(keptBytes < 10e6, `${keptBytes} bytes are kept`)
+  }))
 
 function grows(executor: ExecutorName): boolean {
   return executor === 'blocking' || executor === 'cached'
@@ -305,6 +350,18 @@ test('workers that give way run in shorter slices, where the kernel has them', a
   if (slice() === 0 || major < 6 || (major === 6 && minor < 12)) return context.skip('no slices to be seen')
   await inZone({ workers: 1 }, async (fair) => assert.equal(await fair.run(slice), slice()))
   await inZone({ workers: 1, nice: 5 }, async (nice) => assert.ok((await nice.run(slice)) < slice()))
+})
+
+test('the end of a zone is told once, by whichever close of those at once', async () => {
+  const told: unknown[] = []
+  const hear = (message: unknown): void => void told.push((message as { zone: string }).zone)
+  subscribe('skein.zone.closed', hear)
+  const own = makeZone({ workers: 1 })
+  await own.ready()
+  await Promise.all([own.close(), own.close(), own.close()])
+  await own.close()
+  unsubscribe('skein.zone.closed', hear)
+  assert.deepEqual(told, [own.id])
 })
 
 test('zones and workers are told of on diagnostics channels', async () => {

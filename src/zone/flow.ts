@@ -5,6 +5,7 @@
  * for nobody's next item. Chunks in flight and items in all are bounded. What is done with a chunk is the
  * business of parallel.ts.
  */
+import { onAbort } from './aborts.ts'
 import { type Reader, readerOf } from './readers.ts'
 
 /** Some items that travel together. */
@@ -12,6 +13,35 @@ export interface Chunk {
   readonly items: ArrayLike<unknown>
   /** The index of the first one. */
   readonly first: number
+  readonly way: Way
+}
+
+/** The way of a chunk through its zone, which may be ended before that of others. */
+export class Way {
+  #ended: { readonly why: unknown } | undefined
+  #giveUp: ((why: unknown) => void) | undefined
+
+  /** A call is out for the chunk, or for a part of it. */
+  readonly begun = (giveUp: (why: unknown) => void): void => {
+    this.#giveUp = giveUp
+    if (this.#ended !== undefined) giveUp(this.#ended.why)
+  }
+
+  /** Whether it was ended. */
+  get isEnded(): boolean {
+    return this.#ended !== undefined
+  }
+
+  /** End it: the call that is out, and those that would be. */
+  end(why: unknown): void {
+    this.#ended = { why }
+    this.#giveUp?.(why)
+  }
+
+  /** @throws why it was ended, if it was. */
+  throwIfEnded(): void {
+    if (this.#ended !== undefined) throw this.#ended.why
+  }
 }
 
 /** What a flow does and how much it may hold. */
@@ -32,6 +62,8 @@ export interface FlowPlan {
 /** A chunk that was sent. */
 interface Sent {
   readonly count: number
+  readonly first: number
+  readonly way: Way
   done: boolean
   failed: boolean
   results: readonly unknown[]
@@ -45,7 +77,8 @@ export class Flow {
   readonly #aborted = (): void => this.#fail(this.#plan.signal.reason)
   /** Sent and not taken, in the order of items; or done and not taken, in the order of ends. */
   readonly #queue: Sent[] = []
-  #inFlight = 0
+  /** Sent and not done, in the order of items. */
+  readonly #out = new Set<Sent>()
   /** Chunks and items that were sent and not taken. */
   #held = 0
   #ahead = 0
@@ -70,7 +103,7 @@ export class Flow {
       failed: (why) => this.#fail(why),
     })
     if (plan.signal.aborted) this.#aborted()
-    else plan.signal.addEventListener('abort', this.#aborted, { once: true })
+    else onAbort(plan.signal, this.#aborted)
   }
 
   /**
@@ -78,6 +111,7 @@ export class Flow {
    * @throws whatever reading or sending failed with, in its turn.
    */
   async *results(): AsyncGenerator<readonly unknown[], void, undefined> {
+    let failed = false
     try {
       for (;;) {
         this.#reader.read()
@@ -91,10 +125,22 @@ export class Flow {
         else if (this.#ended && this.#held === 0) return
         else await this.#change()
       }
+    } catch (error) {
+      failed = true
+      throw error
     } finally {
       this.#ended = true
       this.#plan.signal.removeEventListener('abort', this.#aborted)
+      await this.#closeReader(failed)
+    }
+  }
+
+  /** As where a loop ends: what the source's clean-up throws never hides the error that ended all. */
+  async #closeReader(failed: boolean): Promise<void> {
+    try {
       await this.#reader.close()
+    } catch (error) {
+      if (!failed) throw error
     }
   }
 
@@ -133,7 +179,7 @@ export class Flow {
   #room(more: number): boolean {
     const { chunksMax, aheadMax } = this.#plan
     if (this.#ended) return false
-    const held = aheadMax === undefined ? this.#held : this.#inFlight
+    const held = aheadMax === undefined ? this.#held : this.#out.size
     // Once full, room for several: refilled for each single one, chunks would cross threads one by one.
     if (this.#isFull && held > chunksMax - Math.max(1, chunksMax >> 2)) return false
     this.#isFull = held >= chunksMax
@@ -141,23 +187,45 @@ export class Flow {
     return aheadMax === undefined || this.#ahead + more <= aheadMax
   }
 
+  /** A chunk has failed: in its turn that ends all, and until then nothing begins that comes after it. */
+  #endBehind(failed: Sent): void {
+    this.#ended = true
+    const { ordered } = this.#plan
+    const why = new DOMException('The rest is not needed', 'AbortError')
+    for (const sent of this.#out) {
+      if (!sent.way.isEnded && (!ordered || sent.first > failed.first)) sent.way.end(why)
+    }
+  }
+
   #send(items: ArrayLike<unknown>): void {
-    const sent: Sent = { count: items.length, done: false, failed: false, results: [], error: undefined }
+    // A reader may have had them when all was ended.
+    if (this.#ended) return
+    const [first, way] = [this.#index, new Way()]
+    const sent: Sent = {
+      count: items.length,
+      first,
+      way,
+      done: false,
+      failed: false,
+      results: [],
+      error: undefined,
+    }
     const settle = (failed: boolean, results: readonly unknown[], error?: unknown): void => {
       sent.done = true
       sent.failed = failed
       sent.results = results
       sent.error = error
-      this.#inFlight--
+      this.#out.delete(sent)
+      if (failed && !way.isEnded) this.#endBehind(sent)
       if (!this.#plan.ordered) this.#queue.push(sent)
       this.#changed()
       this.#reader.read()
     }
-    this.#inFlight++
+    this.#out.add(sent)
     this.#held++
     this.#ahead += items.length
     if (this.#plan.ordered) this.#queue.push(sent)
-    this.#plan.send({ items, first: this.#index }).then(
+    this.#plan.send({ items, first, way }).then(
       (results) => settle(false, results),
       (error: unknown) => settle(true, [], error),
     )

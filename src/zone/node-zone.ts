@@ -14,10 +14,11 @@ import {
   moduleFunctionNumber,
   unmarshall,
 } from '../transport/index.ts'
+import { onAbort } from './aborts.ts'
 import { ZoneError } from './errors.ts'
 import { Result } from './result.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
-import type { Spreader } from './parallel.ts'
+import type { Begun, Spreader } from './parallel.ts'
 import { parseMs, wrong } from './settings.ts'
 import { Spread } from './spread.ts'
 import { type ModuleCalls, Task, type TaskFunction, useTrackerOnce } from './task.ts'
@@ -45,7 +46,7 @@ export class NodeZone extends Spread implements AnyZone {
     // It never refuses, and nothing is written.
     room: undefined,
     sentBytes: () => 0,
-    execute: (module, name, args, options) => this.execute(module, name, args, options),
+    execute: (module, name, args, options, begun) => this.#executed([module, name, args, options], begun),
   }
 
   /**
@@ -81,13 +82,18 @@ export class NodeZone extends Spread implements AnyZone {
     args?: readonly unknown[],
     options?: CallOptions,
   ): Promise<Result>
-  async execute(...given: unknown[]): Promise<Result> {
+  execute(...given: unknown[]): Promise<Result> {
+    return this.#executed(given)
+  }
+
+  async #executed(given: readonly unknown[], begun?: Begun): Promise<Result> {
     const byName = typeof given[0] !== 'function'
-    const from = byName ? callerFile(this.execute) : ''
+    // From a flow, which gives a URL, it was not called by `execute`.
+    const from = byName && begun === undefined ? callerFile(this.execute) : ''
     const args = argumentsOf(given[byName ? 2 : 1])
     const options = optionsOf(given[byName ? 3 : 2])
     const fn = byName ? await exported(given[0], given[1], from) : (given[0] as AnyFunction)
-    return new Result(marshall(await this.#limited(fn, args, options), { mode: 'process' }))
+    return new Result(marshall(await this.#limited(fn, args, options, begun), { mode: 'process' }))
   }
 
   /** The functions that a module exports, called here. */
@@ -117,7 +123,7 @@ export class NodeZone extends Spread implements AnyZone {
     const fn = this.#codeOrFunction(what, callerFile(this.broadcast))
     const late = (timeoutMs: number): ZoneError =>
       new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
-    await this.#limited(fn, argumentsOf(args), optionsOf(options), late)
+    await this.#limited(fn, argumentsOf(args), optionsOf(options), undefined, late)
   }
 
   /** Run a function or code here, now. What it returns is not waited for; a deadline cannot stop it. */
@@ -194,6 +200,7 @@ export class NodeZone extends Spread implements AnyZone {
     fn: AnyFunction,
     args: readonly unknown[],
     options: CallOptions,
+    begun?: Begun,
     lateError: (timeoutMs: number) => ZoneError = (timeoutMs) =>
       new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs, started: true }),
   ): Promise<unknown> {
@@ -201,17 +208,19 @@ export class NodeZone extends Spread implements AnyZone {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
     const task = new Task(this.id, 'node')
     return new Promise((resolve, reject) => {
-      const aborted = (): void => {
-        task.abandon(signal?.reason)
-        reject(signal?.reason as Error)
+      const giveUp = (why: unknown): void => {
+        task.abandon(why)
+        reject(why as Error)
       }
+      const aborted = (): void => giveUp(signal?.reason)
       const late = (): void => {
         task.abandon(new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError'))
         reject(lateError(timeoutMs ?? 0))
       }
       const timer =
         timeoutMs === undefined ? undefined : setTimeout(late, parseMs('options.timeoutMs', timeoutMs))
-      signal?.addEventListener('abort', aborted, { once: true })
+      if (signal !== undefined) onAbort(signal, aborted)
+      begun?.(giveUp)
       const release = (): void => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', aborted)

@@ -5,6 +5,7 @@
  * refused for its size is cut in two, and one that finds no room waits: for a chunk of its own flow that is
  * in the zone, or for the zone. Only what the zone has not taken is sent again; nothing runs twice.
  */
+import { onAbort } from './aborts.ts'
 import { type ZoneError, isRefusal } from './errors.ts'
 import type { Chunk } from './flow.ts'
 
@@ -15,7 +16,7 @@ export interface OutboxPlan {
   /** What becomes of a chunk that fails; throws where that ends all. */
   failed(chunk: Chunk, error: unknown): unknown
   /** Resolves when the zone has room; `undefined` where the caller would wait for itself. */
-  readonly room: (() => Promise<void>) | undefined
+  readonly room: ((signal: AbortSignal) => Promise<void>) | undefined
   /** Chunks of more than so many bytes are not taken. */
   bytesMax(most: number): void
 }
@@ -58,6 +59,7 @@ export class Outbox {
   }
 
   async #offered(chunk: Chunk, signal: AbortSignal): Promise<{ outcome?: unknown; refusal?: ZoneError }> {
+    chunk.way.throwIfEnded()
     this.#out++
     let refusal: ZoneError | undefined
     try {
@@ -73,11 +75,11 @@ export class Outbox {
   }
 
   /** One after the other: what is too large as one is large enough as two. */
-  async #halves({ items, first }: Chunk, signal: AbortSignal): Promise<readonly unknown[]> {
+  async #halves({ items, first, way }: Chunk, signal: AbortSignal): Promise<readonly unknown[]> {
     const { slice } = items as unknown[]
     const middle = items.length >> 1
-    const one = await this.send({ items: slice.call(items, 0, middle), first }, signal)
-    const other = await this.send({ items: slice.call(items, middle), first: first + middle }, signal)
+    const one = await this.send({ items: slice.call(items, 0, middle), first, way }, signal)
+    const other = await this.send({ items: slice.call(items, middle), first: first + middle, way }, signal)
     return [...one, ...other]
   }
 
@@ -101,8 +103,8 @@ export class Outbox {
       else if (refusal.code === 'ZONE_BYTES_FULL')
         pause = setTimeout(again, Math.min(2 ** waits, PAUSE_MS_MAX))
       // A zone that closes says so at the next attempt.
-      else void room().then(again, again)
-      signal.addEventListener('abort', aborted, { once: true })
+      else void room(signal).then(again, again)
+      onAbort(signal, aborted)
     })
   }
 }

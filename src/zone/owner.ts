@@ -10,6 +10,7 @@ import { types } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { Mail, Status, native } from '../native/index.ts'
 import { ZoneError } from './errors.ts'
+import { textOf } from './portable.ts'
 import type { Port } from './port.ts'
 import type { Settings } from './settings.ts'
 import { Spare } from './spare.ts'
@@ -179,7 +180,7 @@ export class Owner {
     try {
       return this.#port.frame(error)
     } catch {
-      return this.#port.frame(Object.assign(error, { cause: String(error.cause) }))
+      return this.#port.frame(Object.assign(error, { cause: textOf(error.cause) }))
     }
   }
 
@@ -286,7 +287,10 @@ function revived(given: unknown): unknown {
   if (types.isNativeError(given) || !(given instanceof Error)) return given
   const error: Error = given
   const { message, stack, cause, ...own } = error
-  const real = Object.setPrototypeOf(new Error(message), Object.getPrototypeOf(error) as object) as Error
+  const real = Object.setPrototypeOf(
+    new Error(textOf(message)),
+    Object.getPrototypeOf(error) as object,
+  ) as Error
   const hidden = 'cause' in error ? { stack, cause: revived(cause) } : { stack }
   for (const [key, value] of Object.entries(hidden)) {
     Object.defineProperty(real, key, { value, configurable: true, writable: true })
@@ -297,5 +301,5 @@ function revived(given: unknown): unknown {
 function reasonOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   if (code === 'ERR_WORKER_OUT_OF_MEMORY') return 'its heap was exhausted'
-  return `an error was not caught: ${error instanceof Error ? error.message : String(error)}`
+  return `an error was not caught: ${textOf(error instanceof Error ? error.message : error)}`
 }

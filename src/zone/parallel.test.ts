@@ -242,6 +242,36 @@ test('a task of the zone waits for its own chunks; an error of a function is no 
   })
 })
 
+test('an error ends what comes after it at once, and is thrown when those before it have ended', () =>
+  inZone({ workers: 2 }, async (own) => {
+    const ITEMS = 400
+    const slowly = async ({ n, cells }: { n: number; cells: Int32Array }): Promise<number> => {
+      if (n === 0) await new Promise((resolve) => setTimeout(resolve, 300))
+      if (n === 1) throw new RangeError('one')
+      if (n > 1) await new Promise((resolve) => setTimeout(resolve, 1))
+      Atomics.add(cells, n === 0 ? 0 : 1, 1)
+      return n
+    }
+    await own.map([1, 2], (x) => x)
+    for (const options of [{ chunkMax: 1 }, { chunkMax: 1, aheadMax: ITEMS }]) {
+      let cells = new Int32Array(new SharedArrayBuffer(8))
+      let read = 0
+      const source = function* (): Generator<{ n: number; cells: Int32Array }> {
+        for (; read < ITEMS; read++) yield { n: read, cells }
+      }
+      const all = async (): Promise<void> => {
+        for await (const _ of own.map(source(), slowly, options));
+      }
+      await assert.rejects(all(), { message: 'one' })
+      assert.equal(cells[0], 1, 'the one before it has ended')
+      assert.ok(read < 50 && Number(cells[1]) < 50, `${read} were read and ${cells[1]} run`)
+      read = 0
+      cells = new Int32Array(new SharedArrayBuffer(8))
+      await assert.rejects(own.forEach(source(), slowly, options), { message: 'one' })
+      assert.ok(cells[0] === 0 && read < 50, 'forEach keeps no order and waits for none')
+    }
+  }))
+
 test('the first error in the order of items ends it, and what has not started never does', async () => {
   const seen = new Int32Array(new SharedArrayBuffer(4))
   const items = Array.from({ length: 1000 }, (_, index) => [seen, index] as const)

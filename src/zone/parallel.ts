@@ -5,7 +5,8 @@
  * together. Its size follows what items were measured to cost, in time and in bytes. What is read, sent and
  * kept is bounded (see flow.ts), and what a zone refuses goes in parts or waits (see outbox.ts); so an
  * endless input is read as fast as its results are used and no faster. The first error, in the order of
- * items, ends everything: what has not started never does.
+ * items where they are kept in it, ends everything: nothing after it starts any more, and what comes before
+ * it ends first.
  */
 import { argumentsRecord } from './arguments.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
@@ -80,11 +81,14 @@ export interface Spreader {
   /** What a chunk is given of a value that all are given: the value where it travels, else a copy. */
   own(value: unknown): unknown
   /** Resolves when there is room for a task; `undefined` where nothing may wait for it. */
-  readonly room: (() => Promise<void>) | undefined
+  readonly room: ((signal: AbortSignal) => Promise<void>) | undefined
   /** Bytes of the arguments that were written last. */
   sentBytes(): number
-  execute(module: URL, name: string, args: unknown[], options: CallOptions): Promise<Returned>
+  execute(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Returned>
 }
+
+/** Is given what gives a call up that is out, as its signal would. */
+export type Begun = (giveUp: (why: unknown) => void) => void
 
 const CHUNKS = new URL('./chunks.js', import.meta.url)
 /** How long a chunk should take: fifty to a thousand hops. */
@@ -275,8 +279,8 @@ async function* values(
   fn: Function,
   options: MapOptions,
 ): AsyncGenerator<unknown, void, undefined> {
-  const send: Send = ({ items, first }, call) =>
-    zone.execute(CHUNKS, 'mapChunk', [fn, items, first, true], call)
+  const send: Send = ({ items, first, way }, call) =>
+    zone.execute(CHUNKS, 'mapChunk', [fn, items, first, true], call, way.begun)
   for await (const chunks of spread(zone, source, send, options)) {
     // Not `yield*`, which costs three turns for each value instead of one.
     for (const chunk of chunks) for (const value of chunk as unknown[]) yield value
@@ -290,8 +294,8 @@ async function* settled(
   fn: Function,
   options: MapOptions,
 ): AsyncGenerator<Settled<unknown>, void, undefined> {
-  const send: Send = async ({ items, first }, call) => {
-    const { value, payload } = await zone.execute(CHUNKS, 'settleChunk', [fn, items, first], call)
+  const send: Send = async ({ items, first, way }, call) => {
+    const { value, payload } = await zone.execute(CHUNKS, 'settleChunk', [fn, items, first], call, way.begun)
     const [ms, outcome] = value as ChunkOutcome
     return { value: [ms, { first, outcome }], payload }
   }
@@ -339,9 +343,10 @@ export async function forEach(
   fn: Function,
   options: unknown,
 ): Promise<void> {
-  const send: Send = ({ items, first }, call) =>
-    zone.execute(CHUNKS, 'mapChunk', [fn, items, first, false], call)
-  const chunks = spread(zone, source, send, checked(source, fn, options, []))
+  const send: Send = ({ items, first, way }, call) =>
+    zone.execute(CHUNKS, 'mapChunk', [fn, items, first, false], call, way.begun)
+  // What an item gives is not kept, so none waits for the ones before it.
+  const chunks = spread(zone, source, send, { ...checked(source, fn, options, []), ordered: false })
   while ((await chunks.next()).done !== true);
 }
 
@@ -356,8 +361,8 @@ export async function reduce(
   const given: ReduceOptions<unknown> = checked(source, fn, options, ['combine'])
   const { combine = fn as (sum: unknown, next: unknown) => unknown } = given
   if (typeof combine !== 'function') throw wrong('options.combine', 'a function', combine)
-  const send: Send = ({ items, first }, call) =>
-    zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call)
+  const send: Send = ({ items, first, way }, call) =>
+    zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call, way.begun)
   let sum: unknown = initial
   let isFirst = true
   for await (const partials of spread(zone, source, send, given)) {

@@ -73,6 +73,12 @@ test('causes and the errors of an AggregateError are reduced in the same way', (
       ['EvalError', 'inner'],
     ],
   )
+  const mixed = arrived(new AggregateError([bad('inner'), 'text', new WeakMap()], 'mixed'))
+  assert.deepEqual((mixed.errors as unknown[]).map(String), [
+    'EvalError: inner',
+    'text',
+    'WeakMap { <items unknown> }',
+  ])
   assert.equal(arrived(new Error('no cause', { cause: Symbol('s') })).cause, undefined)
 })
 

@@ -19,12 +19,28 @@ export function portable(value: unknown, why: unknown): unknown {
   }
 }
 
+/** A value as text, whatever it is. */
+export function textOf(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return inWords(value)
+  }
+}
+
+/** What can be said of a value without running its own code. */
+function inWords(value: unknown): string {
+  try {
+    return inspect(value, { depth: 0, customInspect: false })
+  } catch {
+    return `${typeof value === 'function' ? 'a function' : 'an object'} that cannot be shown`
+  }
+}
+
 /** Reading a hostile value can throw anything: what is thrown is told in words. */
 function portableWhy(why: unknown): unknown {
   if (why instanceof TransportError) return why
-  return new TypeError(
-    `the function threw a value that cannot be read: ${inspect(why, { depth: 0, customInspect: false })}`,
-  )
+  return new TypeError(`the function threw a value that cannot be read: ${inWords(why)}`)
 }
 
 /**
@@ -88,13 +104,18 @@ function carried(owner: Error, key: string, causesMax: number): { readonly value
     if (isTransportable(value)) return { value }
     if (causesMax === 0) return undefined
     if (value instanceof Error) return { value: reduced(value, causesMax - 1) }
-    // Of an AggregateError.
-    if (!Array.isArray(value) || !value.every((each) => each instanceof Error)) return undefined
-    return { value: value.map((each: Error) => (canTravel(each) ? each : reduced(each, causesMax - 1))) }
+    // Of an AggregateError, which may have anything among them; each keeps its place.
+    if (!Array.isArray(value) || !value.some((each) => each instanceof Error)) return undefined
+    return { value: value.map((each: unknown) => reducedElement(each, causesMax - 1)) }
   } catch {
     // Reading it throws: it cannot travel.
     return undefined
   }
+}
+
+function reducedElement(value: unknown, causesMax: number): unknown {
+  if (canTravel(value)) return value
+  return value instanceof Error ? reduced(value, causesMax) : inWords(value)
 }
 
 /** As `isTransportable`, also where a getter or a hook throws. */

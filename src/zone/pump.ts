@@ -12,7 +12,15 @@ import type { Port } from './port.ts'
 import { portable } from './portable.ts'
 import { reasonOf } from './reasons.ts'
 import { hideOwnFrames } from './stacks.ts'
-import { Task, type Tracker, broadcastTask, overlappingTracker, singleTracker, useTracker } from './task.ts'
+import {
+  Task,
+  type Tracker,
+  broadcastTask,
+  isInBroadcast,
+  overlappingTracker,
+  singleTracker,
+  useTracker,
+} from './task.ts'
 
 const EMPTY = new Uint8Array(0)
 
@@ -64,8 +72,18 @@ export class Pump {
   }
 
   /**
-   * A task is about to call its own zone, and others may run here while it waits: from now on each is
-   * followed through its promises.
+   * A task is about to call its own zone.
+   * @throws {ZoneError} `ZONE_WAITS_FOR_ITSELF` where a broadcast is: it holds this worker up.
+   */
+  readonly beforeFork = (): void => {
+    if (this.#broadcasting && isInBroadcast())
+      throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.#zone, call: 'a call from a broadcast' })
+    this.overlap()
+  }
+
+  /**
+   * Others may run here while the task that runs waits for what it has called: from now on each is followed
+   * through its promises.
    */
   readonly overlap = (): void => {
     if (this.#single === undefined) return

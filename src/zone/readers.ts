@@ -5,6 +5,7 @@
  * for one item at a time and, when the source is slower than a turn of the loop, lets what has come go on its
  * way: nothing waits for a full chunk.
  */
+import { textOf } from './portable.ts'
 
 /** What a reader is given by its flow. */
 export interface ReaderPlan {
@@ -54,10 +55,20 @@ class ItemsReader implements Reader {
   }
 
   read(): void {
+    try {
+      this.#readAll()
+    } catch (error) {
+      // Of a getter, or of a class of arrays that slices in its own way.
+      this.#plan.failed(error)
+    }
+  }
+
+  #readAll(): void {
     const slice = (this.#items as unknown[]).slice
     for (let size = this.#plan.sizeNow(); this.#plan.room(size); size = this.#plan.sizeNow()) {
       if (this.#next >= this.#items.length) return this.#plan.ended()
       const items = slice.call(this.#items, this.#next, this.#next + size)
+      if (!(items.length > 0)) throw new TypeError('the slice of an array has none of its items')
       this.#next += items.length
       this.#plan.chunk(items)
     }
@@ -100,7 +111,7 @@ class IterableReader implements Reader {
   #readChunk(iterator: Iterator<unknown>, size: number): void {
     const items: unknown[] = []
     while (items.length < size) {
-      const next = iterator.next()
+      const next = resultOf(iterator.next())
       if (next.done === true) {
         this.#done = true
         break
@@ -136,7 +147,7 @@ class AsyncReader implements Reader {
     this.#pending = true
     try {
       this.#iterator ??= this.#source[Symbol.asyncIterator]()
-      this.#iterator.next().then(this.#arrived, this.#failed)
+      Promise.resolve(this.#iterator.next()).then(this.#arrived, this.#failed)
     } catch (error) {
       this.#failed(error)
     }
@@ -150,6 +161,15 @@ class AsyncReader implements Reader {
 
   readonly #arrived = (next: IteratorResult<unknown>): void => {
     this.#pending = false
+    if (this.#done) return
+    try {
+      this.#take(resultOf(next))
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #take(next: IteratorResult<unknown>): void {
     if (next.done === true) {
       this.#done = true
       this.#flush()
@@ -180,4 +200,11 @@ class AsyncReader implements Reader {
     if (this.#pending) void returned?.catch?.(() => {})
     else await returned
   }
+}
+
+/** What an iterator has given. @throws {TypeError} when it is no object, as a loop over it would. */
+function resultOf(given: unknown): IteratorResult<unknown> {
+  if ((typeof given === 'object' && given !== null) || typeof given === 'function')
+    return given as IteratorResult<unknown>
+  throw new TypeError(`Iterator result ${textOf(given)} is not an object`)
 }

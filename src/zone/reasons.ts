@@ -7,6 +7,7 @@
 import { native } from '../native/index.ts'
 import { marshall, unmarshall } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
+import { canTravel, portable } from './portable.ts'
 import { stackless } from './stacks.ts'
 
 /** Nobody said why. */
@@ -31,6 +32,11 @@ export function reasonOf(number: number, zone: string): unknown {
   if (number === CLOSING) return stackless(() => new ZoneError('ZONE_CLOSED', { zone }))
   const frame = number === UNSAID ? undefined : native.signalReason(number)
   if (frame === undefined) return new DOMException('The caller no longer waits', 'AbortError')
+  return reasonIn(frame)
+}
+
+/** The reason in a frame; what says why, where this thread cannot read it. */
+export function reasonIn(frame: Uint8Array): unknown {
   try {
     return unmarshall(frame)
   } catch (error) {
@@ -43,6 +49,7 @@ export function reasonFrame(reason: unknown): Uint8Array {
   try {
     return marshall(reason, { mode: 'process' })
   } catch (error) {
-    return marshall(error, { mode: 'process' })
+    // A reason's own code may throw what cannot travel either.
+    return marshall(canTravel(error) ? error : portable(error, error), { mode: 'process' })
   }
 }

@@ -202,7 +202,7 @@ test('a name is a string of 1 to 256 characters without NUL', () => {
 test('options of a call are checked one by one', () => {
   const { signal } = new AbortController()
   for (const right of [{}, { timeoutMs: 0 }, { timeoutMs: 1.5 }, { timeoutMs: 2 ** 31 - 1, signal }]) {
-    assert.deepEqual({ ...optionsOf(right) }, right)
+    assert.deepEqual({ ...optionsOf(right) }, { timeoutMs: undefined, signal: undefined, ...right })
   }
   assert.deepEqual(optionsOf(undefined), {})
   const wrong: [unknown, string, string][] = [

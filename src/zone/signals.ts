@@ -3,12 +3,14 @@
  *
  * The process knows a signal by a number. The thread that first sends one owns it: it fires the number when
  * its signal is aborted and forgets it when its signal is collected. A thread that receives the number has
- * one signal for it, kept only as long as somebody holds it. The reason travels with the abort.
+ * one signal for it, kept only as long as somebody holds it. The reason travels with the abort; where it
+ * cannot be sent or read, what says so is the reason.
  */
 import { Mail, native } from '../native/index.ts'
-import { registerHandle, unmarshall } from '../transport/index.ts'
+import { registerHandle } from '../transport/index.ts'
+import { onAbort } from './aborts.ts'
 import { thisPort } from './port.ts'
-import { reasonFrame } from './reasons.ts'
+import { reasonFrame, reasonIn } from './reasons.ts'
 
 /** Signals that this thread has sent, by number; and their numbers. */
 const sent = new Map<number, WeakRef<AbortSignal>>()
@@ -39,7 +41,7 @@ function numberOf(signal: AbortSignal): number {
   sent.set(number, new WeakRef(signal))
   sentGone.register(signal, number)
   if (signal.aborted) fire(number, signal)
-  else signal.addEventListener('abort', (event) => fire(number, event.target as AbortSignal), { once: true })
+  else onAbort(signal, (event) => fire(number, event.target as AbortSignal))
   return number
 }
 
@@ -60,5 +62,5 @@ function signalOf(number: number): AbortSignal {
 }
 
 function abort(number: number, reason: Uint8Array | undefined): void {
-  if (reason !== undefined) received.get(number)?.deref()?.abort(unmarshall(reason))
+  if (reason !== undefined) received.get(number)?.deref()?.abort(reasonIn(reason))
 }

@@ -27,10 +27,11 @@ export abstract class Spread {
    * input only as far ahead as the workers can use, so the input may be endless.
    *
    * Items travel in chunks whose size follows from what items were measured to cost; a full zone is waited
-   * for, and what is too large for it goes in parts, down to single items. The function must be
-   * able to travel (see `run`), may be asynchronous, and gets the item and its index. The first error, in the
-   * order of items, is thrown, and what has not started never does; aborting the signal does the same. With
-   * `settle` errors are outcomes instead; with `ordered: false` an iterable's values come as they are ready.
+   * for, and what is too large for it goes in parts, down to single items. The function must be able to
+   * travel (see `run`), may be asynchronous, and gets the item and its index. The first error, in the order
+   * of items, is thrown, and what comes after it and has not started never does; aborting the signal does the
+   * same. With `settle` errors are outcomes instead; with `ordered: false` an iterable's values come as they
+   * are ready.
    * @throws {ZoneError} `ZONE_SETTING` for wrong arguments, when the result is waited for.
    */
   map<Item, Value>(
@@ -57,7 +58,10 @@ export abstract class Spread {
     return map(this.spreader, items, fn, options) as never
   }
 
-  /** The same for what it does: resolves when all items are done, keeps nothing. */
+  /**
+   * The same for what it does: resolves when all items are done, keeps nothing. The first error in time ends
+   * it.
+   */
   forEach<Item>(
     items: Source<Item>,
     fn: (item: Item, index: number) => unknown,

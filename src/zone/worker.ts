@@ -23,6 +23,7 @@ assert(parentPort !== null, 'this module runs in a worker')
 const parent = parentPort
 
 installTypeScript()
+process.on('uncaughtExceptionMonitor', cutCycles)
 const port = thisPort()
 if (settings.nice > 0) native.giveWay(settings.nice)
 if (slot === undefined) parent.once('message', become)
@@ -31,7 +32,7 @@ else become(slot)
 /** Take up the place of `number` in the zone. */
 function become(number: number): void {
   const pump = new Pump(port, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, { ready, leave })
-  setCurrent(zoneId, pump.overlap)
+  setCurrent(zoneId, pump.beforeFork)
   listen()
   port.onMail(Mail.abort, (token, serial, why) => pump.abandon(token, serial, why))
   port.pump = pump.run
@@ -40,6 +41,22 @@ function become(number: number): void {
   }
   if (native.attach(zoneNumber, number) === 1) pump.run()
   else leave()
+}
+
+/**
+ * Node 20 follows the causes of an error that nobody caught to their end before it lets the thread go, and
+ * stays in a circle of them for ever.
+ */
+function cutCycles(uncaught: unknown): void {
+  const seen = new Set<unknown>()
+  try {
+    for (let error = uncaught; error instanceof Error && Object.hasOwn(error, 'cause'); error = error.cause) {
+      seen.add(error)
+      if (seen.has(error.cause)) Object.defineProperty(error, 'cause', { value: undefined })
+    }
+  } catch {
+    // One that will not be read or changed is as it is.
+  }
 }
 
 /** A worker that ends before this was never of use: see the owner's count of failed starts. */

@@ -22,16 +22,17 @@ import {
   type CallZone,
   LimitedBroadcast,
   LimitedCall,
+  LimitedRoom,
   PlainCall,
   ResultCall,
   ValueCall,
   failureOf,
 } from './call.ts'
-import { type ModuleCalls, type TaskFunction, isInBroadcast } from './task.ts'
+import type { ModuleCalls, TaskFunction } from './task.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
 import { ZoneError, refusal } from './errors.ts'
-import type { Spreader } from './parallel.ts'
+import type { Begun, Spreader } from './parallel.ts'
 import { type Port, thisPort } from './port.ts'
 import { type Result } from './result.ts'
 import { type Settings, parseMs, wrong } from './settings.ts'
@@ -90,9 +91,9 @@ export class Zone extends Spread {
       workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
       own: (value) => value,
       // In a task of its own it would wait for the worker that it occupies.
-      room: this.#isOwn ? undefined : () => this.#room(),
+      room: this.#isOwn ? undefined : (signal) => this.#room(signal),
       sentBytes: () => this.#port.writer.frameBytes,
-      execute: (module, name, args, options) => this.execute(module, name, args, options),
+      execute: (module, name, args, options, begun) => this.#chunk(module, name, args, options, begun),
     }
     // A call in flight keeps it too, so a handle is never given to another zone while one may still use it.
     unused.register(this.#call, handle)
@@ -109,8 +110,9 @@ export class Zone extends Spread {
    * task more, so that waiting keeps nobody from running what is waited for.
    *
    * Rejects with what the function throws; with a {@link ZoneError} `ZONE_FULL`, `ZONE_BYTES_FULL`,
-   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED` or `ZONE_BROKEN`; with a FunctionError
-   * that names what the function captures; with a TransportError that names what cannot be copied.
+   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED`, `ZONE_BROKEN` or, in a broadcast of
+   * this very zone, `ZONE_WAITS_FOR_ITSELF`; with a FunctionError that names what the function captures; with
+   * a TransportError that names what cannot be copied.
    * @throws {ZoneError} Never here: always as the rejection.
    */
   run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
@@ -229,7 +231,7 @@ export class Zone extends Spread {
    * `BROADCAST_TIMEOUT` or the signal's reason. Giving up ends the wait and nothing else: workers that have
    * not run it yet (because a task occupies them) still will, before their next task, since workers of one
    * zone must not differ. A task may await one into its own zone: it runs while that task waits. A broadcast
-   * cannot: it rejects with `ZONE_WAITS_FOR_ITSELF`.
+   * may call its own zone in no way, since it holds its worker up: that rejects with `ZONE_WAITS_FOR_ITSELF`.
    * @param options.timeoutMs Longest wait. Default: no limit.
    * @param options.signal Aborting it ends the wait; one that is aborted already sends nothing.
    */
@@ -248,18 +250,21 @@ export class Zone extends Spread {
     const reject = rejectNext
     const port = this.#port
     const waiting = new PlainCall(this.#callFrom(this.broadcast), resolveNext, reject)
+    let limited: LimitedBroadcast | undefined
     let call = -1
     try {
       const { timeoutMs, signal } = optionsOf(options)
-      if (this.#isOwn) this.#notInBroadcast()
       const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
       signal?.throwIfAborted()
-      const limited = new LimitedBroadcast(port, this.#call, waiting, signal)
-      call = port.take(timeoutMs === undefined && signal === undefined ? waiting : limited)
       if (this.#isOwn) beforeFork()
+      if (timeoutMs !== undefined || signal !== undefined)
+        limited = new LimitedBroadcast(port, this.#call, waiting, signal)
+      limited?.listen()
+      call = port.take(limited ?? waiting)
       this.#acceptedBroadcast(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
-      if (timeoutMs !== undefined || signal !== undefined) limited.begin(call, timeoutMs)
+      limited?.begin(call, timeoutMs)
     } catch (error) {
+      limited?.drop()
       if (call >= 0) port.release(call)
       reject(error)
     }
@@ -326,17 +331,24 @@ export class Zone extends Spread {
   async ready(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     const { signal } = optionsOf(options, ['signal'])
     signal?.throwIfAborted()
-    await unlessAborted(this.#room(), signal)
+    await this.#room(signal)
   }
 
-  #room(): Promise<void> {
+  #room(signal?: AbortSignal): Promise<void> {
     const promise = new Promise(capture)
     const reject = rejectNext
     const port = this.#port
-    const call = port.take(new PlainCall(this.#call, resolveNext, reject))
+    const waiting = new PlainCall(this.#call, resolveNext, reject)
+    const limited = signal && new LimitedRoom(port, this.#call, waiting, signal)
     if (this.#isOwn) beforeFork()
+    limited?.listen()
+    const call = port.take(limited ?? waiting)
     const outcome = native.zoneReady(this.#handle, call)
-    if (outcome === 0) return promise as Promise<void>
+    if (outcome === 0) {
+      limited?.begin(call, undefined)
+      return promise as Promise<void>
+    }
+    limited?.drop()
     port.release(call)
     try {
       this.#accepted(Math.min(outcome, 0), 0)
@@ -376,7 +388,8 @@ export class Zone extends Spread {
       clearTimeout(warning)
       clearTimeout(timer)
       native.zoneForget(this.#number)
-      tell.zoneClosed(this.id)
+      // Of all who have closed it the first one tells.
+      if (native.zoneEnd(this.#handle) === 1) tell.zoneClosed(this.id)
     }
   }
 
@@ -391,6 +404,7 @@ export class Zone extends Spread {
   }
 
   #send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
+    if (this.#isOwn) beforeFork()
     const port = this.#port
     const length = args.length === 0 ? 0 : port.write(args, 'args', true)
     const call = port.take(arrival)
@@ -410,6 +424,7 @@ export class Zone extends Spread {
    */
   #sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): boolean {
     if (!args.every(isPrimitive)) return false
+    if (this.#isOwn) beforeFork()
     const port = this.#port
     const length = args.length === 0 ? 0 : port.write(args, 'args')
     if (length < 0) return false
@@ -425,7 +440,6 @@ export class Zone extends Spread {
   }
 
   #give(fn: number, length: number, call: number): void {
-    if (this.#isOwn) beforeFork()
     const { given } = this.#port
     given[Given.zone] = this.#handle
     given[Given.fn] = fn
@@ -440,7 +454,6 @@ export class Zone extends Spread {
   }
 
   #submitLarge(fn: number, call: number): number {
-    if (this.#isOwn) beforeFork()
     return native.submitLarge(this.#handle, fn, this.#port.writer.overflow ?? EMPTY, call)
   }
 
@@ -450,6 +463,7 @@ export class Zone extends Spread {
     call: ValueCall,
     options: CallOptions,
     reject: (reason: unknown) => void,
+    begun?: Begun,
   ): void {
     const { timeoutMs, signal } = options
     if (timeoutMs === undefined && signal === undefined) {
@@ -458,12 +472,28 @@ export class Zone extends Spread {
     }
     if (signal?.aborted === true) return reject(signal.reason)
     const limited = new LimitedCall(this.#port, this.#call, call, signal)
-    limited.begin(this.#send(fn, args, limited), timeoutMs)
+    limited.listen()
+    try {
+      limited.begin(this.#send(fn, args, limited), timeoutMs)
+    } catch (error) {
+      limited.drop()
+      throw error
+    }
+    begun?.((why) => limited.cancel(why))
   }
 
-  /** A broadcast holds its worker up, which the one it would make waits for. */
-  #notInBroadcast(): void {
-    if (isInBroadcast()) throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcast' })
+  /** `execute` of an export for a chunk. */
+  #chunk(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Result> {
+    const promise = new Promise(capture)
+    const reject = rejectNext
+    const call = new ResultCall(this.#callFrom(this.#chunk), resolveNext, reject)
+    try {
+      const fn = seenExportNumber(module, name) || exportNumber(module, name, '')
+      this.#sendLimited(fn, args, call, options, reject, begun)
+    } catch (error) {
+      reject(error)
+    }
+    return promise as Promise<Result>
   }
 
   #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
@@ -518,25 +548,6 @@ export class Zone extends Spread {
 }
 
 function nothing(): void {}
-
-/** What `promise` becomes, or the signal's reason if that comes first. */
-async function unlessAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return promise
-  const { promise: over, reject } = deferred()
-  const abort = (): void => reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    await Promise.race([promise, over])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
-}
-
-function deferred(): { promise: Promise<never>; reject: (why: unknown) => void } {
-  let reject!: (why: unknown) => void
-  const promise = new Promise<never>((_, no) => (reject = no))
-  return { promise, reject }
-}
 
 /**
  * The number of an export; `from` is the file that names the module, or the method which that file called.

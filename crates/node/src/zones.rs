@@ -181,6 +181,22 @@ call!(
     that is so; 0: `call` ends when it is; below 0 why not."
 );
 
+call!(
+    zone_ready_cancel,
+    2,
+    |env, thread, arguments| {
+        let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
+        let task = thread.desk.task(call);
+        let left = opened(thread, handle)?.leave_room(task);
+        if left {
+            thread.put_away(task);
+        }
+        Ok(env.int(i32::from(left)))
+    },
+    "zoneReadyCancel(handle, call): give up what zoneReady waits for. Returns 1: `call` is over; 0: it is on \
+    its way home."
+);
+
 /// What is told of a distribution.
 const fn time_numbers(times: Times) -> [f64; 7] {
     [times.count, times.mean, times.p50, times.p90, times.p99, times.p999, times.max]
@@ -521,6 +537,16 @@ call!(
         Ok(env.int(i32::from(added)))
     },
     "workerAdd(number): ask the owner for one more worker. Returns 0 when the zone is closing."
+);
+
+call!(
+    zone_end,
+    1,
+    |env, thread, arguments| {
+        let first = opened(thread, env.u32(arguments[0])?)?.is_first_to_tell();
+        Ok(env.int(i32::from(first)))
+    },
+    "zoneEnd(handle): asked by those who have closed the zone, when it has ended. Returns 1 for the first."
 );
 
 call!(

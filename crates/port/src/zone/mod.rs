@@ -197,6 +197,8 @@ pub struct Zone {
     broadcast_count: AtomicU32,
     closing: AtomicBool,
     finished: AtomicBool,
+    /// Somebody has heard of its end and told of it.
+    told: AtomicBool,
     /// Somebody waits for room.
     room_wanted: AtomicBool,
     /// The owner knows that more workers are wanted.
@@ -239,6 +241,7 @@ impl Zone {
             broadcast_count: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             finished: AtomicBool::new(false),
+            told: AtomicBool::new(false),
             room_wanted: AtomicBool::new(false),
             pressed: AtomicBool::new(false),
             serial: AtomicU32::new(0),
@@ -288,6 +291,12 @@ impl Zone {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.finished.load(Ordering::SeqCst)
+    }
+
+    /// True for the first who asks; for who tells of the zone's end.
+    #[must_use]
+    pub fn is_first_to_tell(&self) -> bool {
+        !self.told.swap(true, Ordering::SeqCst)
     }
 
     /// Accept the idle `task`, whose body the caller has filled with `bytes` bytes of arguments. On success
@@ -481,6 +490,20 @@ impl Zone {
         }
         self.give_room();
         Ok(false)
+    }
+
+    /// The caller of `task`, which waits for room, no longer does. Returns whether the caller holds it again;
+    /// if not, it was let in and is on its way home. Either way its place goes to the next one.
+    #[must_use]
+    pub fn leave_room(&self, task: &'static Task) -> bool {
+        let left = {
+            let mut inner = lock(&self.inner);
+            let place = inner.room.iter().position(|waiting| std::ptr::eq(*waiting, task));
+            place.is_some_and(|place| inner.room.remove(place).is_some())
+        };
+        // Who was let in and will not come has left its room to those behind it.
+        self.give_room();
+        left
     }
 
     /// Let as many in as there is room for, in order; all when nothing waits.

@@ -122,6 +122,37 @@ fn a_refused_submission_keeps_no_room() {
     }
 }
 
+/// One who waits for room gives up while a task is taken, which makes room for one: the next in line gets it.
+///
+/// Guards against: `leave_room` without `give_room`, or without taking its task out.
+#[test]
+fn who_leaves_the_line_keeps_no_room() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = staffed(Zone::new(1, Limits { tasks_max: 2, ..LIMITS }), 1, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0) && home.submit(&zone, 1));
+        for call in [2, 3] {
+            assert_eq!(zone.await_room(home.desk.task(call)), Ok(false));
+            home.desk.sent();
+        }
+        let (seat, mut worker) = staff.remove(0);
+        let thread = thread::spawn(move || {
+            let Next::Task { .. } = worker.take() else { unreachable!("a task waits") };
+            (seat, worker)
+        });
+        let impatient = home.desk.task(2);
+        let left = zone.leave_room(impatient);
+        if left {
+            home.desk.put_away(impatient);
+        }
+        let _staff = thread.join().unwrap();
+        let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();
+        came.sort_unstable();
+        assert_eq!(came, if left { vec![3] } else { vec![2, 3] });
+    });
+}
+
 fn finish_next(worker: &mut Worker) {
     let Next::Task { token, .. } = worker.take() else { unreachable!("a task waits") };
     complete(worker, token);
