@@ -242,6 +242,8 @@ class LineSource implements Source {
   }
 
   async *#texts(path: string, signal: AbortSignal): AsyncGenerator<string> {
+    // Node takes a directory for an empty stream.
+    if (path === '-' && stdinStats(this.#plan.stdin)?.isDirectory() === true) throw directoryError()
     const stream = path === '-' ? this.#plan.stdin : createReadStream(path)
     const stop = (): void => void stream.destroy()
     signal.addEventListener('abort', stop)
@@ -255,6 +257,10 @@ class LineSource implements Source {
       signal.removeEventListener('abort', stop)
     }
   }
+}
+
+function directoryError(): Error {
+  return Object.assign(new Error('is a directory'), { code: 'EISDIR' })
 }
 
 /** The size of all inputs together; `undefined` as soon as one is no plain file. */
