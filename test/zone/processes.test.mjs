@@ -303,7 +303,9 @@ test('a second copy of the package in a worker knows whose worker and which task
            const { readFile } = await import('node:fs')
            const own = zone.get('a')
            const timed = await new Promise((yes, no) => setTimeout(() => own.run(() => 4).then(yes, no), 5))
-           const read = await new Promise((yes, no) => readFile('/dev/null', () => own.run(() => 5).then(yes, no)))
+           const read = await new Promise((yes, no) => {
+             readFile('/dev/null', () => own.run(() => 5).then(yes, no))
+           })
            const all = await Promise.all(Array.from({ length: 300 }, (_, n) => own.run((n) => n, n)))
            const large = (await own.run((bytes) => bytes, new Uint8Array(500_000))).length
            const reads = (n) => (n === 0 ? own.run(() => 0) : own.ready().then(() => reads(n - 1)))
