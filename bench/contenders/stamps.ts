@@ -3,49 +3,128 @@
  * parts.
  *
  * They use nothing but the transport's public `register`, so what they time is the way every value goes. All
- * times are of the one monotonic clock of the machine, the same in every thread.
+ * times are of the one monotonic clock of the machine, the same in every thread, and lie in memory that both
+ * threads share: what travels of a stamp is a number. Even so a stamp costs more than what it times, so a
+ * call carries only those of the one part that it is to time, and their price is calibrated apart from any
+ * call.
  */
-import { register } from 'skein/transport'
+import { marshall, register, unmarshall } from 'skein/transport'
+import { summary } from '../harness/stats.ts'
 
-/** A value whose payload is the moment it was saved. */
+/** Where each moment lies. A stamp in front is looked at when it is loaded, one behind when it is saved. */
+export const Moment = { saved: 0, loaded: 1, entered: 2, left: 3, savedBack: 4, loadedBack: 5 } as const
+
+let moments = new Float64Array(new SharedArrayBuffer(8 * Object.keys(Moment).length))
+
+/** The memory of this thread's stamps from now on. */
+export function share(memory: SharedArrayBuffer): void {
+  moments = new Float64Array(memory)
+}
+
+/** See the module's text. */
 export class Stamp {
-  readonly savedAtNs: number
-  readonly loadedAtNs: number
+  readonly moment: number
 
-  /**
-   * @param savedAtNs When the far side wrote it; 0 on the near side.
-   * @param loadedAtNs When this side read it.
-   */
-  constructor(savedAtNs = 0, loadedAtNs = 0) {
-    this.savedAtNs = savedAtNs
-    this.loadedAtNs = loadedAtNs
+  constructor(moment: number) {
+    this.moment = moment
   }
 }
 
+const stamps = Object.values(Moment).map((moment) => new Stamp(moment))
+/** Stands in front of the arguments. */
+export const front = stamps[Moment.loaded]!
+/** Stands behind the arguments. */
+export const behind = stamps[Moment.saved]!
+const frontBack = stamps[Moment.loadedBack]!
+const behindBack = stamps[Moment.savedBack]!
+
 register(Stamp, {
   cid: 'bench.Stamp',
-  save: () => nowNs(),
-  load: (savedAtNs) => new Stamp(savedAtNs as number, nowNs()),
+  save: ({ moment }) => {
+    if (moment === Moment.saved || moment === Moment.savedBack) moments[moment] = nowNs()
+    return moment
+  },
+  load: (moment) => {
+    if (moment === Moment.loaded || moment === Moment.loadedBack) moments[moment as number] = nowNs()
+    return stamps[moment as number]!
+  },
 })
 
-/** What comes back from {@link pass}. */
-export interface Passed {
-  readonly first: Stamp
-  readonly payload: unknown
-  readonly argumentsNs: readonly number[]
-  readonly last: Stamp
-}
-
-/** The work: takes a payload between two stamps and gives it back between two others. */
-export function pass(first: Stamp, payload: unknown, last: Stamp): Passed {
-  const enteredNs = nowNs()
-  const argumentsNs = [last.savedAtNs, first.loadedAtNs, enteredNs, nowNs()]
-  return { first: new Stamp(), payload, argumentsNs, last: new Stamp() }
-}
-
-/** The payload without stamps, for the price of the stamps. */
-export function passPlain(payload: unknown): unknown {
+/** Gives the payload back, and so for {@link clocked} and the others, which come with stamps of their own. */
+export function plain(payload: unknown): unknown {
   return payload
+}
+
+/** Payload first, a stamp behind it. */
+export function stampedBehind(payload: unknown, _behind: Stamp): unknown {
+  return payload
+}
+
+/** Between two stamps. */
+export function stampedAround(_front: Stamp, payload: unknown, _behind: Stamp): unknown {
+  return payload
+}
+
+/** A stamp in front; the function itself is timed too. */
+export function clocked(_front: Stamp, payload: unknown): unknown {
+  moments[Moment.entered] = nowNs()
+  const given = payload
+  moments[Moment.left] = nowNs()
+  return given
+}
+
+/** The result with a stamp behind it, from the moment it is there. */
+export function behindResult(payload: unknown): unknown {
+  const back = [payload, behindBack]
+  moments[Moment.left] = nowNs()
+  return back
+}
+
+/** The result between two stamps. */
+export function aroundResult(payload: unknown): unknown {
+  return [frontBack, payload, behindBack]
+}
+
+/** The result with a stamp in front. */
+export function frontResult(payload: unknown): unknown {
+  return [frontBack, payload]
+}
+
+/** What a stamp adds to writing and to reading, and the clock to a span, nanoseconds. */
+export interface Price {
+  readonly saveNs: number
+  readonly loadNs: number
+  readonly clockNs: number
+}
+
+/**
+ * The price of a stamp beside the payload, against `without` it: arguments are an array anyway, a result is
+ * one for its stamp alone. Taken in this thread and through no zone, with it and without it in turn.
+ */
+export function priceOf(payload: unknown, without: unknown, turns: number): Price {
+  const names = ['saveWith', 'save', 'loadWith', 'load', 'clock'] as const
+  const spans = Object.fromEntries(names.map((name) => [name, [] as number[]]))
+  const take = <Value>(name: (typeof names)[number], body: () => Value): Value => {
+    const startNs = nowNs()
+    const value = body()
+    spans[name]!.push(nowNs() - startNs)
+    return value
+  }
+  for (let turn = 0; turn < turns; turn += 1) {
+    const withStamp = [payload, front]
+    const bytes = take('saveWith', () => marshall(withStamp, { mode: 'process' }))
+    const fewer = take('save', () => marshall(without, { mode: 'process' }))
+    take('loadWith', () => unmarshall(bytes))
+    take('load', () => unmarshall(fewer))
+    take('clock', () => undefined)
+  }
+  // The later half: by then all of it is compiled.
+  const median = (name: (typeof names)[number]): number => summary(spans[name]!.slice(turns / 2)).median
+  return {
+    saveNs: median('saveWith') - median('save'),
+    loadNs: median('loadWith') - median('load'),
+    clockNs: median('clock'),
+  }
 }
 
 /** Now, in nanoseconds of the machine's monotonic clock. */

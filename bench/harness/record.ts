@@ -90,6 +90,30 @@ export function newestRecord(
 }
 
 /**
+ * Full records of `table` of Node `major` on that processor, newest first, as many as it takes to have the
+ * newest of every section: a run of some sections hides none of the others. Of an older record only the rows
+ * of sections that no newer one has are left, and no verdicts, as those were judged on other rows too.
+ */
+export function sectionRecords(
+  table: string,
+  of: { readonly major: string; readonly cpu: string },
+  folder = RECORDS_FOLDER,
+): BenchRecord[] {
+  const known = new Set<string>()
+  const found: BenchRecord[] = []
+  for (const path of listRecords(table, folder).reverse()) {
+    if (path.includes('-quick') || !path.includes(`-node${of.major}.`)) continue
+    const record = readRecord(path)
+    if (record.machine.cpu !== of.cpu) continue
+    const rows = record.rows.filter(({ section }) => !known.has(section))
+    for (const { section } of rows) known.add(section)
+    if (rows.length === 0) continue
+    found.push(rows.length === record.rows.length ? record : { ...record, rows, verdicts: [] })
+  }
+  return found
+}
+
+/**
  * The record that a word names: a path, the name of a file in the folder, or a part of one (the newest wins).
  * @throws {BenchError} `NO_RECORD` when nothing matches.
  */

@@ -267,7 +267,7 @@ const NAPA: readonly Claim[] = [
     claim: 'A call has six parts, and they make up the whole.',
     rival: () => UNDECIDED('not measured for napajs'),
     skein: (facts) =>
-      judged([facts.row({ section: 'parts', row: 'parts / whole' })], (row) => ({
+      judged([facts.row({ section: 'parts', row: 'sum of the parts / whole' })], (row) => ({
         holds: Math.abs(row.median - 1) <= 0.1,
         evidence: `their sum / the whole ${row.median.toFixed(3)}`,
       })),

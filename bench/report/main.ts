@@ -8,7 +8,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { DIST_FOLDER } from '../harness/place.ts'
 import { readMachine } from '../harness/machine.ts'
-import { type BenchRecord, newestRecord, writeRecord } from '../harness/record.ts'
+import { type BenchRecord, newestRecord, sectionRecords, writeRecord } from '../harness/record.ts'
 import { runTable } from '../harness/run-table.ts'
 import { loadTable, tableNames } from '../harness/tables.ts'
 import { makeReport } from './model.ts'
@@ -37,23 +37,26 @@ async function gather(words: readonly string[], say: (line: string) => void): Pr
   const records: BenchRecord[] = []
   // A quick run begins with the short tables, so that the long one is what is cut when time runs out.
   for (const name of quick ? tableNames().reverse() : tableNames()) {
-    const known = knownRecord(name)
+    const known = await knownRecords(name)
     const late = quick && performance.now() - began > QUICK_SECONDS * 1000
     const measure =
-      words.includes('--records') || late ? false : quick || words.includes('--fresh') || known === undefined
-    const record = measure ? await measured(name, quick, say) : known
-    if (record !== undefined) records.push(record)
+      words.includes('--records') || late ? false : quick || words.includes('--fresh') || known.length === 0
+    records.push(...(measure ? [await measured(name, quick, say)] : known))
   }
   return records.sort((a, b) => a.table.localeCompare(b.table))
 }
 
-/** The newest full record made with this Node on such a processor, else the newest at all. */
-function knownRecord(name: string): BenchRecord | undefined {
+/**
+ * The full records made with this Node on such a processor, of each section the newest; else the newest
+ * record at all. The demands are judged on all rows together, with the newest of the records.
+ */
+async function knownRecords(name: string): Promise<BenchRecord[]> {
   const major = process.versions.node.split('.')[0]!
-  const machine = readMachine()
-  const same = newestRecord(name, major)
-  if (same !== undefined && !same.quick && same.machine.cpu === machine.cpu) return same
-  return newestRecord(name)
+  const [newest, ...older] = sectionRecords(name, { major, cpu: readMachine().cpu })
+  if (newest === undefined) return [newestRecord(name) ?? []].flat()
+  const rows = [newest, ...older].flatMap((record) => record.rows)
+  const verdicts = (await loadTable(name)).verdicts?.(rows) ?? []
+  return [...older.reverse().map((record) => ({ ...record, verdicts: [] })), { ...newest, verdicts }]
 }
 
 async function measured(name: string, quick: boolean, say: (line: string) => void): Promise<BenchRecord> {

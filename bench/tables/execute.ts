@@ -85,8 +85,9 @@ const table: Table = {
       'A fresh process each: opening the pool to its first result, then 20 calls one by one, then ' +
       'the steady p50.',
     parts:
-      'One call split into the six parts of the seed by stamps that travel with it; all on one ' +
-      'monotonic clock.',
+      'One call split into the six parts of the seed by stamps that travel with it, each part in calls ' +
+      'of its own, less the calibrated cost of its stamps; all on one monotonic clock. Sum: the six ' +
+      'medians and that of the function, added, over the median of the same call without stamps.',
     scaling:
       'Every worker computes the same number (--crcs) of CRC-32 of a 1024-character string as the ' +
       'main thread does alone. Rate: workers × time of one / time. ' +

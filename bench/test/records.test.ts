@@ -12,11 +12,13 @@ import { jobsOf } from '../contenders/jobs.ts'
 import { checkAnswer } from '../harness/errors.ts'
 import { changeLines, recordLines } from '../harness/print.ts'
 import {
+  type BenchRecord,
   compareRecords,
   findRecord,
   listRecords,
   newestRecord,
   readRecord,
+  sectionRecords,
   writeRecord,
 } from '../harness/record.ts'
 import { runTable, type Words } from '../harness/run-table.ts'
@@ -98,6 +100,28 @@ test('the newest record is found, full ones before quick ones', () =>
     assert.equal(newestRecord('other', undefined, folder), undefined)
     assert.equal(findRecord('2026-01-01', folder).startedAt, '2026-01-01T10:00:00.000Z')
     assert.throws(() => findRecord('2031', folder), { code: 'NO_RECORD' })
+  }))
+
+test('a newer run of some sections hides no section of an older one', () =>
+  inFolder(async (folder) => {
+    const full = await runTable(table([row(5), row(6, { section: 'two' })]), TYPED, silent)
+    const at = (startedAt: string, traits: Partial<BenchRecord> = {}): string =>
+      writeRecord({ ...full, startedAt, ...traits }, folder)
+    const newer = [row(7, { section: 'two' }), row(8, { section: 'three' })]
+    at('2026-01-01T10:00:00.000Z')
+    at('2026-01-02T10:00:00.000Z', { rows: newer })
+    at('2026-01-03T10:00:00.000Z', { quick: true })
+    at('2026-01-04T10:00:00.000Z', { machine: { ...full.machine, cpu: 'another' } })
+    at('2026-01-05T10:00:00.000Z', { machine: { ...full.machine, node: 'v9.0.0' } })
+    const major = process.versions.node.split('.')[0]!
+    const found = sectionRecords('tested', { major, cpu: full.machine.cpu }, folder)
+    assert.deepEqual(
+      found.map(({ rows, verdicts }) => [rows.map(({ median }) => median), verdicts.length]),
+      [
+        [[7, 8], 1],
+        [[5], 0],
+      ],
+    )
   }))
 
 test('what is no record is refused with its path', () =>

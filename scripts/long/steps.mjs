@@ -104,9 +104,9 @@ export const STEPS = [
   },
   {
     name: 'asan',
-    what: '200 workers die on a core compiled with AddressSanitizer',
+    what: '500 workers die on a core compiled with AddressSanitizer',
     minutesMax: 30,
-    command: [process.execPath, 'test/stress/sanitized.mjs', '200'],
+    command: [process.execPath, 'test/stress/sanitized.mjs', '500'],
     lacks: () => lacksTool(['cargo', '+nightly', '--version'], 'rustup toolchain install nightly'),
   },
   {

@@ -22,7 +22,8 @@ export const RUN_HELP = `skein run: call a function for every file, line or valu
 Usage: skein run <module>[#export] [options] [paths, globs or -]
 
   module    a file (score.ts, ./lib/score.js), an installed package or a node: module;
-            TypeScript runs as it is
+            TypeScript runs as it is where its types can be erased: no enums, no namespaces with
+            values, no parameter properties, no .tsx
   export    the function (a.b reaches inside); without it the default export, or the only function
   inputs    what the function is called with, one item for each call:
               paths, globs     the path of each file, as a string ('src/**/*.ts' in quotes); a
@@ -41,7 +42,8 @@ Options:
   -w, --workers <n>      threads, one for each core unless said otherwise
   -c, --concurrency <n>  items each thread works on at once, 1 unless said otherwise; more is for
                          async functions that wait (for a network, a disk)
-  -t, --timeout <time>   longest time for one item: 250ms, 2s, 1m; a bare number is milliseconds
+  -t, --timeout <time>   longest time for one item: 250ms, 2s, 1m; a bare number is milliseconds;
+                         loading the module has no limit (you are told when it takes long)
   -u, --unordered        print results as they come; a slow item holds up no other
   -n, --numbered         print {"item":7,"value":...}, so that results name their items
       --fail-fast        stop at the first item that fails
@@ -75,7 +77,7 @@ export const SERVE_HELP = `skein serve: serve an app over HTTP, on all cores
 
 Usage: skein serve <module>[#export] [options]
 
-  module    a file (app.ts, ./dist/app.js) or an installed package; TypeScript runs as it is
+  module    a file (app.ts, ./dist/app.js) or an installed package; TypeScript as for skein run
   export    the app; without it the default export, the one called app, or the module itself
 
 An app is one of

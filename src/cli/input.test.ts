@@ -30,6 +30,7 @@ before(() => {
     writeFileSync(join(folder, path), text)
   }
   symlinkSync(join(folder, 'sub'), join(folder, 'link'))
+  symlinkSync('..', join(folder, 'sub/up'))
   process.chdir(folder)
 })
 after(() => {
@@ -55,6 +56,15 @@ const expansions: readonly Expansion[] = [
   { inputs: ['sub/'], paths: ['sub/c.txt', 'sub/deep/d.js'] },
   { inputs: ['sub/**/*.js', 'sub'], paths: ['sub/deep/d.js', 'sub/c.txt'] },
   { inputs: ['sub'], ignored: ['**/*.js'], paths: ['sub/c.txt'] },
+  { inputs: ['link'], paths: ['link/c.txt', 'link/deep/d.js'] },
+  { inputs: ['./link/'], paths: ['link/c.txt', 'link/deep/d.js'] },
+  { inputs: ['link'], ignored: ['link/deep/**'], paths: ['link/c.txt'] },
+  { inputs: ['link/**/*.js'], paths: ['link/deep/d.js'] },
+  { inputs: ['link/**'], ignored: ['**/*.js'], paths: ['link/c.txt'] },
+  { inputs: ['link/deep'], paths: ['link/deep/d.js'] },
+  { inputs: ['sub/up/sub/*.txt'], paths: ['sub/up/sub/c.txt'] },
+  { inputs: ['sub/up/odd(2)'], paths: ['sub/up/odd(2)/e.txt'] },
+  { inputs: [join(folder, 'link')], paths: [join(folder, 'link/c.txt'), join(folder, 'link/deep/d.js')] },
   { inputs: ['odd[1].txt'], paths: ['odd[1].txt'] },
   { inputs: ['odd(2)'], paths: ['odd(2)/e.txt'] },
   { inputs: ['missing.txt'], paths: ['missing.txt'] },
@@ -68,7 +78,7 @@ for (const { inputs, ignored = [], paths } of expansions) {
   })
 }
 
-test('links are not followed into folders', async () => {
+test('links are not followed into folders that are not named', async () => {
   assert((await expand(['**/*.js'], [], noComplaint)).every((path) => !path.startsWith('link')))
 })
 

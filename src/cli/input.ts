@@ -15,7 +15,7 @@ import {
   type Dirent,
   type Stats,
 } from 'node:fs'
-import { isAbsolute, join, relative, resolve } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { type FileSystemAdapter, glob, isDynamicPattern } from 'tinyglobby'
 import type { ItemKind } from './arguments.ts'
@@ -82,13 +82,14 @@ export async function expand(
       continue
     }
     const pattern = kind === 'directory' ? `${escaped(input).replace(/\/+$/, '')}/**` : input
+    const named = foldersOf(kind === 'directory' ? input : staticPart(input))
     const found = await glob(pattern, {
       ignore: ignored,
       absolute: isAbsolute(input),
       onlyFiles: true,
       expandDirectories: false,
       followSymbolicLinks: false,
-      fs: searched((folder, error) => {
+      fs: searched(named, (folder, error) => {
         tell(isAbsolute(input) ? resolve(folder) : relative('', folder) || '.', error)
       }),
     })
@@ -102,14 +103,18 @@ export async function expand(
 /**
  * The file system for a search: tells what cannot be listed, which the search leaves out in silence, and
  * shows links as files unless they lead to folders. So one that leads nowhere is found, and reading it tells.
+ * A link to a folder is followed only where it was `named`: the search itself passes links over.
  */
-function searched(tell: (folder: string, error: NodeJS.ErrnoException) => void): FileSystemAdapter {
+function searched(
+  named: ReadonlySet<string>,
+  tell: (folder: string, error: NodeJS.ErrnoException) => void,
+): FileSystemAdapter {
   const list = (folder: string, options: { withFileTypes: true }, done: Listed): void => {
     readdir(folder, options, (error, entries) => {
       if (error !== null) tell(folder, error)
       done(
         error,
-        entries?.map((entry) => (isLinkedFile(entry, folder) ? asFile(entry) : entry)),
+        entries?.map((entry) => (entry.isSymbolicLink() ? shownAs(entry, folder, named) : entry)),
       )
     })
   }
@@ -118,12 +123,28 @@ function searched(tell: (folder: string, error: NodeJS.ErrnoException) => void):
 
 type Listed = (error: NodeJS.ErrnoException | null, entries: Dirent[] | undefined) => void
 
-function isLinkedFile(entry: Dirent, folder: string): boolean {
-  return entry.isSymbolicLink() && kindOf(join(folder, entry.name)) !== 'directory'
+function shownAs(link: Dirent, folder: string, named: ReadonlySet<string>): Dirent {
+  const path = join(folder, link.name)
+  if (kindOf(path) !== 'directory') return Object.create(link, { isFile: YES }) as Dirent
+  if (!named.has(resolve(path))) return link
+  return Object.create(link, { isDirectory: YES, isSymbolicLink: { value: () => false } }) as Dirent
 }
 
-function asFile(entry: Dirent): Dirent {
-  return Object.create(entry, { isFile: { value: () => true } }) as Dirent
+const YES = { value: () => true }
+
+/** The folder of that path and all that it lies in. */
+function foldersOf(path: string): Set<string> {
+  const folders = new Set<string>()
+  for (let up = resolve(path); !folders.has(up); up = dirname(up)) folders.add(up)
+  return folders
+}
+
+/** The folder that a pattern begins with, up to the first part that stands for several names. */
+function staticPart(pattern: string): string {
+  const parts = pattern.split('/')
+  const dynamic = parts.findIndex((part) => isDynamicPattern(part))
+  const first = parts.slice(0, dynamic).join('/').replace(/\\(.)/g, '$1')
+  return first === '' && pattern.startsWith('/') ? '/' : first
 }
 
 /** A directory's own name in a pattern: brackets in it are only brackets. */
@@ -221,6 +242,8 @@ class LineSource implements Source {
   }
 
   async *#texts(path: string, signal: AbortSignal): AsyncGenerator<string> {
+    // Node takes a directory for an empty stream.
+    if (path === '-' && stdinStats(this.#plan.stdin)?.isDirectory() === true) throw directoryError()
     const stream = path === '-' ? this.#plan.stdin : createReadStream(path)
     const stop = (): void => void stream.destroy()
     signal.addEventListener('abort', stop)
@@ -234,6 +257,10 @@ class LineSource implements Source {
       signal.removeEventListener('abort', stop)
     }
   }
+}
+
+function directoryError(): Error {
+  return Object.assign(new Error('is a directory'), { code: 'EISDIR' })
 }
 
 /** The size of all inputs together; `undefined` as soon as one is no plain file. */

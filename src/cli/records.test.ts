@@ -65,7 +65,15 @@ test('a failure names the path, and shows the stack, when asked to', () => {
 test('anything can be thrown', () => {
   const cycle: { self?: unknown } = {}
   cycle.self = cycle
-  const thrown = ['text', 1, null, undefined, { a: 1 }, Symbol('s'), cycle, Object.create(null)]
+  const nothing = { toJSON: () => undefined }
+  const hostile = Object.defineProperty(new Error('x'), 'message', {
+    get() {
+      throw new Error('again')
+    },
+  })
+  const bare = Object.assign(Object.create(null) as object, nothing)
+  const odd = [nothing, bare, hostile, Object.assign(new Error(), { name: Object.create(null) as string })]
+  const thrown = ['text', 1, null, undefined, { a: 1 }, Symbol('s'), cycle, Object.create(null), ...odd]
   for (const one of thrown) {
     const { error } = failure(one) as { error: { message: string } }
     assert.equal(typeof error.message, 'string')

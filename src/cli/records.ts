@@ -62,7 +62,15 @@ interface ErrorFields {
 }
 
 function errorFields(thrown: unknown, stacks: boolean): ErrorFields {
-  if (!(thrown instanceof Error)) return { message: thrownText(thrown) }
+  try {
+    if (thrown instanceof Error) return fieldsOf(thrown, stacks)
+  } catch {
+    // A getter of its own throws: it is shown as what is no error.
+  }
+  return { message: thrownText(thrown) }
+}
+
+function fieldsOf(thrown: Error, stacks: boolean): ErrorFields {
   const code = (thrown as { code?: unknown }).code
   return {
     name: String(thrown.name),
@@ -75,7 +83,9 @@ function errorFields(thrown: unknown, stacks: boolean): ErrorFields {
 /** What was thrown and is no error, as text; a thrown thing must never throw again while it is reported. */
 function thrownText(thrown: unknown): string {
   try {
-    return typeof thrown === 'object' && thrown !== null ? JSON.stringify(thrown) : String(thrown)
+    const json = typeof thrown === 'object' && thrown !== null ? JSON.stringify(thrown) : undefined
+    // JSON leaves out what its toJSON says is undefined.
+    return json ?? String(thrown)
   } catch {
     return `a thrown ${typeof thrown} that cannot be shown`
   }

@@ -5,6 +5,7 @@
  * of the process that it touches is handed in, so tests run it with their own streams, signals and zones.
  */
 import type { Readable, Writable } from 'node:stream'
+import { oneLine } from '../base/index.ts'
 import type { RunOptions } from './arguments.ts'
 import { ExitCode } from './errors.ts'
 import { openSource, type Source } from './input.ts'
@@ -35,6 +36,8 @@ export type StopSignal = 'SIGINT' | 'SIGTERM'
 /** An item is held from its call until its line is written; a power of two. */
 const HELD_MAX = CALLS_MAX
 const HELD_CHARS_MAX = 2 ** 25
+/** A module that has not loaded by then may never: its user is told. */
+const LOADING_TOLD_MS = 10_000
 
 /**
  * Do the whole job.
@@ -77,7 +80,7 @@ class Run {
 
   async #inZone(mapper: Mapper, style: RecordStyle): Promise<number> {
     try {
-      const [source] = await Promise.all([this.#source(), mapper.prepare()])
+      const [source] = await Promise.all([this.#source(), this.#prepared(mapper)])
       const code = await this.#mapped(mapper, source, style)
       if (code !== undefined) return code
     } catch (thrown) {
@@ -86,6 +89,17 @@ class Run {
     }
     await mapper.close()
     return this.#exitCode()
+  }
+
+  /** Loading takes the time it takes, as in Node: a module may wait for a network. */
+  async #prepared(mapper: Mapper): Promise<void> {
+    const tell = (): void => this.#tell(`still loading ${this.#options.module}; Ctrl-C gives up`)
+    const timer = setTimeout(tell, LOADING_TOLD_MS)
+    try {
+      await mapper.prepare()
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** Map all items. An exit code when the run ends here and now, without waiting for what still runs. */
@@ -204,7 +218,7 @@ class Run {
 
   #tell(sentence: string): void {
     this.#progress?.hide()
-    this.#around.stderr.write(`skein: ${sentence}\n`)
+    this.#around.stderr.write(`skein: ${oneLine(sentence)}\n`)
   }
 }
 

@@ -255,7 +255,7 @@ export class SkeinRequest implements Request {
     return ''
   }
 
-  get duplex(): RequestField<'duplex'> {
+  get duplex(): RequestField<'duplex', 'half'> {
     return 'half'
   }
 

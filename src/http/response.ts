@@ -166,14 +166,15 @@ export class SkeinResponse implements Response {
     return headers
   }
 
-  get body(): ReadableStream<Uint8Array> | null {
-    if (this.#native !== undefined) return this.#native.body as ReadableStream<Uint8Array> | null
+  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+    type Body = ReadableStream<Uint8Array<ArrayBuffer>>
+    if (this.#native !== undefined) return this.#native.body as Body | null
     if (this.#body === null || this.#body === undefined) return null
     const stream = streamOf(this.#body)
     this.#body = undefined
     this.#native = new NativeResponse(stream, { status: this.#status })
     // Node's Response may wrap the stream it is given; what `.body` gives is what must be known here.
-    const shown = this.#native.body as ReadableStream<Uint8Array>
+    const shown = this.#native.body as Body
     const record = sources.get(stream)!
     if (shown !== stream) sources.set(shown, record)
     return shown

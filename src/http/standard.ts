@@ -10,7 +10,12 @@ export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>
 export type ReadResult =
   | { readonly done: false; readonly value: Uint8Array }
   | { readonly done: true; readonly value?: Uint8Array | undefined }
-/** A field of the standard's request. */
-export type RequestField<Name extends keyof Request> = Request[Name]
+/**
+ * A field of the standard's request; `Missing` where a compiler's `Request`, as that of its DOM types, has
+ * none.
+ */
+export type RequestField<Name extends string, Missing = unknown> = Name extends keyof Request
+  ? Request[Name]
+  : Missing
 /** How Node's `inspect` is handed to those who say how they look. */
 export type Inspect = (value: unknown, options: object) => string

@@ -64,6 +64,8 @@ export interface HandleOptions<Handle extends object = object, Saved = unknown> 
   readonly load: (saved: Saved) => Handle
   /** False (the default): the frame must stay in this process. */
   readonly isSelfContained?: boolean
+  /** `save` reads what is public, so that it can be given an object of another copy of the package too. */
+  readonly isOfAnyCopy?: boolean
 }
 
 /** A kind of handle as the codec sees it. */
@@ -80,6 +82,18 @@ const classesByCid = new Map<string, ClassEntry>()
 const handlesByTag = new Map<string, HandleEntry>()
 const handlesByPrototype = new Map<object, HandleEntry>()
 const handlesByTest: HandleEntry[] = []
+
+/** The kinds of handles that any copy of the package in this thread can save: their tags by prototype. */
+const ofAnyCopy = sharedByCopies()
+
+function sharedByCopies(): WeakMap<object, string> {
+  const key = Symbol.for('skein.handles')
+  const known = (globalThis as { [key]?: WeakMap<object, string> })[key]
+  if (known !== undefined) return known
+  const value = new WeakMap<object, string>()
+  Object.defineProperty(globalThis, key, { value })
+  return value
+}
 
 /**
  * Let objects of `constructor` travel under the name `options.cid`. Registering the same class under the same
@@ -126,7 +140,14 @@ export function transportable<Instance extends object = object, Saved = unknown>
  * @throws {TransportError} `TRANSPORT_REGISTRATION` when the tag is taken by another kind.
  */
 export function registerHandle<Handle extends object, Saved>(options: HandleOptions<Handle, Saved>): void {
-  const { tag, is, save, load, isSelfContained = false } = options as unknown as HandleOptions
+  const {
+    tag,
+    is,
+    save,
+    load,
+    isSelfContained = false,
+    isOfAnyCopy = false,
+  } = options as unknown as HandleOptions
   const prototype: unknown = (is as { prototype?: unknown }).prototype
   const isClass = typeof prototype === 'object' && prototype !== null
   const test = isClass
@@ -137,6 +158,7 @@ export function registerHandle<Handle extends object, Saved>(options: HandleOpti
   handlesByTag.set(tag, entry)
   if (isClass) handlesByPrototype.set(prototype, entry)
   else handlesByTest.push(entry)
+  if (isClass && isOfAnyCopy) ofAnyCopy.set(prototype, tag)
 }
 
 /** The class whose objects have this prototype. */
@@ -154,6 +176,8 @@ export function handleOf(value: object): HandleEntry | undefined {
   for (let up: object | null = Object.getPrototypeOf(value); up !== null; up = Object.getPrototypeOf(up)) {
     const entry = handlesByPrototype.get(up)
     if (entry !== undefined) return entry
+    const tag = ofAnyCopy.get(up)
+    if (tag !== undefined) return handlesByTag.get(tag)
   }
   return handlesByTest.find((entry) => entry.is(value))
 }

@@ -1,28 +1,64 @@
 /**
- * The name of the zone whose worker this thread is.
+ * What this thread is in its zone: whose worker, and which task it runs.
  *
- * Set once, by the worker's main module, before any task; it never changes, since workers do not change
- * zones.
+ * All copies of the package in the thread share it, so it hangs on the global object: a thread is a worker
+ * whichever copy asks. Copies of another version are refused before they come here (src/native), so there is
+ * one shape. The worker's main module sets it before any task; the zone never changes, since workers do not
+ * change zones.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 
-let current: string | undefined
-let forking: () => void = () => {}
+/** Which task the running code belongs to: one at a time, or told apart by Node where tasks overlap. */
+export interface Tracker<Task> {
+  run<R>(task: Task, body: () => R): R
+  current(): Task | undefined
+}
+
+interface Here<Task> {
+  /** The zone whose worker this thread is. */
+  zone: string | undefined
+  /** A task of this worker is about to call its own zone. */
+  beforeFork(this: void): void
+  /** Follows the tasks of this worker. */
+  tracker: Tracker<Task> | undefined
+  /** Follows the tasks that run in threads which are no workers. */
+  readonly outside: AsyncLocalStorage<Task>
+  /** Tasks that are broadcasts. */
+  readonly broadcasts: WeakSet<object>
+}
+
+const KEY = Symbol.for('skein.thread')
+
+/** The thread's own. @internal */
+export const here: Here<unknown> = (globalThis as { [KEY]?: Here<unknown> })[KEY] ?? made()
+
+function made(): Here<unknown> {
+  const fresh: Here<unknown> = {
+    zone: undefined,
+    beforeFork: () => {},
+    tracker: undefined,
+    outside: new AsyncLocalStorage(),
+    broadcasts: new WeakSet(),
+  }
+  Object.defineProperty(globalThis, KEY, { value: fresh })
+  return fresh
+}
 
 /**
  * This thread is a worker of that zone; `beforeFork` is called before a task calls its own zone.
  * @internal
  */
 export function setCurrent(zone: string, beforeFork: () => void): void {
-  current = zone
-  forking = beforeFork
+  here.zone = zone
+  here.beforeFork = beforeFork
 }
 
 /** A task of this worker is about to call its own zone. @internal */
 export function beforeFork(): void {
-  forking()
+  here.beforeFork()
 }
 
 /** The zone whose worker this thread is; `undefined` in all other threads. */
 export function currentZoneId(): string | undefined {
-  return current
+  return here.zone
 }

@@ -6,6 +6,7 @@
  * Also the shapes of what is called: task functions, and the exports of a module.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { type Tracker as AnyTracker, here } from './current.ts'
 
 /** See the module's text. */
 export class Task {
@@ -47,21 +48,20 @@ export class Task {
 }
 
 /**
- * What broadcasts run as: it holds up the worker, so that nothing it waits for in its zone can happen there.
+ * A task for a broadcast, which holds up the worker, so that nothing it waits for in its zone can happen
+ * there.
+ * @internal
  */
-const broadcasts = new WeakSet<Task>()
-
-/** A task for a broadcast. @internal */
 export function broadcastTask(zone: string, worker: string): Task {
   const task = new Task(zone, worker)
-  broadcasts.add(task)
+  here.broadcasts.add(task)
   return task
 }
 
 /** Whether the calling code belongs to a broadcast. @internal */
 export function isInBroadcast(): boolean {
   const task = currentTask()
-  return task !== undefined && broadcasts.has(task)
+  return task !== undefined && here.broadcasts.has(task)
 }
 
 /** A function that can be a task: it may use its {@link Task} as `this` and may be asynchronous. */
@@ -76,13 +76,8 @@ export type ModuleCalls<Module> = {
     : never
 }
 
-/** Which task the running code belongs to: one at a time, or told apart by Node where tasks overlap. */
-export interface Tracker {
-  run<R>(task: Task, body: () => R): R
-  current(): Task | undefined
-}
-
-let tracker: Tracker | undefined
+/** Which task the running code belongs to. */
+export type Tracker = AnyTracker<Task>
 
 /** One task at a time: a variable is enough. */
 export function singleTracker(): { set(task: Task | undefined): void } & Tracker {
@@ -107,7 +102,7 @@ export function overlappingTracker(running?: Task): Tracker {
 
 /** Use `next` in this thread. @internal */
 export function useTracker(next: Tracker): void {
-  tracker = next
+  here.tracker = next
 }
 
 /**
@@ -115,13 +110,10 @@ export function useTracker(next: Tracker): void {
  * @internal
  */
 export function useTrackerOnce<R>(task: Task, body: () => R): R {
-  return outside.run(task, body)
+  return here.outside.run(task, body)
 }
-
-/** Follows the tasks that run in threads which are no workers. */
-const outside = new AsyncLocalStorage<Task>()
 
 /** The task that the calling code belongs to; `undefined` outside of tasks. */
 export function currentTask(): Task | undefined {
-  return outside.getStore() ?? tracker?.current()
+  return (here.outside.getStore() ?? here.tracker?.current()) as Task | undefined
 }

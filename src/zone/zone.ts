@@ -273,7 +273,9 @@ export class Zone extends Spread {
 
   /**
    * The same, blocking this thread until all workers have run it.
-   * @param options.timeoutMs Longest wait. Default 30,000. When it passes the workers still run it.
+   * @param options.timeoutMs Longest wait. Default 30,000. When it passes the workers still run it. Called in
+   *   the thread that owns the zone (mostly the main thread) it waits that long for a worker that dies of it,
+   *   since a blocked thread hears of no death; then it throws `BROADCAST_TIMEOUT`.
    * @throws {ZoneError} `ZONE_WAITS_FOR_ITSELF` in a worker of this zone; `BROADCAST_TIMEOUT`; and as
    *   `broadcast`.
    */

@@ -18,8 +18,9 @@ import { tell } from './tell.ts'
 import { Zone } from './zone.ts'
 
 register(ZoneError, { cid: 'skein.ZoneError' })
-registerHandle({ tag: 'skein.Zone', is: Zone, save: ({ id }) => id, load: (id) => zone.get(id) as Zone })
-registerHandle({ tag: 'skein.NodeZone', is: NodeZone, save: ({ id }) => id, load: () => zone.node })
+const common = { save: ({ id }: { readonly id: string }) => id, isOfAnyCopy: true }
+registerHandle({ tag: 'skein.Zone', is: Zone, load: (id) => zone.get(id) as Zone, ...common })
+registerHandle({ tag: 'skein.NodeZone', is: NodeZone, load: () => zone.node, ...common })
 
 let owner: Owner | undefined
 let node: NodeZone | undefined

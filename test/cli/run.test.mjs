@@ -3,9 +3,9 @@
  * What is checked is all a shell sees: both streams, whole, and the exit code.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { numbers, skein, skipOf } from './skein.mjs'
+import { folder, numbers, skein, skipOf, start, until } from './skein.mjs'
 
 const items = 'modules/items.mjs'
 const chars = `${items}#chars`
@@ -140,6 +140,13 @@ const runs = [
     code: 1,
   },
   {
+    name: 'a name of two lines is told in one',
+    words: [items, 'no\nsuch'],
+    out: /^\{"item":1,"path":"no\\nsuch","error":\{.*CLI_INPUT_UNREADABLE.*\n$/,
+    err: 'skein: no such: cannot be read: no such file or directory\nskein: 1 of 1 item failed\n',
+    code: 1,
+  },
+  {
     name: 'an unreadable file of lines',
     words: [chars, '--lines', 'nope.txt', double],
     out: doubleChars,
@@ -217,6 +224,7 @@ const refusals = [
     err: /^modules\/throws\.mjs: did not load: TypeError: not today \(.*modules\/throws\.mjs:5:7\)$/,
   },
   { words: ['run', 'modules/broken.mjs', '-'], err: /^modules\/broken\.mjs: did not load: SyntaxError: .+$/ },
+  { words: ['run', items, '*.no\nne'], err: '*.no ne: matches no file' },
   { words: ['run', items, '*.none'], err: '*.none: matches no file' },
   { words: ['run', items, '--wrong'], err: "Unknown option '--wrong' (skein run --help shows how)" },
   { words: ['run'], err: 'name the module whose function to run (skein run --help shows how)' },
@@ -235,6 +243,26 @@ for (const [row, { words, err }] of refusals.entries()) {
     assert.deepEqual({ out: ended.out, code: ended.code }, { out: '', code: 2 })
   })
 }
+
+test('standard input that is a directory is told', { timeout: 60_000 }, async () => {
+  const directory = openSync(folder)
+  try {
+    const ended = await skein(['run', items, '-'], '', { stdio: [directory, 'pipe', 'pipe'] })
+    const err = 'skein: standard input: cannot be read: it is a directory\n'
+    assert.deepEqual(ended, { code: 1, signal: null, out: '', err })
+  } finally {
+    closeSync(directory)
+  }
+})
+
+test('a module that goes on loading is told, and Ctrl-C gives it up', { timeout: 60_000 }, async () => {
+  const started = start(['run', 'modules/never-loads.mjs', '-', '--timeout', '1s'])
+  const told = 'skein: still loading modules/never-loads.mjs; Ctrl-C gives up\n'
+  await until(started.child.stderr, () => started.err === told)
+  started.child.kill('SIGINT')
+  const err = `${told}skein: interrupted before the first item\n`
+  assert.deepEqual(await started.ended, { code: 130, signal: null, out: '', err })
+})
 
 test('a line of 20 million characters goes through when allowed', { timeout: 60_000 }, async () => {
   const words = ['run', chars, '--line-max', '30000000', '-w', '1']

@@ -116,6 +116,22 @@ test('types resolve by import and by require, with library checks on', () => {
   assert.match(bad.stdout, /wrong\.ts\(2,14\): error TS2322/)
 })
 
+test('types resolve in a project that chose no library, and so has the types of the DOM', () => {
+  const flags = ['--strict', '--noEmit', '--target', 'es2022', '--types', 'node', '--pretty', 'false']
+  const roots = ['--typeRoots', inRoot('node_modules', '@types')]
+  const files = ['types.ts', 'types.cts', 'doors.ts']
+  for (const module of [
+    ['--module', 'nodenext'],
+    ['--module', 'node20'],
+    ['--module', 'esnext', '--moduleResolution', 'bundler'],
+  ]) {
+    // `import x = require()` is of modules that Node runs.
+    const given = module.includes('bundler') ? files.filter((name) => !name.endsWith('.cts')) : files
+    const { status, stdout } = node(project, tsc(), '--ignoreConfig', ...flags, ...roots, ...module, ...given)
+    assert.equal(status, 0, stdout)
+  }
+})
+
 test('the command is installed', () => {
   const { program, args } = npm()
   const command =

@@ -287,6 +287,64 @@ test('a second copy of the package in one process shares the zones, and both wor
   }
 })
 
+test('a second copy of the package in a worker knows whose worker and which task it is in', async () => {
+  const copy = copyOfPackage()
+  try {
+    for (const settings of ['{ workers: 1 }', "{ workers: 1, executor: 'work-stealing' }"]) {
+      await check(
+        `const a = zone.create('a', ${settings})
+         const url = '${copy.url}'
+         const inside = async (url) => (await import(url)).zone.get('a').run(() => 3)
+         console.log(await a.run(inside, url))
+         // From a timer and from I/O, where the worker's own port may count as asleep; deep, and many at
+         // once.
+         console.log(await a.run(async (url) => {
+           const { zone } = await import(url)
+           const { readFile } = await import('node:fs')
+           const own = zone.get('a')
+           const timed = await new Promise((yes, no) => setTimeout(() => own.run(() => 4).then(yes, no), 5))
+           const read = await new Promise((yes, no) => {
+             readFile('/dev/null', () => own.run(() => 5).then(yes, no))
+           })
+           const all = await Promise.all(Array.from({ length: 300 }, (_, n) => own.run((n) => n, n)))
+           const large = (await own.run((bytes) => bytes, new Uint8Array(500_000))).length
+           const reads = (n) => (n === 0 ? own.run(() => 0) : own.ready().then(() => reads(n - 1)))
+           await own.broadcast(() => 1)
+           return [timed, read, all.every((n, index) => n === index), large, await reads(50)].join()
+         }, url))
+         console.log(await a.run(async function (url) {
+           const { zone, currentTask } = await import(url)
+           const codes = []
+           try { zone.get('a').broadcastSync(() => 3) } catch (error) { codes.push(error.code) }
+           return [zone.current.id, currentTask() === this, codes.join()].join()
+         }, url))
+         await a.broadcast(async (url) => {
+           const { zone } = await import(url)
+           return zone.current.broadcast(() => 1)
+         }, [url]).catch((error) => console.log(error.code))
+         // No more places are left over than were lent.
+         console.log(await a.run(async (url) => {
+           let most = 0
+           const { zone } = await import(url)
+           await Promise.all(Array.from({ length: 20 }, () => zone.current.run(async () => {
+             globalThis.running = (globalThis.running ?? 0) + 1
+             await new Promise(setImmediate)
+             return globalThis.running--
+           }).then((n) => { most = Math.max(most, n) })))
+           return most <= 21
+         }, url))
+         const second = (await import(url)).zone
+         const b = second.create('b', { workers: 1 })
+         console.log(await b.run((z) => z.run(() => 7), a), await a.run((z) => z.id, second.node))
+         await Promise.all([a.close(), b.close()])`,
+        { out: '3\n4,5,true,500000,0\na,true,ZONE_WAITS_FOR_ITSELF\nZONE_WAITS_FOR_ITSELF\ntrue\n7 node' },
+      )
+    }
+  } finally {
+    copy.remove()
+  }
+})
+
 test('a second copy of another version is refused with a sentence that names both', async () => {
   const copy = copyOfPackage()
   try {

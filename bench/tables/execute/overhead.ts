@@ -11,7 +11,8 @@ import { summary } from '../../harness/stats.ts'
 import type { Row } from '../../harness/table.ts'
 import { mainCondition, type Plan } from './plan.ts'
 
-const COUNTS = [200, 5_000, 10_000, 50_000] as const
+/** Calls of the overhead section. */
+export const COUNTS = [200, 5_000, 10_000, 50_000] as const
 const FORM_WORDS: Readonly<Record<Form, string>> = {
   named: 'named',
   anonymous: 'anonymous',

@@ -1,8 +1,10 @@
 /**
  * Section `parts`: one call split into the six parts that the seed names.
  *
- * Each part is the span between two stamps of one clock; the row 'parts / whole' adds the six medians and the
- * function's own and sets them against the median of the whole, and another row shows what the stamps cost.
+ * Each part is timed in calls of its own, which carry the stamps of that part and no others, and what those
+ * cost is calibrated apart and taken off. Spans of one call would add up to it by themselves; these do only
+ * if nothing is left out and nothing is counted twice. The row SUM_ROW sets the sum of the six medians and
+ * the function's own against the median of the same call without stamps.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -21,6 +23,9 @@ const PARTS = [
   '5 wait for the caller',
   '6 unmarshall the result',
 ] as const
+
+/** The row that sets the parts, each timed by itself, against the whole. */
+export const SUM_ROW = 'sum of the parts / whole'
 
 /** The six parts under every condition. */
 export async function parts(plan: Plan): Promise<Row[]> {
@@ -61,22 +66,22 @@ async function partsUnder(plan: Plan, condition: Condition): Promise<Row[]> {
     better: 'lower',
   } as const
   return [
-    ...[...PARTS, 'the function itself', 'whole', 'whole without stamps'].flatMap((row) =>
+    ...[...PARTS, 'the function itself', 'whole without stamps', 'stamps, calibrated'].flatMap((row) =>
       samples.rows({ ...shape, row, figure: row }),
     ),
-    ...samples.rows({ ...shape, row: 'parts / whole', figure: 'sum', unit: '×' }),
+    ...samples.rows({ ...shape, row: SUM_ROW, figure: 'sum', unit: '×' }),
   ]
 }
 
-function figuresOf({ partsUs, functionUs, wholeUs, plainUs }: PartsResult): Record<string, number> {
+function figuresOf({ partsUs, functionUs, plainUs, stampsUs }: PartsResult): Record<string, number> {
   const named = Object.fromEntries(PARTS.map((part, index) => [part, partsUs[index]!]))
   const sum = partsUs.reduce((total, part) => total + part, functionUs)
   return {
     ...named,
     'the function itself': functionUs,
-    whole: wholeUs,
     'whole without stamps': plainUs,
-    sum: sum / wholeUs,
+    'stamps, calibrated': stampsUs,
+    sum: sum / plainUs,
   }
 }
 

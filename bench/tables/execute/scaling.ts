@@ -72,7 +72,7 @@ async function scalingOf(plan: Plan, pool: string, order: { work: Work; workers:
         unit: 'ms per million CRCs each',
         ...times,
         ...seed('time'),
-        note: scalingNote(samples, workers),
+        note: `${order.work.slices} slices of ${order.work.count}; ${scalingNote(samples, workers)}`,
       },
       {
         ...common,

@@ -8,7 +8,7 @@
 use std::{cell::Cell, ffi::c_void, ptr};
 
 use napi_sys as sys;
-use skein_port::{Broadcast, Failure, Help, Next, Refusal, Status, Task};
+use skein_port::{Broadcast, Failure, Help, Next, Refusal, Status, Task, Worker};
 
 use crate::{
     here::Here,
@@ -256,9 +256,14 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
         });
     }
     let spin = zone.limits().spin;
-    let outcome = match thread.worker.as_mut().filter(|worker| std::sync::Arc::ptr_eq(worker.zone(), zone)) {
-        Some(worker) => worker.fork_moving(task, bytes.len(), moved),
-        None => zone.submit_moving(task, bytes.len(), moved),
+    let is_own = |worker: &Worker| std::sync::Arc::ptr_eq(worker.zone(), zone);
+    let outcome = match thread.worker.as_mut() {
+        Some(worker) if is_own(worker) => worker.fork_moving(task, bytes.len(), moved),
+        Some(_) => zone.submit_moving(task, bytes.len(), moved),
+        None => thread
+            .elsewhere(|worker| is_own(worker).then(|| worker.fork_aside(task, bytes.len(), moved)))
+            .flatten()
+            .unwrap_or_else(|| zone.submit_moving(task, bytes.len(), moved)),
     };
     match outcome {
         Ok(()) => {

@@ -7,6 +7,7 @@
 
 use std::{
     any::Any,
+    cell::Cell,
     ffi::c_void,
     ptr,
     sync::Arc,
@@ -38,6 +39,12 @@ const STEPS_MAX: Duration = Duration::from_micros(250);
 const BRIEF: Duration = Duration::from_micros(4);
 /// Calls between two looks at which core they leave from.
 const SENDS_PER_LOOK: u32 = 64;
+
+thread_local! {
+    /// The port through which this thread is a worker of a zone. Further copies of the package in the thread
+    /// have ports of their own.
+    static WORKER: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
+}
 
 /// A buffer that JavaScript keeps alive and never resizes, registered once.
 #[derive(Clone, Copy)]
@@ -147,6 +154,8 @@ pub struct Thread {
     /// Steps of a worker since its loop last gave it a turn, and when the first of them were counted.
     steps: u32,
     steps_since: Option<Instant>,
+    /// This port may be a further one of a worker's thread: it is not the worker's, nor of the main thread.
+    may_be_further: bool,
     /// Something was done since the thread last slept: only then does it look before it sleeps again.
     active: bool,
     asleep: bool,
@@ -209,6 +218,7 @@ impl Thread {
                 sends: 0,
                 steps: 0,
                 steps_since: None,
+                may_be_further: !main,
                 active: false,
                 asleep: false,
                 idling: false,
@@ -248,15 +258,37 @@ impl Thread {
     #[inline]
     pub fn put_away(&mut self, task: &'static skein_port::Task) {
         self.active = true;
+        // SAFETY: the task is at home, which is this thread.
+        let take_forked = || unsafe { task.body(|body| std::mem::take(&mut body.forked)) };
         if let Some(worker) = self.worker.as_mut() {
-            // SAFETY: the task is at home, which is this thread.
-            if unsafe { task.body(|body| std::mem::take(&mut body.forked)) } {
+            if take_forked() {
                 worker.child_home();
             }
+        } else if self.may_be_further && take_forked() {
+            self.elsewhere(|worker| worker.child_home());
         }
         if self.desk.put_away(task) && self.worker.is_none() {
             self.handles.keep_alive(false);
         }
+    }
+
+    /// The worker that this thread is through another port, that of another copy of the package, does `body`;
+    /// `None` when there is none. What the worker can do by then it is woken for: its own prepare step may be
+    /// over for this turn of the loop.
+    pub fn elsewhere<R>(&self, body: impl FnOnce(&mut Worker) -> R) -> Option<R> {
+        if !self.may_be_further {
+            return None;
+        }
+        let other = WORKER.get();
+        if other.is_null() || ptr::eq(other, self) {
+            return None;
+        }
+        // SAFETY: this thread's and open, as `close` empties WORKER; it is not `self`, and no reference to a
+        // port's thread lives across a call into JavaScript or libuv, one of which has called here.
+        let other = unsafe { &mut *other };
+        let done = other.worker.as_mut().map(body);
+        other.desk.port().rouse();
+        done
     }
 
     /// Whether tasks that run here may block their thread.
@@ -268,6 +300,9 @@ impl Thread {
     pub fn become_worker(&mut self, worker: Worker) {
         self.spin.set_limit(worker.zone().limits().spin);
         self.worker = Some(worker);
+        self.may_be_further = false;
+        // SAFETY: the cell lives as long as the environment, and holds this thread since `open`.
+        WORKER.set(unsafe { *self.cell });
         self.handles.keep_alive(true);
     }
 
@@ -486,6 +521,9 @@ unsafe extern "C" fn close(data: *mut c_void) {
     // SAFETY: hooks run before instance data is freed; a call that comes after this one finds no thread.
     unsafe { thread.cell.write(ptr::null_mut()) };
     calls::unset_here(thread.env, data.cast());
+    if WORKER.get() == data.cast() {
+        WORKER.set(ptr::null_mut());
+    }
     thread.wake_up();
     thread.desk.close();
     if let Some(mut worker) = thread.worker.take() {

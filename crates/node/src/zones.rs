@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use napi_sys as sys;
-use skein_port::{Grown, Limits, Mail, Refusal, Task, Times, Withdrawal, WorkerCounts, Zone};
+use skein_port::{Grown, Limits, Mail, Refusal, Task, Times, Withdrawal, Worker, WorkerCounts, Zone};
 
 use crate::{
     buffers::Attached,
@@ -49,21 +49,37 @@ fn opened(thread: &Thread, handle: u32) -> Outcome<&std::sync::Arc<skein_port::Z
 
 /// Hand `task` to `zone` by `hand`, which says whether it has left. For a worker of that zone it is one more
 /// place until it is home: what it waits for may have to happen here.
+///
+/// The worker may be another copy's: then it is told as well, and woken once the task has left.
 fn wait_for(
     thread: &mut Thread,
     zone: &std::sync::Arc<Zone>,
     task: &'static Task,
     hand: impl FnOnce(&Zone) -> Result<bool, Refusal>,
 ) -> Result<bool, Refusal> {
-    let mut own = thread.worker.as_mut().filter(|worker| std::sync::Arc::ptr_eq(worker.zone(), zone));
-    if let Some(worker) = own.as_mut() {
-        worker.wait_for(task);
-    }
+    let is_own = |worker: &Worker| std::sync::Arc::ptr_eq(worker.zone(), zone);
+    let note = |worker: &mut Worker| {
+        let own = is_own(worker);
+        if own {
+            worker.wait_for(task);
+        }
+        own
+    };
+    let here = thread.worker.as_mut().is_some_and(note);
+    let elsewhere = !here && thread.worker.is_none() && thread.elsewhere(note).unwrap_or(false);
     let waits = hand(zone);
     if waits == Ok(true) {
         thread.sent();
-    } else if let Some(worker) = own {
+    } else if let Some(worker) = thread.worker.as_mut().filter(|_| here) {
         worker.wait_not(task);
+    }
+    if elsewhere {
+        // Also to wake it, now that the task is where it is found.
+        thread.elsewhere(|worker| {
+            if waits != Ok(true) {
+                worker.wait_not(task);
+            }
+        });
     }
     waits
 }

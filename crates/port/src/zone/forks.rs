@@ -76,6 +76,21 @@ impl Worker {
         Ok(())
     }
 
+    /// The same for a task of another port of this thread: any worker may take it, none joins it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Worker::fork`].
+    pub fn fork_aside(&mut self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
+        if self.zone.finished.load(Ordering::SeqCst) {
+            return Err(Refusal::Closed);
+        }
+        let counted = self.zone.admit(bytes, moved)?;
+        self.children += 1;
+        self.zone.inject(task, counted, true);
+        Ok(())
+    }
+
     /// A task that runs here is about to wait for `task`, idle at home, which this thread hands to the zone
     /// for another purpose than to be run: like a forked one it is one more place until it is home.
     pub fn wait_for(&mut self, task: &'static Task) {

@@ -1,0 +1,7 @@
+/**
+ * A module whose top-level await never settles.
+ * Plain Node ends with a warning here; a worker has a loop that lives on.
+ */
+await new Promise(() => {})
+
+export default (item) => item
