@@ -76,9 +76,9 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    *
    * What a stage of `fail`, `effect` or `mapError` fails with is thrown (or rejected with) as it is; so is a
    * defect, what a stage threw otherwise. The signal interrupts arrows that wait: the stage that is waited
-   * for is told, and the promise rejects with the signal's reason; at once where that stage is an asynchronous
-   * function or in a zone, and where it is a fiber when its finalizers have run. Where a fiber was interrupted
-   * by somebody else it rejects with an InterruptedError.
+   * for is told, and the promise rejects with the signal's reason; at once where that stage is an
+   * asynchronous function or in a zone, and where it is a fiber when its finalizers have run. Where a fiber
+   * was interrupted by somebody else it rejects with an InterruptedError.
    * @throws the failure, or the defect, of a synchronous arrow.
    */
   declare readonly run: (input: A, signal?: AbortSignal) => Run<B, K>

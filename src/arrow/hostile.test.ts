@@ -223,7 +223,10 @@ test('a source that nobody has read from is not opened, one that gives no object
   await plus.stream(source).return()
   assert.equal(openedCount, 0)
   for (results of [5, null, undefined])
-    await assert.rejects(plus.stream(source).next(), { name: 'TypeError', message: /gave (5|null|undefined), no object/ })
+    await assert.rejects(plus.stream(source).next(), {
+      name: 'TypeError',
+      message: /gave (5|null|undefined), no object/,
+    })
   assert.equal(openedCount, 3)
 })
 
@@ -240,7 +243,10 @@ test('an error whose stack cannot be read or written is the one that it was', as
   for (const arrow of [fail(error), broken, fail(error).andThen(liftAsync(async () => 1))]) {
     const exit = await (arrow as Arrow<unknown, unknown>).named('stage').runExit(1)
     const kind = (arrow as unknown) === broken ? 'defect' : 'failure'
-    assert.deepEqual([exit.kind, kind === 'defect' ? (exit as never)['defect'] : (exit as never)['error']], [kind, error])
+    assert.deepEqual(
+      [exit.kind, kind === 'defect' ? (exit as never)['defect'] : (exit as never)['error']],
+      [kind, error],
+    )
   }
 })
 

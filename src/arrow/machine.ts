@@ -4,7 +4,8 @@
  * One machine is one run. It works through instructions until one of them gives a promise; then it hands out
  * a promise of its own and goes on when that one settles. Interruption is looked at wherever it waits, and
  * the stage that was waited for hears of it by its signal. An asynchronous function is left behind: the run
- * ends there at once. All other stages end by themselves, when their finalizers have run, and so does the run.
+ * ends there at once. All other stages end by themselves, when their finalizers have run, and so does the
+ * run.
  */
 import { whenSettled } from '../base/index.ts'
 import { type Failed, type Fiber, runningFiber } from '../fiber/index.ts'
@@ -175,7 +176,9 @@ class Machine implements RunContext {
     if (!this.#holds) this.#over()?.(new Stopped(this.givenSignal?.reason))
   }
 
-  /** What it has waited for has ended: whether that was because the signal was aborted, which ends the run. */
+  /**
+   * What it has waited for has ended: whether that was because the signal was aborted, which ends the run.
+   */
   #isStopped(): boolean {
     const held = this.#holds
     this.#holds = false

@@ -2,9 +2,9 @@
  * One arrow over many inputs, some at once: bounded, in order or as they come.
  *
  * It pulls: an input is taken only when there is room for its run, and there is room only when the reader has
- * taken what came before. Whatever ends it (a failure, the reader, the signal) ends all of it, as soon as it is
- * known: the runs are interrupted and have ended, the source is closed, and only then the reader hears; but
- * nobody waits for a source that is still looking for its next input.
+ * taken what came before. Whatever ends it (a failure, the reader, the signal) ends all of it, as soon as it
+ * is known: the runs are interrupted and have ended, the source is closed, and only then the reader hears;
+ * but nobody waits for a source that is still looking for its next input.
  */
 import { shown } from '../base/index.ts'
 import { type Fiber, runningFiber } from '../fiber/index.ts'
@@ -76,13 +76,7 @@ class Flow {
   #failure: { readonly why: unknown; readonly isCut: boolean } | undefined
   #wake: (() => void) | undefined
 
-  constructor(
-    node: Node,
-    open: () => Source,
-    max: number,
-    ordered: boolean,
-    outer: AbortSignal | undefined,
-  ) {
+  constructor(node: Node, open: () => Source, max: number, ordered: boolean, outer: AbortSignal | undefined) {
     this.#node = node
     this.#open = open
     this.#max = max
@@ -119,7 +113,9 @@ class Flow {
     return slot
   }
 
-  /** End all of it. At once: the reader may be busy for long with what it took before it asks for the next. */
+  /**
+   * End all of it. At once: the reader may be busy for long with what it took before it asks for the next.
+   */
   #stop(why: unknown, isCut: boolean): void {
     if (this.#failure !== undefined) return
     this.#failure = { why, isCut }

@@ -107,7 +107,12 @@ test('a large arrow does the same when it is hot', () => {
 test('a promise that a synchronous stage makes is its value, however large the arrow', () => {
   const promise = Promise.resolve(1)
   const small = lift((_: number) => promise)
-  assert.equal(grown(increment, (chain) => chain.andThen(id())).andThen(small).run(0), promise)
+  assert.equal(
+    grown(increment, (chain) => chain.andThen(id()))
+      .andThen(small)
+      .run(0),
+    promise,
+  )
   assert.equal(small.run(0), promise)
 })
 

@@ -161,8 +161,7 @@ export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: 
     const name = key === undefined ? input : key(input as never)
     if (typeof name !== 'string') throw wrong('the key of through', 'a string', name)
     const signal = context.givenSignal
-    const compute = async (): Promise<never> =>
-      (await runNode(inner, input, signal, context.fiber)) as never
+    const compute = async (): Promise<never> => (await runNode(inner, input, signal, context.fiber)) as never
     return (store as Store<unknown>).getOrCompute(name, compute, signal === undefined ? {} : { signal })
   }
   return { kind: 'through', start, parts: [store, key], inner, shown: () => `store ${store.id}` }

@@ -55,8 +55,9 @@ export interface ForkOptions {
   /** Its name, in `dump` and in messages. Default: none. */
   readonly name?: string
   /**
-   * Who owns it: a scope, or a fiber that does not wait for the end of its children yet. Default: the fiber that forks, the process outside of fibers. The
-   * values of fiber-locals are those of the fiber that forks; outside of fibers those of the owner.
+   * Who owns it: a scope, or a fiber that does not wait for the end of its children yet. Default: the fiber
+   * that forks, the process outside of fibers. The values of fiber-locals are those of the fiber that forks;
+   * outside of fibers those of the owner.
    */
   readonly scope?: Owner | Fiber
   /** It may outlive the fiber that forks it. It must have a `name`, and nobody interrupts it but by hand. */

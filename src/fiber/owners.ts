@@ -31,6 +31,7 @@ export class FiberOwner extends Owner {
     this.host = host
   }
 
+  /** @throws {FiberError} `FIBER_SCOPE_CLOSED` while the fiber waits for its children. */
   override checkOpen(): void {
     if (this.isEmptying) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: this.host.title })
   }

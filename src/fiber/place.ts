@@ -3,8 +3,8 @@
  *
  * What runs there is a function without captured variables; arguments and value are copied. Interrupting the
  * fiber cancels the task. What the zone refuses is a failure: a ZoneError about it, a TransportError, a
- * FunctionError. What the function throws is a defect, or a failure if it is an async function, as everywhere;
- * only an error of one of those kinds that it throws itself cannot be told from the zone's.
+ * FunctionError. What the function throws is a defect, or a failure if it is an async function, as
+ * everywhere; only an error of one of those kinds that it throws itself cannot be told from the zone's.
  */
 import { FunctionError, TransportError } from '../transport/index.ts'
 import { NodeZone, Zone, ZoneError } from '../zone/index.ts'

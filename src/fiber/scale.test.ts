@@ -151,7 +151,7 @@ for (const [name, spin] of Object.entries({
   'what must not be cut': () => uninterruptible(() => 1),
   'what is caught': () => catchAll(() => 1, String),
   'a local': () => local.with(1, () => 1),
-  'resources': () => scoped(() => acquireRelease(() => 1, String)),
+  resources: () => scoped(() => acquireRelease(() => 1, String)),
   'one try': () => retry(() => 1, Schedule.recurs(1)),
   'no repetition': () => repeat(() => 1, Schedule.recurs(0)),
   'a value as an exit': () => fromExit(Exit.success(1)),
