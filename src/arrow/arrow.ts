@@ -75,8 +75,10 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * Run it. A synchronous arrow returns its value, any other a promise.
    *
    * What a stage of `fail`, `effect` or `mapError` fails with is thrown (or rejected with) as it is; so is a
-   * defect, what a stage threw otherwise. The signal interrupts arrows that wait: the promise rejects with
-   * the signal's reason at once, and the stage that was waited for is told.
+   * defect, what a stage threw otherwise. The signal interrupts arrows that wait: the stage that is waited
+   * for is told, and the promise rejects with the signal's reason; at once where that stage is an
+   * asynchronous function or in a zone, and where it is a fiber when its finalizers have run. Where a fiber
+   * was interrupted by somebody else it rejects with an InterruptedError.
    * @throws the failure, or the defect, of a synchronous arrow.
    */
   declare readonly run: (input: A, signal?: AbortSignal) => Run<B, K>
@@ -310,8 +312,10 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /**
    * Run it over many inputs, some at once, and give the results. It takes no more inputs than it may run, so
-   * a slow reader slows the source. The first failure or defect is thrown, what still runs is interrupted,
-   * and the source is closed; so it is when the reader stops early.
+   * a slow reader slows the source; the source is opened when the reader first asks. As soon as a run fails
+   * what still runs is interrupted and no input is taken; the failure, the first in time, is thrown behind
+   * the results that were there in front of it, when the runs have ended and the source is closed. So it is
+   * when the reader stops early.
    * @param options `concurrency`: most at once, 1 to 2^20, default 1; `ordered`: results in the order of the
    *   inputs, default true; `signal`: interrupts all.
    * @throws {ArrowError} `ARROW_ARGUMENT`.
@@ -323,7 +327,10 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     return streamed(this, inputs, options) as AsyncGenerator<B, void, undefined>
   }
 
-  /** Generate its code now instead of after some hundred runs. Returns the arrow itself. */
+  /**
+   * Generate its code now instead of after some hundred runs. Returns the arrow itself. Code is not measured:
+   * without runs before, `explain` shows no times.
+   */
   compiled(): this {
     if ((this.flags & (ASYNC | DYNAMIC | BIG)) === 0 && this.a !== null) compile(this)
     return this
@@ -331,7 +338,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /**
    * The plan: what is fused, what waits, what hops; after runs with calls, times and the cost of hops. Times
-   * are of the runs that were measured, some of all.
+   * are of the runs that were measured, some of all. Without times stay an arrow of one synchronous stage,
+   * whose `run` is its function, and one that was `compiled` before it ran.
    * @param options `format`: `text` (default), `mermaid` or `dot`.
    * @throws {ArrowError} `ARROW_ARGUMENT`.
    */

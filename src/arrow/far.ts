@@ -4,7 +4,7 @@
  * A plan is rebuilt once per thread and kept; it is fused and compiled here as any arrow is.
  */
 import { currentTask } from '../zone/index.ts'
-import { Raised, Stopped } from './failure.ts'
+import { Broken, Raised, Stopped, exitOf } from './failure.ts'
 import { type Plan, runNode } from './machine.ts'
 import type { Node } from './node.ts'
 import { onWait, type Measured, type Reply } from './place.ts'
@@ -41,8 +41,9 @@ export async function runPlan(id: string, input: unknown, plain?: Plain): Promis
     const value = await runNode(found.whole, input, signal)
     return { is: 'value', value, ms: performance.now() - startMs, ...news(found) }
   } catch (thrown) {
-    if (thrown instanceof Raised)
-      return { is: 'failure', error: thrown.error, ms: performance.now() - startMs, ...news(found) }
+    const isCancelled = signal?.aborted === true
+    if (thrown instanceof Raised || thrown instanceof Broken || (thrown instanceof Stopped && !isCancelled))
+      return { is: 'failed', exit: exitOf(thrown), ms: performance.now() - startMs, ...news(found) }
     throw thrown instanceof Stopped ? thrown.reason : thrown
   }
 }

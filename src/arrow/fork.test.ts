@@ -6,15 +6,35 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { threadId } from 'node:worker_threads'
-import { Exit, Scope, all, fail as failing, fork, sleep, timeout } from '../fiber/index.ts'
+import {
+  Exit,
+  FiberLocal,
+  InterruptedError,
+  type Operation,
+  Schedule,
+  Scope,
+  acquireRelease,
+  addFinalizer,
+  all,
+  fail as failing,
+  fork,
+  never,
+  sleep,
+  timeout,
+} from '../fiber/index.ts'
+import { store } from '../store/index.ts'
 import { zone } from '../zone/index.ts'
-import { effect, fail, fromFiber, lift, liftAsync } from './index.ts'
+import { type Arrow, type ArrowError, effect, fail, fromFiber, lift, liftAsync } from './index.ts'
 
 let place: ReturnType<typeof zone.create>
 before(() => {
   place = zone.create('arrow-fork', { workers: 1, graceMs: 100 })
 })
-after(() => place.close())
+const kept = store.create<never>('arrow-fork')
+after(() => {
+  kept.close()
+  return place.close()
+})
 
 const double = lift((x: number) => x * 2)
 const where = lift(() => {
@@ -131,6 +151,151 @@ test('an arrow of a fiber is a stage, and interrupts it', async () => {
   const fiber = fork(slow, { input: 1e9 })
   assert.equal((await fiber.interrupt()).kind, 'interruption')
   assert.equal(released, 2)
+})
+
+/** Releases after a while, and fails then if it is told to. */
+const released: string[] = []
+const holding = (name: string, fails = false) =>
+  function* (): Operation<never, unknown> {
+    yield* acquireRelease(
+      () => name,
+      async () => {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        released.push(name)
+        if (fails) throw new Error(`release of ${name}`)
+      },
+    )
+    return yield* never()
+  }
+const later = liftAsync(async (x: number) => x)
+const behind: Record<string, (stage: Arrow<number, never>) => Arrow<number, never>> = {
+  first: (stage) => stage,
+  'behind a wait': (stage) => later.andThen(stage) as never,
+  'in a timeout': (stage) => later.andThen(stage).timeout(60_000) as never,
+  'in a retry behind a wait': (stage) => later.andThen(stage.retry(Schedule.recurs(3) as never)) as never,
+  'in a store': (stage) => later.andThen(stage.through(kept, (x) => `key ${x}`)) as never,
+  'placed here': (stage) => later.andThen(stage.on(zone.node)) as never,
+}
+const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10))
+
+for (const [where, wrap] of Object.entries(behind)) {
+  test(`an interrupt waits for the finalizers of a stage that is a fiber: ${where}`, async () => {
+    for (const fails of [false, true]) {
+      const arrow = wrap(fromFiber(holding(where, fails)) as never)
+      const expected = fails ? [Exit.failure(new Error(`release of ${where}`))] : []
+      released.length = 0
+      const fiber = fork(arrow, { input: 1 })
+      await soon()
+      assert.deepEqual(await fiber.interrupt('why'), Exit.interruption('why', expected))
+      assert.deepEqual(released, [where])
+      const controller = new AbortController()
+      const exit = arrow.runExit(1, controller.signal)
+      await soon()
+      controller.abort('why')
+      assert.deepEqual(await exit, Exit.interruption('why', expected))
+      assert.deepEqual(released, [where, where])
+      const late = await arrow.timeout(10).runExit(1)
+      assert.ok(late.kind === 'failure' && (late.error as ArrowError).code === 'ARROW_TIMEOUT')
+      assert.deepEqual(late.others, expected)
+      assert.deepEqual(released, [where, where, where])
+    }
+  })
+
+  test(`a stage that is a fiber is a child of the fiber that runs the arrow: ${where}`, async () => {
+    const local = new FiberLocal('nobody')
+    const seen: string[] = []
+    const body = holding(where)
+    const arrow = wrap(
+      fromFiber(function* () {
+        seen.push(local.get())
+        return yield* body()
+      }) as never,
+    )
+    released.length = 0
+    let run: Promise<Exit<unknown, unknown>> | undefined
+    const fiber = fork(function* () {
+      local.set('somebody')
+      run = arrow.runExit(1) as never
+      yield* sleep(10)
+      return 'over'
+    })
+    assert.deepEqual(await fiber.await(), Exit.success('over'))
+    assert.deepEqual(seen, ['somebody'])
+    assert.deepEqual(released, [where], 'it does not outlive its fiber')
+    assert.equal((await run)?.kind, 'interruption')
+  })
+}
+
+test('a run whose fiber has ended before its stage began ends with it', async () => {
+  let begun = false
+  let run: Promise<Exit<unknown, unknown>> | undefined
+  const arrow = liftAsync(soon).andThen(
+    fromFiber(function* () {
+      begun = true
+    }),
+  )
+  await fork(() => void (run = arrow.runExit(undefined))).await()
+  assert.equal((await run)?.kind, 'interruption')
+  assert.equal(begun, false)
+})
+
+test('a stage that fails before it waits fails the run, not the fiber around', async () => {
+  const arrow = later
+    .andThen(fromFiber(() => failing('at once' as const)))
+    .catchAll((error) => lift(() => `caught: ${error}`))
+  const exit = await fork(function* () {
+    const value = yield* fork(arrow, { input: 1 }).join()
+    yield* sleep(1)
+    return value
+  }).await()
+  assert.deepEqual(exit, Exit.success('caught: at once'))
+})
+
+test('what goes wrong beside stays with the exit, here and in a zone', async () => {
+  const endings = {
+    failure: function* (): Operation<never, unknown> {
+      addFinalizer(() => {
+        throw new Error('beside')
+      })
+      return yield* failing('first')
+    },
+    defect: function* (): Operation<never> {
+      addFinalizer(() => {
+        throw new Error('beside')
+      })
+      throw 'first'
+    },
+  }
+  const beside = [Exit.defect(new Error('beside'))]
+  for (const [kind, body] of Object.entries(endings)) {
+    const expected = kind === 'failure' ? Exit.failure('first', beside) : Exit.defect('first', beside)
+    const stage = fromFiber(body as never) as Arrow<number, never>
+    for (const arrow of [stage, later.andThen(stage), stage.retry(Schedule.recurs(0)), stage.named('stage')])
+      assert.deepEqual(await arrow.runExit(1), expected)
+    await assert.rejects(stage.run(1), (thrown) => thrown === 'first')
+    const mapped = await stage.mapError((error) => [error]).runExit(1)
+    assert.deepEqual(mapped, kind === 'failure' ? Exit.failure(['first'], beside) : expected)
+  }
+  for (const kind of ['failure', 'defect', 'interruption'] as const) {
+    const stage = fromFiber(((exit: unknown) => ({ [Symbol.for('skein.runnable')]: () => exit })) as never)
+    const others = [Exit.defect('beside')]
+    const exit = Exit[kind]('first', others)
+    assert.deepEqual(await (stage as Arrow<unknown, never>).on(place).runExit(exit), exit)
+  }
+})
+
+test('a run that a fiber in it was interrupted under rejects with an InterruptedError', async () => {
+  const arrow = fromFiber(function* () {
+    const fiber = fork(never())
+    yield* sleep(1)
+    fiber.interrupt('for a reason')
+    yield* fiber.join()
+  })
+  const expected = (thrown: unknown): boolean =>
+    thrown instanceof InterruptedError && thrown.reason === 'for a reason'
+  await assert.rejects(arrow.run(1), expected)
+  await assert.rejects(later.andThen(arrow).run(1), expected)
+  assert.deepEqual(await arrow.runExit(1), Exit.interruption('for a reason'))
 })
 
 test('a stage that is a fiber fails as it does, and travels', async () => {

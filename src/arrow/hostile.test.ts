@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { Schedule } from '../fiber/index.ts'
-import { ArrowError, effect, fail, lift, liftAsync } from './index.ts'
+import { Schedule, acquireRelease, never } from '../fiber/index.ts'
+import { type Arrow, ArrowError, effect, fail, fromFiber, lift, liftAsync } from './index.ts'
 
 /** A stage that gives a thenable with that `then`. */
 function stage(then: (resolve: (value: number) => void, reject: (reason: unknown) => void) => void) {
@@ -145,6 +145,108 @@ test('a source that throws when it is closed takes nothing from the reader', asy
   for await (const x of lift((x: number) => x).stream(source)) {
     assert.equal(x, 1)
     break
+  }
+})
+
+test('a stream ends as soon as a run fails, however long the ones before it take', async () => {
+  const aborted: number[] = []
+  const arrow = liftAsync(
+    async (x: number, { signal }) => {
+      if (x === 0) return x
+      if (x === 3) throw new Error('third')
+      signal.addEventListener('abort', () => aborted.push(x))
+      return await new Promise<number>(() => {})
+    },
+    (thrown) => thrown,
+  )
+  for (const ordered of [true, false]) {
+    aborted.length = 0
+    const read: number[] = []
+    const reading = (async () => {
+      for await (const x of arrow.stream([0, 1, 2, 3, 4], { concurrency: 4, ordered })) read.push(x)
+    })()
+    await assert.rejects(reading, { message: 'third' })
+    // The one that was there, and then the failure.
+    assert.deepEqual(read, [0])
+    assert.deepEqual(aborted.slice(0, 2), [1, 2])
+  }
+})
+
+test('results that are there in front of a failure are read before it', async () => {
+  const read: number[] = []
+  const arrow = effect(
+    (x: number) => {
+      if (x === 3) throw new Error('third')
+      return x
+    },
+    (thrown) => thrown,
+  )
+  await assert.rejects(
+    async () => {
+      for await (const x of arrow.stream([1, 2, 3, 4], { concurrency: 4 })) read.push(x)
+    },
+    { message: 'third' },
+  )
+  assert.deepEqual(read, [1, 2])
+})
+
+test('a stream that is left has released what its runs held', async () => {
+  let released = 0
+  const arrow = fromFiber(function* (x: number) {
+    if (x === 0) return x
+    yield* acquireRelease(
+      () => x,
+      async () => {
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        released += 1
+      },
+    )
+    return yield* never()
+  })
+  for await (const x of arrow.stream([0, 1, 2], { concurrency: 3 })) {
+    assert.equal(x, 0)
+    break
+  }
+  assert.equal(released, 2)
+})
+
+test('a source that nobody has read from is not opened, one that gives no objects is refused', async () => {
+  let openedCount = 0
+  let results: unknown = 5
+  const source = {
+    [Symbol.iterator]() {
+      openedCount += 1
+      return { next: () => results as IteratorResult<number> }
+    },
+  }
+  const plus = lift((x: number) => x + 1)
+  await plus.stream(source).return()
+  assert.equal(openedCount, 0)
+  for (results of [5, null, undefined])
+    await assert.rejects(plus.stream(source).next(), {
+      name: 'TypeError',
+      message: /gave (5|null|undefined), no object/,
+    })
+  assert.equal(openedCount, 3)
+})
+
+test('an error whose stack cannot be read or written is the one that it was', async () => {
+  const error = new Error('its stack throws')
+  Object.defineProperty(error, 'stack', {
+    get() {
+      throw new Error('of the getter')
+    },
+  })
+  const broken = lift((): never => {
+    throw error
+  })
+  for (const arrow of [fail(error), broken, fail(error).andThen(liftAsync(async () => 1))]) {
+    const exit = await (arrow as Arrow<unknown, unknown>).named('stage').runExit(1)
+    const kind = (arrow as unknown) === broken ? 'defect' : 'failure'
+    assert.deepEqual(
+      [exit.kind, kind === 'defect' ? (exit as never)['defect'] : (exit as never)['error']],
+      [kind, error],
+    )
   }
 })
 

@@ -2,13 +2,16 @@
  * The machine: runs programs, waits where they wait, and stops when it is told to.
  *
  * One machine is one run. It works through instructions until one of them gives a promise; then it hands out
- * a promise of its own and goes on when that one settles. Interruption is looked at wherever it waits: the
- * run ends there at once, and the stage that was waited for hears of it by its signal.
+ * a promise of its own and goes on when that one settles. Interruption is looked at wherever it waits, and
+ * the stage that was waited for hears of it by its signal. An asynchronous function is left behind: the run
+ * ends there at once. All other stages end by themselves, when their finalizers have run, and so does the
+ * run.
  */
 import { whenSettled } from '../base/index.ts'
+import { type Failed, type Fiber, runningFiber } from '../fiber/index.ts'
 import { either } from './either.ts'
 import { checkSignal, wrong } from './errors.ts'
-import { Raised, Stopped, traced } from './failure.ts'
+import { Raised, Stopped, besides, traced } from './failure.ts'
 import { ASYNC, BIG, DYNAMIC, HOT_RUNS, type Node, type RunContext, type Wait } from './node.ts'
 import { Do, buildProgram, type Grain, type Instruction, type Program } from './program.ts'
 
@@ -33,6 +36,8 @@ export interface Plan {
 
 /** Every so manieth run by a machine is measured, and the first. */
 const MEASURE_EACH = 64
+/** Stages that wait and run others inside of them start on the stack up to so many deep, others later. */
+const DEPTH_MAX = 200
 
 /** What is known of a node; empty at first. */
 export function planOf(node: Node): Plan {
@@ -65,18 +70,27 @@ export const recognise: { isArrow: (value: unknown) => boolean } = { isArrow: ()
  * Run a node: its value, or a promise of it where it waits. What is thrown, or rejected with, is wrapped if
  * it is a failure.
  * @param signal Interrupts it.
+ * @param fiber The fiber that it belongs to. Default: the one whose code runs.
  */
-export function runNode(node: Node, input: unknown, signal: AbortSignal | undefined): unknown {
+export function runNode(
+  node: Node,
+  input: unknown,
+  signal: AbortSignal | undefined,
+  fiber?: Fiber | undefined,
+): unknown {
   if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) return node.step(input as never)
   const plan = planOf(node)
   const measured = plan.runs++ % MEASURE_EACH === 0
-  return new Machine(node, input, signal, measured ? plan : undefined).start()
+  return new Machine(node, input, signal, fiber ?? runningFiber(), measured ? plan : undefined).start()
 }
 
 /** Run a small synchronous node once, measuring its stages. */
 export function measuredStep(node: Node, input: unknown): unknown {
-  return new Machine(node, input, undefined, planOf(node)).start()
+  return new Machine(node, input, undefined, undefined, planOf(node)).start()
 }
+
+/** How many stages that wait are being started, one inside the other. */
+let depth = 0
 
 interface Handler {
   readonly program: readonly Instruction[]
@@ -94,6 +108,7 @@ interface Frame {
 
 class Machine implements RunContext {
   readonly givenSignal: AbortSignal | undefined
+  readonly fiber: Fiber | undefined
   readonly #plan: Plan | undefined
   readonly #stack: unknown[] = []
   readonly #handlers: Handler[] = []
@@ -104,14 +119,26 @@ class Machine implements RunContext {
   #own: AbortController | undefined
   #resolve: ((value: unknown) => void) | undefined
   #reject: ((reason: unknown) => void) | undefined
+  /** What it waits for ends by itself when the signal is aborted, and is waited for. */
+  #holds = false
+  #listens = false
+  /** Of the failure that is being handled. */
+  #others: readonly Failed[] | undefined
   #clocked: Measure | undefined
   #clockMs = 0
 
-  constructor(node: Node, input: unknown, signal: AbortSignal | undefined, plan: Plan | undefined) {
+  constructor(
+    node: Node,
+    input: unknown,
+    signal: AbortSignal | undefined,
+    fiber: Fiber | undefined,
+    plan: Plan | undefined,
+  ) {
     this.#program = programOf(node, plan === undefined ? 'plain' : 'measured').instructions
     this.#value = input
     this.#plan = plan
     this.givenSignal = signal
+    this.fiber = fiber
   }
 
   /** See StageContext. */
@@ -125,7 +152,6 @@ class Machine implements RunContext {
     if (this.givenSignal?.aborted === true) throw new Stopped(this.givenSignal.reason)
     const value = this.#untilWaiting()
     if (value !== WAITING) return value
-    this.givenSignal?.addEventListener('abort', this.#aborted)
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -133,18 +159,37 @@ class Machine implements RunContext {
     })
   }
 
-  /** A stage may have aborted the signal that interrupts this run. */
+  /**
+   * It waits now. A stage may have aborted the signal that interrupts this run; what holds hears of it by
+   * itself: machines inside of each other do not all listen.
+   */
   #lookAround(): void {
-    if (this.givenSignal?.aborted === true) this.#aborted()
+    const signal = this.givenSignal
+    if (signal === undefined || this.#holds) return
+    if (signal.aborted) return this.#aborted()
+    if (this.#listens) return
+    this.#listens = true
+    signal.addEventListener('abort', this.#aborted)
   }
 
-  readonly #aborted = (): void => this.#over()?.(new Stopped(this.givenSignal?.reason))
+  readonly #aborted = (): void => {
+    if (!this.#holds) this.#over()?.(new Stopped(this.givenSignal?.reason))
+  }
+
+  /**
+   * What it has waited for has ended: whether that was because the signal was aborted, which ends the run.
+   */
+  #isStopped(): boolean {
+    const held = this.#holds
+    this.#holds = false
+    return held && this.givenSignal?.aborted === true
+  }
 
   /** Nothing more happens in this run; the way to tell its caller why, if nobody has been told. */
   #over(): ((reason: unknown) => void) | undefined {
     const reject = this.#reject
     this.#resolve = this.#reject = undefined
-    this.givenSignal?.removeEventListener('abort', this.#aborted)
+    if (this.#listens) this.givenSignal?.removeEventListener('abort', this.#aborted)
     return reject
   }
 
@@ -169,6 +214,7 @@ class Machine implements RunContext {
         this.#program = handler.program
         this.#at = handler.target
         this.#value = thrown.error
+        this.#others = thrown.others
         return
       }
     }
@@ -224,11 +270,13 @@ class Machine implements RunContext {
 
   /** Start a stage that waits; whether it does wait. */
   #wait(wait: Wait): boolean {
-    const value = wait.start(this.#value, this)
+    const input = this.#value
+    const value = depth < DEPTH_MAX ? this.#begun(wait, input) : this.#begunLater(wait, input)
     if (!isThenable(value)) {
       this.#value = value
       return false
     }
+    this.#holds = wait.kind !== 'async'
     whenSettled(
       value,
       (settled) => this.#resume(settled),
@@ -237,14 +285,34 @@ class Machine implements RunContext {
     return true
   }
 
+  #begun(wait: Wait, input: unknown): unknown {
+    depth += 1
+    try {
+      return wait.start(input, this)
+    } finally {
+      depth -= 1
+    }
+  }
+
+  async #begunLater(wait: Wait, input: unknown): Promise<unknown> {
+    await undefined
+    if (this.givenSignal?.aborted === true) throw new Stopped(this.givenSignal.reason)
+    return this.#begun(wait, input)
+  }
+
   #resume(value: unknown): void {
     if (this.#reject === undefined) return
+    if (this.#isStopped()) return this.#over()?.(new Stopped(this.givenSignal?.reason))
     this.#value = value
     this.#goOn()
   }
 
   #fail(reason: unknown): void {
     if (this.#reject === undefined) return
+    if (this.#isStopped()) {
+      const signal = this.givenSignal as AbortSignal
+      return this.#over()?.(new Stopped(signal.reason, besides(reason, signal)))
+    }
     try {
       this.#recover(reason)
     } catch (thrown) {
@@ -373,7 +441,7 @@ class Machine implements RunContext {
       case Do.untry:
         return void this.#handlers.pop()
       case Do.raise:
-        throw new Raised((part as (error: unknown) => unknown)(this.#value))
+        throw new Raised((part as (error: unknown) => unknown)(this.#value), this.#others)
       case Do.bind: {
         const next = (part as (value: unknown) => unknown)(this.#value)
         this.#value = this.#stack.pop()

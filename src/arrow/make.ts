@@ -45,15 +45,15 @@ export const runPlanned: Run = function (this: Node, input, signal) {
   try {
     value = runNode(this, input, signal)
   } catch (thrown) {
-    if ((this.flags & ASYNC) !== 0) return Promise.reject(unwrapped(thrown) as Error)
-    throw unwrapped(thrown)
+    if ((this.flags & ASYNC) !== 0) return Promise.reject(unwrapped(thrown, signal) as Error)
+    throw unwrapped(thrown, signal)
   }
-  if ((this.flags & ASYNC) === 0 && !(value instanceof Promise)) return value
-  return Promise.resolve(value).catch(rethrowUnwrapped)
-}
-
-function rethrowUnwrapped(thrown: unknown): never {
-  throw unwrapped(thrown)
+  // A promise that a synchronous stage made is its value; where arrows come up while it runs, they may wait.
+  const waits = (this.flags & ASYNC) !== 0 || ((this.flags & DYNAMIC) !== 0 && value instanceof Promise)
+  if (!waits) return value
+  return Promise.resolve(value).catch((thrown: unknown) => {
+    throw unwrapped(thrown, signal)
+  })
 }
 
 /** How a large synchronous node runs from inside. */

@@ -6,6 +6,8 @@
  * the engine's call feedback to itself: an indirect call costs tens of nanoseconds, an inlined one nothing.
  */
 
+import type { Fiber } from '../fiber/index.ts'
+
 /** What a node does. Composite ones have children in `a` and `b`. */
 export const Op = Object.freeze({
   /** `data` is the function. */
@@ -89,6 +91,8 @@ export interface StageContext {
 export interface RunContext extends StageContext {
   /** The signal, if the run can be interrupted at all. */
   readonly givenSignal: AbortSignal | undefined
+  /** The fiber whose code began the run: stages that are fibers are its children. */
+  readonly fiber: Fiber | undefined
 }
 
 /** A synchronous function and what makes its throws failures. */
@@ -106,7 +110,7 @@ export interface Row {
 /** How a stage that waits is known to plans and to `explain`. */
 export interface Wait {
   readonly kind: 'async' | 'fiber' | 'retry' | 'timeout' | 'through' | 'on'
-  /** Runs it; may throw or reject with a Raised. */
+  /** Runs it; may throw or reject with what failure.ts has. */
   readonly start: (input: unknown, context: RunContext) => unknown
   /** What it was made from: functions, schedule, milliseconds, store, zone. */
   readonly parts: readonly unknown[]

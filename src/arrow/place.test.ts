@@ -101,6 +101,14 @@ test('explain shows what workers measured of each stage there', async () => {
   assert.equal(plan.match(/\b[23] calls, [\d.]+ [nµm]?s each/g)?.length, 2, plan)
 })
 
+test('explain shows the figures of a hop of one stage too', async () => {
+  const arrow = lift((x: number) => x + 1).on(place)
+  for (let run = 0; run < 5; run += 1) assert.equal(await arrow.run(run), run + 1)
+  const [, hop, stage] = arrow.explain().split('\n')
+  assert.match(hop as string, /on zone arrow-place +5 hops/)
+  assert.match(stage as string, /function +5 calls, [\d.]+ [nµm]?s each/)
+})
+
 test('a stage that captures variables is refused when it is placed, by name', () => {
   const secret = Math.random()
   const arrow = lift((x: number) => x + secret)

@@ -5,8 +5,9 @@
  * has run anything, and gets the plan with the second try; so whatever worker takes a task, it runs once.
  * In a worker of that zone, and in threads told to stay where they are, there is no hop.
  */
+import type { Failed } from '../fiber/index.ts'
 import { type NodeZone, type Zone, zone as zones } from '../zone/index.ts'
-import { Raised, Stopped } from './failure.ts'
+import { Raised, Stopped, thrownFor } from './failure.ts'
 import { planOf, runNode } from './machine.ts'
 import { makeNode } from './make.ts'
 import { Op, type Node, type RunContext, type Wait } from './node.ts'
@@ -18,7 +19,7 @@ export type Measured = readonly (readonly [index: number, calls: number, ms: num
 /** What comes back from a worker. `ms` is the time it ran there; `measured` comes when there is news. */
 export type Reply =
   | { readonly is: 'value'; readonly value: unknown; readonly ms: number; readonly measured?: Measured }
-  | { readonly is: 'failure'; readonly error: unknown; readonly ms: number; readonly measured?: Measured }
+  | { readonly is: 'failed'; readonly exit: Failed; readonly ms: number; readonly measured?: Measured }
   | { readonly is: 'unknown' }
 
 /** What a hop knows of itself. */
@@ -54,13 +55,14 @@ export function hopOf(wait: Wait): Hop | undefined {
  */
 export function onWait(zone: Zone | NodeZone, inner: Node): Wait {
   if (isThisThread(zone)) {
-    const start = (input: unknown, context: RunContext): unknown => runNode(inner, input, context.givenSignal)
+    const start = (input: unknown, context: RunContext): unknown =>
+      runNode(inner, input, context.givenSignal, context.fiber)
     return { kind: 'on', start, parts: [zone], inner, shown: () => 'this thread' }
   }
   const hop: Hop = { packed: toPlain(inner), hops: 0, totalMs: 0, awayMs: 0 }
   const start = (input: unknown, context: RunContext): unknown =>
     stays || zones.current.id === zone.id
-      ? runNode(inner, input, context.givenSignal)
+      ? runNode(inner, input, context.givenSignal, context.fiber)
       : away(zone, hop, input, context.givenSignal)
   const wait: Wait = {
     kind: 'on',
@@ -90,7 +92,9 @@ async function away(zone: Zone, hop: Hop, input: unknown, signal: AbortSignal | 
     if (reply.is === 'unknown') throw new Raised(undefined)
     hop.awayMs += reply.ms
     if (reply.measured !== undefined) addMeasures(hop.packed.nodes, reply.measured)
-    if (reply.is === 'failure') throw new Raised(reply.error)
+    // A synchronous stage alone runs as it is, without a machine that measures: what took time there was it.
+    else if (hop.packed.nodes.length === 1) addMeasures(hop.packed.nodes, [[0, 1, reply.ms]])
+    if (reply.is === 'failed') throw thrownFor(reply.exit)
     return reply.value
   } catch (thrown) {
     if (signal?.aborted === true && thrown === signal.reason) throw new Stopped(thrown)

@@ -2,10 +2,12 @@
  * One arrow over many inputs, some at once: bounded, in order or as they come.
  *
  * It pulls: an input is taken only when there is room for its run, and there is room only when the reader has
- * taken what came before. Whatever ends it (a failure, the reader, the signal) ends all of it: the runs are
- * interrupted, the source is closed, and only then the reader hears; but nobody waits for a source that is
- * still looking for its next input.
+ * taken what came before. Whatever ends it (a failure, the reader, the signal) ends all of it, as soon as it
+ * is known: the runs are interrupted and have ended, the source is closed, and only then the reader hears;
+ * but nobody waits for a source that is still looking for its next input.
  */
+import { shown } from '../base/index.ts'
+import { type Fiber, runningFiber } from '../fiber/index.ts'
 import { checkSignal, wrong } from './errors.ts'
 import { unwrapped } from './failure.ts'
 import { runNode } from './machine.ts'
@@ -37,60 +39,62 @@ export function streamed(
     throw wrong('stream: concurrency', `an integer from 1 to ${CONCURRENCY_MAX}`, concurrency)
   if (typeof ordered !== 'boolean') throw wrong('stream: ordered', 'a boolean', ordered)
   checkSignal('stream', signal)
-  const opened = openSource(inputs)
-  return new Flow(node, opened, concurrency, ordered, signal).results()
+  return new Flow(node, openerOf(inputs), concurrency, ordered, signal).results()
 }
 
-function openSource(inputs: Iterable<unknown> | AsyncIterable<unknown>): Source {
+function openerOf(inputs: Iterable<unknown> | AsyncIterable<unknown>): () => Source {
   const given = inputs as (Partial<AsyncIterable<unknown>> & Partial<Iterable<unknown>>) | null | undefined
   const open = given?.[Symbol.asyncIterator] ?? given?.[Symbol.iterator]
   if (typeof open !== 'function') throw wrong('stream: inputs', 'something to iterate over', inputs)
-  return (open as () => Source).call(inputs)
+  return () => (open as () => Source).call(inputs)
 }
 
 /** A run that has been started: its place in the order and, in the end, what came of it. */
 interface Slot {
   settled: boolean
   value: unknown
-  thrown: { readonly why: unknown } | undefined
+  failed: boolean
+  /** Its end, if it waits. */
+  end: Promise<void> | undefined
 }
 
 class Flow {
   readonly #node: Node
-  readonly #source: Source
+  readonly #open: () => Source
+  readonly #fiber: Fiber | undefined = runningFiber()
   readonly #max: number
   readonly #ordered: boolean
   readonly #outer: AbortSignal | undefined
   readonly #controller = new AbortController()
   /** Started and not read yet, in the order of the inputs. */
   #slots: Slot[] = []
+  /** Opened when the reader first asks: who never asks has nothing to close. */
+  #source: Source | undefined
   #taking: Promise<void> | undefined
   #ended = false
-  #failure: { readonly why: unknown } | undefined
+  /** Why it ends; what is there already may be read before, unless it was cut. */
+  #failure: { readonly why: unknown; readonly isCut: boolean } | undefined
   #wake: (() => void) | undefined
 
-  constructor(node: Node, source: Source, max: number, ordered: boolean, outer: AbortSignal | undefined) {
+  constructor(node: Node, open: () => Source, max: number, ordered: boolean, outer: AbortSignal | undefined) {
     this.#node = node
-    this.#source = source
+    this.#open = open
     this.#max = max
     this.#ordered = ordered
     this.#outer = outer
   }
 
   async *results(): AsyncGenerator<unknown, void, undefined> {
-    const aborted = (): void => {
-      this.#stop(this.#outer?.reason)
-      // At once: the reader may be busy for long with what it took before it asks for the next.
-      this.#controller.abort(this.#outer?.reason)
-    }
+    const aborted = (): void => this.#stop(this.#outer?.reason, true)
     this.#outer?.addEventListener('abort', aborted)
     if (this.#outer?.aborted === true) aborted()
     try {
       for (;;) {
         this.#fill()
-        if (this.#failure !== undefined) throw this.#failure.why
+        if (this.#failure?.isCut === true) throw this.#failure.why
         const slot = this.#next()
         if (slot !== undefined) yield slot.value
+        else if (this.#failure !== undefined) throw this.#failure.why
         else if (this.#ended && this.#slots.length === 0) return
         else await new Promise<void>((resolve) => (this.#wake = resolve))
       }
@@ -102,16 +106,20 @@ class Flow {
 
   /** A result that may be read now. */
   #next(): Slot | undefined {
-    const at = this.#ordered ? 0 : this.#slots.findIndex((slot) => slot.settled)
+    const at = this.#ordered ? 0 : this.#slots.findIndex((slot) => slot.settled && !slot.failed)
     const slot = this.#slots[at]
-    if (slot === undefined || !slot.settled) return undefined
+    if (slot === undefined || !slot.settled || slot.failed) return undefined
     this.#slots.splice(at, 1)
-    if (slot.thrown !== undefined) throw slot.thrown.why
     return slot
   }
 
-  #stop(why: unknown): void {
-    this.#failure ??= { why }
+  /**
+   * End all of it. At once: the reader may be busy for long with what it took before it asks for the next.
+   */
+  #stop(why: unknown, isCut: boolean): void {
+    if (this.#failure !== undefined) return
+    this.#failure = { why, isCut }
+    this.#controller.abort(why)
     this.#tell()
   }
 
@@ -126,13 +134,15 @@ class Flow {
     if (this.#slots.length >= this.#max) return
     this.#taking = this.#take().catch((why: unknown) => {
       this.#ended = true
-      this.#stop(why)
+      this.#stop(why, false)
     })
   }
 
   async #take(): Promise<void> {
+    const source = (this.#source ??= this.#open())
     while (this.#slots.length < this.#max && !this.#ended && this.#failure === undefined) {
-      const item = await this.#source.next()
+      const item: unknown = await source.next()
+      if (!isResult(item)) throw new TypeError(`the iterator of the inputs gave ${shown(item)}, no object`)
       if (item.done === true) this.#ended = true
       else this.#start(item.value)
     }
@@ -142,35 +152,45 @@ class Flow {
 
   #start(input: unknown): void {
     if (this.#failure !== undefined) return
-    const slot: Slot = { settled: false, value: undefined, thrown: undefined }
+    const slot: Slot = { settled: false, value: undefined, failed: false, end: undefined }
+    const { signal } = this.#controller
     this.#slots.push(slot)
-    const settle = (value: unknown, thrown: Slot['thrown']): void => {
+    const ended = (value: unknown): void => {
       slot.settled = true
       slot.value = value
-      slot.thrown = thrown
       this.#tell()
     }
-    const failed = (thrown: unknown): void => settle(undefined, { why: unwrapped(thrown) })
+    const failed = (thrown: unknown): void => {
+      slot.settled = slot.failed = true
+      this.#stop(unwrapped(thrown, signal), false)
+    }
     try {
-      const value = runNode(this.#node, input, this.#controller.signal)
-      if (value instanceof Promise) value.then((result) => settle(result, undefined), failed)
-      else settle(value, undefined)
+      const value = runNode(this.#node, input, signal, this.#fiber)
+      if (value instanceof Promise) slot.end = value.then(ended, failed)
+      else ended(value)
     } catch (thrown) {
       failed(thrown)
     }
   }
 
   async #close(): Promise<void> {
-    this.#failure ??= { why: undefined }
     if (this.#slots.some((slot) => !slot.settled))
-      this.#controller.abort(this.#failure.why ?? new DOMException('the stream has ended', 'AbortError'))
-    if (this.#ended) return
+      this.#stop(new DOMException('the stream has ended', 'AbortError'), true)
+    this.#failure ??= { why: undefined, isCut: true }
+    // Asynchronous functions are left behind, fibers have run their finalizers.
+    await Promise.all(this.#slots.map((slot) => slot.end))
+    const source = this.#source
+    if (this.#ended || source === undefined) return
     this.#ended = true
     // What the source says to being closed concerns nobody: the reader has what it wanted, or an error.
-    const closed = (async () => this.#source.return?.())().catch(nothing)
+    const closed = (async () => source.return?.())().catch(nothing)
     // A generator that is asked for an input closes when it has one, and that may be never.
     if (this.#taking === undefined) await closed
   }
+}
+
+function isResult(item: unknown): item is IteratorResult<unknown> {
+  return (typeof item === 'object' && item !== null) || typeof item === 'function'
 }
 
 function nothing(): void {}

@@ -7,6 +7,8 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { Exit, Schedule } from '../fiber/index.ts'
+import { zone } from '../zone/index.ts'
 import { type Arrow, fail, id, lift, liftAsync, succeed } from './index.ts'
 import { generate, generatedCount } from './generate.ts'
 import { HOT_RUNS } from './node.ts'
@@ -61,6 +63,31 @@ test('100,000 of the others, one in the other', async () => {
   )
 })
 
+test('20,000 stages that wait, each inside of the next, that end or are interrupted', async () => {
+  type Waits = Arrow<number, number, unknown, 'async'>
+  const wraps: Record<string, (arrow: Waits) => Waits> = {
+    timeout: (arrow) => arrow.timeout(2 ** 31 - 1),
+    retry: (arrow) => arrow.retry(Schedule.recurs(1)),
+    'on this thread': (arrow) => arrow.on(zone.node),
+  }
+  const value = liftAsync(async (x: number) => x + 1)
+  const broken = liftAsync((): Promise<number> => {
+    throw new RangeError('deep inside')
+  })
+  const deep = Math.ceil(STAGES / 5)
+  for (const [name, wrap] of Object.entries(wraps)) {
+    assert.equal(await grown<Waits>(value, wrap, deep).run(0), 1, name)
+    assert.equal((await grown<Waits>(broken, wrap, deep).runExit(0)).kind, 'defect', name)
+    const controller = new AbortController()
+    const waits = liftAsync((_: number) => {
+      setImmediate(() => controller.abort('enough'))
+      return new Promise<number>(() => {})
+    })
+    const exit = await grown<Waits>(waits, wrap, deep).runExit(0, controller.signal)
+    assert.deepEqual(exit, Exit.interruption('enough'), name)
+  }
+})
+
 test('flatMap that makes 100,000 arrows', () => {
   const down = (n: number): Arrow<unknown, string> =>
     n === 0 ? succeed('ground') : (succeed(n).flatMap((m) => down(m - 1)) as Arrow<unknown, string>)
@@ -75,6 +102,18 @@ test('an arrow that contains itself twice, twenty times over', () => {
 test('a large arrow does the same when it is hot', () => {
   const arrow = grown(increment, (chain) => chain.andThen(increment).andThen(id()), 300)
   for (let run = 0; run < 300; run += 1) assert.equal(arrow.run(run), run + 301)
+})
+
+test('a promise that a synchronous stage makes is its value, however large the arrow', () => {
+  const promise = Promise.resolve(1)
+  const small = lift((_: number) => promise)
+  assert.equal(
+    grown(increment, (chain) => chain.andThen(id()))
+      .andThen(small)
+      .run(0),
+    promise,
+  )
+  assert.equal(small.run(0), promise)
 })
 
 test('pairs that nobody asks for are not made', () => {

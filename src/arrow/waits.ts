@@ -4,10 +4,20 @@
  * Each is one instruction of the machine. They keep the rule of the machine: what they throw or reject with
  * is wrapped if it is a failure, and a defect passes all of them as it is.
  */
-import { RUNNABLE, type Exit, type Schedule, fork, isProgram, isRunnable } from '../fiber/index.ts'
+import {
+  FiberError,
+  RUNNABLE,
+  type Exit,
+  type Fiber,
+  type Schedule,
+  forkAsked,
+  isProgram,
+  isRunnable,
+  runningFiber,
+} from '../fiber/index.ts'
 import type { Store } from '../store/index.ts'
 import { ArrowError, wrong } from './errors.ts'
-import { Raised, Stopped } from './failure.ts'
+import { Raised, Stopped, thrownFor } from './failure.ts'
 import { isThenable, runNode } from './machine.ts'
 import type { Node, RunContext, StageContext, Wait } from './node.ts'
 
@@ -36,7 +46,9 @@ export function fiberWait(body: (input: unknown) => unknown): Wait {
   const start: Wait['start'] = (input, context) => {
     const made = body(input)
     if (!isProgram(made)) throw wrong('what the function of fromFiber returns', 'something to run', made)
-    const exit = isRunnable(made) ? made[RUNNABLE](undefined as never, context.signal) : exitOf(made, context)
+    // Behind a wait nobody's code runs: only a fiber knows then whose child it is.
+    const isOwn = isRunnable(made) && (context.fiber === undefined || runningFiber() !== undefined)
+    const exit = isOwn ? made[RUNNABLE](undefined as never, context.signal) : exitOf(made, context)
     return isThenable(exit)
       ? exit.then((ended) => fromExit(ended as Exit<unknown, unknown>))
       : fromExit(exit as Exit<unknown, unknown>)
@@ -46,11 +58,10 @@ export function fiberWait(body: (input: unknown) => unknown): Wait {
 
 /** The exit of a fiber with that body, which the run's signal interrupts. */
 function exitOf(
-  body: Parameters<typeof fork>[0],
+  body: Parameters<typeof forkAsked>[0],
   context: RunContext,
 ): Exit<unknown, unknown> | PromiseLike<Exit<unknown, unknown>> {
-  const fiber = fork(body)
-  fiber.observe()
+  const fiber = childOf(context.fiber, body)
   if (fiber.exit !== undefined) return fiber.exit
   const signal = context.givenSignal
   const interrupt = (): void => void fiber.interrupt(signal?.reason)
@@ -62,18 +73,21 @@ function exitOf(
   })
 }
 
+/** A fiber that belongs to the fiber of the run, though that one's code does not run behind a wait. */
+function childOf(owner: Fiber | undefined, body: Parameters<typeof forkAsked>[0]): Fiber {
+  try {
+    return forkAsked(body, owner)
+  } catch (error) {
+    // What began the run has ended: so has the run.
+    if (error instanceof FiberError && error.code === 'FIBER_SCOPE_CLOSED') throw new Stopped(error)
+    throw error
+  }
+}
+
 /** The value of an exit. @throws what stands for it inside of a run. */
 export function fromExit(exit: Exit<unknown, unknown>): unknown {
-  switch (exit.kind) {
-    case 'success':
-      return exit.value
-    case 'failure':
-      throw new Raised(exit.error)
-    case 'defect':
-      throw exit.defect
-    default:
-      throw new Stopped(exit.reason)
-  }
+  if (exit.kind === 'success') return exit.value
+  throw thrownFor(exit)
 }
 
 /** `inner` again after each failure, as long and as late as the schedule says. */
@@ -82,7 +96,7 @@ export function retryWait(schedule: Schedule<never>, inner: Node): Wait {
     const driver = schedule.start()
     for (;;) {
       try {
-        return await runNode(inner, input, context.givenSignal)
+        return await runNode(inner, input, context.givenSignal, context.fiber)
       } catch (thrown) {
         if (!(thrown instanceof Raised)) throw thrown
         const delayMs = driver.next(thrown.error as never, performance.now())
@@ -99,7 +113,7 @@ export function timeoutWait(timeoutMs: number, inner: Node): Wait {
   const start = (input: unknown, context: RunContext): unknown => {
     const controller = new AbortController()
     const outer = context.givenSignal
-    const aborted = (): void => controller.abort(outer?.reason)
+    const aborted = (): void => abort(controller, outer?.reason)
     if (outer?.aborted === true) aborted()
     outer?.addEventListener('abort', aborted)
     let isLate = false
@@ -111,21 +125,29 @@ export function timeoutWait(timeoutMs: number, inner: Node): Wait {
       clearTimeout(timer)
       outer?.removeEventListener('abort', aborted)
     }
-    return limited(inner, input, controller.signal, () => isLate).finally(release)
+    const run = (): unknown => runNode(inner, input, controller.signal, context.fiber)
+    return limited(run, controller.signal, () => isLate).finally(release)
   }
   return { kind: 'timeout', start, parts: [timeoutMs], inner, shown: () => `${timeoutMs} ms` }
 }
 
-async function limited(
-  inner: Node,
-  input: unknown,
-  signal: AbortSignal,
-  isLate: () => boolean,
-): Promise<unknown> {
+/** Signals that are passed on inside of each other, on the stack. */
+let passing = 0
+const PASSING_MAX = 200
+
+/** Abort what hangs on another signal; many that hang one on the other not all on the stack. */
+function abort(controller: AbortController, reason: unknown): void {
+  if (passing === PASSING_MAX) return queueMicrotask(() => abort(controller, reason))
+  passing += 1
+  controller.abort(reason)
+  passing -= 1
+}
+
+async function limited(run: () => unknown, signal: AbortSignal, isLate: () => boolean): Promise<unknown> {
   try {
-    return await runNode(inner, input, signal)
+    return await run()
   } catch (thrown) {
-    if (thrown instanceof Stopped && isLate()) throw new Raised(signal.reason)
+    if (thrown instanceof Stopped && isLate()) throw new Raised(signal.reason, thrown.others)
     throw thrown
   }
 }
@@ -139,7 +161,7 @@ export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: 
     const name = key === undefined ? input : key(input as never)
     if (typeof name !== 'string') throw wrong('the key of through', 'a string', name)
     const signal = context.givenSignal
-    const compute = async (): Promise<never> => (await runNode(inner, input, signal)) as never
+    const compute = async (): Promise<never> => (await runNode(inner, input, signal, context.fiber)) as never
     return (store as Store<unknown>).getOrCompute(name, compute, signal === undefined ? {} : { signal })
   }
   return { kind: 'through', start, parts: [store, key], inner, shown: () => `store ${store.id}` }

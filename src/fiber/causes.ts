@@ -72,7 +72,9 @@ export function exitWithCause(
   if (cause === undefined) return exit
   if (!isUnwinding) return cause.kind === 'interruption' ? exit : withErrors(exit, [cause])
   const isEcho = exit.kind === 'success' || exit === cause || isEchoOf(exit, extra?.controller?.signal)
-  return isEcho ? cause : withOthers(cause, [exit])
+  if (isEcho) return cause
+  // That it was interrupted the cause says; what went wrong on the way out comes behind it.
+  return withOthers(cause, exit.kind === 'interruption' ? exit.others : [exit])
 }
 
 /** Whether what an interrupted fiber has waited for has only said that it was interrupted. */

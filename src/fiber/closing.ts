@@ -5,6 +5,7 @@
  * Finalizers may fork and may add finalizers, so this goes on until nothing is left. What throws is kept and
  * does not stop the rest. It runs where interrupts are masked.
  */
+import { yieldNow } from './aside.ts'
 import { type Failed, Exit } from './exit.ts'
 import { Op, type Operation, type Waiter, running } from './op.ts'
 import type { Owner } from './owner.ts'
@@ -62,8 +63,14 @@ export function* closeOwners(
   for (let next: Owner | undefined = owner; next !== undefined && next !== end; next = next.outer) {
     next.isClosing = true
     while (!next.isIdle) {
+      next.isEmptying = true
       next.interruptChildren(why)
+      while (next.hasNewcomers) {
+        yield* yieldNow()
+        next.interruptChildren(why)
+      }
       yield* emptied(next)
+      next.isEmptying = false
       const finalizer = next.takeFinalizer()
       if (finalizer === undefined) continue
       try {

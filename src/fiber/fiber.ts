@@ -186,6 +186,11 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     return (this.flags & MASKS) !== 0
   }
 
+  /** See {@link Waiter}. @internal */
+  get isStopped(): boolean {
+    return (this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0
+  }
+
   /** However it ends, somebody will know. @internal */
   observe(): void {
     this.flags |= OBSERVED

@@ -55,8 +55,9 @@ export interface ForkOptions {
   /** Its name, in `dump` and in messages. Default: none. */
   readonly name?: string
   /**
-   * Who owns it: a scope, or a fiber. Default: the fiber that forks, the process outside of fibers. The
-   * values of fiber-locals are those of the fiber that forks; outside of fibers those of the owner.
+   * Who owns it: a scope, or a fiber that does not wait for the end of its children yet. Default: the fiber
+   * that forks, the process outside of fibers. The values of fiber-locals are those of the fiber that forks;
+   * outside of fibers those of the owner.
    */
   readonly scope?: Owner | Fiber
   /** It may outlive the fiber that forks it. It must have a `name`, and nobody interrupts it but by hand. */
@@ -109,6 +110,7 @@ function startOutside(fiber: Fiber, body: unknown, input: unknown): void {
 
 function configure(fiber: Fiber, options: ForkOptions): void {
   const { name, scope, daemon } = options
+  if ((options as { readonly [ASKED]?: true })[ASKED] === true) fiber.observe()
   if (name !== undefined) {
     if (typeof name !== 'string' || name === '')
       throw wrong('options.name', 'a string that is not empty', name)
@@ -122,13 +124,29 @@ function configure(fiber: Fiber, options: ForkOptions): void {
   if (scope === undefined) return
   if (scope instanceof Fiber) {
     if (scope.exit !== undefined) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: scope.title })
+    const owner = scope.children()
+    owner.checkOpen()
     const locals = running.fiber === undefined ? scope.extra?.locals : undefined
     if (locals !== undefined) fiber.more().locals = locals
-    fiber.ownedBy(scope.children())
+    fiber.ownedBy(owner)
   } else if (scope instanceof Owner) {
     scope.checkOpen()
     fiber.ownedBy(scope)
   } else throw wrong('options.scope', 'a Scope or a Fiber', scope)
+}
+
+/** An option of {@link forkAsked}. */
+const ASKED = Symbol('asked')
+
+/**
+ * Fork for somebody who will ask how it ends: even a failure before the first wait is not its owner's. The
+ * owner is the fiber whose code runs, otherwise `owner`.
+ * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
+ * @internal
+ */
+export function forkAsked(body: AnyBody, owner: Fiber | undefined): Fiber {
+  const isBehind = owner !== undefined && running.fiber === undefined
+  return fork(body, { ...(isBehind && { scope: owner }), [ASKED]: true } as ForkOptions) as Fiber
 }
 
 /** Whether `value` is a generator, an op or a runnable: a body that need not be called. @internal */

@@ -11,6 +11,7 @@ import {
   Exit,
   Schedule,
   Scope,
+  addFinalizer,
   all,
   attempt,
   currentFiber,
@@ -23,6 +24,7 @@ import {
   never,
   on,
   race,
+  scoped,
   sleep,
   timeout,
   uninterruptible,
@@ -246,15 +248,22 @@ test('a promise of a fiber that unwinds instead of waiting is handled, or waited
     const bodies: (() => unknown)[] = [() => attempt(rejects), () => attempt(rejects()), () => rejects()]
     for (const body of bodies) {
       const exit = await fork(function* (self: Fiber) {
-        self.interrupt('enough')
-        yield* exitOf(body as () => Promise<unknown>)
+        yield* exitOf((() => {
+          self.interrupt('enough')
+          return body()
+        }) as () => Promise<unknown>)
       }).await()
       assert.equal(exit.kind, 'interruption')
     }
+    const bare = await fork(function* (self: Fiber) {
+      self.interrupt('enough')
+      yield* attempt(rejects())
+    }).await()
+    assert.equal(bare.kind, 'interruption')
     let isDone = false
     const fiber = fork(function* (self: Fiber) {
-      self.interrupt('enough')
       yield* attempt(async (signal) => {
+        self.interrupt('enough')
         assert.equal(signal.aborted, true)
         await new Promise((resolve) => setTimeout(resolve, 5))
         isDone = true
@@ -351,4 +360,104 @@ test('forks in microtasks do not keep timers from their turn', async () => {
   }).join()
   assert.equal(isDue, true)
   assert.ok(count < 200_000)
+})
+
+test('a fiber that was interrupted while it ran makes no further step', async () => {
+  const steps: Record<string, (ran: () => void) => Operation<unknown, unknown>> = {
+    *attempt(ran) {
+      yield* attempt(ran)
+    },
+    *'on this thread'(ran) {
+      yield* on(zone.node, ran)
+    },
+    exitOf,
+    *scoped(ran) {
+      yield* scoped(ran)
+    },
+    *uninterruptible(ran) {
+      yield* uninterruptible(ran)
+    },
+    *all(ran) {
+      yield* all([ran])
+    },
+  }
+  for (const [name, step] of Object.entries(steps)) {
+    let ranCount = 0
+    const exit = await fork(function* (self: Fiber) {
+      fork(() => self.interrupt('stop'))
+      yield* step(() => void (ranCount += 1))
+    }).await()
+    assert.equal(ranCount, 0, name)
+    assert.deepEqual(exit, Exit.interruption('stop'), name)
+  }
+})
+
+test('where interrupts are masked an interrupted fiber makes its steps', async () => {
+  let ranCount = 0
+  const ran = (): void => void (ranCount += 1)
+  const exit = await fork(function* (self: Fiber) {
+    addFinalizer(() => attempt(ran))
+    try {
+      yield* uninterruptible(function* () {
+        self.interrupt('stop')
+        yield* attempt(ran)
+        yield* on(zone.node, ran)
+      })
+      yield* yieldNow()
+    } finally {
+      yield* attempt(ran)
+    }
+  }).await()
+  assert.equal(ranCount, 4)
+  assert.deepEqual(exit, Exit.interruption('stop'))
+})
+
+test('a fiber that waits for its children takes no more: it does not wait for ever', async () => {
+  let refused: unknown
+  const byScope = fork(function* (self: Fiber) {
+    fork(function* () {
+      try {
+        yield* never()
+      } finally {
+        refused = (yield* exitOf(() => fork(never(), { scope: self }).join())) as unknown
+      }
+    })
+    yield* never()
+  })
+  const byListener = fork(function* () {
+    fork(
+      ({ signal }: Fiber) =>
+        new Promise<void>((resolve) =>
+          signal.addEventListener('abort', () => {
+            fork(never())
+            resolve()
+          }),
+        ),
+    )
+    yield* never()
+  })
+  await new Promise(setImmediate)
+  for (const fiber of [byScope, byListener]) {
+    const late = new Promise<undefined>((resolve) => setTimeout(resolve, 2000, undefined).unref())
+    assert.deepEqual(await Promise.race([fiber.interrupt('stop'), late]), Exit.interruption('stop'))
+  }
+  const { kind, defect } = refused as { kind: string; defect: { code: string } }
+  assert.deepEqual([kind, defect.code], ['defect', 'FIBER_SCOPE_CLOSED'])
+})
+
+test('a finalizer may fork into its fiber, and what it forks is joined', async () => {
+  let done = ''
+  const fiber = fork(function* (self: Fiber) {
+    addFinalizer(function* () {
+      done = yield* fork(
+        function* () {
+          yield* yieldNow()
+          return 'done'
+        },
+        { scope: self },
+      ).join()
+    })
+  })
+  assert.equal((await fiber.await()).kind, 'success')
+  assert.equal(done, 'done')
 })

@@ -24,13 +24,29 @@ export { Schedule, type ScheduleDriver, type ScheduleStart } from './schedule.ts
 
 register(FiberError, { cid: 'skein.FiberError' })
 register(InterruptedError, { cid: 'skein.InterruptedError' })
-export { fork, isProgram, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } from './fork.ts'
+export {
+  fork,
+  forkAsked,
+  isProgram,
+  type AnyBody,
+  type FailureOf,
+  type ForkOptions,
+  type ValueOf,
+} from './fork.ts'
 export type { Waitable } from './endings.ts'
 export { Fiber, type FiberStatus } from './fiber.ts'
 export { type Op, type Operation, type Step } from './op.ts'
 export { fail, fromExit } from './promises.ts'
-export { attempt, never, sleep, yieldNow } from './sleep.ts'
-export { acquireRelease, addFinalizer, currentFiber, scoped, uninterruptible } from './resources.ts'
+export { yieldNow } from './aside.ts'
+export { attempt, never, sleep } from './sleep.ts'
+export {
+  acquireRelease,
+  addFinalizer,
+  currentFiber,
+  runningFiber,
+  scoped,
+  uninterruptible,
+} from './resources.ts'
 export { Scope, type ScopeOptions } from './scope.ts'
 export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine.ts'
 export { on, type Place } from './place.ts'

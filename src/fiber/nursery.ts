@@ -6,6 +6,7 @@
  * Only what the combinator itself forks is in it: what others fork into the fiber meanwhile, or the iterator
  * of `forEach`, belongs to the owner outside.
  */
+import { yieldNow } from './aside.ts'
 import { closeOwners } from './closing.ts'
 import { Exit, type Failed } from './exit.ts'
 import type { Fiber } from './fiber.ts'
@@ -137,6 +138,7 @@ class News extends Op<Fiber | undefined> implements Timed {
 /** Run `work` with a nursery; whatever happens to the fiber, the nursery is empty afterwards. */
 export function* inNursery<A, E>(call: string, work: (nursery: Nursery) => Operation<A, E>): Operation<A, E> {
   const host = currentFiber(call)
+  if (--turn.steps <= 0) yield* yieldNow()
   const nursery = new Nursery(host)
   host.enter(nursery)
   try {

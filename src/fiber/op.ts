@@ -24,6 +24,8 @@ export type Operation<A, E = never> = Generator<Step<E>, A, unknown>
 export interface Waiter {
   /** What it waits for, or has waited for and not yet taken. */
   op: Waited | undefined
+  /** Whether it is interrupted, and unwinds instead of waiting again. */
+  readonly isStopped: boolean
   /** Let it go on, soon. */
   makeReady(): void
   /** Remember that `failed` is thrown into it, and return what is to be thrown. */

@@ -33,6 +33,10 @@ export class Owner {
   readonly errors: Failed[] = []
   /** Whether its children are being interrupted and its finalizers run. */
   isClosing = false
+  /** Whether it waits for children that it has interrupted: none may come. Finalizers may have children. */
+  isEmptying = false
+  /** A child came since they were interrupted: the listener of an abort may fork. */
+  hasNewcomers = false
   #youngest: Child | undefined
   #finalizers: Finalizer[] | undefined
   #emptied: Set<() => void> | undefined
@@ -68,6 +72,7 @@ export class Owner {
   add(child: Child): void {
     const older = this.#youngest
     child.older = older
+    this.hasNewcomers = true
     if (older !== undefined) older.younger = child
     this.#youngest = child
   }
@@ -92,6 +97,7 @@ export class Owner {
 
   /** Interrupt all children, the youngest first. They leave the list as they end. */
   interruptChildren(why: Failed): void {
+    this.hasNewcomers = false
     // Interrupting one may run code that ends others, so the list is taken first; the ended do not mind.
     for (const child of [...this.children()]) child.interruptWith(why)
   }

@@ -15,6 +15,8 @@ import { turn } from './scheduler.ts'
 export interface Host {
   /** Whose list it is in. */
   readonly owner: Owner | undefined
+  /** How a message calls it. */
+  readonly title: string
   /** A child has failed and nobody waits for it. */
   troubledBy(child: Child, failed: Failed): void
 }
@@ -27,6 +29,11 @@ export class FiberOwner extends Owner {
   constructor(host: Host, outer?: Owner) {
     super(outer)
     this.host = host
+  }
+
+  /** @throws {FiberError} `FIBER_SCOPE_CLOSED` while the fiber waits for its children. */
+  override checkOpen(): void {
+    if (this.isEmptying) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: this.host.title })
   }
 
   override childEnded(child: Child, failed: Failed | undefined): void {

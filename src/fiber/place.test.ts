@@ -78,6 +78,19 @@ test('what the zone refuses is a failure', async () => {
   assert.ok(refused.kind === 'failure' && (refused.error as unknown) instanceof ZoneError)
 })
 
+test("a function's own errors are defects, also when they are of Skein's kind", async () => {
+  const own = new ZoneError('ZONE_SETTING', { name: 'it', expected: 'more', received: 'less' })
+  for (const error of [own, new ZoneError('ZONE_CLOSED', { zone: 'another' })]) {
+    const exit = await fork(
+      (thrown: unknown) => {
+        throw thrown
+      },
+      { on: here, input: error },
+    ).await()
+    assert.ok(exit.kind === 'defect' && (exit.defect as { code: string }).code === error.code)
+  }
+})
+
 test('an arrow runs there by its own on', async () => {
   const arrow = {
     [RUNNABLE]: () => Exit.success('here'),

@@ -2,11 +2,13 @@
  * Steps and bodies on other executors: a zone's workers.
  *
  * What runs there is a function without captured variables; arguments and value are copied. Interrupting the
- * fiber cancels the task. What the zone refuses is a failure (a ZoneError, a TransportError); what the
- * function throws is a defect, or a failure if it is an async function, as everywhere.
+ * fiber cancels the task. What the zone refuses is a failure: a ZoneError about it, a TransportError, a
+ * FunctionError. What the function throws is a defect, or a failure if it is an async function, as
+ * everywhere; only an error of one of those kinds that it throws itself cannot be told from the zone's.
  */
-import { SkeinError } from '../base/index.ts'
-import { NodeZone, Zone } from '../zone/index.ts'
+import { FunctionError, TransportError } from '../transport/index.ts'
+import { NodeZone, Zone, ZoneError } from '../zone/index.ts'
+import { yieldNow } from './aside.ts'
 import { wrong } from './errors.ts'
 import { Exit, type Failed } from './exit.ts'
 import { Op, PENDING, type Step, type Waiter, isGenerator, outside, running, takeResult } from './op.ts'
@@ -99,7 +101,7 @@ class ZoneTask extends Op<unknown, unknown> {
   }
 
   #rejected(reason: unknown): void {
-    const isFailure = reason instanceof SkeinError || this.#fn instanceof AsyncFunction
+    const isFailure = isRefusal(reason, this.#zone) || this.#fn instanceof AsyncFunction
     this.#failed = isFailure ? failedFrom(reason) : Exit.defect(reason)
     this.#wake()
   }
@@ -123,7 +125,10 @@ class Here extends Op<unknown, unknown> {
 
   /** What is more than a value is run by the fiber that is there. @throws What the function throws. */
   override [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
-    if (running.fiber === undefined) throw outside('yield* on()')
+    const fiber = running.fiber
+    if (fiber === undefined) throw outside('yield* on()')
+    // As in an attempt: the interrupted make no further step.
+    if (turn.steps <= 0 && fiber.isStopped) return yieldNow()[Symbol.iterator]()
     const made = called(this.#fn, this.#args as never[])
     if (typeof made === 'object' && made !== null) return inline(made)
     this.#value = made
@@ -201,6 +206,12 @@ export function bodyAt(place: unknown, body: unknown, input: unknown): unknown {
   if (typeof body !== 'function' || isGenerator(body))
     throw wrong('the body', 'a function or an arrow, since it runs in a zone', body)
   return new ZoneTask(zone, body as AnyFunction, input === undefined ? [] : [input])
+}
+
+/** Whether an error is a zone's word about a call, or the transport's, and not the function's own. */
+function isRefusal(reason: unknown, zone: Zone): boolean {
+  if (reason instanceof ZoneError) return (reason.facts as { zone?: unknown }).zone === zone.id
+  return reason instanceof TransportError || reason instanceof FunctionError
 }
 
 function nothing(): void {}

@@ -4,6 +4,7 @@
  * Both turn what is foreign into a generator's steps. A rejection is a failure, see rejections.ts.
  */
 import { whenSettled } from '../base/index.ts'
+import { yieldNow } from './aside.ts'
 import { Exit, type Failed } from './exit.ts'
 import type { Extra } from './extra.ts'
 import {
@@ -19,6 +20,7 @@ import {
 } from './op.ts'
 import { failedFrom } from './rejections.ts'
 import { RUNNABLE, isRunnable } from './runnable.ts'
+import { turn } from './scheduler.ts'
 
 /** Waits for a promise; interrupted, it leaves the promise behind or waits on, as it was told. */
 export class PromiseOp<A> extends Op<A, unknown> {
@@ -127,6 +129,7 @@ export function fail<E>(error: E): Op<never, E> {
 
 /** Go on as `exit` says: its value, or its failure, defect or interruption as one's own. */
 export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
+  if (--turn.steps <= 0) yield* yieldNow()
   return exit.kind === 'success' ? exit.value : yield* new Raised<E>(exit)
 }
 
@@ -137,6 +140,7 @@ export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
 export function* within(body: unknown): Operation<unknown> {
   const fiber = running.fiber
   if (fiber === undefined) throw outside('a combinator')
+  if (--turn.steps <= 0) yield* yieldNow()
   if (typeof body === 'function') return yield* inline((body as (fiber: Waiter) => unknown)(fiber))
   if (!isRunnable(body)) return yield* inline(body)
   const made = body[RUNNABLE](undefined, (fiber as unknown as { signal: AbortSignal }).signal)

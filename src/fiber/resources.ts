@@ -4,6 +4,7 @@
  * A fiber gives back when it ends; `scoped` makes a smaller scope inside one fiber. Releases run in reverse
  * order, once, where interrupts are masked, however the scope ends.
  */
+import { yieldNow } from './aside.ts'
 import { wrong } from './errors.ts'
 import { Exit, withErrors } from './exit.ts'
 import { closeOwners } from './closing.ts'
@@ -13,6 +14,12 @@ import { type Operation, outside, running } from './op.ts'
 import type { Finalizer } from './owner.ts'
 import { FiberOwner } from './owners.ts'
 import { fromExit, within } from './promises.ts'
+import { turn } from './scheduler.ts'
+
+/** The fiber whose code runs; `undefined` elsewhere. @internal */
+export function runningFiber(): Fiber | undefined {
+  return running.fiber as Fiber | undefined
+}
 
 /** The fiber whose code runs. @throws {FiberError} `FIBER_OUTSIDE`. */
 export function currentFiber(call = 'currentFiber()'): Fiber {
@@ -26,6 +33,7 @@ export function currentFiber(call = 'currentFiber()'): Fiber {
  */
 export function* uninterruptible<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
   const fiber = currentFiber('uninterruptible()')
+  if (--turn.steps <= 0) yield* yieldNow()
   const isOutermost = fiber.mask(true)
   try {
     return (yield* within(body)) as ValueOf<B>

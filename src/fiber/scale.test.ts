@@ -7,7 +7,29 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { type Fiber, type Operation, attempt, dump, fork, never, yieldNow } from './index.ts'
+import {
+  Exit,
+  type Fiber,
+  FiberLocal,
+  type Operation,
+  Schedule,
+  acquireRelease,
+  all,
+  allSettled,
+  attempt,
+  catchAll,
+  dump,
+  exitOf,
+  forEach,
+  fork,
+  fromExit,
+  never,
+  repeat,
+  retry,
+  scoped,
+  uninterruptible,
+  yieldNow,
+} from './index.ts'
 
 /** With SKEIN_TEST_PART=2/3 a third of it. */
 const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
@@ -117,11 +139,25 @@ test('a hundred thousand who join one and are interrupted leave it', async () =>
   await target.interrupt()
 })
 
+const local = new FiberLocal(0)
+
 for (const [name, spin] of Object.entries({
   'steps that are ready': () => attempt(() => 0),
   'joins of what has ended': () => fork(() => 0).join(),
   'its turn': () => yieldNow(),
   'promises that have settled': () => attempt(Promise.resolve()),
+  'an exit': () => exitOf(() => 1),
+  'a scope': () => scoped(() => 1),
+  'what must not be cut': () => uninterruptible(() => 1),
+  'what is caught': () => catchAll(() => 1, String),
+  'a local': () => local.with(1, () => 1),
+  resources: () => scoped(() => acquireRelease(() => 1, String)),
+  'one try': () => retry(() => 1, Schedule.recurs(1)),
+  'no repetition': () => repeat(() => 1, Schedule.recurs(0)),
+  'a value as an exit': () => fromExit(Exit.success(1)),
+  'none of all': () => all([]),
+  'none settled': () => allSettled([]),
+  'no items': () => forEach([], String),
 }))
   test(`a fiber that never rests lets timers and I/O have their turn: ${name}`, async () => {
     let isOver = false

@@ -5,6 +5,7 @@
  * every error. A fiber has a scope of its own and needs none of these; they are for code outside of fibers,
  * and for lives that are not those of one fiber.
  */
+import { yieldNow } from './aside.ts'
 import { FiberError, wrong } from './errors.ts'
 import { closeOwners, emptied } from './closing.ts'
 import { Exit, type Failed, exitValue, flatExits, withErrors } from './exit.ts'
@@ -16,7 +17,6 @@ import { type Operation, running } from './op.ts'
 import { type Child, type Finalizer, Owner } from './owner.ts'
 import { FiberOwner, isTrouble, troublesIn } from './owners.ts'
 import { fromExit } from './promises.ts'
-import { yieldNow } from './sleep.ts'
 
 /** What a scope may be made with. */
 export interface ScopeOptions {

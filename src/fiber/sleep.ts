@@ -1,8 +1,9 @@
 /**
- * The plain ops: to wait for time, for one's turn, for ever, for a promise.
+ * The plain ops: to wait for time, for ever, for a promise.
  *
  * Times are those of the scheduler's clock, so a test runtime can give its own.
  */
+import { UNWIND } from './causes.ts'
 import { checkMs } from './errors.ts'
 import { Exit } from './exit.ts'
 import { Op, PENDING, type Step, type Waiter, isThenable, outside, running, takeResult } from './op.ts'
@@ -60,23 +61,6 @@ export function sleep(ms: number): Op<void> {
   return new Sleep(ms)
 }
 
-/** An op without a state of its own, one for all. */
-class Turn extends Op<void> {
-  park(fiber: Waiter): void {
-    fiber.makeReady()
-  }
-
-  unpark(): boolean {
-    return true
-  }
-
-  take(): void {}
-
-  describe(): string {
-    return 'its turn'
-  }
-}
-
 class Never extends Op<never> {
   park(): void {}
 
@@ -93,13 +77,7 @@ class Never extends Op<never> {
   }
 }
 
-const TURN = new Turn()
 const NEVER = new Never()
-
-/** Let all others that are ready go first. */
-export function yieldNow(): Op<void> {
-  return TURN
-}
 
 /** Wait until interrupted. */
 export function never(): Op<never> {
@@ -134,6 +112,11 @@ class Attempt extends Op<unknown, unknown> {
     const what = this.#what
     let made = what
     if (typeof what === 'function') {
+      // A fiber that was interrupted while it ran has no steps left: it makes no further one.
+      if (turn.steps <= 0 && fiber.isStopped) {
+        fiber.op = UNWIND
+        return PENDING
+      }
       try {
         made = call(what as (signal?: AbortSignal) => unknown)
       } catch (thrown) {
@@ -187,7 +170,8 @@ interface Fiberlike extends Waiter {
 
 /**
  * Wait for a promise, or for what a function gives; a rejection and what the function throws are failures, as
- * `ZIO.attempt` has it. The function is called when `yield*` asks, each time anew.
+ * `ZIO.attempt` has it. The function is called when `yield*` asks, each time anew; not in a fiber that was
+ * interrupted before that.
  *
  * A function is called with a signal that is aborted when the fiber is interrupted. One that takes it is
  * waited for then, until its promise settles; one that does not, and a bare promise, are left behind.

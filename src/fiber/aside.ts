@@ -1,0 +1,32 @@
+/**
+ * Stepping aside: the op that lets all others go first.
+ *
+ * A body asks for it by `yieldNow`. Combinators, and whatever else runs a body inside of a fiber, do it when
+ * the steps of the turn are used up: a fiber whose bodies never wait leaves timers and I/O theirs, and stops
+ * there when it is interrupted.
+ */
+import { Op, type Waiter } from './op.ts'
+
+/** An op without a state of its own, one for all. */
+class Turn extends Op<void> {
+  park(fiber: Waiter): void {
+    fiber.makeReady()
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(): void {}
+
+  describe(): string {
+    return 'its turn'
+  }
+}
+
+const TURN = new Turn()
+
+/** Let all others that are ready go first. */
+export function yieldNow(): Op<void> {
+  return TURN
+}
