@@ -137,7 +137,7 @@ export class NativeExchange implements Exchange, Listed {
     }
     if ((this.state & State.ended) !== 0) return Promise.reject(this.over())
     const found = this.link.pull(this.slot, this.stamp)
-    if (typeof found === 'object') return Promise.resolve(found)
+    if (typeof found === 'object') return this.link.inTurn(found)
     if (found === Pull.end) {
       this.state |= State.read
       return Promise.resolve(undefined)

@@ -15,6 +15,8 @@ const SERVER = fileURLToPath(new URL('./server.mjs', import.meta.url))
 /** A running server. */
 export class Victim {
   #child
+  /** The answer to the question before: they come without a name, so one is asked at a time. */
+  #asked = Promise.resolve()
 
   constructor(child, port) {
     this.#child = child
@@ -45,9 +47,23 @@ export class Victim {
   }
 
   /** What it counts, its memory and descriptors. */
-  async stats() {
-    this.#child.send('stats')
-    return (await once(this.#child, 'message'))[0]
+  stats() {
+    const ask = async () => {
+      this.#child.send('stats')
+      return (await once(this.#child, 'message'))[0]
+    }
+    this.#asked = this.#asked.then(ask, ask)
+    return this.#asked
+  }
+
+  /** The greatest resident memory seen from now on until `isOver()`, at least once. */
+  async greatestRss(isOver) {
+    let most = 0
+    do {
+      most = Math.max(most, (await this.stats()).rss)
+      if (!isOver()) await pause(100)
+    } while (!isOver())
+    return Math.max(most, (await this.stats()).rss)
   }
 
   /** Ends it in good order; its exit code. */
@@ -82,17 +98,14 @@ export class Victim {
     return sockets
   }
 
-  /** Latencies in ms of `count` requests of a normal client, sorted. */
-  async latencies(count) {
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
-    const found = []
-    for (let at = 0; at < count; at += 1) {
-      const from = performance.now()
-      await this.#get(agent)
-      found.push(performance.now() - from)
+  /** Latencies in ms of `count` requests of a normal client, and of more until `isOver()`; sorted. */
+  async latencies(count, isOver = () => true) {
+    const client = new Client(this.port)
+    try {
+      return await client.latencies(count, isOver)
+    } finally {
+      client.close()
     }
-    agent.destroy()
-    return found.sort((a, b) => a - b)
   }
 
   /** Waits until a normal client is served. */
@@ -109,22 +122,6 @@ export class Victim {
     }
   }
 
-  #get(agent) {
-    return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error('a normal client waited for 10 s')), 10_000)
-      const done = (error) => {
-        clearTimeout(late)
-        if (error) reject(error)
-        else resolve()
-      }
-      http
-        .get({ port: this.port, host: '127.0.0.1', path: '/', agent }, (response) => {
-          response.resume().on('end', () => done())
-        })
-        .on('error', done)
-    })
-  }
-
   /** Waits until `holds(stats)`; the stats, or what they were when patience ended. */
   async until(holds, patienceMs = 10_000) {
     const late = Date.now() + patienceMs
@@ -133,6 +130,47 @@ export class Victim {
       if (holds(stats) || Date.now() > late) return stats
       await pause(50)
     }
+  }
+}
+
+/** A normal client, whose connection is kept from one request to the next. */
+export class Client {
+  #agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
+  #port
+
+  constructor(port) {
+    this.#port = port
+  }
+
+  /** Latencies in ms of `count` requests, and of more until `isOver()`; sorted. */
+  async latencies(count, isOver = () => true) {
+    const found = []
+    while (found.length < count || !isOver()) {
+      const from = performance.now()
+      await this.#get()
+      found.push(performance.now() - from)
+    }
+    return found.sort((a, b) => a - b)
+  }
+
+  close() {
+    this.#agent.destroy()
+  }
+
+  #get() {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error('a normal client waited for 10 s')), 10_000)
+      const done = (error) => {
+        clearTimeout(late)
+        if (error) reject(error)
+        else resolve()
+      }
+      http
+        .get({ port: this.#port, host: '127.0.0.1', path: '/', agent: this.#agent }, (response) => {
+          response.resume().on('end', () => done())
+        })
+        .on('error', done)
+    })
   }
 }
 
@@ -150,6 +188,13 @@ export async function closedBy(socket, patienceMs) {
   socket.resume()
   const closed = new Promise((resolve) => socket.on('end', resolve).on('close', resolve)).then(() => true)
   return Promise.race([closed, pause(patienceMs).then(() => false)])
+}
+
+/** All that the server sends until it closes; undefined when it has not after `patienceMs`. */
+export async function readAll(socket, patienceMs) {
+  const pieces = []
+  socket.on('data', (piece) => pieces.push(piece))
+  return (await closedBy(socket, patienceMs)) ? Buffer.concat(pieces).toString('latin1') : undefined
 }
 
 /** @param {number} ms */
