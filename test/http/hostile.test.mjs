@@ -11,7 +11,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Client, closedBy, pause, percentile, Victim } from './hostile.mjs'
+import { Client, closedBy, pause, percentile, readAll, Victim } from './hostile.mjs'
 
 const MANY = Number(process.env.SKEIN_HTTP_HOSTILE ?? 300)
 const CORES = ['node', 'native'].filter((name) => (process.env.SKEIN_HTTP_CORE ?? name) === name)
@@ -146,9 +146,23 @@ check('clients that reset in each phase', {}, async (victim) => {
 check('half-closed sockets', {}, async (victim) => {
   const sockets = await victim.connectMany(MANY)
   for (const [at, socket] of sockets.entries())
-    socket.end(['', 'GET / HT', GET, 'GET /never HTTP/1.1\r\nHost: x\r\n\r\n'][at % 4])
-  const closed = await Promise.all(sockets.slice(0, 8).map((socket) => closedBy(socket, 5000)))
-  assert.ok(closed.every(Boolean), 'closed when their client had ended')
+    socket.end(
+      [
+        '',
+        'GET / HT',
+        GET,
+        'GET /never HTTP/1.1\r\nHost: x\r\n\r\n',
+        'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n',
+        'GET /short HTTP/1.1\r\nHost: x\r\n\r\n',
+      ][at % 6],
+    )
+  const found = await Promise.all(sockets.slice(0, 24).map((socket) => readAll(socket, 5000)))
+  assert.ok(!found.includes(undefined), 'closed when their client had ended')
+  for (const [at, text] of found.entries()) {
+    const body = text.slice(text.indexOf('\r\n\r\n') + 4)
+    const whole = { 2: 'hello', 4: 'slow', 5: '5\r\npiece\r\n'.repeat(10) + '0\r\n\r\n' }[at % 6]
+    if (whole !== undefined) assert.equal(body, whole, 'an answer that comes later, or in pieces, is whole')
+  }
   return sockets
 })
 
@@ -213,10 +227,11 @@ check('pipelines without end', { pipelineMax: 16 }, async (victim) => {
 
 check('pipelines whose answers nobody reads', {}, async (victim) => {
   // Each may hold an answer of 1 MB and what the limits allow besides; without a bound it were 100 MB each.
+  // Half of them wait behind a first answer that never comes.
   const sockets = await victim.connectMany(Math.min(MANY, 20))
-  for (const socket of sockets) {
-    socket.pause()
-    for (let count = 0; count < 100; count += 1) socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n')
+  for (const [at, socket] of sockets.entries()) {
+    const first = at % 2 ? 'GET /never HTTP/1.1\r\nHost: x\r\n\r\n' : ''
+    socket.pause().write(first + 'GET /large HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100))
   }
   await settled(victim)
   return sockets
