@@ -2,9 +2,9 @@
  * What hostile clients are made of: a server in a process of its own, raw sockets, and a normal client beside
  * them whose latency is watched.
  */
-import { fork } from 'node:child_process'
+import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
@@ -180,6 +180,25 @@ function limitedNode(filesMax) {
   writeFileSync(path, `#!/bin/sh\nulimit -n ${filesMax}\nexec '${process.execPath}' "$@"\n`)
   chmodSync(path, 0o755)
   return path
+}
+
+/**
+ * Clients whose kernels take as little as can be, in a process of their own: see narrow.c.
+ * @returns `read`: bytes read and connections closed, when they have read for `readMs`; `stop()` ends them.
+ */
+export async function narrowClients(port, { count, path, readMs, napMs }) {
+  const folder = mkdtempSync(`${tmpdir()}/narrow-`)
+  try {
+    const source = fileURLToPath(new URL('./narrow.c', import.meta.url))
+    execFileSync('cc', ['-O1', '-Wall', '-Werror', '-o', `${folder}/narrow`, source])
+    const args = [port, count, path, readMs, napMs].map(String)
+    const child = spawn(`${folder}/narrow`, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    await once(child, 'spawn')
+    const read = once(child.stdout, 'data').then(([text]) => String(text).trim().split(' ').map(Number))
+    return { read, stop: () => child.stdin.end() }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
 /** Whether the server has closed a socket, at the latest after `patienceMs`. */

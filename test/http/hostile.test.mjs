@@ -11,7 +11,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Client, closedBy, pause, percentile, readAll, Victim } from './hostile.mjs'
+import { Client, closedBy, narrowClients, pause, percentile, readAll, Victim } from './hostile.mjs'
 
 const MANY = Number(process.env.SKEIN_HTTP_HOSTILE ?? 300)
 const CORES = ['node', 'native'].filter((name) => (process.env.SKEIN_HTTP_CORE ?? name) === name)
@@ -120,6 +120,21 @@ check('readers that do not read', { bodyMs: 60_000 }, async (victim) => {
   }
   await settled(victim)
   return sockets
+})
+
+check('tiny windows', { bodyMs: 4000 }, async (victim) => {
+  // While they read, however little, they keep their connections; then they do not, and lose them.
+  const count = Math.min(MANY, 50)
+  const narrow = await narrowClients(victim.port, { count, path: '/endless', readMs: 2500, napMs: 10 })
+  try {
+    const [bytes, closed] = await narrow.read
+    assert.equal(closed, 0, 'closed while they read')
+    assert.ok(bytes > count * 200, `${bytes} bytes read`)
+    const { connections } = await victim.until(({ connections }) => connections < count / 2)
+    assert.ok(connections < count / 2, `${connections} connections of clients that read nothing`)
+  } finally {
+    narrow.stop()
+  }
 })
 
 check('clients that reset in each phase', {}, async (victim) => {
