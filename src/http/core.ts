@@ -156,8 +156,8 @@ export interface Exchange {
   /** Keep the request's data past `onExchange`. Called by the app when an answer is not ready at once. */
   retain(): void
   /**
-   * Called once when the client has gone before the answer was finished, or sends nothing more, which may mean
-   * the same: what is answered is still sent.
+   * Called once when the client has gone before the answer was finished, or sends nothing more, which may
+   * mean the same: what is answered is still sent.
    */
   onAbort: (() => void) | undefined
   /** Whether that has happened. */

@@ -57,7 +57,10 @@ onCores('a client that only stopped sending gets an answer that comes later', as
       },
     },
   })
-  const { answers, closed } = await converse(server.port, [get('/later').repeat(2)], { answers: 2, end: true })
+  const { answers, closed } = await converse(server.port, [get('/later').repeat(2)], {
+    answers: 2,
+    end: true,
+  })
   assert.deepEqual(
     answers.map(({ status, body }) => [status, body]),
     [
@@ -94,7 +97,10 @@ onCores('a client that stopped sending and a stream that gives nothing have a se
   const told = new Promise<void>((resolve) => (cancelled = resolve))
   const server = await start({
     routes: {
-      '/': () => new Response(new ReadableStream({ start: (out) => out.enqueue(Buffer.from('x')), cancel: cancelled })),
+      '/': () =>
+        new Response(
+          new ReadableStream({ start: (out) => out.enqueue(Buffer.from('x')), cancel: cancelled }),
+        ),
     },
   })
   const socket = await connect(server.port)

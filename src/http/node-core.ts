@@ -135,7 +135,9 @@ export class NodeCore implements Core {
    * of a head. It takes an answer that has ended for one that has left; these connections are kept from it.
    */
   #closeIdle(close: () => void): void {
-    const busy = [...this.#lines].filter(([, line]) => line.open.size > 0 || line.waiting.length > 0 || line.feed.hasRest)
+    const busy = [...this.#lines].filter(
+      ([, line]) => line.open.size > 0 || line.waiting.length > 0 || line.feed.hasRest,
+    )
     for (const [socket] of busy) socket.destroy = () => socket
     try {
       close()
@@ -256,8 +258,8 @@ export class NodeCore implements Core {
   }
 
   /**
-   * The client sends nothing more. Those who work for it are told, and their answers are sent; when nothing is
-   * for `bodyMs`, nothing will be.
+   * The client sends nothing more. Those who work for it are told, and their answers are sent; when nothing
+   * is for `bodyMs`, nothing will be.
    */
   #onEnd(socket: Socket, line: Line): void {
     for (const exchange of [...line.open]) if (!exchange.isReading) exchange.gone()

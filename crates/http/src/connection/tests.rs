@@ -197,7 +197,8 @@ fn answers_that_are_held_stop_reading_as_those_that_are_not_sent_do() {
     let held = "x".repeat(limits().out_bytes_max);
     assert!(say(&mut connection, 2, &held));
     assert!(!connection.wants_input(&limits()));
-    let found = connection.next(&mut GET.replace('~', "\r\n").into_bytes(), &limits(), &mut Parser::default());
+    let found =
+        connection.next(&mut GET.replace('~', "\r\n").into_bytes(), &limits(), &mut Parser::default());
     assert!(matches!(found, Ok(Next::Wait)), "{found:?}");
     assert!(say(&mut connection, 1, "") && say(&mut connection, 3, ""));
     assert!(!connection.wants_input(&limits()));

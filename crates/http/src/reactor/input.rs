@@ -16,8 +16,8 @@ use crate::{
     targets::hash,
 };
 
-/// Requests of one connection in a batch. Few, since none of them is answered before the batch is handed over:
-/// what the answers take is seen by then.
+/// Requests of one connection in a batch. Few, since none of them is answered before the batch is handed
+/// over: what the answers take is seen by then.
 const TURN_REQUESTS_MAX: u32 = 16;
 
 /// Whether a connection is still there.
