@@ -63,7 +63,8 @@ function check(name, limits, attack) {
         assert.equal(left.errors, 0)
         const quiet = Math.max(before99, percentile(await victim.latencies(SAMPLES), 99))
         t.diagnostic(
-          `p99 ${p99.toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms, rss ${Math.round(rss / MIB)} MiB, ${moreMib} more`,
+          `p99 ${p99.toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms, ` +
+            `rss ${Math.round(rss / MIB)} MiB, ${moreMib} more`,
         )
         const bound = TIMES_MAX * Math.max(quiet, QUIET_MS)
         assert.ok(p99 < bound, `p99 ${p99.toFixed(1)} ms, at most ${bound.toFixed(1)}`)

@@ -358,7 +358,7 @@ fn narrow(host: &Host) -> TcpStream {
         to.sin_addr.s_addr = u32::from(*address.ip()).to_be();
         let length = size_of_val(&to) as libc::socklen_t;
         assert_eq!(libc::connect(fd, (&raw const to).cast(), length), 0);
-        client.set_nonblocking(true).unwrap();
+        client.set_nonblocking(true).expect("a socket that may not block");
         client
     }
 }
