@@ -3,7 +3,8 @@
  * and apps of hono and Effect before and after they moved to Skein.
  *
  * CPU per request ranks the fast ones, since the load generator ends before they do. The server is pinned to
- * core 0 and the load to core 1; the last sections use all cores, one with the seed's own command.
+ * core 0 and the load to core 1; then every section is measured once more with both on all cores, and the
+ * last ones only so, one with the seed's own command.
  */
 import { BenchError } from '../harness/errors.ts'
 import { Samples } from '../harness/rounds.ts'
@@ -37,8 +38,10 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   'two cores': CORES,
   'two cores hello': [...CORES, C_FLOOR],
 }
-/** Sections whose servers and load may use all cores. */
+/** Sections whose servers and load always use all cores. */
 const UNPINNED = ['two cores', 'two cores hello']
+/** Ends the name of a section that is measured once more, with both on all cores. */
+const ON_BOTH = ', both on all cores'
 
 async function run(context: Context): Promise<Row[]> {
   const sections = context.text('sections').split(',')
@@ -52,13 +55,14 @@ async function run(context: Context): Promise<Row[]> {
   chooseLoad(context.text('load'))
   const rows: Row[] = []
   const tables = sections.filter((name) => name !== 'seed')
+  const isBoth = context.number('both') === 1
   for (const unpinned of [false, true]) {
-    const here = tables.filter((section) => UNPINNED.includes(section) === unpinned)
+    const here = tables.filter((section) => UNPINNED.includes(section) === unpinned || (unpinned && isBoth))
     const names = new Set(here.flatMap((section) => (SECTIONS[section] ?? []).filter(isWanted)))
     await withServers([...names], unpinned ? [] : ['taskset', '-c', '0'], context, async (servers) => {
       for (const section of here) {
         const asked = servers.filter(({ name }) => SECTIONS[section]!.includes(name))
-        rows.push(...(await measureOrSkip(section, asked, context)))
+        rows.push(...(await measureOrSkip(section, asked, context, unpinned)))
       }
     })
   }
@@ -106,9 +110,14 @@ async function isReady(server: Server, context: Context): Promise<boolean> {
 }
 
 /** A section in which a server dies is left out, by name; a wrong answer ends everything. */
-async function measureOrSkip(section: string, servers: readonly Server[], context: Context): Promise<Row[]> {
+async function measureOrSkip(
+  section: string,
+  servers: readonly Server[],
+  context: Context,
+  unpinned: boolean,
+): Promise<Row[]> {
   try {
-    return await measure(section, servers, context)
+    return await measure(section, servers, context, unpinned)
   } catch (error) {
     if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
     context.skip(`section ${section}`, error.message.split('\n').slice(0, 3).join(' '))
@@ -116,9 +125,14 @@ async function measureOrSkip(section: string, servers: readonly Server[], contex
   }
 }
 
-async function measure(section: string, servers: readonly Server[], context: Context): Promise<Row[]> {
+async function measure(
+  section: string,
+  servers: readonly Server[],
+  context: Context,
+  unpinned: boolean,
+): Promise<Row[]> {
   const samples = new Samples()
-  const isPinned = !UNPINNED.includes(section)
+  const isPinned = !unpinned
   const plan: LoadPlan = {
     threads: 1,
     connections: context.number('connections'),
@@ -135,7 +149,8 @@ async function measure(section: string, servers: readonly Server[], context: Con
       samples.add(server.name, await slice(section, server, plan))
     }
   }
-  return rowsOf(section, samples, isPinned ? PINNED : FREE)
+  const name = isPinned || UNPINNED.includes(section) ? section : `${section}${ON_BOTH}`
+  return rowsOf(name, samples, isPinned ? PINNED : FREE)
 }
 
 async function slice(section: string, server: Server, plan: LoadPlan): Promise<Record<string, number>> {
@@ -189,6 +204,7 @@ const table: Table = {
     rounds: { value: 5, quick: 1, doc: 'rounds in which all contenders take their turn' },
     'slice-s': { value: 3, quick: 1, doc: 'seconds of one slice' },
     connections: { value: 100, doc: 'connections of the load' },
+    both: { value: 1, quick: 0, doc: '1: every section once more with server and load on all cores' },
     load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
   },
   run,

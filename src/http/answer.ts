@@ -16,6 +16,8 @@ import type { ReadResult } from './standard.ts'
 const TURN_BYTES_MAX = 256 * 1024
 /** How often a stream is asked whether it has ended already before its answer becomes a streamed one. */
 const LOOKS_MAX = 8
+/** A stream that gives nothing for so long, ms, to a client that sends nothing more, is given up. */
+const QUIET_MS = 1000
 
 /**
  * Send `value`; `where` names its maker for errors.
@@ -103,6 +105,13 @@ class Pump {
   readonly #reader: { read(): Promise<ReadResult>; cancel(reason: unknown): Promise<void> }
   readonly #head: Head
   #sentBytes = 0
+  /** Nothing more is read of the stream. */
+  #isOver = false
+  /** The client is what is waited for, not the stream. */
+  #isDraining = false
+  /** Pieces given and waits for the client that have ended. */
+  #movesCount = 0
+  #quietTimer: NodeJS.Timeout | undefined
 
   constructor(exchange: Exchange, stream: ReadableStream<Uint8Array>, head: Head) {
     this.#exchange = exchange
@@ -112,25 +121,54 @@ class Pump {
 
   /** Rejects with the stream's error; an answer that had begun is cut then, and when its client has gone. */
   async run(): Promise<void> {
-    let gone = false
-    onAbort(this.#exchange, () => {
-      gone = true
-      this.#reader.cancel(this.#gone()).catch(() => {}) // its maker has been told; nobody else is left
-    })
+    this.#exchange.onClose = () => this.#giveUp()
+    if (this.#exchange.aborted) this.#onGone()
+    else onAbort(this.#exchange, () => this.#onGone())
+    try {
+      await this.#send()
+    } finally {
+      this.#isOver = true
+      clearInterval(this.#quietTimer)
+    }
+  }
+
+  /**
+   * The client sends nothing more, and nothing tells whether it has gone: what is given is sent, which shows.
+   * A stream that gives nothing would show nothing.
+   */
+  #onGone(): void {
+    if (this.#exchange.isClosed) return this.#giveUp()
+    let before = this.#movesCount
+    this.#quietTimer = setInterval(() => {
+      const isQuiet = before === this.#movesCount && !this.#isDraining
+      before = this.#movesCount
+      if (isQuiet) this.#giveUp()
+    }, QUIET_MS)
+  }
+
+  #giveUp(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearInterval(this.#quietTimer)
+    this.#reader.cancel(this.#gone()).catch(() => {}) // its maker has been told; nobody else is left
+  }
+
+  async #send(): Promise<void> {
     const first = await this.#reader.read()
-    if (gone) return this.#exchange.abort()
+    if (this.#isOver) return this.#exchange.abort()
+    this.#movesCount += 1
     const next = first.done ? undefined : this.#reader.read()
     next?.catch(() => {}) // whoever reads on will see it; nobody may before the client has taken the first
     const { status, type, lines, length } = this.#head
     if (next === undefined || (length === undefined && (await endsAtOnce(next)))) {
-      if (gone) this.#exchange.abort()
+      if (this.#isOver) this.#exchange.abort()
       else this.#exchange.respond(status, type, lines, first.done ? undefined : bytesOf(first.value))
       return
     }
     this.#exchange.start(status, type, lines, length)
     try {
       await this.#rest(first.value!, next)
-      if (gone || this.#exchange.aborted) return this.#exchange.abort()
+      if (this.#isOver) return this.#exchange.abort()
       if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
       this.#exchange.end()
     } catch (error) {
@@ -142,21 +180,29 @@ class Pump {
 
   async #rest(first: Uint8Array, second: Promise<ReadResult>): Promise<void> {
     let turnBytes = this.#sentBytes
-    if (!this.#write(first)) await this.#exchange.drained()
+    if (!this.#write(first)) await this.#drained()
     for (let next = await second; !next.done; next = await this.#reader.read()) {
-      if (!this.#write(next.value)) await this.#exchange.drained()
+      if (!this.#write(next.value)) await this.#drained()
       else if (this.#sentBytes - turnBytes > TURN_BYTES_MAX) {
         // A stream that always has more would keep the loop from others, and from hearing that its reader
         // left.
         await nextTurn()
         turnBytes = this.#sentBytes
       }
-      if (this.#exchange.aborted) return this.#reader.cancel(this.#gone())
+      if (this.#isOver) return
     }
+  }
+
+  async #drained(): Promise<void> {
+    this.#isDraining = true
+    await this.#exchange.drained()
+    this.#isDraining = false
+    this.#movesCount += 1
   }
 
   #write(chunk: unknown): boolean {
     const bytes = bytesOf(chunk)
+    this.#movesCount += 1
     this.#sentBytes += bytes.byteLength
     if (this.#head.length !== undefined && this.#sentBytes > this.#head.length) throw this.#wrongLength()
     return bytes.byteLength === 0 || this.#exchange.write(bytes)

@@ -128,7 +128,7 @@ export const TYPES = [
  *
  * What it tells of the request is valid until `onExchange` returns, unless `retain()` was called: then until
  * the answer ended. It is answered once, by `respond`, or by `start`, `write`s and `end`; calls after the
- * client has gone or the answer has ended do nothing.
+ * connection has closed or the answer has ended do nothing.
  */
 export interface Exchange {
   /** As on the wire, upper case where it is a known one. */
@@ -155,10 +155,17 @@ export interface Exchange {
   pull(): Promise<Uint8Array | undefined>
   /** Keep the request's data past `onExchange`. Called by the app when an answer is not ready at once. */
   retain(): void
-  /** Called once when the client has gone before the answer was finished. */
+  /**
+   * Called once when the client has gone before the answer was finished, or sends nothing more, which may
+   * mean the same: what is answered is still sent.
+   */
   onAbort: (() => void) | undefined
-  /** Whether the client has gone before the answer was finished. */
+  /** Whether that has happened. */
   readonly aborted: boolean
+  /** Called once when the connection has closed before the answer was finished; before `onAbort`. */
+  onClose: (() => void) | undefined
+  /** Whether that has happened: whatever is answered now goes nowhere. */
+  readonly isClosed: boolean
   /**
    * The whole answer.
    * @param status 200 to 599.
@@ -177,7 +184,7 @@ export interface Exchange {
   start(status: number, type: number, headers: string, length: number | undefined): void
   /** A piece of the body, copied before it returns. False: the peer reads slowly, wait for `drained()`. */
   write(chunk: Uint8Array): boolean
-  /** Resolves when less than half of `outBytesMax` is unsent, or the client has gone. */
+  /** Resolves when less than half of `outBytesMax` is unsent, or the connection has closed. */
   drained(): Promise<void>
   /** The end of the body. */
   end(): void

@@ -39,6 +39,7 @@ class InjectedExchange implements Exchange {
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
   aborted = false
+  onClose: (() => void) | undefined
   readonly #request: Request
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   readonly #resolve: (response: Response) => void
@@ -58,6 +59,11 @@ class InjectedExchange implements Exchange {
     this.bodyBytes = this.#reader === undefined ? 0 : Number(request.headers.get('content-length') ?? -1)
     if (request.signal.aborted) this.#gone()
     else request.signal.addEventListener('abort', () => this.#gone(), { once: true })
+  }
+
+  /** A client without a socket is there, or has gone. */
+  get isClosed(): boolean {
+    return this.aborted
   }
 
   header(name: string): string | undefined {
@@ -141,7 +147,10 @@ class InjectedExchange implements Exchange {
     this.#isAnswered = true
     this.#wake?.()
     // An app learns it in a turn of its own, as from a socket.
-    queueMicrotask(() => this.onAbort?.())
+    queueMicrotask(() => {
+      this.onClose?.()
+      this.onAbort?.()
+    })
   }
 }
 

@@ -21,7 +21,16 @@ import type { Listed, NativeLink } from './native-link.ts'
 import { isName, latin1At } from './native-text.ts'
 
 /** Bits of an exchange's state. */
-const State = { started: 1, ended: 2, aborted: 4, listed: 8, read: 16, retained: 32, kept: 64 } as const
+const State = {
+  started: 1,
+  ended: 2,
+  aborted: 4,
+  listed: 8,
+  read: 16,
+  retained: 32,
+  kept: 64,
+  closed: 128,
+} as const
 
 /** What an exchange has when it lives longer than its batch, or streams. */
 class Rest {
@@ -34,6 +43,7 @@ class Rest {
   pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
     undefined
   draining: (() => void) | undefined = undefined
+  onClose: (() => void) | undefined = undefined
 
   constructor(words: Int32Array, bytes: Uint8Array) {
     this.words = words
@@ -80,6 +90,18 @@ export class NativeExchange implements Exchange, Listed {
 
   get aborted(): boolean {
     return (this.state & State.aborted) !== 0
+  }
+
+  get isClosed(): boolean {
+    return (this.state & State.closed) !== 0
+  }
+
+  get onClose(): (() => void) | undefined {
+    return this.rest?.onClose
+  }
+
+  set onClose(act: (() => void) | undefined) {
+    this.more().onClose = act
   }
 
   get remoteAddress(): string {
@@ -137,7 +159,7 @@ export class NativeExchange implements Exchange, Listed {
     }
     if ((this.state & State.ended) !== 0) return Promise.reject(this.over())
     const found = this.link.pull(this.slot, this.stamp)
-    if (typeof found === 'object') return Promise.resolve(found)
+    if (typeof found === 'object') return this.link.inTurn(found)
     if (found === Pull.end) {
       this.state |= State.read
       return Promise.resolve(undefined)
@@ -196,7 +218,7 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   drained(): Promise<void> {
-    if (!this.isStreaming() || this.aborted || !this.link.isFull(this)) return Promise.resolve()
+    if (!this.isStreaming() || !this.link.isFull(this)) return Promise.resolve()
     return new Promise((resolve) => {
       this.more().draining = resolve
     })
@@ -235,16 +257,16 @@ export class NativeExchange implements Exchange, Listed {
   onGone(): void {
     if (this.aborted) return
     this.state |= State.aborted
-    this.onDrained()
     this.onAbort?.()
   }
 
   /** The connection is closed: whatever is answered now goes nowhere. */
   onClosed(): void {
     const wasGone = this.aborted
-    this.state |= State.ended | State.aborted
+    this.state |= State.ended | State.aborted | State.closed
     this.close()
     this.onDrained()
+    this.onClose?.()
     if (!wasGone) this.onAbort?.()
   }
 

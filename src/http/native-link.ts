@@ -5,6 +5,7 @@
  * were made from; `out`, where answers are written; `body`, where pieces of bodies that are pulled arrive.
  * What is written outside of a batch is handed over after the microtasks of that turn.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native } from '../native/index.ts'
 import type { CoreLimits } from './core.ts'
 import { HttpError } from './errors.ts'
@@ -17,6 +18,8 @@ const OUT_BYTES = 256 * 1024
 const PIECE_BYTES_MAX = 64 * 1024
 /** Bytes of inbound data that a batch can hold beyond what one connection needs. */
 const BATCH_BYTES = 192 * 1024
+/** Bytes of bodies that are pulled in one turn of the loop. */
+const TURN_BYTES_MAX = 256 * 1024
 const ANSWER_BYTES = ANSWER_WORDS * 4
 const EMPTY = new Uint8Array()
 const DONE = Promise.resolve()
@@ -67,6 +70,8 @@ export class NativeLink {
     this.#unkept = []
     for (const listed of unkept) listed.keep()
   }
+  /** Bytes of bodies that were pulled since others had their turn. */
+  #turnBytes = 0
   #isFlushQueued = false
   readonly #flush = (): void => {
     this.#isFlushQueued = false
@@ -125,6 +130,19 @@ export class NativeLink {
     if (this.server < 0) return Pull.gone
     const found = native.httpPull(this.server, slot, stamp)
     return found > 0 ? this.body.slice(0, found) : found
+  }
+
+  /**
+   * A piece that was there at once, in its turn: a body that always has more would keep the thread in its
+   * microtasks, and everybody else waiting.
+   */
+  async inTurn(piece: Uint8Array): Promise<Uint8Array> {
+    this.#turnBytes += piece.byteLength
+    if (this.#turnBytes > TURN_BYTES_MAX) {
+      await nextTurn()
+      this.#turnBytes = 0
+    }
+    return piece
   }
 
   /** The error for what a pull found instead of bytes. */

@@ -5,7 +5,7 @@
  * not make, and answers to malformed requests that wait for the answers before them.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
 import { NodeExchange } from './node-exchange.ts'
@@ -37,6 +37,8 @@ interface Line {
   refusal: number
   /** A refusal is on its way: whatever else is wrong does not matter. */
   isRefused: boolean
+  /** The client sends nothing more. */
+  isHalfClosed: boolean
   /** What had been counted of the socket's bytes. */
   counted: { in: number; out: number }
 }
@@ -50,6 +52,7 @@ export class NodeCore implements Core {
   readonly #constants = new Map<string, CoreSettings['constants'][number]>()
   readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0, in: 0, out: 0 }
   #isStopping = false
+  #isClosingIdle = false
 
   constructor(settings: CoreSettings) {
     const { limits } = settings
@@ -71,12 +74,14 @@ export class NodeCore implements Core {
     })
     this.#server.maxHeadersCount = 0
     this.#server.maxConnections = limits.connectionsMax
+    // A client that only stopped sending is answered; node:http reads this of its server and has no option.
+    Object.assign(this.#server, { httpAllowHalfOpen: true })
     this.#server
       .on('connection', (socket: Socket) => this.#onConnection(socket))
       .on('request', (request, response) => this.#onRequest(request, response, false))
       .on('checkContinue', (request, response) => this.#onRequest(request, response, true))
       .on('checkExpectation', (request, response) => this.#onRequest(request, response, false))
-      .on('connect', (_request, socket) => this.#refuse(socket as Socket, 501))
+      .on('connect', (_request, socket) => this.#onConnect(socket as Socket))
       .on('clientError', (error, socket) => this.#onBroken(error, socket as Socket))
   }
 
@@ -107,12 +112,16 @@ export class NodeCore implements Core {
 
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    // node:http's own `close` destroys what it takes for idle at once, requests in the kernel included.
+    const closed = new Promise<void>((resolve) => {
+      NetServer.prototype.close.call(this.#server, () => resolve())
+    })
     // A request that has reached the kernel before this call is still taken.
     await nextTurn()
     await nextTurn()
     for (const [socket, { open, waiting }] of this.#lines)
-      if (open.size + waiting.length === 0) socket.destroySoon()
+      if (open.size + waiting.length === 0 && socket.bytesRead === 0) socket.destroySoon()
+    this.#closeIdle(() => this.#server.close(() => {})) // which also ends its clock; `closed` says the rest
     const late = setTimeout(() => {
       for (const socket of this.#lines.keys()) socket.destroy()
     }, graceMs)
@@ -121,17 +130,44 @@ export class NodeCore implements Core {
     clearTimeout(late)
   }
 
+  /**
+   * Close connections that are between two requests: node:http alone can tell these from those in the middle
+   * of a head. It takes an answer that has ended for one that has left; these connections are kept from it.
+   */
+  #closeIdle(close: () => void): void {
+    const busy = [...this.#lines].filter(
+      ([, line]) => line.open.size > 0 || line.waiting.length > 0 || line.feed.hasRest,
+    )
+    for (const [socket] of busy) socket.destroy = () => socket
+    try {
+      close()
+    } finally {
+      for (const [socket] of busy) Reflect.deleteProperty(socket, 'destroy') // the method is there again
+    }
+  }
+
+  /** The same once for all that were answered in this turn. */
+  #closeIdleSoon(): void {
+    if (this.#isClosingIdle) return
+    this.#isClosingIdle = true
+    setImmediate(() => {
+      this.#isClosingIdle = false
+      this.#closeIdle(() => this.#server.closeIdleConnections())
+    })
+  }
+
   #onConnection(socket: Socket): void {
     this.#counts.connectionsTotal += 1
     const line: Line = {
       open: new Set(),
-      feed: new NodeFeed(socket),
+      feed: new NodeFeed(socket, () => this.#onEnd(socket, line)),
       waiting: [],
       requestsCount: 0,
       turnCount: 0,
       isScheduled: false,
       refusal: 0,
       isRefused: false,
+      isHalfClosed: false,
       counted: { in: 0, out: 0 },
     }
     this.#lines.set(socket, line)
@@ -217,14 +253,46 @@ export class NodeCore implements Core {
       this.#counts.constants += 1
       exchange.respond(constant.status, 0, constant.headers, constant.body)
     }
+    // When it has had the chance to answer at once.
+    if (line.isHalfClosed) setImmediate(() => exchange.gone())
+  }
+
+  /**
+   * The client sends nothing more. Those who work for it are told, and their answers are sent; when nothing
+   * is for `bodyMs`, nothing will be.
+   */
+  #onEnd(socket: Socket, line: Line): void {
+    for (const exchange of [...line.open]) if (!exchange.isReading) exchange.gone()
+    if (line.isHalfClosed) return
+    line.isHalfClosed = true
+    if (line.open.size === 0 && line.waiting.length === 0 && !line.feed.hasRest) return
+    let sentBytes = socket.bytesWritten
+    const late = setTimeout(() => {
+      if (socket.bytesWritten === sentBytes) return void socket.destroy()
+      sentBytes = socket.bytesWritten
+      late.refresh()
+    }, this.#settings.limits.bodyMs)
+    socket.once('close', () => clearTimeout(late))
+  }
+
+  /** What follows CONNECT is not ours to read, so it is the last; answers that are due go first. */
+  #onConnect(socket: Socket): void {
+    const line = this.#lines.get(socket)
+    if (line === undefined || line.open.size + line.waiting.length === 0) return this.#refuse(socket, 501)
+    line.feed.stop()
+    line.refusal = 501
+    // node:http has let go of the connection; whom it told to wait is told here to go on.
+    socket.on('drain', () => {
+      for (const exchange of line.open) exchange.wakeWriter()
+    })
   }
 
   /** Its answer has been sent, or nobody is left to send it to. */
   #onOver(socket: Socket, line: Line, exchange: NodeExchange): void {
     if (!line.open.delete(exchange)) return
     exchange.closed()
-    if (exchange.aborted) this.#counts.aborted += 1
-    this.#onAnswered(socket, line)
+    if (exchange.isClosed) this.#counts.aborted += 1
+    this.#onAnswered(socket, line, exchange)
   }
 
   #give(exchange: NodeExchange, onExchange: CoreSettings['onExchange']): void {
@@ -242,11 +310,12 @@ export class NodeCore implements Core {
     return this.#constants.get(`${method} ${cut < 0 ? target : target.slice(0, cut)}`)
   }
 
-  #onAnswered(socket: Socket, line: Line): void {
+  #onAnswered(socket: Socket, line: Line, { isReading }: NodeExchange): void {
     if (line.waiting.length > 0) this.#schedule(socket, line)
     else if (line.open.size === 0) {
       if (line.refusal !== 0) this.#refuse(socket, line.refusal)
-      else if (this.#isStopping) socket.destroySoon()
+      else if (line.feed.isOver || (this.#isStopping && isReading)) socket.destroySoon()
+      else if (this.#isStopping) this.#closeIdleSoon()
     }
   }
 
@@ -263,7 +332,11 @@ export class NodeCore implements Core {
     line.feed.stop()
     if (line.isRefused) return
     const last = [...line.open].at(-1)
-    if (last !== undefined && last.isReading) return last.malformed(error.reason ?? error.message)
+    if (last !== undefined && last.isReading) {
+      // Its body ends before its length: the client has gone, and nobody is to blame.
+      if (error.code === 'HPE_INVALID_EOF_STATE') return last.gone()
+      return last.malformed(error.reason ?? error.message)
+    }
     const refusal = parserRefusal(error)
     if (line.open.size + line.waiting.length === 0) this.#refuse(socket, refusal)
     else line.refusal = refusal

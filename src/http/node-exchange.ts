@@ -20,6 +20,8 @@ export class NodeExchange implements Exchange {
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
   aborted = false
+  onClose: (() => void) | undefined
+  isClosed = false
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #limits: CoreLimits
@@ -84,7 +86,7 @@ export class NodeExchange implements Exchange {
     }
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure
-      if (this.aborted) throw new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
+      if (this.isClosed) throw new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
       // What is left is thrown away: a part of it must not pass for the whole.
       if (this.#hasEnded) throw new HttpError('HTTP_REQUEST_OVER', { what: 'the body' })
       const chunk = this.#request.read() as Buffer | null
@@ -93,6 +95,7 @@ export class NodeExchange implements Exchange {
         if (!this.#request.readableEnded) this.#request.resume()
         return undefined
       }
+      if (this.aborted) throw new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
       await this.#readable()
     }
   }
@@ -144,18 +147,34 @@ export class NodeExchange implements Exchange {
     this.#wake?.()
   }
 
+  /** The client sends nothing more: it has gone, or waits for an answer that may still come. */
+  gone(): void {
+    if (this.aborted || this.#hasEnded) return
+    this.aborted = true
+    this.#wake?.()
+    this.onAbort?.()
+  }
+
   /** Nothing more will be sent; when the answer had not ended, the client has gone. */
   closed(): void {
     clearTimeout(this.#timer)
     if (this.#hasEnded && this.#response.writableFinished) return
+    const wasGone = this.aborted
+    this.isClosed = true
     this.aborted = true
     this.#wake?.()
     this.#wakeWriter?.()
-    this.onAbort?.()
+    this.onClose?.()
+    if (!wasGone) this.onAbort?.()
+  }
+
+  /** More can be written, for all that is known. */
+  wakeWriter(): void {
+    this.#wakeWriter?.()
   }
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
-    if (this.#isAnswered || this.aborted) return
+    if (this.#isAnswered || this.isClosed) return
     this.#hasEnded = true
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     this.#head(status, type, headers, status === 204 || status === 304 ? undefined : (bytes?.byteLength ?? 0))
@@ -166,7 +185,7 @@ export class NodeExchange implements Exchange {
   }
 
   start(status: number, type: number, headers: string, length: number | undefined): void {
-    if (this.#isAnswered || this.aborted) return
+    if (this.#isAnswered || this.isClosed) return
     this.#head(status, type, headers, length)
     this.#response.flushHeaders()
   }
@@ -199,13 +218,13 @@ export class NodeExchange implements Exchange {
   }
 
   write(chunk: Uint8Array): boolean {
-    if (this.aborted || this.#hasEnded) return true
+    if (this.isClosed || this.#hasEnded) return true
     return this.#response.write(Buffer.from(chunk))
   }
 
   drained(): Promise<void> {
     const response = this.#response
-    if (this.aborted || !response.writableNeedDrain) return Promise.resolve()
+    if (this.isClosed || !response.writableNeedDrain) return Promise.resolve()
     this.#watch()
     return new Promise((resolve) => {
       const done = (): void => {
@@ -230,7 +249,7 @@ export class NodeExchange implements Exchange {
   }
 
   end(): void {
-    if (this.aborted || this.#hasEnded) return
+    if (this.isClosed || this.#hasEnded) return
     this.#hasEnded = true
     this.#response.end()
     this.#watch()

@@ -4,8 +4,8 @@
  * node:http parses all that one read brings at once, some two thousand requests of a client that pipelines,
  * and each is two objects of kilobytes; and it resumes a paused connection whenever it has read one of them
  * to its end. Here it gets a portion, and the next one when nobody holds the connection; what has been read
- * and not parsed waits as the bytes that it is. Only listeners are moved, so that node:http does with a
- * portion what it does with a read.
+ * and not parsed waits as the bytes that it is, a bounded number. Only listeners are moved, so that node:http
+ * does with a portion what it does with a read.
  */
 import type { Socket } from 'node:net'
 
@@ -13,12 +13,15 @@ import type { Socket } from 'node:net'
 const HEADS_BYTES = 1024
 /** Bytes of a portion behind one without a request: in a long head, or in a body that comes in chunks. */
 const CHUNKS_BYTES = 16 * 1024
+/** Bytes that are read while nothing is parsed: an end or a reset is seen only by who reads. */
+const HELD_BYTES_MAX = 64 * 1024
 
 /** See the file's text. */
 export class NodeFeed {
   readonly #socket: Socket
   readonly #parse: (bytes: Uint8Array) => void
   readonly #onEnd: () => void
+  readonly #ended: () => void
   #rest: Uint8Array[] = []
   #portionBytes = HEADS_BYTES
   /** What is left of a body whose length is known: all of it is one portion. */
@@ -27,10 +30,15 @@ export class NodeFeed {
   #isHeld = false
   #hasEnded = false
   #isStopped = false
+  #isOver = false
 
-  /** To be made when node:http has just been given the connection, by whoever listens behind it. */
-  constructor(socket: Socket) {
+  /**
+   * To be made when node:http has just been given the connection, by whoever listens behind it.
+   * @param ended Told that the client sends nothing more; and once more when all it has sent was parsed.
+   */
+  constructor(socket: Socket, ended: () => void) {
     this.#socket = socket
+    this.#ended = ended
     const [parse] = socket.listeners('data') as ((bytes: Uint8Array) => void)[]
     // The stream has one of its own, which came first.
     const onEnd = (socket.listeners('end') as (() => void)[]).at(-1)
@@ -40,36 +48,57 @@ export class NodeFeed {
     socket
       .on('data', (bytes: Uint8Array) => {
         if (this.#isStopped) return
-        if (this.#isHeld) {
+        if (this.#isFull()) {
           // Resumed by node:http for a moment: back into the stream, whose bound is the kernel's signal to
           // wait.
           socket.pause().unshift(bytes)
           return
         }
         this.#rest.push(bytes)
+        if (this.#isFull()) socket.pause()
         this.#feed()
       })
       .on('end', () => {
         this.#hasEnded = true
         this.#feed()
+        ended()
       })
       .on('resume', () => {
-        if (this.#isHeld) socket.pause()
+        if (this.#isFull()) socket.pause()
         else this.#feed()
       })
+  }
+
+  /** The client sends nothing more, and all it has sent was parsed. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Whether something has been read that was not parsed. */
+  get hasRest(): boolean {
+    return this.#rest.length > 0
   }
 
   /** Nothing is parsed until it is released, whoever resumes the connection. */
   hold(): void {
     this.#isHeld = true
-    this.#socket.pause()
+    if (this.#isFull()) this.#socket.pause()
   }
 
   /** Go on. */
   release(): void {
     if (!this.#isHeld) return
     this.#isHeld = false
-    this.#socket.resume()
+    if (this.#socket.isPaused()) this.#socket.resume()
+    else this.#feed()
+  }
+
+  /** Whether what waits to be parsed is as much as may wait. */
+  #isFull(): boolean {
+    if (!this.#isHeld) return false
+    let bytes = 0
+    for (const piece of this.#rest) bytes += piece.byteLength
+    return bytes >= HELD_BYTES_MAX
   }
 
   /** The portion held a request, whose body has so many bytes; 0 when it has none, or chunks. */
@@ -96,7 +125,9 @@ export class NodeFeed {
     }
     if (!this.#hasEnded || this.#rest.length > 0) return
     this.#hasEnded = false
-    this.#onEnd()
+    this.#isOver = true
+    if (!this.#isStopped) this.#onEnd() // node:http may have given its parser to another connection by then
+    this.#ended()
   }
 
   #next(): Uint8Array {

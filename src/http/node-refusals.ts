@@ -7,7 +7,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { CoreLimits } from './core.ts'
 
-const AUTHORITY = /^(?:\[[0-9a-f.]*:[0-9a-f.:]*\]|[\w\-.~%!$&'()*+,;=]+)(?::\d{0,5})?$/i
+const AUTHORITY = /^(?:\[[0-9a-f.]*:[0-9a-f.:]*\]|[\w\-.~%!$&'()*+,;=]+)(?::(\d{0,5}))?$/i
+const PORT_MAX = 65_535
 const TARGET = /^[\x21\x22\x24-\x7e]+$/
 
 /** Why a request is not carried out: the status of its answer; 0 when it is. */
@@ -20,7 +21,7 @@ export function refusalOf(request: IncomingMessage, limits: CoreLimits): number 
   if (rawHeaders.length > 2 * limits.headersMax) return 431
   if (method === 'CONNECT' || method === 'TRACE') return 501
   const { host } = headers
-  if (host === undefined ? minor === 1 : !AUTHORITY.test(host)) return 400
+  if (host === undefined ? minor === 1 : !isAuthority(host)) return 400
   if (!isTarget(target, method)) return 400
   return framingRefusal(request, limits)
 }
@@ -30,7 +31,13 @@ function isTarget(target: string, method: string): boolean {
   if (!TARGET.test(target)) return false
   if (target.startsWith('/') || (target === '*' && method === 'OPTIONS')) return true
   const authority = /^https?:\/\/([^/?]*)/i.exec(target)?.[1]
-  return authority !== undefined && AUTHORITY.test(authority)
+  return authority !== undefined && isAuthority(authority)
+}
+
+/** A host and, if need be, a port that there can be. */
+function isAuthority(text: string): boolean {
+  const found = AUTHORITY.exec(text)
+  return found !== null && Number(found[1] ?? 0) <= PORT_MAX
 }
 
 function framingRefusal({ headers, httpVersionMinor: minor }: IncomingMessage, limits: CoreLimits): number {

@@ -130,6 +130,7 @@ export class SkeinRequest implements Request {
     const looked = this.#look()
     if (looked.native !== undefined) return looked.native.body as Body | null
     if (looked.body !== undefined) return looked.body as Body
+    if (looked.bodyUsed) return (looked.body = usedStream()) as Body
     if (this.#hasNoBody()) return null
     return (looked.body = bodyStream(this.#open('the body'))) as Body
   }
@@ -150,10 +151,10 @@ export class SkeinRequest implements Request {
     const looked = this.#look()
     if (looked.native !== undefined)
       return looked.native.arrayBuffer().then((buffer) => new Uint8Array(buffer))
+    if (looked.bodyUsed) throw new TypeError('Request: the body has been read already')
     if (looked.body !== undefined) {
       return new NativeResponse(looked.body).arrayBuffer().then((buffer) => new Uint8Array(buffer))
     }
-    if (looked.bodyUsed) throw new TypeError('Request: the body has been read already')
     if (this.#hasNoBody()) return NO_BYTES
     looked.bodyUsed = true
     const exchange = this.#open('the body')
@@ -358,6 +359,13 @@ function bodyStream(exchange: Exchange): ReadableStream<Uint8Array> {
     },
   }
   return new ReadableStream(source, { highWaterMark: 0 })
+}
+
+/** The stream of a body that somebody reads, or has read, in another way: nobody else can read it. */
+function usedStream(): ReadableStream<Uint8Array> {
+  const used = new ReadableStream<Uint8Array>({ type: 'bytes' })
+  void used.getReader().cancel() // never fails: it has no source
+  return used
 }
 
 /** What is there already is a view of the core's memory; what was waited for is the caller's own. */

@@ -4,7 +4,9 @@
  * A value is told apart once, at the start: a handler, an app with `fetch`, an arrow with `run`, a table of
  * methods, or a constant. Inside there are endpoints only.
  */
+import { shown } from '../base/index.ts'
 import { type Constant, TYPES, TypeOf } from './core.ts'
+import { HttpError } from './errors.ts'
 import { wrong } from './limits.ts'
 import type { SkeinRequest } from './request.ts'
 import { isSkeinResponse, NativeResponse, responseParts } from './response.ts'
@@ -65,6 +67,10 @@ export type Wrap = (handler: (request: HttpRequest) => unknown) => (request: Htt
 
 /** Methods that a table may name. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'] as const
+
+const EXPECTED =
+  'a handler, an arrow, an app with fetch(), a Response, a string, bytes, a JSON value, or these by method ' +
+  `(${METHODS.join(', ')})`
 
 /** A constant, complete. */
 export interface Whole {
@@ -165,11 +171,27 @@ function runOf(value: unknown): Compiled['run'] {
 export function wholeOf(value: unknown, where: string): Whole {
   if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
   if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
-  const isJson = value === null || ['number', 'boolean', 'object'].includes(typeof value)
-  const text = isJson ? (JSON.stringify(value) as string | undefined) : undefined
+  if (value instanceof ArrayBuffer) return whole(TypeOf.bytes, new Uint8Array(value.slice()))
+  const text = isJson(value) ? jsonOf(value, where) : undefined
   if (text !== undefined) return whole(TypeOf.json, Buffer.from(text))
-  const expected = 'a handler, an arrow, an app with fetch(), a Response, a string or a JSON value'
-  throw wrong(`routes['${where}']`, expected, value)
+  throw wrong(`routes['${where}']`, EXPECTED, value)
+}
+
+/** Whether JSON says all of a value, as far as its top shows: `{Get: handler}` would be sent as `{}`. */
+function isJson(value: unknown): boolean {
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return true
+  if (Array.isArray(value)) return true
+  return isPlainObject(value) && Object.values(value).every((field) => typeof field !== 'function')
+}
+
+/** @throws {HttpError} `HTTP_SETTING` for what JSON cannot say: a circle, a bigint. */
+function jsonOf(value: unknown, where: string): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch (cause) {
+    const facts = { name: `routes['${where}']`, expected: EXPECTED, received: shown(value) }
+    throw new HttpError('HTTP_SETTING', facts, { cause })
+  }
 }
 
 function whole(type: number, body: Uint8Array): Whole {

@@ -518,6 +518,63 @@ onCores('a server on a Unix socket', async (start) => {
   assert.equal(text, 'by path')
 })
 
+onCores('a body that is read whole has a stream that nobody can read', async (start) => {
+  const server = await start({
+    routes: {
+      '/': async (request) => {
+        const text = request.text()
+        const { body } = request
+        const again = await request.text().catch((error: Error) => error.name)
+        return [body?.locked, body === request.body, request.bodyUsed, (await text).length, again].join()
+      },
+      '/none': async (request) => `${await request.text()}${request.body}`,
+    },
+  })
+  for (const bytes of [3, 1_000_000]) {
+    const answer = await fetch(server.url, { method: 'POST', body: 'x'.repeat(bytes) })
+    assert.equal(await answer.text(), `true,true,true,${bytes},TypeError`)
+  }
+  assert.equal(await (await fetch(`${server.url}/none`, { method: 'POST' })).text(), 'null')
+})
+
+const circle: Record<string, unknown> = {}
+circle['self'] = circle
+
+/** Values that would be sent as `{}`, or not at all. */
+const NO_ENDPOINTS: readonly unknown[] = [
+  Symbol('x'),
+  { GET: () => 'x', PROPFIND: () => 'y' },
+  { Get: () => 'x' },
+  new ReadableStream(),
+  Promise.resolve('x'),
+  new Blob(['x']),
+  new Map([['GET', () => 'x']]),
+  new Date(0),
+  circle,
+  { bigint: 1n },
+  [{ toJSON: () => assert.fail('on purpose') }],
+]
+
+test('stop takes what it knows', async () => {
+  const server = await serve({ port: 0, host: '127.0.0.1', routes: { '/': 'x' } })
+  const refused = [
+    [null, 'options'],
+    [5, 'options'],
+    [{ drain: 5 }, 'drain'],
+    [{ drainMs: '5' }, 'drainMs'],
+  ] as const
+  for (const [options, name] of refused) {
+    assert.throws(
+      () => server.stop(options as never),
+      (error: { code?: string; facts?: { name: string } }) => {
+        assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', name])
+        return true
+      },
+    )
+  }
+  await server.stop()
+})
+
 test('settings are checked by name', async () => {
   const refused = [
     [{ routes: { '/': 'x' }, prot: 1 }, 'prot'],
@@ -527,10 +584,10 @@ test('settings are checked by name', async () => {
     [{ routes: { '/': 'x' }, core: 'bun' }, 'core'],
     [{ routes: { '/': 'x' }, host: '' }, 'host'],
     [{ routes: { '/': 'x' }, unixPath: `/tmp/${'x'.repeat(200)}` }, 'unixPath'],
-    [{ routes: { '/': Symbol('x') } }, "routes['GET /']"],
+    ...NO_ENDPOINTS.map((value) => [{ routes: { '/': value } }, "routes['GET /']"] as const),
     [{ fetch: 3 }, 'fetch'],
     [{}, 'routes'],
-  ] as const
+  ] as const satisfies readonly (readonly [unknown, string])[]
   for (const [settings, name] of refused) {
     await assert.rejects(serve(settings as never), (error: { code?: string; facts?: { name: string } }) => {
       assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', name])

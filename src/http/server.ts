@@ -152,10 +152,10 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   /**
    * Stop accepting, finish what was accepted, close. Resolves when no connection is left; a second call waits
    * for the first.
-   * @throws {HttpError} `HTTP_SETTING` for a `drainMs` that is no time.
+   * @throws {HttpError} `HTTP_SETTING` for a `drainMs` that is no time, and for other options.
    */
-  stop({ drainMs }: StopOptions = {}): Promise<void> {
-    const patience = parseDrainMs(drainMs, this.#parts.drainMs)
+  stop(options: StopOptions = {}): Promise<void> {
+    const patience = parseDrainMs(options, this.#parts.drainMs)
     return (this.#stopping ??= this.#parts.core.stop(patience).finally(this.#parts.release))
   }
 

@@ -115,12 +115,12 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
   })
 }
 
-function fieldsOf(given: unknown, names: readonly string[]): Record<string, unknown> {
+function fieldsOf(given: unknown, names: readonly string[], what = 'settings'): Record<string, unknown> {
   if (given === null || typeof given !== 'object' || Array.isArray(given))
-    throw wrong('settings', 'an object', given)
+    throw wrong(what, 'an object', given)
   const fields = given as Record<string, unknown>
   for (const name of Object.keys(fields)) {
-    if (!names.includes(name)) throw wrong(name, `absent; the settings are ${names.join(', ')}`, fields[name])
+    if (!names.includes(name)) throw wrong(name, `absent; the ${what} are ${names.join(', ')}`, fields[name])
   }
   return fields
 }
@@ -151,9 +151,10 @@ function coreOf(given: unknown, forced: string | undefined): Settings['core'] {
   return ((forced === '' ? undefined : forced) ?? given) as Settings['core']
 }
 
-/** Check the patience of `stop`. @throws {HttpError} `HTTP_SETTING`. */
-export function parseDrainMs(value: unknown, otherwise: number): number {
-  return integerIn('drainMs', value, { least: 0, most: TIMER_MS_MAX, default: otherwise })
+/** The patience that `stop` is given, checked. @throws {HttpError} `HTTP_SETTING`. */
+export function parseDrainMs(given: unknown, otherwise: number): number {
+  const { drainMs } = fieldsOf(given, ['drainMs'], 'options')
+  return integerIn('drainMs', drainMs, { least: 0, most: TIMER_MS_MAX, default: otherwise })
 }
 
 /** @throws {HttpError} `HTTP_SETTING` where node:http cannot share a port. */

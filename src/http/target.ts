@@ -93,7 +93,9 @@ export function urlOf(scheme: string, host: string, tail: string): string {
 function isPlainHost(host: string): boolean {
   if (plainHosts.has(host)) return true
   // A host of digits and dots alone is an address, and `new URL` may write it differently.
-  if (!PLAIN_HOST.test(host) || host.endsWith(':80') || new URL(`http://${host}`).host !== host) return false
+  if (!PLAIN_HOST.test(host) || host.endsWith(':80')) return false
+  // Some that look plain are none: an address of numbers above 255, an `xn--` that encodes nothing.
+  if (!URL.canParse(`http://${host}`) || new URL(`http://${host}`).host !== host) return false
   if (plainHosts.size < PLAIN_HOSTS_MAX) plainHosts.add(host)
   return true
 }

@@ -2,9 +2,9 @@
  * What hostile clients are made of: a server in a process of its own, raw sockets, and a normal client beside
  * them whose latency is watched.
  */
-import { fork } from 'node:child_process'
+import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,6 +15,8 @@ const SERVER = fileURLToPath(new URL('./server.mjs', import.meta.url))
 /** A running server. */
 export class Victim {
   #child
+  /** The answer to the question before: they come without a name, so one is asked at a time. */
+  #asked = Promise.resolve()
 
   constructor(child, port) {
     this.#child = child
@@ -45,9 +47,23 @@ export class Victim {
   }
 
   /** What it counts, its memory and descriptors. */
-  async stats() {
-    this.#child.send('stats')
-    return (await once(this.#child, 'message'))[0]
+  stats() {
+    const ask = async () => {
+      this.#child.send('stats')
+      return (await once(this.#child, 'message'))[0]
+    }
+    this.#asked = this.#asked.then(ask, ask)
+    return this.#asked
+  }
+
+  /** The greatest resident memory seen from now on until `isOver()`, at least once. */
+  async greatestRss(isOver) {
+    let most = 0
+    do {
+      most = Math.max(most, (await this.stats()).rss)
+      if (!isOver()) await pause(100)
+    } while (!isOver())
+    return Math.max(most, (await this.stats()).rss)
   }
 
   /** Ends it in good order; its exit code. */
@@ -82,17 +98,14 @@ export class Victim {
     return sockets
   }
 
-  /** Latencies in ms of `count` requests of a normal client, sorted. */
-  async latencies(count) {
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
-    const found = []
-    for (let at = 0; at < count; at += 1) {
-      const from = performance.now()
-      await this.#get(agent)
-      found.push(performance.now() - from)
+  /** Latencies in ms of `count` requests of a normal client, and of more until `isOver()`; sorted. */
+  async latencies(count, isOver = () => true) {
+    const client = new Client(this.port)
+    try {
+      return await client.latencies(count, isOver)
+    } finally {
+      client.close()
     }
-    agent.destroy()
-    return found.sort((a, b) => a - b)
   }
 
   /** Waits until a normal client is served. */
@@ -109,22 +122,6 @@ export class Victim {
     }
   }
 
-  #get(agent) {
-    return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error('a normal client waited for 10 s')), 10_000)
-      const done = (error) => {
-        clearTimeout(late)
-        if (error) reject(error)
-        else resolve()
-      }
-      http
-        .get({ port: this.port, host: '127.0.0.1', path: '/', agent }, (response) => {
-          response.resume().on('end', () => done())
-        })
-        .on('error', done)
-    })
-  }
-
   /** Waits until `holds(stats)`; the stats, or what they were when patience ended. */
   async until(holds, patienceMs = 10_000) {
     const late = Date.now() + patienceMs
@@ -136,6 +133,47 @@ export class Victim {
   }
 }
 
+/** A normal client, whose connection is kept from one request to the next. */
+export class Client {
+  #agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
+  #port
+
+  constructor(port) {
+    this.#port = port
+  }
+
+  /** Latencies in ms of `count` requests, and of more until `isOver()`; sorted. */
+  async latencies(count, isOver = () => true) {
+    const found = []
+    while (found.length < count || !isOver()) {
+      const from = performance.now()
+      await this.#get()
+      found.push(performance.now() - from)
+    }
+    return found.sort((a, b) => a - b)
+  }
+
+  close() {
+    this.#agent.destroy()
+  }
+
+  #get() {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error('a normal client waited for 10 s')), 10_000)
+      const done = (error) => {
+        clearTimeout(late)
+        if (error) reject(error)
+        else resolve()
+      }
+      http
+        .get({ port: this.#port, host: '127.0.0.1', path: '/', agent: this.#agent }, (response) => {
+          response.resume().on('end', () => done())
+        })
+        .on('error', done)
+    })
+  }
+}
+
 /** A program that starts this Node with few descriptors. */
 function limitedNode(filesMax) {
   const path = `${tmpdir()}/node-with-${filesMax}-files-${process.pid}`
@@ -144,12 +182,38 @@ function limitedNode(filesMax) {
   return path
 }
 
+/**
+ * Clients whose kernels take as little as can be, in a process of their own: see narrow.c.
+ * @returns `read`: bytes read and connections closed, when they have read for `readMs`; `stop()` ends them.
+ */
+export async function narrowClients(port, { count, path, readMs, napMs }) {
+  const folder = mkdtempSync(`${tmpdir()}/narrow-`)
+  try {
+    const source = fileURLToPath(new URL('./narrow.c', import.meta.url))
+    execFileSync('cc', ['-O1', '-Wall', '-Werror', '-o', `${folder}/narrow`, source])
+    const args = [port, count, path, readMs, napMs].map(String)
+    const child = spawn(`${folder}/narrow`, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    await once(child, 'spawn')
+    const read = once(child.stdout, 'data').then(([text]) => String(text).trim().split(' ').map(Number))
+    return { read, stop: () => child.stdin.end() }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
 /** Whether the server has closed a socket, at the latest after `patienceMs`. */
 export async function closedBy(socket, patienceMs) {
   if (socket.destroyed || socket.readableEnded) return true
   socket.resume()
   const closed = new Promise((resolve) => socket.on('end', resolve).on('close', resolve)).then(() => true)
   return Promise.race([closed, pause(patienceMs).then(() => false)])
+}
+
+/** All that the server sends until it closes; undefined when it has not after `patienceMs`. */
+export async function readAll(socket, patienceMs) {
+  const pieces = []
+  socket.on('data', (piece) => pieces.push(piece))
+  return (await closedBy(socket, patienceMs)) ? Buffer.concat(pieces).toString('latin1') : undefined
 }
 
 /** @param {number} ms */

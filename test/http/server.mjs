@@ -18,6 +18,11 @@ const server = await serve({
     '/': () => 'hello',
     '/constant': 'constant',
     '/echo': async (request) => request.text(),
+    '/count': async (request) => {
+      let bytes = 0
+      for await (const chunk of request.body) bytes += chunk.byteLength
+      return String(bytes)
+    },
     '/pipe': (request) => new Response(request.body),
     '/ignore': () => 'ignored',
     '/never': (request) =>
@@ -25,6 +30,15 @@ const server = await serve({
         request.signal.addEventListener('abort', () => reject(request.signal.reason)),
       ),
     '/slow': () => new Promise((resolve) => setTimeout(() => resolve('slow'), 20)),
+    '/short': () => {
+      let left = 10
+      const pull = async (out) => {
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        out.enqueue(Buffer.from('piece'))
+        if ((left -= 1) === 0) out.close()
+      }
+      return new Response(new ReadableStream({ pull }))
+    },
     '/large': () => new Uint8Array(1_000_000),
     '/endless': () =>
       new Response(

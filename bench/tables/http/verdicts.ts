@@ -26,8 +26,10 @@ const BARS = [
   ['echo', 'skein', 'bun', 1],
   ['hono hello', 'hono on skein', 'hono on bun', 1],
   ['hono user', 'hono on skein', 'hono on bun', 1],
+  ['hono echo', 'hono on skein', 'hono on bun', 1],
   ['hono hello', 'hono on skein', 'hono on node:http', 0.4],
   ['hono user', 'hono on skein', 'hono on node:http', 0.4],
+  ['hono echo', 'hono on skein', 'hono on node:http', 0.4],
 ] as const
 
 /** Factors against what was measured elsewhere, on both cores: the fact's name in anchors.json. */

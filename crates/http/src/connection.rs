@@ -119,6 +119,8 @@ pub struct Connection {
     leaving: bool,
     /// The client was still sending when reading stopped.
     is_cut: bool,
+    /// Answers were made ahead of their turn.
+    has_held: bool,
 }
 
 impl Default for Connection {
@@ -134,6 +136,7 @@ impl Default for Connection {
             closing: false,
             leaving: false,
             is_cut: false,
+            has_held: false,
         }
     }
 }
@@ -185,6 +188,23 @@ impl Connection {
         matches!(self.reading, Reading::Body(_))
     }
 
+    /// Bytes that are missing of the last flight's body, when that is known.
+    pub const fn body_left(&self) -> Option<u64> {
+        match &self.reading {
+            Reading::Body(body) => body.left(),
+            _ => None,
+        }
+    }
+
+    /// Bytes of answers: those that wait to be sent, and those that wait for answers before them.
+    #[inline]
+    fn answered_bytes(&self) -> usize {
+        if !self.has_held {
+            return self.unsent();
+        }
+        self.unsent() + self.flights.iter().map(|flight| flight.held.len()).sum::<usize>()
+    }
+
     /// Whether bytes that arrive now would be looked at by [`next`](Self::next).
     #[inline]
     pub fn wants_input(&self, limits: &Limits) -> bool {
@@ -192,7 +212,7 @@ impl Connection {
             Reading::Head => {
                 !self.closing
                     && self.flights.len() < limits.pipeline_max
-                    && self.unsent() <= limits.out_bytes_max
+                    && self.answered_bytes() <= limits.out_bytes_max
             }
             Reading::Discard(..) => true,
             Reading::Body(_) | Reading::Nothing => false,
@@ -429,6 +449,7 @@ impl Connection {
         let ends = ends_of(answer.status, Ends::Length(body_bytes));
         let Answer { status, kind, headers } = *answer;
         let has_body = ends != Ends::Silent && !flight.is_head;
+        self.has_held |= index != 0;
         let sink = if index == 0 { &mut self.out } else { &mut flight.held };
         heads.write(&AnswerHead { status, kind, headers, ends, fate }, sink);
         Some((index, has_body))
@@ -456,6 +477,7 @@ impl Connection {
         let fate = flight.fate();
         let bodiless = flight.is_head || matches!(answer.status, 204 | 304);
         flight.phase = Phase::Streaming(if bodiless { Ends::Length(0) } else { ends });
+        self.has_held |= index != 0;
         let Answer { status, kind, headers } = *answer;
         let sink = if index == 0 { &mut self.out } else { &mut flight.held };
         heads.write(&AnswerHead { status, kind, headers, ends, fate }, sink);
@@ -617,6 +639,7 @@ impl Connection {
                 self.flights.clear();
             }
         }
+        self.has_held = false;
     }
 
     /// The answer is complete before the body of its request: is the rest worth reading?

@@ -384,12 +384,17 @@ pub fn is_authority(value: &[u8]) -> bool {
         Some(_) => value.split_at(memchr::memchr(b':', value).unwrap_or(value.len())),
     };
     let is_name = host[0] == b'[' || host.iter().all(|&byte| is_name_byte(byte));
-    let is_port = match port {
+    let is_end = match port {
         [] | [b':'] => true,
-        [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit),
+        [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit) && is_port(digits),
         _ => false,
     };
-    is_name && is_port
+    is_name && is_end
+}
+
+/// Whether up to five digits are a port that there can be.
+fn is_port(digits: &[u8]) -> bool {
+    digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')) <= u32::from(u16::MAX)
 }
 
 /// What a registered name may consist of: unreserved, sub-delims, percent signs (RFC 3986, 3.2.2).

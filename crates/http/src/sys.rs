@@ -100,6 +100,14 @@ pub fn has_bytes(fd: &OwnedFd) -> bool {
     unsafe { libc::recv(fd.as_raw_fd(), (&raw mut byte).cast(), 1, libc::MSG_PEEK | libc::MSG_DONTWAIT) > 0 }
 }
 
+/// Bytes that have arrived and were not read.
+pub fn unread_bytes(fd: &OwnedFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one integer, a local.
+    let failed = unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONREAD, &raw mut bytes) } != 0;
+    if failed { 0 } else { u64::try_from(bytes).unwrap_or(0) }
+}
+
 /// Send what the kernel takes; a client that has gone is an error and no signal.
 #[inline]
 pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {

@@ -16,6 +16,12 @@ export const CONNECTIONS: readonly Case[] = [
     send: [get(), get()],
     expect: stays(hello, hello),
   },
+  {
+    name: 'CONNECT behind an answer that comes later',
+    clause: '9112 9.3.2',
+    send: head('GET /slow HTTP/1.1', 'Host: x') + head('CONNECT x:80 HTTP/1.1', 'Host: x:80'),
+    expect: closes([200, 'slow'], 501),
+  },
   { name: 'close closes', clause: '9112 9.6', send: get('Connection: close') + get(), expect: closes(hello) },
   {
     name: 'Close in other letters',

@@ -125,6 +125,7 @@ export const FIELDS: readonly Case[] = [
     '[::1]:80',
     'a_b.c',
     'x:',
+    'x:65535',
     'xn--caf-dma.fr',
   ].map((host): Case => ({
     name: `the host ${host}`,
@@ -140,6 +141,7 @@ export const FIELDS: readonly Case[] = [
     'a:b',
     'a:1:2',
     'a:123456',
+    'a:65536',
     '[::1',
     '::1',
     '[x]',
@@ -154,6 +156,12 @@ export const FIELDS: readonly Case[] = [
     clause: '9110 7.2',
     send: head('GET / HTTP/1.1', `Host: ${host}`),
     expect: closes(400),
+  })),
+  ...['256.256.256.256', 'xn--', '%zz'].map((host): Case => ({
+    name: `the host ${host}, which no URL has`,
+    clause: '9110 4.2.1',
+    send: head('GET /host HTTP/1.1', `Host: ${host}`),
+    expect: stays([200, 'invalid']),
   })),
   {
     name: 'a hundred fields',

@@ -170,6 +170,12 @@ export const REQUEST_LINES: readonly Case[] = [
     expect: stays(200, [200, 'hello']),
   },
   {
+    name: 'absolute-form with a port that cannot be',
+    clause: '9110 4.2.1',
+    send: head('GET http://x:65536/ HTTP/1.1', 'Host: x'),
+    expect: closes(400),
+  },
+  {
     name: 'CONNECT',
     clause: '9110 9.3.6',
     send: head('CONNECT x:80 HTTP/1.1', 'Host: x:80'),

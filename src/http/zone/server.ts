@@ -183,8 +183,8 @@ export class ZoneServer implements AsyncDisposable {
    * @throws {HttpError} `HTTP_SETTING` for a `drainMs` that is no time; `HTTP_STOP_TIMEOUT` when a worker is
    *   busy with something that does not return to its loop; `HTTP_APP` when the app's `close` failed.
    */
-  stop({ drainMs }: StopOptions = {}): Promise<void> {
-    const patience = parseDrainMs(drainMs, this.#parts.drainMs)
+  stop(options: StopOptions = {}): Promise<void> {
+    const patience = parseDrainMs(options, this.#parts.drainMs)
     return (this.#stopping ??= this.#stop(patience))
   }
 

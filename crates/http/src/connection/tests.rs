@@ -192,6 +192,21 @@ fn a_full_pipeline_is_not_read_on() {
 }
 
 #[test]
+fn answers_that_are_held_stop_reading_as_those_that_are_not_sent_do() {
+    let (mut connection, _) = read(&GET.repeat(3), &limits());
+    let held = "x".repeat(limits().out_bytes_max);
+    assert!(say(&mut connection, 2, &held));
+    assert!(!connection.wants_input(&limits()));
+    let found =
+        connection.next(&mut GET.replace('~', "\r\n").into_bytes(), &limits(), &mut Parser::default());
+    assert!(matches!(found, Ok(Next::Wait)), "{found:?}");
+    assert!(say(&mut connection, 1, "") && say(&mut connection, 3, ""));
+    assert!(!connection.wants_input(&limits()));
+    connection.sent = connection.out.len();
+    assert!(connection.wants_input(&limits()));
+}
+
+#[test]
 fn a_refusal_comes_after_the_answers_before_it() {
     let (mut connection, _) = read(&format!("{GET}GET / HTTP/1.1~~{GET}"), &limits());
     assert_eq!(sent(&mut connection), "");

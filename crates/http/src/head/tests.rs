@@ -193,6 +193,8 @@ fn the_host_is_there_once_and_is_one() {
         ("9110 7.2", "GET / HTTP/1.1~Host: a:b~~", "400 host"),
         ("9110 7.2", "GET / HTTP/1.1~Host: :80~~", "400 host"),
         ("9110 7.2", "GET / HTTP/1.1~Host: a:123456~~", "400 host"),
+        ("9110 7.2", "GET / HTTP/1.1~Host: a:65536~~", "400 host"),
+        ("9110 4.2.1", "GET http://a:65536/b HTTP/1.1~Host: a~~", "400 authority of the target"),
         ("9110 7.2", "GET / HTTP/1.1~Host: [::1~~", "400 host"),
         ("9110 7.2", "GET / HTTP/1.1~Host: [a]~~", "400 host"),
         ("9110 7.2", "GET / HTTP/1.1~Host: [::1]x~~", "400 host"),

@@ -16,6 +16,10 @@ use crate::{
     targets::hash,
 };
 
+/// Requests of one connection in a batch. Few, since none of them is answered before the batch is handed
+/// over: what the answers take is seen by then.
+const TURN_REQUESTS_MAX: u32 = 16;
+
 /// Whether a connection is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fortune {
@@ -67,8 +71,7 @@ impl Reactor {
         if line.is_lingering {
             return self.throw_away(slot, line);
         }
-        // With a body unread the end may be just that: the end of a request.
-        if line.is_half_closed && !line.machine.is_in_body() {
+        if line.is_half_closed && !may_be_whole(line) {
             self.tell_gone(slot, line);
         }
         if !line.machine.wants_input(&self.limits) {
@@ -107,7 +110,7 @@ impl Reactor {
         let fortune = self.after_input(slot, line, used > 0 || kept == 0);
         // An end that came with its request brings no further news: the host is told when it has had the
         // chance to answer at once.
-        if line.is_half_closed && !line.machine.is_in_body() && line.machine.has_untold() {
+        if line.is_half_closed && !may_be_whole(line) && line.machine.has_untold() {
             self.queue(slot, line);
         }
         fortune
@@ -195,7 +198,8 @@ impl Reactor {
     #[inline]
     fn parse(&mut self, slot: u32, line: &mut Line, at: usize, total: usize) -> usize {
         let mut used = 0;
-        while used < total && !self.batch.is_full() {
+        let before = self.batch.requests();
+        while used < total && !self.batch.is_full() && self.batch.requests() - before < TURN_REQUESTS_MAX {
             let data = &mut self.inbound.all_mut()[at + used..at + total];
             match line.machine.next(data, &self.limits, &mut self.parser) {
                 Ok(Next::Wait | Next::Partial) => break,
@@ -393,6 +397,13 @@ impl Reactor {
             self.again.push_back(slot);
         }
     }
+}
+
+/// With a body unread the end of what a client sends may be just that: the end of its request. Unless less
+/// than the rest of the body has come.
+fn may_be_whole(line: &Line) -> bool {
+    line.machine.is_in_body()
+        && line.machine.body_left().is_none_or(|left| sys::unread_bytes(&line.socket) >= left)
 }
 
 /// Errors that mean "not now".

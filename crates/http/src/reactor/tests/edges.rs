@@ -1,7 +1,11 @@
 //! Where a connection's parts meet: a body that nobody waits for any more, answers that end in an unusual
 //! order, bytes that come while the connection closes, clocks that run while nobody looks.
 
-use std::{os::fd::AsRawFd, sync::mpsc, thread};
+use std::{
+    os::fd::{AsRawFd, FromRawFd},
+    sync::mpsc,
+    thread,
+};
 
 use super::*;
 
@@ -283,4 +287,115 @@ fn a_path_whose_owner_is_stuck_is_taken_and_not_waited_for() {
     });
     assert_eq!(told.recv_timeout(Duration::from_secs(5)), Ok(Some(libc::EADDRINUSE)));
     std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_pipeline_has_a_share_of_a_batch_and_all_of_it_is_answered() {
+    let mut host = Host::new(anywhere(), false, Limits { pipeline_max: 200, ..limits() });
+    let mut client = host.connect();
+    for end in [false, true] {
+        host.seen.clear();
+        let many: String = (0..100).map(|n| format!("GET /{n}. HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
+        client.write_all(many.as_bytes()).unwrap();
+        if end {
+            client.shutdown(Shutdown::Write).unwrap();
+        }
+        let patience = Instant::now();
+        while host.seen.iter().filter(|seen| seen.starts_with('/')).count() < 100 {
+            assert!(patience.elapsed() < Duration::from_secs(10), "{:?}", host.seen);
+            host.reactor.begin();
+            while host.reactor.advance() == Step::Call {
+                let before = host.seen.len();
+                host.handle();
+                // One that is looked at for two reasons has its share twice.
+                assert!(host.seen.len() - before <= 32, "{} in a batch", host.seen.len() - before);
+                host.reactor.called(true);
+            }
+        }
+        let text = host.read_until(&mut client, if end { "" } else { "/99." });
+        assert_eq!(text.matches("HTTP/1.1 200").count(), 100);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn who_ends_in_the_middle_of_a_body_is_told_of_though_nobody_reads_it() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let (client, _) = host.ask(UPLOAD);
+    client.shutdown(Shutdown::Write).unwrap();
+    host.until("told", |host| told(host, event::GONE) == 1);
+    // With the rest of the body unread, its end may be all that the end is.
+    let (mut client, (slot, stamp)) = host.ask(UPLOAD);
+    client.write_all(&[b'x'; 90]).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    for _ in 0..5 {
+        host.turn();
+    }
+    assert_eq!(told(&host, event::GONE), 1);
+    assert_eq!((host.reactor.pull(slot, stamp), host.reactor.pull(slot, stamp)), (10, 90));
+}
+
+/// A client whose kernel takes as little as can be, so that the window it offers is a few hundred bytes.
+fn narrow(host: &Host) -> TcpStream {
+    let SocketAddr::V4(address) = host.address() else { panic!("no IPv4") };
+    let least: libc::c_int = 1;
+    // SAFETY: the descriptor is fresh and becomes the stream's own; option and address are locals of the
+    // lengths that are said.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        assert!(fd >= 0);
+        let client = TcpStream::from_raw_fd(fd);
+        let of_int = size_of_val(&least) as libc::socklen_t;
+        for (level, name) in
+            [(libc::SOL_SOCKET, libc::SO_RCVBUF), (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)]
+        {
+            assert_eq!(libc::setsockopt(fd, level, name, (&raw const least).cast(), of_int), 0);
+        }
+        let mut to: libc::sockaddr_in = std::mem::zeroed();
+        to.sin_family = libc::AF_INET as libc::sa_family_t;
+        to.sin_port = address.port().to_be();
+        to.sin_addr.s_addr = u32::from(*address.ip()).to_be();
+        let length = size_of_val(&to) as libc::socklen_t;
+        assert_eq!(libc::connect(fd, (&raw const to).cast(), length), 0);
+        client.set_nonblocking(true).expect("a socket that may not block");
+        client
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_client_with_a_tiny_window_gets_its_answer_and_keeps_nobody_waiting() {
+    let mut host = Host::new(anywhere(), false, Limits { body_ms: 2000, ..limits() });
+    host.answers = false;
+    let mut client = narrow(&host);
+    client.write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    let (slot, stamp) = host.open.remove(0);
+    let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
+    host.reactor.out.put_all(HEADER_BYTES / 4, words);
+    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    // More than the kernel holds for a client that takes nothing.
+    let large = vec![b'x'; 4 * 1024 * 1024];
+    host.reactor.put_answers(Some(&large));
+    host.reactor.flush_answers();
+    // Others are served meanwhile.
+    let mut other = host.connect();
+    host.answers = true;
+    other.write_all(GET).unwrap();
+    host.read_until(&mut other, "/a");
+    let held = host.reactor.slots.get(slot).map_or(0, |line| line.machine.unsent());
+    assert!(held > 0 && held < large.len(), "{held}");
+    // It reads slowly, and buys patience with it.
+    let mut piece = [0; 256];
+    let (mut taken, began) = (0, Instant::now());
+    while taken < 4096 {
+        assert!(began.elapsed() < Duration::from_secs(10), "{taken}");
+        host.turn();
+        host.reactor.tick();
+        taken += client.read(&mut piece).unwrap_or(0);
+    }
+    assert_eq!(host.reactor.stats().connections, 2);
+    // And when it stops, it is cut.
+    host.until("cut", |host| host.reactor.stats().connections == 1);
 }

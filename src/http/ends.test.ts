@@ -1,0 +1,189 @@
+/**
+ * Ends, on both cores: clients that stop sending or go, and servers that stop while somebody is still there.
+ *
+ * Whoever may still be there gets what is due to it, whole; whoever has gone is told of at once.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { onCores } from './cores.test.support.ts'
+import { connect, converse, readAnswers } from './raw.test.support.ts'
+import type { HttpServer } from './server.ts'
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+const PIECE_BYTES = 64 * 1024
+const PIECES = 400
+
+/** Pieces, as fast as they are wanted; told when nobody wants more. */
+function pieces(count: number, cancelled: () => void = () => {}): ReadableStream<Uint8Array> {
+  let left = count
+  return new ReadableStream<Uint8Array>({
+    pull(out) {
+      if ((left -= 1) < 0) out.close()
+      else out.enqueue(new Uint8Array(PIECE_BYTES).fill(120))
+    },
+    cancel: cancelled,
+  })
+}
+
+/** All that comes until the server closes, as Latin-1. */
+async function rest(socket: Socket): Promise<string> {
+  const found: Buffer[] = []
+  socket.on('data', (piece: Buffer) => found.push(piece))
+  await Promise.race([once(socket, 'close'), once(socket, 'end')])
+  return Buffer.concat(found).toString('latin1')
+}
+
+/** Waits until no connection is left. */
+async function untilAlone(server: HttpServer): Promise<void> {
+  const late = Date.now() + 5000
+  while (server.stats().connections > 0 && Date.now() < late) await pause(5)
+  assert.equal(server.stats().connections, 0)
+}
+
+onCores('a client that only stopped sending gets an answer that comes later', async (start) => {
+  const signals: AbortSignal[] = []
+  const server = await start({
+    routes: {
+      '/later': async (request) => {
+        signals.push(request.signal)
+        await pause(30)
+        return `later, ${request.signal.aborted ? 'told' : 'not told'}`
+      },
+      '/echo': async (request) => {
+        await pause(30)
+        return request.text()
+      },
+    },
+  })
+  const { answers, closed } = await converse(server.port, [get('/later').repeat(2)], {
+    answers: 2,
+    end: true,
+  })
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, body]),
+    [
+      [200, 'later, told'],
+      [200, 'later, told'],
+    ],
+  )
+  assert.ok(closed)
+  assert.deepEqual(
+    signals.map((signal) => signal.aborted),
+    [true, true],
+  )
+  // A body that has come whole is read behind the end as before it.
+  const body = 'x'.repeat(100_000)
+  const upload = `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const echoed = await converse(server.port, [upload], { answers: 1, end: true })
+  assert.deepEqual([echoed.answers[0]?.body === body, echoed.closed], [true, true])
+  await untilAlone(server)
+  assert.equal(server.stats().aborted, 0)
+})
+
+onCores('a client that only stopped sending gets a stream whole, however long it takes', async (start) => {
+  const server = await start({ routes: { '/': () => new Response(pieces(PIECES)) } })
+  const socket = await connect(server.port)
+  socket.pause().end(get('/'))
+  await pause(50)
+  const text = await rest(socket.resume())
+  const { answers } = readAnswers(text, [], true)
+  assert.equal(answers[0]?.body.length, PIECES * PIECE_BYTES)
+})
+
+onCores('a client that stopped sending and a stream that gives nothing have a second', async (start) => {
+  let cancelled = (): void => {}
+  const told = new Promise<void>((resolve) => (cancelled = resolve))
+  const server = await start({
+    routes: {
+      '/': () =>
+        new Response(
+          new ReadableStream({ start: (out) => out.enqueue(Buffer.from('x')), cancel: cancelled }),
+        ),
+    },
+  })
+  const socket = await connect(server.port)
+  socket.resume().end(get('/'))
+  await told
+  await untilAlone(server)
+})
+
+onCores('nobody is waited for longer than bodyMs by a client that stopped sending', async (start) => {
+  const server = await start({ limits: { bodyMs: 100 }, routes: { '/': () => new Promise<never>(() => {}) } })
+  const found = await converse(server.port, [get('/')], { answers: 0, end: true })
+  assert.equal(found.answers.length, 0)
+  await untilAlone(server)
+  assert.equal(server.stats().aborted, 1)
+})
+
+onCores('a client that goes in the middle of a body that nobody reads is told of at once', async (start) => {
+  const reasons: unknown[] = []
+  const server = await start({
+    error: (error) => void reasons.push(error),
+    routes: {
+      '/never': (request) =>
+        new Promise<never>((_, reject) => {
+          request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))
+        }),
+      '/read': async (request) => request.text(),
+    },
+  })
+  for (const path of ['/never', '/read']) {
+    const upload = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc`
+    const { answers, closed } = await converse(server.port, [upload], { answers: 0, end: true })
+    assert.deepEqual([answers.length, closed], [0, true], path)
+  }
+  assert.deepEqual(reasons, [])
+  await untilAlone(server)
+})
+
+onCores('CONNECT behind a stream is refused behind all of it', async (start) => {
+  const server = await start({ routes: { '/': () => new Response(pieces(100)) } })
+  const socket = await connect(server.port)
+  socket.pause().write(`${get('/')}CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n`)
+  await pause(50)
+  const { answers } = readAnswers(await rest(socket.resume()), [], true)
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, status === 200 ? body.length : 0]),
+    [
+      [200, 100 * PIECE_BYTES],
+      [501, 0],
+    ],
+  )
+})
+
+onCores('stopping answers what has reached the kernel, and heads that are half read', async (start) => {
+  const server = await start({ routes: { '/': () => 'hello' } })
+  const [kept, half] = await Promise.all([connect(server.port), connect(server.port)])
+  const silent = await connect(server.port)
+  for (const socket of [kept, half]) {
+    socket.write(get('/'))
+    await once(socket, 'data')
+  }
+  half.write(get('/').slice(0, 10))
+  await pause(30)
+  kept.write(get('/'))
+  const [stopped, found] = [server.stop({ drainMs: 5000 }), [rest(kept), rest(half), rest(silent)]]
+  await pause(30)
+  half.write(get('/').slice(10))
+  const texts = await Promise.all(found)
+  await stopped
+  assert.deepEqual(
+    texts.map((text) => readAnswers(text, [], true).answers.map(({ body }) => body)),
+    [['hello'], ['hello'], []],
+  )
+})
+
+onCores('stopping sends what was answered to the last byte', async (start) => {
+  const bytes = 20_000_000
+  const server = await start({ routes: { '/': () => new Uint8Array(bytes) } })
+  const socket = await connect(server.port)
+  socket.pause().write(get('/'))
+  while (server.stats().bytesOut === 0) await pause(5)
+  const stopped = server.stop({ drainMs: 5000 })
+  await pause(50)
+  const { answers } = readAnswers(await rest(socket.resume()), [], true)
+  assert.equal(answers[0]?.body.length, bytes)
+  await stopped
+})
