@@ -81,3 +81,65 @@ test('an answer that has it all is not copied', async () => {
   assert.equal((await app.inject('/')).headers.get('x-request-id'), 'own')
   assert.equal(seen, own)
 })
+
+onCores('whoever answers an error, its answer has what the request carries', async (start, _, t) => {
+  t.mock.method(console, 'error', () => {}) // where nobody else is told
+  const routes = {
+    '/bug': () => Promise.reject(new Error('a bug')),
+    '/json': async (request: Request) => (await request.json()) as object,
+    '/stream': () =>
+      new ReadableStream({
+        pull: () => {
+          throw new Error('early')
+        },
+      }),
+  }
+  const handlers: Readonly<Record<string, [number, (() => unknown) | undefined]>> = {
+    'a response': [503, () => new SkeinResponse('sorry', { status: 503 })],
+    'a shared response': [
+      503,
+      (
+        (shared) => () =>
+          shared
+      )(new SkeinResponse('sorry', { status: 503 })),
+    ],
+    'a response later': [503, async () => new NativeResponse('sorry', { status: 503 })],
+    'a value': [200, () => ({ sorry: true })],
+    nothing: [500, () => undefined],
+    'nothing later': [500, async () => undefined],
+    'no answer': [500, () => () => {}],
+    'an error': [500, () => Promise.reject(new Error('worse'))],
+    none: [500, undefined],
+  }
+  for (const [name, [status, error]] of Object.entries(handlers)) {
+    const around = [requestId({ make: () => 'id-1' }), cors({ origin: OWN }), cookies]
+    const server = await start({ routes: use(routes, ...around), error: error as never })
+    for (const path of Object.keys(routes)) {
+      const init = path === '/json' ? { method: 'POST', body: '{' } : {}
+      const answer = await fetch(server.url + path, { ...init, headers: { origin: OWN[0]! } })
+      const expected = path === '/json' && /nothing|an error|none/.test(name) ? 400 : status
+      assert.equal(answer.status, expected, `${name} ${path}`)
+      assert.equal(answer.headers.get('x-request-id'), 'id-1', `${name} ${path}`)
+      assert.equal(answer.headers.get('access-control-allow-origin'), OWN[0], `${name} ${path}`)
+      assert.deepEqual(answer.headers.getSetCookie(), [`of=${OWN[0]}`], `${name} ${path}`)
+      assert.match(
+        await answer.text(),
+        expected === 400 ? /^Bad Request$/ : /^(sorry|\{"sorry":true\}|Internal Server Error)$/,
+      )
+    }
+    await server.stop()
+  }
+})
+
+onCores('a carried header that cannot be sent is a plain 500', async (start, _, t) => {
+  t.mock.method(console, 'error', () => {})
+  const odd: Middleware = (request, next) => {
+    carry(request).set('x-odd', 'a\x01b')
+    return next()
+  }
+  const server = await start({ routes: use({ '/': () => 'x', '/later': async () => 'x' }, odd) })
+  for (const path of ['/', '/later']) {
+    const answer = await fetch(server.url + path)
+    assert.deepEqual([answer.status, await answer.text()], [500, 'Internal Server Error'])
+  }
+})
