@@ -139,7 +139,8 @@ interface TokenCounts {
 function parseSource(path: string, written: string): Source | ParseProblem {
   const text = /\.[cm]?ts$/.test(path) ? withoutTypes(path, written) : written
   if (typeof text !== 'string') return text
-  const kinds = /\.m[jt]s$/.test(path) || /^\s*(?:import|export)\b/m.test(text) ? modulesFirst : scriptsFirst
+  const kinds =
+    /\.m[jt]s$/.test(path) || /^[^\S\r\n]*(?:import|export)\b/m.test(text) ? modulesFirst : scriptsFirst
   let problem: unknown
   for (const sourceType of kinds) {
     try {
