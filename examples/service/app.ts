@@ -26,9 +26,11 @@ import { heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
 /** Longest text that is scored, and longest file. */
 const TEXT_BYTES_MAX = 1024 * 1024
-/** What a body may have around the longest text: the frame of a form, other fields. */
+/** A form or JSON sends each end of a line as two characters. */
+const SENT_BYTES_MAX = 2 * TEXT_BYTES_MAX
+/** What a body may have around the text: the frame of a form, other fields. */
 const FRAME_BYTES_MAX = 64 * 1024
-const FORM_LIMITS = { fieldCharsMax: TEXT_BYTES_MAX, fileBytesMax: TEXT_BYTES_MAX }
+const FORM_LIMITS = { fieldCharsMax: SENT_BYTES_MAX, fileBytesMax: TEXT_BYTES_MAX }
 const NAME_CHARS_MAX = 200
 const TIMEOUT_MS = 5000
 const HISTORY_MAX = 50
@@ -71,12 +73,12 @@ async function wanted(request: HttpRequest): Promise<{ name: string; text: strin
   } else if (/^(multipart\/form-data|application\/x-www-form-urlencoded)/.test(type)) {
     const { fields, files } = await formOf(request, FORM_LIMITS)
     const file = files['file']
-    text = file !== undefined && file.size > 0 ? await file.text() : fields['text']
+    text = file !== undefined && file.size > 0 ? await file.text() : fields['text']?.replaceAll('\r\n', '\n')
     name = file !== undefined && file.size > 0 ? file.name : fields['name']
     limit = fields['timeoutMs'] === undefined || fields['timeoutMs'] === '' ? undefined : +fields['timeoutMs']
   } else text = await request.text()
   if (typeof text !== 'string' || text === '') throw bad('there is no text to score')
-  if (text.length > TEXT_BYTES_MAX)
+  if (Buffer.byteLength(text) > TEXT_BYTES_MAX)
     throw new StatusError(413, 'the text is longer than 1 MiB', { code: 'BODY_TOO_LARGE' })
   const label = typeof name === 'string' && name !== '' ? name.slice(0, NAME_CHARS_MAX) : 'pasted.js'
   const timeoutMs = limit ?? TIMEOUT_MS
@@ -147,7 +149,7 @@ const api = {
   '/api/plan': { GET: plan },
   '/api/events': { GET: () => events(live, { signal: closing.signal }) },
 }
-const bodyBytesMax = TEXT_BYTES_MAX + FRAME_BYTES_MAX
+const bodyBytesMax = SENT_BYTES_MAX + FRAME_BYTES_MAX
 const limits = [requestId(), counted, rateLimit({ requestsMax: 6000 }), bodyLimit(bodyBytesMax)]
 
 export default {

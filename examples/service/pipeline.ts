@@ -6,11 +6,13 @@
  *
  *   npx skein run examples/service/pipeline.ts#score 'src/**' > scores.ndjson
  *
- * A file that is no JavaScript is a result too (`parsed: false`, with the place), never a failure: only a
- * file that cannot be read is one.
+ * TypeScript is scored as what is left when its types are erased, at the places where it stands. A file that
+ * is neither is a result too (`parsed: false`, with the place), never a failure: only a file that cannot be
+ * read is one.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { parse, type Node, type Options, type Token } from 'acorn'
 import { type Arrow, effect, exported, lift } from 'skein/arrow'
 import { store } from 'skein/store'
@@ -53,7 +55,7 @@ export interface FileScore {
   readonly grade: 'A' | 'B' | 'C' | 'D'
 }
 
-/** A file that is not JavaScript, and where that shows. */
+/** A file that is neither JavaScript nor TypeScript, and where that shows. */
 export interface ParseProblem {
   readonly path: string
   readonly parsed: false
@@ -134,8 +136,11 @@ interface TokenCounts {
   readonly operands: number
 }
 
-function parseSource(path: string, text: string): Source | ParseProblem {
-  const kinds = path.endsWith('.mjs') || /^\s*(?:import|export)\b/m.test(text) ? modulesFirst : scriptsFirst
+function parseSource(path: string, written: string): Source | ParseProblem {
+  const text = /\.[cm]?ts$/.test(path) ? withoutTypes(path, written) : written
+  if (typeof text !== 'string') return text
+  const kinds =
+    /\.m[jt]s$/.test(path) || /^[^\S\r\n]*(?:import|export)\b/m.test(text) ? modulesFirst : scriptsFirst
   let problem: unknown
   for (const sourceType of kinds) {
     try {
@@ -147,6 +152,30 @@ function parseSource(path: string, text: string): Source | ParseProblem {
   if (!(problem instanceof SyntaxError)) throw problem
   const { line, column } = (problem as SyntaxError & { loc: { line: number; column: number } }).loc
   return { path, parsed: false, problem: problem.message.replace(/ \(\d+:\d+\)$/, ''), line, column }
+}
+
+/** Node's own eraser, on any Node; loaded when the first file needs it. */
+type Eraser = typeof import('@swc/wasm-typescript')
+const ERASER = '@swc/wasm-typescript'
+const load = createRequire(import.meta.url)
+let eraser: Eraser | undefined
+
+/** TypeScript with spaces where its types were. */
+function withoutTypes(path: string, text: string): string | ParseProblem {
+  eraser ??= load(ERASER) as Eraser
+  try {
+    return eraser.transformSync(text, { mode: 'strip-only', filename: path }).code
+  } catch (thrown) {
+    const problem = { path, parsed: false as const, line: 1, column: 0 }
+    // What it has to say is no Error. One is the end of WebAssembly's stack, and of that instance.
+    if (thrown instanceof Error) {
+      eraser = undefined
+      delete load.cache[load.resolve(ERASER)]
+      return { ...problem, problem: 'Not enough stack space to erase types' }
+    }
+    const { message, startLine: line, startColumn: column } = thrown as Readonly<Record<string, unknown>>
+    return { ...problem, problem: String(message), line: Number(line), column: Number(column) }
+  }
 }
 
 type SourceType = NonNullable<Options['sourceType']>

@@ -83,16 +83,23 @@ function complaints(child) {
   return () => text
 }
 
-/** The address that the child prints; undefined when it ends without one. */
+/** The address that the child prints; undefined when it ends without one, and what it said is shown. */
 function address(child) {
   return new Promise((resolve) => {
-    let text = ''
+    let [text, isFound] = ['', false]
     child.stdout.setEncoding('utf8').on('data', (piece) => {
+      if (isFound) return
       text += piece
-      const url = /http:\/\/\S+/.exec(text)?.[0]
-      if (text.includes('\n') && url !== undefined) resolve(url)
+      const url = /^skein: serving (http:\/\/\S+) .*\n/m.exec(text)?.[1]
+      if (url === undefined) return
+      isFound = true
+      resolve(url)
     })
-    child.stdout.on('close', () => resolve(undefined))
+    child.stdout.on('close', () => {
+      // The answer to `--help`, say.
+      if (!isFound) process.stdout.write(text)
+      resolve(undefined)
+    })
   })
 }
 

@@ -61,8 +61,9 @@ async function fibers() {
 
 /** Requests of keep-alive connections, one in flight on each, from this one thread. */
 async function requests(url) {
-  const { hostname: host, port } = new URL(url)
-  const request = `GET /hello HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+  const { hostname, port } = new URL(url)
+  const request = `GET /hello HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`
+  const host = hostname.replace(/^\[|\]$/g, '') // of IPv6
   let [answers, wrong] = [0, 0]
   const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => connected(host, Number(port))))
   const startMs = performance.now()

@@ -6,6 +6,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shown } from '../base/index.ts'
+import { iterated } from './comfort/events.ts'
 import { type Exchange, TypeOf } from './core.ts'
 import { HttpError } from './errors.ts'
 import { isBodiless, isSkeinResponse, NativeResponse, type Parts, responseParts } from './response.ts'
@@ -46,7 +47,9 @@ export function sendAnswer(exchange: Exchange, value: unknown, where: string): P
 function sendObject(exchange: Exchange, value: object, where: string): Promise<void> | undefined {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === Array.prototype) {
-    exchange.respond(200, TypeOf.json, '', jsonOf(value))
+    const text = jsonOf(value)
+    if (text === '{}') return sendOther(exchange, value, where)
+    exchange.respond(200, TypeOf.json, '', text)
     return undefined
   }
   if (isSkeinResponse(value) || value instanceof NativeResponse) {
@@ -60,7 +63,15 @@ function sendObject(exchange: Exchange, value: object, where: string): Promise<v
     const head = { type: TypeOf.bytes, lines: '', length: undefined }
     const stream = value as ReadableStream<Uint8Array>
     return sendStream(exchange, { status: 200, head, body: undefined, stream }, stream)
-  } else exchange.respond(200, TypeOf.json, '', jsonOf(value))
+  } else return sendOther(exchange, value, where)
+  return undefined
+}
+
+/** An object that says itself in pieces or in JSON. */
+function sendOther(exchange: Exchange, value: object, where: string): Promise<void> | undefined {
+  const pieces = iterated(value)
+  if (pieces !== undefined) return sendObject(exchange, pieces, where)
+  exchange.respond(200, TypeOf.json, '', jsonOf(value))
   return undefined
 }
 

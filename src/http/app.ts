@@ -7,6 +7,8 @@
 import diagnostics from 'node:diagnostics_channel'
 import { sendAnswer } from './answer.ts'
 import { type Exchange, TypeOf } from './core.ts'
+import { carriedHeaders, withCarried } from './comfort/carried.ts'
+import { responseOf } from './comfort/middleware.ts'
 import { StatusError, statusAnswer } from './comfort/status-error.ts'
 import { HttpError, statusFor } from './errors.ts'
 import { Finder, type Found } from './finder.ts'
@@ -164,9 +166,7 @@ export class App {
       this.#answerFor(exchange, request, cause)
     } catch (error) {
       // What was thrown cannot even be looked at: a proxy whose traps throw.
-      this.#say(error, request)
-      respondText(exchange, 500)
-      closeRequest(request)
+      this.#apologize(exchange, request, error)
     }
   }
 
@@ -191,7 +191,7 @@ export class App {
   /** What `error` gave instead of an answer; whatever goes wrong here ends with a plain 500. */
   #lastAnswer(exchange: Exchange, request: SkeinRequest, given: unknown, cause?: unknown): void {
     try {
-      const value = given ?? statusAnswer(cause, request)
+      const value = carrying(request, given ?? statusAnswer(cause, request), statusOf(cause))
       const rest = value === undefined ? undefined : sendAnswer(exchange, value, 'error')
       if (value === undefined) respondText(exchange, statusOf(cause))
       if (rest === undefined) return closeRequest(request)
@@ -204,10 +204,21 @@ export class App {
         },
       )
     } catch (error) {
-      this.#say(error, request)
-      respondText(exchange, 500)
-      closeRequest(request)
+      this.#apologize(exchange, request, error)
     }
+  }
+
+  /** What should have answered an error failed itself. */
+  #apologize(exchange: Exchange, request: SkeinRequest, error: unknown): void {
+    this.#say(error, request)
+    try {
+      const value = carrying(request, undefined, 500)
+      if (value === undefined) respondText(exchange, 500)
+      else sendAnswer(exchange, value, 'error')
+    } catch {
+      respondText(exchange, 500) // what the request carries is what cannot be sent
+    }
+    closeRequest(request)
   }
 
   /** Tell the channel and `error`; what `error` gave. */
@@ -234,6 +245,16 @@ export class App {
     if (errors.hasSubscribers) errors.publish({ error, request } satisfies ErrorMessage)
     console.error('skein/http: an error could not be answered as `error` wanted:', error)
   }
+}
+
+/**
+ * An answer to an error with what its request carries; of none the text, where there is something to carry.
+ */
+function carrying(request: SkeinRequest, value: unknown, status: number): unknown {
+  const headers = carriedHeaders(request)
+  if (headers === undefined) return value
+  const text = (): Response => new SkeinResponse(REASONS[status] ?? BAD_REQUEST, { status })
+  return withCarried(value === undefined ? text() : responseOf(value, 'error'), headers)
 }
 
 function respondText(exchange: Exchange, status: number, text = REASONS[status] ?? BAD_REQUEST): void {

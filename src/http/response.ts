@@ -39,6 +39,7 @@ const sources = new WeakMap<ReadableStream, { source: string | Uint8Array; touch
 
 let partsOf: (response: SkeinResponse) => Parts
 let isOwn: (value: object) => value is SkeinResponse
+let nativeOf: (response: SkeinResponse) => Response | undefined
 
 /** See the file's text; the class behind the global `Response` while a server runs. */
 export class SkeinResponse implements Response {
@@ -54,6 +55,7 @@ export class SkeinResponse implements Response {
   static {
     partsOf = (response) => response.#parts()
     isOwn = (value): value is SkeinResponse => #native in value
+    nativeOf = (response) => response.#native
   }
 
   /**
@@ -281,6 +283,17 @@ Object.defineProperty(SkeinResponse, Symbol.hasInstance, {
 /** Whether `value` is a response of ours; a cheap test. */
 export function isSkeinResponse(value: object): value is SkeinResponse {
   return isOwn(value)
+}
+
+/**
+ * The same with headers of its own: a whole body belongs to both then, a stream to the copy.
+ * @throws {TypeError} When its body was read.
+ */
+export function copyOf(response: Response): SkeinResponse {
+  const native = isOwn(response) ? nativeOf(response) : response
+  if (native === undefined) return (response as SkeinResponse).clone()
+  const { status, statusText, headers } = response
+  return new SkeinResponse(native.body, { status, statusText, headers })
 }
 
 /** Take a response apart for sending. @throws {TypeError} When its body was read. */

@@ -15,7 +15,7 @@ import { type Params, Router } from './router.ts'
 /** Values that JSON can say; an answer of `application/json`. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
-/** What answers a request: see docs/guide/http.md for how each is sent. */
+/** What answers a request, iterators among the objects: see docs/guide/http.md for how each is sent. */
 export type Answer = Response | ReadableStream<Uint8Array> | Uint8Array | ArrayBuffer | Json | object
 
 /** Told each error that no handler caught; what it gives, if anything, is the answer. */

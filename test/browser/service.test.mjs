@@ -189,6 +189,13 @@ visit('a text that is too large is refused by the page', async (page) => {
   assert.match(await page.innerText('#message'), /too large.*BODY_TOO_LARGE/)
 })
 
+visit('a text of many lines may be as long as one of few', async (page) => {
+  await page.evaluate(() => (document.querySelector('#text').value = '//\n'.repeat(349_000)))
+  await page.click('#send')
+  await page.waitForSelector('#result:not([hidden])')
+  assert.match(await page.innerText('#table'), /349000 \(0\)/)
+})
+
 visit('an answer that is not of the service is told by its status', async (page) => {
   const answers = [
     [413, /It is too large: 1 MiB is the most/],

@@ -110,6 +110,27 @@ test('a file or a text of 1 MiB is scored, one byte more is refused', async () =
   assert.deepEqual(await refusal(' '.repeat(2 * MIB)), [413, 'BODY_TOO_LARGE'])
 })
 
+test('the bytes of a text count, not how a form or JSON sends them', async () => {
+  const lines = (bytes) => '\n'.repeat(bytes)
+  const form = (text) => {
+    const data = new FormData()
+    data.set('text', text)
+    return data
+  }
+  // A form makes two characters of each end of a line, as the standard wants it; so does JSON.
+  assert.deepEqual(await refusal(form(lines(MIB))), [200, undefined])
+  assert.deepEqual(await refusal(form(lines(MIB + 1))), [413, 'FORM_TOO_LARGE'])
+  assert.deepEqual(await refusal(JSON.stringify({ text: lines(MIB) }), JSON_TYPE), [200, undefined])
+  for (const body of [
+    'ä'.repeat(540_000),
+    form('ä'.repeat(540_000)),
+    JSON.stringify({ text: 'ä'.repeat(540_000) }),
+  ]) {
+    const headers = typeof body === 'string' && body.startsWith('{') ? JSON_TYPE : {}
+    assert.deepEqual(await refusal(body, headers), [413, 'BODY_TOO_LARGE'])
+  }
+})
+
 test('the plan of every worker has the costs of each score', { timeout: 30_000 }, async () => {
   const [first] = (await plans()).values()
   assert.match(first, /^arrow, async, .*; costs in all workers\n/)

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { prove } from '../../scripts/start/proof.mjs'
@@ -74,6 +75,24 @@ test('npm start on a taken port says so and how to take another', { timeout: 60_
     if (port < 65_535) assert.ok(err.endsWith(`another port: npm start -- --port ${port + 1}\n`), err)
   }
   other.close()
+})
+
+test('npm start --help tells what skein serve does', { timeout: 60_000 }, async () => {
+  for (const word of ['--help', '-h']) {
+    const { code, out, err } = await started([word], 'never')
+    assert.deepEqual([code, err], [0, ''])
+    assert.match(out, /skein serve/)
+    assert.match(out, /--workers/)
+  }
+})
+
+const hasIPv6 = Object.values(networkInterfaces()).some((all) => all.some(({ address }) => address === '::1'))
+
+test('npm start on an address of IPv6 measures it', { timeout: 120_000, skip: !hasIPv6 }, async () => {
+  const { code, out, err } = await started(['--port', '0', '--host', '::1'], 'napajs')
+  assert.deepEqual([code, err], [0, ''], out)
+  assert.match(out, /Open {2}http:\/\/\[::1\]:\d+\n/)
+  assert.match(out, PROOFS[2])
 })
 
 test('npm start with words that are wrong has no hint of ports', { timeout: 60_000 }, async () => {

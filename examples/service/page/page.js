@@ -84,7 +84,7 @@ function show({ score, cached, ms }) {
         ['Took', cost],
       ]
     : [
-        ['Not JavaScript', score.problem],
+        ['Cannot be read', score.problem],
         ['Where', `line ${score.line}, column ${score.column}`],
         ['Took', cost],
       ]
@@ -249,7 +249,8 @@ function choose() {
   const file = $('file').files[0]
   $('message').textContent = ''
   const size = file === undefined ? '' : `${Math.ceil(file.size / 1024)} KiB`
-  $('chosen').textContent = file === undefined ? '.js, .mjs or .cjs, up to 1 MiB' : `${file.name}, ${size}`
+  $('chosen').textContent =
+    file === undefined ? 'JavaScript or TypeScript, up to 1 MiB' : `${file.name}, ${size}`
   $('text').classList.toggle('unused', file !== undefined)
   isTooLarge()
 }

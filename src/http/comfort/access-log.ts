@@ -4,10 +4,16 @@
  * Records go to anything with `info(record, message)`, such as a pino logger, or to a function, or as lines
  * of JSON to standard output. Pino is nobody's dependency here.
  */
+import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
+import type { HttpRequest } from '../routes.ts'
 import { requestIdOf } from './carried.ts'
+import { logged } from './logged.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
-import { errorStatus } from './status-error.ts'
+import { errorStatus, StatusError } from './status-error.ts'
+
+/** What logs of servers write where the client closed its connection before it had its answer. */
+const CLIENT_GONE = 499
 
 /** One request. */
 export interface AccessRecord {
@@ -18,7 +24,11 @@ export interface AccessRecord {
   readonly method: string
   /** The path, without the query. */
   readonly path: string
-  /** Of its answer; for an error that nothing further in answered, what `errorAnswers()` makes of it. */
+  /**
+   * Of its answer. For an error that nothing further in answered, what `errorAnswers()` makes of it; 499
+   * where the client went before that. A stream that fails before its first byte is told with the status it
+   * was given, and answered with 500: `errorAnswers({ log })` tells of it.
+   */
   readonly status: number
   /** From the request to its answer's head, in ms. A streamed body goes on after that. */
   readonly ms: number
@@ -28,7 +38,10 @@ export interface AccessRecord {
 
 /** What {@link accessLog} takes. */
 export interface AccessLogOptions {
-  /** A logger such as pino's, or a function. Default: a line of JSON on standard output. */
+  /**
+   * A logger such as pino's, or a function; one that throws or rejects is told on the console. Default: a
+   * line of JSON on standard output.
+   */
   readonly log?: { info(record: AccessRecord, message: string): void } | ((record: AccessRecord) => void)
   /** Requests that are not told: a health check, say. */
   readonly skip?: (record: AccessRecord) => boolean
@@ -54,26 +67,29 @@ export function accessLog(options: AccessLogOptions = {}): Middleware {
     }
     const tell = (status: number): void => {
       const record = { ...begun, status, ms: Math.round((performance.now() - startMs) * 1000) / 1000 }
-      try {
-        if (skip?.(record) !== true) write(record)
-      } catch (error) {
-        console.error('skein/http: the access log failed:', error) // and the request has its answer
-      }
+      logged('the access log', () => (skip?.(record) === true ? undefined : write(record)))
     }
     let answer: Response
     try {
       answer = await next()
     } catch (error) {
-      tell(errorStatus(error))
+      tell(isGone(request, error) ? CLIENT_GONE : errorStatus(error))
       throw error
     }
-    tell(answer.status)
+    // A network error, and a body that was read already, are answered with 500.
+    tell(answer.type === 'error' || answer.bodyUsed ? 500 : answer.status)
     return answer
   }
   return Object.assign(middleware, { [EVERYWHERE]: true })
 }
 
-function writerOf(log: AccessLogOptions['log']): (record: AccessRecord) => void {
+/** Whether nobody is left to be answered. A time limit further in aborts the signal too, and is answered. */
+function isGone({ signal }: HttpRequest, error: unknown): boolean {
+  if (error instanceof HttpError && error.code === 'HTTP_CLIENT_GONE') return true
+  return signal.aborted && !(signal.reason instanceof StatusError)
+}
+
+function writerOf(log: AccessLogOptions['log']): (record: AccessRecord) => unknown {
   if (log === undefined) return (record) => void process.stdout.write(`${JSON.stringify(record)}\n`)
   if (typeof log === 'function') return log
   if (log === null || typeof log !== 'object' || typeof log.info !== 'function')

@@ -5,7 +5,7 @@
  * where it is not used. Headers are carried so that the answer to an error has them too.
  */
 import { SkeinHeaders } from '../headers.ts'
-import { SkeinResponse } from '../response.ts'
+import { copyOf } from '../response.ts'
 
 const headersOf = new WeakMap<object, SkeinHeaders>()
 const idOf = new WeakMap<object, string>()
@@ -35,33 +35,30 @@ export function requestIdOf(request: object): string | undefined {
 /**
  * The answer with the headers: `vary` and `set-cookie` are added, others stand unless the answer has its own.
  * Layers inside of each other do this in turn, so what an answer has already is not added again.
+ *
+ * An answer is never changed: its handler may give it again, to somebody whose headers are others.
  */
 export function withCarried(answer: Response, headers: SkeinHeaders | undefined): Response {
-  if (headers === undefined) return answer
-  const target = changeable(answer)
+  // What cannot be sent is refused further out, as it is.
+  if (headers === undefined || answer.type === 'error' || answer.bodyUsed) return answer
+  let copy: Response | undefined
+  const changed = (): Headers => (copy ??= copyOf(answer)).headers
   for (const [name, value] of headers) {
-    if (name === 'vary') addVary(target.headers, value)
-    else if (name === 'set-cookie') {
-      if (!target.headers.getSetCookie().includes(value)) target.headers.append(name, value)
-    } else if (!target.headers.has(name)) target.headers.set(name, value)
+    const there = (copy ?? answer).headers
+    if (name === 'vary') {
+      const missing = missingOf(there.get(name), value)
+      if (missing !== '') changed().append(name, missing)
+    } else if (name === 'set-cookie') {
+      if (!there.getSetCookie().includes(value)) changed().append(name, value)
+    } else if (!there.has(name)) changed().set(name, value)
   }
-  return target
+  return copy ?? answer
 }
 
-function addVary(headers: Headers, names: string): void {
+/** Those names of a list that another one lacks. */
+function missingOf(list: string | null, names: string): string {
   const listed = (text: string): string[] => text.split(',').map((name) => name.trim())
-  const before = new Set(listed((headers.get('vary') ?? '').toLowerCase()))
+  const before = new Set(listed((list ?? '').toLowerCase()))
   const missing = new Set(listed(names).filter((name) => !before.has(name.toLowerCase())))
-  if (missing.size > 0) headers.append('vary', [...missing].join(', '))
-}
-
-/** A response whose headers may be changed: those of redirects and of `fetch` may not. */
-function changeable(answer: Response): Response {
-  try {
-    answer.headers.delete('x-skein-no-such-header')
-    return answer
-  } catch {
-    const { status, statusText, headers } = answer
-    return new SkeinResponse(answer.body, { status, statusText, headers })
-  }
+  return [...missing].join(', ')
 }

@@ -5,12 +5,13 @@
  * goes ends the iterable, whose `finally` runs. A function gets a signal that is aborted then, for iterables
  * that wait.
  */
+import { shown } from '../../base/index.ts'
 import { SkeinHeaders } from '../headers.ts'
 import { integerIn, wrong } from '../limits.ts'
 import { SkeinResponse } from '../response.ts'
 import type { HeadersInit } from '../standard.ts'
 
-/** Values, in time or at once. */
+/** Values, in time or at once; a promise among the latter is awaited. */
 export type Source<Value> =
   Iterable<Value> | AsyncIterable<Value> | ((signal: AbortSignal) => Iterable<Value> | AsyncIterable<Value>)
 
@@ -22,7 +23,7 @@ export interface ServerEvent {
   readonly event?: string
   /** What the browser sends as `last-event-id` when it connects again. */
   readonly id?: string
-  /** After how many ms the browser shall connect again when the connection is lost. */
+  /** After how many ms the browser shall connect again when the connection is lost: 0 to 2^31 - 1, whole. */
   readonly retryMs?: number
 }
 
@@ -51,7 +52,8 @@ const BEAT_DUE = Symbol('beat')
 
 /**
  * An answer of `text/event-stream`, for EventSource.
- * @param source Events ({@link ServerEvent}), or values that become their data.
+ * @param source Events ({@link ServerEvent}), or values that become their data. An event with a field that
+ *   cannot be said cuts the answer.
  * @throws {HttpError} `HTTP_SETTING`.
  */
 export function events(source: Source<unknown>, options: EventsOptions = {}): Response {
@@ -95,6 +97,18 @@ export function pieces(source: Source<string | Uint8Array>, options: StreamOptio
   const headers = new SkeinHeaders(options.headers)
   if (!headers.has('content-type')) headers.set('content-type', 'text/plain;charset=UTF-8')
   return continued(source, options, headers, (value) => value)
+}
+
+/**
+ * What a handler gave, as {@link pieces}, when it goes on: an async iterable, or an iterator as of
+ * `function*`.
+ */
+export function iterated(value: object): Response | undefined {
+  const { toJSON, next } = value as { readonly toJSON?: unknown; readonly next?: unknown }
+  const { [Symbol.asyncIterator]: later, [Symbol.iterator]: now } = value as AsyncIterable<string> &
+    Iterable<string>
+  const isIterator = typeof later === 'function' || (typeof next === 'function' && typeof now === 'function')
+  return isIterator && typeof toJSON !== 'function' ? pieces(value as Iterable<string>) : undefined
 }
 
 /** An answer whose body is each value, encoded, as it comes. */
@@ -141,6 +155,8 @@ class SourceReader<Value> {
   readonly #how: How<Value>
   readonly #gone = new AbortController()
   readonly #values: AsyncIterator<Value> | Iterator<Value>
+  /** Whether the source is asynchronous itself. */
+  readonly #isLater: boolean
   readonly #onSignal = (): void => this.#wake?.()
   #first: string
   #isListening = false
@@ -156,7 +172,7 @@ class SourceReader<Value> {
   constructor(source: Source<Value>, how: How<Value>) {
     this.#how = how
     this.#first = how.first
-    this.#values = iteratorOf(source, this.#gone.signal)
+    ;[this.#values, this.#isLater] = iteratorOf(source, this.#gone.signal)
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
@@ -223,28 +239,43 @@ class SourceReader<Value> {
   #ask(): void {
     this.#isAsked = true
     const come = (found: Come<Value>): void => {
-      this.#isOver ||= found === END || 'error' in found
       this.#come = found
       this.#wake?.()
     }
-    const next = new Promise<IteratorResult<Value>>((resolve) => resolve(this.#values.next()))
-    next.then(
-      (result) => come(result.done === true ? END : { value: result.value }),
-      (error: unknown) => come({ error }),
-    )
+    this.#step().then(come, (error: unknown) => come({ error }))
+  }
+
+  /** The source's next value or its end; it is over when it ended, or failed to give one. */
+  async #step(): Promise<Come<Value>> {
+    let result: IteratorResult<Value>
+    try {
+      result = await this.#values.next()
+      if (result === null || typeof result !== 'object')
+        throw new TypeError(`the source of an answer: next() must give an object; received ${shown(result)}`)
+      if (result.done === true) {
+        this.#isOver = true
+        return END
+      }
+    } catch (error) {
+      this.#isOver = true
+      throw error
+    }
+    // As `for await` has it: of an iterable that is not asynchronous each value is awaited.
+    return { value: this.#isLater ? result.value : await result.value }
   }
 }
 
+/** What a source is read by, and whether that is asynchronous. */
 function iteratorOf<Value>(
   source: Source<Value>,
   signal: AbortSignal,
-): AsyncIterator<Value> | Iterator<Value> {
+): readonly [AsyncIterator<Value> | Iterator<Value>, boolean] {
   const values: unknown = typeof source === 'function' ? source(signal) : source
   if (values !== null && typeof values === 'object') {
     const { [Symbol.asyncIterator]: later, [Symbol.iterator]: now } = values as AsyncIterable<Value> &
       Iterable<Value>
-    if (typeof later === 'function') return later.call(values)
-    if (typeof now === 'function') return now.call(values)
+    if (typeof later === 'function') return [later.call(values), true]
+    if (typeof now === 'function') return [now.call(values), false]
   }
   throw wrong('the source of an answer', 'an iterable, or a function that gives one', values)
 }
@@ -258,7 +289,7 @@ function encodedEvent(value: unknown): string {
   let text = ''
   if (event !== undefined) text += `event: ${oneLine('event', event)}\n`
   if (id !== undefined) text += `id: ${oneLine('id', id)}\n`
-  if (retryMs !== undefined) text += `retry: ${Math.trunc(retryMs)}\n`
+  if (retryMs !== undefined) text += `retry: ${wholeMs(retryMs)}\n`
   const body = typeof data === 'string' ? data : (JSON.stringify(data) as string | undefined)
   if (body === undefined) throw new TypeError('events: the data cannot be said in JSON')
   for (const line of body.split(/\r\n|\n|\r/)) text += `data: ${line}\n`
@@ -270,8 +301,18 @@ function isEvent(value: unknown): value is ServerEvent {
   return Object.keys(value).every((key) => ['data', 'event', 'id', 'retryMs'].includes(key))
 }
 
-/** @throws {TypeError} For a name that would become other lines of the stream. */
-function oneLine(name: string, text: string): string {
+/** @throws {TypeError} For what is no text, or would become other lines of the stream. */
+function oneLine(name: string, text: unknown): string {
+  if (typeof text !== 'string')
+    throw new TypeError(`events: ${name} must be a string; received ${shown(text)}`)
   if (/[\r\n\0]/.test(text)) throw new TypeError(`events: ${name} has a line break`)
   return text
+}
+
+/** @throws {TypeError} For what a browser would not read as a time. */
+function wholeMs(retryMs: unknown): number {
+  if (Number.isInteger(retryMs) && (retryMs as number) >= 0 && (retryMs as number) <= TIMER_MS_MAX)
+    return retryMs as number
+  const expected = `an integer from 0 to ${TIMER_MS_MAX}`
+  throw new TypeError(`events: retryMs must be ${expected}; received ${shown(retryMs)}`)
 }

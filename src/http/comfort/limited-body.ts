@@ -40,6 +40,9 @@ function tooLarge(most: number): StatusError {
 /** Ways to read a body in which the bytes themselves can be wrong: a client's fault, as without a limit. */
 const PARSING: readonly string[] = ['json', 'formData']
 
+/** What parsers throw; URIError for a file name with a broken escape. */
+const PARSERS_ERRORS = [SyntaxError, TypeError, URIError] as const
+
 /** Put a counted body in the place of the request's own, for every way to read it. */
 function limit(request: HttpRequest, most: number): void {
   const { body, url, method, headers, signal } = request
@@ -63,7 +66,7 @@ function limit(request: HttpRequest, most: number): void {
         return (await counted[name]()) as unknown
       } catch (thrown) {
         // What a parser says of the cut is not what happened.
-        const isParsers = thrown instanceof SyntaxError || thrown instanceof TypeError
+        const isParsers = PARSERS_ERRORS.some((kind) => thrown instanceof kind)
         throw error ?? (isParsers && PARSING.includes(name) ? clientFault(thrown) : thrown)
       }
     }

@@ -20,6 +20,7 @@ import { shown } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import { carriedHeaders, withCarried } from './carried.ts'
+import { iterated } from './events.ts'
 import { statusAnswer } from './status-error.ts'
 
 /** Runs what lies inside. Rejects with errors that are no answers. */
@@ -182,10 +183,10 @@ async function step(
 }
 
 /**
- * Any answer of a handler as a Response.
+ * Any answer of a handler as a Response; `where` names its maker for errors.
  * @throws {HttpError} `HTTP_ANSWER` for what is none.
  */
-export function responseOf(value: unknown): Response {
+export function responseOf(value: unknown, where = 'a handler'): Response {
   if (value instanceof NativeResponse) return value
   if (typeof value === 'string') return new SkeinResponse(value)
   if (value instanceof Uint8Array || value instanceof ArrayBuffer || value instanceof ReadableStream) {
@@ -195,8 +196,9 @@ export function responseOf(value: unknown): Response {
   const isJson = value === null || ['object', 'number', 'boolean'].includes(typeof value)
   if (!isJson)
     throw new HttpError('HTTP_ANSWER', {
-      where: 'a handler',
+      where,
       received: shown(value),
     })
-  return SkeinResponse.json(value)
+  const pieces = typeof value === 'object' && value !== null ? iterated(value) : undefined
+  return pieces ?? SkeinResponse.json(value)
 }

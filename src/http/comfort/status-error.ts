@@ -2,8 +2,8 @@
  * An error that is an answer: `throw new StatusError(404, 'no such user')`.
  *
  * {@link errorAnswers} makes answers of errors, these and all others: 4xx for what the client did, 503 and
- * 504 for what zones refuse, 502 for a worker that died, 500 with an id for the rest. What an unexpected
- * error says, or what a worker died of, is never shown to a client.
+ * 504 for what zones, stores, locks and fibers refuse, 502 for a worker that died, 500 with an id for the
+ * rest. What an unexpected error says, or what a worker died of, is never shown to a client.
  */
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
@@ -14,6 +14,7 @@ import { wrong } from '../limits.ts'
 import { isClientFault } from '../request.ts'
 import { SkeinResponse } from '../response.ts'
 import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
+import { logged } from './logged.ts'
 
 /** The facts of a {@link StatusError}. */
 export interface StatusCodes {
@@ -67,16 +68,24 @@ export class StatusError extends SkeinError<StatusCodes> {
 
 /** What {@link errorAnswers} takes. */
 export interface ErrorAnswerOptions {
-  /** Told of answers of 500 and 502, which nobody expected, with the client's id. Default: the console. */
+  /**
+   * Told of answers of 500 and 502, which nobody expected, with the client's id. One that throws or rejects
+   * is told on the console. Default: the console.
+   */
   readonly log?: (cause: unknown, about: { readonly id: string; readonly request: string }) => void
 }
 
 /** Statuses of what other parts of Skein refuse; the rest is an error of the program. */
 const STATUS_OF_CODE: Readonly<Record<string, number>> = {
   TASK_TIMEOUT: 504,
+  BROADCAST_TIMEOUT: 504,
   ARROW_TIMEOUT: 504,
+  FIBER_TIMEOUT: 504,
+  SYNC_TIMEOUT: 504,
   ZONE_FULL: 503,
   ZONE_BYTES_FULL: 503,
+  ZONE_BROADCASTS_FULL: 503,
+  STORE_FULL: 503,
   ZONE_CLOSED: 503,
   ZONE_OWNER_DIED: 503,
   WORKER_DIED: 502,
@@ -95,7 +104,10 @@ export function errorAnswers(options: ErrorAnswerOptions = {}): ErrorHandler {
   return (cause, request) => {
     const id = requestIdOf(request) ?? randomUUID()
     const { status, code, message, headers } = answerOf(cause)
-    if (status === 500 || status === 502) log(cause, { id, request: `${request.method} ${pathOf(request)}` })
+    if (status === 500 || status === 502) {
+      const about = { id, request: `${request.method} ${pathOf(request)}` }
+      logged('the log of errorAnswers()', () => log(cause, about))
+    }
     const body = { error: { code, message, requestId: id } }
     const answer = SkeinResponse.json(body, {
       status,

@@ -1,0 +1,173 @@
+/**
+ * Logs around handlers: what they are told is what was answered, and one that fails costs nothing.
+ *
+ * A rejection that nobody handles would fail the test that caused it.
+ */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { fork, sleep, timeout as fiberTimeout } from '../../fiber/index.ts'
+import { StoreError } from '../../store/index.ts'
+import { SyncError } from '../../sync/index.ts'
+import { ZoneError } from '../../zone/index.ts'
+import { onCores } from '../cores.test.support.ts'
+import { NativeResponse } from '../response.ts'
+import type { HttpRequest } from '../routes.ts'
+import { createApp } from '../server.ts'
+import { accessLog } from './access-log.ts'
+import { pieces } from './events.ts'
+import { type Middleware, use } from './middleware.ts'
+import { requestId } from './request-id.ts'
+import { errorAnswers } from './status-error.ts'
+import { timeout } from './time-limit.ts'
+
+const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+onCores(
+  'a log that fails, at once or later, costs neither an answer nor the process',
+  async (start, _, t) => {
+    const told = t.mock.method(console, 'error', () => {})
+    const logs = [
+      () => {
+        throw new Error('the disk is full')
+      },
+      async () => {
+        throw new Error('the disk is full')
+      },
+      () => ({
+        then: (_: unknown, onError: (error: Error) => void) => onError(new Error('the disk is full')),
+      }),
+    ]
+    for (const log of logs) {
+      const broken = { '/fine': () => 'fine', '/bug': () => Promise.reject(new Error('a bug')) }
+      const server = await start({
+        routes: use(broken, requestId({ make: () => 'id-1' }), accessLog({ log: { info: log } })),
+        error: errorAnswers({ log }),
+      })
+      assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
+      const answer = await fetch(`${server.url}/bug`)
+      const { error } = (await answer.json()) as { error: object }
+      const said = { code: 'INTERNAL_SERVER_ERROR', message: 'Internal Server Error', requestId: 'id-1' }
+      assert.deepEqual([answer.status, error, answer.headers.get('x-request-id')], [500, said, 'id-1'])
+      await later()
+    }
+    const failures = told.mock.calls.map(({ arguments: [what] }) => String(what))
+    const each = ['the access log', 'the access log', 'the log of errorAnswers()']
+    const expected = logs.flatMap(() => each).map((what) => `skein/http: ${what} failed:`)
+    assert.deepEqual(failures.sort(), expected.sort())
+  },
+)
+
+onCores('what cannot be sent is told as the 500 that is sent', async (start) => {
+  const records: string[] = []
+  const routes = {
+    '/network-error': () => NativeResponse.error(),
+    '/read': async () => {
+      const answer = new Response('x')
+      await answer.text()
+      return answer
+    },
+  }
+  const server = await start({
+    routes: use(routes, accessLog({ log: ({ path, status }) => void records.push(`${path} ${status}`) })),
+  })
+  for (const path of Object.keys(routes)) assert.equal((await fetch(server.url + path)).status, 500, path)
+  assert.deepEqual(records, ['/network-error 500', '/read 500'])
+})
+
+onCores(
+  'a client that went is told as 499, one whose time was up as it was answered',
+  async (start, core) => {
+    const records: string[] = []
+    let onRecord: (() => void) | undefined
+    const waiting = (request: HttpRequest): Promise<never> =>
+      new Promise((_, reject) => {
+        onAsked?.()
+        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))
+      })
+    let onAsked: (() => void) | undefined
+    const reading = async (request: HttpRequest): Promise<string> => {
+      onAsked?.()
+      return request.text()
+    }
+    const buggy: Middleware = async (_, next) => {
+      await next()
+      throw new Error('a bug around a time limit')
+    }
+    const log = accessLog({
+      log: ({ path, status }) => {
+        records.push(`${path} ${status}`)
+        onRecord?.()
+      },
+    })
+    const server = await start({
+      routes: {
+        ...use({ '/waiting': waiting, '/reading': reading }, log),
+        ...use({ '/late': waiting }, log, buggy, timeout(5)),
+      },
+    })
+    for (const head of [
+      'GET /waiting HTTP/1.1\r\nhost: x\r\n\r\n',
+      'POST /reading HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n1',
+    ]) {
+      const isTold = new Promise<void>((resolve) => (onRecord = resolve))
+      const socket = connect(server.port, '127.0.0.1')
+      await new Promise<void>((resolve) => {
+        onAsked = resolve
+        socket.write(head)
+      })
+      socket.destroy()
+      await isTold
+    }
+    assert.equal((await fetch(`${server.url}/late`)).status, 500)
+    // To node:http a body that stops is one that is malformed, which it answers.
+    const cut = core === 'native' ? 499 : 400
+    assert.deepEqual(records, ['/waiting 499', `/reading ${cut}`, '/late 500'])
+  },
+)
+
+test('what comes too late is 504 and what finds no room 503, whichever part of Skein says so', async () => {
+  const facts = { zone: 'z', timeoutMs: 1, started: false, kind: 'lock', name: 'l', id: 's' } as never
+  const refuse = (error: Error) => (): never => {
+    throw error
+  }
+  const app = createApp({
+    routes: {
+      '/fiber': () => fork(() => fiberTimeout(1, () => sleep(60_000))).join(),
+      '/sync': refuse(new SyncError('SYNC_TIMEOUT', facts)),
+      '/broadcast': refuse(new ZoneError('BROADCAST_TIMEOUT', facts)),
+      '/broadcasts': refuse(new ZoneError('ZONE_BROADCASTS_FULL', facts)),
+      '/store': refuse(new StoreError('STORE_FULL', facts)),
+    },
+    error: errorAnswers({ log: () => assert.fail('nobody is to be told') }),
+  })
+  const answered: unknown[] = []
+  for (const path of ['/fiber', '/sync', '/broadcast', '/broadcasts', '/store']) {
+    const answer = await app.inject(path)
+    const { error } = (await answer.json()) as { error: { code: string } }
+    answered.push([answer.status, error.code, answer.headers.get('retry-after')])
+  }
+  assert.deepEqual(answered, [
+    [504, 'FIBER_TIMEOUT', null],
+    [504, 'SYNC_TIMEOUT', null],
+    [504, 'BROADCAST_TIMEOUT', null],
+    [503, 'ZONE_BROADCASTS_FULL', '1'],
+    [503, 'STORE_FULL', '1'],
+  ])
+})
+
+test('a stream that fails before its first byte is told with the status it had', async () => {
+  const records: number[] = []
+  const early = (): Response =>
+    pieces(
+      (async function* (): AsyncGenerator<string> {
+        throw new Error('early')
+      })(),
+    )
+  const app = createApp({
+    routes: use({ '/': early }, accessLog({ log: ({ status }) => void records.push(status) })),
+    error: () => undefined,
+  })
+  assert.equal((await app.inject('/')).status, 500)
+  assert.deepEqual(records, [200])
+})
