@@ -280,7 +280,7 @@ test('the first error in the order of items ends it, and what has not started ne
     if (index === 20) throw new RangeError('item 20')
     if (index === 21) throw new TypeError('item 21')
   }
-  await assert.rejects(here.forEach(items, failing, { chunkMax: 4 }), new RangeError('item 20'))
+  await assert.rejects(here.map(items, failing, { chunkMax: 4 }), new RangeError('item 20'))
   assert.ok(Atomics.load(seen, 0) < 100, `${Atomics.load(seen, 0)} ran`)
   assert.equal(await here.run(() => 'alive'), 'alive')
 })
