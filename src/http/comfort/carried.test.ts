@@ -46,7 +46,7 @@ onCores('of one shared answer each client gets its own headers', async (start, c
       routes,
       requestId({ make: () => `id-${(ids += 1)}` }),
       cors({ origin: OWN, credentials: true }),
-      rateLimit({ requestsMax: 100, name: `shared answers of ${core}` }),
+      rateLimit({ requestsMax: 100, name: `shared answers of ${core}`, now: () => 1_000_000 }),
       cookies,
     ),
   })
