@@ -125,7 +125,7 @@ impl Reactor {
             return Fortune::Lives;
         }
         if line.is_at_end {
-            return self.at_end(slot, line);
+            return self.at_end(slot, line, has_moved);
         }
         if self.is_stopping {
             line.machine.close_soon();
@@ -149,12 +149,13 @@ impl Reactor {
     }
 
     /// The client sends nothing more. What it has sent whole is answered; a part of a request is of no use.
-    fn at_end(&mut self, slot: u32, line: &mut Line) -> Fortune {
+    fn at_end(&mut self, slot: u32, line: &mut Line, has_moved: bool) -> Fortune {
         let can_go_on = !line.machine.kept.is_empty() && line.machine.wants_input(&self.limits);
         let waits_for_turn = !line.machine.kept.is_empty() && line.machine.flights() > 0;
         if line.machine.is_in_body() || waits_for_turn || can_go_on && self.batch.is_full() {
             self.set_deadline(line);
-            if can_go_on {
+            // A part of a head waits for the flights' end, which brings it back here.
+            if can_go_on && (has_moved || self.batch.is_full()) {
                 self.queue(slot, line);
             }
             return Fortune::Lives;

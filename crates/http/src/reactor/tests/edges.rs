@@ -399,3 +399,23 @@ fn a_client_with_a_tiny_window_gets_its_answer_and_keeps_nobody_waiting() {
     // And when it stops, it is cut.
     host.until("cut", |host| host.reactor.stats().connections == 1);
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_part_of_a_head_with_the_end_behind_it_is_not_looked_at_over_and_over() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let (mut client, _) = host.ask(&[GET, &GET[..6]].concat());
+    client.shutdown(Shutdown::Write).unwrap();
+    host.until("told", |host| told(host, event::GONE) == 1);
+    host.turn();
+    host.turn();
+    assert!(host.reactor.again.is_empty());
+    host.answer("late");
+    host.reactor.flush_answers();
+    assert!(host.read_until(&mut client, "").ends_with("late<closed>"));
+    // And nobody is waited for who does not answer.
+    let mut host = Host::new(anywhere(), false, Limits { body_ms: 30, ..limits() });
+    let (client, _) = host.ask(&[GET, &GET[..6]].concat());
+    client.shutdown(Shutdown::Write).unwrap();
+    host.until("cut", |host| host.reactor.stats().connections == 0);
+}
