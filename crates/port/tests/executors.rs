@@ -180,6 +180,28 @@ fn what_comes_from_outside_gets_its_turn_among_forked_tasks() {
 }
 
 #[test]
+fn what_passes_forked_tasks_takes_no_place_of_theirs() {
+    let zone = Arc::new(Zone::with(1, LIMITS, STEALS));
+    let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
+    home.submit(&zone, 0).unwrap();
+    let (_, first) = one.take().unwrap();
+    one.fork(1);
+    assert_eq!((one.run(), one.arrivals().len()), (Some(1), 1), "now four of the queue may pass");
+    // All of them go on running, as tasks do that wait for something else.
+    (10..16).for_each(|call| home.submit(&zone, call).unwrap());
+    one.fork(2);
+    one.fork(3);
+    let passed: Vec<_> = (0..4).map(|_| one.take().unwrap()).collect();
+    assert_eq!(passed.iter().map(|&(call, _)| call).collect::<Vec<_>>(), [10, 11, 12, 13]);
+    let forked = [one.take().unwrap(), one.take().unwrap()];
+    assert_eq!(forked.map(|(call, _)| call), [3, 2], "both can begin, and no fifth one has passed");
+    assert_eq!(one.take(), None);
+    forked.into_iter().chain(passed).for_each(|(_, token)| one.end(token));
+    one.end(first);
+    assert_eq!([one.run(), one.run(), one.run()], [Some(14), Some(15), None]);
+}
+
+#[test]
 fn a_task_that_waits_for_what_it_forked_keeps_nobody_from_running_it() {
     // One worker with one place, in either kind of zone, and a broadcast that comes in between.
     for executor in [Executor::default(), STEALS] {

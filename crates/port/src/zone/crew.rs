@@ -64,6 +64,8 @@ pub(super) struct Running {
     pub(super) since: u64,
     /// Its caller has given up.
     pub(super) told: Option<Told>,
+    /// It was taken past forked tasks, and has a place of its own.
+    pub(super) passes: bool,
 }
 
 /// Since when a running task is wanted no more.
@@ -162,6 +164,11 @@ impl Slot {
 
     pub(super) fn has_forked(&self) -> bool {
         self.others.as_ref().is_some_and(|others| !others.is_empty())
+    }
+
+    /// How many forked tasks wait here, about.
+    pub(super) fn forked_count(&self) -> usize {
+        self.others.as_ref().map_or(0, deque::Others::len)
     }
 
     fn running_count(&self) -> usize {

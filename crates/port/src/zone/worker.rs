@@ -22,7 +22,8 @@ use crate::{
 /// Tasks of the queue that a worker takes, if so many wait, for each one that it takes from its deque. A task
 /// that forks a hundred others is one of those who share the workers, not a hundred: to take turns with who
 /// else waits keeps short tasks short beside long ones, where one long line for all would not (processor
-/// sharing, L. Kleinrock, Queueing Systems II, 1976). Bounded, so that forked ones go on beside any load.
+/// sharing, L. Kleinrock, Queueing Systems II, 1976). Bounded, so that forked ones go on beside any load; and
+/// at most so many of them run at a time, so that tasks which fork as well do not begin without end.
 const QUEUED_PER_FORKED: u32 = 4;
 
 /// What a worker does next.
@@ -57,6 +58,9 @@ pub struct Worker {
     pub(super) children: usize,
     /// Tasks of the queue that it may take before its next forked one.
     queued_left: Cell<u32>,
+    /// Running tasks of the queue that were taken so, past forked ones. Each has a place of its own: those of
+    /// forked tasks are theirs.
+    passed: usize,
     /// Whom to steal from first.
     pub(super) victim: Cell<u32>,
 }
@@ -69,7 +73,8 @@ impl Worker {
         own: Option<deque::Own>,
     ) -> Self {
         let victim = Cell::new(slot.number);
-        Self { zone, slot, port, broadcasting: false, own, children: 0, queued_left: Cell::new(0), victim }
+        let (children, passed, queued_left) = (0, 0, Cell::new(0));
+        Self { zone, slot, port, broadcasting: false, own, children, queued_left, passed, victim }
     }
 
     /// The zone.
@@ -80,7 +85,7 @@ impl Worker {
 
     /// Tasks that this worker may have begun and not ended.
     fn places(&self) -> usize {
-        self.zone.limits.tasks_per_worker_max + self.children
+        self.zone.limits.tasks_per_worker_max + self.children + self.passed
     }
 
     /// What to do next. Broadcasts come first and wait for the running tasks to end, but not for those that
@@ -112,16 +117,24 @@ impl Worker {
     }
 
     /// Begin a task, if there is one.
-    fn begin(&self, busy: usize) -> Next {
+    fn begin(&mut self, busy: usize) -> Next {
         let mut skipped = Vec::new();
         // Held until the task is in it: withdraw and slot_gone look for it here.
         let mut held = lock(&self.slot.held);
         if self.running_count() != busy {
             return Next::Nothing;
         }
-        let found = self.find(&mut skipped);
+        let passing = self.pass();
+        let passes = passing.is_some();
+        let found = passing.or_else(|| self.find(&mut skipped));
         let next = found.map(|(task, serial)| (task, self.hold(&mut held, task, serial), serial));
+        if let (true, Some((_, token, _))) = (passes, next)
+            && let Some(running) = &mut held.running[token as usize]
+        {
+            running.passes = true;
+        }
         drop(held);
+        self.passed += usize::from(passes);
         for task in skipped {
             self.zone.skip(task);
         }
@@ -136,19 +149,27 @@ impl Worker {
         Next::Task { task, token, serial }
     }
 
+    /// A task of the queue whose turn it is before a forked one that waits here.
+    fn pass(&self) -> Option<(&'static Task, u32)> {
+        let left = self.queued_left.get();
+        let has_forked = self.own.is_some() && self.slot.forked_count() > 0;
+        if left == 0
+            || !has_forked
+            || self.passed >= QUEUED_PER_FORKED as usize
+            || !self.zone.may_have_queued()
+        {
+            return None;
+        }
+        let found = self.queued()?;
+        self.queued_left.set(left - 1);
+        Some(found)
+    }
+
     /// Take a task from where this worker looks next, and mark it as running here. Those whose callers no
     /// longer want them are put aside.
     fn find(&self, skipped: &mut Vec<&'static Task>) -> Option<(&'static Task, u32)> {
         if self.own.is_none() {
             return self.queued();
-        }
-        let left = self.queued_left.get();
-        if left > 0
-            && self.zone.may_have_queued()
-            && let Some(found) = self.queued()
-        {
-            self.queued_left.set(left - 1);
-            return Some(found);
         }
         if let Some(found) = self.forked(skipped, false) {
             self.queued_left.set(QUEUED_PER_FORKED);
@@ -191,7 +212,7 @@ impl Worker {
         // SAFETY: this worker has just taken it.
         let submitted = unsafe { task.body(|body| body.submitted) };
         held.measures.waited(now.saturating_sub(submitted));
-        let running = Some(Running { task, serial, since: now, told: None });
+        let running = Some(Running { task, serial, since: now, told: None, passes: false });
         let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());
         match held.running.get_mut(token) {
             Some(free) => *free = running,
@@ -245,7 +266,8 @@ impl Worker {
     #[inline]
     fn end_task(&mut self, token: u32, searches: bool, fill: impl FnOnce(&mut Body)) -> bool {
         let mut held = lock(&self.slot.held);
-        let Some(Running { task, since, .. }) = held.running.get_mut(token as usize).and_then(Option::take)
+        let Some(Running { task, since, passes, .. }) =
+            held.running.get_mut(token as usize).and_then(Option::take)
         else {
             return false;
         };
@@ -255,6 +277,7 @@ impl Worker {
         let busy = self.slot.busy.load(Ordering::Relaxed);
         self.slot.busy.store(busy - 1, Ordering::Relaxed);
         drop(held);
+        self.passed -= usize::from(passes);
         if busy == 1 {
             let begun = self.slot.busy_since.load(Ordering::Relaxed);
             let before = self.slot.busy_ticks.load(Ordering::Relaxed);
