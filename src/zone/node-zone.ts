@@ -208,7 +208,9 @@ export class NodeZone extends Spread implements AnyZone {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
     const task = new Task(this.id, 'node')
     return new Promise((resolve, reject) => {
+      let isGivenUp = false
       const giveUp = (why: unknown): void => {
+        isGivenUp = true
         task.abandon(why)
         reject(why as Error)
       }
@@ -225,7 +227,10 @@ export class NodeZone extends Spread implements AnyZone {
         clearTimeout(timer)
         signal?.removeEventListener('abort', aborted)
       }
-      queueMicrotask(() => void this.#call(fn, args, task).then(resolve, reject).finally(release))
+      queueMicrotask(() => {
+        if (isGivenUp) return release()
+        void this.#call(fn, args, task).then(resolve, reject).finally(release)
+      })
     })
   }
 }

@@ -7,7 +7,7 @@
  * not.
  */
 import { types } from 'node:util'
-import { Worker } from 'node:worker_threads'
+import { type MessagePort, Worker } from 'node:worker_threads'
 import { Mail, Status, native } from '../native/index.ts'
 import { ZoneError } from './errors.ts'
 import { textOf } from './portable.ts'
@@ -34,8 +34,9 @@ const FAILED_STARTS_MAX = 3
 /** What a worker is told at its start. */
 export interface WorkerBirth {
   readonly zoneNumber: number
-  /** Absent where it comes later, as the one message that the worker is sent: see spare.ts. */
+  /** Absent where it comes later, as the one message on `slots`: see spare.ts. */
   readonly slot?: number
+  readonly slots?: MessagePort
   readonly zoneId: string
   readonly settings: Settings
 }
@@ -223,7 +224,7 @@ export class Owner {
     const birth = crew.spare === undefined && !crew.closing && !crew.broken ? birthIn(zoneNumber) : undefined
     if (birth === undefined) return
     try {
-      crew.spare = new Spare(start(birth, `${birth.zoneId}/spare`))
+      crew.spare = new Spare((slots) => start({ ...birth, slots }, `${birth.zoneId}/spare`))
     } catch {
       // Then the replacement is started when it is due, and tells what is wrong.
     }
@@ -242,7 +243,7 @@ function aheadMs({ graceMs }: Crew): number {
 }
 
 /** What workers of a zone are told; `undefined` when it is over. */
-function birthIn(zoneNumber: number): Omit<WorkerBirth, 'slot'> | undefined {
+function birthIn(zoneNumber: number): Omit<WorkerBirth, 'slot' | 'slots'> | undefined {
   const text = native.zoneSettings(zoneNumber)
   const zoneId = native.zoneId(zoneNumber)
   if (text === undefined || zoneId === undefined) return undefined
@@ -254,6 +255,7 @@ function start(birth: WorkerBirth, name: string): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), {
     name,
     workerData: { skein: birth },
+    transferList: birth.slots === undefined ? [] : [birth.slots],
     ...execArgvOf(settings),
     ...(settings.env === null ? {} : { env: { ...settings.env } }),
     ...(settings.heapMbMax === null

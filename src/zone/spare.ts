@@ -5,14 +5,20 @@
  * caller gave up ends with its worker after `graceMs`; what waits for that worker should not wait for a start
  * as well.
  */
-import type { Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
 
 /** It has everything but its slot, for which it waits. */
 export class Spare {
   readonly #thread: Worker
+  /** A way of its own: what user code in the worker hears on `parentPort` is not meant for that code. */
+  readonly #slots: MessagePort
   #gone = false
 
-  constructor(thread: Worker) {
+  /** @param start Starts the thread; its end of the way is to be handed over with what it is told. */
+  constructor(start: (slots: MessagePort) => Worker) {
+    const { port1, port2 } = new MessageChannel()
+    this.#slots = port1
+    const thread = start(port2)
     this.#thread = thread
     thread.unref()
     // One that cannot start is not missed here: the worker that is started in its place tells why.
@@ -23,12 +29,13 @@ export class Spare {
   /** Give it its slot; `undefined` when it has died. */
   take(slot: number): Worker | undefined {
     if (this.#gone) return undefined
-    this.#thread.postMessage(slot)
+    this.#slots.postMessage(slot)
     return this.#thread
   }
 
   /** End it unused. */
   retire(): void {
+    this.#slots.close()
     void this.#thread.terminate()
   }
 }

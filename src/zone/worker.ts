@@ -18,7 +18,7 @@ import { Pump } from './pump.ts'
 import { setCurrent } from './current.ts'
 import { listen } from './zones.ts'
 
-const { zoneNumber, slot, zoneId, settings } = (workerData as { skein: WorkerBirth }).skein
+const { zoneNumber, slot, slots, zoneId, settings } = (workerData as { skein: WorkerBirth }).skein
 assert(parentPort !== null, 'this module runs in a worker')
 const parent = parentPort
 
@@ -26,8 +26,12 @@ installTypeScript()
 process.on('uncaughtExceptionMonitor', cutCycles)
 const port = thisPort()
 if (settings.nice > 0) native.giveWay(settings.nice)
-if (slot === undefined) parent.once('message', become)
-else become(slot)
+if (slot !== undefined) become(slot)
+else
+  slots?.once('message', (number: number) => {
+    slots.close()
+    become(number)
+  })
 
 /** Take up the place of `number` in the zone. */
 function become(number: number): void {
