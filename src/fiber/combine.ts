@@ -200,8 +200,15 @@ function* collect(
 
 /** The outcome stands: interrupt the rest, wait for them, and do as `exit` says. */
 function* decided<A, E>(nursery: Nursery, exit: Exit<A, E>): Operation<A, unknown> {
-  const errors = yield* nursery.close(LOST)
-  return yield* fromExit(withErrors(exit, errors))
+  let isClosed = false
+  try {
+    const errors = yield* nursery.close(LOST)
+    isClosed = true
+    return yield* fromExit(withErrors(exit, errors))
+  } finally {
+    // Interrupted meanwhile: what was decided is no outcome any more, and not forgotten.
+    if (!isClosed && exit.kind !== 'success') nursery.host.more().addError(exit)
+  }
 }
 
 function noneOf(failed: { place: number; exit: Failed }[]): Failed {

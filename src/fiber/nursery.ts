@@ -144,7 +144,7 @@ export function* inNursery<A, E>(call: string, work: (nursery: Nursery) => Opera
   try {
     return yield* work(nursery)
   } finally {
-    if (!nursery.isIdle) {
+    if (!nursery.isIdle || nursery.hasNews) {
       // Only when the fiber is unwound or `work` has a defect: otherwise `work` has closed it.
       const isOutermost = host.mask(true)
       for (const error of yield* nursery.close(host.extra?.cause ?? Exit.interruption()))

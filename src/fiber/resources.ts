@@ -98,7 +98,12 @@ export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>,
   extra.controller = controller
   fiber.enter(owner.outer)
   if (isOutermost) fiber.mask(false)
-  if (token === undefined) return (yield* fromExit(withErrors(exit, errors))) as ValueOf<B>
+  if (token === undefined) {
+    const whole = withErrors(exit, errors)
+    // Interrupted meanwhile: the next step unwinds, and would drop what went wrong here.
+    if (fiber.isStopped && whole.kind !== 'success') fiber.more().addError(whole)
+    return (yield* fromExit(whole)) as ValueOf<B>
+  }
   for (const error of errors) fiber.more().addError(error)
   throw token
 }
