@@ -32,6 +32,7 @@ async function rest(socket: Socket): Promise<string> {
   const found: Buffer[] = []
   socket.on('data', (piece: Buffer) => found.push(piece))
   await Promise.race([once(socket, 'close'), once(socket, 'end')])
+  socket.destroy()
   return Buffer.concat(found).toString('latin1')
 }
 

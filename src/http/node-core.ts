@@ -39,6 +39,8 @@ interface Line {
   isRefused: boolean
   /** The client sends nothing more. */
   isHalfClosed: boolean
+  /** A request that was answered before its body had come. */
+  answered: NodeExchange | undefined
   /** What had been counted of the socket's bytes. */
   counted: { in: number; out: number }
 }
@@ -119,8 +121,11 @@ export class NodeCore implements Core {
     // A request that has reached the kernel before this call is still taken.
     await nextTurn()
     await nextTurn()
-    for (const [socket, { open, waiting }] of this.#lines)
-      if (open.size + waiting.length === 0 && socket.bytesRead === 0) socket.destroySoon()
+    for (const [socket, { open, waiting, answered }] of this.#lines) {
+      const isIdle = open.size + waiting.length === 0
+      // Nobody waits for a body that nobody wants either.
+      if (isIdle && (socket.bytesRead === 0 || answered?.isReading === true)) socket.destroySoon()
+    }
     this.#closeIdle(() => this.#server.close(() => {})) // which also ends its clock; `closed` says the rest
     const late = setTimeout(() => {
       for (const socket of this.#lines.keys()) socket.destroy()
@@ -168,6 +173,7 @@ export class NodeCore implements Core {
       refusal: 0,
       isRefused: false,
       isHalfClosed: false,
+      answered: undefined,
       counted: { in: 0, out: 0 },
     }
     this.#lines.set(socket, line)
@@ -254,7 +260,11 @@ export class NodeCore implements Core {
       exchange.respond(constant.status, 0, constant.headers, constant.body)
     }
     // When it has had the chance to answer at once.
-    if (line.isHalfClosed) setImmediate(() => exchange.gone())
+    if (!line.isHalfClosed) return
+    setImmediate(() => {
+      // A body that waits to be parsed is still read.
+      if (!exchange.isReading || line.feed.isOver) exchange.gone()
+    })
   }
 
   /**
@@ -266,10 +276,10 @@ export class NodeCore implements Core {
     if (line.isHalfClosed) return
     line.isHalfClosed = true
     if (line.open.size === 0 && line.waiting.length === 0 && !line.feed.hasRest) return
-    let sentBytes = socket.bytesWritten
+    let sentBytes = leftBytes(socket)
     const late = setTimeout(() => {
-      if (socket.bytesWritten === sentBytes) return void socket.destroy()
-      sentBytes = socket.bytesWritten
+      if (leftBytes(socket) === sentBytes) return void socket.destroy()
+      sentBytes = leftBytes(socket)
       late.refresh()
     }, this.#settings.limits.bodyMs)
     socket.once('close', () => clearTimeout(late))
@@ -281,6 +291,7 @@ export class NodeCore implements Core {
     if (line === undefined || line.open.size + line.waiting.length === 0) return this.#refuse(socket, 501)
     line.feed.stop()
     line.refusal = 501
+    socket.resume() // what comes is thrown away; that it ends is seen
     // node:http has let go of the connection; whom it told to wait is told here to go on.
     socket.on('drain', () => {
       for (const exchange of line.open) exchange.wakeWriter()
@@ -291,6 +302,7 @@ export class NodeCore implements Core {
   #onOver(socket: Socket, line: Line, exchange: NodeExchange): void {
     if (!line.open.delete(exchange)) return
     exchange.closed()
+    line.answered = exchange.isReading ? exchange : undefined
     if (exchange.isClosed) this.#counts.aborted += 1
     this.#onAnswered(socket, line, exchange)
   }
@@ -337,6 +349,9 @@ export class NodeCore implements Core {
       if (error.code === 'HPE_INVALID_EOF_STATE') return last.gone()
       return last.malformed(error.reason ?? error.message)
     }
+    // What has been answered already is not answered again.
+    if (error.code === 'HPE_INVALID_EOF_STATE' && line.answered?.isReading === true)
+      return void socket.destroySoon()
     const refusal = parserRefusal(error)
     if (line.open.size + line.waiting.length === 0) this.#refuse(socket, refusal)
     else line.refusal = refusal
@@ -348,4 +363,10 @@ export class NodeCore implements Core {
     if (socket.writable) socket.write(refusalText(status, STATUS_CODES[status]!))
     socket.destroySoon()
   }
+}
+
+/** Bytes that the kernel has taken: what was written counts as that before it has left. */
+function leftBytes(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null }
+  return socket.bytesWritten - (handle?.writeQueueSize ?? 0)
 }

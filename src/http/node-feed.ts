@@ -15,6 +15,8 @@ const HEADS_BYTES = 1024
 const CHUNKS_BYTES = 16 * 1024
 /** Bytes that are read while nothing is parsed: an end or a reset is seen only by who reads. */
 const HELD_BYTES_MAX = 64 * 1024
+/** And the pieces they may come in: each is an object, however small. */
+const HELD_PIECES_MAX = 64
 
 /** See the file's text. */
 export class NodeFeed {
@@ -23,6 +25,7 @@ export class NodeFeed {
   readonly #onEnd: () => void
   readonly #ended: () => void
   #rest: Uint8Array[] = []
+  #restBytes = 0
   #portionBytes = HEADS_BYTES
   /** What is left of a body whose length is known: all of it is one portion. */
   #bodyBytes = 0
@@ -55,6 +58,7 @@ export class NodeFeed {
           return
         }
         this.#rest.push(bytes)
+        this.#restBytes += bytes.byteLength
         if (this.#isFull()) socket.pause()
         this.#feed()
       })
@@ -95,10 +99,7 @@ export class NodeFeed {
 
   /** Whether what waits to be parsed is as much as may wait. */
   #isFull(): boolean {
-    if (!this.#isHeld) return false
-    let bytes = 0
-    for (const piece of this.#rest) bytes += piece.byteLength
-    return bytes >= HELD_BYTES_MAX
+    return this.#isHeld && (this.#restBytes >= HELD_BYTES_MAX || this.#rest.length >= HELD_PIECES_MAX)
   }
 
   /** The portion held a request, whose body has so many bytes; 0 when it has none, or chunks. */
@@ -111,6 +112,7 @@ export class NodeFeed {
   stop(): void {
     this.#isStopped = true
     this.#rest = []
+    this.#restBytes = 0
   }
 
   #feed(): void {
@@ -137,6 +139,8 @@ export class NodeFeed {
     this.#bodyBytes = Math.max(0, this.#bodyBytes - first.byteLength)
     if (first.byteLength <= bytes) this.#rest.shift()
     else this.#rest[0] = first.subarray(bytes)
-    return first.subarray(0, bytes)
+    const portion = first.subarray(0, bytes)
+    this.#restBytes -= portion.byteLength
+    return portion
   }
 }

@@ -83,10 +83,14 @@ export function accessLog(options: AccessLogOptions = {}): Middleware {
   return Object.assign(middleware, { [EVERYWHERE]: true })
 }
 
-/** Whether nobody is left to be answered. A time limit further in aborts the signal too, and is answered. */
+/**
+ * Whether nobody is answered, as the app decides it: a client that only stopped sending gets the answer to
+ * any other error. A time limit further in aborts the signal too, and is answered.
+ */
 function isGone({ signal }: HttpRequest, error: unknown): boolean {
   if (error instanceof HttpError && error.code === 'HTTP_CLIENT_GONE') return true
-  return signal.aborted && !(signal.reason instanceof StatusError)
+  const isAbort = error instanceof Error && error.name === 'AbortError'
+  return isAbort && signal.aborted && !(signal.reason instanceof StatusError)
 }
 
 function writerOf(log: AccessLogOptions['log']): (record: AccessRecord) => unknown {
