@@ -5,7 +5,6 @@
  * of the process that it touches is handed in, so tests run it with their own streams, signals and zones.
  */
 import type { Readable, Writable } from 'node:stream'
-import { oneLine } from '../base/index.ts'
 import type { RunOptions } from './arguments.ts'
 import { ExitCode } from './errors.ts'
 import { openSource, type Source } from './input.ts'
@@ -218,7 +217,7 @@ class Run {
 
   #tell(sentence: string): void {
     this.#progress?.hide()
-    this.#around.stderr.write(`skein: ${oneLine(sentence)}\n`)
+    this.#around.stderr.write(`skein: ${sentence.replace(/[\r\n\u2028\u2029]+/g, ' ')}\n`)
   }
 }
 

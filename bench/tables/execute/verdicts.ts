@@ -69,7 +69,7 @@ function formOf(contender: string): string {
   return contender === 'skein' ? 'execute by name' : 'run(fn)'
 }
 
-/** Below every pool: of no judgement while one of them has no figure. */
+/** Below every pool: not so as soon as one is below, and not known to be so while one has no figure. */
 function cpuVerdict(what: string, own: Row, members: readonly Row[]): Verdict {
   const others = POOLS.filter((name) => name !== 'skein')
   const pools = members.filter((row) => others.includes(row.contender))
@@ -83,7 +83,8 @@ function cpuVerdict(what: string, own: Row, members: readonly Row[]): Verdict {
   const without = missing.length === 0 ? '' : `; without ${missing.join(', ')}`
   const least = `${best.cpuUs!.toFixed(2)} µs (${best.contender})${without}`
   const measured = `${own.cpuUs!.toFixed(2)} µs; least of the others ${least}`
-  return { bar, measured, holds: missing.length === 0 ? own.cpuUs! < best.cpuUs! : undefined }
+  if (own.cpuUs! >= best.cpuUs!) return { bar, measured, holds: false }
+  return { bar, measured, holds: missing.length === 0 ? true : undefined }
 }
 
 function throughput(rows: readonly Row[]): Verdict[] {
