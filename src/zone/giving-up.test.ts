@@ -261,7 +261,8 @@ test('a zone that closes while a thread is started for it leaves none', async ()
   const loop = (): never => {
     for (;;);
   }
-  const abandoned = assert.rejects(own.execute(loop, [], { timeoutMs: 20 }))
+  await own.run(() => {})
+  const abandoned = assert.rejects(own.execute(loop, [], { timeoutMs: 20 }), { code: 'TASK_TIMEOUT' })
   await new Promise((resolve) => setTimeout(resolve, 80))
   await Promise.all([own.close(), abandoned])
 })

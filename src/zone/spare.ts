@@ -7,6 +7,9 @@
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
 
+/** What a thread is told that is not wanted after all. */
+export const NO_SLOT = -1
+
 /** It has everything but its slot, for which it waits. */
 export class Spare {
   readonly #thread: Worker
@@ -33,9 +36,11 @@ export class Spare {
     return this.#thread
   }
 
-  /** End it unused. */
+  /**
+   * Let it end unused, by itself: one that is ended while it loads its modules leaves their files open
+   * (Node's own reads have no clean-up).
+   */
   retire(): void {
-    this.#slots.close()
-    void this.#thread.terminate()
+    if (!this.#gone) this.#slots.postMessage(NO_SLOT)
   }
 }

@@ -16,6 +16,7 @@ import { useJoiner } from './join.ts'
 import { thisPort } from './port.ts'
 import { Pump } from './pump.ts'
 import { setCurrent } from './current.ts'
+import { NO_SLOT } from './spare.ts'
 import { listen } from './zones.ts'
 
 const { zoneNumber, slot, slots, zoneId, settings } = (workerData as { skein: WorkerBirth }).skein
@@ -30,7 +31,8 @@ if (slot !== undefined) become(slot)
 else
   slots?.once('message', (number: number) => {
     slots.close()
-    become(number)
+    if (number === NO_SLOT) leave()
+    else become(number)
   })
 
 /** Take up the place of `number` in the zone. */
