@@ -352,7 +352,7 @@ const table: Table = {
     bursts:
       'Sixteen calls of an empty function at once, awaited together, again and again: time of one burst.',
     skewed:
-      'Calls at a steady rate, 75 % of what two workers can do; one call in a hundred ' +
+      'Calls at a steady rate, 85 % of what two workers can do; one call in a hundred ' +
       'takes a hundred times as long. Time from when a call was due to its answer. "fork": dear calls make ' +
       'a task of their own zone of each hundredth of their work, where the pool can; others, and "whole", ' +
       'do not.',
@@ -385,7 +385,7 @@ const table: Table = {
       doc: 'calls of one slice of it',
     },
     'load-percent': {
-      value: 75,
+      value: 85,
       doc: 'what the calls of the skewed section ask of the two workers; with little more, calls pile up',
     },
     turns: {

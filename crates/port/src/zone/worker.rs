@@ -22,9 +22,12 @@ use crate::{
 /// Tasks of the queue that a worker takes, if so many wait, for each one that it takes from its deque. A task
 /// that forks a hundred others is one of those who share the workers, not a hundred: to take turns with who
 /// else waits keeps short tasks short beside long ones, where one long line for all would not (processor
-/// sharing, L. Kleinrock, Queueing Systems II, 1976). Bounded, so that forked ones go on beside any load; and
-/// at most so many of them run at a time, so that tasks which fork as well do not begin without end.
+/// sharing, L. Kleinrock, Queueing Systems II, 1976). Bounded, so that forked ones go on beside any load.
 const QUEUED_PER_FORKED: u32 = 4;
+
+/// Most tasks that a worker runs at a time of those that it took so, so that tasks which fork and wait do not
+/// begin without end.
+const PASSED_MAX: usize = 64;
 
 /// What a worker does next.
 pub enum Next {
@@ -153,11 +156,7 @@ impl Worker {
     fn pass(&self) -> Option<(&'static Task, u32)> {
         let left = self.queued_left.get();
         let has_forked = self.own.is_some() && self.slot.forked_count() > 0;
-        if left == 0
-            || !has_forked
-            || self.passed >= QUEUED_PER_FORKED as usize
-            || !self.zone.may_have_queued()
-        {
+        if left == 0 || !has_forked || self.passed >= PASSED_MAX || !self.zone.may_have_queued() {
             return None;
         }
         let found = self.queued()?;
