@@ -1,7 +1,7 @@
 /**
- * The floor in C: compiled on the spot, run for one slice at a time.
+ * What is written in C: compiled on the spot; and the ping-pong, run for one slice at a time.
  *
- * Without a C compiler the table goes on without a floor and says so.
+ * Without a C compiler the table goes on without it and says so.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
@@ -19,15 +19,27 @@ export interface FloorSlice {
 /** Name of the floor among the contenders. */
 export const FLOOR = 'ping-pong in C'
 
-/** Compile the ping-pong; `undefined` when there is no compiler, and `skip` is told why. */
-export function buildFloor(skip: (what: string, why: string) => void): string | undefined {
-  const binary = `${DIST_FOLDER}/floor/pingpong`
+/** Who is told what is left out, and why. */
+type Skip = (what: string, why: string) => void
+
+/**
+ * Compile `bench/floor/<source>.c`.
+ * @param name What it is called where it is missing.
+ * @returns The binary's path; `undefined` when there is no compiler, and `skip` is told why.
+ */
+export function compiled(source: string, name: string, skip: Skip): string | undefined {
+  const binary = `${DIST_FOLDER}/floor/${source}`
   mkdirSync(`${DIST_FOLDER}/floor`, { recursive: true })
-  const words = ['-O2', '-Wall', '-Wextra', '-pthread', '-o', binary, `${BENCH_FOLDER}/floor/pingpong.c`]
+  const words = ['-O2', '-Wall', '-Wextra', '-pthread', '-o', binary, `${BENCH_FOLDER}/floor/${source}.c`]
   const built = spawnSync(process.env.CC ?? 'cc', words, { encoding: 'utf8' })
   if (built.status === 0) return binary
-  skip(FLOOR, built.error === undefined ? `cc failed: ${built.stderr.split('\n')[0]}` : 'no C compiler (cc)')
+  skip(name, built.error === undefined ? `cc failed: ${built.stderr.split('\n')[0]}` : 'no C compiler (cc)')
   return undefined
+}
+
+/** Compile the ping-pong, as {@link compiled} does. */
+export function buildFloor(skip: Skip): string | undefined {
+  return compiled('pingpong', FLOOR, skip)
 }
 
 /** Run one slice under `condition`. */

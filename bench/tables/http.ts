@@ -55,9 +55,9 @@ async function run(context: Context): Promise<Row[]> {
   chooseLoad(context.text('load'))
   const rows: Row[] = []
   const tables = sections.filter((name) => name !== 'seed')
-  const isBoth = context.number('both') === 1
+  const isTwice = coresOf(context) === 'both'
   for (const unpinned of [false, true]) {
-    const here = tables.filter((section) => UNPINNED.includes(section) === unpinned || (unpinned && isBoth))
+    const here = tables.filter((section) => UNPINNED.includes(section) === unpinned || (unpinned && isTwice))
     const names = new Set(here.flatMap((section) => (SECTIONS[section] ?? []).filter(isWanted)))
     await withServers([...names], unpinned ? [] : ['taskset', '-c', '0'], context, async (servers) => {
       for (const section of here) {
@@ -72,6 +72,12 @@ async function run(context: Context): Promise<Row[]> {
     })
   }
   return rows
+}
+
+function coresOf(context: Context): 'pinned' | 'both' {
+  const cores = context.text('cores')
+  if (cores === 'pinned' || cores === 'both') return cores
+  throw new BenchError('BAD_PARAMETER', { name: 'cores', received: cores, expected: 'pinned or both' })
 }
 
 /** Start, let `body` use, and end them all. */
@@ -204,7 +210,11 @@ const table: Table = {
     rounds: { value: 5, quick: 1, doc: 'rounds in which all contenders take their turn' },
     'slice-s': { value: 3, quick: 1, doc: 'seconds of one slice' },
     connections: { value: 100, doc: 'connections of the load' },
-    both: { value: 1, quick: 0, doc: '1: every section once more with server and load on all cores' },
+    cores: {
+      value: 'both',
+      quick: 'pinned',
+      doc: 'pinned: one core each; both: then every section once more with both on all cores',
+    },
     load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
   },
   run,

@@ -3,16 +3,20 @@
  * and inline.
  *
  * The server is `skein serve` on all cores, as users run it; its clients are processes on the same machine,
- * so they compete for the cores too, alike in every row.
+ * so they compete for the cores too, alike in every row, and are as light as can be.
  */
 import { type Figures, Samples } from '../harness/rounds.ts'
 import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
-import { ask, type HeavyRoute, withService } from './service/process.ts'
+import { ask, builtClient, type ClientPlan } from './service/client.ts'
+import { withService } from './service/process.ts'
 
 const PORT = 39_500
 const QUIET = 'quiet'
 const ZONE = 'heavy in zone.cpu'
 const INLINE = 'heavy inline'
+/** The routes with the heavy stage. */
+type HeavyRoute = Exclude<ClientPlan['route'], 'hello'>
+
 /** What is asked for beside hello, by contender. */
 const HEAVY: ReadonlyMap<string, HeavyRoute | undefined> = new Map([
   [QUIET, undefined],
@@ -31,28 +35,24 @@ const FACTOR_MAX = 2
 
 async function run(context: Context): Promise<Row[]> {
   const rows: Row[] = []
-  await withService(PORT, async () => {
-    for (const load of LOADS) rows.push(...(await measure(load, context)))
+  const client = builtClient(context.skip)
+  if (client === undefined) return rows
+  await withService(PORT, client, async () => {
+    for (const load of LOADS) rows.push(...(await measure(client, load, context)))
   })
   return rows
 }
 
-async function measure(load: (typeof LOADS)[number], context: Context): Promise<Row[]> {
+async function measure(client: string, load: (typeof LOADS)[number], context: Context): Promise<Row[]> {
   const samples = new Samples()
   const seconds = context.number('slice-s')
   for (let round = 0; round < context.number('rounds'); round += 1) {
     for (const [contender, route] of HEAVY) {
       context.say(`${load.section}, ${contender}: round ${round + 1}`)
-      const heavy = route === undefined ? undefined : heavyLoad(route, seconds)
+      const heavy = route === undefined ? undefined : heavyLoad(client, route, seconds)
       if (heavy !== undefined) await new Promise((resolve) => setTimeout(resolve, LEAD_S * 1000))
       const { perSecond, connections } = load
-      const hello = await ask({
-        port: PORT,
-        route: 'hello',
-        connections,
-        seconds,
-        perSecond,
-      })
+      const hello = await ask(client, { port: PORT, route: 'hello', connections, seconds, perSecond })
       const beside = await heavy
       const figures: Figures = { ...hello.us, 'hello/s': hello.answers / hello.seconds }
       samples.add(
@@ -64,15 +64,9 @@ async function measure(load: (typeof LOADS)[number], context: Context): Promise<
   return rowsOf(load.section, samples)
 }
 
-function heavyLoad(route: HeavyRoute, seconds: number): ReturnType<typeof ask> {
+function heavyLoad(client: string, route: HeavyRoute, seconds: number): ReturnType<typeof ask> {
   const long = seconds + 2 * LEAD_S
-  return ask({
-    port: PORT,
-    route,
-    connections: HEAVY_CONNECTIONS,
-    seconds: long,
-    perSecond: 0,
-  })
+  return ask(client, { port: PORT, route, connections: HEAVY_CONNECTIONS, seconds: long, perSecond: 0 })
 }
 
 function rowsOf(section: string, samples: Samples): Row[] {
@@ -116,7 +110,7 @@ const table: Table = {
   title: 'A light route beside a heavy one',
   definitions: {
     server: 'skein serve on all cores; /hello is a handler, the heavy routes compute for some 10 ms.',
-    heavy: `One client process, ${HEAVY_CONNECTIONS} connections that ask again at once; all is checked.`,
+    heavy: `One client process in C, ${HEAVY_CONNECTIONS} connections that ask again at once; all is checked.`,
     'hello, 500 a second':
       'Ten connections, paced; latency counts from when it was due, however late it could be sent.',
     'p99.9': 'Only where each slice had 10,000 samples, so that ten or more lie beyond it.',

@@ -5,9 +5,10 @@
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { ASKED } from '../../contenders/http/answers.ts'
 import { BenchError } from '../../harness/errors.ts'
+import { compiled } from '../../harness/floor.ts'
 import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/place.ts'
 
 /** The floor's name. */
@@ -120,14 +121,6 @@ function hyper(port: number, skip: (what: string, why: string) => void): readonl
 }
 
 function cFloor(port: number, skip: (what: string, why: string) => void): readonly string[] | undefined {
-  const binary = `${DIST_FOLDER}/floor/http`
-  mkdirSync(`${DIST_FOLDER}/floor`, { recursive: true })
-  const words = ['-O2', '-o', binary, `${BENCH_FOLDER}/floor/http.c`]
-  const built = spawnSync(process.env.CC ?? 'cc', words, { encoding: 'utf8' })
-  if (built.status === 0) return [binary, String(port)]
-  skip(
-    C_FLOOR,
-    built.error === undefined ? `cc failed: ${built.stderr.split('\n')[0]}` : 'no C compiler (cc)',
-  )
-  return undefined
+  const binary = compiled('http', C_FLOOR, skip)
+  return binary === undefined ? undefined : [binary, String(port)]
 }
