@@ -28,6 +28,7 @@ const LOADS = [
   { section: 'hello, 500 a second', perSecond: 500, connections: 10 },
   { section: 'hello, as fast as it goes', perSecond: 0, connections: 20 },
 ] as const
+type Load = (typeof LOADS)[number]
 const HEAVY_CONNECTIONS = 8
 /** The heavy load begins this long before hello is measured, and ends after it. */
 const LEAD_S = 0.5
@@ -43,7 +44,7 @@ async function run(context: Context): Promise<Row[]> {
   return rows
 }
 
-async function measure(client: string, load: (typeof LOADS)[number], context: Context): Promise<Row[]> {
+async function measure(client: string, load: Load, context: Context): Promise<Row[]> {
   const samples = new Samples()
   const seconds = context.number('slice-s')
   for (let round = 0; round < context.number('rounds'); round += 1) {

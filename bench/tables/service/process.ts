@@ -1,5 +1,7 @@
 /**
- * The server of the table `service`, by its command.
+ * The server of the table `service`, by its command, as a user starts it.
+ *
+ * Its heavy routes are warm when the table begins, or the first slice would measure a compiler.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
