@@ -111,7 +111,7 @@ const table: Table = {
   title: 'A light route beside a heavy one',
   definitions: {
     server: 'skein serve on all cores; /hello is a handler, the heavy routes compute for some 10 ms.',
-    heavy: `One client process in C, ${HEAVY_CONNECTIONS} connections that ask again at once; all is checked.`,
+    heavy: `One client process in C, ${HEAVY_CONNECTIONS} connections that ask again at once; all checked.`,
     'hello, 500 a second':
       'Ten connections, paced; latency counts from when it was due, however late it could be sent.',
     'p99.9': 'Only where each slice had 10,000 samples, so that ten or more lie beyond it.',
