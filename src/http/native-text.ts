@@ -8,7 +8,7 @@ interface RawText {
   latin1Write(text: string, at: number, bytes: number): number
   utf8Write(text: string, at: number, bytes: number): number
   latin1Slice(start: number, end: number): string
-  utf8Slice(): string
+  utf8Slice(start?: number, end?: number): string
 }
 
 const raw = Buffer.prototype as unknown as RawText
@@ -41,9 +41,15 @@ export function latin1At(bytes: Uint8Array, at: number, length: number): string 
   return latin1Slice.call(bytes, at, at + length)
 }
 
-/** All of `bytes` as UTF-8; what is none becomes U+FFFD. */
-export function utf8At(bytes: Uint8Array): string {
-  return utf8Slice.call(bytes)
+/** The text of a body: all of it as UTF-8, what is none as U+FFFD, without a byte order mark. */
+export function textOf(bytes: Uint8Array): string {
+  const text = utf8Slice.call(bytes)
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+}
+
+/** The bytes from `start` to `end` as UTF-8; what is none becomes U+FFFD. */
+export function utf8Of(bytes: Uint8Array, start: number, end: number): string {
+  return utf8Slice.call(bytes, start, end)
 }
 
 /** Whether the `name.length` bytes at `at` are `name`, which is in lower case, in whatever case they are. */
