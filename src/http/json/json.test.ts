@@ -50,34 +50,31 @@ function takes(program: Program, bytes: Uint8Array): boolean {
   return true
 }
 
-const SAMPLE =
-  '{"id":1,"name":"x","tags":["a","b"],"inner":{"ok":true,"none":null},"list":[{"p":1.5},{"p":2}]}'
+/** A text of the sample's layout. */
+function like(
+  id: string,
+  name: string,
+  tags: string,
+  inner: readonly [string, string],
+  list: string,
+): string {
+  const [ok, none] = inner
+  return `{"id":${id},"name":${name},"tags":${tags},"inner":{"ok":${ok},"none":${none}},"list":${list}}`
+}
+
+const SAMPLE = like('1', '"x"', '["a","b"]', ['true', 'null'], '[{"p":1.5},{"p":2}]')
+const [LONG, BACKSLASHES] = [`"${'x'.repeat(300)}"`, `"${'\\'.repeat(98)}"`]
 
 /** Texts of the sample's layout, and others; which of them its program takes. */
 const TEXTS: readonly (readonly [text: string, isTaken: boolean])[] = [
   [SAMPLE, true],
-  ['{"id":-0,"name":"","tags":[],"inner":{"ok":false,"none":1},"list":[]}', true],
+  [like('-0', '""', '[]', ['false', '1'], '[]'), true],
   ['{"id":null,"name":null,"tags":null,"inner":null,"list":null}', true],
-  [
-    '{"id":1e5,"name":"\\u00e9\\n\\"","tags":["\\\\"],"inner":{"ok":"é","none":"\u{1f600}"},"list":[{"p":-1.25E-3}]}',
-    true,
-  ],
-  [
-    '{"id":123456789012345678901234567890,"name":"' +
-      'x'.repeat(300) +
-      '","tags":[1,2,3],"inner":"text","list":[null,{"p":0}]}',
-    true,
-  ],
-  [
-    '{"id":0.1,"name":"' +
-      '\\'.repeat(98) +
-      '","tags":[0.30000000000000004],"inner":{"ok":5e-324,"none":1.7976931348623157e308},"list":[{"p":9007199254740993}]}',
-    true,
-  ],
-  [
-    '{"id":0.000001,"name":"0123456789abc","tags":["0123456789ab"],"inner":{"ok":100000000000000.5,"none":0.123456789012345},"list":[{"p":12345678901234.5}]}',
-    true,
-  ],
+  [like('1e5', '"\\u00e9\\n\\""', '["\\\\"]', ['"é"', '"\u{1f600}"'], '[{"p":-1.25E-3}]'), true],
+  [like('123456789012345678901234567890', LONG, '[1,2,3]', ['0', '0'], '[null,{"p":0}]'), true],
+  [like('0.1', BACKSLASHES, '[0.30000000000000004]', ['5e-324', '1e309'], '[{"p":9007199254740993}]'), true],
+  [like('0.000001', '"0123456789abc"', '["0123456789ab"]', ['100000000000000.5', '-0.0'], '[]'), true],
+  [like('1', '2', '3', ['0.123456789012345', '12345678901234.5'], '[{"p":""}]'), true],
   [SAMPLE.replace('"id"', '"ID"'), false],
   [SAMPLE.replace('"x"', '"x","more":1'), false],
   [SAMPLE.replace('1,"name"', '1, "name"'), false],

@@ -68,7 +68,8 @@ const LITERAL_BYTES_MAX = 2048
 
 /** The layout of a text that `JSON.parse` has taken; `undefined` when later texts can hardly have it. */
 export function layoutOf(bytes: Uint8Array): Document | undefined {
-  const scan = new Scan(Uint8Array.from(bytes)) // literals are parts of a copy: a batch's memory is used again
+  // Of a copy, which literals are parts of: a batch's memory is used again.
+  const scan = new Scan(Uint8Array.from(bytes))
   scan.blanks()
   const before = scan.since(0)
   const value = scan.value(0)
