@@ -37,17 +37,19 @@ export function jvmCommand(
     skip(name, why)
     return undefined
   }
-  return [
-    'java',
-    ...OPTIONS,
-    '-cp',
-    `${to}/classes:${readFileSync(`${to}/classpath`, 'utf8').trim()}`,
-    'Main',
-  ]
+  return ['java', ...OPTIONS, '-cp', `${to}/classes:${classpathOf(to)}`, 'Main']
 }
 
+/** Built from these sources, and what it depends on is still where Maven had put it. */
 function isBuilt(from: string, to: string): boolean {
-  return existsSync(`${to}/state`) && readFileSync(`${to}/state`, 'utf8') === stateOf(from)
+  if (!existsSync(`${to}/state`) || readFileSync(`${to}/state`, 'utf8') !== stateOf(from)) return false
+  return classpathOf(to)
+    .split(':')
+    .every((path) => existsSync(path))
+}
+
+function classpathOf(to: string): string {
+  return readFileSync(`${to}/classpath`, 'utf8').trim()
 }
 
 /** Why it could not be built; `undefined` when it was. */

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SPINNING } from '../harness/conditions.ts'
-import { Jvm } from '../harness/jvm.ts'
+import { Jvm, jvmCommand } from '../harness/jvm.ts'
 import { Zio } from '../tables/fiber/zio.ts'
 
 const HELLO = `console.log('{"programs":["sequential, default"],"notes":{}}');`
@@ -68,4 +68,19 @@ test('a program that ends, or never begins, is told by name', async () => {
   const none = new Jvm('zio', ['/nowhere/java'])
   await assert.rejects(none.ask(), { code: 'CONTENDER_DIED' })
   await none.end()
+})
+
+test('without Java there is no program, and why is said', () => {
+  const path = process.env.PATH
+  process.env.PATH = '/nowhere'
+  try {
+    const skipped: string[] = []
+    assert.equal(
+      jvmCommand('zio', (what, why) => skipped.push(`${what}: ${why}`)),
+      undefined,
+    )
+    assert.deepEqual(skipped, ['zio: not here: no Java (java)'])
+  } finally {
+    process.env.PATH = path
+  }
 })
