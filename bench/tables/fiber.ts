@@ -1,5 +1,6 @@
 /**
- * Table `fiber`: futures and fibers, the nine tests of the seed, beside promises, Effect 4 and piscina.
+ * Table `fiber`: futures and fibers, the nine tests of the seed, beside promises, Effect 4, piscina and,
+ * where there is a JVM, ZIO 2.
  *
  * Contenders live in processes of their own and run slices in turn. Rows in which work is handed to another
  * thread are measured under every condition; rows of one thread under the first.
@@ -10,6 +11,7 @@ import { promisify } from 'node:util'
 import { endProcess } from '../harness/child.ts'
 import { type Condition, conditions } from '../harness/conditions.ts'
 import { BenchError } from '../harness/errors.ts'
+import { jvmCommand } from '../harness/jvm.ts'
 import { DIST_FOLDER } from '../harness/place.ts'
 import { Samples } from '../harness/rounds.ts'
 import { summary } from '../harness/stats.ts'
@@ -18,6 +20,7 @@ import { CONTENDERS } from './fiber/contenders.ts'
 import { FORK_JOIN } from './fiber/fork-join.ts'
 import type { Setting, SliceAnswer, SliceOrder } from './fiber/host.ts'
 import { verdicts } from './fiber/verdicts.ts'
+import { ZIO, Zio } from './fiber/zio.ts'
 
 const COSTS: readonly string[] = Object.values(FORK_JOIN)
 const PARKED = [
@@ -29,33 +32,109 @@ const PARKED = [
   'bare generator',
   'async function',
 ]
+const SECTIONS = ['future', 'sequential', 'fibers', 'fork+join', 'parked']
+const EXECUTORS = ['default', 'zone.cpu', 'blocking', 'cached', 'work-stealing']
+
+/** One contender's process, whatever it runs on. */
+interface Host {
+  readonly contender: string
+  readonly programs: readonly string[]
+  readonly notes: Readonly<Record<string, string>>
+  slice(order: SliceOrder): Promise<number>
+  end(): Promise<void>
+}
 
 async function run(context: Context): Promise<Row[]> {
+  const sections = chosenOf(context, 'sections', SECTIONS)
+  const executors = chosenOf(context, 'executors', EXECUTORS)
+  const isChosen = (program: string): boolean => {
+    const [section, executor] = program.split(', ') as [string, string]
+    return sections.includes(section) && (COSTS.includes(program) || executors.includes(executor))
+  }
+  const zio = namesOf(context).includes(ZIO) ? jvmCommand(ZIO, context.skip) : undefined
   const wanted = context.text('conditions')
   const found = conditions(context.skip).filter(
     ({ name }) => wanted === 'all' || wanted.split(',').includes(name),
   )
   const rows: Row[] = []
   for (const [index, condition] of found.entries())
-    rows.push(...(await under(context, condition, index === 0)))
-  return [...rows, ...(await parked(context))]
+    rows.push(...(await under(context, condition, { isFirst: index === 0, isChosen, zio })))
+  return sections.includes('parked') ? [...rows, ...(await parked(context))] : rows
 }
 
-async function under(context: Context, condition: Condition, isFirst: boolean): Promise<Row[]> {
+/** @throws {BenchError} `BAD_PARAMETER` for a word that is none of `known`. */
+function chosenOf(context: Context, name: string, known: readonly string[]): readonly string[] {
+  const chosen = context.text(name).split(',')
+  const received = chosen.find((word) => !known.includes(word))
+  if (received === undefined) return chosen
+  throw new BenchError('BAD_PARAMETER', { name, received, expected: `of ${known.join(',')}` })
+}
+
+function namesOf(context: Context): readonly string[] {
+  const names = context.text('contenders')
+  return names === 'all' ? [...Object.keys(CONTENDERS), ZIO] : names.split(',')
+}
+
+/** What is measured of all there is. */
+interface Choice {
+  readonly isFirst: boolean
+  readonly isChosen: (program: string) => boolean
+  /** How ZIO is started; `undefined`: it is not here. */
+  readonly zio: readonly string[] | undefined
+}
+
+async function under(
+  context: Context,
+  condition: Condition,
+  { isFirst, isChosen, zio }: Choice,
+): Promise<Row[]> {
   const hosts: Host[] = []
-  const names =
-    context.text('contenders') === 'all' ? Object.keys(CONTENDERS) : context.text('contenders').split(',')
   try {
-    for (const contender of names)
-      hosts.push(
-        await Host.open({ contender, threads: context.number('workers'), spin: condition.spin }, condition),
-      )
-    const programs = [...new Set(hosts.flatMap((host) => host.programs))]
+    for (const contender of namesOf(context)) {
+      const setting = { contender, threads: context.number('workers'), spin: condition.spin }
+      if (contender !== ZIO) hosts.push(await NodeHost.open(setting, condition))
+      else if (zio !== undefined) hosts.push(...(await openZio(zio, condition, context.skip)))
+    }
+    const programs = [...new Set(hosts.flatMap((host) => host.programs))].filter(isChosen)
     const isCpu = context.text('clock') === 'cpu'
     const chosen = programs.filter((program) => (isHandedOver(program) ? !isCpu : isFirst))
+    await warm(context, condition, hosts, chosen)
     return await measured(context, condition, hosts, chosen)
   } finally {
     await Promise.all(hosts.map((host) => host.end()))
+  }
+}
+
+/** ZIO, or nothing where it does not begin: `skip` is told why. */
+async function openZio(
+  command: readonly string[],
+  condition: Condition,
+  skip: Context['skip'],
+): Promise<readonly Host[]> {
+  try {
+    return [await Zio.open(command, condition)]
+  } catch (error) {
+    if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
+    skip(`${ZIO}, ${condition.name}`, error.message)
+    return []
+  }
+}
+
+/** Has ZIO's programs compiled by the JVM; those of Node are warm after the fifth of a slice. */
+async function warm(
+  context: Context,
+  condition: Condition,
+  hosts: readonly Host[],
+  programs: readonly string[],
+): Promise<void> {
+  const nums = context.text('num').split(',').map(Number)
+  const sliceMs = (context.number('jvm-warm-s') * 1000) / nums.length
+  const setting = { fibers: context.number('fibers'), sliceMs, clock: 'wall' }
+  for (const host of hosts.filter(({ contender }) => contender === ZIO)) {
+    for (const program of programs.filter((one) => host.programs.includes(one))) {
+      context.say(`fiber, ${condition.name}: ${ZIO} warms up, ${program}`)
+      for (const num of nums) await host.slice({ ...setting, program, num })
+    }
   }
 }
 
@@ -151,7 +230,7 @@ async function parked(context: Context): Promise<Row[]> {
 }
 
 /** The bench's end of one contender's process. */
-class Host {
+class NodeHost {
   readonly contender: string
   programs: readonly string[] = []
   notes: Readonly<Record<string, string>> = {}
@@ -168,13 +247,13 @@ class Host {
     this.#died.catch(() => {})
   }
 
-  static async open(setting: Setting, condition: Condition): Promise<Host> {
+  static async open(setting: Setting, condition: Condition): Promise<NodeHost> {
     const [command, ...words] = [...condition.prefix, process.execPath]
     const child = forkProcess(`${DIST_FOLDER}/tables/fiber/host.js`, [JSON.stringify(setting)], {
       execPath: command as string,
       execArgv: words,
     })
-    const host = new Host(setting.contender, child)
+    const host = new NodeHost(setting.contender, child)
     Object.assign(host, await host.#answer())
     return host
   }
@@ -207,6 +286,9 @@ const table: Table = {
     fibers:
       'One operation: the numbers dealt to so many fibers, all forked, all joined. default: in this ' +
       'thread. Others: each fiber one step on a zone of that executor; piscina: so many tasks.',
+    zio:
+      "The contender zio: ZIO 2 on the JVM, the same in its words. default: its own pool; blocking: ZIO's; " +
+      "cached and work-stealing: the JDK's; future: Scala's Future.",
     floor: 'The contender floor: a loop; bare generators and a queue, which nobody can join or interrupt.',
     'fork+join': 'One fork and its join after the other, inside one fiber.',
     'bytes per parked fiber': 'Heap per fiber of 100,000 that wait, after full collections.',
@@ -218,12 +300,19 @@ const table: Table = {
     rounds: { value: 7, quick: 1, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 100, quick: 30, doc: 'length of a slice' },
     parked: { value: 100_000, doc: 'parked fibers' },
+    sections: { value: SECTIONS.join(','), doc: 'which, by comma' },
+    executors: { value: EXECUTORS.join(','), doc: 'rows of which, by comma' },
     conditions: { value: 'all', quick: 'cores spinning', doc: 'which conditions, by comma' },
     clock: {
       value: 'wall',
       doc: 'cpu: rows of one thread only, by CPU time; for machines that are not quiet',
     },
-    contenders: { value: 'all', doc: 'which contenders, by comma' },
+    contenders: {
+      value: 'all',
+      quick: Object.keys(CONTENDERS).join(','),
+      doc: `which contenders, by comma; ${ZIO} where Java and Maven are`,
+    },
+    'jvm-warm-s': { value: 3, quick: 1, doc: `seconds for which ${ZIO} warms each program up` },
   },
   run,
   verdicts,
