@@ -252,8 +252,9 @@ export class ZoneServer implements AsyncDisposable {
     const workers = zone.stats().byWorker
     const isLeft = workers.some(({ worker }) => !board.hasFailed(rowOf(worker)))
     if (isLeft || this.#stopping !== undefined) return
-    const isEmpty = workers.length === 0 || this.#failure === undefined
-    const reason = isEmpty ? `the zone ${zone.id} has no workers` : this.#failure!
+    const reason = workers.length === 0 ? `the zone ${zone.id} has no workers` : this.#failure
+    // The board tells sooner than the word that says why, and with that this is looked at again.
+    if (reason === undefined) return
     board.stop()
     this.#stopping = Promise.resolve()
     this.#release()
