@@ -262,8 +262,10 @@ export class ZoneServer implements AsyncDisposable {
     this.#onGone(reason)
   }
 
-  #onFailed({ kind, failure }: Word): void {
+  /** Told by this thread: what a worker writes itself is lost when the process ends because of it. */
+  #onFailed({ kind, worker, failure }: Word): void {
     if (kind !== 'failed') return
+    process.emitWarning(`${worker} does not serve: ${failure}`)
     this.#failure = failure
     this.#look()
   }

@@ -305,7 +305,7 @@ inZone('a zone that is closed takes its server with it', 1, async (start, own) =
   assert.equal((await server.stats()).workers, 0)
 })
 
-test('when all have failed before one could say why, the reason is waited for', async (t) => {
+test('when all have failed before one could say why, the reason is waited for and told', async (t) => {
   const own = zone.create('http failed', { workers: 2 })
   await own.ready()
   t.mock.timers.enable({ apis: ['setInterval'] })
@@ -317,8 +317,13 @@ test('when all have failed before one could say why, the reason is waited for', 
   t.mock.timers.tick(10_000)
   const failure = 'the app is gone'
   const channel = new BroadcastChannel('test.failed')
+  const told: string[] = []
+  const hear = ({ message }: Error): void => void told.push(message)
+  process.on('warning', hear)
   channel.postMessage({ kind: 'failed', worker: `${own.id}/0`, failure } satisfies Word)
   assert.equal(await server.gone, failure)
+  assert.ok(told.includes(`${own.id}/0 does not serve: ${failure}`), told.join())
+  process.off('warning', hear)
   channel.close()
   await own.close()
 })
