@@ -6,6 +6,7 @@
  */
 import { geometricMean } from '../harness/stats.ts'
 import { findRow, type Row } from '../harness/table.ts'
+import { SUM_ROW } from '../tables/execute/parts.ts'
 import type { Anchors } from './anchors.ts'
 
 /** One judgement: `undefined` when nothing measured here decides. */
@@ -267,7 +268,7 @@ const NAPA: readonly Claim[] = [
     claim: 'A call has six parts, and they make up the whole.',
     rival: () => UNDECIDED('not measured for napajs'),
     skein: (facts) =>
-      judged([facts.row({ section: 'parts', row: 'sum of the parts / whole' })], (row) => ({
+      judged([facts.row({ section: 'parts', row: SUM_ROW })], (row) => ({
         holds: Math.abs(row.median - 1) <= 0.1,
         evidence: `their sum / the whole ${row.median.toFixed(3)}`,
       })),

@@ -53,7 +53,10 @@ async function gather(words: readonly string[], say: (line: string) => void): Pr
 async function knownRecords(name: string): Promise<BenchRecord[]> {
   const major = process.versions.node.split('.')[0]!
   const [newest, ...older] = sectionRecords(name, { major, cpu: readMachine().cpu })
-  if (newest === undefined) return [newestRecord(name) ?? []].flat()
+  if (newest === undefined) {
+    const any = newestRecord(name)
+    return any === undefined ? [] : [any]
+  }
   const rows = [newest, ...older].flatMap((record) => record.rows)
   const verdicts = (await loadTable(name)).verdicts?.(rows) ?? []
   return [...older.reverse().map((record) => ({ ...record, verdicts: [] })), { ...newest, verdicts }]

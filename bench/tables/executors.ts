@@ -352,8 +352,8 @@ const table: Table = {
     bursts:
       'Sixteen calls of an empty function at once, awaited together, again and again: time of one burst.',
     skewed:
-      'Calls at a steady rate, 85 % of what two workers can do; one call in a hundred ' +
-      'takes a hundred times as long. Time from when a call was due to its answer. "fork": dear calls make ' +
+      'Calls at a steady rate, --load-percent of what two workers can do; one call in a hundred takes a ' +
+      'hundred times as long. Time from when a call was due to its answer. "fork": dear calls make ' +
       'a task of their own zone of each hundredth of their work, where the pool can; others, and "whole", ' +
       'do not.',
     joins:

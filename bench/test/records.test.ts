@@ -23,24 +23,13 @@ import {
 } from '../harness/record.ts'
 import { runTable, type Words } from '../harness/run-table.ts'
 import type { Row, Table } from '../harness/table.ts'
+import { rowOf } from './rows.test.support.ts'
 
 const TYPED: Words = { quick: false, values: {} }
 
 function row(median: number, traits: Partial<Row> = {}): Row {
-  return {
-    section: 'one',
-    row: 'p50',
-    contender: 'skein',
-    condition: 'one core',
-    threads: 1,
-    unit: 'µs',
-    better: 'lower',
-    median,
-    low: median * 0.99,
-    high: median * 1.01,
-    samples: 9,
-    ...traits,
-  }
+  const spread = { median, low: median * 0.99, high: median * 1.01 }
+  return rowOf({ condition: 'one core', unit: 'µs', ...spread, ...traits })
 }
 
 function table(rows: readonly Row[], answer = 42): Table {

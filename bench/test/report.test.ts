@@ -15,6 +15,7 @@ import { readAnchors } from '../report/anchors.ts'
 import { makeReport, readSeeds } from '../report/model.ts'
 import { escaped } from '../report/html.ts'
 import { reportLines } from '../report/text.ts'
+import { rowOf } from './rows.test.support.ts'
 
 async function recordOf(rows: Row[]): Promise<BenchRecord> {
   const run = async (): Promise<Row[]> => rows
@@ -23,23 +24,6 @@ async function recordOf(rows: Row[]): Promise<BenchRecord> {
     { quick: false, values: {} },
     () => {},
   )
-}
-
-function row(traits: Partial<Row>): Row {
-  return {
-    section: 's',
-    row: 'r',
-    contender: 'skein',
-    condition: 'cores spinning',
-    threads: 1,
-    unit: 'ms',
-    better: 'lower',
-    median: 1,
-    low: 1,
-    high: 1,
-    samples: 1,
-    ...traits,
-  }
 }
 
 test('every table of the seeds is there with all its rows', () => {
@@ -101,8 +85,8 @@ test('without records nothing of Skein is measured and no claim about it is judg
 test('a tagged row fills its cell, in the unit of the column', async () => {
   const report = makeReport([
     await recordOf([
-      row({ unit: 'µs', median: 250, seed: 'napa/first/3/ms' }),
-      row({ median: 90, seed: 'napa/overhead/200/ms' }),
+      rowOf({ unit: 'µs', median: 250, seed: 'napa/first/3/ms' }),
+      rowOf({ median: 90, seed: 'napa/overhead/200/ms' }),
     ]),
   ])
   const cells = report.seeds.flatMap((seed) =>
@@ -116,7 +100,7 @@ test('a tagged row fills its cell, in the unit of the column', async () => {
 test('claims follow the figures both ways', async () => {
   const judged = async (named: number, anonymous: number) => {
     const of = (words: string, median: number): Row =>
-      row({ section: 'overhead', row: `10000 calls ${words}, one by one`, median })
+      rowOf({ section: 'overhead', row: `10000 calls ${words}, one by one`, median })
     return makeReport([await recordOf([of('named', named), of('anonymous', anonymous)])]).claims.find(
       ({ claim }) => claim.startsWith('An anonymous'),
     )!.skein.holds
@@ -136,7 +120,7 @@ test('the rivals measured here decide the claims on them', () => {
 test('plots have as many values as labels and at least one figure', async () => {
   const rows = ['skein', 'piscina'].flatMap((contender) =>
     ['one core', 'cores asleep'].map((condition) =>
-      row({ section: 'sequential', row: 'p50', contender, condition, cpuUs: 2 }),
+      rowOf({ section: 'sequential', row: 'p50', contender, condition, cpuUs: 2 }),
     ),
   )
   const report = makeReport([await recordOf(rows)])

@@ -6,25 +6,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Row } from '../harness/table.ts'
+import { SUM_ROW } from '../tables/execute/parts.ts'
 import { POOLS } from '../tables/execute/plan.ts'
 import { verdicts } from '../tables/execute/verdicts.ts'
-
-function row(traits: Partial<Row>): Row {
-  return {
-    section: 'sequential',
-    row: 'p50',
-    contender: 'skein',
-    condition: 'one core',
-    threads: 1,
-    unit: 'µs',
-    better: 'lower',
-    median: 1,
-    low: 1,
-    high: 1,
-    samples: 9,
-    ...traits,
-  }
-}
+import { rowOf } from './rows.test.support.ts'
 
 function holds(rows: readonly Row[], bar: string): (boolean | undefined)[] {
   return verdicts(rows)
@@ -34,19 +19,18 @@ function holds(rows: readonly Row[], bar: string): (boolean | undefined)[] {
 
 test('CPU per task below every pool is judged when every pool has a figure, for both forms', () => {
   const bar = 'CPU per task below every pool: sequential, one core, 1 threads'
-  const pools = POOLS.filter((name) => name !== 'skein').map((contender) => row({ contender, cpuUs: 5 }))
-  const own = [row({ cpuUs: 4 }), row({ contender: 'skein run(fn)', cpuUs: 6 })]
+  const of = (contender: string, cpuUs: number): Row =>
+    rowOf({ section: 'sequential', condition: 'one core', contender, cpuUs })
+  const pools = POOLS.filter((name) => name !== 'skein').map((name) => of(name, 5))
+  const own = [of('skein', 4), of('skein run(fn)', 6)]
   assert.deepEqual(holds([...own, ...pools], bar), [true, false])
   assert.deepEqual(holds([...own, ...pools.slice(1)], bar), [undefined, false])
-  assert.deepEqual(holds([...own, row({ contender: 'direct', threads: 0, cpuUs: 9 })], bar), [
-    undefined,
-    undefined,
-  ])
+  assert.deepEqual(holds([...own, { ...of('direct', 9), threads: 0 }], bar), [undefined, undefined])
 })
 
 test('anonymous calls are judged against named ones for every count', () => {
   const of = (calls: number, words: string, median: number): Row =>
-    row({ section: 'overhead', row: `${calls} calls ${words}, one by one`, median })
+    rowOf({ section: 'overhead', row: `${calls} calls ${words}, one by one`, median })
   const rows = [200, 5000, 10_000].flatMap((calls) => [
     of(calls, 'named', 100),
     of(calls, 'anonymous', calls === 5000 ? 106 : 104),
@@ -55,8 +39,8 @@ test('anonymous calls are judged against named ones for every count', () => {
 })
 
 test('the parts are judged by their own sum, which may miss the whole', () => {
-  const of = (median: number): Row => row({ section: 'parts', row: 'sum of the parts / whole', median })
+  const of = (median: number): Row => rowOf({ section: 'parts', row: SUM_ROW, median })
   assert.deepEqual(holds([of(1.09)], 'the six parts'), [true])
   assert.deepEqual(holds([of(1.05), of(1.12)], 'the six parts'), [false])
-  assert.deepEqual(holds([row({ section: 'parts', row: 'parts / whole' })], 'the six parts'), [undefined])
+  assert.deepEqual(holds([rowOf({ section: 'parts', row: 'parts / whole' })], 'the six parts'), [undefined])
 })

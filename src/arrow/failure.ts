@@ -44,8 +44,9 @@ export class Stopped {
 }
 
 /**
- * What a run throws to its caller for something thrown inside: of one that its own signal has interrupted the
- * signal's reason, of one that a fiber in it was interrupted under what who joins that fiber is thrown.
+ * What a run throws to its caller for something thrown inside. A run that its own signal has interrupted
+ * throws the signal's reason; one that ends because a fiber in it was interrupted, what a join of that fiber
+ * throws.
  */
 export function unwrapped(thrown: unknown, signal: AbortSignal | undefined): unknown {
   if (thrown instanceof Raised) return thrown.error

@@ -176,10 +176,8 @@ class Machine implements RunContext {
     if (!this.#holds) this.#over()?.(new Stopped(this.givenSignal?.reason))
   }
 
-  /**
-   * What it has waited for has ended: whether that was because the signal was aborted, which ends the run.
-   */
-  #isStopped(): boolean {
+  /** It waits no more. Whether what it held on to has ended because of the signal, which ends the run. */
+  #letGo(): boolean {
     const held = this.#holds
     this.#holds = false
     return held && this.givenSignal?.aborted === true
@@ -302,14 +300,14 @@ class Machine implements RunContext {
 
   #resume(value: unknown): void {
     if (this.#reject === undefined) return
-    if (this.#isStopped()) return this.#over()?.(new Stopped(this.givenSignal?.reason))
+    if (this.#letGo()) return this.#over()?.(new Stopped(this.givenSignal?.reason))
     this.#value = value
     this.#goOn()
   }
 
   #fail(reason: unknown): void {
     if (this.#reject === undefined) return
-    if (this.#isStopped()) {
+    if (this.#letGo()) {
       const signal = this.givenSignal as AbortSignal
       return this.#over()?.(new Stopped(signal.reason, besides(reason, signal)))
     }

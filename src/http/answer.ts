@@ -48,6 +48,7 @@ function sendObject(exchange: Exchange, value: object, where: string): Promise<v
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === Array.prototype) {
     const text = jsonOf(value)
+    // An iterable made by hand has nothing that JSON shows, so only what shows nothing is looked at again.
     if (text === '{}') return sendOther(exchange, value, where)
     exchange.respond(200, TypeOf.json, '', text)
     return undefined

@@ -41,7 +41,8 @@ interface Range {
 }
 
 const MEBI = 1024 * 1024
-const TIMER_MS_MAX = 2 ** 31 - 1
+/** The longest time that a timer can wait for. */
+export const TIMER_MS_MAX = 2 ** 31 - 1
 
 /**
  * Each limit's default and what it may be. Those of heads are what the native core can do: offsets in a head

@@ -5,7 +5,7 @@
  */
 import type { CoreLimits } from './core.ts'
 import type { ErrorHandler } from './routes.ts'
-import { type HttpLimits, integerIn, parseLimits, wrong } from './limits.ts'
+import { type HttpLimits, integerIn, parseLimits, TIMER_MS_MAX, wrong } from './limits.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './routes.ts'
 
 /** What an app is made from: at least one of `routes` and `fetch`. */
@@ -80,7 +80,6 @@ const NAMES = [...APP_NAMES].concat([
 ])
 /** Longest path of a Unix socket on Linux, in bytes. */
 const UNIX_BYTES_MAX = 107
-const TIMER_MS_MAX = 2 ** 31 - 1
 
 /** Check the settings of an app alone. @throws {HttpError} `HTTP_SETTING` or those of routes. */
 export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'error'> {

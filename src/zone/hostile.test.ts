@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { register } from '../transport/index.ts'
-import { type ZoneError, zone } from './index.ts'
+import { type Zone, type ZoneError, zone } from './index.ts'
 import { inZone, until } from './zones.test.support.ts'
 
 /** What a worker that dies of it threw, and what its caller is told of that. */
@@ -61,17 +61,23 @@ function reasonOf(signal: AbortSignal, begun: Int32Array): unknown {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)))
 }
 
+/** What a task hears as the reason when the signal that it was given is aborted with `reason`. */
+async function heard(own: Zone, controller: AbortController, reason: unknown): Promise<unknown> {
+  const begun = new Int32Array(new SharedArrayBuffer(4))
+  const call = own.run(reasonOf, controller.signal, begun)
+  await until(() => begun[0] === 1)
+  controller.abort(reason)
+  return call
+}
+
 test('a signal is aborted with a reason that the other thread cannot read: it is aborted with that', () =>
   inZone({ workers: 1 }, async (own) => {
-    const begun = new Int32Array(new SharedArrayBuffer(4))
     const controller = new AbortController()
-    const call = own.run(reasonOf, controller.signal, begun)
-    await until(() => begun[0] === 1)
-    controller.abort(new Known())
-    assert.equal(((await call) as { code?: unknown }).code, 'TRANSPORT_CLASS_UNKNOWN')
-    // One that is aborted before it is sent.
-    const late = await own.run(reasonOf, controller.signal, begun)
-    assert.equal((late as { code?: unknown }).code, 'TRANSPORT_CLASS_UNKNOWN')
+    const first = await heard(own, controller, new Known())
+    // The same signal, aborted before it is sent.
+    const later = await heard(own, controller, undefined)
+    for (const reason of [first, later])
+      assert.equal((reason as { code?: unknown }).code, 'TRANSPORT_CLASS_UNKNOWN')
     assert.equal(own.stats().died, 0)
   }))
 
@@ -87,26 +93,21 @@ test('the same for a signal that a task has returned', () =>
       Object.assign(globalThis, { abort: () => controller.abort(new Theirs()) })
       return { signal: controller.signal }
     })
-    const heard = new Promise((resolve) => signal.addEventListener('abort', resolve))
+    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
     await own.run(() => (globalThis as unknown as { abort(): void }).abort())
-    await heard
+    await aborted
     assert.equal((signal.reason as { code?: unknown }).code, 'TRANSPORT_CLASS_UNKNOWN')
   }))
 
 test('a signal is aborted with a reason that will not be read, and whose error cannot travel either', () =>
   inZone({ workers: 1 }, async (own) => {
-    const begun = new Int32Array(new SharedArrayBuffer(4))
-    const controller = new AbortController()
-    const call = own.run(reasonOf, controller.signal, begun)
-    await until(() => begun[0] === 1)
     const hostile = {
       get field(): never {
         // oxlint-disable-next-line typescript/only-throw-error -- what is no error, on purpose
         throw new WeakMap()
       },
     }
-    controller.abort(hostile)
-    assert.match(String(await call), /WeakMap/)
+    assert.match(String(await heard(own, new AbortController(), hostile)), /WeakMap/)
   }))
 
 /** Options that are something else when they are read again. */

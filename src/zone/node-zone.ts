@@ -46,7 +46,7 @@ export class NodeZone extends Spread implements AnyZone {
     // It never refuses, and nothing is written.
     room: undefined,
     sentBytes: () => 0,
-    execute: (module, name, args, options, begun) => this.#executed([module, name, args, options], begun),
+    execute: (module, name, args, options, begun) => this.#chunk(module, name, args, options, begun),
   }
 
   /**
@@ -82,18 +82,13 @@ export class NodeZone extends Spread implements AnyZone {
     args?: readonly unknown[],
     options?: CallOptions,
   ): Promise<Result>
-  execute(...given: unknown[]): Promise<Result> {
-    return this.#executed(given)
-  }
-
-  async #executed(given: readonly unknown[], begun?: Begun): Promise<Result> {
+  async execute(...given: unknown[]): Promise<Result> {
     const byName = typeof given[0] !== 'function'
-    // From a flow, which gives a URL, it was not called by `execute`.
-    const from = byName && begun === undefined ? callerFile(this.execute) : ''
+    const from = byName ? callerFile(this.execute) : ''
     const args = argumentsOf(given[byName ? 2 : 1])
     const options = optionsOf(given[byName ? 3 : 2])
     const fn = byName ? await exported(given[0], given[1], from) : (given[0] as AnyFunction)
-    return new Result(marshall(await this.#limited(fn, args, options, begun), { mode: 'process' }))
+    return this.#result(fn, args, options)
   }
 
   /** The functions that a module exports, called here. */
@@ -123,7 +118,7 @@ export class NodeZone extends Spread implements AnyZone {
     const fn = this.#codeOrFunction(what, callerFile(this.broadcast))
     const late = (timeoutMs: number): ZoneError =>
       new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
-    await this.#limited(fn, argumentsOf(args), optionsOf(options), undefined, late)
+    await this.#limited(fn, argumentsOf(args), optionsOf(options), { late })
   }
 
   /** Run a function or code here, now. What it returns is not waited for; a deadline cannot stop it. */
@@ -196,15 +191,36 @@ export class NodeZone extends Spread implements AnyZone {
     }
   }
 
-  #limited(
+  /** `execute` of an export for a chunk. */
+  async #chunk(
+    module: URL,
+    name: string,
+    args: unknown[],
+    options: CallOptions,
+    begun: Begun,
+  ): Promise<Result> {
+    return this.#result(await exported(module, name, ''), args, options, begun)
+  }
+
+  async #result(
     fn: AnyFunction,
     args: readonly unknown[],
     options: CallOptions,
     begun?: Begun,
-    lateError: (timeoutMs: number) => ZoneError = (timeoutMs) =>
-      new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs, started: true }),
+  ): Promise<Result> {
+    return new Result(marshall(await this.#limited(fn, args, options, { begun }), { mode: 'process' }))
+  }
+
+  #limited(
+    fn: AnyFunction,
+    args: readonly unknown[],
+    { timeoutMs, signal }: CallOptions,
+    how: {
+      readonly begun?: Begun | undefined
+      /** The error when it takes too long; that of a task by default. */
+      readonly late?: (timeoutMs: number) => ZoneError
+    },
   ): Promise<unknown> {
-    const { timeoutMs, signal } = options
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
     const task = new Task(this.id, 'node')
     return new Promise((resolve, reject) => {
@@ -217,12 +233,14 @@ export class NodeZone extends Spread implements AnyZone {
       const aborted = (): void => giveUp(signal?.reason)
       const late = (): void => {
         task.abandon(new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError'))
-        reject(lateError(timeoutMs ?? 0))
+        const ms = timeoutMs ?? 0
+        const error = how.late?.(ms)
+        reject(error ?? new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs: ms, started: true }))
       }
       const timer =
         timeoutMs === undefined ? undefined : setTimeout(late, parseMs('options.timeoutMs', timeoutMs))
       if (signal !== undefined) onAbort(signal, aborted)
-      begun?.(giveUp)
+      how.begun?.(giveUp)
       const release = (): void => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', aborted)

@@ -64,10 +64,18 @@ test('a reader is told the history at once, also an empty one', { timeout: 30_00
   assert.deepEqual(await toldOnce('history'), [])
 })
 
-test('who listens hears of every score, also of those in one moment', { timeout: 30_000 }, async () => {
+/** Ask until it is scored: workers that start beside other work may take longer than a score may. */
+async function scored(name) {
+  let answer
+  do answer = await refusal(JSON.stringify({ name, text: 'let a' }), JSON_TYPE)
+  while (answer[1] === 'TASK_TIMEOUT')
+  assert.deepEqual(answer, [200, undefined])
+}
+
+test('who listens hears of every score, also of those in one moment', { timeout: 60_000 }, async () => {
   const all = toldOnce('history', ({ length }) => length === 10)
   const names = Array.from({ length: 10 }, (_, index) => `moment-${index}.js`)
-  await Promise.all(names.map((name) => refusal(JSON.stringify({ name, text: 'let a' }), JSON_TYPE)))
+  await Promise.all(names.map(scored))
   const heard = (await all).map(({ name }) => name)
   assert.deepEqual(heard.sort(), names)
 })
@@ -121,14 +129,9 @@ test('the bytes of a text count, not how a form or JSON sends them', async () =>
   assert.deepEqual(await refusal(form(lines(MIB))), [200, undefined])
   assert.deepEqual(await refusal(form(lines(MIB + 1))), [413, 'FORM_TOO_LARGE'])
   assert.deepEqual(await refusal(JSON.stringify({ text: lines(MIB) }), JSON_TYPE), [200, undefined])
-  for (const body of [
-    'ä'.repeat(540_000),
-    form('ä'.repeat(540_000)),
-    JSON.stringify({ text: 'ä'.repeat(540_000) }),
-  ]) {
-    const headers = typeof body === 'string' && body.startsWith('{') ? JSON_TYPE : {}
+  const text = 'ä'.repeat(540_000)
+  for (const [body, headers] of [[text], [form(text)], [JSON.stringify({ text }), JSON_TYPE]])
     assert.deepEqual(await refusal(body, headers), [413, 'BODY_TOO_LARGE'])
-  }
 })
 
 test('the plan of every worker has the costs of each score', { timeout: 30_000 }, async () => {

@@ -94,15 +94,10 @@ onCores('whoever answers an error, its answer has what the request carries', asy
         },
       }),
   }
+  const shared = new SkeinResponse('sorry', { status: 503 })
   const handlers: Readonly<Record<string, [number, (() => unknown) | undefined]>> = {
     'a response': [503, () => new SkeinResponse('sorry', { status: 503 })],
-    'a shared response': [
-      503,
-      (
-        (shared) => () =>
-          shared
-      )(new SkeinResponse('sorry', { status: 503 })),
-    ],
+    'a shared response': [503, () => shared],
     'a response later': [503, async () => new NativeResponse('sorry', { status: 503 })],
     'a value': [200, () => ({ sorry: true })],
     nothing: [500, () => undefined],

@@ -1,25 +1,24 @@
 /**
- * What stands around handlers, on both cores: errors as answers, ids, logs, CORS, limits.
+ * What stands around handlers, on both cores: errors as answers, middleware, CORS, limits of bodies and
+ * times.
  *
- * Each test is requests and what came back; nothing is looked at inside.
+ * Each test is requests and what came back; nothing is looked at inside. What has a file beside this one
+ * (logs, carried headers, forms, rates, cookies) is tested there.
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import { test } from 'node:test'
-import { type Store, store } from '../../store/index.ts'
-import { zone, ZoneError } from '../../zone/index.ts'
+import { zone } from '../../zone/index.ts'
 import { onCores } from '../cores.test.support.ts'
 import { HttpError } from '../errors.ts'
 import { createApp } from '../server.ts'
 import { SkeinResponse } from '../response.ts'
-import { accessLog, type AccessRecord } from './access-log.ts'
-import { carry, requestIdOf } from './carried.ts'
-import { cookie, cookiesOf, deletedCookie } from './cookies.ts'
+import { accessLog } from './access-log.ts'
+import { carry } from './carried.ts'
 import { cors } from './cors.ts'
-import { formOf } from './form.ts'
 import { bodyLimit } from './limited-body.ts'
 import { around, use } from './middleware.ts'
-import { rateLimit, take } from './rate-limit.ts'
+import { rateLimit } from './rate-limit.ts'
 import { requestId } from './request-id.ts'
 import { errorAnswers, StatusError } from './status-error.ts'
 import { timeout } from './time-limit.ts'
@@ -143,110 +142,6 @@ onCores('middleware: order, constants, tables, apps, arrows, thrown responses', 
   assert.deepEqual(await get('/thrown'), [418, 'teapot', 'r'])
   assert.deepEqual(await get('/redirect'), [302, '', 'r'])
   assert.deepEqual(await get('/user/7'), [200, '7', 'r'])
-})
-
-onCores('request ids and the access log', async (start) => {
-  const records: AccessRecord[] = []
-  const messages: string[] = []
-  /** As pino's: the record first, then words, and a method that needs its logger. */
-  class Logger {
-    readonly #lines = records
-    info(record: AccessRecord, message: string): void {
-      this.#lines.push(record)
-      messages.push(message)
-    }
-  }
-  const server = await start({
-    routes: use(
-      {
-        '/who': (request: Request) => requestIdOf(request) ?? 'nobody',
-        '/fails': () => {
-          throw new Error('x')
-        },
-        '/health': 'ok',
-      },
-      requestId({ trust: true, header: 'X-Trace' }),
-      accessLog({
-        log: new Logger(),
-        skip: ({ path }) => path === '/health',
-      }),
-    ),
-  })
-  const who = async (id: string): Promise<string> =>
-    (await fetch(`${server.url}/who?q`, { headers: { 'x-trace': id } })).text()
-  assert.equal(await who('from-proxy'), 'from-proxy')
-  assert.match(await who('not an id'), /^[0-9a-f-]{36}$/)
-  await (await fetch(`${server.url}/fails`)).text()
-  await (await fetch(`${server.url}/health`)).text()
-  assert.deepEqual(
-    records.map(({ method, path, status }) => `${method} ${path} ${status}`),
-    ['GET /who 200', 'GET /who 200', 'GET /fails 500'],
-  )
-  assert.deepEqual(messages, ['GET /who 200', 'GET /who 200', 'GET /fails 500'])
-  assert.equal(records[0]!.requestId, 'from-proxy')
-  assert.ok(records.every(({ ms, time }) => ms >= 0 && !Number.isNaN(Date.parse(time))))
-})
-
-onCores('the access log says what was answered, whatever was thrown', async (start) => {
-  const records: number[] = []
-  const refuse = (error: Error) => async (): Promise<never> => {
-    throw error
-  }
-  const server = await start({
-    routes: use(
-      {
-        '/json': async (request: Request) => (await request.json()) as object,
-        '/full': refuse(new ZoneError('ZONE_FULL', { zone: 'z', queueMax: 1 } as never)),
-        '/large': refuse(new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax: 1 })),
-        '/bug': refuse(new Error('x')),
-      },
-      accessLog({ log: ({ status }) => void records.push(status) }),
-    ),
-    error: errorAnswers({ log: () => {} }),
-  })
-  const answered: number[] = []
-  for (const path of ['/json', '/full', '/large', '/bug'])
-    answered.push((await fetch(server.url + path, { method: 'POST', body: '{' })).status)
-  assert.deepEqual(answered, [400, 503, 413, 500])
-  assert.deepEqual(records, answered)
-})
-
-test('a log that fails costs no answer', async (t) => {
-  const told = t.mock.method(console, 'error', () => {})
-  const fail = (): never => {
-    throw new Error('the disk is full')
-  }
-  for (const options of [{ log: fail }, { log: () => {}, skip: fail }]) {
-    const app = createApp({ routes: use({ '/': () => 'ok' }, accessLog(options)) })
-    assert.equal(await (await app.inject('/')).text(), 'ok')
-  }
-  assert.equal(told.mock.callCount(), 2)
-})
-
-onCores('a request that no route takes has its id and its record too', async (start) => {
-  const records: AccessRecord[] = []
-  let ids = 0
-  const named = use(
-    { '/here': { GET: () => 'here' }, '/constant': 'constant' },
-    requestId({ make: () => `id-${(ids += 1)}` }),
-    accessLog({ log: (record) => records.push(record) }),
-    () => new Response('another middleware knows nothing of what no route takes', { status: 500 }),
-  )
-  const server = await start({ routes: { ...named, '/bare': { GET: () => 'bare' } } })
-  const ask = async (path: string, method = 'GET'): Promise<unknown[]> => {
-    const response = await fetch(`${server.url}${path}`, { method })
-    const { status, headers } = response
-    return [status, await response.text(), headers.get('x-request-id'), headers.get('allow')]
-  }
-  assert.deepEqual(await ask('/nothing?q=1'), [404, 'Not Found', 'id-1', null])
-  assert.deepEqual(await ask('/here', 'DELETE'), [405, 'Method Not Allowed', 'id-2', 'GET, HEAD, OPTIONS'])
-  assert.deepEqual(await ask('/here', 'OPTIONS'), [204, '', 'id-3', 'GET, HEAD, OPTIONS'])
-  assert.deepEqual(await ask('/nothing', 'HEAD'), [404, '', 'id-4', null])
-  assert.deepEqual(await ask('/bare'), [200, 'bare', null, null])
-  assert.deepEqual(
-    records.map(({ requestId: id, method, path, status }) => `${id} ${method} ${path} ${status}`),
-    ['id-1 GET /nothing 404', 'id-2 DELETE /here 405', 'id-3 OPTIONS /here 204', 'id-4 HEAD /nothing 404'],
-  )
 })
 
 onCores('CORS: preflights, named origins, credentials, errors too', async (start) => {
@@ -461,230 +356,6 @@ onCores('a handler that takes too long: 503, and its signal is aborted', async (
   assert.deepEqual([status, (body as { error: { code: string } }).error.code], [503, 'HANDLER_TIMEOUT'])
   assert.ok(reason instanceof StatusError)
   assert.deepEqual(await read(await fetch(`${server.url}/fast`)), [200, 'fast'])
-})
-
-onCores('a rate limit: so many at once, then so many in time', async (start, core) => {
-  let now = 1_000_000
-  const limit = rateLimit({
-    requestsMax: 3,
-    windowMs: 3000,
-    name: `test ${core}`,
-    now: () => now,
-  })
-  const server = await start({
-    routes: { '/': around(() => 'ok', limit) },
-    error: errorAnswers(),
-  })
-  const get = async (): Promise<[number, string | null, string | null]> => {
-    const { status, headers } = await fetch(server.url)
-    return [status, headers.get('ratelimit'), headers.get('retry-after')]
-  }
-  const name = `"test%20${core}"`
-  assert.deepEqual(await get(), [200, `${name};r=2;t=0`, null])
-  assert.deepEqual(await get(), [200, `${name};r=1;t=0`, null])
-  assert.deepEqual(await get(), [200, `${name};r=0;t=1`, null])
-  assert.deepEqual(await get(), [429, `${name};r=0;t=1`, '1'])
-  now += 1000
-  assert.deepEqual(await get(), [200, `${name};r=0;t=1`, null])
-  assert.deepEqual(await get(), [429, `${name};r=0;t=1`, '1'])
-})
-
-const today = 1.76e12
-const later = Date.UTC(2040, 5)
-for (const start of [5000, today, later]) {
-  test(`a rate limit never lets more through than it says, in any window; the time is ${start}`, () => {
-    using counts = store.create<number>(`rate limit test ${start}`)
-    const [most, spanMs] = [7, 1000]
-    const passed: number[] = []
-    let now = start
-    for (let step = 0; step < 5000; step += 1) {
-      now += (step * 7919) % 97
-      if (take(counts, 'k', { most, spanMs, now }).allowed) passed.push(now)
-    }
-    assert.ok(passed.length > 1000)
-    // At most `most` at once, and one more for each part of the span that goes by.
-    for (let from = 0; from < passed.length; from += 1) {
-      for (let to = from; to < Math.min(from + 20, passed.length); to += 1) {
-        const allowed = most + ((passed[to]! - passed[from]!) * most) / spanMs
-        assert.ok(to - from + 1 <= allowed + 1e-9, `${to - from + 1} in ${passed[to]! - passed[from]!} ms`)
-      }
-    }
-  })
-}
-
-test('a rate limit lets through exactly what it says, at any rate and time', () => {
-  const rates = [
-    ...[1, 2, 3, 6, 7, 60, 130, 999, 1000, 6000, 7000, 7001].flatMap((most) => [
-      [most, 1000],
-      [most, 60_000],
-      [most, 86_400_000],
-    ]),
-    [100_000, 1000],
-    [9973, 1000],
-    [3, 7],
-    [10, 1],
-  ] as [number, number][]
-  for (const now of [0, 1, 5000, today, today + 1, later]) {
-    const used = new Map<string, number>()
-    // No store: that forgets by the real time, which goes on.
-    const counts = {
-      update: (key: string, change: (value?: number) => number) => used.set(key, change(used.get(key))),
-    } as unknown as Store<number>
-    for (const [most, spanMs] of rates) {
-      const key = `${most}/${spanMs}`
-      const burst = (at: number): number => {
-        let passed = 0
-        while (take(counts, key, { most, spanMs, now: at }).allowed) passed += 1
-        return passed
-      }
-      assert.equal(burst(now), most, `${key} at ${now}`)
-      // Those that come back after a while are exactly those whose time has come, and all after the window.
-      const whileMs = Math.ceil(spanMs / 3)
-      assert.equal(burst(now + whileMs), Math.floor((whileMs * most) / spanMs), `${key} later than ${now}`)
-    }
-  }
-})
-
-onCores('limits of one client do not count in each other', async (start, core) => {
-  const key = (): string => `one of ${core}`
-  const server = await start({
-    routes: {
-      ...use({ '/login': () => 'in' }, rateLimit({ requestsMax: 2, key })),
-      ...use({ '/api': () => 'api' }, rateLimit({ requestsMax: 1000, key })),
-    },
-    error: errorAnswers(),
-  })
-  const ask = async (path: string): Promise<number> => (await fetch(server.url + path)).status
-  const login = [await ask('/login'), await ask('/login'), await ask('/login')]
-  assert.deepEqual([...login, await ask('/api')], [200, 200, 429, 200])
-})
-
-test('cookies are read', () => {
-  const of = (text: string): object => {
-    const headers = {
-      get: (name: string) => (name === 'cookie' ? text : null),
-    }
-    return Object.fromEntries(cookiesOf({ headers } as never))
-  }
-  assert.deepEqual(of('a=1; b="two"; c=%C3%A4; a=3'), {
-    a: '1',
-    b: 'two',
-    c: 'ä',
-  })
-  assert.deepEqual(of('x; =1; d=%E0%A4; e=a=b;'), { d: '%E0%A4', e: 'a=b' })
-})
-
-test('cookies are written with attributes that hold together', () => {
-  assert.equal(cookie('a', 'b c;ä'), 'a=b%20c%3B%C3%A4; Path=/; HttpOnly; SameSite=Lax')
-  assert.equal(
-    cookie('__Host-s', 'x', {
-      secure: true,
-      sameSite: 'none',
-      partitioned: true,
-      maxAgeS: 60,
-      httpOnly: false,
-    }),
-    '__Host-s=x; Max-Age=60; Path=/; Secure; SameSite=None; Partitioned',
-  )
-  assert.match(
-    deletedCookie('a', { domain: 'x.example' }),
-    /Max-Age=0; Expires=Thu, 01 Jan 1970.*Domain=x.exa/,
-  )
-  const refused: [string, string, object][] = [
-    ['a b', '', {}],
-    ['a', '\ud800', {}],
-    ['a', '', { path: 'x' }],
-    ['a', '', { path: '/;x' }],
-    ['a', '', { domain: 'x;y' }],
-    ['a', '', { sameSite: 'none' }],
-    ['a', '', { sameSite: 'some' }],
-    ['a', '', { maxAgeS: -1 }],
-    ['a', '', { expires: new Date(NaN) }],
-    ['a', '', { partitioned: true }],
-    ['__Secure-a', '', {}],
-    ['__Host-a', '', { secure: true, path: '/x' }],
-    ['__Host-a', '', { secure: true, domain: 'x.example' }],
-    ['a', 'x'.repeat(5000), {}],
-  ]
-  for (const [name, value, attributes] of refused)
-    assert.throws(
-      () => cookie(name, value, attributes),
-      { code: 'HTTP_SETTING' },
-      JSON.stringify([name, attributes]),
-    )
-})
-
-test('forms, taken apart and bounded', async () => {
-  const app = createApp({
-    routes: use(
-      {
-        '/': async (request: Request) => {
-          const { fields, files } = await formOf(request, {
-            partsMax: 3,
-            fieldCharsMax: 5,
-            fileBytesMax: 4,
-          })
-          const sizes = Object.entries(files).map(([name, file]) => `${name} ${file.name} ${file.size}`)
-          return { fields: { ...fields }, files: sizes }
-        },
-      },
-      requestId(),
-    ),
-    error: errorAnswers(),
-  })
-  const post = async (
-    body: string | FormData | URLSearchParams,
-    headers: Record<string, string> = {},
-  ): Promise<unknown> => {
-    const response = await app.inject('/', { method: 'POST', body, headers })
-    return response.status === 200 ? await response.json() : response.status
-  }
-  const form = (...entries: [string, string | File][]): FormData => {
-    const data = new FormData()
-    for (const [name, value] of entries) data.append(name, value as string)
-    return data
-  }
-  const file = (bytes: number): File => new File(['x'.repeat(bytes)], 'n.txt')
-  assert.deepEqual(await post(form(['a', '1'], ['f', file(4)])), {
-    fields: { a: '1' },
-    files: ['f n.txt 4'],
-  })
-  assert.deepEqual(await post(new URLSearchParams('a=b&__proto__=c')), {
-    fields: JSON.parse('{"a":"b","__proto__":"c"}') as object,
-    files: [],
-  })
-  assert.equal(await post(form(['f', file(5)])), 413)
-  assert.equal(await post(form(['a', '123456'])), 413)
-  assert.equal(await post(form(['a', ''], ['b', ''], ['c', ''], ['d', ''])), 413)
-  assert.equal(await post('{}', { 'content-type': 'application/json' }), 415)
-  assert.equal(
-    await post('--x\r\nbroken', {
-      'content-type': 'multipart/form-data; boundary=x',
-    }),
-    400,
-  )
-})
-
-test('a form that was read before is the mistake of the handler', async () => {
-  const logged: unknown[] = []
-  const handlers = {
-    '/read': async (request: Request) => {
-      await request.text()
-      return (await formOf(request)).fields
-    },
-    '/locked': async (request: Request) => {
-      request.body!.getReader()
-      return (await formOf(request)).fields
-    },
-  }
-  for (const routes of [handlers, use(handlers, bodyLimit(100))]) {
-    const app = createApp({ routes, error: errorAnswers({ log: (cause) => logged.push(cause) }) })
-    for (const path of ['/read', '/locked']) {
-      const answer = await app.inject(path, { method: 'POST', body: new URLSearchParams({ a: 'b' }) })
-      assert.equal(answer.status, 500, path)
-    }
-  }
-  assert.equal(logged.filter((cause) => cause instanceof TypeError).length, 4)
 })
 
 test('settings are checked where they are given', () => {

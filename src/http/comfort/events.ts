@@ -7,7 +7,7 @@
  */
 import { shown } from '../../base/index.ts'
 import { SkeinHeaders } from '../headers.ts'
-import { integerIn, wrong } from '../limits.ts'
+import { integerIn, TIMER_MS_MAX, wrong } from '../limits.ts'
 import { SkeinResponse } from '../response.ts'
 import type { HeadersInit } from '../standard.ts'
 
@@ -45,7 +45,6 @@ export interface EventsOptions extends StreamOptions {
   readonly heartbeatMs?: number
 }
 
-const TIMER_MS_MAX = 2 ** 31 - 1
 const BEAT = ':\n\n'
 const END = Symbol('end')
 const BEAT_DUE = Symbol('beat')

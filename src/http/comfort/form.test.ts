@@ -1,5 +1,5 @@
 /**
- * Forms that clients break, and forms that are made to cost: whose fault they are, and what is done for them.
+ * Forms: what is taken of them, and of those that clients break or make to cost, whose fault they are.
  *
  * What a parser of some Node says of them is not told apart here.
  */
@@ -10,9 +10,11 @@ import { onCores } from '../cores.test.support.ts'
 import { NativeRequest } from '../request.ts'
 import { NativeResponse } from '../response.ts'
 import type { HttpRequest } from '../routes.ts'
+import { createApp } from '../server.ts'
 import { formOf } from './form.ts'
 import { bodyLimit } from './limited-body.ts'
 import { use } from './middleware.ts'
+import { requestId } from './request-id.ts'
 import { errorAnswers } from './status-error.ts'
 
 const MULTIPART = 'multipart/form-data; boundary=b'
@@ -35,6 +37,79 @@ function post(url: string, type: string, body: string): Promise<[number, string]
     request.end(body)
   })
 }
+
+test('forms, taken apart and bounded', async () => {
+  const app = createApp({
+    routes: use(
+      {
+        '/': async (request: Request) => {
+          const { fields, files } = await formOf(request, {
+            partsMax: 3,
+            fieldCharsMax: 5,
+            fileBytesMax: 4,
+          })
+          const sizes = Object.entries(files).map(([name, file]) => `${name} ${file.name} ${file.size}`)
+          return { fields: { ...fields }, files: sizes }
+        },
+      },
+      requestId(),
+    ),
+    error: errorAnswers(),
+  })
+  const post = async (
+    body: string | FormData | URLSearchParams,
+    headers: Record<string, string> = {},
+  ): Promise<unknown> => {
+    const response = await app.inject('/', { method: 'POST', body, headers })
+    return response.status === 200 ? await response.json() : response.status
+  }
+  const form = (...entries: [string, string | File][]): FormData => {
+    const data = new FormData()
+    for (const [name, value] of entries) data.append(name, value as string)
+    return data
+  }
+  const file = (bytes: number): File => new File(['x'.repeat(bytes)], 'n.txt')
+  assert.deepEqual(await post(form(['a', '1'], ['f', file(4)])), {
+    fields: { a: '1' },
+    files: ['f n.txt 4'],
+  })
+  assert.deepEqual(await post(new URLSearchParams('a=b&__proto__=c')), {
+    fields: JSON.parse('{"a":"b","__proto__":"c"}') as object,
+    files: [],
+  })
+  assert.equal(await post(form(['f', file(5)])), 413)
+  assert.equal(await post(form(['a', '123456'])), 413)
+  assert.equal(await post(form(['a', ''], ['b', ''], ['c', ''], ['d', ''])), 413)
+  assert.equal(await post('{}', { 'content-type': 'application/json' }), 415)
+  assert.equal(
+    await post('--x\r\nbroken', {
+      'content-type': 'multipart/form-data; boundary=x',
+    }),
+    400,
+  )
+})
+
+test('a form that was read before is the mistake of the handler', async () => {
+  const logged: unknown[] = []
+  const handlers = {
+    '/read': async (request: Request) => {
+      await request.text()
+      return (await formOf(request)).fields
+    },
+    '/locked': async (request: Request) => {
+      request.body!.getReader()
+      return (await formOf(request)).fields
+    },
+  }
+  for (const routes of [handlers, use(handlers, bodyLimit(100))]) {
+    const app = createApp({ routes, error: errorAnswers({ log: (cause) => logged.push(cause) }) })
+    for (const path of ['/read', '/locked']) {
+      const answer = await app.inject(path, { method: 'POST', body: new URLSearchParams({ a: 'b' }) })
+      assert.equal(answer.status, 500, path)
+    }
+  }
+  assert.equal(logged.filter((cause) => cause instanceof TypeError).length, 4)
+})
 
 onCores('a broken form is 400 and nobody’s log, whatever the parser throws', async (start) => {
   const logged: unknown[] = []

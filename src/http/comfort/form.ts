@@ -37,9 +37,7 @@ const AMPERSAND = 0x26
 const PLUS = 0x2b
 const SPACE = 0x20
 const DASH = 0x2d
-/**
- * Most bytes of what stands above the content of one part of a multipart form: its name, its file's, a type.
- */
+/** Most bytes above the content of one part of a multipart form: its name, its file's, a type. */
 const HEAD_BYTES_MAX = 8192
 const HEAD_END = '\r\n\r\n'
 

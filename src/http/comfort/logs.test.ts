@@ -11,10 +11,12 @@ import { StoreError } from '../../store/index.ts'
 import { SyncError } from '../../sync/index.ts'
 import { ZoneError } from '../../zone/index.ts'
 import { onCores } from '../cores.test.support.ts'
+import { HttpError } from '../errors.ts'
 import { NativeResponse } from '../response.ts'
 import type { HttpRequest } from '../routes.ts'
 import { createApp } from '../server.ts'
-import { accessLog } from './access-log.ts'
+import { accessLog, type AccessRecord } from './access-log.ts'
+import { requestIdOf } from './carried.ts'
 import { pieces } from './events.ts'
 import { type Middleware, use } from './middleware.ts'
 import { requestId } from './request-id.ts'
@@ -22,6 +24,98 @@ import { errorAnswers } from './status-error.ts'
 import { timeout } from './time-limit.ts'
 
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+onCores('request ids and the access log', async (start) => {
+  const records: AccessRecord[] = []
+  const messages: string[] = []
+  /** As pino's: the record first, then words, and a method that needs its logger. */
+  class Logger {
+    readonly #lines = records
+    info(record: AccessRecord, message: string): void {
+      this.#lines.push(record)
+      messages.push(message)
+    }
+  }
+  const server = await start({
+    routes: use(
+      {
+        '/who': (request: Request) => requestIdOf(request) ?? 'nobody',
+        '/fails': () => {
+          throw new Error('x')
+        },
+        '/health': 'ok',
+      },
+      requestId({ trust: true, header: 'X-Trace' }),
+      accessLog({
+        log: new Logger(),
+        skip: ({ path }) => path === '/health',
+      }),
+    ),
+  })
+  const who = async (id: string): Promise<string> =>
+    (await fetch(`${server.url}/who?q`, { headers: { 'x-trace': id } })).text()
+  assert.equal(await who('from-proxy'), 'from-proxy')
+  assert.match(await who('not an id'), /^[0-9a-f-]{36}$/)
+  await (await fetch(`${server.url}/fails`)).text()
+  await (await fetch(`${server.url}/health`)).text()
+  assert.deepEqual(
+    records.map(({ method, path, status }) => `${method} ${path} ${status}`),
+    ['GET /who 200', 'GET /who 200', 'GET /fails 500'],
+  )
+  assert.deepEqual(messages, ['GET /who 200', 'GET /who 200', 'GET /fails 500'])
+  assert.equal(records[0]!.requestId, 'from-proxy')
+  assert.ok(records.every(({ ms, time }) => ms >= 0 && !Number.isNaN(Date.parse(time))))
+})
+
+onCores('the access log says what was answered, whatever was thrown', async (start) => {
+  const records: number[] = []
+  const refuse = (error: Error) => async (): Promise<never> => {
+    throw error
+  }
+  const server = await start({
+    routes: use(
+      {
+        '/json': async (request: Request) => (await request.json()) as object,
+        '/full': refuse(new ZoneError('ZONE_FULL', { zone: 'z', queueMax: 1 } as never)),
+        '/large': refuse(new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax: 1 })),
+        '/bug': refuse(new Error('x')),
+      },
+      accessLog({ log: ({ status }) => void records.push(status) }),
+    ),
+    error: errorAnswers({ log: () => {} }),
+  })
+  const answered: number[] = []
+  for (const path of ['/json', '/full', '/large', '/bug'])
+    answered.push((await fetch(server.url + path, { method: 'POST', body: '{' })).status)
+  assert.deepEqual(answered, [400, 503, 413, 500])
+  assert.deepEqual(records, answered)
+})
+
+onCores('a request that no route takes has its id and its record too', async (start) => {
+  const records: AccessRecord[] = []
+  let ids = 0
+  const named = use(
+    { '/here': { GET: () => 'here' }, '/constant': 'constant' },
+    requestId({ make: () => `id-${(ids += 1)}` }),
+    accessLog({ log: (record) => records.push(record) }),
+    () => new Response('another middleware knows nothing of what no route takes', { status: 500 }),
+  )
+  const server = await start({ routes: { ...named, '/bare': { GET: () => 'bare' } } })
+  const ask = async (path: string, method = 'GET'): Promise<unknown[]> => {
+    const response = await fetch(`${server.url}${path}`, { method })
+    const { status, headers } = response
+    return [status, await response.text(), headers.get('x-request-id'), headers.get('allow')]
+  }
+  assert.deepEqual(await ask('/nothing?q=1'), [404, 'Not Found', 'id-1', null])
+  assert.deepEqual(await ask('/here', 'DELETE'), [405, 'Method Not Allowed', 'id-2', 'GET, HEAD, OPTIONS'])
+  assert.deepEqual(await ask('/here', 'OPTIONS'), [204, '', 'id-3', 'GET, HEAD, OPTIONS'])
+  assert.deepEqual(await ask('/nothing', 'HEAD'), [404, '', 'id-4', null])
+  assert.deepEqual(await ask('/bare'), [200, 'bare', null, null])
+  assert.deepEqual(
+    records.map(({ requestId: id, method, path, status }) => `${id} ${method} ${path} ${status}`),
+    ['id-1 GET /nothing 404', 'id-2 DELETE /here 405', 'id-3 OPTIONS /here 204', 'id-4 HEAD /nothing 404'],
+  )
+})
 
 onCores(
   'a log that fails, at once or later, costs neither an answer nor the process',
@@ -57,6 +151,16 @@ onCores(
     assert.deepEqual(failures.sort(), expected.sort())
   },
 )
+
+test('a `skip` that fails costs no answer either', async (t) => {
+  const told = t.mock.method(console, 'error', () => {})
+  const skip = (): never => {
+    throw new Error('the disk is full')
+  }
+  const app = createApp({ routes: use({ '/': () => 'ok' }, accessLog({ log: () => {}, skip })) })
+  assert.equal(await (await app.inject('/')).text(), 'ok')
+  assert.equal(told.mock.callCount(), 1)
+})
 
 onCores('what cannot be sent is told as the 500 that is sent', async (start) => {
   const records: string[] = []

@@ -4,11 +4,9 @@
  * JavaScript that runs cannot be stopped from outside: what ends at the limit is the waiting, and whoever
  * listens to `request.signal`. Work that may have to be stopped belongs into a zone, with that signal.
  */
-import { integerIn } from '../limits.ts'
+import { integerIn, TIMER_MS_MAX } from '../limits.ts'
 import type { Middleware } from './middleware.ts'
 import { StatusError } from './status-error.ts'
-
-const TIMER_MS_MAX = 2 ** 31 - 1
 
 /**
  * Answers 503 (`HANDLER_TIMEOUT`) when what lies inside has no answer in time, and aborts `request.signal`.

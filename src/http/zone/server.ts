@@ -252,8 +252,9 @@ export class ZoneServer implements AsyncDisposable {
     const workers = zone.stats().byWorker
     const isLeft = workers.some(({ worker }) => !board.hasFailed(rowOf(worker)))
     if (isLeft || this.#stopping !== undefined) return
-    const isEmpty = workers.length === 0 || this.#failure === undefined
-    const reason = isEmpty ? `the zone ${zone.id} has no workers` : this.#failure!
+    const reason = workers.length === 0 ? `the zone ${zone.id} has no workers` : this.#failure
+    // The board tells sooner than the word that says why, and with that this is looked at again.
+    if (reason === undefined) return
     board.stop()
     this.#stopping = Promise.resolve()
     this.#release()
@@ -261,8 +262,10 @@ export class ZoneServer implements AsyncDisposable {
     this.#onGone(reason)
   }
 
-  #onFailed({ kind, failure }: Word): void {
+  /** Told by this thread: what a worker writes itself is lost when the process ends because of it. */
+  #onFailed({ kind, worker, failure }: Word): void {
     if (kind !== 'failed') return
+    process.emitWarning(`${worker} does not serve: ${failure}`)
     this.#failure = failure
     this.#look()
   }

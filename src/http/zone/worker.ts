@@ -51,7 +51,6 @@ export async function joinHere(id: string): Promise<void> {
 
 /** Say that this worker, which goes on for the zone's other tasks, serves nobody. */
 function failed(id: string, board: Board, worker: string, failure: string): void {
-  process.emitWarning(`${worker} does not serve: ${failure}`)
   const row = rowOf(worker)
   board.setFailed(row)
   process.once('exit', () => board.setServing(row, false)) // whoever replaces it has not failed yet

@@ -11,11 +11,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { BroadcastChannel } from 'node:worker_threads'
 import { type Zone, zone, type ZoneSettings } from '../../zone/index.ts'
 import { CORES } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
 import { serve } from '../serve.ts'
-import type { ZoneServer } from './server.ts'
+import { Board } from './board.ts'
+import type { Word } from './protocol.ts'
+import { ZoneServer } from './server.ts'
 import type { ZoneServeSettings } from './settings.ts'
 
 const APP = new URL('./app.test.support.js', import.meta.url)
@@ -300,6 +303,29 @@ inZone('a zone that is closed takes its server with it', 1, async (start, own) =
   assert.match(warning.message, /^nobody serves http:.* any more: the zone .* has no workers$/)
   await server.stop()
   assert.equal((await server.stats()).workers, 0)
+})
+
+test('when all have failed before one could say why, the reason is waited for and told', async (t) => {
+  const own = zone.create('http failed', { workers: 2 })
+  await own.ready()
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const board = new Board()
+  const place = { url: 'http://nowhere', port: 0, core: 'node' } as const
+  const server = new ZoneServer({ zone: own, board, id: 'test.failed', place, app: 'none', drainMs: 0 })
+  board.run()
+  for (const row of [0, 1]) board.setFailed(row)
+  t.mock.timers.tick(10_000)
+  const failure = 'the app is gone'
+  const channel = new BroadcastChannel('test.failed')
+  const told: string[] = []
+  const hear = ({ message }: Error): void => void told.push(message)
+  process.on('warning', hear)
+  channel.postMessage({ kind: 'failed', worker: `${own.id}/0`, failure } satisfies Word)
+  assert.equal(await server.gone, failure)
+  assert.ok(told.includes(`${own.id}/0 does not serve: ${failure}`), told.join())
+  process.off('warning', hear)
+  channel.close()
+  await own.close()
 })
 
 inZone(

@@ -183,7 +183,7 @@ impl Worker {
             self.zone.skip(task);
             return None;
         }
-        let token = self.hold(&mut held, task, serial);
+        let token = self.hold(&mut held, task, serial, false);
         drop(held);
         self.zone.stopped_waiting(task);
         Some(Help::Task { task, token, serial })

@@ -10,6 +10,7 @@
 mod crew;
 mod ends;
 mod forks;
+mod room;
 mod worker;
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
@@ -458,86 +459,6 @@ impl Zone {
         // SeqCst: before the look at who waits for room.
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         self.give_room();
-    }
-
-    /// Whether a task of no bytes would be accepted.
-    fn has_room(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) < self.limits.tasks_max
-            && self.waiting_bytes.load(Ordering::Relaxed) < self.limits.queue_bytes_max
-    }
-
-    /// Wait until the first workers have started and there is room: true when that is so and the caller still
-    /// holds `task`; else it comes home when it is, or the zone ends.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::Closed`]; the caller still holds the task.
-    pub fn await_room(&self, task: &'static Task) -> Result<bool, Refusal> {
-        {
-            let mut inner = lock(&self.inner);
-            if self.is_closing() {
-                return Err(Refusal::Closed);
-            }
-            inner.room.push_back(task);
-            self.room_wanted.store(true, Ordering::SeqCst);
-            model_fence();
-            // SeqCst: the look comes after the note, the taker's look at the note after its count.
-            if self.has_room() && inner.room.len() == 1 && inner.start != Start::Begun {
-                inner.room.clear();
-                self.room_wanted.store(false, Ordering::SeqCst);
-                return Ok(true);
-            }
-        }
-        self.give_room();
-        Ok(false)
-    }
-
-    /// The caller of `task`, which waits for room, no longer does. Returns whether the caller holds it again;
-    /// if not, it was let in and is on its way home. Either way its place goes to the next one.
-    #[must_use]
-    pub fn leave_room(&self, task: &'static Task) -> bool {
-        let left = {
-            let mut inner = lock(&self.inner);
-            let place = inner.room.iter().position(|waiting| std::ptr::eq(*waiting, task));
-            place.is_some_and(|place| inner.room.remove(place).is_some())
-        };
-        // Who was let in and will not come has left its room to those behind it.
-        self.give_room();
-        left
-    }
-
-    /// Let as many in as there is room for, in order; all when nothing waits.
-    #[inline]
-    fn give_room(&self) {
-        model_fence();
-        if self.room_wanted.load(Ordering::SeqCst) {
-            self.give_room_to(None);
-        }
-    }
-
-    /// Let in who may; with an `end` of the zone, send all home with that.
-    fn give_room_to(&self, end: Option<(Status, &[u8])>) {
-        let freed: Vec<_> = {
-            let mut inner = lock(&self.inner);
-            let waiting = self.waiting.load(Ordering::SeqCst);
-            let free = match self.limits.tasks_max.saturating_sub(waiting) {
-                _ if end.is_some() => usize::MAX,
-                // Who attaches the last of them comes back.
-                _ if inner.start == Start::Begun => 0,
-                _ if waiting == 0 => usize::MAX,
-                _ if !self.has_room() => 0,
-                free => free,
-            };
-            let count = inner.room.len().min(free);
-            let freed = inner.room.drain(..count).collect();
-            self.room_wanted.store(!inner.room.is_empty(), Ordering::SeqCst);
-            freed
-        };
-        let (status, bytes) = end.unwrap_or((Status::Done, &[]));
-        for task in freed {
-            // SAFETY: its submitter handed it to `await_room`, and it was taken out just once.
-            unsafe { settle(task, status, bytes) };
-        }
     }
 
     /// The caller of `task`, which it submitted here and has not seen come home, no longer wants the result.

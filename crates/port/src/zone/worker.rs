@@ -130,12 +130,7 @@ impl Worker {
         let passing = self.pass();
         let passes = passing.is_some();
         let found = passing.or_else(|| self.find(&mut skipped));
-        let next = found.map(|(task, serial)| (task, self.hold(&mut held, task, serial), serial));
-        if let (true, Some((_, token, _))) = (passes, next)
-            && let Some(running) = &mut held.running[token as usize]
-        {
-            running.passes = true;
-        }
+        let next = found.map(|(task, serial)| (task, self.hold(&mut held, task, serial, passes), serial));
         drop(held);
         self.passed += usize::from(passes);
         for task in skipped {
@@ -205,13 +200,14 @@ impl Worker {
         }
     }
 
-    /// Note a task as running here. Its stage says so already.
-    pub(super) fn hold(&self, held: &mut Held, task: &'static Task, serial: u32) -> u32 {
+    /// Note a task as running here, in a place of its own if it `passes` forked ones. Its stage says so
+    /// already.
+    pub(super) fn hold(&self, held: &mut Held, task: &'static Task, serial: u32, passes: bool) -> u32 {
         let now = clock::ticks();
         // SAFETY: this worker has just taken it.
         let submitted = unsafe { task.body(|body| body.submitted) };
         held.measures.waited(now.saturating_sub(submitted));
-        let running = Some(Running { task, serial, since: now, told: None, passes: false });
+        let running = Some(Running { task, serial, since: now, told: None, passes });
         let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());
         match held.running.get_mut(token) {
             Some(free) => *free = running,
