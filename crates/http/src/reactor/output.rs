@@ -153,8 +153,8 @@ impl Reactor {
         line.out_wait_began = self.now_ms;
     }
 
-    /// The kernel says that there is room when a third of its buffer is free, which is megabytes. Whoever reads
-    /// less shows in what it still holds. True: the patience is not used up.
+    /// The kernel says that there is room when a third of its buffer is free, which is megabytes. Whoever
+    /// reads less shows in what it still holds. True: the patience is not used up.
     fn look_at_reader(&self, line: &mut Line) -> bool {
         let held = sys::untaken_bytes(&line.socket);
         let taken = line.out_held.map_or(0, |before| before.saturating_sub(held));
