@@ -93,6 +93,26 @@ onCores('a client that only stopped sending gets a stream whole, however long it
   assert.equal(answers[0]?.body.length, PIECES * PIECE_BYTES)
 })
 
+onCores(
+  'a client that only stopped sending gets all of a pipeline of constants, read late',
+  async (start) => {
+    const [count, body] = [800, 'x'.repeat(20_000)]
+    const server = await start({ routes: { '/': body } })
+    const socket = await connect(server.port)
+    socket.pause().end(get('/').repeat(count))
+    // Until the kernel takes no more: what is unsent then is more than `outBytesMax`.
+    for (let [before, now] = [-1, 0]; before !== now;) {
+      await pause(100)
+      ;[before, now] = [now, server.stats().bytesOut]
+    }
+    assert.ok(server.stats().bytesOut < count * body.length)
+    const { answers } = readAnswers(await rest(socket.resume()), [], true)
+    assert.equal(answers.length, count)
+    assert.ok(answers.every((answer) => answer.status === 200 && answer.body === body))
+    await untilAlone(server)
+  },
+)
+
 onCores('a client that stopped sending and a stream that gives nothing have a second', async (start) => {
   let cancelled = (): void => {}
   const told = new Promise<void>((resolve) => (cancelled = resolve))

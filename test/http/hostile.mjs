@@ -17,10 +17,16 @@ export class Victim {
   #child
   /** The answer to the question before: they come without a name, so one is asked at a time. */
   #asked = Promise.resolve()
+  /** Rejected when the server has gone. */
+  #gone
+  /** What was opened to it: an attack that fails leaves its sockets to `stop`. */
+  #sockets = new Set()
 
   constructor(child, port) {
     this.#child = child
     this.port = port
+    this.#gone = once(child, 'exit').then(() => Promise.reject(new Error('the server has gone')))
+    this.#gone.catch(() => {})
   }
 
   /** Start one. @param {{core: string, limits?: object, filesMax?: number}} settings */
@@ -49,8 +55,9 @@ export class Victim {
   /** What it counts, its memory and descriptors. */
   stats() {
     const ask = async () => {
-      this.#child.send('stats')
-      return (await once(this.#child, 'message'))[0]
+      const answer = once(this.#child, 'message')
+      if (this.#child.connected) this.#child.send('stats')
+      return (await Promise.race([answer, this.#gone]))[0]
     }
     this.#asked = this.#asked.then(ask, ask)
     return this.#asked
@@ -68,6 +75,7 @@ export class Victim {
 
   /** Ends it in good order; its exit code. */
   async stop() {
+    for (const socket of this.#sockets) socket.destroy()
     const exited = once(this.#child, 'exit')
     this.#child.send('stop')
     const late = setTimeout(() => this.#child.kill('SIGKILL'), 8000)
@@ -84,6 +92,8 @@ export class Victim {
       allowHalfOpen: true,
     })
     socket.on('error', () => {})
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
     await new Promise((resolve) => socket.on('connect', resolve).on('close', resolve))
     return socket
   }

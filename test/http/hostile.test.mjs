@@ -33,11 +33,11 @@ function assertServed(p99, quiet99) {
 }
 
 /**
- * A test on each core: `attack`, and from before it begins until it is over a normal client is served and
- * memory is bounded; afterwards no connection, descriptor or memory is left.
+ * A test on each core, or on some: `attack`, and from before it begins until it is over a normal client is
+ * served and memory is bounded; afterwards no connection, descriptor or memory is left.
  */
-function check(name, limits, attack) {
-  for (const core of CORES) {
+function check(name, limits, attack, cores = CORES) {
+  for (const core of cores) {
     test(`${name} (${core})`, async (t) => {
       const victim = await Victim.start({ core, limits })
       let sockets = []
@@ -142,6 +142,27 @@ check('tiny windows', { bodyMs: 4000 }, async (victim) => {
     narrow.stop()
   }
 })
+
+check(
+  'tiny windows, read for longer than bodyMs',
+  { bodyMs: 1500 },
+  async (victim) => {
+    // 1,400 bytes a second: nothing to the buffer of the server's kernel. The core on node:http sees no less.
+    const count = Math.min(MANY, 50)
+    const narrow = await narrowClients(victim.port, { count, path: '/endless', readMs: 5000, napMs: 11 })
+    try {
+      const [bytes, closed] = await narrow.read
+      assert.equal(closed, 0, 'closed while they read')
+      const { connections } = await victim.stats()
+      assert.ok(connections >= count, `${connections} connections, ${bytes} bytes read`)
+      const left = await victim.until(({ connections }) => connections < count / 2)
+      assert.ok(left.connections < count / 2, `${left.connections} connections of clients that read nothing`)
+    } finally {
+      narrow.stop()
+    }
+  },
+  CORES.filter((core) => core === 'native'),
+)
 
 check('clients that reset in each phase', {}, async (victim) => {
   const phases = [

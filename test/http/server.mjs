@@ -83,6 +83,6 @@ process.on('message', async (message) => {
   globalThis.gc()
   const { rss, heapUsed } = memory()
   const descriptors = openFiles()
-  process.send({ ...server.stats(), rss, heapUsed, descriptors })
+  if (process.connected) process.send({ ...server.stats(), rss, heapUsed, descriptors })
 })
 process.send({ port: server.port })

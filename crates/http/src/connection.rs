@@ -88,6 +88,15 @@ pub enum Next {
     Request(Request),
 }
 
+/// What became of the bytes that were read last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// None are left, or they are a part of a request.
+    Part,
+    /// Some were not looked at: answers or a body have to go first, or others have their turn.
+    Unseen,
+}
+
 /// An answer, or its beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
@@ -340,13 +349,19 @@ impl Connection {
         Some(stamps)
     }
 
-    /// The client sends nothing more: what is in flight is the last.
-    pub fn finish(&mut self) {
+    /// The client sends nothing more. True: what is in flight is the last, and a part of a request is of no
+    /// use. False: what was kept, or a body, is still to be looked at.
+    pub fn end_input(&mut self, left: Left) -> bool {
+        if left == Left::Unseen || self.is_in_body() {
+            return false;
+        }
         self.reading = Reading::Nothing;
+        self.kept = Vec::new();
         self.closing = true;
         if let Some(last) = self.flights.back_mut() {
             last.closes = true;
         }
+        true
     }
 
     /// The request that is read next is the last.

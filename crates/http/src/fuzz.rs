@@ -14,7 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{chunked::Chunked, connection::tests::transcript, limits::Limits};
+use crate::{
+    answer::Heads,
+    chunked::Chunked,
+    connection::{Answer, Connection, Left, Next, tests::transcript},
+    known::Parser,
+    limits::Limits,
+};
 
 /// Numbers that look random, the same for the same seed (xorshift).
 struct Dice(u64);
@@ -241,6 +247,71 @@ fn fuzz_connection() {
     fuzz("connection", make, |dice, bytes| {
         let pieces = cut(dice, bytes);
         assert_eq!(seen(&pieces), seen(&[bytes]), "{pieces:?}");
+    });
+}
+
+/// The answers that leave, in words, when the connection has that much room and what is to leave leaves by
+/// and by; the client ends behind `bytes`.
+fn answered(dice: &mut Dice, bytes: &[u8], limits: &Limits) -> String {
+    let (heads, mut parser) = (Heads::default(), Parser::default());
+    let (mut connection, mut input) = (Connection::default(), bytes.to_vec());
+    let (mut open, mut stamp, mut text) = (Vec::new(), 0, Vec::new());
+    while !connection.is_over() {
+        let left = match connection.next(&mut input, limits, &mut parser) {
+            Ok(Next::Request(request)) => {
+                stamp += 1;
+                connection.admit(&request, stamp);
+                input.drain(..request.consumed);
+                open.push(stamp);
+                continue;
+            }
+            Ok(Next::Skipped(bytes)) => {
+                input.drain(..bytes);
+                continue;
+            }
+            Ok(Next::Wait) => Left::Unseen,
+            Ok(Next::Partial) => Left::Part,
+            Err(refusal) => {
+                connection.refuse(refusal, &heads);
+                Left::Part
+            }
+        };
+        connection.end_input(left);
+        // A body that ends with its client is given up, as `pull` does.
+        if connection.is_in_body()
+            && let Some(last) = open.pop()
+        {
+            connection.give_up(last);
+        }
+        if !open.is_empty() {
+            let next = open.remove(dice.roll(open.len()));
+            let answer = Answer { status: 200, kind: 1, headers: b"" };
+            connection.respond(next, &answer, format!("{next}.").as_bytes(), &heads);
+        }
+        let leaves = dice.roll(connection.unsent() + 1);
+        text.extend_from_slice(&connection.out[connection.sent..connection.sent + leaves]);
+        connection.sent += leaves;
+    }
+    text.extend_from_slice(&connection.out[connection.sent..]);
+    // Whether an answer is known to be the last depends on when it is made.
+    String::from_utf8_lossy(&text)
+        .replace("connection: close\r\n", "")
+        .replace("connection: keep-alive\r\n", "")
+}
+
+#[test]
+fn fuzz_ends() {
+    let tight = Limits { out_bytes_max: 90, pipeline_max: 3, ..Limits::default() };
+    let make = |dice: &mut Dice| {
+        let mut bytes = request(dice);
+        if dice.roll(3) == 0 {
+            damage(dice, &mut bytes, WORDS);
+        }
+        bytes.truncate(if dice.roll(2) == 0 { dice.roll(bytes.len() + 1) } else { usize::MAX });
+        bytes
+    };
+    fuzz("connection", make, |dice, bytes| {
+        assert_eq!(answered(dice, bytes, &tight), answered(dice, bytes, &Limits::default()));
     });
 }
 

@@ -108,6 +108,14 @@ pub fn unread_bytes(fd: &OwnedFd) -> u64 {
     if failed { 0 } else { u64::try_from(bytes).unwrap_or(0) }
 }
 
+/// Bytes that were sent and that the other end's kernel has not taken; 0 when that is not known.
+pub fn untaken_bytes(fd: &OwnedFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one integer, a local.
+    let failed = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } != 0;
+    if failed { 0 } else { u64::try_from(bytes).unwrap_or(0) }
+}
+
 /// Send what the kernel takes; a client that has gone is an error and no signal.
 #[inline]
 pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {

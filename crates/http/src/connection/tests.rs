@@ -207,6 +207,31 @@ fn answers_that_are_held_stop_reading_as_those_that_are_not_sent_do() {
 }
 
 #[test]
+fn the_end_of_the_input_leaves_requests_that_wait_for_room_their_answers() {
+    let limits = Limits { out_bytes_max: 100, ..limits() };
+    let (mut connection, _) = read(&GET.repeat(2), &limits);
+    let large = "x".repeat(100);
+    assert!(say(&mut connection, 1, &large) && say(&mut connection, 2, &large));
+    assert!(connection.flights() == 0 && !connection.wants_input(&limits));
+    // The end came behind one more, which nobody has looked at.
+    assert!(!connection.end_input(Left::Unseen) && !connection.is_over());
+    connection.sent = connection.out.len();
+    let mut rest = GET.replace('~', "\r\n").into_bytes();
+    let found = connection.next(&mut rest, &limits, &mut Parser::default());
+    let Ok(Next::Request(request)) = found else { panic!("{found:?}") };
+    connection.admit(&request, 3);
+    assert!(connection.end_input(Left::Part) && !connection.is_over());
+    connection.out.clear();
+    connection.sent = 0;
+    assert!(say(&mut connection, 3, "x"));
+    assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 1~connection: close~~x");
+    assert!(connection.is_over());
+    // A body that has not come whole is for its reader to miss.
+    let (mut connection, _) = read("PUT / HTTP/1.1~Host: a~Content-Length: 3~~ab", &limits);
+    assert!(!connection.end_input(Left::Part) && connection.has_body(1));
+}
+
+#[test]
 fn a_refusal_comes_after_the_answers_before_it() {
     let (mut connection, _) = read(&format!("{GET}GET / HTTP/1.1~~{GET}"), &limits());
     assert_eq!(sent(&mut connection), "");

@@ -9,7 +9,7 @@ use super::{
     state::{Line, Tell},
 };
 use crate::{
-    connection::{Next, Request},
+    connection::{Left, Next, Request},
     head::{Method, Span},
     layout::{PULL_END, PULL_GONE, PULL_WAIT, READ_BYTES_MAX, event},
     sys,
@@ -97,7 +97,7 @@ impl Reactor {
                 Err(_) => return Fortune::Dies,
             }
         }
-        let used = self.parse(slot, line, at, total);
+        let (used, left) = self.parse(slot, line, at, total);
         line.machine.kept.clear();
         if used < total {
             line.machine.note_unused();
@@ -107,7 +107,7 @@ impl Reactor {
         } else if line.machine.kept.capacity() > 0 {
             line.machine.kept = Vec::new();
         }
-        let fortune = self.after_input(slot, line, used > 0 || kept == 0);
+        let fortune = self.after_input(slot, line, used > 0 || kept == 0, left);
         // An end that came with its request brings no further news: the host is told when it has had the
         // chance to answer at once.
         if line.is_half_closed && !may_be_whole(line) && line.machine.has_untold() {
@@ -117,7 +117,7 @@ impl Reactor {
     }
 
     /// What comes after reading: the end of the input, more of it, the clock.
-    fn after_input(&mut self, slot: u32, line: &mut Line, has_moved: bool) -> Fortune {
+    fn after_input(&mut self, slot: u32, line: &mut Line, has_moved: bool, left: Left) -> Fortune {
         if line.machine.is_over() {
             // A body that nobody wants was too much, or no body at all: nothing else would bring it to its
             // end. A refusal has marked it before.
@@ -125,7 +125,7 @@ impl Reactor {
             return Fortune::Lives;
         }
         if line.is_at_end {
-            return self.at_end(slot, line, has_moved);
+            return self.at_end(slot, line, left);
         }
         if self.is_stopping {
             line.machine.close_soon();
@@ -149,22 +149,16 @@ impl Reactor {
     }
 
     /// The client sends nothing more. What it has sent whole is answered; a part of a request is of no use.
-    fn at_end(&mut self, slot: u32, line: &mut Line, has_moved: bool) -> Fortune {
-        let can_go_on = !line.machine.kept.is_empty() && line.machine.wants_input(&self.limits);
-        let waits_for_turn = !line.machine.kept.is_empty() && line.machine.flights() > 0;
-        if line.machine.is_in_body() || waits_for_turn || can_go_on && self.batch.is_full() {
-            self.set_deadline(line);
-            // A part of a head waits for the flights' end, which brings it back here.
-            if can_go_on && (has_moved || self.batch.is_full()) {
-                self.queue(slot, line);
-            }
-            return Fortune::Lives;
-        }
-        if !line.is_dirty && line.machine.flights() == 0 && line.machine.unsent() == 0 {
+    fn at_end(&mut self, slot: u32, line: &mut Line, left: Left) -> Fortune {
+        let is_last = line.machine.end_input(left);
+        if is_last && !line.is_dirty && line.machine.flights() == 0 && line.machine.unsent() == 0 {
             return Fortune::Dies;
         }
-        line.machine.kept.clear();
-        line.machine.finish();
+        // A full batch left it no turn, or its share was used up. What waits for answers to leave comes back
+        // when they have.
+        if left == Left::Unseen && line.machine.wants_input(&self.limits) {
+            self.queue(slot, line);
+        }
         self.set_deadline(line);
         Fortune::Lives
     }
@@ -195,15 +189,19 @@ impl Reactor {
         }
     }
 
-    /// Take requests from `total` bytes at `at`; the bytes used.
+    /// Take requests from `total` bytes at `at`; the bytes used, and what is left.
     #[inline]
-    fn parse(&mut self, slot: u32, line: &mut Line, at: usize, total: usize) -> usize {
+    fn parse(&mut self, slot: u32, line: &mut Line, at: usize, total: usize) -> (usize, Left) {
         let mut used = 0;
         let before = self.batch.requests();
-        while used < total && !self.batch.is_full() && self.batch.requests() - before < TURN_REQUESTS_MAX {
+        while used < total {
+            if self.batch.is_full() || self.batch.requests() - before >= TURN_REQUESTS_MAX {
+                return (used, Left::Unseen);
+            }
             let data = &mut self.inbound.all_mut()[at + used..at + total];
             match line.machine.next(data, &self.limits, &mut self.parser) {
-                Ok(Next::Wait | Next::Partial) => break,
+                Ok(Next::Wait) => return (used, Left::Unseen),
+                Ok(Next::Partial) => break,
                 Ok(Next::Skipped(bytes)) => used += bytes,
                 Ok(Next::Request(request)) => {
                     self.take_request(slot, line, at + used, &request);
@@ -217,7 +215,7 @@ impl Reactor {
                 }
             }
         }
-        used
+        (used, Left::Part)
     }
 
     #[inline]

@@ -15,6 +15,8 @@ const LINGER_MS: u64 = 2_000;
 /// Buffers kept for later, and the largest of them.
 const BUFFERS_MAX: usize = 256;
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
+/// Looks at what the kernel holds for a reader, in `body_ms`.
+const READER_LOOKS: u64 = 4;
 /// Nothing to look after.
 const NO_DEADLINE: u64 = 0;
 
@@ -126,25 +128,47 @@ impl Reactor {
         }
     }
 
-    /// The kernel took a part. The time a client needs to read is taken from the patience with it; what it
-    /// reads buys more: 500 bytes a second keep it.
+    /// The kernel took a part.
     pub(super) fn wait_for_reader(&self, line: &mut Line, sent: u64) {
         line.is_writable = false;
-        let waited = match line.out_wait_began {
-            0 => {
-                line.out_patience_ms = self.limits.body_ms;
-                0
-            }
-            began => self.now_ms - began,
-        };
-        let left = line.out_patience_ms.saturating_sub(waited) + sent * 2;
-        line.out_patience_ms = left.min(self.limits.body_ms);
-        line.out_wait_began = self.now_ms;
+        if line.out_wait_began == 0 {
+            line.out_patience_ms = self.limits.body_ms;
+            line.out_wait_began = self.now_ms;
+            line.out_held = None;
+        }
+        self.charge_reader(line, sent);
         // What has left need not be kept.
         if line.machine.sent >= BUFFER_BYTES_MAX {
             line.machine.out.drain(..line.machine.sent);
             line.machine.sent = 0;
         }
+    }
+
+    /// The time a client needs to read is taken from the patience with it; what it reads buys more: 500 bytes
+    /// a second keep it.
+    fn charge_reader(&self, line: &mut Line, taken: u64) {
+        let waited = self.now_ms - line.out_wait_began;
+        let left = line.out_patience_ms.saturating_sub(waited) + taken * 2;
+        line.out_patience_ms = left.min(self.limits.body_ms);
+        line.out_wait_began = self.now_ms;
+    }
+
+    /// The kernel says that there is room when a third of its buffer is free, which is megabytes. Whoever
+    /// reads less shows in what it still holds. True: the patience is not used up.
+    fn look_at_reader(&self, line: &mut Line) -> bool {
+        let held = sys::untaken_bytes(&line.socket);
+        let taken = line.out_held.map_or(0, |before| before.saturating_sub(held));
+        self.charge_reader(line, taken);
+        if line.out_held.is_none() {
+            // The host may have been busy: nothing can be said before a second look.
+            line.out_patience_ms = line.out_patience_ms.max(self.look_ms());
+        }
+        line.out_held = Some(held);
+        line.out_patience_ms > 0
+    }
+
+    fn look_ms(&self) -> u64 {
+        (self.limits.body_ms / READER_LOOKS).max(1)
     }
 
     fn tell_drained(&mut self, slot: u32, line: &mut Line) {
@@ -184,7 +208,7 @@ impl Reactor {
             return;
         }
         line.deadline = if line.machine.unsent() > 0 && line.out_wait_began != 0 {
-            line.out_wait_began + line.out_patience_ms
+            line.out_wait_began + line.out_patience_ms.min(self.look_ms())
         } else if line.wants_body {
             line.wait_began + line.body_patience_ms
         } else if line.machine.flights() > 0 || line.machine.unsent() > 0 {
@@ -229,6 +253,10 @@ impl Reactor {
             return Fortune::Lives;
         }
         if line.machine.unsent() > 0 {
+            if line.out_wait_began != 0 && self.look_at_reader(line) {
+                self.set_deadline(line);
+                return Fortune::Lives;
+            }
             // What the kernel still holds is not wanted either.
             sys::reset_on_close(&line.socket);
             return Fortune::Dies;

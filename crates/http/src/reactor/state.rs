@@ -30,6 +30,8 @@ pub struct Line {
     pub wait_began: u64,
     /// When the wait for it to read began.
     pub out_wait_began: u64,
+    /// What the kernel held when it was asked last, in that wait.
+    pub out_held: Option<u64>,
     /// Bytes thrown away after the last answer.
     pub thrown_bytes: u64,
     /// The kernel may have bytes.
@@ -79,6 +81,7 @@ impl Slots {
             out_patience_ms: 0,
             wait_began: 0,
             out_wait_began: 0,
+            out_held: None,
             thrown_bytes: 0,
             is_readable: false,
             is_writable: true,

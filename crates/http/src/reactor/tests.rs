@@ -32,6 +32,9 @@ impl Drop for Host {
     }
 }
 
+/// Bytes of the larger constant.
+const LARGE_BYTES: usize = 20_000;
+
 fn limits() -> Limits {
     Limits { pipeline_max: 8, ..Limits::default() }
 }
@@ -54,14 +57,15 @@ impl Host {
             unsafe { Region::new(boxed.cast(), bytes) }
         };
         let regions = (region(512 * 1024), region(64 * 1024), region(32 * 1024));
-        let constant = Constant {
+        let constant = |path: &str, body: &[u8]| Constant {
             method: b"GET".to_vec(),
-            path: b"/constant".to_vec(),
+            path: path.as_bytes().to_vec(),
             status: 200,
             headers: Vec::new(),
-            body: b"same".to_vec(),
+            body: body.to_vec(),
         };
-        let settings = Settings { place, is_shared, backlog: 256, limits, constants: vec![constant] };
+        let constants = vec![constant("/constant", b"same"), constant("/large", &[b'x'; LARGE_BYTES])];
+        let settings = Settings { place, is_shared, backlog: 256, limits, constants };
         let reactor = Reactor::open(settings, regions.0, regions.1, regions.2)?;
         Ok(Self { reactor, memory, seen: Vec::new(), open: Vec::new(), answers: true })
     }
@@ -511,6 +515,7 @@ fn a_slow_reader_is_waited_for_and_then_not() {
     while total < 8 * 1024 * 1024 {
         host.turn();
         host.reactor.tick();
+        assert_eq!(host.reactor.stats().connections, 1, "{total} bytes read");
         total += client.read(&mut piece).unwrap_or(0);
     }
     // From here on it reads nothing.

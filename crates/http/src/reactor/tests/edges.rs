@@ -320,6 +320,41 @@ fn a_pipeline_has_a_share_of_a_batch_and_all_of_it_is_answered() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
+fn an_end_behind_a_pipeline_of_constants_costs_no_answer_however_late_they_are_read() {
+    const COUNT: usize = 800;
+    let mut host = Host::new(anywhere(), false, limits());
+    let mut client = host.connect();
+    client.write_all(&b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n".repeat(COUNT)).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    // Until the kernel takes no more, and a while longer.
+    host.until("a full kernel", |host| {
+        let line = host.reactor.slots.get(0);
+        line.is_some_and(|line| line.machine.unsent() > limits().out_bytes_max && !line.is_writable)
+    });
+    for _ in 0..50 {
+        host.turn();
+    }
+    let before = host.reactor.stats().constants;
+    assert!(before < COUNT as u64, "{before}");
+    let (mut text, mut piece, patience) = (Vec::new(), vec![0; 256 * 1024], Instant::now());
+    loop {
+        assert!(patience.elapsed() < Duration::from_secs(10), "{:?}", host.reactor.stats());
+        host.turn();
+        host.reactor.tick();
+        match client.read(&mut piece) {
+            Ok(0) => break,
+            Ok(bytes) => text.extend_from_slice(&piece[..bytes]),
+            Err(error) => assert!(input::is_soon(&error), "{error}"),
+        }
+    }
+    let heads = String::from_utf8_lossy(&text).matches("HTTP/1.1 200").count();
+    let bodies = text.iter().filter(|&&byte| byte == b'x').count();
+    assert_eq!((heads, bodies), (COUNT, COUNT * LARGE_BYTES));
+    assert_eq!(host.reactor.stats().constants, COUNT as u64);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
 fn who_ends_in_the_middle_of_a_body_is_told_of_though_nobody_reads_it() {
     let mut host = Host::new(anywhere(), false, limits());
     let (client, _) = host.ask(UPLOAD);
@@ -398,6 +433,40 @@ fn a_client_with_a_tiny_window_gets_its_answer_and_keeps_nobody_waiting() {
     assert_eq!(host.reactor.stats().connections, 2);
     // And when it stops, it is cut.
     host.until("cut", |host| host.reactor.stats().connections == 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_client_that_reads_less_than_the_kernel_tells_of_is_kept_until_it_reads_nothing() {
+    const BODY_MS: u64 = 800;
+    let mut host = Host::new(anywhere(), false, Limits { body_ms: BODY_MS, ..limits() });
+    host.answers = false;
+    let mut client = narrow(&host);
+    client.write_all(GET).unwrap();
+    host.until("read", |host| host.open.len() == 1);
+    let (slot, stamp) = host.open.remove(0);
+    let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
+    host.reactor.out.put_all(HEADER_BYTES / 4, words);
+    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.put_answers(Some(&vec![b'x'; 4 * 1024 * 1024]));
+    host.reactor.flush_answers();
+    let held = |host: &Host| host.reactor.slots.get(slot).map(|line| line.machine.unsent());
+    let (before, began, mut taken) = (held(&host), Instant::now(), 0);
+    // Some 4,000 bytes a second: nothing to a buffer of megabytes.
+    while began.elapsed() < Duration::from_millis(3 * BODY_MS) {
+        host.turn();
+        host.reactor.tick();
+        if taken < 4 * began.elapsed().as_millis() as usize {
+            taken += client.read(&mut [0; 64]).unwrap_or(0);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!((held(&host), host.reactor.stats().connections), (before, 1), "{taken} bytes read");
+    // What it has read last may have bought all the patience there is; more than that there is not.
+    let stopped = Instant::now();
+    host.until("cut", |host| host.reactor.stats().connections == 0);
+    let waited = stopped.elapsed().as_millis() as u64;
+    assert!(waited < 2 * BODY_MS, "{waited} ms");
 }
 
 #[test]
