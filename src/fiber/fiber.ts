@@ -17,6 +17,7 @@ import {
   type Step,
   type Waited,
   type Waiter,
+  PARKED,
   PENDING,
   generatorNext,
   generatorThrow,
@@ -53,6 +54,11 @@ const ASYNC = 512
 const TROUBLED = 1024
 /** It stands at a `yield` of nothing to wait for, and its error is in `op`. */
 const WRONG = 2048
+/** It has parked and is on the stack still, below the fiber that it joins. */
+const BELOW = 4096
+
+/** Most fibers on the stack that have parked there. */
+const BELOW_MAX = 16
 
 const MASKS = UNWINDING | CLOSING | MASKED
 
@@ -436,7 +442,39 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     this.flags |= OBSERVED
     if ((this.flags & DONE) !== 0 && turn.steps > 0) return { done: true, value: this.take(fiber) }
     fiber.op = this
-    return PENDING
+    const canRun = (this.flags & (READY | BELOW)) === READY && fiber.canRunBelow()
+    if (!canRun || !turn.scheduler.takeOnly(this)) return PENDING
+    if (!fiber.runBelow(this)) return PARKED
+    fiber.op = undefined
+    return { done: true, value: this.take(fiber) }
+  }
+
+  /** Whether it may park without leaving the stack. */
+  private canRunBelow(): boolean {
+    const isUsual = this.owner !== undefined && (this.flags & (CANCELLED | TROUBLED)) === 0
+    return isUsual && running.depth === 0 && running.below < BELOW_MAX
+  }
+
+  /**
+   * Nobody but `joined` is ready: park, and let it go on from here, as the queue would. When nobody but this
+   * fiber is ready then, its generator has not been left.
+   * @returns Whether it is this fiber's turn again.
+   */
+  private runBelow(joined: Fiber): boolean {
+    joined.park(this)
+    this.flags |= BELOW
+    running.below += 1
+    running.fiber = undefined
+    try {
+      joined.resume()
+    } finally {
+      running.fiber = this
+      running.below -= 1
+      this.flags &= ~BELOW
+    }
+    if ((this.flags & (READY | CANCELLED)) !== READY || !turn.scheduler.takeOnly(this)) return false
+    this.flags &= ~READY
+    return true
   }
 
   private resumeOddly(): void {
@@ -521,7 +559,10 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
 
   /** The generator has yielded. */
   private yielded(result: IteratorResult<unknown>): void {
-    if (result !== PENDING) return this.throwIn(this.wrongYield(result.value))
+    if (result !== PENDING) {
+      if (result !== PARKED) this.throwIn(this.wrongYield(result.value))
+      return
+    }
     if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) return this.divert()
     if (this.owner === undefined) this.link()
     ;(this.op as Waited).park(this)
@@ -581,7 +622,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     }
     running.fiber = outer
     if (result.done === true) return this.bodyEnded(result.value)
-    if (result === PENDING) return this.yielded(result)
+    if (result === PENDING || result === PARKED) return this.yielded(result)
     // A body that catches the error and does it again may do so for ever: in turns, not on the stack.
     if (this.owner === undefined) this.link()
     this.flags |= WRONG

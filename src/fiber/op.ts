@@ -61,12 +61,17 @@ export const running: {
   fiber: Waiter | undefined
   /** How many forks it lies deep in. */
   depth: number
+  /** How many fibers on the stack have parked there. */
+  below: number
   /** A `yield*` has begun and its op's first `next` is due: later ones come when the fiber goes on. */
   asks: boolean
-} = { fiber: undefined, depth: 0, asks: false }
+} = { fiber: undefined, depth: 0, below: 0, asks: false }
 
 /** What an op returns when the fiber has to wait. @internal */
 export const PENDING: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }
+
+/** What a join returns when the fiber has parked already. @internal */
+export const PARKED: IteratorYieldResult<Step> = { done: false, value: PENDING.value }
 
 /** What `yield*` in a fiber understands beside generators. */
 export abstract class Yieldable<out A, out E = never> {

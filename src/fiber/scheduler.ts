@@ -50,6 +50,17 @@ export class Scheduler {
     if (!this.#isAwake) this.wake()
   }
 
+  /** Take `ready` out if nobody else is ready and it has its turn now; the caller lets it go on. */
+  takeOnly(ready: Ready): boolean {
+    const first = this.#first
+    const next = (first + 1) & this.#mask
+    if (this.#ring[first] !== ready || next !== this.#end || !this.isDraining || turn.steps <= 0) return false
+    turn.steps -= 1
+    this.#ring[first] = undefined
+    this.#first = next
+    return true
+  }
+
   /** The time in ms; it never goes back. */
   nowMs(): number {
     return performance.now()
