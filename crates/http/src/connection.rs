@@ -130,6 +130,8 @@ pub struct Connection {
     is_cut: bool,
     /// Answers were made ahead of their turn.
     has_held: bool,
+    /// The largest body of a whole answer since somebody asked.
+    largest: Option<u64>,
 }
 
 impl Default for Connection {
@@ -146,6 +148,7 @@ impl Default for Connection {
             leaving: false,
             is_cut: false,
             has_held: false,
+            largest: None,
         }
     }
 }
@@ -212,6 +215,12 @@ impl Connection {
             return self.unsent();
         }
         self.unsent() + self.flights.iter().map(|flight| flight.held.len()).sum::<usize>()
+    }
+
+    /// The largest body of the whole answers that were given since this was asked last, if any was.
+    #[inline]
+    pub fn take_largest(&mut self) -> Option<u64> {
+        self.largest.take()
     }
 
     /// Whether bytes that arrive now would be looked at by [`next`](Self::next).
@@ -458,6 +467,7 @@ impl Connection {
         heads: &Heads,
     ) -> Option<(usize, bool)> {
         let index = self.waiting(stamp)?;
+        self.largest = self.largest.max(Some(body_bytes));
         self.settle_body(index);
         let flight = &mut self.flights[index];
         let fate = flight.fate();

@@ -16,9 +16,9 @@ use crate::{
     targets::hash,
 };
 
-/// Requests of one connection in a batch. Few, since none of them is answered before the batch is handed
-/// over: what the answers take is seen by then.
-const TURN_REQUESTS_MAX: u32 = 16;
+/// Requests of one connection in a batch at most. None of them is answered before the batch is handed over,
+/// so what their answers will take can only be judged by those before: see [`Line::share`].
+pub(super) const SHARE_MAX: u32 = 16;
 
 /// Whether a connection is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +195,7 @@ impl Reactor {
         let mut used = 0;
         let before = self.batch.requests();
         while used < total {
-            if self.batch.is_full() || self.batch.requests() - before >= TURN_REQUESTS_MAX {
+            if self.batch.is_full() || self.batch.requests() - before >= line.share {
                 return (used, Left::Unseen);
             }
             let data = &mut self.inbound.all_mut()[at + used..at + total];

@@ -5,7 +5,7 @@ use std::io;
 
 use super::{
     Reactor,
-    input::{Fortune, is_soon},
+    input::{Fortune, SHARE_MAX, is_soon},
     state::{Line, Tell},
 };
 use crate::{layout::event, limits::Refusal, sys};
@@ -77,6 +77,11 @@ impl Reactor {
     /// Send, and decide what comes next on this connection.
     #[inline]
     fn settle(&mut self, slot: u32, line: &mut Line) -> Fortune {
+        if let Some(largest) = line.machine.take_largest() {
+            let fitting = self.limits.out_bytes_max as u64 / largest.max(1);
+            let most = u64::from(line.share * 2).min(SHARE_MAX.into());
+            line.share = fitting.clamp(1, most) as u32;
+        }
         if self.send(line) == Fortune::Dies {
             return Fortune::Dies;
         }

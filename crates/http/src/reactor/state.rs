@@ -11,6 +11,9 @@ use crate::{
     region::Region,
 };
 
+/// The first share of a connection: nothing is known of its answers.
+const SHARE_FIRST: u32 = 2;
+
 /// A connection on its socket.
 #[derive(Debug)]
 pub struct Line {
@@ -32,6 +35,9 @@ pub struct Line {
     pub out_wait_began: u64,
     /// What the kernel held when it was asked last, in that wait.
     pub out_held: Option<u64>,
+    /// Requests that a batch takes of it: as many as the limit of what waits unsent has room for if all
+    /// answers are as large as the largest of the last ones, and at most twice as many as before.
+    pub share: u32,
     /// Bytes thrown away after the last answer.
     pub thrown_bytes: u64,
     /// The kernel may have bytes.
@@ -82,6 +88,7 @@ impl Slots {
             wait_began: 0,
             out_wait_began: 0,
             out_held: None,
+            share: SHARE_FIRST,
             thrown_bytes: 0,
             is_readable: false,
             is_writable: true,

@@ -18,6 +18,8 @@ struct Host {
     // The regions' memory, behind the reactor that refers to it.
     memory: Vec<*mut [u64]>,
     seen: Vec<String>,
+    /// Requests in each batch.
+    batches: Vec<u32>,
     /// Requests that were not answered: slot and stamp.
     open: Vec<(u32, u32)>,
     answers: bool,
@@ -67,7 +69,7 @@ impl Host {
         let constants = vec![constant("/constant", b"same"), constant("/large", &[b'x'; LARGE_BYTES])];
         let settings = Settings { place, is_shared, backlog: 256, limits, constants };
         let reactor = Reactor::open(settings, regions.0, regions.1, regions.2)?;
-        Ok(Self { reactor, memory, seen: Vec::new(), open: Vec::new(), answers: true })
+        Ok(Self { reactor, memory, seen: Vec::new(), batches: Vec::new(), open: Vec::new(), answers: true })
     }
 
     fn address(&self) -> SocketAddr {
@@ -92,6 +94,7 @@ impl Host {
     }
 
     fn handle(&mut self) {
+        self.batches.extend((self.reactor.batch.requests() > 0).then(|| self.reactor.batch.requests()));
         let mut at = HEADER_BYTES / 4;
         for _ in 0..self.reactor.inbound.word(inbound::COUNT) {
             let word = |index: usize| self.reactor.inbound.word(at + index);

@@ -488,3 +488,22 @@ fn a_part_of_a_head_with_the_end_behind_it_is_not_looked_at_over_and_over() {
     client.shutdown(Shutdown::Write).unwrap();
     host.until("cut", |host| host.reactor.stats().connections == 0);
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_batch_takes_as_many_requests_as_the_answers_before_have_room_for_and_twice_as_many_as_before() {
+    // Each is answered with its target.
+    let shares = |target_bytes: usize, count: usize| {
+        let mut host = Host::new(anywhere(), false, Limits { out_bytes_max: 2_000, ..Limits::default() });
+        let mut client = host.connect();
+        let one = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(target_bytes - 1));
+        client.write_all(one.repeat(count).as_bytes()).unwrap();
+        client.write_all(b"GET /last HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        host.read_until(&mut client, "/last");
+        assert_eq!(host.seen.len(), count + 1);
+        std::mem::take(&mut host.batches)
+    };
+    assert_eq!(shares(2, 45), [2, 4, 8, 16, 16]);
+    assert_eq!(shares(300, 13), [2, 4, 6, 2]);
+    assert_eq!(shares(1_500, 5), [2, 1, 1, 1, 1]);
+}
