@@ -25,6 +25,8 @@ export interface Measure {
 export interface Plan {
   plain: Program | undefined
   fused: Program | undefined
+  /** The fused program where it is one call. */
+  whole: ((input: unknown) => unknown) | undefined
   measuredProgram: Program | undefined
   /** Runs by the machine, the measured ones among them. */
   runs: number
@@ -34,8 +36,12 @@ export interface Plan {
   measures: WeakMap<Node, Measure>
 }
 
-/** Every so manieth run by a machine is measured, and the first. */
-const MEASURE_EACH = 64
+/**
+ * Every so manieth run by a machine is measured, and the first; later ones less often: of an arrow of
+ * hundreds of quick stages a measured run takes ten times as long as another.
+ */
+const [MEASURE_EACH, MEASURE_EACH_LATER] = [64, 1024]
+const LATER_RUNS = 4096
 /** Stages that wait and run others inside of them start on the stack up to so many deep, others later. */
 const DEPTH_MAX = 200
 
@@ -44,6 +50,7 @@ export function planOf(node: Node): Plan {
   return (node.plan ??= {
     plain: undefined,
     fused: undefined,
+    whole: undefined,
     measuredProgram: undefined,
     runs: 0,
     measuredRuns: 0,
@@ -57,7 +64,11 @@ function programOf(node: Node, grain: Grain): Program {
   if (plan.fused !== undefined) return plan.fused
   if (plan.runs < HOT_RUNS) return (plan.plain ??= buildProgram(node, 'plain'))
   plan.plain = undefined
-  return (plan.fused = buildProgram(node, 'fused'))
+  plan.fused = buildProgram(node, 'fused')
+  const [first, second] = plan.fused.instructions
+  if (first?.code === Do.call && second?.code === Do.end)
+    plan.whole = first.part as (input: unknown) => unknown
+  return plan.fused
 }
 
 /** The symbol by which a machine's loop says that it waits. */
@@ -80,7 +91,10 @@ export function runNode(
 ): unknown {
   if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) return node.step(input as never)
   const plan = planOf(node)
-  const measured = plan.runs++ % MEASURE_EACH === 0
+  const measured = plan.runs % (plan.runs < LATER_RUNS ? MEASURE_EACH : MEASURE_EACH_LATER) === 0
+  plan.runs += 1
+  // Without a machine around it the engine has room to compile what it calls together with it.
+  if (plan.whole !== undefined && !measured && signal === undefined) return plan.whole(input)
   return new Machine(node, input, signal, fiber ?? runningFiber(), measured ? plan : undefined).start()
 }
 
