@@ -10,6 +10,9 @@ import { Mail, native } from '../native/index.ts'
 import '../store/index.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- as above
 import '../sync/index.ts'
+// What `map` runs is here before it is asked for: see docs/design/zones.md, Limits, about files left open.
+// oxlint-disable-next-line import/no-unassigned-import -- as above
+import './chunks.ts'
 import { installTypeScript } from './loader/index.ts'
 import type { WorkerBirth } from './owner.ts'
 import { useJoiner } from './join.ts'
