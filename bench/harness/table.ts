@@ -5,6 +5,7 @@
  * key. Every file bench/tables/<name>.ts default-exports one Table and is found by that: there is no list to
  * edit.
  */
+import { BenchError } from './errors.ts'
 
 /** Which way a figure is good. */
 export type Better = 'lower' | 'higher'
@@ -99,4 +100,17 @@ export function keyOf(row: Pick<Row, 'section' | 'row' | 'contender' | 'conditio
 export function findRow(rows: readonly Row[], traits: Partial<Row>): Row | undefined {
   const wanted = Object.entries(traits)
   return rows.find((row) => wanted.every(([name, value]) => row[name as keyof Row] === value))
+}
+
+/**
+ * The words of a parameter that is a list with commas; 'all' is all that there are.
+ * @throws {BenchError} `BAD_PARAMETER` for a word that is none of `known`.
+ */
+export function chosenOf(context: Context, name: string, known: readonly string[]): readonly string[] {
+  const words = context.text(name)
+  if (words === 'all') return known
+  const chosen = words.split(',')
+  const received = chosen.find((word) => !known.includes(word))
+  if (received === undefined) return chosen
+  throw new BenchError('BAD_PARAMETER', { name, received, expected: `of ${known.join(',')}` })
 }

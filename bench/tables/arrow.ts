@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import { BenchError } from '../harness/errors.ts'
 import { DIST_FOLDER } from '../harness/place.ts'
 import { Samples } from '../harness/rounds.ts'
-import { type Context, type Row, type Table, type Verdict, findRow } from '../harness/table.ts'
+import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
 import { METHODS, type Method, bytesPerOperation, loopsOf, rate } from './arrow/methods.ts'
 import { type Programs, bytesPerRun, computePrograms, filePrograms, perMs } from './arrow/programs.ts'
 import { Threads } from './arrow/thread.ts'
@@ -26,16 +26,22 @@ const TIERED = METHODS.filter(({ label }) => !['id', 'left', 'lift', 'right'].in
 /** Rows of the seed by who answers them here; Effect stands where ZIO stood. */
 const CELLS = { plain: 'plainBench', skein: 'arrowBench', 'effect 4': 'zioBench' } as const
 
+const SECTIONS = ['methods', 'tiers', 'compute', 'files']
+
 async function run(context: Context): Promise<Row[]> {
+  const sections = chosenOf(context, 'sections', SECTIONS)
   const files = await filePrograms()
   const threads = await Threads.start(TWO)
+  const measures: Readonly<Record<string, () => Promise<Row[]>>> = {
+    methods: () => methods(context, threads),
+    tiers: () => tiers(context),
+    compute: async () => programs(context, 'compute', await computePrograms(), threads),
+    files: () => programs(context, 'files', files.programs, threads),
+  }
   try {
-    return [
-      ...(await methods(context, threads)),
-      ...(await tiers(context)),
-      ...(await programs(context, 'compute', await computePrograms(), threads)),
-      ...(await programs(context, 'files', files.programs, threads)),
-    ]
+    const rows: Row[] = []
+    for (const section of sections) rows.push(...(await measures[section]!()))
+    return rows
   } finally {
     await threads.end()
     files.remove()
@@ -236,6 +242,7 @@ const table: Table = {
     files: 'Ten files with a number each, made with a fixed seed: read synchronously, factorial, sum.',
   },
   parameters: {
+    sections: { value: SECTIONS.join(','), doc: 'which, by comma' },
     rounds: { value: 11, quick: 2, doc: 'rounds in which all take their turn' },
     'slice-ms': { value: 60, quick: 15, doc: 'length of one slice' },
     processes: { value: 7, quick: 1, doc: 'processes of each kind for cold and warm' },

@@ -3,7 +3,7 @@
  *
  * Section by section it answers the tables of the napajs report, and it judges the demands on zones.
  */
-import type { Context, Row, Table } from '../harness/table.ts'
+import { type Context, type Row, type Table, chosenOf } from '../harness/table.ts'
 import { BenchError } from '../harness/errors.ts'
 import { firstCalls, memory, overhead } from './execute/overhead.ts'
 import { parts } from './execute/parts.ts'
@@ -53,19 +53,10 @@ async function sectionRows(section: string, plan: Plan): Promise<Row[]> {
   }
 }
 
-function wantedSections(context: Context): string[] {
+function wantedSections(context: Context): readonly string[] {
   if (context.flag('parts')) return ['parts']
   if (context.flag('why')) return ['why']
-  const words = context.text('sections')
-  if (words === 'all') return Object.keys(SECTIONS)
-  const wanted = words.split(',')
-  const unknown = wanted.find((section) => SECTIONS[section] === undefined)
-  if (unknown === undefined) return wanted
-  throw new BenchError('BAD_PARAMETER', {
-    name: 'sections',
-    received: unknown,
-    expected: `of ${Object.keys(SECTIONS).join(',')}`,
-  })
+  return chosenOf(context, 'sections', Object.keys(SECTIONS))
 }
 
 const table: Table = {

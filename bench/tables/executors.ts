@@ -7,9 +7,8 @@
 import { stage } from '../contenders/work.ts'
 import { inTurn, withChildren } from '../harness/child.ts'
 import { type Condition, SPINNING } from '../harness/conditions.ts'
-import { BenchError } from '../harness/errors.ts'
 import { Samples } from '../harness/rounds.ts'
-import { type Context, type Row, type Table, type Verdict, findRow } from '../harness/table.ts'
+import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
 
 const SKEIN = ['skein', 'skein-work-stealing', 'skein-blocking', 'skein-cached']
 /** The thread itself as a zone: only where calls are empty, since it has no workers. */
@@ -45,21 +44,10 @@ function pools(context: Context, besides: readonly string[] = []): string[] {
 }
 
 async function run(context: Context): Promise<Row[]> {
-  const words = context.text('sections')
-  const wanted = words === 'all' ? Object.keys(SECTIONS) : words.split(',')
   const rows: Row[] = []
-  for (const section of wanted) {
-    const measure = SECTIONS[section]
-    if (measure === undefined) {
-      const expected = `of ${Object.keys(SECTIONS).join(',')}`
-      throw new BenchError('BAD_PARAMETER', {
-        name: 'sections',
-        received: section,
-        expected,
-      })
-    }
+  for (const section of chosenOf(context, 'sections', Object.keys(SECTIONS))) {
     context.say(`section ${section}`)
-    rows.push(...(await measure(context)))
+    rows.push(...(await SECTIONS[section]!(context)))
   }
   return rows
 }

@@ -15,7 +15,7 @@ import { jvmCommand } from '../harness/jvm.ts'
 import { DIST_FOLDER } from '../harness/place.ts'
 import { Samples } from '../harness/rounds.ts'
 import { summary } from '../harness/stats.ts'
-import type { Context, Row, Table } from '../harness/table.ts'
+import { type Context, type Row, type Table, chosenOf } from '../harness/table.ts'
 import { CONTENDERS } from './fiber/contenders.ts'
 import { FORK_JOIN } from './fiber/fork-join.ts'
 import type { Setting, SliceAnswer, SliceOrder } from './fiber/host.ts'
@@ -60,14 +60,6 @@ async function run(context: Context): Promise<Row[]> {
   for (const [index, condition] of found.entries())
     rows.push(...(await under(context, condition, { isFirst: index === 0, isChosen, zio })))
   return sections.includes('parked') ? [...rows, ...(await parked(context))] : rows
-}
-
-/** @throws {BenchError} `BAD_PARAMETER` for a word that is none of `known`. */
-function chosenOf(context: Context, name: string, known: readonly string[]): readonly string[] {
-  const chosen = context.text(name).split(',')
-  const received = chosen.find((word) => !known.includes(word))
-  if (received === undefined) return chosen
-  throw new BenchError('BAD_PARAMETER', { name, received, expected: `of ${known.join(',')}` })
 }
 
 function namesOf(context: Context): readonly string[] {

@@ -8,7 +8,7 @@
  */
 import { BenchError } from '../harness/errors.ts'
 import { Samples } from '../harness/rounds.ts'
-import type { Context, Row, Table } from '../harness/table.ts'
+import { type Context, type Row, type Table, chosenOf } from '../harness/table.ts'
 import { chooseLoad, load, type LoadPlan, loadName } from './http/load.ts'
 import { seed, SEED_CONTENDERS } from './http/seed.ts'
 import { C_FLOOR, commandOf, HYPER, Server } from './http/servers.ts'
@@ -44,12 +44,7 @@ const UNPINNED = ['two cores', 'two cores hello']
 const ON_BOTH = ', both on all cores'
 
 async function run(context: Context): Promise<Row[]> {
-  const sections = context.text('sections').split(',')
-  const unknown = sections.find((section) => SECTIONS[section] === undefined && section !== 'seed')
-  if (unknown !== undefined) {
-    const expected = `of ${Object.keys(SECTIONS).join(',')},seed`
-    throw new BenchError('BAD_PARAMETER', { name: 'sections', received: unknown, expected })
-  }
+  const sections = chosenOf(context, 'sections', [...Object.keys(SECTIONS), 'seed'])
   const wanted = context.text('contenders')
   const isWanted = (name: string): boolean => wanted === 'all' || wanted.split(',').includes(name)
   chooseLoad(context.text('load'))
