@@ -130,7 +130,7 @@ export function jobsOf(contender: Contender): JobTable {
     joins: (order) => joins(who, pool(), order),
     abandon: ({ graceMs }) => pool().abandon!(graceMs),
     skewed: async (order) => {
-      if (order.warmsUp) await warmUp(pool(), order.forks)
+      if (order.warmsUp) await warmUp(pool(), order.turns, order.forks)
       return skewed(who, pool(), order)
     },
     hopHere: async (order) => hopHere(order),
@@ -395,12 +395,15 @@ async function joins(who: string, pool: Pool, order: Jobs['joins']['order']): Pr
 
 /**
  * Short calls until the engine has compiled the stage for good: it counts calls and not turns for that, so
- * with long ones alone each takes five times as long for ten seconds.
+ * with long ones alone each takes five times as long for ten seconds. Then some as long as the measured
+ * ones: in one process of six a worker went on in the engine's middle tier for its first 4,000 of them.
  */
-async function warmUp(pool: Pool, forks: boolean): Promise<void> {
+async function warmUp(pool: Pool, fullTurns: number, forks: boolean): Promise<void> {
   const [turns, batch] = [100, 64]
-  for (let calls = 0; calls < 30_000; calls += batch)
-    await Promise.all(Array.from({ length: batch }, () => pool.call('stage', { turns, payload: 0 })))
+  for (let calls = 0; calls < 40_000; calls += batch) {
+    const input = { turns: calls < 30_000 ? turns : fullTurns, payload: 0 }
+    await Promise.all(Array.from({ length: batch }, () => pool.call('stage', input)))
+  }
   const { joins } = pool
   if (!forks || joins === undefined) return
   for (let calls = 0; calls < 300; calls += 1) await joins('pieces', { turns, count: 100 })

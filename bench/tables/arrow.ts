@@ -13,7 +13,15 @@ import { DIST_FOLDER } from '../harness/place.ts'
 import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
 import { METHODS, type Method, bytesPerOperation, loopsOf, rate } from './arrow/methods.ts'
-import { type Programs, bytesPerRun, computePrograms, filePrograms, perMs } from './arrow/programs.ts'
+import {
+  type Compute,
+  type Programs,
+  COMPUTES,
+  bytesPerRun,
+  computePrograms,
+  filePrograms,
+  perMs,
+} from './arrow/programs.ts'
 import { Threads } from './arrow/thread.ts'
 import { type Tier, paysAfter, warmNs } from './arrow/tiers.ts'
 
@@ -26,18 +34,19 @@ const TIERED = METHODS.filter(({ label }) => !['id', 'left', 'lift', 'right'].in
 /** Rows of the seed by who answers them here; Effect stands where ZIO stood. */
 const CELLS = { plain: 'plainBench', skein: 'arrowBench', 'effect 4': 'zioBench' } as const
 
-const SECTIONS = ['methods', 'tiers', 'compute', 'files']
+const SECTIONS = ['methods', 'tiers', ...COMPUTES, 'files']
 
 async function run(context: Context): Promise<Row[]> {
   const sections = chosenOf(context, 'sections', SECTIONS)
   const files = await filePrograms()
   const threads = await Threads.start(TWO)
-  const measures: Readonly<Record<string, () => Promise<Row[]>>> = {
+  const measures: Record<string, () => Promise<Row[]>> = {
     methods: () => methods(context, threads),
     tiers: () => tiers(context),
-    compute: async () => programs(context, 'compute', await computePrograms(), threads),
     files: () => programs(context, 'files', files.programs, threads),
   }
+  for (const name of COMPUTES)
+    measures[name] = async () => programs(context, name, await computePrograms(name), threads)
   try {
     const rows: Row[] = []
     for (const section of sections) rows.push(...(await measures[section]!()))
@@ -134,7 +143,7 @@ async function tiers(context: Context): Promise<Row[]> {
 
 async function programs(
   context: Context,
-  section: 'compute' | 'files',
+  section: Compute | 'files',
   contenders: Programs,
   threads: Threads,
 ): Promise<Row[]> {
@@ -155,8 +164,12 @@ async function programs(
       // The first round warms up.
       if (round >= 0) samples.add(contender, { one, two, bytes: await bytesPerRun(program) })
     }
+  const isSeeds = section !== 'compute-in-place'
   const seeds = Object.fromEntries(
-    Object.entries(CELLS).map(([contender, cell]) => [contender, `arrow/${section}/${cell}/ops`]),
+    Object.entries(isSeeds ? CELLS : {}).map(([contender, cell]) => [
+      contender,
+      `arrow/${section}/${cell}/ops`,
+    ]),
   )
   const [one, two] = [
     { condition: CONDITION, threads: 0 },
@@ -203,9 +216,11 @@ function verdicts(rows: readonly Row[]): Verdict[] {
   }
   return [
     ...found,
-    against('compute', 'plain', 1),
-    against('compute', 'effect 4', 3.3),
-    against('compute', 'fp-ts', 1.6),
+    ...COMPUTES.flatMap((name) => [
+      against(name, 'plain', 1),
+      against(name, 'effect 4', 3.3),
+      against(name, 'fp-ts', 1.6),
+    ]),
     against('files', 'plain', 0.97),
   ]
 }
@@ -238,7 +253,10 @@ const table: Table = {
     'bytes of a run': 'Heap allocated by one run of a program, median of runs without a collection.',
     compute:
       '500 stages with factorials of 8..12, results kept, then summed. ' +
-      'All chains but promises are built once.',
+      'All chains but promises are built once and begin with an empty array, which their stages push to.',
+    'compute-in-place':
+      'The same with an array of the right size, in which stages put their results, as `map` makes it for ' +
+      'the plain program.',
     files: 'Ten files with a number each, made with a fixed seed: read synchronously, factorial, sum.',
   },
   parameters: {

@@ -2,7 +2,9 @@
  * The two programs of the seed, by each contender: compute and files.
  *
  * Compute: 500 stages, each the factorial of its own value, its result kept; then the sum of the 500 that
- * were kept. All contenders keep them. Files: ten files with a number each are read, their factorials added.
+ * were kept. All contenders keep them, in one of two ways: the chains begin with an empty array that the
+ * stages push to and the engine enlarges seven times, or with one of the right size, which is what `map`
+ * makes for the plain program. Files: ten files with a number each are read, their factorials added.
  * What is built once is built before anything is timed.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -69,38 +71,57 @@ export async function bytesPerRun(program: Program): Promise<number> {
   return samples.sort((one, other) => one - other)[Math.floor(samples.length / 2)] ?? 0
 }
 
+type Stage = (results: number[]) => number[]
+
+/** How stages keep their results: what they begin with, and the stages of some values. */
+const KEEPS = {
+  compute: {
+    begin: (): number[] => [],
+    stages: (values: readonly number[]): Stage[] =>
+      values.map((value) => (results) => {
+        results.push(factorial(value))
+        return results
+      }),
+  },
+  'compute-in-place': {
+    begin: (): number[] => new Array<number>(VALUES),
+    stages: (values: readonly number[]): Stage[] =>
+      values.map((value, index) => (results) => {
+        results[index] = factorial(value)
+        return results
+      }),
+  },
+} as const
+/** The compute program, by how results are kept. */
+export type Compute = keyof typeof KEEPS
+/** Both. */
+export const COMPUTES = Object.keys(KEEPS) as readonly Compute[]
+
 /** Compute, by contender. */
-export async function computePrograms(): Promise<Programs> {
+export async function computePrograms(name: Compute): Promise<Programs> {
   const { Effect } = await import('effect')
   const { io } = await import('fp-ts')
   const values = numbers(VALUES)
-  const stage =
-    (value: number) =>
-    (results: number[]): number[] => {
-      results.push(factorial(value))
-      return results
-    }
-  let arrow: Arrow<number[], number[], never, 'sync'> = lift(stage(values[0] as number))
-  let effect: unknown = Effect.map(
-    Effect.sync((): number[] => []),
-    stage(values[0] as number),
-  )
-  let later = io.Functor.map((): number[] => [], stage(values[0] as number))
-  for (const value of values.slice(1)) {
-    arrow = arrow.andThen(lift(stage(value)))
-    effect = Effect.map(effect, stage(value))
-    later = io.Functor.map(later, stage(value))
-  }
+  const { begin, stages } = KEEPS[name]
+  // Each contender has stages of its own.
+  const [first, ...others] = stages(values) as [Stage, ...Stage[]]
+  let arrow: Arrow<number[], number[], never, 'sync'> = lift(first)
+  for (const stage of others) arrow = arrow.andThen(lift(stage))
+  let effect: unknown = Effect.sync(begin)
+  for (const stage of stages(values)) effect = Effect.map(effect, stage)
+  let later = begin
+  for (const stage of stages(values)) later = io.Functor.map(later, stage)
+  const promised = stages(values)
   const whole = arrow.map(total)
   const summed = Effect.map(effect, total)
   return {
     plain: () => total(values.map(factorial)),
-    skein: () => whole.run([]),
+    skein: () => whole.run(begin()),
     'effect 4': () => Effect.runSync(summed) as number,
     'fp-ts': () => total(later()),
     promises: () => {
-      let chain = Promise.resolve<number[]>([])
-      for (const value of values) chain = chain.then(stage(value))
+      let chain = Promise.resolve(begin())
+      for (const stage of promised) chain = chain.then(stage)
       return chain.then(total)
     },
   }

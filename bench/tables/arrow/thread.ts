@@ -6,12 +6,20 @@
 import { Worker, isMainThread, parentPort } from 'node:worker_threads'
 import { BenchError } from '../../harness/errors.ts'
 import { METHODS, type Loops, loopsOf, rate } from './methods.ts'
-import { type Program, type Programs, computePrograms, filePrograms, perMs } from './programs.ts'
+import {
+  type Compute,
+  type Program,
+  type Programs,
+  COMPUTES,
+  computePrograms,
+  filePrograms,
+  perMs,
+} from './programs.ts'
 
 /** One slice: a method's loop, or a contender's program. */
 export type Slice =
   | { readonly label: string; readonly loop: keyof Loops; readonly sliceMs: number }
-  | { readonly section: 'compute' | 'files'; readonly contender: string; readonly sliceMs: number }
+  | { readonly section: Compute | 'files'; readonly contender: string; readonly sliceMs: number }
 
 /** Threads that do slices together. */
 export class Threads {
@@ -59,10 +67,8 @@ function answerOf(worker: Worker): Promise<number> {
 async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
   const loops = new Map(METHODS.map((method) => [method.label, loopsOf(method)]))
   const files = await filePrograms()
-  const programs: Readonly<Record<string, Programs>> = {
-    compute: await computePrograms(),
-    files: files.programs,
-  }
+  const programs: Record<string, Programs> = { files: files.programs }
+  for (const name of COMPUTES) programs[name] = await computePrograms(name)
   port.on('message', async (slice: Slice | 'end') => {
     if (slice === 'end') {
       files.remove()
