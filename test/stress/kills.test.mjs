@@ -10,13 +10,12 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { faultsOf } from './judge.mjs'
 
 /** With SKEIN_TEST_PART=2/3 a third of them. */
 const PARTS = Number(process.env.SKEIN_TEST_PART?.split('/')[1] ?? 1)
 const KILLS = Number(process.env.SKEIN_KILLS ?? Math.ceil(60 / PARTS))
 const PROGRAM = fileURLToPath(new URL('./kills.mjs', import.meta.url))
-/** Growth of the process between the first and the last rounds that is noise: V8 keeps what it had. */
-const GROWTH_MB_MAX = 60
 
 /** Run the program, for `kills` seconds more than a minute at most: one that takes longer hangs. */
 async function run(kills, seed, fault = '') {
@@ -46,11 +45,17 @@ test(`${KILLS} workers die with tasks in flight: no crash, hang, leak or double 
   const { code, signal, out, err } = await run(KILLS, seed)
   assert.deepEqual([code, signal], [0, null], `seed ${seed}\n${out}${err}`)
   const result = JSON.parse(out)
-  const shown = `seed ${seed} ${out}${err}`
-  assert.equal(result.died >= KILLS, true, shown)
-  assert.deepEqual([result.wrong, result.left], [[], { threads: 0, fds: 0 }], shown)
-  assert.ok(Math.min(...result.rss.slice(-3)) < Math.max(...result.rss.slice(0, 3)) + GROWTH_MB_MAX, shown)
+  assert.deepEqual(faultsOf(result, KILLS, { memory: true }), [], `seed ${seed} ${out}${err}`)
   context.diagnostic(`${result.made} calls: ${JSON.stringify(result.ends)}; rss ${result.rss.join(' ')} MB`)
+})
+
+test('each fault of a run is told', () => {
+  const good = { died: 3, wrong: [], left: { threads: 0, fds: 0 }, rss: [90, 100, 100, 150, 159, 170] }
+  assert.deepEqual(faultsOf(good, 3, { memory: true }), [])
+  const bad = { died: 2, wrong: ['LOST'], left: { threads: 1, fds: 0 }, rss: [90, 100, 100, 161, 160, 170] }
+  const told = ['LOST', '2 workers died, not 3', '1 threads left', 'memory grew from 100 to 160 MB']
+  assert.deepEqual(faultsOf(bad, 3, { memory: true }), told)
+  assert.deepEqual(faultsOf(bad, 3, { memory: false }), told.slice(0, -1))
 })
 
 for (const [fault, expected] of [

@@ -5,12 +5,14 @@
  * A step of `npm run check:long`: node test/stress/sanitized.mjs [kills] [seed]. Needs a nightly Rust
  * compiler and gcc's libasan, which is loaded before Node: Node itself is not instrumented, so what V8 does
  * with its own memory is not seen. Leaks are not looked for (detect_leaks=0): Node and V8 end with memory
- * that they never give back, which would drown ours, and ports and tasks are kept for ever on purpose. The
- * stress test judges memory, threads and descriptors at its end instead, here too.
+ * that they never give back, which would drown ours, and ports and tasks are kept for ever on purpose. What
+ * becomes of promises, threads and descriptors is judged as in kills.test.mjs. The size of the process is
+ * not: the sanitizer keeps what was freed.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { copyFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { faultsOf } from './judge.mjs'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const TARGET = 'x86_64-unknown-linux-gnu'
@@ -27,17 +29,23 @@ run('cargo', ['+nightly', 'build', '--locked', '-p', 'skein-node', '--target', T
 const core = `${FOLDER}/skein.node`
 copyFileSync(`${FOLDER}/${TARGET}/debug/libskein_node.so`, core)
 console.log(`seed ${seed}`)
-run(process.execPath, ['--expose-gc', `${ROOT}test/stress/kills.mjs`, kills, seed], {
+const line = run(process.execPath, ['--expose-gc', `${ROOT}test/stress/kills.mjs`, kills, seed], {
   SKEIN_NATIVE_PATH: core,
   LD_PRELOAD: library,
   ASAN_OPTIONS: 'detect_leaks=0:halt_on_error=1:exitcode=99',
 })
+console.log(line)
+const faults = faultsOf(JSON.parse(line), Number(kills), { memory: false })
+if (faults.length > 0) throw new Error(faults.join('; '))
 
+/** What the program wrote to its standard output. */
 function run(program, args, env) {
-  const { status, signal, error } = spawnSync(program, args, {
-    stdio: 'inherit',
+  const { status, signal, error, stdout } = spawnSync(program, args, {
+    stdio: ['inherit', 'pipe', 'inherit'],
     cwd: ROOT,
     env: { ...process.env, ...env },
+    encoding: 'utf8',
   })
   if (status !== 0) throw error ?? new Error(`${program} ended with ${signal ?? status}`)
+  return stdout
 }
