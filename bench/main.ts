@@ -16,6 +16,7 @@ npm run bench -- --compare <record> <record> [--all]
 npm run bench -- --list                      the tables
 npm run bench -- --self-test                 the bench's own tests
 npm run report -- [--quick] [--records] [--fresh] [--node 24]`
+const REPORT_WORDS = ['--quick', '--records', '--fresh']
 
 try {
   process.exitCode = await act(process.argv.slice(2))
@@ -26,7 +27,7 @@ try {
 }
 
 async function act(words: readonly string[]): Promise<number> {
-  if (words[0] === 'report') return (await import('./report/main.ts')).report(words.slice(1), say)
+  if (words[0] === 'report') return report(words.slice(1))
   if (words.includes('--compare')) return compare(words)
   if (words.includes('--list')) return list()
   const [name, ...others] = words
@@ -37,6 +38,19 @@ async function act(words: readonly string[]): Promise<number> {
   console.log(recordLines(record).join('\n'))
   if (!others.includes('--no-record')) console.log(`\nrecord: ${writeRecord(record)}`)
   return 0
+}
+
+async function report(words: readonly string[]): Promise<number> {
+  if (words.includes('--help')) {
+    console.log(USAGE)
+    return 0
+  }
+  const name = words.find((word) => !REPORT_WORDS.includes(word))?.replace(/^--/, '')
+  if (name !== undefined) {
+    const known = REPORT_WORDS.join(', ')
+    throw new BenchError('UNKNOWN_PARAMETER', { name, table: 'report', known })
+  }
+  return (await import('./report/main.ts')).report(words, say)
 }
 
 function wordsOf(words: readonly string[]): Words {

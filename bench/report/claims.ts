@@ -66,13 +66,23 @@ class Figures {
     return findRow(this.#rows, traits)
   }
 
+  /** All rows of anybody with these traits. */
+  all(traits: Partial<Row>): Row[] {
+    const wanted = Object.entries(traits)
+    return this.#rows.filter((row) => wanted.every(([name, value]) => row[name as keyof Row] === value))
+  }
+
+  /** The row that answers a cell. */
+  answer(id: string): Row | undefined {
+    return this.#rows.find(({ seed }) => [seed ?? []].flat().includes(id))
+  }
+
   /** All measured rows of cells whose ids match. */
   tagged(pattern: RegExp): Row[] {
     return this.#rows.filter((row) => [row.seed ?? []].flat().some((id) => pattern.test(id)))
   }
 }
 
-const NOT_BUILT: Judgement = { holds: undefined, evidence: 'not built' }
 const UNDECIDED = (why: string): Judgement => ({ holds: undefined, evidence: why })
 
 /** A judgement on rows that may not be measured. */
@@ -84,6 +94,17 @@ function judged(rows: readonly (Row | undefined)[], judge: (...rows: Row[]) => J
 
 const round = (value: number): string => Number(value.toPrecision(3)).toLocaleString('en-US')
 
+/** The payload of one number. */
+const SMALLEST = '1 level - 1 integers'
+/** Who else stands beside sequential fibers on the default executor. */
+const OTHER_FIBERS = [
+  'sequential/blocking',
+  'sequential/cached',
+  'sequential/work-stealing',
+  'parallel/default',
+  'parallel/work-stealing',
+]
+
 const ARROW: readonly Claim[] = [
   {
     seed: 'ZIO Arrow',
@@ -92,7 +113,11 @@ const ARROW: readonly Claim[] = [
       const quotient = facts.cell('arrow/compute/arrowBench/ops') / facts.cell('arrow/compute/zioBench/ops')
       return { holds: quotient >= 10, evidence: `${round(quotient)} × here` }
     },
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged([compute(facts, 'arrow'), compute(facts, 'zio')], (arrow, effect) => {
+        const quotient = arrow.median / effect.median
+        return { holds: quotient >= 10, evidence: `${round(quotient)} × Effect's chain, built once` }
+      }),
   },
   {
     seed: 'ZIO Arrow',
@@ -103,7 +128,18 @@ const ARROW: readonly Claim[] = [
         `its cost was not taken apart here; plain code that boxes a list reaches ` +
         `${round(facts.cell('arrow/compute/plainBench/ops'))}/s, below the arrow`,
     }),
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged(
+        ['skein', 'effect 4'].map((contender) =>
+          facts.row({ section: 'bytes of a run', row: 'compute', contender }),
+        ),
+        (arrow, effect) => ({
+          holds: undefined,
+          evidence:
+            `a run of the arrow allocates ${round(arrow.median)} B, one of Effect's chain ` +
+            `${round(effect.median)}; dispatch was not taken apart`,
+        }),
+      ),
   },
   {
     seed: 'ZIO Arrow',
@@ -115,7 +151,18 @@ const ARROW: readonly Claim[] = [
       const spread = Math.max(...ids) / Math.min(...ids)
       return { holds: spread <= 1.15, evidence: `fastest / slowest ${round(spread)}` }
     },
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged(
+        ['plainBench', 'arrowBench', 'zioBench'].map((name) => facts.answer(`arrow/files/${name}/ops`)),
+        (...rows) => {
+          const all = rows.map((row) => row.median)
+          const spread = Math.max(...all) / Math.min(...all)
+          return {
+            holds: spread <= 1.15,
+            evidence: `fastest / slowest of plain, arrow, Effect ${round(spread)}`,
+          }
+        },
+      ),
   },
 ]
 
@@ -125,17 +172,17 @@ const FIBER: readonly Claim[] = [
     claim: 'Sequential on the default pool is the fastest of all.',
     rival: (facts) => {
       const best = facts.cell('fiber/setup-1/sequential/default-10/ops')
-      const others = [
-        'sequential/blocking',
-        'sequential/cached',
-        'sequential/work-stealing',
-        'parallel/default',
-        'parallel/work-stealing',
-      ]
-      const next = Math.max(...others.map((name) => facts.cell(`fiber/setup-1/${name}-10/ops`)))
+      const next = Math.max(...OTHER_FIBERS.map((name) => facts.cell(`fiber/setup-1/${name}-10/ops`)))
       return { holds: best > next, evidence: `${round(best)}/s, next ${round(next)}/s (ZIO 1)` }
     },
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged(
+        ['sequential/default', ...OTHER_FIBERS].map((name) => fibers(facts, `${name}-10`)),
+        (best, ...others) => {
+          const next = Math.max(...others.map((row) => row.median))
+          return { holds: best!.median > next, evidence: `${round(best!.median)}/s, next ${round(next)}/s` }
+        },
+      ),
   },
   {
     seed: 'Fibers',
@@ -149,7 +196,14 @@ const FIBER: readonly Claim[] = [
         evidence: `${round(quotient)} × here; in the seed's second set-up 3.8–4.7`,
       }
     },
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged(
+        [fibers(facts, 'sequential/default-10'), fibers(facts, 'sequential/blocking-10')],
+        (own, blocking) => {
+          const quotient = own!.median / blocking!.median
+          return { holds: quotient >= 5 && quotient <= 8, evidence: `${round(quotient)} ×` }
+        },
+      ),
   },
   {
     seed: 'Fibers',
@@ -159,7 +213,17 @@ const FIBER: readonly Claim[] = [
       const quotient = Math.max(id('cached'), id('work-stealing')) / id('blocking')
       return { holds: quotient < 2, evidence: `at best ${round(quotient)} × the blocking pool (0..20)` }
     },
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged(
+        ['blocking', 'cached', 'work-stealing'].map((pool) => fibers(facts, `sequential/${pool}-20`)),
+        (blocking, ...others) => {
+          const quotient = Math.max(...others.map((row) => row.median)) / blocking!.median
+          return {
+            holds: quotient < 2,
+            evidence: `at best ${round(quotient)} × the blocking executor (0..20)`,
+          }
+        },
+      ),
   },
 ]
 
@@ -171,7 +235,13 @@ const HTTP: readonly Claim[] = [
       const quotient = facts.cell('http/hello/zio-http-jdk11/rps') / facts.cell('http/hello/http4s-jdk11/rps')
       return { holds: quotient >= 2, evidence: `${round(quotient)} × here` }
     },
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged([hello(facts, 'skein'), hello(facts, 'node:http')], (own, node) => ({
+        holds: undefined,
+        evidence:
+          `about those two; of hello, per core, Skein serves ` +
+          `${round(own.median / node.median)} × what node:http does`,
+      })),
   },
   {
     seed: 'HTTP',
@@ -181,13 +251,25 @@ const HTTP: readonly Claim[] = [
         facts.cell('http/hello/http4s-jdk11/rps') / facts.cell('http/hello/http4s-zio-after/rps')
       return { holds: quotient > 1, evidence: `${round(quotient)} × here` }
     },
-    skein: () => NOT_BUILT,
+    skein: () => UNDECIDED('about those two alone'),
   },
   {
     seed: 'HTTP',
     claim: 'Servers of high throughput and low latency need a collector for the garbage of past requests.',
     rival: () => UNDECIDED('a general remark; collectors were not compared here'),
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged(
+        [facts.row({ section: 'hello', row: 'bytes per request' }), ...collectors(facts)],
+        (bytes, ...all) => {
+          const told = all.map((row) => `${row.condition.split(',')[0]} ${round(row.median)}`)
+          return {
+            holds: undefined,
+            evidence:
+              `a hello request allocates ${round(bytes!.median)} B of heap; p99 by collector, µs: ` +
+              told.join(', '),
+          }
+        },
+      ),
   },
 ]
 
@@ -318,7 +400,11 @@ const CARRIERS: readonly Claim[] = [
       holds: inside(facts.fact('napa store set µs'), 40, 80),
       evidence: `set ${facts.fact('napa store set µs')} µs, get ${facts.fact('napa store get µs')} µs`,
     }),
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged([beyond(facts, 'set', SMALLEST), beyond(facts, 'get', SMALLEST)], (set, get) => ({
+        holds: inside(set!.median, 40, 80) && inside(get!.median, 40, 80),
+        evidence: `of one number: set ${round(set!.median)} µs, get ${round(get!.median)} µs`,
+      })),
   },
   {
     seed: 'napajs',
@@ -329,7 +415,18 @@ const CARRIERS: readonly Claim[] = [
         `medians of the 18 payloads ${facts.fact('napa store set µs')} and ` +
         `${facts.fact('napa store get µs')} µs`,
     }),
-    skein: () => NOT_BUILT,
+    skein: (facts) => {
+      const all = (what: string): number[] =>
+        facts.all({ section: `${what} beyond transport`, contender: 'skein' }).map((row) => row.median)
+      const [sets, gets] = [all('set'), all('get')]
+      if (sets.length === 0 || gets.length === 0) return UNDECIDED('not measured in the records at hand')
+      const told = (values: number[]): string =>
+        `${round(Math.min(...values))} to ${round(Math.max(...values))} µs`
+      return {
+        holds: Math.max(...sets) >= 70 && Math.max(...gets) >= 60,
+        evidence: `set ${told(sets)}, get ${told(gets)} over ${sets.length} payloads`,
+      }
+    },
   },
   {
     seed: 'napajs',
@@ -340,7 +437,14 @@ const CARRIERS: readonly Claim[] = [
         `a Map answers in ${facts.fact('Map get µs')} µs, its store in ` +
         `${facts.fact('napa store get µs')} µs beyond the transport`,
     }),
-    skein: () => NOT_BUILT,
+    skein: (facts) =>
+      judged(
+        ['Map', 'skein'].map((contender) => facts.row({ section: 'get', row: SMALLEST, contender })),
+        (map, own) => ({
+          holds: own!.median > map!.median,
+          evidence: `a number from a Map ${round(map!.median)} µs, from the store ${round(own!.median)} µs`,
+        }),
+      ),
   },
 ]
 
@@ -383,6 +487,28 @@ function means(facts: Figures, pattern: RegExp, good: (mean: number) => boolean)
       `geometric mean ${round(mean)} × ` +
       `(${round(Math.min(...values))}–${round(Math.max(...values))}) over ${rows.length} payloads`,
   }
+}
+
+function compute(facts: Figures, who: 'arrow' | 'zio'): Row | undefined {
+  return facts.answer(`arrow/compute/${who}Bench/ops`)
+}
+
+function fibers(facts: Figures, name: string): Row | undefined {
+  return facts.answer(`fiber/setup-1/${name}/ops`)
+}
+
+function hello(facts: Figures, contender: string): Row | undefined {
+  return facts.row({ section: 'hello', row: 'requests/s', contender })
+}
+
+/** p99 of hello under each setting of the collector, of the Node that was measured first. */
+function collectors(facts: Figures): Row[] {
+  const all = facts.all({ section: 'hello', row: 'p99' }).filter((row) => row.contender.startsWith('Node '))
+  return all.filter((row) => row.contender === all[0]!.contender)
+}
+
+function beyond(facts: Figures, what: 'set' | 'get', row: string): Row | undefined {
+  return facts.row({ section: `${what} beyond transport`, row, contender: 'skein' })
 }
 
 function scaled(facts: Figures, workers: number): Row | undefined {

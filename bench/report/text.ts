@@ -42,8 +42,8 @@ export function marks(record: BenchRecord): string[] {
 }
 
 /** true, false or undecided. */
-export function verdictWord({ holds, evidence }: Judgement): string {
-  if (holds === undefined) return evidence === 'not built' ? 'not built' : 'undecided'
+export function verdictWord({ holds }: Judgement): string {
+  if (holds === undefined) return 'undecided'
   return holds ? 'true' : 'false'
 }
 
@@ -97,11 +97,7 @@ function quotientWord({ seed, skein }: Cell): string {
 function claimLines({ claims }: Report): string[] {
   return claims.flatMap(({ seed, claim, rival, skein }) => [
     `${seed}: ${claim}`,
-    `    there, as measured here: ${verdictWord(rival)}${detail(rival)}`,
-    `    Skein: ${verdictWord(skein)}${detail(skein)}`,
+    `    there, as measured here: ${verdictWord(rival)} · ${rival.evidence}`,
+    `    Skein: ${verdictWord(skein)} · ${skein.evidence}`,
   ])
-}
-
-function detail({ evidence }: Judgement): string {
-  return evidence === 'not built' ? '' : ` · ${evidence}`
 }

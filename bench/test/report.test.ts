@@ -5,7 +5,9 @@
  * Uses records made here; the page itself needs Chart.js and is made by `npm run report`.
  */
 import assert from 'node:assert/strict'
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { test } from 'node:test'
+import { DIST_FOLDER } from '../harness/place.ts'
 import type { BenchRecord } from '../harness/record.ts'
 import { runTable } from '../harness/run-table.ts'
 import type { Row } from '../harness/table.ts'
@@ -109,6 +111,59 @@ test('claims follow the figures both ways', async () => {
   assert.equal(await judged(100, 106), false)
 })
 
+test('claims about arrows, fibers, HTTP and the store are judged by their rows', async () => {
+  const claim = async (part: string, rows: Row[]) =>
+    makeReport([await recordOf(rows)]).claims.find((one) => one.claim.includes(part))!.skein
+  const cell = (seed: string, median: number): Row => rowOf({ seed, median })
+  const compute = (arrow: number): Row[] => [
+    cell('arrow/compute/arrowBench/ops', arrow),
+    cell('arrow/compute/zioBench/ops', 10),
+  ]
+  assert.equal((await claim('more than 10 ×', compute(100))).holds, true)
+  assert.equal((await claim('more than 10 ×', compute(99))).holds, false)
+  assert.equal((await claim('more than 10 ×', compute(99).slice(1))).holds, undefined)
+  const files = (slowest: number): Row[] =>
+    ['plain', 'arrow', 'zio'].map((name, at) =>
+      cell(`arrow/files/${name}Bench/ops`, at === 0 ? slowest : 115),
+    )
+  assert.equal((await claim('balanced', files(100))).holds, true)
+  assert.equal((await claim('balanced', files(99))).holds, false)
+  const fibers = (own: number): Row[] => [
+    cell('fiber/setup-1/sequential/default-10/ops', own),
+    ...['sequential/blocking', 'sequential/cached', 'sequential/work-stealing'].map((name) =>
+      cell(`fiber/setup-1/${name}-10/ops`, 100),
+    ),
+    cell('fiber/setup-1/parallel/default-10/ops', 100),
+    cell('fiber/setup-1/parallel/work-stealing-10/ops', 100),
+  ]
+  assert.equal((await claim('fastest of all', fibers(101))).holds, true)
+  assert.equal((await claim('fastest of all', fibers(99))).holds, false)
+  assert.equal((await claim('factor of 5 to 8', fibers(500))).holds, true)
+  assert.equal((await claim('factor of 5 to 8', fibers(900))).holds, false)
+  const pools = (cached: number): Row[] =>
+    [100, cached, 100].map((median, at) =>
+      cell(`fiber/setup-1/sequential/${['blocking', 'cached', 'work-stealing'][at]!}-20/ops`, median),
+    )
+  assert.equal((await claim('no better than the blocking', pools(199))).holds, true)
+  assert.equal((await claim('no better than the blocking', pools(200))).holds, false)
+  const stored = (us: number): Row[] =>
+    ['set', 'get'].flatMap((what) => [
+      rowOf({ section: `${what} beyond transport`, row: '1 level - 1 integers', median: us }),
+      rowOf({ section: what, row: '1 level - 1 integers', median: us }),
+      rowOf({ section: what, row: '1 level - 1 integers', contender: 'Map', median: 1 }),
+    ])
+  assert.equal((await claim('0.06 ms beyond', stored(60))).holds, true)
+  assert.equal((await claim('0.06 ms beyond', stored(0.2))).holds, false)
+  assert.equal((await claim('By payload', stored(80))).holds, true)
+  assert.equal((await claim('By payload', stored(59))).holds, false)
+  assert.equal((await claim('JavaScript variable', stored(2))).holds, true)
+  assert.equal((await claim('JavaScript variable', stored(0.5))).holds, false)
+  const served = ['skein', 'node:http'].map((contender, at) =>
+    rowOf({ section: 'hello', row: 'requests/s', contender, median: [300, 100][at]! }),
+  )
+  assert.match((await claim('several times what http4s', served)).evidence, /serves 3 × what node:http/)
+})
+
 test('the rivals measured here decide the claims on them', () => {
   const word = (part: string) => makeReport([]).claims.find(({ claim }) => claim.includes(part))!.rival.holds
   assert.equal(word('more than 10 ×'), false)
@@ -130,6 +185,20 @@ test('plots have as many values as labels and at least one figure', async () => 
     assert.ok(series.length > 0, id)
     for (const { values } of series) assert.equal(values.length, labels.length, id)
   }
+})
+
+test('a word that the report does not know measures nothing', () => {
+  const report = (...words: string[]): SpawnSyncReturns<string> =>
+    spawnSync(process.execPath, [`${DIST_FOLDER}/main.js`, 'report', ...words], { encoding: 'utf8' })
+  const unknown = report('--qick')
+  assert.equal(unknown.status, 1)
+  assert.equal(
+    unknown.stderr.trim(),
+    'table report has no parameter --qick; it has: --quick, --records, --fresh',
+  )
+  const help = report('--help')
+  assert.equal(help.status, 0)
+  assert.match(help.stdout, /npm run report -- /)
 })
 
 test('text cannot become markup', () =>
