@@ -18,12 +18,16 @@ const [QUOTE, PLUS, MINUS, DOT, ZERO, NINE, BACKSLASH, EXPONENT] = [34, 43, 45, 
 const COPIED_CHARACTERS = 13
 /** From so many characters on the engine looks for the end, and reads what is between. */
 const LONG_CHARACTERS = 48
+/** Strings with so many bytes are looked through here for what the engine would have to read. */
+const LOOKED_THROUGH_BYTES = 192
 /** Digits that a double holds exactly, whichever they are. */
 const DIGITS_MAX = 15
 /** The powers of ten that are exact: a whole number of 15 digits divided by one is rounded once. */
 const POWERS = Array.from({ length: DIGITS_MAX + 1 }, (_, power) => 10 ** power)
 
 const NONE = new Uint8Array()
+/** The engine's own, whatever the application puts in its place later. */
+const { parse } = JSON
 
 /** See the file's text. Generated code moves `at` itself. */
 export class Cursor {
@@ -32,6 +36,8 @@ export class Cursor {
   text = ''
   at = 0
   end = 0
+  /** Strings and numbers of this text that the engine was asked about: it reads whole texts faster. */
+  askedCount = 0
 
   /** Begin with `bytes`. */
   open(bytes: Uint8Array): void {
@@ -39,6 +45,7 @@ export class Cursor {
     this.end = bytes.byteLength
     this.text = latin1At(bytes, 0, this.end)
     this.at = 0
+    this.askedCount = 0
   }
 
   /** Forget them. */
@@ -88,7 +95,19 @@ function otherStringAt(cursor: Cursor, from: number): string {
   while (at !== -1 && isEscaped(bytes, from, at)) at = text.indexOf('"', at + 1)
   if (at === -1) throw MISS
   cursor.at = at + 1
-  return asked(`"${utf8Of(bytes, from, at)}"`) as string
+  cursor.askedCount += 1
+  const decoded = utf8Of(bytes, from, at)
+  return isPlain(bytes, from, at) ? decoded : (asked(`"${decoded}"`) as string)
+}
+
+/** Whether it is short, and neither escapes nor control characters stand there. */
+function isPlain(bytes: Uint8Array, from: number, end: number): boolean {
+  if (end - from > LOOKED_THROUGH_BYTES) return false
+  for (let at = from; at < end; at += 1) {
+    const byte = bytes[at]!
+    if (byte < 32 || byte === BACKSLASH) return false
+  }
+  return true
 }
 
 /** Whether an odd number of backslashes stands before it. */
@@ -129,6 +148,7 @@ function rareNumberAt(cursor: Cursor, from: number): number {
   let at = from
   while (at < end && isOfNumber(bytes[at]!)) at += 1
   cursor.at = at
+  cursor.askedCount += 1
   return asked(latin1At(bytes, from, at - from)) as number
 }
 
@@ -161,7 +181,7 @@ function wordAt(cursor: Cursor, at: number, first: number): boolean | null {
 /** What the engine makes of a part that is rare. */
 function asked(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parse(text)
   } catch {
     throw MISS // it says of the whole text what is wrong with it, and where
   }

@@ -55,6 +55,8 @@ export interface Document {
   readonly after: Literal
 }
 
+/** The engine's own: it has taken the text, and nothing is checked here. */
+const { parse } = JSON
 const SCALAR: Scalar = { kind: 'scalar' }
 const [QUOTE, COMMA, OPEN_LIST, BACKSLASH, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [
   34, 44, 91, 92, 93, 123, 125,
@@ -63,8 +65,8 @@ const BLANKS: readonly number[] = [32, 9, 10, 13]
 const DEPTH_MAX = 16
 /** Less than one byte in so many of names and what is around them, and the engine's parser is as fast. */
 const BYTES_PER_NAME_BYTE = 4
-/** Bytes of literals: they become code. */
-const LITERAL_BYTES_MAX = 2048
+/** Bytes of literals, and values: they become code. With some hundred values it is slower than the parser. */
+const [LITERAL_BYTES_MAX, VALUES_MAX] = [2048, 128]
 
 /** The layout of a text that `JSON.parse` has taken; `undefined` when later texts can hardly have it. */
 export function layoutOf(bytes: Uint8Array): Document | undefined {
@@ -79,7 +81,8 @@ export function layoutOf(bytes: Uint8Array): Document | undefined {
   const after = scan.since(from)
   if (scan.nameBytes * BYTES_PER_NAME_BYTE < bytes.byteLength) return undefined
   const size = before.byteLength + sizeOf(value) + after.byteLength
-  return size <= LITERAL_BYTES_MAX ? { before, value, after } : undefined
+  const fits = size <= LITERAL_BYTES_MAX && valuesOf(value) <= VALUES_MAX
+  return fits ? { before, value, after } : undefined
 }
 
 /** One passage over the bytes. What has no layout is `undefined`. */
@@ -170,7 +173,7 @@ class Scan {
     this.at += 1
     while (this.#bytes[this.at] !== QUOTE) this.at += this.#bytes[this.at] === BACKSLASH ? 2 : 1
     this.at += 1
-    return JSON.parse(utf8Of(this.#bytes, from, this.at)) as string
+    return parse(utf8Of(this.#bytes, from, this.at)) as string
   }
 
   #isBehindWord(): boolean {
@@ -228,4 +231,11 @@ function sizeOf(layout: Layout): number {
   if (items === undefined) return 0
   const ends = (items.separator?.byteLength ?? 0) + (items.close?.byteLength ?? 0)
   return items.open.byteLength + ends + sizeOf(items.item)
+}
+
+/** Places of values in it, itself among them. */
+function valuesOf(layout: Layout): number {
+  if (layout.kind === 'scalar') return 1
+  if (layout.kind === 'list') return layout.items === undefined ? 1 : 1 + valuesOf(layout.items.item)
+  return layout.fields.reduce((sum, { value }) => sum + valuesOf(value), 1)
 }

@@ -42,7 +42,8 @@ class Writer {
       'if (at !== end) throw MISS',
       `return ${result}`,
     ]
-    const text = `'use strict'\nreturn function read(c) {\n${body.join('\n')}\n}`
+    // In parentheses, by which the engine knows that it will be called, and does not read it twice.
+    const text = `'use strict'\nreturn (function read(c) {\n${body.join('\n')}\n})`
     try {
       // eslint-disable-next-line @typescript-eslint/no-implied-eval
       const make = new Function('MISS', ...literals, text) as (...given: unknown[]) => Program
