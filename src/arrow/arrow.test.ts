@@ -27,7 +27,6 @@ import {
   test as testing,
   whileDo,
 } from './index.ts'
-import { HOT_RUNS } from './node.ts'
 
 const increment = lift((x: number) => x + 1)
 const double = lift((x: number) => x * 2)
@@ -332,37 +331,4 @@ test('a reader that stops closes the source', async () => {
   }
   for await (const x of increment.stream(inputs())) if (x === 3) break
   assert.ok(closed)
-})
-
-test('explain says what is fused, what waits, and after runs how long it took', async () => {
-  const arrow = increment
-    .andThen(double)
-    .andThen(liftAsync(async (x: number) => x).named('wait'))
-    .andThen(increment)
-  assert.match(arrow.explain(), /fused: 2 stages[\s\S]*"wait"[\s\S]*async/)
-  for (let run = 0; run < 3; run += 1) await arrow.run(1)
-  assert.match(arrow.explain(), /1 call, .* each/)
-  assert.match(arrow.explain({ format: 'mermaid' }), /^flowchart TD\n/)
-  assert.match(arrow.explain({ format: 'dot' }), /^digraph arrow \{\n/)
-  const sync = increment.andThen(double).merge(increment)
-  for (let run = 0; run < 5; run += 1) sync.run(1)
-  assert.match(sync.explain(), /each/)
-})
-
-test('explain says that there is code only where there is', () => {
-  let mayGenerate = false
-  try {
-    mayGenerate = typeof new Function() === 'function'
-  } catch {
-    // Forbidden, as in the tests that start this file so.
-  }
-  const small = increment.andThen(increment)
-  // As many names, one in the other, are too deep for the generator.
-  let deep = increment
-  for (let names = 0; names < 62; names += 1) deep = deep.named('n')
-  assert.match(small.explain(), /^arrow, sync, 3 nodes, closures\n/)
-  for (const arrow of [small, deep]) for (let run = 0; run < HOT_RUNS + 40; run += 1) arrow.run(run)
-  assert.match(small.explain(), mayGenerate ? /^arrow, .*, code generated/ : /^arrow, .*, closures/)
-  assert.match(deep.explain(), /^arrow, sync, 63 nodes, closures/)
-  assert.match(deep.compiled().explain(), /^arrow, sync, 63 nodes, closures/)
 })

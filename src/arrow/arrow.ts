@@ -329,7 +329,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /**
    * Generate its code now instead of after some hundred runs. Returns the arrow itself. Code is not measured:
-   * without runs before, `explain` shows no times.
+   * without runs before, `explain` shows no times and says so.
    */
   compiled(): this {
     if ((this.flags & (ASYNC | DYNAMIC | BIG)) === 0 && this.a !== null) compile(this)
@@ -337,9 +337,11 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * The plan: what is fused, what waits, what hops; after runs with calls, times and the cost of hops. Times
-   * are of the runs that were measured, some of all. Without times stay an arrow of one synchronous stage,
-   * whose `run` is its function, and one that was `compiled` before it ran.
+   * The plan: what is fused, what waits, what hops; after runs with times and the cost of hops. All hops are
+   * counted. Calls and their mean times are of the runs that were measured; the first line says how many of
+   * how many those are: of all runs, or of the first ones, if the arrow has code by now, which counts
+   * nothing. Without times stay an arrow of one synchronous stage, whose `run` is its function, and one that
+   * was `compiled` before it ran; a line says why.
    * @param options `format`: `text` (default), `mermaid` or `dot`.
    * @throws {ArrowError} `ARROW_ARGUMENT`.
    */

@@ -4,12 +4,14 @@
  * One arrow is run as often as it takes to come through all tiers, with changing inputs.
  */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { Exit } from '../fiber/index.ts'
 import { HOT_RUNS } from './node.ts'
 import { Either, dup, lift, test as choose } from './index.ts'
-import { type Outcome, cook, recipes } from './oracle.test.support.ts'
+import { type Outcome, closeOracle, cook, recipes } from './oracle.test.support.ts'
+
+after(closeOracle)
 
 function plain(exit: Exit<unknown, unknown>): Outcome {
   if (exit.kind === 'success') return { kind: 'success', value: exit.value }
@@ -24,7 +26,7 @@ test('a new arrow does what the naive interpreter does', async () => {
       const { arrow, model, text } = cook(recipe)
       assert.deepEqual(plain(await arrow.runExit(input)), model(input), text)
     }),
-    { numRuns: 1500 },
+    { numRuns: 2000 },
   )
 })
 
@@ -42,7 +44,7 @@ test('an arrow does the same in every tier', async () => {
         )
       }
     }),
-    { numRuns: 120 },
+    { numRuns: 200 },
   )
 })
 
@@ -92,9 +94,10 @@ test('a compiled arrow and one that has grown large do the same', async () => {
     fc.asyncProperty(recipes, fc.integer({ min: -50, max: 50 }), async (recipe, input) => {
       const { arrow, model, text } = cook(recipe)
       assert.deepEqual(plain(await arrow.compiled().runExit(input)), model(input), text)
-      let large = cook(recipe).arrow
+      const again = cook(recipe)
+      let large = again.arrow
       for (let turn = 0; turn < 70; turn += 1) large = large.map((x) => x)
-      assert.deepEqual(plain(await large.runExit(input)), model(input), text)
+      assert.deepEqual(plain(await large.runExit(input)), again.model(input), text)
     }),
     { numRuns: 300 },
   )

@@ -1,10 +1,12 @@
 /**
  * What an arrow does, drawn: the stages in order, what is fused, what waits and what hops.
  *
- * Times are of the runs that were measured; a run that is not measured costs nothing for it. A part that
- * occurs twice is drawn twice, a plan of more lines than anybody reads is cut.
+ * Times are of the runs that were measured, and it says so: a run that is not measured costs nothing for it,
+ * and generated code does not even count its runs. A part that occurs twice is drawn twice, a plan of more
+ * lines than anybody reads is cut.
  */
 import { wrong } from './errors.ts'
+import { countedRuns } from './heat.ts'
 import type { Measure, Plan } from './machine.ts'
 import {
   ASYNC,
@@ -20,6 +22,7 @@ import {
   type Wait,
 } from './node.ts'
 import { hopOf } from './place.ts'
+import { FIRST_STEPS } from './steps.ts'
 
 /** Lines of a plan; what is left out is counted. */
 const LINES_MAX = 200
@@ -61,24 +64,47 @@ export function explained(node: Node, options: { readonly format?: 'text' | 'mer
     return measured === '' ? left : `${left.padEnd(width)}  ${measured}`
   })
   if (lines.length > LINES_MAX) shown.push(`... and ${lines.length - LINES_MAX} more`)
-  return `${headOf(node, plan)}\n${shown.join('\n')}\n`
+  const why = lines.some((line) => measuredText(line) !== '') ? '' : whyUnmeasured(node, plan)
+  return `${headOf(node, plan)}\n${why}${shown.join('\n')}\n`
 }
 
 function headOf(node: Node, plan: Plan | undefined): string {
   const kind = (node.flags & ASYNC) !== 0 ? 'async' : (node.flags & DYNAMIC) !== 0 ? 'dynamic' : 'sync'
-  const stages = node.size === 1 ? '1 node' : `${node.size.toLocaleString('en-US')} nodes`
-  return `arrow, ${kind}, ${stages}, ${tierOf(node, plan)}`
+  return `arrow, ${kind}, ${counted(node.size, 'node')}, ${tierOf(node, plan)}`
 }
 
+/** How it runs, and of how many runs the figures are. */
 function tierOf(node: Node, plan: Plan | undefined): string {
-  const runs = plan?.measuredRuns ?? 0
-  const measured = runs === 0 ? '' : `; ${runs} ${runs === 1 ? 'run' : 'runs'} measured`
-  if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) {
-    if (node.fuel === CODED_FUEL) return `code generated${measured}`
-    return `closures${measured}`
+  const measured = plan?.measuredRuns ?? 0
+  const of = (runs: number, which = ''): string => {
+    if (runs === 0) return ''
+    if (measured === 0) return `; ${counted(runs, 'run')}, none measured yet`
+    return `; measured in ${numeral(measured)} of ${which}${counted(runs, 'run')}`
   }
-  const total = plan === undefined || plan.runs === 0 ? '' : ` of ${plan.runs.toLocaleString('en-US')}`
-  return `${plan?.fused === undefined ? 'program' : 'program, fused'}${measured}${measured && total}`
+  if (!isSmallSync(node))
+    return `${plan?.fused === undefined ? 'program' : 'program, fused'}${of(plan?.runs ?? 0)}`
+  if (node.fuel !== CODED_FUEL) return `closures${of(runsOf(node))}`
+  return `code generated${measured === 0 ? '' : of(runsOf(node), 'its first ')}`
+}
+
+function isSmallSync(node: Node): boolean {
+  return (node.flags & (ASYNC | DYNAMIC | BIG)) === 0
+}
+
+/** All runs of a small synchronous node, or those before it had code. */
+function runsOf(node: Node): number {
+  if (node.size === 1) return 0
+  const first = node.flags === 0 ? FIRST_STEPS[node.op] : undefined
+  if (first?.includes(node.step)) return 0
+  return countedRuns(node) + (first === undefined ? 0 : 1)
+}
+
+/** A line for an arrow that goes without figures however often it runs; empty for all others. */
+function whyUnmeasured(node: Node, plan: Plan | undefined): string {
+  if (!isSmallSync(node)) return ''
+  if (node.size === 1) return 'not measured: a single synchronous function is called directly\n'
+  if (node.fuel !== CODED_FUEL || (plan?.measuredRuns ?? 0) > 0) return ''
+  return 'not measured: its code was there before a run was measured, and is called directly\n'
 }
 
 const OP_NAMES: ReadonlyMap<OpCode, string> = new Map(
@@ -219,11 +245,15 @@ function measuredText({ node, within }: Line): string {
 }
 
 function measureText({ calls, ms }: Measure): string {
-  return `${counted(calls, 'call')}, ${duration(ms / calls)} each`
+  return `${counted(calls, 'call')} measured, mean ${duration(ms / calls)}`
 }
 
 function counted(count: number, what: string): string {
-  return `${count.toLocaleString('en-US')} ${count === 1 ? what : `${what}s`}`
+  return `${numeral(count)} ${count === 1 ? what : `${what}s`}`
+}
+
+function numeral(count: number): string {
+  return count.toLocaleString('en-US')
 }
 
 function duration(ms: number): string {

@@ -12,10 +12,16 @@ import { type Arrow, Either, fst, id, ifThenElse, lift, liftAsync, whileDo } fro
 import { HOT_RUNS } from './node.ts'
 
 type Fn = Arrow<number, number>
+type Plain = (x: number) => number
 /** How a function with two numbers inside becomes an arrow. */
 type Make = (by: number, times: number) => Fn
 
-const pure: Make = (by, times) => lift((x: number) => ((x + by) * times) % 10007)
+/** The same function as it is. */
+const plain =
+  (by: number, times: number): Plain =>
+  (x) =>
+    ((x + by) * times) % 10007
+const pure: Make = (by, times) => lift(plain(by, times))
 const waiting: Make = (by, times) => liftAsync(async (x: number) => ((x + by) * times) % 10007)
 
 let laws: ReturnType<typeof zone.create>
@@ -31,30 +37,30 @@ const placed: Make = (by, times) =>
     .map(([x, [plus, factor]]) => ((x + plus) * factor) % 10007)
     .on(laws)
 
-type Law = (f: Fn, g: Fn, h: Fn) => readonly [Arrow<never, unknown>, Arrow<never, unknown>]
+/** Three random functions: as arrows, and as they are. */
+type Law = (arrows: readonly [Fn, Fn, Fn], plain: readonly [Plain, Plain, Plain]) => readonly [Both, Both]
 type Both = Arrow<never, unknown>
 
 const law =
-  <A>(make: (f: Fn, g: Fn, h: Fn) => readonly [Arrow<A, unknown>, Arrow<A, unknown>]): Law =>
-  (f, g, h) =>
-    make(f, g, h) as unknown as readonly [Both, Both]
+  <A>(make: (...of: Parameters<Law>) => readonly [Arrow<A, unknown>, Arrow<A, unknown>]): Law =>
+  (arrows, plain) =>
+    make(arrows, plain) as unknown as readonly [Both, Both]
 
-const double = (x: number): number => x * 2
 const assoc = ([[a, b], c]: readonly [readonly [number, number], number]): readonly [
   number,
   readonly [number, number],
 ] => [a, [b, c]]
 
 const onNumbers: Readonly<Record<string, Law>> = {
-  'id >>> f = f': law((f) => [id<number>().andThen(f), f]),
-  'f >>> id = f': law((f) => [f.andThen(id()), f]),
-  '(f >>> g) >>> h = f >>> (g >>> h)': law((f, g, h) => [f.andThen(g).andThen(h), f.andThen(g.andThen(h))]),
-  'lift(g after f) = lift(f) >>> lift(g)': law(() => [
-    lift((x: number) => double(double(x))),
-    lift(double).andThen(lift(double)),
+  'id >>> f = f': law(([f]) => [id<number>().andThen(f), f]),
+  'f >>> id = f': law(([f]) => [f.andThen(id()), f]),
+  '(f >>> g) >>> h = f >>> (g >>> h)': law(([f, g, h]) => [f.andThen(g).andThen(h), f.andThen(g.andThen(h))]),
+  'lift(g after f) = lift(f) >>> lift(g)': law(([f, g], [fPlain, gPlain]) => [
+    lift((x: number) => gPlain(fPlain(x))),
+    f.andThen(g),
   ]),
-  'compose is andThen the other way round': law((f, g) => [f.compose(g), g.andThen(f)]),
-  'while unrolls': law((f) => {
+  'compose is andThen the other way round': law(([f, g]) => [f.compose(g), g.andThen(f)]),
+  'while unrolls': law(([f]) => {
     const below = lift((x: number) => x < 5000 && x > 0)
     const body = f.map((x) => x + 1000)
     const loop = whileDo(below, body)
@@ -63,26 +69,28 @@ const onNumbers: Readonly<Record<string, Law>> = {
 }
 
 const onPairs: Readonly<Record<string, Law>> = {
-  'first(lift f) = lift(f x id)': law<readonly [number, number]>(() => [
-    lift(double).first<number>(),
-    lift(([a, b]: readonly [number, number]) => [double(a), b]),
+  'first(lift f) = lift(f x id)': law<readonly [number, number]>(([f], [fPlain]) => [
+    f.first<number>(),
+    lift(([a, b]: readonly [number, number]) => [fPlain(a), b]),
   ]),
-  'first(f >>> g) = first f >>> first g': law<readonly [number, number]>((f, g) => [
+  'first(f >>> g) = first f >>> first g': law<readonly [number, number]>(([f, g]) => [
     f.andThen(g).first<number>(),
     f.first<number>().andThen(g.first<number>()),
   ]),
-  'first f >>> (id *** g) = (id *** g) >>> first f, for a pure g': law<readonly [number, number]>((f) => {
-    const g = id<number>().split(lift(double))
-    return [f.first<number>().andThen(g), g.andThen(f.first<number>())]
-  }),
-  'first f >>> fst = fst >>> f': law<readonly [number, number]>((f) => [
+  'first f >>> (id *** g) = (id *** g) >>> first f, for a pure g': law<readonly [number, number]>(
+    ([f], [, gPlain]) => {
+      const g = id<number>().split(lift(gPlain))
+      return [f.first<number>().andThen(g), g.andThen(f.first<number>())]
+    },
+  ),
+  'first f >>> fst = fst >>> f': law<readonly [number, number]>(([f]) => [
     f.first<number>().andThen(fst<number, number>()),
     fst<number, number>().andThen(f),
   ]),
 }
 
 const onNested: Readonly<Record<string, Law>> = {
-  'first(first f) >>> assoc = assoc >>> first f': law<readonly [readonly [number, number], number]>((f) => [
+  'first(first f) >>> assoc = assoc >>> first f': law<readonly [readonly [number, number], number]>(([f]) => [
     f.first<number>().first<number>().andThen(lift(assoc)),
     lift(assoc).andThen(f.first<readonly [number, number]>()),
   ]),
@@ -95,30 +103,43 @@ const sides = {
 }
 
 const onEithers: Readonly<Record<string, Law>> = {
-  'left(lift f) = lift(f on the left)': law<Either<number, number>>(() => [
-    lift(double).left<number>(),
-    lift((e: Either<number, number>) => (e.kind === 'left' ? Either.left(double(e.value)) : e)),
+  'left(lift f) = lift(f on the left)': law<Either<number, number>>(([f], [fPlain]) => [
+    f.left<number>(),
+    lift((e: Either<number, number>) => (e.kind === 'left' ? Either.left(fPlain(e.value)) : e)),
   ]),
-  'left(f >>> g) = left f >>> left g': law<Either<number, number>>((f, g) => [
+  'left(f >>> g) = left f >>> left g': law<Either<number, number>>(([f, g]) => [
     f.andThen(g).left<number>(),
     f.left<number>().andThen(g.left<number>()),
   ]),
-  'left f >>> right g = right g >>> left f, for a pure g': law<Either<number, number>>((f) => {
-    const g = lift(double).right<number>()
+  'left f >>> right g = right g >>> left f, for a pure g': law<Either<number, number>>(([f], [, gPlain]) => {
+    const g = lift(gPlain).right<number>()
     return [f.left<number>().andThen(g), g.andThen(f.left<number>())]
   }),
-  'f ||| g = left f >>> right g >>> either of both': law<Either<number, number>>((f, g) => [
+  'f ||| g = left f >>> right g >>> either of both': law<Either<number, number>>(([f, g]) => [
     f.choice(g),
     f.left<number>().andThen(g.right<number>()).andThen(id<number>().choice(id<number>())),
   ]),
-  'right f = mirror >>> left f >>> mirror': law<Either<number, number>>((f) => [
+  'right f = mirror >>> left f >>> mirror': law<Either<number, number>>(([f]) => [
     f.right<number>(),
     lift(sides.mirror).andThen(f.left<number>()).andThen(lift(sides.mirror)),
   ]),
 }
 
+type Nested = Either<Either<number, number>, number>
+const assocsum = (e: Nested): Either<number, Either<number, number>> => {
+  if (e.kind === 'right') return Either.right(Either.right(e.value))
+  return e.value.kind === 'left' ? e.value : Either.right(Either.left(e.value.value))
+}
+
+const onNestedEithers: Readonly<Record<string, Law>> = {
+  'left(left f) >>> assocsum = assocsum >>> left f': law<Nested>(([f]) => [
+    f.left<number>().left<number>().andThen(lift(assocsum)),
+    lift(assocsum).andThen(f.left<Either<number, number>>()),
+  ]),
+}
+
 const onLeft: Readonly<Record<string, Law>> = {
-  'f >>> left = left >>> left(f)': law<number>((f) => [
+  'f >>> left = left >>> left(f)': law<number>(([f]) => [
     f.andThen(lift(sides.left)),
     lift(sides.left).andThen(f.left<number>()),
   ]),
@@ -126,12 +147,15 @@ const onLeft: Readonly<Record<string, Law>> = {
 
 const number = fc.integer({ min: -100, max: 100 })
 const pair = fc.tuple(number, number)
-const oneOf = fc.tuple(fc.boolean(), number).map(([isLeft, x]) => (isLeft ? Either.left(x) : Either.right(x)))
+const eitherOf = (left: fc.Arbitrary<unknown>, right: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+  fc.oneof(left.map(Either.left), right.map(Either.right))
+const oneOf = eitherOf(number, number)
 const groups: readonly (readonly [Readonly<Record<string, Law>>, fc.Arbitrary<unknown>])[] = [
   [onNumbers, number],
   [onPairs, pair],
   [onNested, fc.tuple(pair, number)],
   [onEithers, oneOf],
+  [onNestedEithers, eitherOf(oneOf, number)],
   [onLeft, number],
 ]
 
@@ -145,8 +169,9 @@ function check(make: Make, hot: boolean, numRuns: number): void {
         })
         await fc.assert(
           fc.asyncProperty(params, inputs, async (numbers, input) => {
-            const [f, g, h] = numbers.map(([by, times]) => make(by, times)) as [Fn, Fn, Fn]
-            const [one, other] = laws_(f, g, h)
+            const arrows = numbers.map(([by, times]) => make(by, times)) as [Fn, Fn, Fn]
+            const functions = numbers.map(([by, times]) => plain(by, times)) as [Plain, Plain, Plain]
+            const [one, other] = laws_(arrows, functions)
             if (hot)
               for (let run = 0; run < HOT_RUNS + 2; run += 1) {
                 await one.run(input as never)

@@ -28,7 +28,10 @@ export interface Plan {
   /** The fused program where it is one call. */
   whole: ((input: unknown) => unknown) | undefined
   measuredProgram: Program | undefined
-  /** Runs by the machine, the measured ones among them. */
+  /**
+   * Runs by the machine, the measured ones among them. Of small synchronous nodes: those that were counted
+   * before the fuel was set anew.
+   */
   runs: number
   /** Runs that were measured. */
   measuredRuns: number

@@ -2,17 +2,25 @@
  * Arrows for tests, each beside what it should do: a naive function from a value to an outcome.
  *
  * The oracle knows nothing of graphs, tiers or machines: it is plain recursion over closures, with promises
- * nowhere and failures as values.
+ * nowhere and failures as values. Left out is what it would need a clock or another thread for: a timeout
+ * that strikes, schedules with delays, interruption (arrow.test.ts, fork.test.ts), `stream`, which is no
+ * arrow, and `on` a zone of workers, where stages may not capture what they are made with (place.test.ts).
  */
 import fc from 'fast-check'
+import { Schedule, fail as failing } from '../fiber/index.ts'
+import { store } from '../store/index.ts'
+import { zone } from '../zone/index.ts'
 import {
   type Arrow,
   type Either,
   dup,
   effect,
   fail,
+  fromFiber,
   fst,
   id,
+  ifNotThen,
+  ifThen,
   ifThenElse,
   lift,
   liftAsync,
@@ -81,10 +89,47 @@ function leaf(which: number, by: number): Modelled {
       },
       text: 'effect',
     },
-    { arrow: liftAsync(async (x: number) => add(x)), model: guarded(add), text: `async ${by}` },
+    by % 2 === 0
+      ? { arrow: liftAsync(async (x: number) => add(x)), model: guarded(add), text: `async ${by}` }
+      : fiber(by),
     { arrow: lift((x: number) => -x), model: (x) => success(-x), text: 'negate' },
+    flaky(by),
   ]
   return leaves[which % leaves.length] as Modelled
+}
+
+/** A fiber that fails now and then. */
+function fiber(by: number): Modelled {
+  const body = function* (x: number): Generator<unknown, number, never> {
+    if (x % 5 === 2) yield* failing(`fiber ${x}`)
+    return x + by
+  }
+  return {
+    arrow: fromFiber(body),
+    model: (x) => (x % 5 === 2 ? { kind: 'failure', error: `fiber ${x}` } : success(x + by)),
+    text: `fiber ${by}`,
+  }
+}
+
+/**
+ * A stage that fails at some of its calls, whatever its input. Its model counts its own: the failures differ
+ * as soon as one of both was called more often than the other.
+ */
+function flaky(by: number): Modelled {
+  const failures = (): ((x: number) => Outcome) => {
+    let calls = by
+    return (x) => {
+      calls += 1
+      return [1, 2, 5].includes(calls % 8) ? { kind: 'failure', error: `call ${calls}` } : success(x + by)
+    }
+  }
+  const outcome = failures()
+  const body = (x: number): number => {
+    const ended = outcome(x)
+    if (ended.kind === 'failure') throw ended.error
+    return x + by
+  }
+  return { arrow: effect(body, String), model: failures(), text: `flaky ${by}` }
 }
 
 const sum = (one: number, other: number): number => (one * 3 + other) % 1013
@@ -93,7 +138,10 @@ const positive = lift((x: number) => x > 0)
 
 function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Modelled {
   const pair = dup<number>()
-  switch (which % 15) {
+  const kind = which % 23
+  if (kind > 18) return ofWait({ arrow, model, text }, kind, by)
+  if (kind > 14) return ofValue({ arrow, model, text }, kind, by)
+  switch (kind) {
     case 0:
       return { arrow: arrow.named(`n${by}`), model, text: `named(${text})` }
     case 1:
@@ -124,12 +172,12 @@ function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Mod
     case 6:
     case 7:
     case 8:
-      return ofChoice({ arrow, model, text }, which % 15)
+      return ofChoice({ arrow, model, text }, kind)
     case 11:
     case 12:
     case 13:
     case 14:
-      return ofIdentity({ arrow, model, text }, which % 15)
+      return ofIdentity({ arrow, model, text }, kind)
     case 9: {
       const below = lift(([count]: readonly [number, number]) => count < by)
       const body = lift((x: number) => x + 1).split(arrow)
@@ -242,6 +290,70 @@ function ofIdentity({ arrow, model, text }: Modelled, which: number): Modelled {
         text: `spoiled(${text})`,
       }
     }
+  }
+}
+
+function ofValue({ arrow, model, text }: Modelled, which: number, by: number): Modelled {
+  const always = (x: number): Outcome => then(model(x), () => success(by))
+  switch (which) {
+    case 15:
+      return { arrow: arrow.as(by), model: always, text: `as(${text})` }
+    case 16:
+      return {
+        arrow: arrow.unit().map((nothing) => (nothing === undefined ? by : Number.NaN)),
+        model: always,
+        text: `unit(${text})`,
+      }
+    case 17:
+      return {
+        arrow: ifThen(positive, arrow),
+        model: (x) => (x > 0 ? model(x) : success(x)),
+        text: `ifThen(${text})`,
+      }
+    default:
+      return {
+        arrow: ifNotThen(positive, arrow),
+        model: (x) => (x > 0 ? success(x) : model(x)),
+        text: `ifNotThen(${text})`,
+      }
+  }
+}
+
+const kept = store.create<number>('arrow-oracle')
+let keptCount = 0
+
+/** To be called when all tests have ended. */
+export function closeOracle(): void {
+  kept.close()
+}
+
+/** What has an arrow of its own inside; what is tried again or remembered tells how often it was called. */
+function ofWait({ arrow, model, text }: Modelled, which: number, by: number): Modelled {
+  if (which === 19) return { arrow: arrow.timeout(2 ** 31 - 1), model, text: `timeout(${text})` }
+  if (which === 20) return { arrow: arrow.on(zone.node), model, text: `on(${text})` }
+  const last = flaky(by)
+  const inner = arrow.andThen(last.arrow)
+  const once = (x: number): Outcome => then(model(x), last.model)
+  if (which === 21)
+    return {
+      arrow: inner.retry(Schedule.recurs(by % 3)),
+      model: (x) => {
+        let outcome = once(x)
+        for (let left = by % 3; left > 0 && outcome.kind === 'failure'; left -= 1) outcome = once(x)
+        return outcome
+      },
+      text: `retry ${by % 3} (${text} >>> ${last.text})`,
+    }
+  const name = (keptCount += 1)
+  const known = new Map<number, Outcome>()
+  return {
+    arrow: inner.through(kept, (x) => `${name} ${x}`),
+    model: (x) => {
+      const outcome = known.get(x) ?? once(x)
+      if (outcome.kind === 'success') known.set(x, outcome)
+      return outcome
+    },
+    text: `through(${text} >>> ${last.text})`,
   }
 }
 

@@ -296,6 +296,21 @@ export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: Node, x: never)
   [Op.named]: stepNamed,
 }
 
+/** Functions of first runs, which are not counted. A node that has one of them still has never run. */
+export const FIRST_STEPS: { readonly [Code in OpCode]?: readonly ((this: Node, x: never) => unknown)[] } = {
+  [Op.chain]: [onceChain, onceCompose],
+  [Op.zip]: [onceZip],
+  [Op.merge]: [onceMerge],
+  [Op.split]: [onceSplit],
+  [Op.first]: [onceFirst],
+  [Op.second]: [onceSecond],
+  [Op.left]: [onceLeft],
+  [Op.right]: [onceRight],
+  [Op.choice]: [onceChoice],
+  [Op.test]: [onceTest],
+  [Op.effect]: [onceEffect],
+}
+
 /** All of them, by name; in one object, since `this` in what is exported looks like a mistake. */
 export const STEPS = Object.freeze({
   againBranch,
