@@ -307,7 +307,8 @@ impl Zone {
         Some(number)
     }
 
-    /// Seat the thread of `port` in a slot, and give it its end of the deque; `None` when there is no such slot.
+    /// Seat the thread of `port` in a slot, and give it its end of the deque; `None` when there is no such
+    /// slot.
     pub(super) fn seat(&self, slot: u32, port: &'static Port) -> Option<(Arc<Slot>, Option<deque::Own>)> {
         let mut inner = lock(&self.inner);
         let slot = inner.slots.get(slot as usize).cloned().flatten()?;
