@@ -53,14 +53,12 @@ export function readTree(root) {
  */
 export function notIgnored(root) {
   const lines = readFileSync(join(root, '.gitignore'), 'utf8').split('\n')
-  const folders = new Set([
-    '.git',
-    ...lines.filter((line) => line.endsWith('/')).map((line) => line.slice(0, -1)),
-  ])
+  const folders = new Set(lines.filter((line) => line.endsWith('/')).map((line) => line.slice(0, -1)))
   const endings = lines.filter((line) => line.startsWith('*')).map((line) => line.slice(1))
   const below = (folder) =>
     readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
       const path = `${folder}${entry.name}`
+      if (path === '.git') return [] // a file, in a further worktree
       if (entry.isDirectory()) return folders.has(entry.name) ? [] : below(`${path}/`)
       return endings.some((ending) => path.endsWith(ending)) ? [] : [path]
     })

@@ -129,6 +129,18 @@ test('import-table: imports point down, and every module has a rank', () => {
   check('import-table', { 'src/base/x.ts': "export * from '../zone/index.ts'" }, ['src/base/x.ts:1'])
   check('import-table', { 'src/zone/x.ts': "import '../../scripts/x.mjs'" }, ['src/zone/x.ts:1 outside'])
   check('import-table', { 'src/odd/x.ts': '' }, ['src/odd/x.ts:1 table'])
+  check('import-table', { 'src/base/x.ts': "import { zone } from 'skein/zone'" }, [
+    'src/base/x.ts:1 base zone',
+  ])
+  check('import-table', { 'src/zone/x.ts': "import * as all from 'skein'" }, ['src/zone/x.ts:1 .'])
+  check('import-table', { 'src/base/x.ts': "\nrequire('../zone/index.js')" }, ['src/base/x.ts:2 base zone'])
+  check('import-table', { 'src/base/x.ts': "createRequire(import.meta.url)('../zone/index.js')" }, [
+    'src/base/x.ts:1 base zone',
+  ])
+  check('import-table', { 'src/base/x.ts': 'import(`../zone/index.ts`)' }, ['src/base/x.ts:1 base zone'])
+  const unseen =
+    "new URL('../zone/worker.js', import.meta.url)\nrequire('../../package.json')\nrequire('acorn')"
+  check('import-table', { 'src/base/x.ts': unseen }, [])
   check(
     'import-table',
     { 'src/cli/x.ts': up, 'src/zone/x.ts': "import '../base/index.ts'\nimport './y.ts'" },
@@ -151,6 +163,8 @@ test('cycle: circles of two, of three, of types, and none', () => {
     'src/a/x.ts:1',
   ])
   check('cycle', { 'src/a/x.ts': file('y', 'z'), 'src/a/y.ts': file('z'), 'src/a/z.ts': '' }, [])
+  const byName = { 'src/a/index.ts': "export * from './x.ts'", 'src/a/x.ts': "require('skein/a')" }
+  check('cycle', byName, ['src/a/index.ts:1 src/a/x.ts'])
 })
 
 test('crate-table: crates depend one way and only the binding sees napi', () => {
@@ -182,6 +196,39 @@ test('rust-cycle: modules of a crate use each other one way', () => {
   const tests = '#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}'
   check('rust-cycle', { [path('a')]: 'use crate::b::B;', [path('b')]: tests }, [])
   check('rust-cycle', { [path('lib')]: 'use crate::a::A;', [path('a')]: 'use crate::Limit; // crate::b' }, [])
+})
+
+test('rust-cycle: a path in a nested group, from self, from a child, in code', () => {
+  const path = (name) => `crates/port/src/${name}.rs`
+  const nested = 'use crate::{\n    a::{self, A as Other},\n    c,\n};'
+  const used = { [path('a')]: '\nuse crate::{c::{D, E}, b::{B}};', [path('b')]: nested, [path('c')]: '' }
+  check('rust-cycle', used, [`${path('a')}:2 port::b`])
+  const siblings = { [path('z/a')]: 'use super::b::B;', [path('z/b')]: 'use super::{A, Z};' }
+  const found = [`${path('z/a')}:1 port::z::b`]
+  check('rust-cycle', { ...siblings, [path('z/mod')]: 'mod a;\nmod b;\npub use self::a::A;' }, found)
+  check('rust-cycle', { ...siblings, [path('z/mod')]: 'mod a;\nmod b;\nuse a::A;\nstruct Z;' }, found)
+  check('rust-cycle', { ...siblings, [path('z/mod')]: 'mod a;\nmod b;\nstruct A;' }, [])
+  const inCode = {
+    [path('a')]: 'fn f() { crate::b::g(); }',
+    [path('b')]: 'use crate as all;\nfn g() { all::a::f(); }',
+  }
+  check('rust-cycle', inCode, [`${path('a')}:1 port::b`])
+  const inline = 'mod one { use super::two::T; }\nmod two { use self::super::one::S; }'
+  check('rust-cycle', { [path('a')]: inline }, [`${path('a')}:1 port::a::two`])
+  const macro = '#[macro_export]\nmacro_rules! m { () => { $crate::b::g() } }'
+  check('rust-cycle', { [path('a')]: macro, [path('b')]: 'use crate::m;' }, [`${path('a')}:2 port::b`])
+})
+
+test('rust-cycle: a module and what lies in it are one, against all others', () => {
+  const path = (name) => `crates/port/src/${name}.rs`
+  const unit = {
+    [path('z')]: 'mod a;\npub use a::A;\nstruct Z(A);',
+    [path('z/a')]: 'use super::Z;\nuse crate::y::Y;',
+  }
+  check('rust-cycle', { ...unit, [path('y')]: 'struct Y;' }, [])
+  check('rust-cycle', { ...unit, [path('y')]: 'use crate::z;' }, [`${path('y')}:1 port::z`])
+  const tested = { [path('z')]: '#[cfg(test)]\nmod tests;', [path('z/tests')]: 'use crate::y::Y;' }
+  check('rust-cycle', { ...tested, [path('y')]: 'use crate::z;' }, [])
 })
 
 test('unwrap: only in tests', () => {

@@ -1,7 +1,8 @@
 /**
  * The numbers that this side and crates/node agree on: records in the scratch buffers, kinds, statuses.
  *
- * The same constants stand in crates/node/src/calls.rs and registry.rs and crates/port/src/task.rs.
+ * The same constants stand in crates/node/src/calls.rs, scratch.rs and registry.rs and
+ * crates/port/src/task.rs.
  */
 
 /** Words of the out scratch that carry what a call is given: zone, function, length, call. */

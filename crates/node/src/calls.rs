@@ -5,20 +5,18 @@
 //! The thread is found by the environment of the call. None makes a JavaScript object. The layout stands in
 //! the constants here and in `src/native/layout.ts`.
 
-use std::{cell::Cell, ffi::c_void, ptr};
+use std::ptr;
 
 use napi_sys as sys;
 use skein_port::{Broadcast, Failure, Help, Next, Refusal, Status, Task, Worker};
 
 use crate::{
-    here::Here,
     js::{Arguments, Env, Outcome, Value, wrong},
     places, registry,
-    thread::Thread,
+    scratch::HEADER_BYTES,
+    thread::{self, Thread, thread},
 };
 
-/// Bytes before the data of a step, and before the first record of a drain.
-pub const HEADER_BYTES: usize = 64;
 /// Bytes before the data of a drained record.
 const RECORD_BYTES: usize = 16;
 
@@ -78,77 +76,6 @@ fn put_words(memory: &mut [u8], words: &[u32]) {
     }
 }
 
-/// The thread that a function was made for.
-///
-/// # Safety
-///
-/// `data` is the data of a function made by `lib.rs` after `open`; no other reference to the thread is alive.
-#[inline]
-pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
-    // SAFETY: `data` points to the cell made for this environment; what it holds lives as long as that.
-    unsafe { (*data.cast::<*mut Thread>()).as_mut() }.ok_or_else(|| wrong("called before open"))
-}
-
-thread_local! {
-    /// The first port of this thread: a Node environment never changes threads, and a thread has one.
-    static HERE: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
-    /// The cell of the functions that look for their thread here, not in their data: those of the library
-    /// itself, as this thread loaded it first. Further ports, of further copies of the package, have others,
-    /// whichever opens first.
-    static FIRST: Cell<*mut *mut Thread> = const { Cell::new(ptr::null_mut()) };
-}
-
-/// What FIRST holds, for hot calls.
-static THREADS: Here<Thread> = Here::new();
-
-/// The library's own functions are being made: whether they are this thread's first.
-pub fn claim_first(cell: *mut *mut Thread) -> bool {
-    let is_first = FIRST.get().is_null();
-    if is_first {
-        FIRST.set(cell);
-    }
-    is_first
-}
-
-/// A cell is about to be freed.
-pub fn cell_gone(cell: *mut *mut Thread) {
-    if FIRST.get() == cell {
-        FIRST.set(ptr::null_mut());
-    }
-}
-
-/// A port of this thread is open, that of the functions with this cell.
-pub fn set_here(env: sys::napi_env, thread: *mut Thread, cell: *mut *mut Thread) {
-    if HERE.get().is_null() {
-        HERE.set(thread);
-    }
-    if FIRST.get() == cell {
-        THREADS.put(env, thread);
-    }
-}
-
-/// This thread's first port, if it is open.
-pub fn port() -> Option<&'static skein_port::Port> {
-    // SAFETY: as in hot; the reference ends with this call.
-    unsafe { HERE.get().as_ref() }.map(|thread| thread.desk.port())
-}
-
-/// Whether this is the environment of this thread's first port, which that port does not outlive.
-pub fn is_first(env: sys::napi_env) -> bool {
-    // SAFETY: as in port.
-    unsafe { HERE.get().as_ref() }.is_some_and(|thread| thread.env() == env)
-}
-
-/// A port of this thread is closed.
-pub fn unset_here(env: sys::napi_env, thread: *mut Thread) {
-    if THREADS.get(env) == thread {
-        THREADS.remove(env);
-    }
-    if HERE.get() == thread {
-        HERE.set(ptr::null_mut());
-    }
-}
-
 /// Run `body` with this thread and the words it was given; throw what it fails with. `FURTHER`: for the
 /// functions of a port that is not the first functions'.
 #[inline]
@@ -162,9 +89,7 @@ fn hot<const FURTHER: bool>(
         // lives.
         unsafe { *Arguments::<0>::read(Env(env), info).data.cast::<*mut Thread>() }
     } else {
-        let here = THREADS.get(env);
-        // SAFETY: the first cell lives as long as the functions that look there.
-        if here.is_null() { unsafe { FIRST.get().as_ref() }.map_or(here, |&first| first) } else { here }
+        thread::first(env)
     };
     // SAFETY: set by open and reset before the thread is freed; only called by napi on this thread, and no
     // reference to the thread outlives a call.

@@ -2,14 +2,17 @@
 //!
 //! The storage of a thread costs a library that is loaded late a call of its own, 10 to 15 ns of a call that
 //! takes 150; a look into these places costs two. They are a cache: what does not find its place free is
-//! found in the storage of its thread alone.
+//! found in the storage of its thread alone. That is where a thread's first port is noted too, for those who
+//! need no more of the thread.
 
 use std::{
+    cell::Cell,
     ptr,
     sync::atomic::{AtomicPtr, Ordering},
 };
 
 use napi_sys as sys;
+use skein_port::Port;
 
 const PLACES_LOG: u32 = 6;
 const PLACES: usize = 1 << PLACES_LOG;
@@ -71,6 +74,35 @@ impl<T> Here<T> {
             // Release: before what the place's next owner does to it.
             place.env.store(ptr::null_mut(), Ordering::Release);
         }
+    }
+}
+
+thread_local! {
+    /// The first port of this thread and its environment: one never changes threads, and a thread has one.
+    static FIRST: Cell<Option<(sys::napi_env, &'static Port)>> = const { Cell::new(None) };
+}
+
+/// A port of this thread is open.
+pub fn port_opened(env: sys::napi_env, port: &'static Port) {
+    if FIRST.get().is_none() {
+        FIRST.set(Some((env, port)));
+    }
+}
+
+/// This thread's first port, if it is open.
+pub fn port() -> Option<&'static Port> {
+    FIRST.get().map(|(_, port)| port)
+}
+
+/// Whether this is the environment of this thread's first port, which that port does not outlive.
+pub fn is_first(env: sys::napi_env) -> bool {
+    FIRST.get().is_some_and(|(first, _)| first == env)
+}
+
+/// A port of this thread is closed.
+pub fn port_closed(port: &'static Port) {
+    if FIRST.get().is_some_and(|(_, first)| ptr::eq(first, port)) {
+        FIRST.set(None);
     }
 }
 

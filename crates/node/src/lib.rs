@@ -14,6 +14,7 @@ mod js;
 mod places;
 mod priority;
 mod registry;
+mod scratch;
 mod signals;
 mod stage;
 mod store;
@@ -33,7 +34,8 @@ use napi_sys as sys;
 
 use crate::{
     js::{Arguments, Env, Outcome, Value, wrong},
-    thread::{Scratch, Thread},
+    scratch::{HEADER_BYTES, Scratch},
+    thread::Thread,
 };
 
 type Function = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> Value;
@@ -208,7 +210,7 @@ unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
     let cell: *mut *mut Thread = Box::into_raw(Box::new(ptr::null_mut()));
     // SAFETY: valid environment; the hook frees what is passed here. Hooks run in reverse, so after `close`.
     unsafe { sys::napi_add_env_cleanup_hook(env, Some(free_cell), cell.cast()) };
-    let instead: &[_] = if is_own && calls::claim_first(cell) { &[] } else { FURTHER };
+    let instead: &[_] = if is_own && thread::claim_first(cell) { &[] } else { FURTHER };
     for &(name, function) in FUNCTIONS {
         let function =
             instead.iter().find(|(other, _)| *other == name).map_or(function, |&(_, function)| function);
@@ -231,7 +233,7 @@ unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
 }
 
 unsafe extern "C" fn free_cell(data: *mut c_void) {
-    calls::cell_gone(data.cast());
+    thread::cell_gone(data.cast());
     // SAFETY: made by Box::into_raw in export and freed only here.
     drop(unsafe { Box::from_raw(data.cast::<*mut Thread>()) });
 }
@@ -260,7 +262,7 @@ unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> 
         }
         let out = Scratch::new(env.bytes(arguments[1])?);
         let inbound = Scratch::new(env.bytes(arguments[2])?);
-        if out.len() < calls::HEADER_BYTES * 2 || inbound.len() < calls::HEADER_BYTES * 2 {
+        if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 {
             return Err(wrong("scratch too small"));
         }
         // SAFETY: the thread's environment; src/native keeps both scratches for the thread's life.
@@ -299,7 +301,7 @@ unsafe extern "C" fn signal_listen(env: sys::napi_env, info: sys::napi_callback_
     // SAFETY: napi calls this with its environment and info, on the thread of the function's data.
     let outcome = unsafe {
         let arguments = Arguments::<1>::read(env, info);
-        calls::thread(arguments.data).and_then(|thread| {
+        thread::thread(arguments.data).and_then(|thread| {
             match signals::listen(env.u32(arguments[0])?, thread.desk.port()) {
                 Some(reason) => env.copy(&reason),
                 None => Ok(env.undefined()),

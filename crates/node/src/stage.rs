@@ -3,20 +3,22 @@
 //! Apart from the scratch of calls to zones, so that a store can be read while a task's arguments or a batch
 //! of results are being read: the hooks of classes are free to do that.
 
-use std::{cell::Cell, ptr, sync::Arc};
+use std::{
+    cell::Cell,
+    ptr,
+    sync::{Arc, atomic::AtomicI64},
+};
 
 use napi_sys as sys;
 use skein_port::{Mail, Port};
-use skein_store::{Bytes, Call, Fact, Keeps, Key, KeyRef, Notify, Parker, Store, Watcher};
+use skein_store::{Bytes, Call, Channel, Fact, Gate, Keeps, Key, KeyRef, Notify, Parker, Store, Watcher};
 
 use crate::{
     buffers::{self, Attached},
-    calls::{self, HEADER_BYTES},
-    here::Here,
+    here::{self, Here},
     js::{Env, Outcome, Thrown, Value, wrong},
     registry::MAIL_SHARED,
-    store, sync,
-    thread::Scratch,
+    scratch::{HEADER_BYTES, Scratch},
 };
 
 /// Words that a hot call is given, in the out scratch.
@@ -32,7 +34,7 @@ pub struct Stage {
     /// The stores this thread has opened, by its own numbers.
     pub stores: Vec<Option<Arc<Store>>>,
     /// The locks and channels.
-    pub things: Vec<Option<Arc<sync::Thing>>>,
+    pub things: Vec<Option<Arc<Thing>>>,
     /// Keys that JavaScript has numbered, by their numbers.
     pub keys: Vec<Option<Key>>,
     /// Its watches.
@@ -50,6 +52,26 @@ pub struct Stage {
     /// Where it blocks.
     pub parker: Arc<Parker>,
     mailbox: Arc<Mailbox>,
+}
+
+/// What a handle of a lock, a channel or a counter stands for.
+pub enum Thing {
+    /// A lock, read-write lock or semaphore.
+    Gate(Gate),
+    /// A channel.
+    Channel(Channel),
+    /// A counter.
+    Counter(AtomicI64),
+}
+
+/// Put a thing into the first free place.
+pub fn place<T>(places: &mut Vec<Option<T>>, thing: T) -> i32 {
+    let free = places.iter().position(Option::is_none).unwrap_or_else(|| {
+        places.push(None);
+        places.len() - 1
+    });
+    places[free] = Some(thing);
+    free as i32
 }
 
 struct Mailbox(&'static Port);
@@ -204,7 +226,7 @@ call!(
     open,
     2,
     |env, arguments| {
-        let port = calls::port().ok_or_else(|| wrong("stageOpen before open"))?;
+        let port = here::port().ok_or_else(|| wrong("stageOpen before open"))?;
         let (out, inbound) = (Scratch::new(env.bytes(arguments[0])?), Scratch::new(env.bytes(arguments[1])?));
         if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 {
             return Err(wrong("scratch too small"));
@@ -230,7 +252,7 @@ call!(
             mailbox: Arc::new(Mailbox(port)),
         })));
         // Of another copy's environment nobody knows here when it ends.
-        if calls::is_first(env.0) {
+        if here::is_first(env.0) {
             STAGES.put(env.0, HERE.get());
         }
         Ok(env.undefined())
@@ -301,7 +323,7 @@ call!(
     "stageMoves(): 1 when the value read last refers to memory that was moved, which can be read once."
 );
 
-/// The thread of `port` ends: what it held is released, what it waits for forgotten.
+/// The thread of `port` ends: what its stage holds is let go.
 pub fn gone(port: &'static Port) {
     let stage = HERE.get();
     // SAFETY: as in here; the reference ends with the statement.
@@ -312,8 +334,6 @@ pub fn gone(port: &'static Port) {
         // SAFETY: made by Box::into_raw in open; no call is in progress.
         drop(unsafe { Box::from_raw(stage) });
     }
-    store::owner_gone(port.number());
-    sync::owner_gone(port.number());
 }
 
 impl Env {

@@ -23,7 +23,7 @@ use crate::{
     call,
     js::{Env, Outcome, Value, wrong},
     registry::{self, Text, lock},
-    stage::{self, GIVEN, STATUS, Stage, double, hot, wide},
+    stage::{self, GIVEN, STATUS, Stage, double, hot, place, wide},
 };
 
 struct Entry {
@@ -47,7 +47,7 @@ fn clock() -> u64 {
     1 + START.elapsed().as_millis() as u64 + AHEAD_MS.load(Ordering::Relaxed)
 }
 
-/// A thread has ended.
+/// A thread has ended: what it held is released, what it waits for forgotten.
 pub fn owner_gone(owner: u32) {
     let all: Vec<_> = lock(&STORES).all.values().map(|entry| Arc::clone(&entry.store)).collect();
     all.iter().for_each(|store| store.owner_gone(owner));
@@ -296,16 +296,6 @@ call!(
     },
     "storeOpen(number): this thread's handle on it; -1 when it is closed."
 );
-
-/// Put a thing into the first free place.
-pub fn place<T>(places: &mut Vec<Option<T>>, thing: T) -> i32 {
-    let free = places.iter().position(Option::is_none).unwrap_or_else(|| {
-        places.push(None);
-        places.len() - 1
-    });
-    places[free] = Some(thing);
-    free as i32
-}
 
 call!(
     drop_handle,

@@ -18,19 +18,8 @@ use crate::{
     call,
     js::{Outcome, Value, wrong},
     registry::{self, Text, lock},
-    stage::{self, GIVEN, STATUS, Stage, double, hot},
-    store::place,
+    stage::{self, GIVEN, STATUS, Stage, Thing, double, hot, place},
 };
-
-/// What a number of the table stands for.
-pub enum Thing {
-    /// A lock, read-write lock or semaphore.
-    Gate(Gate),
-    /// A channel.
-    Channel(Channel),
-    /// A counter.
-    Counter(AtomicI64),
-}
 
 /// What a thing is called: its kind and its name.
 type Name = (u32, Text);
@@ -48,7 +37,7 @@ static THINGS: LazyLock<Mutex<Things>> = LazyLock::new(Mutex::default);
 /// Longest time that one call blocks: a thread that is being ended waits for it.
 const SLICE_MAX: Duration = Duration::from_millis(10);
 
-/// A thread has ended.
+/// A thread has ended: what it held is released, what it waits for forgotten.
 pub fn owner_gone(owner: u32) {
     let all: Vec<_> = {
         let mut things = lock(&THINGS);

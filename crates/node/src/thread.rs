@@ -18,10 +18,12 @@ use napi_sys as sys;
 use skein_port::{Broadcast, Desk, Spin, Worker, Zone};
 
 use crate::{
-    calls::{self, HEADER_BYTES},
     cores,
-    js::{Env, Value},
-    registry, signals, stage,
+    here::{self, Here},
+    js::{Env, Outcome, Value, wrong},
+    registry,
+    scratch::Scratch,
+    signals, stage, store, sync,
     uv::{self, Handles},
 };
 
@@ -44,78 +46,48 @@ thread_local! {
     /// The port through which this thread is a worker of a zone. Further copies of the package in the thread
     /// have ports of their own.
     static WORKER: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
+    /// The cell of the functions that look for their thread here, not in their data: those of the library
+    /// itself, as this thread loaded it first. Further ports, of further copies of the package, have others,
+    /// whichever opens first.
+    static FIRST: Cell<*mut *mut Thread> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// A buffer that JavaScript keeps alive and never resizes, registered once.
-#[derive(Clone, Copy)]
-pub struct Scratch {
-    data: *mut u8,
-    len: usize,
+/// What FIRST holds, for hot calls.
+static THREADS: Here<Thread> = Here::new();
+
+/// The library's own functions are being made: whether they are this thread's first.
+pub fn claim_first(cell: *mut *mut Thread) -> bool {
+    let is_first = FIRST.get().is_null();
+    if is_first {
+        FIRST.set(cell);
+    }
+    is_first
 }
 
-impl Scratch {
-    /// `data` and `len` of a Uint8Array that lives as long as the thread.
-    pub const fn new((data, len): (*mut u8, usize)) -> Self {
-        Self { data, len }
+/// A cell is about to be freed.
+pub fn cell_gone(cell: *mut *mut Thread) {
+    if FIRST.get() == cell {
+        FIRST.set(ptr::null_mut());
     }
+}
 
-    /// Its size in bytes.
-    pub const fn len(self) -> usize {
-        self.len
-    }
+/// The thread that the first functions were made for, null before `open`.
+#[inline]
+pub fn first(env: sys::napi_env) -> *mut Thread {
+    let here = THREADS.get(env);
+    // SAFETY: the first cell lives as long as the functions that look there.
+    if here.is_null() { unsafe { FIRST.get().as_ref() }.map_or(here, |&first| first) } else { here }
+}
 
-    /// The first words.
-    ///
-    /// # Safety
-    ///
-    /// The thread's JavaScript does not run during the call.
-    #[inline]
-    pub unsafe fn words<const N: usize>(self) -> [u32; N] {
-        // SAFETY: `open` has refused anything shorter than the header; any alignment is read.
-        unsafe { self.data.cast::<[u32; N]>().read_unaligned() }
-    }
-
-    /// The word with that index, which lies in the header.
-    ///
-    /// # Safety
-    ///
-    /// The thread's JavaScript does not run during the call.
-    #[inline]
-    pub unsafe fn word(self, index: usize) -> u32 {
-        debug_assert!(index * 4 < HEADER_BYTES);
-        // SAFETY: within the header, see words; any alignment is read.
-        unsafe { self.data.cast::<u32>().add(index).read_unaligned() }
-    }
-
-    /// Write the word with that index, which lies in the header.
-    #[inline]
-    pub fn put(self, index: usize, word: u32) {
-        debug_assert!(index * 4 < HEADER_BYTES);
-        // SAFETY: within the header, see words; JavaScript waits for the call that writes.
-        unsafe { self.data.cast::<u32>().add(index).write_unaligned(word) };
-    }
-
-    /// `length` bytes after the header; `None` when there are fewer.
-    ///
-    /// # Safety
-    ///
-    /// The thread's JavaScript does not run while the slice is in use.
-    #[inline]
-    pub unsafe fn data<'a>(self, length: usize) -> Option<&'a [u8]> {
-        // SAFETY: within the registered memory, which is never written but by this thread.
-        (length <= self.len - HEADER_BYTES)
-            .then(|| unsafe { std::slice::from_raw_parts(self.data.add(HEADER_BYTES), length) })
-    }
-
-    /// All of it, to write to.
-    ///
-    /// # Safety
-    ///
-    /// As for `read`, and no other slice of it is in use.
-    pub unsafe fn write<'a>(self) -> &'a mut [u8] {
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
-    }
+/// The thread that a function was made for.
+///
+/// # Safety
+///
+/// `data` is the data of a function made by `lib.rs` after `open`; no other reference to the thread is alive.
+#[inline]
+pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
+    // SAFETY: `data` points to the cell made for this environment; what it holds lives as long as that.
+    unsafe { (*data.cast::<*mut Thread>()).as_mut() }.ok_or_else(|| wrong("called before open"))
 }
 
 /// See the module's text.
@@ -194,6 +166,7 @@ impl Thread {
         let mut desk = registry::take_desk();
         desk.open(Box::new(uv::Waker::new(handles.wake)));
         registry::port_opened(desk.port(), main);
+        here::port_opened(env.0, desk.port());
         // SAFETY: `memory` is fresh and of the right type; nothing reads it before this write.
         unsafe {
             thread.write(Self {
@@ -224,15 +197,12 @@ impl Thread {
                 idling: false,
                 leaving: false,
             });
-            calls::set_here(env.0, thread, cell);
+            if FIRST.get() == cell {
+                THREADS.put(env.0, thread);
+            }
             sys::napi_add_env_cleanup_hook(env.0, Some(close), thread.cast());
         }
         thread
-    }
-
-    /// The environment of the thread's port.
-    pub const fn env(&self) -> sys::napi_env {
-        self.env
     }
 
     /// Longest look for an arrival before sleep; zero turns it off.
@@ -520,7 +490,10 @@ unsafe extern "C" fn close(data: *mut c_void) {
     let mut thread = unsafe { Box::from_raw(data.cast::<Thread>()) };
     // SAFETY: hooks run before instance data is freed; a call that comes after this one finds no thread.
     unsafe { thread.cell.write(ptr::null_mut()) };
-    calls::unset_here(thread.env, data.cast());
+    if THREADS.get(thread.env) == data.cast() {
+        THREADS.remove(thread.env);
+    }
+    here::port_closed(thread.desk.port());
     if WORKER.get() == data.cast() {
         WORKER.set(ptr::null_mut());
     }
@@ -537,6 +510,8 @@ unsafe extern "C" fn close(data: *mut c_void) {
     registry::port_closed(thread.desk.port());
     signals::port_closed(thread.desk.port());
     stage::gone(thread.desk.port());
+    store::owner_gone(thread.desk.port().number());
+    sync::owner_gone(thread.desk.port().number());
     let Thread { desk, .. } = *thread;
     registry::give_desk(desk);
 }

@@ -10,12 +10,12 @@ use skein_port::{Grown, Limits, Mail, Refusal, Task, Times, Withdrawal, Worker, 
 
 use crate::{
     buffers::Attached,
-    calls::{self, thread},
+    calls,
     js::{Arguments, Env, Outcome, Value, wrong},
     priority,
     registry::{self, MAIL_ABORT, Plan},
     signals,
-    thread::Thread,
+    thread::{Thread, thread},
 };
 
 /// Numbers of a zone's plan, and of its counts.

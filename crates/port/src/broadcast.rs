@@ -7,8 +7,9 @@
 use std::any::Any;
 
 use crate::{
+    port::Task,
     sync::{AtomicBool, Mutex, Ordering, lock},
-    task::{Status, Task},
+    task::Status,
 };
 
 /// What a failing worker said.

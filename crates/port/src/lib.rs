@@ -8,6 +8,7 @@ mod broadcast;
 mod bytes;
 pub mod clock;
 mod deque;
+mod machine;
 mod measure;
 mod port;
 mod spin;
@@ -17,10 +18,11 @@ mod zone;
 
 pub use broadcast::{Broadcast, Failure};
 pub use bytes::Bytes;
+pub use machine::Machine;
 pub use measure::Times;
-pub use port::{Desk, Machine, Mail, Port, Wake};
+pub use port::{Desk, Mail, Port, Task, Wake};
 pub use spin::Spin;
-pub use task::{Body, Status, Task};
+pub use task::{Body, Status};
 pub use zone::{
     Counts, Executor, Grown, Growth, Help, Limits, Next, Overdue, Refusal, Shrunk, Slot, Withdrawal, Worker,
     WorkerCounts, Zone,

@@ -1,74 +1,38 @@
-//! A port: the mailbox of one JavaScript thread and the way to wake it.
+//! A port: the mailbox of one JavaScript thread and the way to wake it. And the tasks that come home to it.
 //!
 //! Two things arrive: tasks that come home (a lock-free stack) and mail, rare instructions such as "start a
 //! worker" (a locked queue). The wake-up is coalesced: a thread that is awake is never signalled, and one
 //! that sleeps is signalled once. README.md proves that no arrival is slept through.
 //!
-//! Ports are never freed: `Desk`s, the owners' ends, are kept for later threads (see `Desk::is_idle`). So a
-//! reference to a port is good for ever, and a task that comes home to an ended thread finds memory, not
+//! A task, a call that travels from a thread to a zone and comes back with its result, belongs to the port
+//! that submits it (its home) and is used again for later calls of that thread; only *who may touch it*
+//! changes. At any moment exactly one party holds a task, in the order below, and only the holder touches its
+//! body:
+//!
+//! home (idle) → a zone's injector or queue → a worker (running) → home's inbox → home (idle)
+//!
+//! Every arrow is a synchronising step: a stack push and take, or the zone's lock. A port holds tasks and a
+//! task names its port, so the two stand in one file.
+//!
+//! Neither is ever freed: `Desk`s, the owners' ends, are kept for later threads (see `Desk::is_idle`). So a
+//! reference to either is good for ever, and a task that comes home to an ended thread finds memory, not
 //! rubble.
 
 use std::collections::VecDeque;
 
 use crate::{
-    sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock, model_fence},
-    task::{Chain, Stack, Task},
+    bytes::Bytes,
+    machine::Machine,
+    sync::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Cell, Mutex, Ordering, lock, model_fence,
+    },
+    task::{Body, Stage, Status},
 };
 
 /// What wakes a sleeping thread, such as writing to an event descriptor.
 pub trait Wake: Send {
     /// Wake the thread; called at most once per sleep.
     fn wake(&self);
-}
-
-/// Cores told apart; those of larger machines share a count.
-const CORES: usize = 64;
-
-/// How many threads may run at once, how many ports are awake, and on which cores. All of it hints, for
-/// spinning only: wrong for a moment costs a moment. So the counts are no part of loom's models.
-#[derive(Debug)]
-pub struct Machine {
-    cores: u32,
-    awake: std::sync::atomic::AtomicU32,
-    awake_on: [std::sync::atomic::AtomicU32; CORES],
-}
-
-impl Machine {
-    /// `cores`: how many threads of this process can run at the same moment.
-    #[must_use]
-    pub fn new(cores: u32) -> Self {
-        let awake_on = [const { std::sync::atomic::AtomicU32::new(0) }; CORES];
-        Self { cores, awake: std::sync::atomic::AtomicU32::new(0), awake_on }
-    }
-
-    /// Whether one of the awake threads may wait by spinning without taking a core from another.
-    #[must_use]
-    pub fn has_room_to_spin(&self) -> bool {
-        self.cores > 1 && self.awake.load(Ordering::Relaxed) <= self.cores
-    }
-
-    /// Whether two threads can run at the same time at all.
-    #[must_use]
-    pub const fn has_cores(&self) -> bool {
-        self.cores > 1
-    }
-
-    /// Awake ports whose threads were last seen on that core.
-    #[must_use]
-    pub fn awake_on(&self, core: u32) -> u32 {
-        self.awake_on[core as usize % CORES].load(Ordering::Relaxed)
-    }
-
-    fn count(&self, core: u32, awake: bool) {
-        let on = &self.awake_on[core as usize % CORES];
-        if awake {
-            self.awake.fetch_add(1, Ordering::Relaxed);
-            on.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.awake.fetch_sub(1, Ordering::Relaxed);
-            on.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
 }
 
 /// A rare instruction to a thread. What the numbers mean is the receiver's business.
@@ -443,5 +407,203 @@ impl Desk {
         if state != AWAKE {
             self.port.leave_sleep(state);
         }
+    }
+}
+
+/// Its neighbours in a zone's queue. Guarded by that zone's lock.
+pub(crate) struct Place {
+    pub(crate) previous: Option<&'static Task>,
+    pub(crate) next: Option<&'static Task>,
+}
+
+/// One call and its result; see the module's text for who may touch what.
+pub struct Task {
+    /// The next task of whichever stack it is on: an injector or an inbox.
+    link: AtomicPtr<Task>,
+    pub(crate) home: &'static Port,
+    call: u32,
+    body: Cell<Body>,
+    place: Cell<Place>,
+    /// Changed by who holds the task, but from `Local`: there the deque's taker and the caller who withdraws
+    /// it race, and one of the two wins.
+    stage: AtomicU64,
+    /// Its caller waits for this one, blocking: it comes home by `arrived` instead of the inbox.
+    joined: AtomicBool,
+    arrived: AtomicBool,
+}
+
+// SAFETY: `body` is touched by the one holder only and handed on by synchronising steps (module text);
+// `place` only under the lock of the zone that the task is in.
+unsafe impl Sync for Task {}
+// SAFETY: as above; nothing in a task is bound to a thread (attachments are `Send`).
+unsafe impl Send for Task {}
+
+impl Task {
+    fn new(home: &'static Port, call: u32) -> Self {
+        Self {
+            link: AtomicPtr::new(std::ptr::null_mut()),
+            home,
+            call,
+            body: Cell::new(Body {
+                function: 0,
+                status: Status::Done,
+                bytes: Bytes::new(),
+                attachments: None,
+                submitted: 0,
+                counted: 0,
+                forked: false,
+            }),
+            place: Cell::new(Place { previous: None, next: None }),
+            stage: AtomicU64::new(0),
+            joined: AtomicBool::new(false),
+            arrived: AtomicBool::new(false),
+        }
+    }
+
+    /// How far it has come. Exact for who holds the zone's lock, but where it is `Local`.
+    pub(crate) fn stage(&self) -> Stage {
+        // Acquire: pairs with the Release of the taker, whose slot is looked up next.
+        Stage::unpack(self.stage.load(Ordering::Acquire))
+    }
+
+    /// The holder's word where the task is now.
+    pub(crate) fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage.pack(), Ordering::Release);
+    }
+
+    /// From a deque to somewhere else; false when another has moved it first.
+    pub(crate) fn leave_deque(&self, to: Stage) -> bool {
+        let (from, to) = (Stage::Local.pack(), to.pack());
+        self.stage.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Whether its caller waits for it, blocking.
+    #[must_use]
+    pub fn is_joined(&self) -> bool {
+        // Relaxed: set before it left home.
+        self.joined.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has come home to its caller, who waits for it.
+    pub(crate) fn has_arrived(&self) -> bool {
+        // SeqCst: may be the sleeper's second look; acquires the body.
+        self.arrived.load(Ordering::SeqCst)
+    }
+
+    /// The caller's number of this call.
+    #[must_use]
+    pub const fn call(&self) -> u32 {
+        self.call
+    }
+
+    /// Touch the body.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the task: it is idle at home and this is the home thread, or this worker runs it, or
+    /// this thread has just taken it out of a queue or an inbox.
+    #[inline(always)]
+    pub unsafe fn body<R>(&'static self, touch: impl FnOnce(&mut Body) -> R) -> R {
+        // SAFETY: the caller is the only holder, so the reference is unique for the closure's time.
+        self.body.with_mut(|body| touch(unsafe { &mut *body }))
+    }
+
+    /// Touch the place.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock of the zone that the task is in.
+    #[inline(always)]
+    pub(crate) unsafe fn place<R>(&'static self, touch: impl FnOnce(&mut Place) -> R) -> R {
+        // SAFETY: the zone's lock makes the reference unique for the closure's time.
+        self.place.with_mut(|place| touch(unsafe { &mut *place }))
+    }
+}
+
+/// A stack of tasks that any thread pushes on and one thread takes whole. Lock-free; no ABA, since nothing is
+/// ever popped singly.
+pub(crate) struct Stack(AtomicPtr<Task>);
+
+impl Stack {
+    pub(crate) fn new() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// Put `task`, which the caller holds, on top. Sequentially consistent: callers look at a sleep flag
+    /// next.
+    #[inline]
+    pub(crate) fn push(&self, task: &'static Task) {
+        use Ordering::{Relaxed, SeqCst};
+        let pointer = std::ptr::from_ref(task).cast_mut();
+        let mut head = self.0.load(Relaxed);
+        loop {
+            // Relaxed: published by the exchange below.
+            task.link.store(head, Relaxed);
+            // SeqCst: releases the body to the taker and orders the push before the look at the sleep flag.
+            match self.0.compare_exchange_weak(head, pointer, SeqCst, Relaxed) {
+                Ok(_) => return model_fence(),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Whether nothing is on it. Sequentially consistent: the sleeper's second look.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::SeqCst).is_null()
+    }
+
+    /// Take all, oldest first. The caller becomes the holder of every task in the chain.
+    pub(crate) fn take_all(&self) -> Chain {
+        use Ordering::{Relaxed, SeqCst};
+        // SeqCst: acquires what push released; and `Zone::finish` takes after it has raised its flag, while a
+        // submitter pushes before it looks at that flag.
+        let mut newest = self.0.swap(std::ptr::null_mut(), SeqCst);
+        let mut oldest: *mut Task = std::ptr::null_mut();
+        while !newest.is_null() {
+            // SAFETY: tasks are never freed, and the swap made this thread the holder of the whole chain.
+            let task: &'static Task = unsafe { &*newest };
+            let next = task.link.load(Relaxed);
+            task.link.store(oldest, Relaxed);
+            oldest = newest;
+            newest = next;
+        }
+        Chain(oldest)
+    }
+}
+
+/// Tasks taken together, oldest first.
+pub(crate) struct Chain(*mut Task);
+
+// SAFETY: a chain is the holder of its tasks, and tasks are `Send`.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    pub(crate) const fn empty() -> Self {
+        Self(std::ptr::null_mut())
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Put a task that came from this chain, and is held, back in front.
+    pub(crate) fn put_back(&mut self, task: &'static Task) {
+        task.link.store(self.0, Ordering::Relaxed);
+        self.0 = std::ptr::from_ref(task).cast_mut();
+    }
+}
+
+impl Iterator for Chain {
+    type Item = &'static Task;
+
+    fn next(&mut self) -> Option<&'static Task> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: tasks are never freed and this chain holds them.
+        let task: &'static Task = unsafe { &*self.0 };
+        self.0 = task.link.load(Ordering::Relaxed);
+        Some(task)
     }
 }

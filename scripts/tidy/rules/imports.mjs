@@ -8,22 +8,49 @@ import { IS_TEST, scriptsOf, walk } from '../source.mjs'
 import { MODULE_RANKS } from '../table.mjs'
 
 /**
- * What a file imports from files of ours.
+ * What a file imports from files of ours: by a relative path or by the package's own name, with `import`,
+ * `export`, `import()`, `import('...')` as a type, `require` and what `createRequire` returns.
+ *
+ * Not seen: a specifier that is put together while the program runs, a `require` under another name, JSON
+ * that is required, which is data, and `new URL('./worker.js', import.meta.url)`. Such a URL is no import: it
+ * names the file that another thread starts with, and that file may import the one that starts it, as
+ * worker.ts of src/zone does with owner.ts.
  * @param {import('../source.mjs').Source} source
  * @returns {{target: string, specifier: string, line: number}[]}
  */
 export function importsOf(source) {
   const found = []
   walk(source.tree.program, (node) => {
-    const from = /^(Import|Export(Named|All))Declaration$|^ImportExpression$|^TSImportType$/.test(node.type)
-    const specifier = from ? (node.source ?? node.argument?.literal)?.value : undefined
-    if (typeof specifier !== 'string' || !specifier.startsWith('.')) return
-    found.push({ target: resolve(source.path, specifier), specifier, line: source.lineAt(node.start) })
+    const specifier = textOf(specifierOf(node))
+    const target = specifier === undefined ? undefined : resolve(source.path, specifier)
+    if (target === undefined) return
+    found.push({ target, specifier, line: source.lineAt(node.start) })
   })
   return found
 }
 
+/** What an import or a call of `require` names; undefined for everything else. */
+function specifierOf(node) {
+  if (/^(Import|Export(Named|All))Declaration$|^ImportExpression$/.test(node.type)) return node.source
+  if (node.type === 'TSImportType') return node.source ?? node.argument?.literal
+  if (node.type !== 'CallExpression') return undefined
+  const { callee } = node
+  const isRequire = callee.name === 'require' || callee.callee?.name === 'createRequire'
+  const [named] = isRequire ? node.arguments : []
+  return textOf(named)?.endsWith('.json') ? undefined : named
+}
+
+/** The text of a literal, or of a template that nothing is put into. */
+function textOf(node) {
+  if (node?.type === 'TemplateLiteral' && node.expressions.length === 0) return node.quasis[0].value.cooked
+  return typeof node?.value === 'string' ? node.value : undefined
+}
+
+/** The file of ours that a specifier means; undefined when it means none. */
 function resolve(path, specifier) {
+  if (specifier === 'skein') return 'src/index.ts'
+  if (specifier.startsWith('skein/')) return `src/${specifier.slice('skein/'.length)}/index.ts`
+  if (!specifier.startsWith('.')) return undefined
   const parts = path.split('/').slice(0, -1)
   for (const part of specifier.split('/')) {
     if (part === '..') parts.pop()

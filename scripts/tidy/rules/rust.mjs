@@ -4,6 +4,7 @@
  *
  * What clippy and rustc already say (missing docs, undocumented unsafe) is not said again here.
  */
+import { followed, modulesOf } from '../rust-modules.mjs'
 import { blanked, functionsOf, withoutTests } from '../rust-text.mjs'
 import { rustOf } from '../source.mjs'
 import { BINDING_CRATE, BINDING_ONLY, CRATES, FUNCTION_LINES_MAX } from '../table.mjs'
@@ -99,61 +100,43 @@ function functionAround(text, offset) {
 }
 
 /**
- * Circles between the modules of one crate; lib.rs is the crate's door and starts none.
+ * Circles between the modules of one crate.
+ *
+ * Compared are siblings, each with all that lies in it: of two modules, the children of the deepest one that
+ * holds both. So a module and one that lies in it are never compared: a child sees what is private to its
+ * parent and the parent hands on what is its children's, which makes the two one unit in two files. Nor is
+ * lib.rs, which holds all. What a path leads to, and which paths are seen, is said in ../rust-modules.mjs.
  * @param {{sources: import('../source.mjs').Source[]}} tree
  */
 export function rustCycles(tree) {
-  const files = rustOf(tree).filter(({ path }) => /^crates\/[^/]+\/src\//.test(path))
-  const byModule = new Map(files.map((source) => [moduleOf(source.path), source]))
-  const edges = new Map()
-  for (const [module, source] of byModule) {
-    if (module.includes('::'))
-      edges.set(
-        module,
-        pathsIn(source, module)
-          .map((path) => nearest(path, byModule))
-          .filter(isOther(module)),
-      )
+  const modules = modulesOf(rustOf(tree).filter(({ path }) => /^crates\/[^/]+\/src\//.test(path)))
+  const uses = new Map()
+  for (const { name, source, paths } of modules.values()) {
+    for (const { path, at } of paths) {
+      for (const target of followed(path, name, modules)) {
+        const [user, used] = siblings(name, target) ?? []
+        if (user === undefined) continue
+        if (!uses.has(user)) uses.set(user, new Map())
+        if (!uses.get(user).has(used)) uses.get(user).set(used, { source, at })
+      }
+    }
   }
-  return circles(edges).map((circle) => ({
-    path: byModule.get(circle[0]).path,
-    line: 1,
-    subject: circle.join(' '),
-    message: `modules use each other in a circle: ${[...circle, circle[0]].join(' -> ')}`,
-  }))
+  const edges = new Map([...uses].map(([user, used]) => [user, [...used.keys()]]))
+  return circles(edges).map((circle) => {
+    const { source, at } = uses.get(circle[0]).get(circle[1])
+    return {
+      path: source.path,
+      line: source.lineAt(at),
+      subject: circle.join(' '),
+      message: `modules use each other in a circle: ${[...circle, circle[0]].join(' -> ')}`,
+    }
+  })
 }
 
-const isOther = (module) => (target) => target !== undefined && target !== module
-
-/** 'crates/port/src/a/b.rs' is `port::a::b`; lib.rs is `port`. */
-function moduleOf(path) {
-  const [, crate, , ...rest] = path.split('/')
-  const parts = rest.join('/').replace(/\.rs$/, '').split('/')
-  if (/^(lib|main|mod)$/.test(parts.at(-1))) parts.pop()
-  return [crate, ...parts].join('::')
-}
-
-/**
- * Everything a module names by `crate::…` or `super::…`, as full paths. Groups are taken apart one level
- * deep.
- */
-function pathsIn(source, module) {
-  const crate = module.split('::')[0]
-  const code = withoutTests(source.text)
-  return [...code.matchAll(/\b(crate|super)((?:::super)*)((?:::\w+)*)(?:::\{([^{}]*)\})?/g)].flatMap(
-    (match) => {
-      const [, root, ups, path, group] = match
-      const above = module.split('::').slice(0, -1 - ups.split('::super').length + 1)
-      const base = (root === 'crate' ? crate : above.join('::')) + path
-      return group === undefined
-        ? [base]
-        : group.split(',').map((part) => `${base}::${part.trim().split(/\W/)[0]}`)
-    },
-  )
-}
-
-function nearest(path, byModule) {
-  const parts = path.split('::')
-  while (parts.length > 0 && !byModule.has(parts.join('::'))) parts.pop()
-  return parts.length > 0 ? parts.join('::') : undefined
+/** The modules, of one parent, that hold one of two each; undefined when one of the two holds the other. */
+function siblings(one, other) {
+  const [ours, theirs] = [one.split('::'), other.split('::')]
+  const apart = ours.findIndex((part, index) => part !== theirs[index])
+  if (apart === -1 || apart === theirs.length) return undefined
+  return [ours.slice(0, apart + 1).join('::'), theirs.slice(0, apart + 1).join('::')]
 }

@@ -7,8 +7,7 @@
 use std::sync::Arc;
 
 use super::{
-    Counts, Inner, Measures, Past, Sleeper, Start, Status, Task, Withdrawal, Worker, Zone, clock, deque,
-    lock, settle,
+    Counts, Inner, Measures, Past, Sleeper, Start, Status, Task, Withdrawal, Zone, clock, deque, lock, settle,
 };
 use crate::{
     measure::Times,
@@ -308,9 +307,9 @@ impl Zone {
         Some(number)
     }
 
-    /// Take up the worker's end of a slot in the thread of `port`; `None` when there is no such slot.
-    #[must_use]
-    pub fn attach(self: &Arc<Self>, slot: u32, port: &'static Port) -> Option<Worker> {
+    /// Seat the thread of `port` in a slot, and give it its end of the deque; `None` when there is no such
+    /// slot.
+    pub(super) fn seat(&self, slot: u32, port: &'static Port) -> Option<(Arc<Slot>, Option<deque::Own>)> {
         let mut inner = lock(&self.inner);
         let slot = inner.slots.get(slot as usize).cloned().flatten()?;
         // Under the zone's lock: slot_gone looks at it there.
@@ -326,11 +325,11 @@ impl Zone {
         }
         slot.since.store(clock::ticks(), Ordering::Relaxed);
         let own = lock(&slot.own).take();
-        Some(Worker::new(Arc::clone(self), slot, port, own))
+        Some((slot, own))
     }
 
     /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how
-    /// many did. Nothing happens as long as the slot has a [`Worker`].
+    /// many did. Nothing happens as long as the slot has a [`super::Worker`].
     pub fn slot_gone(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
         // Until its counts are there too: who counts meanwhile would have it twice, or not at all.
         let mut past = lock(&self.past);

@@ -2,7 +2,7 @@
 //!
 //! Submitting is lock-free: a push on the injector, and a wake-up if a worker sleeps and none is looking.
 //! Taking is under the zone's lock, first in first out; broadcasts go before tasks. A task is with exactly
-//! one holder at any time (see task.rs), so it runs at most once and comes home exactly once, whatever dies.
+//! one holder at any time (see port.rs), so it runs at most once and comes home exactly once, whatever dies.
 //! In a zone that steals, tasks forked by tasks lie in their workers' deques instead (worker.rs, forks.rs); a
 //! zone that grows asks its owner for workers (crew.rs). README.md states the protocol and the races it
 //! excludes. Deliberately absent: JavaScript, timers.
@@ -10,6 +10,7 @@
 mod crew;
 mod ends;
 mod forks;
+mod queue;
 mod room;
 mod worker;
 
@@ -19,13 +20,14 @@ use crate::{
     broadcast::Broadcast,
     clock, deque,
     measure::{Measures, Times},
-    port::{Mail, Port},
+    port::{Mail, Port, Stack, Task},
     sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock, model_fence},
-    task::{Queue, Stack, Stage, Status, Task},
+    task::{Stage, Status},
 };
 
 pub use crew::{Grown, Overdue, Shrunk, Slot, WorkerCounts};
 pub use forks::Help;
+use queue::Queue;
 pub use worker::{Next, Worker};
 
 /// What a zone accepts at most.

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     broadcast::{Broadcast, Failure},
-    port::{Desk, Port},
+    port::{Desk, Port, Task},
     sync::Ordering,
-    task::{Body, Status, Task},
+    task::{Body, Status},
 };
 
 /// Tasks of the queue that a worker takes, if so many wait, for each one that it takes from its deque. A task
@@ -68,13 +68,17 @@ pub struct Worker {
     pub(super) victim: Cell<u32>,
 }
 
+impl Zone {
+    /// Take up the worker's end of a slot in the thread of `port`; `None` when there is no such slot.
+    #[must_use]
+    pub fn attach(self: &Arc<Self>, slot: u32, port: &'static Port) -> Option<Worker> {
+        let (slot, own) = self.seat(slot, port)?;
+        Some(Worker::new(Arc::clone(self), slot, port, own))
+    }
+}
+
 impl Worker {
-    pub(super) fn new(
-        zone: Arc<Zone>,
-        slot: Arc<Slot>,
-        port: &'static Port,
-        own: Option<deque::Own>,
-    ) -> Self {
+    fn new(zone: Arc<Zone>, slot: Arc<Slot>, port: &'static Port, own: Option<deque::Own>) -> Self {
         let victim = Cell::new(slot.number);
         let (children, passed, queued_left) = (0, 0, Cell::new(0));
         Self { zone, slot, port, broadcasting: false, own, children, queued_left, passed, victim }

@@ -1,0 +1,56 @@
+//! How busy the cores are, as far as those who would spin need to know.
+//!
+//! All of it hints: wrong for a moment costs a moment. Ports count themselves here when they fall asleep and
+//! wake up, and no decision that must be right hangs on it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Cores told apart; those of larger machines share a count.
+const CORES: usize = 64;
+
+/// How many threads may run at once, how many ports are awake, and on which cores. All of it hints, for
+/// spinning only: wrong for a moment costs a moment. So the counts are no part of loom's models.
+#[derive(Debug)]
+pub struct Machine {
+    cores: u32,
+    awake: AtomicU32,
+    awake_on: [AtomicU32; CORES],
+}
+
+impl Machine {
+    /// `cores`: how many threads of this process can run at the same moment.
+    #[must_use]
+    pub fn new(cores: u32) -> Self {
+        let awake_on = [const { AtomicU32::new(0) }; CORES];
+        Self { cores, awake: AtomicU32::new(0), awake_on }
+    }
+
+    /// Whether one of the awake threads may wait by spinning without taking a core from another.
+    #[must_use]
+    pub fn has_room_to_spin(&self) -> bool {
+        self.cores > 1 && self.awake.load(Ordering::Relaxed) <= self.cores
+    }
+
+    /// Whether two threads can run at the same time at all.
+    #[must_use]
+    pub const fn has_cores(&self) -> bool {
+        self.cores > 1
+    }
+
+    /// Awake ports whose threads were last seen on that core.
+    #[must_use]
+    pub fn awake_on(&self, core: u32) -> u32 {
+        self.awake_on[core as usize % CORES].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&self, core: u32, awake: bool) {
+        let on = &self.awake_on[core as usize % CORES];
+        if awake {
+            self.awake.fetch_add(1, Ordering::Relaxed);
+            on.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.awake.fetch_sub(1, Ordering::Relaxed);
+            on.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
