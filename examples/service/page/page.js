@@ -128,7 +128,7 @@ async function send(event) {
   event.preventDefault()
   const [button, form] = [$('send'), new FormData($('form'))]
   $('message').textContent = ''
-  if (isTooLarge()) return
+  if (isRefused()) return
   if ($('file').files.length === 0 && $('text').value === '') {
     complain(undefined, 0, 'Choose a file or paste a text first.')
     return $('text').focus()
@@ -169,10 +169,12 @@ function refused({ status }) {
 }
 
 /** Whether the chosen file, or else the text, is refused, which is then said. */
-function isTooLarge() {
-  const chosen = $('file').files[0] ?? new Blob([$('text').value])
-  if (chosen.size <= BYTES_MAX) return false
-  complain('BODY_TOO_LARGE', 413)
+function isRefused() {
+  const file = $('file').files[0]
+  const { size } = file ?? new Blob([$('text').value])
+  if (size > BYTES_MAX) complain('BODY_TOO_LARGE', 413)
+  else if (file?.size === 0) complain(undefined, 0, `${file.name} is empty. Choose another file.`)
+  else return false
   return true
 }
 
@@ -252,7 +254,7 @@ function choose() {
   $('chosen').textContent =
     file === undefined ? 'JavaScript or TypeScript, up to 1 MiB' : `${file.name}, ${size}`
   $('text').classList.toggle('unused', file !== undefined)
-  isTooLarge()
+  isRefused()
 }
 
 /** A text replaces a chosen file. */
