@@ -22,7 +22,7 @@ import {
   use,
 } from 'skein/http'
 import { store } from 'skein/store'
-import { heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
+import { cancelled, heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
 /** Longest text that is scored, and longest file. */
 const TEXT_BYTES_MAX = 1024 * 1024
@@ -114,6 +114,7 @@ function stats(): object {
     zone: { name: zone.id, ...zone.stats() },
     store: { name: scores.id, ...scores.stats() },
     requests: Object.fromEntries(requests),
+    cancelled: { late: cancelled.get('late') ?? 0, gone: cancelled.get('gone') ?? 0 },
     worker: threadId,
     memoryMb: Math.round(process.memoryUsage.rss() / 2 ** 20),
     plan: plan(),

@@ -159,6 +159,27 @@ test('media types are read in upper and lower case', async () => {
   assert.deepEqual(await refusal(scored, parts), [200, undefined])
 })
 
+test('what is cancelled is counted: by its limit, or its client went', { timeout: 60_000 }, async () => {
+  const counts = async () => (await (await fetch(`${url}/api/stats`)).json()).cancelled
+  const before = await counts()
+  // Every declaration is compared with all before it: longer than any limit.
+  const long = () => `let ${Array.from({ length: 60_000 }, (_, index) => `a${index}`)} // ${Math.random()}`
+  assert.deepEqual(await refusal(JSON.stringify({ text: long(), timeoutMs: 1 }), JSON_TYPE), [
+    504,
+    'TASK_TIMEOUT',
+  ])
+  assert.deepEqual(await counts(), { ...before, late: before.late + 1 })
+  const isBusy = async () => (await (await fetch(`${url}/api/stats`)).json()).zone.running > 0
+  while (await isBusy()); // with what was just cancelled, for its grace
+  const leaving = new AbortController()
+  const asked = fetch(`${url}/api/score`, { method: 'POST', body: long(), signal: leaving.signal })
+  while (!(await isBusy()));
+  leaving.abort()
+  await assert.rejects(asked)
+  while ((await counts()).gone === before.gone);
+  assert.deepEqual(await counts(), { late: before.late + 1, gone: before.gone + 1 })
+})
+
 test('where no report has been made a page says how', async () => {
   const answer = await fetch(`${url}/report`)
   assert.match(answer.headers.get('content-type'), /^text\/html/)

@@ -180,14 +180,14 @@ function isRefused() {
 
 let before
 
-function showStats({ zone, store, requests, memoryMb, plan }) {
+function showStats({ zone, store, requests, cancelled, memoryMb, plan }) {
   const total = Object.values(requests).reduce((sum, count) => sum + count, 0)
   const atMs = performance.now()
   const rate = before === undefined ? 0 : ((total - before.total) * 1000) / (atMs - before.atMs)
   before = { total, atMs }
   const tiles = [
     ['Workers', `${zone.running} of ${zone.workers}`, `workers busy; ${zone.died} died`],
-    ['Queue', zone.waiting, `wait; ${zone.ended} tasks done`],
+    ['Queue', zone.waiting, `wait; ${zone.ended} tasks done, ${cancelled.late + cancelled.gone} cancelled`],
     ['Store', store.entries, `scores, ${Math.ceil(store.bytes / 1024)} KiB, ${counted(store.hits, 'hit')}`],
     ['Not computed again', percent(store.hits, store.hits + store.misses), 'of look-ups were in the store'],
     [
