@@ -115,7 +115,7 @@ async function tell(url, stop) {
   say(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
   say(`  curl -F file=@node_modules/acorn/dist/acorn.mjs -F timeoutMs=1 ${url}/api/score   # cancelled`)
   say(`  npx skein run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
-  say('Measured now, in some seconds, beside whom `npm run report` compares it with:\n')
+  say('Measured now, a line for each published benchmark that `npm run report` has the tables of:\n')
   await prove(url, say)
   say('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')
 }
