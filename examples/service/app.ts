@@ -22,7 +22,7 @@ import {
   use,
 } from 'skein/http'
 import { store } from 'skein/store'
-import { heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
+import { cancelled, heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
 /** Longest text that is scored, and longest file. */
 const TEXT_BYTES_MAX = 1024 * 1024
@@ -31,6 +31,7 @@ const SENT_BYTES_MAX = 2 * TEXT_BYTES_MAX
 /** What a body may have around the text: the frame of a form, other fields. */
 const FRAME_BYTES_MAX = 64 * 1024
 const FORM_LIMITS = { fieldCharsMax: SENT_BYTES_MAX, fileBytesMax: TEXT_BYTES_MAX }
+const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 const NAME_CHARS_MAX = 200
 const TIMEOUT_MS = 5000
 const HISTORY_MAX = 50
@@ -50,6 +51,7 @@ const history = store.getOrCreate<readonly Done[]>('service.history')
 const requests = store.getOrCreate<number>('service.requests')
 const closing = new AbortController()
 const report = new URL('../../bench/dist/report/report.html', import.meta.url)
+const noReport = new URL('./page/no-report.html', import.meta.url)
 
 const SECURE = {
   'content-security-policy': "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -64,17 +66,19 @@ const counted: Middleware = (_, next) => {
 
 /** What a request wants scored: JSON, a form with a file or a text, or the text itself. */
 async function wanted(request: HttpRequest): Promise<{ name: string; text: string; timeoutMs: number }> {
-  const type = request.headers.get('content-type') ?? ''
+  const type = (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   let [name, text, limit]: unknown[] = [new URL(request.url).searchParams.get('name'), undefined, undefined]
-  if (type.startsWith('application/json')) {
+  if (type === 'application/json') {
     const body: unknown = await request.json()
     if (body === null || typeof body !== 'object') throw bad('the body must be {"text": "..."}')
     ;({ name, text, timeoutMs: limit } = body as Record<string, unknown>)
-  } else if (/^(multipart\/form-data|application\/x-www-form-urlencoded)/.test(type)) {
+  } else if (FORMS.includes(type)) {
     const { fields, files } = await formOf(request, FORM_LIMITS)
+    // One that was chosen: a form without sends a part without a name, which is none here.
     const file = files['file']
-    text = file !== undefined && file.size > 0 ? await file.text() : fields['text']?.replaceAll('\r\n', '\n')
-    name = file !== undefined && file.size > 0 ? file.name : fields['name']
+    if (file?.size === 0) throw bad(`the file ${file.name} is empty`)
+    text = file !== undefined ? await file.text() : fields['text']?.replaceAll('\r\n', '\n')
+    name = file !== undefined ? file.name : fields['name']
     limit = fields['timeoutMs'] === undefined || fields['timeoutMs'] === '' ? undefined : +fields['timeoutMs']
   } else text = await request.text()
   if (typeof text !== 'string' || text === '') throw bad('there is no text to score')
@@ -110,6 +114,7 @@ function stats(): object {
     zone: { name: zone.id, ...zone.stats() },
     store: { name: scores.id, ...scores.stats() },
     requests: Object.fromEntries(requests),
+    cancelled: { late: cancelled.get('late') ?? 0, gone: cancelled.get('gone') ?? 0 },
     worker: threadId,
     memoryMb: Math.round(process.memoryUsage.rss() / 2 ** 20),
     plan: plan(),
@@ -128,14 +133,13 @@ async function* live(signal: AbortSignal): AsyncGenerator<ServerEvent> {
   }
 }
 
-/** The report's page if somebody made it. */
+/** The report's page if somebody made it, else one that says how. */
 function showReport(): Response {
+  const type = { 'content-type': 'text/html;charset=UTF-8' }
   try {
-    const headers = { 'content-type': 'text/html;charset=UTF-8' }
-    return new Response(readFileSync(report, 'utf8'), { headers })
+    return new Response(readFileSync(report, 'utf8'), { headers: type })
   } catch {
-    const text = 'The report has not been made here yet. Make it:\n\n  npm run report -- --quick\n'
-    return new Response(text, { status: 404 })
+    return new Response(readFileSync(noReport), { status: 404, headers: { ...type, ...SECURE } })
   }
 }
 

@@ -2,8 +2,8 @@
  * The heavy stage of the service: a text is scored in a zone, once for all threads.
  *
  * What has been scored before comes out of a store; what two requests ask for at once is computed once. A
- * score that takes too long is cancelled: its caller hears so at once, and the worker that would go on is
- * replaced. One whose caller has gone is cancelled as well.
+ * score that takes too long is cancelled: its caller hears so at once, and a worker that goes on with it for
+ * longer than the zone's grace, a second, is replaced. One whose caller has gone is cancelled as well.
  */
 import { createHash } from 'node:crypto'
 import { exported, lift } from 'skein/arrow'
@@ -25,6 +25,9 @@ export interface Scored {
 
 /** Scores by text, for all threads. */
 export const scores = store.getOrCreate<Score>('service.scores', { entriesMax: 10_000, bytesMax: 2 ** 26 })
+
+/** How many scores were cancelled, by all threads: 'late' or 'gone'. */
+export const cancelled = store.getOrCreate<number>('service.cancelled')
 
 /** Where the heavy stage runs: the ready-made zone with a worker for each core, the same for all threads. */
 export function heavyZone(): Zone {
@@ -84,6 +87,7 @@ export async function scoreOf(
     return { score, cached, ms: charge(cached ? 'through' : 'on', startMs) }
   } catch (thrown) {
     if (thrown !== signal.reason) throw thrown
+    cancelled.increment(gone.aborted ? 'gone' : 'late')
     if (gone.aborted)
       throw new StatusError(499, 'nobody waits any more', { code: 'CLIENT_GONE', cause: thrown })
     const reason = `scoring took longer than ${timeoutMs} ms and was cancelled`

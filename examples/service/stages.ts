@@ -2,7 +2,8 @@
  * The stages as the zone of the service runs them: those of the pipeline, and what each call cost.
  *
  * Costs lie in a store for all threads, one sum for each step, so every worker of the server shows the same
- * ones, whoever ran the task. A call that is cancelled while it runs is in none of them.
+ * ones, whoever ran the task. A call whose caller gave up is among them when it ended within the zone's grace
+ * of a second; behind that its worker is ended, and what it cost is in none.
  */
 import { store } from 'skein/store'
 import * as pipeline from './pipeline.ts'

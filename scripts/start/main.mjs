@@ -13,6 +13,9 @@ const PORT = '8080'
 /** A second signal means "at once" to the server, but npm hands on what the terminal has sent already. */
 const ECHO_MS = 300
 
+/** What `skein serve` tells a terminal. The child has none: its complaints are read here. */
+const FINISHING = '\nskein: finishing open requests; Ctrl-C again to stop at once'
+
 /** More of it is shown and not remembered. */
 const COMPLAINT_CHARS_MAX = 10_000
 
@@ -35,6 +38,7 @@ export async function serveExample(words) {
   const said = complaints(child)
   const ended = new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
   const url = await address(child)
+  if (url !== undefined) stop.isServing = true
   // What is being measured when the server ends is of no use to anybody.
   if (url !== undefined) await Promise.race([tell(url, stop), ended])
   const code = await ended
@@ -45,12 +49,13 @@ export async function serveExample(words) {
   process.exit(stop.asked ? 0 : code)
 }
 
-/** Signals go to the child; `asked` from the first one on. */
+/** Signals go to the child; `asked` from the first one on, `isServing` is set from outside. */
 function handOn(child) {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
   let firstMs
   const onSignal = (signal) => {
     if (firstMs !== undefined && performance.now() - firstMs < ECHO_MS) return
+    if (!stop.asked && stop.isServing && process.stderr.isTTY) console.error(FINISHING)
     firstMs ??= performance.now()
     stop.asked = true
     child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal)
@@ -59,6 +64,7 @@ function handOn(child) {
   const onExit = () => child.kill('SIGTERM')
   const stop = {
     asked: false,
+    isServing: false,
     ignore() {
       process.stdout.off('error', onGone)
       process.stderr.off('error', onGone)
@@ -109,7 +115,7 @@ async function tell(url, stop) {
   say(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
   say(`  curl -F file=@node_modules/acorn/dist/acorn.mjs -F timeoutMs=1 ${url}/api/score   # cancelled`)
   say(`  npx skein run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
-  say('Measured now, in some seconds, beside whom `npm run report` compares it with:\n')
+  say('Measured now, a line for each published benchmark that `npm run report` has the tables of:\n')
   await prove(url, say)
   say('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')
 }

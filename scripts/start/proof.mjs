@@ -1,11 +1,13 @@
 /**
- * One line of proof for each project that Skein measures itself with: figures of this machine, of now.
+ * One line of proof for each published benchmark that `npm run report` has the tables of: figures of this
+ * machine, of now.
  *
  * Each takes a second or less, so they say what order things have; the tables of `npm run bench` are the
  * careful ones. Nothing here is stored, and what gives a wrong answer is not measured.
  */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { pathToFileURL } from 'node:url'
 import { inRoot } from '../set-up/index.mjs'
 
@@ -32,9 +34,12 @@ async function arrows() {
   const { lift } = await load('arrow/index.js')
   const [addOne, double] = [lift((n) => n + 1), lift((n) => n * 2)]
   assert.equal(addOne.andThen(double).run(20), 42)
-  let sum = 0
-  const rate = perSecond(10_000, () => (sum = (sum + addOne.andThen(double).run(sum & 1023)) | 0))
-  return `zio-arrow     arrows composed and run           ${millions(rate)} million/s`
+  // Each input hangs on the result before it, and the last is compared: no call can be left out.
+  let [sum, expected] = [0, 0]
+  const { rate, calls } = perSecond(10_000, () => (sum = (sum + addOne.andThen(double).run(sum & 1023)) | 0))
+  for (let call = 0; call < calls; call += 1) expected = (expected + ((expected & 1023) + 1) * 2) | 0
+  assert.ok(sum === expected, 'arrows composed and run: a wrong sum')
+  return lineOf('zio-arrow, arrows in Scala', 'arrows composed and run', `${millions(rate)} million/s`)
 }
 
 async function fibers() {
@@ -56,7 +61,8 @@ async function fibers() {
   }
   const rate = await perSecondLater(sixteen)
   await workers.close()
-  return `futures       16 factorial tasks at once        ${counted(rate)} times/s, on all cores`
+  const each = `${counted(rate)} times/s, on all cores`
+  return lineOf("Scala's futures, ZIO's fibers", '16 factorial tasks at once', each)
 }
 
 /** Requests of keep-alive connections, one in flight on each, from this one thread. */
@@ -82,7 +88,7 @@ async function requests(url) {
   assert.equal(wrong, 0, `GET /hello: ${wrong} wrong answers`)
   assert.ok(answers > 0, 'GET /hello: no answers')
   const each = `${counted(rate)} requests/s (this client is the limit)`
-  return `zio-http      GET /hello, ${CONNECTIONS} connections        ${each}`
+  return lineOf('zio-http, a server in Scala', `GET /hello, ${CONNECTIONS} connections`, each)
 }
 
 async function threads() {
@@ -101,14 +107,23 @@ async function threads() {
   const p50 = tripsUs.sort((a, b) => a - b)[tripsUs.length >> 1]
   const values = store.create('proof')
   const value = { id: 7, name: 'a value of a hundred bytes', tags: ['one', 'two'], at: 1.5 }
-  const rate = perSecond(1000, () => {
+  const { rate } = perSecond(1000, () => {
     values.set('key', value)
     return values.get('key')
   })
   assert.deepEqual(values.get('key'), value)
   values.close()
+  // Calls one after the other find their worker awake, where it has a core of its own.
+  const cores = availableParallelism()
+  const condition = cores === 1 ? 'one core' : `${cores} cores, spinning`
   const stored = `store set and get ${(1e6 / rate).toFixed(1)} µs`
-  return `napajs        call in another thread, p50       ${p50.toFixed(1)} µs; ${stored}`
+  const each = `${p50.toFixed(1)} µs (${condition}); ${stored}`
+  return lineOf('napajs, threads for Node', 'call in another thread, p50', each)
+}
+
+/** @param {string} whose The project, and what it is. */
+function lineOf(whose, what, figure) {
+  return `${whose.padEnd(31)}${what.padEnd(29)}${figure}`
 }
 
 function connected(host, port) {
@@ -118,7 +133,9 @@ function connected(host, port) {
   })
 }
 
-/** Calls of `work` in a second, in batches of `batch`. */
+/**
+ * Calls of `work` in a second (`rate`), in batches of `batch`; and how many there were, of warming up too.
+ */
 function perSecond(batch, work) {
   for (let warm = 0; warm < batch; warm += 1) work()
   let calls = 0
@@ -127,7 +144,7 @@ function perSecond(batch, work) {
     for (let index = 0; index < batch; index += 1) work()
     calls += batch
   }
-  return (calls * 1000) / (performance.now() - startMs)
+  return { rate: (calls * 1000) / (performance.now() - startMs), calls: calls + batch }
 }
 
 async function perSecondLater(work) {

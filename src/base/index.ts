@@ -1,8 +1,10 @@
 /**
  * What every other module may rely on: errors, their reasons in one line, and assertions.
  *
- * Imports nothing, knows no other part of Skein, and holds no state.
+ * Imports nothing, knows no other part of Skein, and holds no state. Every door's types come by here, so what
+ * these need beyond the standard library of a compiler is asked for here: `Symbol.dispose` and its kin.
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 export { AssertionFailure, assert } from './assert.ts'
 export { SkeinError, shown, type Sentences } from './errors.ts'
 export { hasMember } from './members.ts'

@@ -10,8 +10,9 @@ import type { RunOptions } from './arguments.ts'
 import { Clocks, clockBytes, monotonicMs } from './clocks.ts'
 import { CliError } from './errors.ts'
 import { Gate, GATE_BYTES } from './gate.ts'
-import { JOB_KEY, type Job, type Problem } from './worker.ts'
+import { type Job, JOB_KEY } from './job.ts'
 import type { RecordStyle } from './records.ts'
+import type { Problem } from './worker.ts'
 
 /** The part of a zone that is needed here. */
 export interface ItemZone {

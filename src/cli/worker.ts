@@ -13,26 +13,8 @@ import { currentTask } from '../zone/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, type CliCodes } from './errors.ts'
 import { Gate } from './gate.ts'
-import { failureLine, resultLine, type RecordStyle } from './records.ts'
-
-/** The key of the environment data. */
-export const JOB_KEY = 'skein run'
-
-/** What all items of a run share; plain data and shared memory. */
-export interface Job {
-  /** What `import()` is given. */
-  readonly url: string
-  /** The module as the user wrote it, for messages. */
-  readonly module: string
-  readonly exportName: string
-  readonly exportNamed: boolean
-  /** Items are JSON texts. */
-  readonly json: boolean
-  readonly style: RecordStyle
-  readonly gate: SharedArrayBuffer
-  /** Where running items are timed; `undefined` without `--timeout`. */
-  readonly clocks: SharedArrayBuffer | undefined
-}
+import { type Job, JOB_KEY } from './job.ts'
+import { failureLine, resultLine } from './records.ts'
 
 /** A {@link CliError} on its way to the main thread. */
 export type Problem = {

@@ -9,7 +9,7 @@ import { sendAnswer } from './answer.ts'
 import { type Exchange, TypeOf } from './core.ts'
 import { carriedHeaders, withCarried } from './comfort/carried.ts'
 import { responseOf } from './comfort/middleware.ts'
-import { StatusError, statusAnswer } from './comfort/status-error.ts'
+import { ANSWERS_REFUSALS, StatusError, statusAnswer } from './comfort/status-error.ts'
 import { HttpError, statusFor } from './errors.ts'
 import { Finder, type Found } from './finder.ts'
 import { closeRequest, isClientFault, SkeinRequest } from './request.ts'
@@ -32,6 +32,12 @@ export interface AppParts {
   readonly error: ErrorHandler | undefined
 }
 
+/** Status and headers of an answer where no route is. */
+interface Refusal {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 const errors = diagnostics.channel('skein:http:error')
 const BAD_REQUEST = 'Bad Request'
 const REASONS: Readonly<Record<number, string>> = {
@@ -47,6 +53,8 @@ export class App {
   readonly #fetch: ((request: Request) => unknown) | undefined
   readonly #error: ErrorHandler | undefined
   readonly #unmatched: Wrap | undefined
+  /** What 404 and 405 are made by, where `error` makes them. */
+  readonly #refusal: ErrorHandler | undefined
   #errorsCount = 0
 
   constructor({ routes, fetch, error }: AppParts) {
@@ -54,6 +62,7 @@ export class App {
     this.#fetch = fetch
     this.#error = error
     this.#unmatched = routes.unmatched
+    this.#refusal = error !== undefined && ANSWERS_REFUSALS in error ? error : undefined
   }
 
   /** Errors that no handler caught and no client caused, so far. */
@@ -89,7 +98,7 @@ export class App {
     if (this.#fetch !== undefined) return this.#onOther(exchange, found)
     const allow = `allow: ${route.allow}\r\n`
     const isAsked = exchange.method === 'OPTIONS'
-    if (this.#unmatched !== undefined) {
+    if (this.#unmatched !== undefined || (this.#refusal !== undefined && !isAsked)) {
       const [status, body] = isAsked ? [204, null] : [405, 'Method Not Allowed']
       return this.#refuse(exchange, found.read, body, { status, headers: { allow: route.allow } })
     }
@@ -97,10 +106,15 @@ export class App {
     else exchange.respond(405, TypeOf.text, allow, 'Method Not Allowed')
   }
 
-  /** An answer where no route is, with what stands around those. */
-  #refuse(exchange: Exchange, target: Target, body: string | null, init: ResponseInit): void {
-    const handle = this.#unmatched!(() => new SkeinResponse(body, init))
-    const run = handle as (request: unknown) => unknown
+  /**
+   * An answer where no route is, with what stands around those; its `body` is said as `error` says errors.
+   */
+  #refuse(exchange: Exchange, target: Target, body: string | null, init: Refusal): void {
+    const answered = (request: HttpRequest): unknown =>
+      body === null || this.#refusal === undefined
+        ? new SkeinResponse(body, init)
+        : this.#refusal(new StatusError(init.status, body, init), request)
+    const run = (this.#unmatched?.(answered) ?? answered) as (request: unknown) => unknown
     this.#run(exchange, run, new SkeinRequest(exchange, undefined, target), `${init.status}`)
   }
 
@@ -111,7 +125,7 @@ export class App {
   }
 
   #onOther(exchange: Exchange, { read }: Found): void {
-    if (this.#fetch === undefined && this.#unmatched !== undefined)
+    if (this.#fetch === undefined && (this.#unmatched ?? this.#refusal) !== undefined)
       this.#refuse(exchange, read, 'Not Found', { status: 404 })
     else if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
     else this.#run(exchange, this.#fetch, new SkeinRequest(exchange, undefined, read), 'fetch')

@@ -5,7 +5,12 @@
  */
 export type { ErrorMessage } from './app.ts'
 export type { ErrorHandler } from './routes.ts'
-export { accessLog, type AccessLogOptions, type AccessRecord } from './comfort/access-log.ts'
+export {
+  accessLog,
+  type AccessLogger,
+  type AccessLogOptions,
+  type AccessRecord,
+} from './comfort/access-log.ts'
 export { requestIdOf } from './comfort/carried.ts'
 export { cookie, type CookieAttributes, cookiesOf, deletedCookie } from './comfort/cookies.ts'
 export { cors, type CorsOptions } from './comfort/cors.ts'

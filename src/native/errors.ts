@@ -18,8 +18,8 @@ export interface Host {
 
 /** The codes of {@link NativeError} and what each is about. */
 export interface NativeCodes {
-  /** No core for this platform was installed; `package` would have it. */
-  NATIVE_PLATFORM_MISSING: Host & { readonly package: string }
+  /** No core for this platform was installed; `package` would have it. A checkout compiles its own. */
+  NATIVE_PLATFORM_MISSING: Host & { readonly package: string; readonly isCheckout: boolean }
   /** A core was found at `path` and the system refused to load it; see `cause`. */
   NATIVE_LOAD_FAILED: { readonly path: string; readonly reason: string }
   /** The core at `path` belongs to another version of Skein. */
@@ -28,9 +28,12 @@ export interface NativeCodes {
 
 const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_PLATFORM_MISSING: (facts) =>
-    `skein has no native core for ${placeOf(facts)}: the package ${facts.package} is not installed. ` +
-    'Install without --omit=optional, on the platform that runs the program; ' +
-    'or compile a checkout and name its .node file in SKEIN_NATIVE_PATH.',
+    `skein has no native core for ${placeOf(facts)}: ` +
+    (facts.isCheckout
+      ? 'this checkout has not compiled it. Run `npm run build`, or `npm start`, in the checkout.'
+      : `the package ${facts.package} is not installed. ` +
+        'Install without --omit=optional, on the platform that runs the program; ' +
+        'or compile a checkout and name its .node file in SKEIN_NATIVE_PATH.'),
   NATIVE_LOAD_FAILED: (facts) => `skein could not load its native core ${facts.path}: ${facts.reason}`,
   NATIVE_VERSION_MISMATCH: (facts) =>
     `skein ${facts.expected} found a native core of version ${facts.found} at ${facts.path}: ` +

@@ -20,14 +20,17 @@ interface Scene {
   files?: Record<string, unknown>
   /** Request to path. */
   packages?: Record<string, string>
+  isCheckout?: boolean
 }
 
-function surroundings({ host = GNU, override = '', files = {}, packages = {} }: Scene): Surroundings {
+function surroundings(scene: Scene): Surroundings {
+  const { host = GNU, override = '', files = {}, packages = {}, isCheckout = false } = scene
   return {
     host,
     version: '1.2.3',
     override,
     folder: '/dist/native/',
+    isCheckout,
     exists: (path) => path in files,
     resolve: (request) => packages[request],
     load(path) {
@@ -95,9 +98,14 @@ test('a missing platform is named with the package that would have it', () => {
   ]
   for (const [host, name, words] of hosts) {
     const error = refuses({ host }, 'NATIVE_PLATFORM_MISSING', words)
-    assert.deepEqual(error.facts, { ...host, package: name })
+    assert.deepEqual(error.facts, { ...host, package: name, isCheckout: false })
     assert.ok(error.message.includes(name))
   }
+})
+
+test('a checkout without its core says how it is compiled', () => {
+  const { message } = refuses({ isCheckout: true }, 'NATIVE_PLATFORM_MISSING', /npm run build.*npm start/)
+  assert.doesNotMatch(message, /skein-linux-x64-gnu/)
 })
 
 test('this process knows where it runs', () => {

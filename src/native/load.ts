@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly override: string
   /** Folder of the checkout's own core. */
   readonly folder: string
+  /** Whether this is a checkout, which compiles its own core, or an installed package. */
+  readonly isCheckout: boolean
   exists(path: string): boolean
   /** Path of a file inside an installed package; `undefined` when it is not installed. */
   resolve(request: string): string | undefined
@@ -77,7 +79,8 @@ function findCore(surroundings: Surroundings): string {
   if (surroundings.exists(own)) return own
   const installed = surroundings.resolve(`skein-${triple}/${file}`)
   if (installed !== undefined) return installed
-  throw new NativeError('NATIVE_PLATFORM_MISSING', { ...surroundings.host, package: `skein-${triple}` })
+  const { host, isCheckout } = surroundings
+  throw new NativeError('NATIVE_PLATFORM_MISSING', { ...host, package: `skein-${triple}`, isCheckout })
 }
 
 function loadFrom(path: string, surroundings: Surroundings): unknown {
@@ -103,6 +106,7 @@ function hereAndNow(): Surroundings {
     version: manifest.version,
     override: process.env['SKEIN_NATIVE_PATH'] ?? '',
     folder: fileURLToPath(new URL('./', import.meta.url)),
+    isCheckout: existsSync(new URL('../../Cargo.toml', import.meta.url)),
     exists: existsSync,
     resolve: (request) => resolveOrNot(require, request),
     load: (path) => require(path) as unknown,

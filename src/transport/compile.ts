@@ -36,6 +36,11 @@ export interface FunctionSource {
   readonly metaName: string | undefined
 }
 
+/** Code that parses. Not Node's own type: the package's types need those of Node nowhere. */
+export interface Checked {
+  runInThisContext(): unknown
+}
+
 /** Called before this thread runs something written in `file`: a module's URL, or the text of a function. */
 export type Preparation = (file: string, text: string) => void
 
@@ -87,7 +92,7 @@ export function compileKey(key: string): Function | Promise<Function> {
  * Check that code parses.
  * @throws {FunctionError} `FUNCTION_CODE` with the SyntaxError as its cause.
  */
-export function checkCode(code: string, file: string): vm.Script {
+export function checkCode(code: string, file: string): Checked {
   try {
     return withLoader((loader) => new vm.Script(code, { ...loader, filename: filenameOf(file) }))
   } catch (error) {
@@ -144,7 +149,7 @@ function codeFunction(code: string, file: string): Function {
       const value = requireOf(file)
       Object.defineProperty(globalThis, 'require', { value, configurable: true, writable: true })
     }
-    return script.runInThisContext() as unknown
+    return script.runInThisContext()
   }
 }
 

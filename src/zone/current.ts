@@ -14,6 +14,12 @@ export interface Tracker<Task> {
   current(): Task | undefined
 }
 
+/** Of AsyncLocalStorage what is used, so that the package's types need those of Node nowhere. */
+interface Outside<Task> {
+  run<R>(task: Task, body: () => R): R
+  getStore(): Task | undefined
+}
+
 interface Here<Task> {
   /** The zone whose worker this thread is. */
   zone: string | undefined
@@ -22,7 +28,7 @@ interface Here<Task> {
   /** Follows the tasks of this worker. */
   tracker: Tracker<Task> | undefined
   /** Follows the tasks that run in threads which are no workers. */
-  readonly outside: AsyncLocalStorage<Task>
+  readonly outside: Outside<Task>
   /** Tasks that are broadcasts. */
   readonly broadcasts: WeakSet<object>
 }

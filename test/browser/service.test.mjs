@@ -183,6 +183,21 @@ visit('a file that is too large is refused, by the page and by the server', asyn
   assert.deepEqual(status, [413, 'BODY_TOO_LARGE'])
 })
 
+visit('an empty file is refused by the page, and a text replaces it', async (page) => {
+  await page.fill('#text', tangled)
+  await page.setInputFiles('#file', {
+    name: 'empty.js',
+    mimeType: 'text/javascript',
+    buffer: Buffer.alloc(0),
+  })
+  assert.match(await page.innerText('#message'), /empty\.js is empty/)
+  await page.click('#send')
+  assert.match(await page.innerText('#message'), /empty\.js is empty/)
+  assert.equal(await page.isHidden('#result'), true)
+  await scored(page, tangled)
+  assert.equal(await page.innerText('#message'), '')
+})
+
 visit('a text that is too large is refused by the page', async (page) => {
   await page.evaluate(() => (document.querySelector('#text').value = ' '.repeat(1024 * 1024 + 1)))
   await page.click('#send')

@@ -237,6 +237,19 @@ for (const [row, [words, line]] of refused.entries()) {
   )
 }
 
+test('a native core that does not load is one line', { timeout: 60_000 }, async () => {
+  const env = { SKEIN_NATIVE_PATH: join(folder, 'gone.node') }
+  for (const words of [
+    ['serve', app, '--port', '0'],
+    ['run', 'modules/items.mjs'],
+  ]) {
+    const { code, out, err } = await skein(words, '', { env })
+    assert.deepEqual([code, out], [2, ''], err)
+    assert.match(err, /^skein: skein could not load its native core \/.*gone\.node: .*\n$/)
+  }
+  assert.equal((await skein(['--help'], '', { env })).code, 0)
+})
+
 test('a taken port is one line', { timeout: 60_000 }, async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await new Promise((done) => other.once('listening', done))

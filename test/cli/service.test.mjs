@@ -5,6 +5,7 @@
  * One server for all tests, with two workers: which of them answers is left to chance, as it is for users.
  */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { start, until } from './skein.mjs'
@@ -132,6 +133,61 @@ test('the bytes of a text count, not how a form or JSON sends them', async () =>
   const text = 'ä'.repeat(540_000)
   for (const [body, headers] of [[text], [form(text)], [JSON.stringify({ text }), JSON_TYPE]])
     assert.deepEqual(await refusal(body, headers), [413, 'BODY_TOO_LARGE'])
+})
+
+test('an empty file is refused, whatever text stands beside it; no file is no file', async () => {
+  const chosen = formWith(0)
+  chosen.set('text', 'let a')
+  assert.deepEqual(await refusal(chosen), [400, 'BAD_INPUT'])
+  const none = new FormData()
+  none.set('text', 'let a')
+  // As browsers send it.
+  none.set('file', new File([], '', { type: 'application/octet-stream' }))
+  assert.deepEqual(await refusal(none), [200, undefined])
+})
+
+test('media types are read in upper and lower case', async () => {
+  const json = { 'content-type': 'Application/JSON; Charset=UTF-8' }
+  assert.deepEqual(await refusal('{"text": 5}', json), [400, 'BAD_INPUT'])
+  assert.deepEqual(await refusal('{"text": "let a"}', json), [200, undefined])
+  const pairs = { 'content-type': 'Application/X-WWW-Form-URLencoded' }
+  assert.deepEqual(await refusal('timeoutMs=1.5&text=let+a', pairs), [400, 'BAD_INPUT'])
+  const body = '--AbC\r\nContent-Disposition: form-data; name="timeoutMs"\r\n\r\n1.5\r\n--AbC--\r\n'
+  const parts = { 'content-type': 'Multipart/Form-Data; boundary=AbC' }
+  assert.deepEqual(await refusal(body, parts), [400, 'BAD_INPUT'])
+  const scored = body.replace('timeoutMs', 'text').replace('1.5', 'let a')
+  assert.deepEqual(await refusal(scored, parts), [200, undefined])
+})
+
+test('what is cancelled is counted: by its limit, or its client went', { timeout: 60_000 }, async () => {
+  const counts = async () => (await (await fetch(`${url}/api/stats`)).json()).cancelled
+  const before = await counts()
+  // Every declaration is compared with all before it: longer than any limit.
+  const long = () => `let ${Array.from({ length: 60_000 }, (_, index) => `a${index}`)} // ${Math.random()}`
+  assert.deepEqual(await refusal(JSON.stringify({ text: long(), timeoutMs: 1 }), JSON_TYPE), [
+    504,
+    'TASK_TIMEOUT',
+  ])
+  assert.deepEqual(await counts(), { ...before, late: before.late + 1 })
+  const isBusy = async () => (await (await fetch(`${url}/api/stats`)).json()).zone.running > 0
+  while (await isBusy()); // with what was just cancelled, for its grace
+  const leaving = new AbortController()
+  const asked = fetch(`${url}/api/score`, { method: 'POST', body: long(), signal: leaving.signal })
+  while (!(await isBusy()));
+  leaving.abort()
+  await assert.rejects(asked)
+  while ((await counts()).gone === before.gone);
+  assert.deepEqual(await counts(), { late: before.late + 1, gone: before.gone + 1 })
+})
+
+test('where no report has been made a page says how', async () => {
+  const answer = await fetch(`${url}/report`)
+  assert.match(answer.headers.get('content-type'), /^text\/html/)
+  const page = await answer.text()
+  if (existsSync(new URL('../../bench/dist/report/report.html', import.meta.url))) return
+  assert.equal(answer.status, 404)
+  assert.match(answer.headers.get('content-security-policy'), /default-src 'self'/)
+  assert.match(page, /npm run report -- --quick/)
 })
 
 test('the plan of every worker has the costs of each score', { timeout: 30_000 }, async () => {

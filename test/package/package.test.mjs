@@ -132,6 +132,21 @@ test('types resolve in a project that chose no library, and so has the types of 
   }
 })
 
+test('the types of each door bring what they need: no library chosen, and no types of Node', () => {
+  const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  const doors = Object.keys(exports).filter((name) => !name.endsWith('.json'))
+  const files = doors.map((name) => `alone${name.replace(/\W/g, '-')}.ts`)
+  for (const [index, name] of doors.entries())
+    writeFileSync(join(project, files[index]), `export type * from '${name.replace('.', 'skein')}'\n`)
+  const flags = ['--ignoreConfig', '--strict', '--noEmit', '--module', 'nodenext', '--pretty', 'false']
+  for (const file of files) {
+    // By itself: what another door asks for would count for this one.
+    const { status, stdout } = node(project, tsc(), ...flags, '--target', 'es2023', file)
+    assert.equal(status, 0, stdout)
+  }
+  for (const file of files) rmSync(join(project, file))
+})
+
 test('the command is installed', () => {
   const { program, args } = npm()
   const command =

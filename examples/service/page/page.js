@@ -128,7 +128,7 @@ async function send(event) {
   event.preventDefault()
   const [button, form] = [$('send'), new FormData($('form'))]
   $('message').textContent = ''
-  if (isTooLarge()) return
+  if (isRefused()) return
   if ($('file').files.length === 0 && $('text').value === '') {
     complain(undefined, 0, 'Choose a file or paste a text first.')
     return $('text').focus()
@@ -169,23 +169,25 @@ function refused({ status }) {
 }
 
 /** Whether the chosen file, or else the text, is refused, which is then said. */
-function isTooLarge() {
-  const chosen = $('file').files[0] ?? new Blob([$('text').value])
-  if (chosen.size <= BYTES_MAX) return false
-  complain('BODY_TOO_LARGE', 413)
+function isRefused() {
+  const file = $('file').files[0]
+  const { size } = file ?? new Blob([$('text').value])
+  if (size > BYTES_MAX) complain('BODY_TOO_LARGE', 413)
+  else if (file?.size === 0) complain(undefined, 0, `${file.name} is empty. Choose another file.`)
+  else return false
   return true
 }
 
 let before
 
-function showStats({ zone, store, requests, memoryMb, plan }) {
+function showStats({ zone, store, requests, cancelled, memoryMb, plan }) {
   const total = Object.values(requests).reduce((sum, count) => sum + count, 0)
   const atMs = performance.now()
   const rate = before === undefined ? 0 : ((total - before.total) * 1000) / (atMs - before.atMs)
   before = { total, atMs }
   const tiles = [
     ['Workers', `${zone.running} of ${zone.workers}`, `workers busy; ${zone.died} died`],
-    ['Queue', zone.waiting, `wait; ${zone.ended} tasks done`],
+    ['Queue', zone.waiting, `wait; ${zone.ended} tasks done, ${cancelled.late + cancelled.gone} cancelled`],
     ['Store', store.entries, `scores, ${Math.ceil(store.bytes / 1024)} KiB, ${counted(store.hits, 'hit')}`],
     ['Not computed again', percent(store.hits, store.hits + store.misses), 'of look-ups were in the store'],
     [
@@ -252,7 +254,7 @@ function choose() {
   $('chosen').textContent =
     file === undefined ? 'JavaScript or TypeScript, up to 1 MiB' : `${file.name}, ${size}`
   $('text').classList.toggle('unused', file !== undefined)
-  isTooLarge()
+  isRefused()
 }
 
 /** A text replaces a chosen file. */

@@ -2,7 +2,7 @@
  * One record for each request when its answer is decided: who, what, how it ended, how long it took.
  *
  * Records go to anything with `info(record, message)`, such as a pino logger, or to a function, or as lines
- * of JSON to standard output. Pino is nobody's dependency here.
+ * of JSON to standard output. Pino is only a dependency of the tests.
  */
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
@@ -19,7 +19,7 @@ const CLIENT_GONE = 499
 export interface AccessRecord {
   /** When it came, as ISO 8601. */
   readonly time: string
-  /** Where `requestId()` is in use, further out. */
+  /** Where `requestId()` is in use, further out or further in. */
   readonly requestId: string | undefined
   readonly method: string
   /** The path, without the query. */
@@ -36,19 +36,26 @@ export interface AccessRecord {
   readonly userAgent: string | undefined
 }
 
+/** A logger such as pino's. */
+export interface AccessLogger {
+  /** @param message Such as `GET /user/7 200`. */
+  info(record: Omit<AccessRecord, 'time'>, message: string): void
+}
+
 /** What {@link accessLog} takes. */
 export interface AccessLogOptions {
   /**
-   * A logger such as pino's, or a function; one that throws or rejects is told on the console. Default: a
-   * line of JSON on standard output.
+   * A logger such as pino's, which gets records without their `time` because it gives its lines one itself;
+   * or a function. One that throws or rejects is told on the console. Default: a line of JSON on standard
+   * output.
    */
-  readonly log?: { info(record: AccessRecord, message: string): void } | ((record: AccessRecord) => void)
+  readonly log?: AccessLogger | ((record: AccessRecord) => void)
   /** Requests that are not told: a health check, say. */
   readonly skip?: (record: AccessRecord) => boolean
 }
 
 /**
- * Tells of each request. Put it behind `requestId()` and before all others.
+ * Tells of each request. Put it before all others; `requestId()` may stand on either side of it.
  * @throws {HttpError} `HTTP_SETTING`.
  */
 export function accessLog(options: AccessLogOptions = {}): Middleware {
@@ -59,14 +66,15 @@ export function accessLog(options: AccessLogOptions = {}): Middleware {
     const startMs = performance.now()
     const begun = {
       time: new Date().toISOString(),
-      requestId: requestIdOf(request),
       method: request.method,
       path: new URL(request.url).pathname,
       remoteAddress: request.remoteAddress,
       userAgent: request.headers.get('user-agent') ?? undefined,
     }
     const tell = (status: number): void => {
-      const record = { ...begun, status, ms: Math.round((performance.now() - startMs) * 1000) / 1000 }
+      const ms = Math.round((performance.now() - startMs) * 1000) / 1000
+      // Now: what stands further in may have given it.
+      const record = { ...begun, requestId: requestIdOf(request), status, ms }
       logged('the access log', () => (skip?.(record) === true ? undefined : write(record)))
     }
     let answer: Response
@@ -98,5 +106,5 @@ function writerOf(log: AccessLogOptions['log']): (record: AccessRecord) => unkno
   if (typeof log === 'function') return log
   if (log === null || typeof log !== 'object' || typeof log.info !== 'function')
     throw wrong('log', 'a function, or a logger with info()', log)
-  return (record) => log.info(record, `${record.method} ${record.path} ${record.status}`)
+  return ({ time: _, ...record }) => log.info(record, `${record.method} ${record.path} ${record.status}`)
 }

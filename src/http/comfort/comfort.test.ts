@@ -72,6 +72,34 @@ onCores('an error is an answer with its code, an unexpected one tells nothing bu
   assert.equal((await get('/full'))[0], 500)
 })
 
+onCores('where no route is errorAnswers answers too, what the core refuses is text', async (start, core) => {
+  const routes = { '/here': { GET: () => 'here' }, '/user/:id': () => 'user' }
+  const settings = { error: errorAnswers(), limits: { bodyBytesMax: 4 } }
+  const bare = await start({ routes, ...settings })
+  const named = await start({ routes: use(routes, requestId({ make: () => 'id-1' })), ...settings })
+  const asked = async (url: string, method = 'GET', body: string | null = null): Promise<unknown[]> => {
+    const answer = await fetch(url, { method, body })
+    const [said, allowed] = [await answer.text(), answer.headers.get('allow')]
+    if (!said.startsWith('{')) return [answer.status, said.trimEnd(), undefined, allowed]
+    const { error } = JSON.parse(said) as { error: { code: string; requestId: string } }
+    return [answer.status, error.code, error.requestId, allowed]
+  }
+  const allow = 'GET, HEAD, OPTIONS'
+  assert.deepEqual(await asked(`${named.url}/nothing`), [404, 'NOT_FOUND', 'id-1', null])
+  assert.deepEqual(await asked(`${named.url}/here`, 'DELETE'), [405, 'METHOD_NOT_ALLOWED', 'id-1', allow])
+  const [status, code, id, allowed] = await asked(`${bare.url}/here`, 'DELETE')
+  assert.deepEqual([status, code, allowed], [405, 'METHOD_NOT_ALLOWED', allow])
+  assert.match(String(id), /^[0-9a-f-]{36}$/)
+  assert.deepEqual(await asked(`${bare.url}/nothing`, 'HEAD'), [404, '', undefined, null])
+  assert.deepEqual(await asked(`${bare.url}/here`, 'OPTIONS'), [204, '', undefined, allow])
+  assert.equal(bare.stats().errors, 0)
+  for (const { url } of [bare, named]) {
+    const [status, said] = await asked(`${url}/nothing`, 'POST', 'too long')
+    assert.deepEqual([status, said], [413, core === 'native' ? 'body too long' : ''])
+    assert.deepEqual((await asked(`${url}/user/%ff`)).slice(0, 2), [400, 'Bad Request'])
+  }
+})
+
 onCores('of a worker that died an answer says only that it did', async (start, core) => {
   const own = zone.create(`an answer of ${core}`, { workers: 1 })
   const records: number[] = []

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { pino } from 'pino'
 import { fork, sleep, timeout as fiberTimeout } from '../../fiber/index.ts'
 import { StoreError } from '../../store/index.ts'
 import { SyncError } from '../../sync/index.ts'
@@ -26,16 +27,8 @@ import { timeout } from './time-limit.ts'
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 onCores('request ids and the access log', async (start) => {
-  const records: AccessRecord[] = []
-  const messages: string[] = []
-  /** As pino's: the record first, then words, and a method that needs its logger. */
-  class Logger {
-    readonly #lines = records
-    info(record: AccessRecord, message: string): void {
-      this.#lines.push(record)
-      messages.push(message)
-    }
-  }
+  const lines: string[] = []
+  const told = pino({}, { write: (line: string) => void lines.push(line) })
   const server = await start({
     routes: use(
       {
@@ -47,7 +40,7 @@ onCores('request ids and the access log', async (start) => {
       },
       requestId({ trust: true, header: 'X-Trace' }),
       accessLog({
-        log: new Logger(),
+        log: told,
         skip: ({ path }) => path === '/health',
       }),
     ),
@@ -58,13 +51,42 @@ onCores('request ids and the access log', async (start) => {
   assert.match(await who('not an id'), /^[0-9a-f-]{36}$/)
   await (await fetch(`${server.url}/fails`)).text()
   await (await fetch(`${server.url}/health`)).text()
+  const records = lines.map((line) => JSON.parse(line) as AccessRecord & { msg: string })
+  const messages = ['GET /who 200', 'GET /who 200', 'GET /fails 500']
   assert.deepEqual(
     records.map(({ method, path, status }) => `${method} ${path} ${status}`),
-    ['GET /who 200', 'GET /who 200', 'GET /fails 500'],
+    messages,
   )
-  assert.deepEqual(messages, ['GET /who 200', 'GET /who 200', 'GET /fails 500'])
+  assert.deepEqual(
+    records.map(({ msg }) => msg),
+    messages,
+  )
   assert.equal(records[0]!.requestId, 'from-proxy')
-  assert.ok(records.every(({ ms, time }) => ms >= 0 && !Number.isNaN(Date.parse(time))))
+  assert.ok(records.every(({ ms }) => ms >= 0))
+  // A key that stands there twice is one behind JSON.parse.
+  for (const line of lines)
+    assert.equal(line.match(/"(\w+)":/g)!.length, Object.keys(JSON.parse(line) as object).length)
+})
+
+onCores('the id is in the log wherever it is given, and a function is told the time', async (start) => {
+  const records: AccessRecord[] = []
+  const id = requestId({ make: () => 'id-1' })
+  const log = accessLog({ log: (record) => records.push(record) })
+  const throwing = (): never => {
+    throw new Error('x')
+  }
+  const server = await start({
+    routes: {
+      ...use({ '/inside': () => 'x', '/throws': throwing }, log, id),
+      ...use({ '/outside': () => 'x' }, id, log),
+    },
+  })
+  for (const path of ['/inside', '/throws', '/outside']) await (await fetch(server.url + path)).text()
+  assert.deepEqual(
+    records.map(({ path, requestId: told }) => `${path} ${told}`),
+    ['/inside id-1', '/throws id-1', '/outside id-1'],
+  )
+  assert.ok(records.every(({ time }) => !Number.isNaN(Date.parse(time))))
 })
 
 onCores('the access log says what was answered, whatever was thrown', async (start) => {

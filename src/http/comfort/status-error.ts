@@ -92,16 +92,19 @@ const STATUS_OF_CODE: Readonly<Record<string, number>> = {
   TASK_TOO_LARGE: 413,
 }
 
+/** Marks the `error` of an app that also answers in place of the router's own 404 and 405. */
+export const ANSWERS_REFUSALS = Symbol('skein.answersRefusals')
+
 /** Seconds after which a client may try again what was refused because too much was going on. */
 const RETRY_AFTER_S = '1'
 
 /**
- * The `error` of `serve` for a JSON API: each error becomes
- * `{"error": {"code", "message", "requestId"}}` with the status that fits.
+ * The `error` of `serve` for a JSON API: each error becomes `{"error": {"code", "message", "requestId"}}`
+ * with the status that fits. So do 404 and 405 where no route is.
  */
 export function errorAnswers(options: ErrorAnswerOptions = {}): ErrorHandler {
   const log = options.log ?? printed
-  return (cause, request) => {
+  const handler: ErrorHandler = (cause, request) => {
     const id = requestIdOf(request) ?? randomUUID()
     const { status, code, message, headers } = answerOf(cause)
     if (status === 500 || status === 502) {
@@ -115,6 +118,7 @@ export function errorAnswers(options: ErrorAnswerOptions = {}): ErrorHandler {
     })
     return withCarried(answer, carriedHeaders(request))
   }
+  return Object.assign(handler, { [ANSWERS_REFUSALS]: true })
 }
 
 /** The answer of a StatusError alone; undefined for other errors. */
