@@ -26,6 +26,14 @@ export function refusalOf(request: IncomingMessage, limits: CoreLimits): number 
   return framingRefusal(request, limits)
 }
 
+/**
+ * Whether the client wants its connection closed. For HTTP/1.0 node:http lets `keep-alive` go before `close`.
+ */
+export function asksToClose({ headers: { connection } }: IncomingMessage): boolean {
+  if (connection === undefined) return false
+  return connection.split(',').some((option) => option.trim().toLowerCase() === 'close')
+}
+
 /** The form of a target fits its method (RFC 9112, 3.2). */
 function isTarget(target: string, method: string): boolean {
   if (!TARGET.test(target)) return false
