@@ -28,6 +28,11 @@ export type HttpCodes = {
   HTTP_BODY_TOO_LARGE: { readonly bodyBytesMax: number }
   /** The body of a request stood still for longer than `bodyMs`. */
   HTTP_BODY_TIMEOUT: { readonly bodyMs: number }
+  /**
+   * Chunk extensions and trailers of a body are longer than `headerBytesMax`, or trailers more than
+   * `headersMax`.
+   */
+  HTTP_TRAILERS_TOO_LARGE: { readonly headerBytesMax: number; readonly headersMax: number }
   /** The framing of a body is broken. */
   HTTP_BODY_MALFORMED: { readonly reason: string }
   /** The client closed its connection before it had its answer. */
@@ -59,6 +64,9 @@ const SENTENCES: Sentences<HttpCodes> = {
     `a streamed answer said content-length ${f.expected} and gave ${f.received} bytes; it was cut`,
   HTTP_BODY_TOO_LARGE: (f) => `the body of the request is longer than bodyBytesMax, ${f.bodyBytesMax}`,
   HTTP_BODY_TIMEOUT: (f) => `no byte of the request's body came for bodyMs, ${f.bodyMs} ms`,
+  HTTP_TRAILERS_TOO_LARGE: (f) =>
+    "trailers or chunk extensions of the request's body are more than headersMax, " +
+    `${f.headersMax}, or longer than headerBytesMax, ${f.headerBytesMax}`,
   HTTP_BODY_MALFORMED: (f) => `the body of the request is malformed: ${f.reason}`,
   HTTP_CLIENT_GONE: (f) => `the client closed its connection during ${f.during}`,
   HTTP_REQUEST_OVER: (f) =>
@@ -87,6 +95,8 @@ export function statusFor(cause: unknown): number {
       return 413
     case 'HTTP_BODY_TIMEOUT':
       return 408
+    case 'HTTP_TRAILERS_TOO_LARGE':
+      return 431
     case 'HTTP_BODY_MALFORMED':
       return 400
     default:

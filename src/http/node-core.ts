@@ -352,6 +352,7 @@ export class NodeCore implements Core {
     if (last !== undefined && last.isReading) {
       // Its body ends before its length: the client has gone, and nobody is to blame.
       if (error.code === 'HPE_INVALID_EOF_STATE') return last.gone()
+      if (parserRefusal(error) === 431) return void last.overlong()
       return last.malformed(error.reason ?? error.message)
     }
     // What has been answered already is not answered again.

@@ -70,9 +70,8 @@ function framingRefusal({ headers, httpVersionMinor: minor }: IncomingMessage, l
 export function parserRefusal(error: { code?: string; rawPacket?: Uint8Array }): number {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
-      return 431
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return 413
+      return 431
     case 'HPE_INVALID_VERSION':
       return versionRefusal(error.rawPacket)
     case 'ERR_HTTP_REQUEST_TIMEOUT':
