@@ -39,6 +39,8 @@ export type HttpCodes = {
   HTTP_CLIENT_GONE: { readonly during: string }
   /** Something of a request was asked for after its answer had been given. */
   HTTP_REQUEST_OVER: { readonly what: string }
+  /** A request was sent to another thread, as the input of an arrow whose first stage is placed, say. */
+  HTTP_REQUEST_TRAVELS: { readonly path: string }
   /** The native core was asked for and cannot be had. */
   HTTP_CORE: { readonly reason: string }
   /** The module of an app did not load, exports no app, or failed at its end. */
@@ -72,6 +74,9 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_REQUEST_OVER: (f) =>
     `${f.what} of a request was asked for after its answer had been given; take what is needed before, ` +
     'or clone() the request, and read the clone of a body that has yet to arrive before too',
+  HTTP_REQUEST_TRAVELS: (f) =>
+    `${f.path} is a request, which stays in the thread that it came to: read what is needed of it first, and ` +
+    'send that, as in liftAsync((request) => request.text()).andThen(work.on(zone))',
   HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>
