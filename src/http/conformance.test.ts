@@ -84,6 +84,7 @@ async function check(port: number, found: Case, expect: Outcome): Promise<void> 
     answers: expect.answers.length + (expect.closes ? 1 : 0),
     methods: found.methods ?? [],
     end: found.ends ?? false,
+    waits: expect.answers[0] === 100,
   })
   const seen = answers.map((answer, at) => shown(answer, expect.answers[at]))
   assert.deepEqual({ answers: seen, closes: closed, rest }, { ...expect, rest: '' })

@@ -50,7 +50,7 @@ function isAuthority(text: string): boolean {
 
 function framingRefusal({ headers, httpVersionMinor: minor }: IncomingMessage, limits: CoreLimits): number {
   const { 'content-length': length, 'transfer-encoding': codings, expect } = headers
-  if (expect !== undefined && expect.toLowerCase() !== '100-continue') return 417
+  if (expect?.split(',').some((member) => member.trim().toLowerCase() !== '100-continue')) return 417
   if (codings !== undefined) {
     if (length !== undefined || minor === 0) return 400
     const names = codings.split(',').map((name) => name.trim().toLowerCase())

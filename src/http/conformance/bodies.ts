@@ -381,6 +381,30 @@ export const BODIES: readonly Case[] = [
     expect: stays(100, [200, 'abc']),
   },
   {
+    name: 'an expectation twice is one',
+    clause: '9110 10.1.1',
+    send: [post(['Content-Length: 3', 'Expect: 100-continue', 'Expect: 100-continue']), 'abc'],
+    expect: stays(100, [200, 'abc']),
+  },
+  {
+    name: 'an expectation twice in a list is one',
+    clause: '9110 10.1.1',
+    send: [post(['Content-Length: 3', 'Expect: 100-continue , 100-Continue']), 'abc'],
+    expect: stays(100, [200, 'abc']),
+  },
+  {
+    name: 'an expectation and one that nobody knows',
+    clause: '9110 10.1.1',
+    send: post(['Content-Length: 3', 'Expect: 100-continue, tea'], 'abc'),
+    expect: closes(417),
+  },
+  {
+    name: 'an empty expectation',
+    clause: '9110 10.1.1',
+    send: post(['Content-Length: 3', 'Expect:'], 'abc'),
+    expect: closes(417),
+  },
+  {
     name: 'an expectation of a body that is not wanted',
     clause: '9110 10.1.1',
     send: head('POST /ignore HTTP/1.1', 'Host: x', 'Content-Length: 3', 'Expect: 100-continue'),
