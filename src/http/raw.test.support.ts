@@ -63,7 +63,8 @@ export async function converse(
   for (const piece of pieces) {
     if (!socket.writable) break
     socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
-    if (waits && text === '' && !closed) await once(socket, 'data')
+    if (waits && text === '' && !closed)
+      await once(socket, 'data', { signal: AbortSignal.timeout(PATIENCE_MS) })
     else if (pieces.length > 1) await new Promise((resolve) => setTimeout(resolve, 2))
   }
   if (end) socket.end()

@@ -52,6 +52,27 @@ export const CONNECTIONS: readonly Case[] = [
     expect: closes(hello),
   },
   {
+    name: 'an expectation of no body keeps',
+    clause: '9110 10.1.1',
+    send: get('Expect: 100-continue') + get(),
+    expect: stays(hello, hello),
+    node: { ...closes(hello), why: 'node:http closes where 100 was expected and not sent' },
+  },
+  {
+    name: 'an expectation whose body has come already',
+    clause: '9110 10.1.1',
+    send: post(['Content-Length: 3', 'Expect: 100-continue'], 'abc') + get(),
+    expect: stays([200, 'abc'], hello),
+    node: { ...stays(100, [200, 'abc'], hello), why: 'node:http tells of a head before its body' },
+  },
+  {
+    name: 'Proxy-Connection is not Connection',
+    clause: '9110 7.6.1',
+    send: get('Proxy-Connection: close') + get(),
+    expect: stays(hello, hello),
+    node: { ...closes(hello), why: 'llhttp reads Proxy-Connection as Connection' },
+  },
+  {
     name: 'another option keeps',
     clause: '9110 7.6.1',
     send: get('Connection: x-closed') + get(),
