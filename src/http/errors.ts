@@ -75,8 +75,8 @@ const SENTENCES: Sentences<HttpCodes> = {
     `${f.what} of a request was asked for after its answer had been given; take what is needed before, ` +
     'or clone() the request, and read the clone of a body that has yet to arrive before too',
   HTTP_REQUEST_TRAVELS: (f) =>
-    `${f.path} is a request, which stays in the thread that it came to: read what is needed of it first, and ` +
-    'send that, as in liftAsync((request) => request.text()).andThen(work.on(zone))',
+    `${f.path} is a request, which stays in the thread that it came to: read what is needed of it first, ` +
+    'and send that, as in liftAsync((request) => request.text()).andThen(work.on(zone))',
   HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>
