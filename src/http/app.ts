@@ -5,6 +5,7 @@
  * promise. An error never leaves this file: it becomes an answer, and somebody is told.
  */
 import diagnostics from 'node:diagnostics_channel'
+import { type TransportCodes, TransportError } from '../transport/index.ts'
 import { sendAnswer } from './answer.ts'
 import { type Exchange, TypeOf } from './core.ts'
 import { carriedHeaders, withCarried } from './comfort/carried.ts'
@@ -184,7 +185,8 @@ export class App {
     }
   }
 
-  #answerFor(exchange: Exchange, request: SkeinRequest, cause: unknown): void {
+  #answerFor(exchange: Exchange, request: SkeinRequest, thrown: unknown): void {
+    const cause = withWay(thrown)
     if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
     if (isGone(cause) || (exchange.aborted && isAbort(cause))) {
       exchange.abort() // a client that only stopped sending waits for an answer that will not come
@@ -290,6 +292,13 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 /** The client has gone: nobody is left to be answered, and nobody is to blame. */
 function isGone(cause: unknown): boolean {
   return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_GONE'
+}
+
+/** The transport's advice for a request that was to travel, to register its class, would lead nowhere. */
+function withWay(cause: unknown): unknown {
+  if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_CLASS_UNREGISTERED') return cause
+  const { path, className } = cause.facts as TransportCodes['TRANSPORT_CLASS_UNREGISTERED']
+  return className === SkeinRequest.name ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
 }
 
 /** What handlers throw when the signal of their request aborts. */

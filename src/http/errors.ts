@@ -28,12 +28,19 @@ export type HttpCodes = {
   HTTP_BODY_TOO_LARGE: { readonly bodyBytesMax: number }
   /** The body of a request stood still for longer than `bodyMs`. */
   HTTP_BODY_TIMEOUT: { readonly bodyMs: number }
+  /**
+   * Chunk extensions and trailers of a body are longer than `headerBytesMax`, or trailers more than
+   * `headersMax`.
+   */
+  HTTP_TRAILERS_TOO_LARGE: { readonly headerBytesMax: number; readonly headersMax: number }
   /** The framing of a body is broken. */
   HTTP_BODY_MALFORMED: { readonly reason: string }
   /** The client closed its connection before it had its answer. */
   HTTP_CLIENT_GONE: { readonly during: string }
   /** Something of a request was asked for after its answer had been given. */
   HTTP_REQUEST_OVER: { readonly what: string }
+  /** A request was sent to another thread, as the input of an arrow whose first stage is placed, say. */
+  HTTP_REQUEST_TRAVELS: { readonly path: string }
   /** The native core was asked for and cannot be had. */
   HTTP_CORE: { readonly reason: string }
   /** The module of an app did not load, exports no app, or failed at its end. */
@@ -59,11 +66,17 @@ const SENTENCES: Sentences<HttpCodes> = {
     `a streamed answer said content-length ${f.expected} and gave ${f.received} bytes; it was cut`,
   HTTP_BODY_TOO_LARGE: (f) => `the body of the request is longer than bodyBytesMax, ${f.bodyBytesMax}`,
   HTTP_BODY_TIMEOUT: (f) => `no byte of the request's body came for bodyMs, ${f.bodyMs} ms`,
+  HTTP_TRAILERS_TOO_LARGE: (f) =>
+    "trailers or chunk extensions of the request's body are more than headersMax, " +
+    `${f.headersMax}, or longer than headerBytesMax, ${f.headerBytesMax}`,
   HTTP_BODY_MALFORMED: (f) => `the body of the request is malformed: ${f.reason}`,
   HTTP_CLIENT_GONE: (f) => `the client closed its connection during ${f.during}`,
   HTTP_REQUEST_OVER: (f) =>
     `${f.what} of a request was asked for after its answer had been given; take what is needed before, ` +
     'or clone() the request, and read the clone of a body that has yet to arrive before too',
+  HTTP_REQUEST_TRAVELS: (f) =>
+    `${f.path} is a request, which stays in the thread that it came to: read what is needed of it first, ` +
+    'and send that, as in liftAsync((request) => request.text()).andThen(work.on(zone))',
   HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>
@@ -87,6 +100,8 @@ export function statusFor(cause: unknown): number {
       return 413
     case 'HTTP_BODY_TIMEOUT':
       return 408
+    case 'HTTP_TRAILERS_TOO_LARGE':
+      return 431
     case 'HTTP_BODY_MALFORMED':
       return 400
     default:

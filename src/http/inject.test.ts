@@ -5,7 +5,9 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createApp } from './index.ts'
+import { lift, liftAsync } from '../arrow/index.ts'
+import { zone } from '../zone/index.ts'
+import { createApp, type HttpError } from './index.ts'
 
 test('a path, a URL and a request can be injected', async () => {
   const app = createApp({
@@ -118,4 +120,25 @@ test('arrows, apps and tables of methods stand in routes', async () => {
     [response.status, response.headers.get('a'), await response.text()],
     [202, 'b', 'made before'],
   )
+})
+
+test('an arrow that would send its request to another thread is told what to do instead', async () => {
+  const work = await zone.create('requests', { workers: 1 })
+  const failures: unknown[] = []
+  const app = createApp({
+    routes: {
+      '/placed': lift((request: Request) => request.method).on(work),
+      '/read': liftAsync((request: Request) => request.text()).andThen(
+        lift((text: string) => text.toUpperCase()).on(work),
+      ),
+    },
+    error: (error) => void failures.push(error),
+  })
+  const placed = await app.inject('/placed')
+  const read = await app.inject('/read', { method: 'POST', body: 'hey' })
+  assert.deepEqual([placed.status, await read.text()], [500, 'HEY'])
+  const [error] = failures as HttpError[]
+  assert.deepEqual([failures.length, error?.code], [1, 'HTTP_REQUEST_TRAVELS'])
+  assert.match(error!.message, /a request.*read what is needed of it first.*andThen\(work\.on\(zone\)\)/)
+  await work.close()
 })

@@ -68,6 +68,27 @@ onCores('requestsPerConnectionMax and bodyBytesMax are where they are said to be
   }
 })
 
+onCores('what comes behind the last request of a connection is not carried out', async (start) => {
+  const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  const ran: string[] = []
+  const { port } = await start({
+    routes: { '/:name': ({ url, params }) => (ran.push(url), params.name), '/': () => 'root' },
+    limits: { requestsPerConnectionMax: 3 },
+  })
+  const named = (name: string, ...lines: string[]): string =>
+    [`GET /${name} HTTP/1.${lines.length > 0 ? 0 : 1}`, 'Host: x', ...lines, '', ''].join('\r\n')
+  const behind = named('behind')
+  for (const pipeline of [
+    get.repeat(3) + behind,
+    named('old', 'Connection: keep-alive, close') + behind,
+    named('old', 'Connection: close', 'Connection: keep-alive') + behind,
+  ]) {
+    const { answers, closed } = await converse(port, [pipeline], { answers: 5 })
+    assert.deepEqual([answers.length, closed], [pipeline.startsWith('GET / ') ? 3 : 1, true])
+  }
+  assert.deepEqual(ran, ['http://x/old', 'http://x/old'])
+})
+
 test('a limit beyond what it may be is an error at the start that names it, on every core', async () => {
   for (const [name, { least, most }] of Object.entries(LIMIT_RANGES)) {
     const wrong = [least - 1, most + 1, least + 0.5, Number.NaN, Infinity, '1', null, true, {}]

@@ -147,7 +147,7 @@ export class NativeLink {
 
   /** The error for what a pull found instead of bytes. */
   bodyError(found: number): HttpError {
-    const { bodyBytesMax, bodyMs } = this.#limits
+    const { bodyBytesMax, bodyMs, headerBytesMax, headersMax } = this.#limits
     switch (found) {
       case Pull.gone:
         return new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
@@ -155,6 +155,8 @@ export class NativeLink {
         return new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
       case -408:
         return new HttpError('HTTP_BODY_TIMEOUT', { bodyMs })
+      case -431:
+        return new HttpError('HTTP_TRAILERS_TOO_LARGE', { headerBytesMax, headersMax })
       default:
         return new HttpError('HTTP_BODY_MALFORMED', { reason: 'its chunks, extensions or trailers' })
     }

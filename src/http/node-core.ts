@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { NodeFeed } from './node-feed.ts'
-import { parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
+import { asksToClose, parserRefusal, refusalOf, refusalText } from './node-refusals.ts'
 
 /**
  * Requests of one connection begun before others have their turn. Few, since one that was reset is known by
@@ -37,6 +37,8 @@ interface Line {
   refusal: number
   /** A refusal is on its way: whatever else is wrong does not matter. */
   isRefused: boolean
+  /** Nothing is answered behind the request that was begun last. */
+  isLast: boolean
   /** The client sends nothing more. */
   isHalfClosed: boolean
   /** A request that was answered before its body had come. */
@@ -165,13 +167,17 @@ export class NodeCore implements Core {
     this.#counts.connectionsTotal += 1
     const line: Line = {
       open: new Set(),
-      feed: new NodeFeed(socket, () => this.#onEnd(socket, line)),
+      feed: new NodeFeed(socket, {
+        ended: () => this.#onEnd(socket, line),
+        stuck: () => this.#onBroken(new Error('not a request, or its body is broken'), socket),
+      }),
       waiting: [],
       requestsCount: 0,
       turnCount: 0,
       isScheduled: false,
       refusal: 0,
       isRefused: false,
+      isLast: false,
       isHalfClosed: false,
       answered: undefined,
       counted: { in: 0, out: 0 },
@@ -190,6 +196,7 @@ export class NodeCore implements Core {
   #onRequest(request: IncomingMessage, response: ServerResponse, owesContinue: boolean): void {
     const line = this.#lines.get(request.socket)
     if (line === undefined) return // closed in the same turn
+    if (line.isLast) return line.feed.stop()
     line.feed.note(Number(request.headers['content-length']) || 0)
     if (line.waiting.length > 0 || !this.#hasRoom(line)) {
       line.waiting.push({ request, response, owesContinue })
@@ -226,6 +233,7 @@ export class NodeCore implements Core {
     while (line.waiting.length > 0 && this.#hasRoom(line)) {
       const { request, response, owesContinue } = line.waiting.shift()!
       this.#begin(line, request, response, owesContinue)
+      if (line.isLast) line.waiting.length = 0
     }
     if (line.waiting.length === 0) line.feed.release()
     else if (line.turnCount > 0) this.#schedule(socket, line)
@@ -235,11 +243,8 @@ export class NodeCore implements Core {
     const { limits, onExchange } = this.#settings
     line.requestsCount += 1
     line.turnCount += 1
-    if (
-      (this.#isStopping && line.waiting.length === 0) ||
-      line.requestsCount >= limits.requestsPerConnectionMax
-    )
-      response.shouldKeepAlive = false
+    line.isLast = line.requestsCount >= limits.requestsPerConnectionMax || asksToClose(request)
+    if (line.isLast || (this.#isStopping && line.waiting.length === 0)) response.shouldKeepAlive = false
     const refusal = refusalOf(request, limits)
     if (refusal !== 0) {
       this.#counts.refused += 1
@@ -272,7 +277,7 @@ export class NodeCore implements Core {
    * is for `bodyMs`, nothing will be.
    */
   #onEnd(socket: Socket, line: Line): void {
-    for (const exchange of [...line.open]) if (!exchange.isReading) exchange.gone()
+    for (const exchange of [...line.open]) if (!exchange.isReading || line.feed.isOver) exchange.gone()
     if (line.isHalfClosed) return
     line.isHalfClosed = true
     if (line.open.size === 0 && line.waiting.length === 0 && !line.feed.hasRest) return
@@ -347,11 +352,13 @@ export class NodeCore implements Core {
     if (last !== undefined && last.isReading) {
       // Its body ends before its length: the client has gone, and nobody is to blame.
       if (error.code === 'HPE_INVALID_EOF_STATE') return last.gone()
+      if (parserRefusal(error) === 431) return void last.overlong()
       return last.malformed(error.reason ?? error.message)
     }
     // What has been answered already is not answered again.
     if (error.code === 'HPE_INVALID_EOF_STATE' && line.answered?.isReading === true)
       return void socket.destroySoon()
+    if (line.isLast) return
     const refusal = parserRefusal(error)
     if (line.open.size + line.waiting.length === 0) this.#refuse(socket, refusal)
     else line.refusal = refusal

@@ -75,8 +75,8 @@ export class NodeExchange implements Exchange {
 
   /**
    * See {@link Exchange}.
-   * @throws {HttpError} `HTTP_BODY_TOO_LARGE`, `_TIMEOUT`, `_MALFORMED`, `HTTP_CLIENT_GONE`,
-   *   `HTTP_REQUEST_OVER` behind the answer.
+   * @throws {HttpError} `HTTP_BODY_TOO_LARGE`, `_TIMEOUT`, `_MALFORMED`, `HTTP_TRAILERS_TOO_LARGE`,
+   *   `HTTP_CLIENT_GONE`, `HTTP_REQUEST_OVER` behind the answer.
    */
   async pull(): Promise<Uint8Array | undefined> {
     if (this.bodyBytes === 0) return undefined
@@ -93,6 +93,7 @@ export class NodeExchange implements Exchange {
       if (chunk !== null) return this.#count(chunk)
       if (this.#request.readableEnded || (this.#request.complete && this.#request.readableLength === 0)) {
         if (!this.#request.readableEnded) this.#request.resume()
+        if (this.#hasTrailersTooMany()) throw this.overlong()
         return undefined
       }
       if (this.aborted) throw new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
@@ -139,6 +140,19 @@ export class NodeExchange implements Exchange {
   /** Whether its body has not come to its end. */
   get isReading(): boolean {
     return this.bodyBytes !== 0 && !this.#request.complete
+  }
+
+  /** node:http takes as many as fit into `headerBytesMax`. */
+  #hasTrailersTooMany(): boolean {
+    return this.#request.rawTrailers.length > 2 * this.#limits.headersMax
+  }
+
+  /** Extensions or trailers of this request's body pass a limit. */
+  overlong(): Error {
+    const { headerBytesMax, headersMax } = this.#limits
+    this.#failure ??= new HttpError('HTTP_TRAILERS_TOO_LARGE', { headerBytesMax, headersMax })
+    this.#wake?.()
+    return this.#failure
   }
 
   /** The parser gave up inside of this request's body. */
@@ -208,6 +222,7 @@ export class NodeExchange implements Exchange {
   /** Whether what is left of the body, or its failure, leaves the connection without use. */
   #mustClose(): boolean {
     if (!this.#response.shouldKeepAlive || this.#failure !== undefined || this.#owesContinue) return true
+    if (this.#hasTrailersTooMany()) return true
     if (this.bodyBytes === 0 || this.#request.complete) return false
     return this.bodyBytes < 0 || this.bodyBytes - this.#pulledBytes > DISCARD_BYTES_MAX
   }

@@ -5,7 +5,9 @@
  * and each is two objects of kilobytes; and it resumes a paused connection whenever it has read one of them
  * to its end. Here it gets a portion, and the next one when nobody holds the connection; what has been read
  * and not parsed waits as the bytes that it is, a bounded number. Only listeners are moved, so that node:http
- * does with a portion what it does with a read.
+ * does with a portion what it does with a read. But what its parser leaves of a portion, behind a request
+ * that offers an `Upgrade`, is given to it again here: node:http forgets it, and would take the rest of a
+ * body for a request.
  */
 import type { Socket } from 'node:net'
 
@@ -18,12 +20,21 @@ const HELD_BYTES_MAX = 64 * 1024
 /** And the pieces they may come in: each is an object, however small. */
 const HELD_PIECES_MAX = 64
 
+/** The parser that node:http has lent to a connection. */
+interface Parser {
+  execute(bytes: Uint8Array): number | Error
+  /** How many bytes of the last portion it has taken. */
+  takenBytes: number
+}
+
 /** See the file's text. */
 export class NodeFeed {
   readonly #socket: Socket
+  readonly #parser: Parser
   readonly #parse: (bytes: Uint8Array) => void
   readonly #onEnd: () => void
   readonly #ended: () => void
+  readonly #stuck: () => void
   #rest: Uint8Array[] = []
   #restBytes = 0
   #portionBytes = HEADS_BYTES
@@ -37,10 +48,13 @@ export class NodeFeed {
 
   /**
    * To be made when node:http has just been given the connection, by whoever listens behind it.
-   * @param ended Told that the client sends nothing more; and once more when all it has sent was parsed.
+   * @param on.ended Told that the client sends nothing more; and once more when all it has sent was parsed.
+   * @param on.stuck Told that the parser takes nothing more and does not say why.
    */
-  constructor(socket: Socket, ended: () => void) {
+  constructor(socket: Socket, { ended, stuck }: { ended: () => void; stuck: () => void }) {
     this.#socket = socket
+    this.#stuck = stuck
+    this.#parser = withTaken((socket as unknown as { parser: Parser }).parser)
     this.#ended = ended
     const [parse] = socket.listeners('data') as ((bytes: Uint8Array) => void)[]
     // The stream has one of its own, which came first.
@@ -121,7 +135,7 @@ export class NodeFeed {
     this.#isFeeding = true
     try {
       while (this.#rest.length > 0 && !this.#isHeld && !socket.isPaused() && !socket.destroyed)
-        this.#parse(this.#next())
+        this.#give(this.#next())
     } finally {
       this.#isFeeding = false
     }
@@ -130,6 +144,22 @@ export class NodeFeed {
     this.#isOver = true
     if (!this.#isStopped) this.#onEnd() // node:http may have given its parser to another connection by then
     this.#ended()
+  }
+
+  /**
+   * Have a portion parsed. What the parser leaves of it comes next; leaving all of it, it keeps to itself
+   * that it has given up, as it does until there is another head behind the one with the `Upgrade`.
+   */
+  #give(portion: Uint8Array): void {
+    this.#parser.takenBytes = portion.byteLength
+    this.#parse(portion)
+    const { takenBytes } = this.#parser
+    if (takenBytes === portion.byteLength || this.#isStopped) return
+    // Once it has given up, what it counts from is not this portion.
+    if (takenBytes <= 0 || takenBytes > portion.byteLength) return this.#stuck()
+    const rest = portion.subarray(takenBytes)
+    this.#rest.unshift(rest)
+    this.#restBytes += rest.byteLength
   }
 
   #next(): Uint8Array {
@@ -143,4 +173,17 @@ export class NodeFeed {
     this.#restBytes -= portion.byteLength
     return portion
   }
+}
+
+/** Have a parser tell how much it takes; it keeps this when it is lent to another connection. */
+function withTaken(parser: Parser): Parser {
+  if (Object.hasOwn(parser, 'takenBytes')) return parser
+  const { execute } = parser
+  parser.execute = (bytes) => {
+    const taken = execute.call(parser, bytes)
+    if (typeof taken === 'number') parser.takenBytes = taken
+    return taken
+  }
+  parser.takenBytes = 0
+  return parser
 }

@@ -26,6 +26,14 @@ export function refusalOf(request: IncomingMessage, limits: CoreLimits): number 
   return framingRefusal(request, limits)
 }
 
+/**
+ * Whether the client wants its connection closed. For HTTP/1.0 node:http lets `keep-alive` go before `close`.
+ */
+export function asksToClose({ headers: { connection } }: IncomingMessage): boolean {
+  if (connection === undefined) return false
+  return connection.split(',').some((option) => option.trim().toLowerCase() === 'close')
+}
+
 /** The form of a target fits its method (RFC 9112, 3.2). */
 function isTarget(target: string, method: string): boolean {
   if (!TARGET.test(target)) return false
@@ -42,7 +50,7 @@ function isAuthority(text: string): boolean {
 
 function framingRefusal({ headers, httpVersionMinor: minor }: IncomingMessage, limits: CoreLimits): number {
   const { 'content-length': length, 'transfer-encoding': codings, expect } = headers
-  if (expect !== undefined && expect.toLowerCase() !== '100-continue') return 417
+  if (expect?.split(',').some((member) => member.trim().toLowerCase() !== '100-continue')) return 417
   if (codings !== undefined) {
     if (length !== undefined || minor === 0) return 400
     const names = codings.split(',').map((name) => name.trim().toLowerCase())
@@ -62,9 +70,8 @@ function framingRefusal({ headers, httpVersionMinor: minor }: IncomingMessage, l
 export function parserRefusal(error: { code?: string; rawPacket?: Uint8Array }): number {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
-      return 431
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return 413
+      return 431
     case 'HPE_INVALID_VERSION':
       return versionRefusal(error.rawPacket)
     case 'ERR_HTTP_REQUEST_TIMEOUT':

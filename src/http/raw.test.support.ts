@@ -39,11 +39,17 @@ export async function connect(port: number): Promise<net.Socket> {
 /**
  * Send pieces, one after the other, and read until `answers` answers are whole or the server closes.
  * @param methods Of the requests, for answers without bodies.
+ * @param waits Whether what follows the first piece is sent when something has come of it.
  */
 export async function converse(
   port: number,
   pieces: readonly (string | Uint8Array)[],
-  { answers, methods = [], end = false }: { answers: number; methods?: readonly string[]; end?: boolean },
+  {
+    answers,
+    methods = [],
+    end = false,
+    waits = false,
+  }: { answers: number; methods?: readonly string[]; end?: boolean; waits?: boolean },
 ): Promise<Conversation> {
   const socket = await connect(port)
   let text = ''
@@ -57,7 +63,9 @@ export async function converse(
   for (const piece of pieces) {
     if (!socket.writable) break
     socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
-    if (pieces.length > 1) await new Promise((resolve) => setTimeout(resolve, 2))
+    if (waits && text === '' && !closed)
+      await once(socket, 'data', { signal: AbortSignal.timeout(PATIENCE_MS) })
+    else if (pieces.length > 1) await new Promise((resolve) => setTimeout(resolve, 2))
   }
   if (end) socket.end()
   const late = Date.now() + PATIENCE_MS

@@ -289,7 +289,8 @@ impl Seen {
     }
 
     fn expect(&self, value: &[u8], head: &mut Head) -> Result<(), Refusal> {
-        if !value.eq_ignore_ascii_case(b"100-continue") {
+        let mut members = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+        if !members.all(|member| member.eq_ignore_ascii_case(b"100-continue")) {
             return Err(Refusal::of(417, "expectation"));
         }
         // One from a client of HTTP/1.0 is ignored (RFC 9110, 10.1.1).

@@ -7,6 +7,10 @@ import { type Case, closes, get, head, post, stays } from './case.ts'
 
 const OLD = 'GET / HTTP/1.0'
 const hello = [200, 'hello'] as const
+const H2C = ['Connection: Upgrade', 'Upgrade: h2c']
+/** A body that looks like a request: taken for one it would be answered 404. */
+const INNER = head('GET /smuggled HTTP/1.1', 'Host: x')
+const OUTER = post([`Content-Length: ${INNER.length}`])
 
 /** See the file's text. */
 export const CONNECTIONS: readonly Case[] = [
@@ -48,6 +52,27 @@ export const CONNECTIONS: readonly Case[] = [
     expect: closes(hello),
   },
   {
+    name: 'an expectation of no body keeps',
+    clause: '9110 10.1.1',
+    send: get('Expect: 100-continue') + get(),
+    expect: stays(hello, hello),
+    node: { ...closes(hello), why: 'node:http closes where 100 was expected and not sent' },
+  },
+  {
+    name: 'an expectation whose body has come already',
+    clause: '9110 10.1.1',
+    send: post(['Content-Length: 3', 'Expect: 100-continue'], 'abc') + get(),
+    expect: stays([200, 'abc'], hello),
+    node: { ...stays(100, [200, 'abc'], hello), why: 'node:http tells of a head before its body' },
+  },
+  {
+    name: 'Proxy-Connection is not Connection',
+    clause: '9110 7.6.1',
+    send: get('Proxy-Connection: close') + get(),
+    expect: stays(hello, hello),
+    node: { ...closes(hello), why: 'llhttp reads Proxy-Connection as Connection' },
+  },
+  {
     name: 'another option keeps',
     clause: '9110 7.6.1',
     send: get('Connection: x-closed') + get(),
@@ -59,6 +84,18 @@ export const CONNECTIONS: readonly Case[] = [
     clause: '9112 9.3',
     send: head(OLD, 'Connection: keep-alive') + head(OLD),
     expect: closes(hello, hello),
+  },
+  {
+    name: 'close goes before keep-alive in HTTP/1.0',
+    clause: '9112 9.3',
+    send: head(OLD, 'Connection: keep-alive, close') + get(),
+    expect: closes(hello),
+  },
+  {
+    name: 'close goes before keep-alive in HTTP/1.0, in two fields',
+    clause: '9112 9.3',
+    send: [head(OLD, 'Connection: Close', 'Connection: keep-alive'), get()],
+    expect: closes(hello),
   },
   {
     name: 'three pipelined',
@@ -125,6 +162,84 @@ export const CONNECTIONS: readonly Case[] = [
     clause: '9112 2.2',
     send: `${get()}\r\n${get()}`,
     expect: stays(hello, hello),
+  },
+  {
+    name: 'a request behind one that offers an Upgrade',
+    clause: '9110 7.8',
+    send: get(...H2C) + get() + get(...H2C) + get(),
+    expect: stays(hello, hello, hello, hello),
+  },
+  {
+    name: 'a request in two pieces behind an Upgrade',
+    clause: '9110 7.8',
+    send: [get(...H2C) + get().slice(0, 9), get().slice(9)],
+    expect: stays(hello, hello),
+  },
+  {
+    name: 'a request behind an Upgrade with a body',
+    clause: '9110 7.8',
+    send: post([...H2C, 'Content-Length: 3'], 'abc') + get(),
+    expect: stays([200, 'abc'], hello),
+  },
+  {
+    name: 'a request behind an Upgrade with chunks',
+    clause: '9110 7.8',
+    send: post([...H2C, 'Transfer-Encoding: chunked'], '3\r\nabc\r\n0\r\nX: v\r\n\r\n') + get(),
+    expect: stays([200, 'abc'], hello),
+  },
+  {
+    name: 'a body behind an Upgrade is no request when it comes later',
+    clause: '9112 11.2',
+    send: [get(...H2C) + OUTER, INNER],
+    expect: stays(hello, [200, INNER]),
+  },
+  {
+    name: 'nor while the answer to the Upgrade is pending',
+    clause: '9112 11.2',
+    send: [
+      head('GET /slow HTTP/1.1', 'Host: x', ...H2C) + OUTER.slice(0, -7),
+      OUTER.slice(-7) + INNER,
+      get(),
+    ],
+    expect: stays([200, 'slow'], [200, INNER], hello),
+  },
+  {
+    name: 'an Upgrade on a connection that closes',
+    clause: '9112 9.6',
+    send: get('Connection: Upgrade, close', 'Upgrade: h2c') + OUTER + INNER,
+    expect: closes(hello),
+  },
+  {
+    name: 'CONNECT behind an Upgrade',
+    clause: '9110 9.3.6',
+    send: get(...H2C) + head('CONNECT x:80 HTTP/1.1', 'Host: x:80') + get(),
+    expect: closes(hello, 501),
+  },
+  {
+    name: 'garbage behind an Upgrade',
+    clause: '9112 2.2',
+    send: `${get(...H2C)}GARBAGE\r\n\r\n`,
+    expect: closes(hello, 400),
+  },
+  {
+    name: 'a head without end behind an Upgrade',
+    clause: '6585 5',
+    send: `${get(...H2C)}GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}`,
+    expect: closes(hello, 431),
+    node: { ...closes(hello, 400), why: 'behind an Upgrade llhttp does not say what is wrong' },
+  },
+  {
+    name: 'broken chunks of a request with an Upgrade',
+    clause: '9112 7.1',
+    send: [post([...H2C, 'Transfer-Encoding: chunked'], '3\r\nabc\r\n'), 'zz\r\n', get()],
+    expect: closes(400),
+  },
+  {
+    name: 'a client that ends in the body of a request with an Upgrade',
+    clause: '9112 8',
+    send: post([...H2C, 'Content-Length: 30'], 'abc'),
+    ends: true,
+    expect: closes(),
   },
   {
     name: 'a streamed answer is chunked',

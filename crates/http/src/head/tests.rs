@@ -153,6 +153,7 @@ fn framing_that_could_be_read_two_ways_is_refused() {
             "400 chunked is not the last coding",
         ),
         ("9110 10.1.1", "POST / HTTP/1.1~Host: a~Expect: 200-ok~~", "417 expectation"),
+        ("9110 10.1.1", "POST / HTTP/1.1~Host: a~Expect: 100-continue, tea~~", "417 expectation"),
     ]);
 }
 
