@@ -58,13 +58,14 @@ export function explained(node: Node, options: { readonly format?: 'text' | 'mer
   if (format === 'mermaid') return mermaid(lines)
   if (format === 'dot') return dot(lines)
   const width = Math.min(60, Math.max(...lines.map((line) => line.depth * 2 + line.text.length)))
-  const shown = lines.slice(0, LINES_MAX).map((line) => {
+  const figures = lines.map(measuredText)
+  const shown = lines.slice(0, LINES_MAX).map((line, index) => {
     const left = '  '.repeat(line.depth) + line.text
-    const measured = measuredText(line)
+    const measured = figures[index] as string
     return measured === '' ? left : `${left.padEnd(width)}  ${measured}`
   })
   if (lines.length > LINES_MAX) shown.push(`... and ${lines.length - LINES_MAX} more`)
-  const why = lines.some((line) => measuredText(line) !== '') ? '' : whyUnmeasured(node, plan)
+  const why = figures.every((measured) => measured === '') ? whyUnmeasured(node, plan) : ''
   return `${headOf(node, plan)}\n${why}${shown.join('\n')}\n`
 }
 
