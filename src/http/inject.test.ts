@@ -38,6 +38,25 @@ test('bodies go through, at once and streamed', async () => {
   assert.equal((await piped.text()).length, 300_000)
 })
 
+test('request.json() makes no code from what clients send', async () => {
+  const app = createApp({ routes: { '/echo': async (request) => await request.json() } })
+  const body = JSON.stringify({ 'a key that the client chose': 1, second: ['a list', { of: 'things' }] })
+  const found = globalThis.Function
+  let made = 0
+  const count = (): void => void (made += 1)
+  globalThis.Function = new Proxy(found, {
+    construct: (target, args) => (count(), Reflect.construct(target, args) as object),
+    apply: (target, self, args) => (count(), Reflect.apply(target, self, args) as unknown),
+  })
+  try {
+    for (let at = 0; at < 100; at += 1)
+      assert.equal(await (await app.inject('/echo', { method: 'POST', body })).text(), body)
+  } finally {
+    globalThis.Function = found
+  }
+  assert.equal(made, 0)
+})
+
 test('an answer is made as it is read, and its maker is told when nobody reads on', async () => {
   let [made, cancelled] = [0, false]
   const app = createApp({

@@ -8,7 +8,7 @@ interface RawText {
   latin1Write(text: string, at: number, bytes: number): number
   utf8Write(text: string, at: number, bytes: number): number
   latin1Slice(start: number, end: number): string
-  utf8Slice(start?: number, end?: number): string
+  utf8Slice(): string
 }
 
 const raw = Buffer.prototype as unknown as RawText
@@ -45,11 +45,6 @@ export function latin1At(bytes: Uint8Array, at: number, length: number): string 
 export function textOf(bytes: Uint8Array): string {
   const text = utf8Slice.call(bytes)
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
-}
-
-/** The bytes from `start` to `end` as UTF-8; what is none becomes U+FFFD. */
-export function utf8Of(bytes: Uint8Array, start: number, end: number): string {
-  return utf8Slice.call(bytes, start, end)
 }
 
 /** Whether the `name.length` bytes at `at` are `name`, which is in lower case, in whatever case they are. */

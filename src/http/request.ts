@@ -9,7 +9,6 @@ import stream from 'node:stream'
 import type { Exchange } from './core.ts'
 import { HttpError } from './errors.ts'
 import { closeHeaders, SkeinHeaders } from './headers.ts'
-import { jsonParser } from './json/parse.ts'
 import { textOf } from './native-text.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
 import type { Inspect, RequestField } from './standard.ts'
@@ -33,7 +32,6 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 /** Node's test for whether anybody has read of a stream, which its types do not know. */
 const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }
 const NO_BYTES = new Uint8Array(0)
-const parseJson = jsonParser()
 /** Errors that a client's bytes caused inside of a standard method: answered with 400. */
 const clientFaults = new WeakSet<object>()
 
@@ -377,7 +375,7 @@ function ownBytes(bytes: Uint8Array, isOwn: boolean): Uint8Array<ArrayBuffer> {
 
 function jsonOf(bytes: Uint8Array): unknown {
   try {
-    return parseJson(bytes)
+    return JSON.parse(textOf(bytes))
   } catch (error) {
     throw clientFault(error)
   }
