@@ -8,7 +8,7 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { types } from 'node:util'
-import { shown } from '../base/index.ts'
+import { shown, withStackLimit } from '../base/index.ts'
 import { readFunctionText, type FreeName, type FunctionText } from './captures.ts'
 import {
   checkCode,
@@ -170,16 +170,21 @@ export function codeNumber(code: string, file: string): number {
  * names of modules where they were written. Costs about a microsecond.
  */
 export function callerFile(above: Function): string {
-  const { prepareStackTrace, stackTraceLimit } = Error
-  const holder: { stack?: NodeJS.CallSite[] } = {}
+  const { prepareStackTrace } = Error
+  const canPrepare = Reflect.set(Error, 'prepareStackTrace', (_: Error, sites: NodeJS.CallSite[]) => sites)
   try {
-    Error.stackTraceLimit = 1
-    Error.prepareStackTrace = (_error, sites) => sites
-    Error.captureStackTrace(holder, above)
-    return holder.stack?.[0]?.getFileName() ?? ''
+    const holder: { stack?: NodeJS.CallSite[] | string } = {}
+    withStackLimit(1, () => Error.captureStackTrace(holder, above))
+    const { stack } = holder
+    return typeof stack === 'string' ? fileOfFrame(stack) : (stack?.[0]?.getFileName() ?? '')
   } finally {
-    Object.assign(Error, { stackTraceLimit, prepareStackTrace })
+    if (canPrepare) Reflect.set(Error, 'prepareStackTrace', prepareStackTrace)
   }
+}
+
+/** The file of the first frame of a stack in text, which is all that a locked `Error` lets one have. */
+function fileOfFrame(stack: string): string {
+  return /^ +at (?:.* \()?((?:file:\/\/|\/).*?):\d+:\d+\)?$/m.exec(stack)?.[1] ?? ''
 }
 
 const absolute = new Map<string, Map<string, number>>()
@@ -342,7 +347,10 @@ function parsedText(fn: Function, text: string): FunctionText {
   try {
     return readFunctionText(text)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : shown(error)
+    const why = error instanceof Error ? error.message : shown(error)
+    // The parser throws anything else only where the methods that it uses are not the language's.
+    const isOfText = error instanceof SyntaxError || error instanceof RangeError
+    const reason = isOfText ? why : `the parser failed, as where a built-in method is replaced: ${why}`
     throw new FunctionError('FUNCTION_SYNTAX', { ...place(), reason }, { cause: error })
   }
 }

@@ -5,7 +5,7 @@
  * what a load hook throws passes. Nothing here runs code that a frame brought along.
  */
 import { types } from 'node:util'
-import { SkeinError } from '../base/index.ts'
+import { SkeinError, withStackLimit } from '../base/index.ts'
 import { classOfCid, handleOfTag, type ClassEntry } from './classes.ts'
 import { TransportError } from './errors.ts'
 import {
@@ -297,25 +297,22 @@ function readError(source: Source): object {
 /** An error of a language class that has a message or none, and no stack of its own. */
 function bareError(kind: number, message: string | undefined, name: string | undefined): object {
   if (kind === DOM_EXCEPTION) return new DOMException(message, name)
-  const limit = Error.stackTraceLimit
-  Error.stackTraceLimit = 0
-  try {
-    const named = ERROR_KINDS[kind]
-    type Made = new (...parts: unknown[]) => Error
-    const made = (globalThis as unknown as Record<string, Made | undefined>)[named]
-    // A class that this Node is too old for: its name and its parts are kept.
-    if (made === undefined) return bareElsewhere(named, message)
-    if (named === 'AggregateError' || named === 'SuppressedError') {
-      const error = (
-        named === 'AggregateError' ? new made([], message) : new made(undefined, undefined, message)
-      ) as Error & Record<string, unknown>
-      for (const part of ['errors', 'error', 'suppressed']) delete error[part]
-      return error
-    }
-    return new made(message)
-  } finally {
-    Error.stackTraceLimit = limit
+  return withStackLimit(0, () => bareNamed(ERROR_KINDS[kind], message))
+}
+
+function bareNamed(name: string, message: string | undefined): Error {
+  type Made = new (...parts: unknown[]) => Error
+  const made = (globalThis as unknown as Record<string, Made | undefined>)[name]
+  // A class that this Node is too old for: its name and its parts are kept.
+  if (made === undefined) return bareElsewhere(name, message)
+  if (name === 'AggregateError' || name === 'SuppressedError') {
+    const error = (
+      name === 'AggregateError' ? new made([], message) : new made(undefined, undefined, message)
+    ) as Error & Record<string, unknown>
+    for (const part of ['errors', 'error', 'suppressed']) delete error[part]
+    return error
   }
+  return new made(message)
 }
 
 function bareElsewhere(name: string, message: string | undefined): Error {

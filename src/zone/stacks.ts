@@ -8,6 +8,7 @@
  */
 import { types } from 'node:util'
 import { fileURLToPath } from 'node:url'
+import { withStackLimit } from '../base/index.ts'
 
 /** Where a call was made: an object that formats its stack when it is first asked for. */
 export interface CallSite {
@@ -55,13 +56,7 @@ export async function rejection(error: unknown, call: FailedCall): Promise<never
 
 /** Make an error where its stack would say nothing: in a timer, or as mail comes in. */
 export function stackless<Made extends Error>(make: () => Made): Made {
-  const { stackTraceLimit } = Error
-  Error.stackTraceLimit = 0
-  try {
-    return make()
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit
-  }
+  return withStackLimit(0, make)
 }
 
 /** Put the frames of `site` behind those of an error that came from a zone. */
