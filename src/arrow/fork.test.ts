@@ -16,19 +16,21 @@ import {
   acquireRelease,
   addFinalizer,
   all,
+  attempt,
   fail as failing,
   fork,
   never,
   sleep,
   timeout,
 } from '../fiber/index.ts'
+import { cellIsSet, until } from '../base/wait.test.support.ts'
 import { store } from '../store/index.ts'
 import { zone } from '../zone/index.ts'
 import { type Arrow, type ArrowError, effect, fail, fromFiber, lift, liftAsync } from './index.ts'
 
 let place: ReturnType<typeof zone.create>
 before(() => {
-  place = zone.create('arrow-fork', { workers: 1, graceMs: 100 })
+  place = zone.create('arrow-fork', { workers: 1, graceMs: 60_000 })
 })
 const kept = store.create<never>('arrow-fork')
 after(() => {
@@ -52,13 +54,10 @@ const broken = lift((): never => {
 /** Counts its beginning and its abort in the flags it is given. */
 const waiting = liftAsync(async (flags: Int32Array, { signal }) => {
   Atomics.add(flags, 0, 1)
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+  if (!signal.aborted)
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
   Atomics.add(flags, 1, 1)
 })
-
-async function reaches(flags: Int32Array, index: number): Promise<void> {
-  while (Atomics.load(flags, index) === 0) await new Promise((resolve) => setTimeout(resolve, 1))
-}
 
 test('an arrow that never waits has ended when fork returns', () => {
   assert.deepEqual(fork(double, { input: 4 }).exit, Exit.success(8))
@@ -111,24 +110,28 @@ test('interrupting the fiber aborts the stage here, and cancels the task there',
   for (const on of [zone.node, place]) {
     const flags = new Int32Array(new SharedArrayBuffer(8))
     const fiber = fork(waiting, { on, input: flags })
-    await reaches(flags, 0)
+    await cellIsSet(flags, 0, 'the beginning')
     assert.deepEqual(await fiber.interrupt('enough'), Exit.interruption('enough'))
-    await reaches(flags, 1)
+    await cellIsSet(flags, 1, 'the abort')
   }
   assert.equal(await fork(double, { on: place, input: 1 }).join(), 2)
 })
 
 test('a timeout and a scope that closes cancel the task as well', async () => {
   const late = new Int32Array(new SharedArrayBuffer(8))
-  const exit = await fork(timeout(50, () => fork(waiting, { on: place, input: late }).join())).await()
-  assert.equal(exit.kind, 'failure')
-  await reaches(late, 1)
+  // A task that has not begun when its time is over never does.
+  for (let ms = 50; late[0] === 0; ms *= 2) {
+    const exit = await fork(timeout(ms, () => fork(waiting, { on: place, input: late }).join())).await()
+    assert.equal(exit.kind, 'failure')
+    await until(() => place.stats().running + place.stats().waiting === 0)
+  }
+  assert.equal(late[1], 1)
   const closed = new Int32Array(new SharedArrayBuffer(8))
   const scope = new Scope()
   fork(waiting, { on: place, input: closed, scope })
-  await reaches(closed, 0)
+  await cellIsSet(closed, 0, 'the beginning')
   await scope.close()
-  await reaches(closed, 1)
+  await cellIsSet(closed, 1, 'the abort')
 })
 
 test('an arrow of a fiber is a stage, and interrupts it', async () => {
@@ -154,11 +157,12 @@ test('an arrow of a fiber is a stage, and interrupts it', async () => {
 })
 
 /** Releases after a while, and fails then if it is told to. */
+const acquired: string[] = []
 const released: string[] = []
 const holding = (name: string, fails = false) =>
   function* (): Operation<never, unknown> {
     yield* acquireRelease(
-      () => name,
+      () => void acquired.push(name),
       async () => {
         await new Promise((resolve) => setTimeout(resolve, 20))
         released.push(name)
@@ -176,25 +180,26 @@ const behind: Record<string, (stage: Arrow<number, never>) => Arrow<number, neve
   'in a store': (stage) => later.andThen(stage.through(kept, (x) => `key ${x}`)) as never,
   'placed here': (stage) => later.andThen(stage.on(zone.node)) as never,
 }
-const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10))
+const holds = (count: number): Promise<void> => until(() => acquired.length === count)
 
 for (const [where, wrap] of Object.entries(behind)) {
   test(`an interrupt waits for the finalizers of a stage that is a fiber: ${where}`, async () => {
     for (const fails of [false, true]) {
       const arrow = wrap(fromFiber(holding(where, fails)) as never)
       const expected = fails ? [Exit.failure(new Error(`release of ${where}`))] : []
-      released.length = 0
+      acquired.length = released.length = 0
       const fiber = fork(arrow, { input: 1 })
-      await soon()
+      await holds(1)
       assert.deepEqual(await fiber.interrupt('why'), Exit.interruption('why', expected))
       assert.deepEqual(released, [where])
       const controller = new AbortController()
       const exit = arrow.runExit(1, controller.signal)
-      await soon()
+      await holds(2)
       controller.abort('why')
       assert.deepEqual(await exit, Exit.interruption('why', expected))
       assert.deepEqual(released, [where, where])
-      const late = await arrow.timeout(10).runExit(1)
+      let late = await arrow.timeout(10).runExit(1)
+      for (let ms = 20; acquired.length < 3; ms *= 2) late = await arrow.timeout(ms).runExit(1)
       assert.ok(late.kind === 'failure' && (late.error as ArrowError).code === 'ARROW_TIMEOUT')
       assert.deepEqual(late.others, expected)
       assert.deepEqual(released, [where, where, where])
@@ -211,12 +216,12 @@ for (const [where, wrap] of Object.entries(behind)) {
         return yield* body()
       }) as never,
     )
-    released.length = 0
+    acquired.length = released.length = 0
     let run: Promise<Exit<unknown, unknown>> | undefined
     const fiber = fork(function* () {
       local.set('somebody')
       run = arrow.runExit(1) as never
-      yield* sleep(10)
+      yield* attempt(holds(1))
       return 'over'
     })
     assert.deepEqual(await fiber.await(), Exit.success('over'))
@@ -229,12 +234,15 @@ for (const [where, wrap] of Object.entries(behind)) {
 test('a run whose fiber has ended before its stage began ends with it', async () => {
   let begun = false
   let run: Promise<Exit<unknown, unknown>> | undefined
-  const arrow = liftAsync(soon).andThen(
+  let end = (): void => {}
+  const waited = new Promise<void>((resolve) => (end = resolve))
+  const arrow = liftAsync(() => waited).andThen(
     fromFiber(function* () {
       begun = true
     }),
   )
   await fork(() => void (run = arrow.runExit(undefined))).await()
+  end()
   assert.equal((await run)?.kind, 'interruption')
   assert.equal(begun, false)
 })

@@ -1,12 +1,14 @@
 /**
- * What the tests of zones share: a zone for the length of a test, and waiting for a condition.
+ * What the tests of zones share: a zone for the length of a test, and deadlines that pass while a task runs.
  *
  * Not a test itself.
  */
 import assert from 'node:assert/strict'
-import { type Zone, type ZoneSettings, zone } from './index.ts'
+import { WAIT_MS_MAX } from '../base/wait.test.support.ts'
+import { type Zone, ZoneError, type ZoneSettings, zone } from './index.ts'
 
-const PATIENCE_MS = 20_000
+export { until } from '../base/wait.test.support.ts'
+
 let made = 0
 
 /** A zone under a name that no other test of the file has. */
@@ -25,11 +27,26 @@ export async function inZone(settings: ZoneSettings, body: (own: Zone) => Promis
   }
 }
 
-/** Wait for a condition that this thread's loop brings about. */
-export async function until(what: () => boolean): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS
-  while (!what()) {
-    assert.ok(performance.now() < deadline, `never came true: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 1))
+/**
+ * The error of a call whose deadline passes while its task runs. On a busy machine a short one passes before
+ * the task has started; then the call is made again, with twice the time.
+ */
+export async function timedOut(
+  call: (timeoutMs: number) => Promise<unknown>,
+): Promise<ZoneError<'TASK_TIMEOUT'>> {
+  for (let timeoutMs = 20; timeoutMs < WAIT_MS_MAX; timeoutMs *= 2) {
+    const error = await call(timeoutMs).then(
+      () => assert.fail(`the task has ended within ${timeoutMs} ms`),
+      (reason: unknown) => reason,
+    )
+    assert.ok(error instanceof ZoneError && error.code === 'TASK_TIMEOUT', String(error))
+    if ((error.facts as { started: boolean }).started) return error as ZoneError<'TASK_TIMEOUT'>
   }
+  return assert.fail('no call of a task started before its deadline')
+}
+
+/** Repeat what the machine may keep from happening in time, until it has happened once. */
+export async function once(attempt: () => Promise<boolean>, what: string): Promise<void> {
+  for (let left = 20; left > 0; left--) if (await attempt()) return
+  assert.fail(`not once in 20 attempts: ${what}`)
 }

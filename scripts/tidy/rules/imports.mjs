@@ -106,7 +106,7 @@ function rankOf(module) {
 }
 
 /**
- * Imports past another folder's index.ts, and of the own one.
+ * Imports past another folder's index.ts, and of the own one. Tests share what supports them.
  * @param {{sources: import('../source.mjs').Source[]}} tree
  */
 export function doors(tree) {
@@ -115,7 +115,8 @@ export function doors(tree) {
     return importsOf(source).flatMap(({ target, specifier, line }) => {
       const other = moduleOf(target)
       const isDoor = target === `src/${other}/index.ts` || target === 'src/index.ts'
-      if (other !== own && target.startsWith('src/') && !isDoor) {
+      const isSupport = IS_TEST.test(source.path) && IS_TEST.test(target)
+      if (other !== own && target.startsWith('src/') && !isDoor && !isSupport) {
         const message = `${specifier} goes past the door of ${other}: import its index.ts`
         return [{ path: source.path, line, subject: specifier, message }]
       }
