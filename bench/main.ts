@@ -12,6 +12,8 @@ import { loadTable, tableNames } from './harness/tables.ts'
 
 const USAGE = `npm run bench -- <table> [--quick] [--no-record] [--node 20|22|24|26] [--parameter value ...]
 npm run bench -- <table> --help              definitions and parameters of a table
+npm run bench -- ab --against <checkout> [--quick] [--sections all] [--pairs 7] ...
+                                             another built checkout (A) and this one (B) in turn
 npm run bench -- --compare <record> <record> [--all]
 npm run bench -- --list                      the tables
 npm run bench -- --self-test                 the bench's own tests
@@ -28,6 +30,7 @@ try {
 
 async function act(words: readonly string[]): Promise<number> {
   if (words[0] === 'report') return report(words.slice(1))
+  if (words[0] === 'ab') return ab(wordsOf(words.slice(1)))
   if (words.includes('--compare')) return compare(words)
   if (words.includes('--list')) return list()
   const [name, ...others] = words
@@ -51,6 +54,13 @@ async function report(words: readonly string[]): Promise<number> {
     throw new BenchError('UNKNOWN_PARAMETER', { name, table: 'report', known })
   }
   return (await import('./report/main.ts')).report(words, say)
+}
+
+async function ab(words: Words): Promise<number> {
+  if (words.values['against'] === undefined) return usage()
+  const { compareCheckouts, planOf } = await import('./ab/main.ts')
+  await compareCheckouts(planOf(words), say)
+  return 0
 }
 
 function wordsOf(words: readonly string[]): Words {

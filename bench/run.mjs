@@ -3,7 +3,7 @@
  *
  * Does the set-up that the words need (competitors on first use, TypeScript, the package itself), chooses the
  * Node and hands over to the compiled main. Plain JavaScript without dependencies, so that it runs before
- * anything is installed. `--self-test` needs no competitors.
+ * anything is installed. `ab` and `--self-test` need no competitors.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -28,7 +28,7 @@ if (words.includes('--self-test')) {
   const tests = readdirSync(`${bench}/dist/test`).filter((name) => name.endsWith('.test.js'))
   process.exit(run(process.execPath, ['--test', ...tests.map((name) => `${bench}/dist/test/${name}`)]))
 }
-if (!words.some((word) => ['--compare', '--list', '--help'].includes(word))) install()
+if (words[0] !== 'ab' && !words.some((word) => ['--compare', '--list', '--help'].includes(word))) install()
 link()
 compile()
 const { node, others } = chooseNode(words)

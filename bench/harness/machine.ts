@@ -59,6 +59,11 @@ export function machineLines(machine: Machine): string[] {
   ]
 }
 
+/** Whether others were at work when the run began: its figures are then no measurement of anything. */
+export function isBusy({ loadBefore, cores }: Machine): boolean {
+  return loadBefore > cores * 0.5
+}
+
 function competitors(): Record<string, string> {
   const manifest = JSON.parse(contents(`${PACKAGE_FOLDER}/bench/package.json`) || '{}') as {
     dependencies?: Record<string, string>

@@ -3,7 +3,7 @@
  *
  * Only formats; it measures nothing and decides nothing.
  */
-import { machineLines } from './machine.ts'
+import { isBusy, machineLines } from './machine.ts'
 import type { BenchRecord, Change } from './record.ts'
 import type { Row, Verdict } from './table.ts'
 
@@ -14,16 +14,11 @@ export function recordLines(record: BenchRecord): string[] {
     `${record.table} · ${record.startedAt} · ${record.seconds.toFixed(0)} ` +
       `s${record.quick ? ' · QUICK: not for claims' : ''}`,
     ...machineLines(record.machine).map((line) => `  ${line}`),
-    ...(isBusy(record) ? ['BUSY MACHINE: others were at work when this began; not for claims'] : []),
+    ...(isBusy(record.machine) ? ['BUSY MACHINE: others were at work when this began; not for claims'] : []),
     ...sections.flatMap((section) => sectionLines(record, section)),
     ...verdictLines(record.verdicts),
     ...record.skipped.map(({ what, why }) => `left out: ${what}: ${why}`),
   ]
-}
-
-/** Whether others were at work when the run began: its figures are then no measurement of anything. */
-export function isBusy({ machine }: BenchRecord): boolean {
-  return machine.loadBefore > machine.cores * 0.5
 }
 
 /** Lines of a comparison, changed rows only unless `all`. */

@@ -58,7 +58,7 @@ export async function runTable(table: Table, words: Words, say: Context['say']):
  * @throws {BenchError} `UNKNOWN_PARAMETER` or `BAD_PARAMETER`, naming what was received.
  */
 export function parameters(
-  table: Table,
+  table: Pick<Table, 'name' | 'parameters'>,
   { quick, values }: Words,
 ): Record<string, number | string | boolean> {
   const unknown = Object.keys(values).find((name) => table.parameters[name] === undefined)

@@ -107,9 +107,13 @@ export function findRow(rows: readonly Row[], traits: Partial<Row>): Row | undef
  * @throws {BenchError} `BAD_PARAMETER` for a word that is none of `known`.
  */
 export function chosenOf(context: Context, name: string, known: readonly string[]): readonly string[] {
-  const words = context.text(name)
-  if (words === 'all') return known
-  const chosen = words.split(',')
+  return chosenFrom(context.text(name), name, known)
+}
+
+/** {@link chosenOf} of the text itself. @throws {BenchError} `BAD_PARAMETER`. */
+export function chosenFrom(text: string, name: string, known: readonly string[]): readonly string[] {
+  if (text === 'all') return known
+  const chosen = text.split(',')
   const received = chosen.find((word) => !known.includes(word))
   if (received === undefined) return chosen
   throw new BenchError('BAD_PARAMETER', { name, received, expected: `of ${known.join(',')}` })

@@ -5,7 +5,8 @@
  */
 import { machineLines } from '../harness/machine.ts'
 import type { BenchRecord } from '../harness/record.ts'
-import { aligned, figure, isBusy, verdictLines } from '../harness/print.ts'
+import { isBusy } from '../harness/machine.ts'
+import { aligned, figure, verdictLines } from '../harness/print.ts'
 import type { Judgement } from './claims.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
 
@@ -38,7 +39,10 @@ export function reportLines(report: Report): string[] {
 
 /** What keeps the figures of a record from being claims. */
 export function marks(record: BenchRecord): string[] {
-  return [...(record.quick ? ['quick'] : []), ...(isBusy(record) ? ['busy machine: not for claims'] : [])]
+  return [
+    ...(record.quick ? ['quick'] : []),
+    ...(isBusy(record.machine) ? ['busy machine: not for claims'] : []),
+  ]
 }
 
 /** true, false or undecided. */

@@ -59,11 +59,12 @@ export async function loadCodecs(): Promise<Codec[]> {
       encode: (value) => cbor.encode(value),
       decode: (sent) => cbor.decode(sent as Uint8Array),
     },
-    ...(await skein()),
+    ...(await skeinCodecs()),
   ]
 }
 
-async function skein(): Promise<Codec[]> {
+/** Skein's two: self-contained bytes, and frames whose shapes both ends know. */
+export async function skeinCodecs(): Promise<Codec[]> {
   const { FrameWriter, marshall, readFrame, unmarshall } = await import('skein/transport')
   const scratch = new Uint8Array(1 << 20)
   const writer = new FrameWriter(scratch)
