@@ -8,7 +8,7 @@ import { basename, join } from 'node:path'
 import { BenchError } from './errors.ts'
 import type { Machine } from './machine.ts'
 import { RECORDS_FOLDER } from './place.ts'
-import { keyOf, type Row, type Verdict } from './table.ts'
+import { keyOf, type Row, type Verdict, withoutVoidRatio } from './table.ts'
 
 /** One run of one table. */
 export interface BenchRecord {
@@ -60,7 +60,7 @@ export function readRecord(path: string): BenchRecord {
   try {
     const found = JSON.parse(readFileSync(path, 'utf8')) as BenchRecord
     if (found.format !== 1 || !Array.isArray(found.rows)) throw new TypeError('no format 1 with rows')
-    return found
+    return { ...found, rows: found.rows.map(withoutVoidRatio) }
   } catch (error) {
     throw new BenchError('BAD_RECORD', { path, why: (error as Error).message })
   }

@@ -4,7 +4,7 @@
  * Interleaving lets drift of the machine fall on all alike; ratios are taken inside a round.
  */
 import { ratioSummary, summary } from './stats.ts'
-import type { Better, Row } from './table.ts'
+import { type Better, type Row, withoutVoidRatio } from './table.ts'
 
 /** What one slice gave, by the row it belongs to. */
 export type Figures = Readonly<Record<string, number>>
@@ -64,7 +64,7 @@ export class Samples {
       threads: ['direct', 'main thread', 'skein-node'].includes(contender) ? 0 : threads,
       ...summary(samples),
       ...(cpuUs.length > 0 ? { cpuUs: summary(cpuUs).median } : {}),
-      ...(other.length > 0 ? { ratio: ratioOf(against!, samples, other) } : {}),
+      ...(other.length > 0 ? ratioOf(against!, samples, other) : {}),
       ...(seed === undefined ? {} : { seed }),
     }
   }
@@ -86,13 +86,9 @@ export interface RowShape {
   readonly note?: string
 }
 
-function ratioOf(
-  to: string,
-  samples: readonly number[],
-  other: readonly number[],
-): NonNullable<Row['ratio']> {
+function ratioOf(to: string, samples: readonly number[], other: readonly number[]): Pick<Row, 'ratio'> {
   const { median, low, high } = ratioSummary(samples, other)
-  return { to, median, low, high }
+  return withoutVoidRatio({ ratio: { to, median, low, high } })
 }
 
 /**

@@ -96,6 +96,16 @@ export function keyOf(row: Pick<Row, 'section' | 'row' | 'contender' | 'conditio
   return [row.section, row.row, row.contender, row.condition, row.threads].join(' | ')
 }
 
+/**
+ * The row without a ratio that is none: a contender that reads 0 in a round makes the quotient infinite,
+ * which JSON writes as null.
+ */
+export function withoutVoidRatio<Part extends Pick<Row, 'ratio'>>(row: Part): Part {
+  const { ratio, ...rest } = row
+  const ends: unknown[] = ratio === undefined ? [] : [ratio.median, ratio.low, ratio.high]
+  return ends.every(Number.isFinite) ? row : (rest as Part)
+}
+
 /** The row with these traits; `undefined` when the run did not measure it. */
 export function findRow(rows: readonly Row[], traits: Partial<Row>): Row | undefined {
   const wanted = Object.entries(traits)

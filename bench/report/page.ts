@@ -19,8 +19,8 @@ import { marks, rivalWord, skeinWord, verdictWord } from './text.ts'
 const QUICK = element('mark', {}, escaped('quick run: not for claims'))
 const CHART_JS = `${BENCH_FOLDER}/node_modules/chart.js/dist/chart.umd.min.js`
 
-/** The whole page. */
-export function reportPage(report: Report): string {
+/** The whole page. @param library The text of Chart.js. */
+export function reportPage(report: Report, library = readFileSync(CHART_JS, 'utf8')): string {
   const measured = recordCharts(report.records)
   const ofSeeds = seedCharts(report)
   const gaps: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ export function reportPage(report: Report): string {
     claims: claimTable(report),
     records: report.records.map(recordSection).join(''),
     data: JSON.stringify([...measured, ...ofSeeds]).replace(/</g, '\\u003c'),
-    library: readFileSync(CHART_JS, 'utf8').replace(/\/\/# sourceMappingURL.*/, ''),
+    library: library.replace(/\/\/# sourceMappingURL.*/, ''),
   }
   const frame = readFileSync(`${BENCH_FOLDER}/report/page.html`, 'utf8')
   return frame.replace(

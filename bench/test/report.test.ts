@@ -2,13 +2,18 @@
  * The report: the seeds' cells in their order, figures found by tag, units converted, claims never true by
  * chance.
  *
- * Uses records made here; the page itself needs Chart.js and is made by `npm run report`.
+ * Uses records made here, and those of the tree; the page has its plots by Chart.js only from `npm run
+ * report`.
  */
 import assert from 'node:assert/strict'
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { DIST_FOLDER } from '../harness/place.ts'
-import type { BenchRecord } from '../harness/record.ts'
+import { type BenchRecord, listRecords, readRecord, writeRecord } from '../harness/record.ts'
+import { Samples } from '../harness/rounds.ts'
 import { runTable } from '../harness/run-table.ts'
 import type { Row } from '../harness/table.ts'
 import { tableNames } from '../harness/tables.ts'
@@ -16,6 +21,7 @@ import { recordCharts, seedCharts } from '../report/charts.ts'
 import { readAnchors } from '../report/anchors.ts'
 import { makeReport, readSeeds } from '../report/model.ts'
 import { escaped } from '../report/html.ts'
+import { reportPage } from '../report/page.ts'
 import { reportLines } from '../report/text.ts'
 import { rowOf } from './rows.test.support.ts'
 
@@ -89,6 +95,7 @@ test('a tagged row fills its cell, in the unit of the column', async () => {
     await recordOf([
       rowOf({ unit: 'µs', median: 250, seed: 'napa/first/3/ms' }),
       rowOf({ median: 90, seed: 'napa/overhead/200/ms' }),
+      rowOf({ unit: 'µs', median: 0.5, seed: ['napa/transport/1/marshall', 'napa/store/1/set'] }),
     ]),
   ])
   const cells = report.seeds.flatMap((seed) =>
@@ -96,7 +103,44 @@ test('a tagged row fills its cell, in the unit of the column', async () => {
   )
   assert.equal(cells.find(({ id }) => id === 'napa/first/3/ms')?.skein?.median, 0.25)
   assert.equal(cells.find(({ id }) => id === 'napa/overhead/200/ms')?.skein?.median, 90)
-  assert.equal(cells.filter(({ skein }) => skein !== undefined).length, 2)
+  // One call, as the rows of the tables transport and store are, and as the seed's own figure reads.
+  for (const [id, seed] of [
+    ['napa/transport/1/marshall', 18.05],
+    ['napa/store/1/set', 73.85],
+  ]) {
+    const cell = cells.find((one) => one.id === id)
+    assert.deepEqual([cell?.seed, cell?.skein?.median, cell?.unit], [seed, 0.5, 'µs'])
+  }
+  assert.equal(cells.filter(({ skein }) => skein !== undefined).length, 4)
+})
+
+test('a quotient that is infinite or none is no ratio: measured, read from a record, shown', async () => {
+  const samples = new Samples()
+  for (const other of [0, 0, 5]) {
+    samples.add('idle', { p99: other })
+    samples.add('skein', { p99: 3 })
+  }
+  const shape = { figure: 'p99', section: 's', row: 'p99', condition: 'c', threads: 0, unit: 'µs' } as const
+  const [idle, own] = samples.rows({ ...shape, better: 'lower', against: 'idle' })
+  assert.deepEqual([idle?.ratio, own?.ratio, own?.median], [undefined, undefined, 3])
+  const written = rowOf({ ratio: { to: 'idle', median: null, low: 0.5, high: null } as never })
+  const ratio = { to: 'idle', median: 2, low: 1, high: 3 }
+  const folder = mkdtempSync(join(tmpdir(), 'skein-bench-'))
+  const read = readRecord(writeRecord(await recordOf([written, rowOf({ row: 'b', ratio })]), folder))
+  rmSync(folder, { recursive: true })
+  assert.deepEqual(
+    read.rows.map((one) => one.ratio),
+    [undefined, ratio],
+  )
+  assert.match(reportPage(makeReport([read]), ''), /2\.00 × idle/)
+})
+
+test('every record of the tree has its page and its text', () => {
+  for (const path of tableNames().flatMap((name) => listRecords(name))) {
+    const report = makeReport([readRecord(path)])
+    assert.match(reportPage(report, ''), /<table/, path)
+    assert.ok(reportLines(report).length > 10, path)
+  }
 })
 
 test('claims follow the figures both ways', async () => {

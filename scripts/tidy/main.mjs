@@ -8,7 +8,7 @@
 import { ROOT, Stop } from '../set-up/index.mjs'
 import { applyExceptions, firstList, grown } from './exceptions.mjs'
 import { readTree } from './source.mjs'
-import { folderList, recordedNumbers, versions } from './rules/documents.mjs'
+import { currentRecords, folderList, recordedNumbers, versions } from './rules/documents.mjs'
 import { locks } from './rules/lock.mjs'
 import { anyTypes, exportDocs, functionSizes } from './rules/functions.mjs'
 import { headers, lineLengths, syntax } from './rules/header.mjs'
@@ -34,6 +34,7 @@ export const RULES = {
   version: versions,
   lock: locks,
   record: recordedNumbers,
+  'current-record': currentRecords,
 }
 
 /**

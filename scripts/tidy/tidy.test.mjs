@@ -281,8 +281,22 @@ test('record: a number of the README is the one that was recorded', () => {
   check('record', readme('| a | 1.24 µs <!-- record: r.json#rows.0.p50 --> |'), ['README.md:3 1.24 1.2345'])
   check('record', readme('| a | 1 <!-- record: s.json#a --> |'), ['README.md:3 exist'])
   check('record', readme('| a | 1 <!-- record: r.json#rows --> |'), ['README.md:3 rows'])
+  const load = (loadBefore) => ({
+    'bench/records/l.json': JSON.stringify({ machine: { cores: 2, loadBefore }, p50: 4 }),
+    'README.md': '## Numbers\n| a | 4 µs <!-- record: l.json#p50 --> |',
+  })
+  check('record', load(1), [])
+  check('record', load(1.01), ['README.md:2 l.json busy'])
   check('record', readme('| Node 24 | 17 µs |'), ['README.md:3 17'])
   check('record', readme('| Node 24 | not measured |', '## Next', '| a | 17 |'), [])
+})
+
+test('current-record: one of each table and Node', () => {
+  const records = (...names) => Object.fromEntries(names.map((name) => [`bench/records/${name}.json`, '{}']))
+  const day = '2026-11-22T112134'
+  check('current-record', records(`${day}-a-node24`, `${day}-a-node26`, `${day}-a-node24-quick`), [])
+  const two = records('2026-11-21T112134-a-node24', `${day}-a-node24`)
+  check('current-record', two, [`bench/records/${day}-a-node24.json:1 older`])
 })
 
 test('exceptions cover what they name, complain when idle, and may not grow', () => {

@@ -94,14 +94,48 @@ function unmarked(line) {
 }
 
 function markFindings(tree, line, mark) {
-  const [, file, key] = mark
+  const [, file] = mark
   const record = tree.byPath.get(`bench/records/${file}`)
   if (record === undefined) return [`bench/records/${file} does not exist`]
-  const value = key.split('.').reduce((inside, part) => inside?.[part], JSON.parse(record.text))
+  const recorded = JSON.parse(record.text)
+  const busy = isBusy(recorded)
+    ? [`bench/records/${file} was made on a busy machine, and is no measurement`]
+    : []
+  return [...busy, ...valueFindings(recorded, line, mark)]
+}
+
+/** As `isBusy` of bench/harness/print.ts, which marks the figures of such a record. */
+function isBusy({ machine }) {
+  return machine?.loadBefore > machine?.cores / 2
+}
+
+function valueFindings(recorded, line, mark) {
+  const [, file, key] = mark
+  const value = key.split('.').reduce((inside, part) => inside?.[part], recorded)
   if (typeof value !== 'number') return [`bench/records/${file} has no number at ${key}`]
   const shown = /(-?[\d,]*\.?\d+)[^\d|]*$/.exec(line.slice(0, mark.index))?.[1]?.replaceAll(',', '')
   if (shown === undefined) return [`no number stands before the mark of ${key}`]
   const decimals = shown.split('.')[1]?.length ?? 0
   const unit = 10 ** -decimals
   return Math.abs(Number(shown) - value) <= unit / 2 + 1e-9 ? [] : [`says ${shown}, the record says ${value}`]
+}
+
+/** One record of each table and Node: the newest, whole one. @param {{sources: {path: string}[]}} tree */
+export function currentRecords(tree) {
+  const seen = new Map()
+  return tree.sources.flatMap(({ path }) => {
+    const what = /^bench\/records\/[\dT-]+-(.+-node\d+(?:-quick)?)\.json$/.exec(path)?.[1]
+    if (what === undefined) return []
+    const other = seen.get(what)
+    seen.set(what, path)
+    if (other === undefined) return []
+    return [
+      {
+        path,
+        line: 1,
+        subject: what,
+        message: `another record of ${what} is ${other}: remove the older one`,
+      },
+    ]
+  })
 }
