@@ -17,8 +17,6 @@ export interface ServeJob {
   readonly workers: number
 }
 
-const HOST = '127.0.0.1'
-
 /**
  * Make the app.
  * @throws {HttpError} `HTTP_APP` when the module cannot be used.
@@ -27,5 +25,5 @@ const HOST = '127.0.0.1'
 export async function appOf({ url, exportName, core, workers }: ServeJob): Promise<ModuleApp> {
   const app = await loadApp({ app: url, appExport: exportName })
   if ((core ?? app.core) === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
-  return { error: errorAnswers(), host: HOST, ...app }
+  return { error: errorAnswers(), ...app }
 }

@@ -22,6 +22,8 @@ export interface CoreLimits {
   readonly headersMs: number
   /** How long a body may stand still while the app wants more of it, milliseconds; then 408. */
   readonly bodyMs: number
+  /** How long a client that still sends is listened to behind the last answer, milliseconds. */
+  readonly lingerMs: number
   /** Most connections open at once on this core; further ones are closed when they are accepted. */
   readonly connectionsMax: number
   /** Requests after which a connection is closed in good order. */

@@ -24,6 +24,13 @@ export interface HttpLimits {
   readonly headersMs?: number
   /** Longest time in ms for which a body that is wanted may stand still; 408 beyond. Default 30,000. */
   readonly bodyMs?: number
+  /**
+   * Longest time in ms for which what a client still sends is read and dropped behind the last response of
+   * its connection, such as the 401 or 413 that refuses its upload: closing sooner would reset the
+   * connection, which may destroy the response. It ends sooner for a client that sends less than 500 bytes a
+   * second. At most a quarter of `connectionsMax` are read so at once. The native core's. Default 30,000.
+   */
+  readonly lingerMs?: number
   /** Most connections at once; others are closed as they come. Default 20,000. */
   readonly connectionsMax?: number
   /** Requests after which a connection is closed in good order. Default 1,000,000. */
@@ -56,6 +63,7 @@ export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
   idleMs: { least: 1, most: TIMER_MS_MAX, default: 65_000 },
   headersMs: { least: 1, most: TIMER_MS_MAX, default: 10_000 },
   bodyMs: { least: 1, most: TIMER_MS_MAX, default: 30_000 },
+  lingerMs: { least: 1, most: TIMER_MS_MAX, default: 30_000 },
   connectionsMax: { least: 1, most: 1_000_000, default: 20_000 },
   requestsPerConnectionMax: { least: 1, most: 2 ** 31 - 1, default: 1_000_000 },
   pipelineMax: { least: 1, most: 10_000, default: 64 },

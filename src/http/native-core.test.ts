@@ -21,6 +21,7 @@ const LIMITS: CoreLimits = {
   idleMs: 10_000,
   headersMs: 10_000,
   bodyMs: 10_000,
+  lingerMs: 10_000,
   connectionsMax: 100,
   requestsPerConnectionMax: 1e6,
   pipelineMax: 16,

@@ -141,6 +141,7 @@ function numbersOf(settings: CoreSettings, port: number): Uint8Array {
     limits.requestsPerConnectionMax,
     limits.pipelineMax,
     limits.outBytesMax,
+    limits.lingerMs,
   )
   return new Uint8Array(numbers.buffer)
 }

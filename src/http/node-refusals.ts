@@ -9,7 +9,8 @@ import type { CoreLimits } from './core.ts'
 
 const AUTHORITY = /^(?:\[[0-9a-f.]*:[0-9a-f.:]*\]|[\w\-.~%!$&'()*+,;=]+)(?::(\d{0,5}))?$/i
 const PORT_MAX = 65_535
-const TARGET = /^[\x21\x22\x24-\x7e]+$/
+/** Characters of a URI, and in a query those as well that the URL standard leaves there. */
+const TARGET = /^[\w\-.~:/[\]@!$&'()*+,;=%]*(?:\?[\w\-.~:/?[\]@!$&'()*+,;=%\\^`{|}]*)?$/
 
 /** Why a request is not carried out: the status of its answer; 0 when it is. */
 export function refusalOf(request: IncomingMessage, limits: CoreLimits): number {
@@ -23,6 +24,7 @@ export function refusalOf(request: IncomingMessage, limits: CoreLimits): number 
   const { host } = headers
   if (host === undefined ? minor === 1 : !isAuthority(host)) return 400
   if (!isTarget(target, method)) return 400
+  if (/^https:/i.test(target)) return 421 // its scheme asks for TLS (RFC 9110, 7.4)
   return framingRefusal(request, limits)
 }
 

@@ -125,12 +125,14 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
     this.#parts = parts
   }
 
-  /** Where it answers: `http://127.0.0.1:3000`; `unix:/path` for a socket of the file system. */
+  /**
+   * Where it listens: `http://127.0.0.1:3000`, `http://0.0.0.0:3000` for every network; `unix:/path` for a
+   * socket of the file system.
+   */
   get url(): string {
     const { host, port, unixPath } = this.#parts.address
     if (unixPath !== undefined) return `unix:${unixPath}`
-    const named = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-    return `http://${named.includes(':') ? `[${named}]` : named}:${port}`
+    return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   }
 
   /** The port it listens on; 0 on a path. */

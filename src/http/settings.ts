@@ -25,13 +25,20 @@ export interface AppSettings<Pattern extends string = string> {
 export interface ServeSettings<Pattern extends string = string> extends AppSettings<Pattern> {
   /** 0 to 65535; 0 lets the system choose. Default 3000. */
   readonly port?: number
-  /** An address of this machine, or a name of one. Default '0.0.0.0'. */
+  /**
+   * An address of this machine, or a name of one. Default '127.0.0.1', which this machine alone reaches;
+   * '0.0.0.0' or '::' for every network.
+   */
   readonly host?: string
   /** A path to listen on instead of a port. */
   readonly unixPath?: string
   /** Connections that wait in the kernel to be accepted. Default 511. */
   readonly backlog?: number
-  /** Whether other threads may serve the same port (`SO_REUSEPORT`). Default false. */
+  /**
+   * Whether others that say the same may serve the same port (`SO_REUSEPORT`): threads and processes, such as
+   * the workers of node:cluster, or the version that replaces this one. Default false: the port is this
+   * server's alone, and one that is taken is `HTTP_PORT_TAKEN`.
+   */
   readonly reusePort?: boolean
   /** Every limit; each has a default. */
   readonly limits?: HttpLimits
@@ -66,6 +73,11 @@ export interface Settings {
   readonly globals: boolean
 }
 
+/** Where a server listens that is not asked to listen elsewhere. */
+export const DEFAULT_HOST = '127.0.0.1'
+/** The port of such a server. */
+export const DEFAULT_PORT = 3000
+
 const APP_NAMES = ['routes', 'fetch', 'error']
 const NAMES = [...APP_NAMES].concat([
   'port',
@@ -89,7 +101,7 @@ export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'e
 /** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING` or those of routes. */
 export function parseSettings(given: unknown, forced: string | undefined): Settings {
   const fields = fieldsOf(given, NAMES)
-  const { host = '0.0.0.0', unixPath, reusePort = false, globals = true } = fields
+  const { host = DEFAULT_HOST, unixPath, reusePort = false, globals = true } = fields
   if (typeof host !== 'string' || host === '' || /[\0\s]/.test(host))
     throw wrong('host', 'an address or a name', host)
   if (unixPath !== undefined) {
@@ -102,7 +114,7 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
   if (typeof globals !== 'boolean') throw wrong('globals', 'true or false', globals)
   return Object.freeze({
     ...app(fields),
-    port: integerIn('port', fields.port, { least: 0, most: 65_535, default: 3000 }),
+    port: integerIn('port', fields.port, { least: 0, most: 65_535, default: DEFAULT_PORT }),
     host,
     unixPath,
     backlog: integerIn('backlog', fields.backlog, { least: 1, most: 65_535, default: 511 }),

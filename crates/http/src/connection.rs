@@ -11,7 +11,7 @@ use crate::{
     answer::{self, AnswerHead, Ends, Fate, Heads},
     body::Body,
     chunked::Decoded,
-    head::{Framing, Head, Method, Parsed},
+    head::{Framing, Head, Method, Parsed, is_for_head},
     known::Parser,
     limits::{Limits, Refusal},
 };
@@ -410,15 +410,18 @@ impl Connection {
         self.is_cut
     }
 
-    /// Answer with a refusal, after the flights there are, and read nothing more.
-    pub fn refuse(&mut self, refusal: Refusal, heads: &Heads) {
+    /// Answer with a refusal, after the flights there are, and read nothing more. `input` is what is refused:
+    /// a response to HEAD has no content (RFC 9110, 9.3.2).
+    pub fn refuse(&mut self, refusal: Refusal, input: &[u8], heads: &Heads) {
         self.cease();
         let mut bytes = Vec::new();
         let body_bytes = refusal.why.len() as u64 + 1;
         let (ends, fate) = (Ends::Length(body_bytes), Fate::Closes);
         heads.write(&AnswerHead { status: refusal.status, kind: 1, headers: b"", ends, fate }, &mut bytes);
-        bytes.extend_from_slice(refusal.why.as_bytes());
-        bytes.push(b'\n');
+        if !is_for_head(input) {
+            bytes.extend_from_slice(refusal.why.as_bytes());
+            bytes.push(b'\n');
+        }
         if self.flights.is_empty() {
             self.out.extend_from_slice(&bytes);
             return;

@@ -273,7 +273,7 @@ fn answered(dice: &mut Dice, bytes: &[u8], limits: &Limits) -> String {
             Ok(Next::Wait) => Left::Unseen,
             Ok(Next::Partial) => Left::Part,
             Err(refusal) => {
-                connection.refuse(refusal, &heads);
+                connection.refuse(refusal, &input, &heads);
                 Left::Part
             }
         };

@@ -118,15 +118,21 @@ pub enum Parsed {
 ///
 /// The refusal, when it is malformed or passes a limit.
 pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<Parsed, Refusal> {
+    parse_as(input, input, limits, fields)
+}
+
+/// Parse `text`, which is `input` but for the minor version; offsets and line ends are those of `input`.
+fn parse_as(input: &[u8], text: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<Parsed, Refusal> {
     let mut memory = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let room = &mut memory[..limits.headers_max.min(HEADERS_MAX)];
     let mut request = httparse::Request::new(&mut []);
     let parsed =
-        httparse::ParserConfig::default().parse_request_with_uninit_headers(&mut request, input, room);
+        httparse::ParserConfig::default().parse_request_with_uninit_headers(&mut request, text, room);
     let bytes = match parsed {
         Ok(httparse::Status::Complete(bytes)) => bytes,
         Ok(httparse::Status::Partial) => return still_partial(input, limits),
-        Err(httparse::Error::Version) if is_version_begun(input) => return still_partial(input, limits),
+        Err(httparse::Error::Version) if is_version_begun(text) => return still_partial(input, limits),
+        Err(httparse::Error::Version) => return parse_later_version(text, limits, fields),
         Err(error) => return Err(refusal_of(error, input)),
     };
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
@@ -138,7 +144,7 @@ pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<P
     if bytes > limits.header_bytes_max {
         return Err(Refusal::of(431, "head too long"));
     }
-    let whole = Place(input);
+    let whole = Place(text);
     let mut head = Head {
         method_name: whole.span(method.as_bytes()),
         method: Method::named(method.as_bytes()),
@@ -159,6 +165,11 @@ pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<P
     seen.finish(&mut head, limits)?;
     check_target(method.as_bytes(), target.as_bytes())?;
     Ok(Parsed::Whole(head))
+}
+
+/// Whether the head that `input` begins with, which may be no whole one, asks by HEAD.
+pub fn is_for_head(input: &[u8]) -> bool {
+    input.trim_ascii_start().starts_with(b"HEAD ")
 }
 
 /// Where slices of a buffer lie in it.
@@ -217,6 +228,7 @@ fn refusal_of(error: httparse::Error, input: &[u8]) -> Refusal {
     use httparse::Error;
     match error {
         Error::TooManyHeaders => Refusal::of(431, "too many fields"),
+        // Looked at before; a second look finds a version of ours.
         Error::Version => version_refusal(input),
         Error::HeaderName => Refusal::bad("field name"),
         Error::HeaderValue => Refusal::bad("field value"),
@@ -226,12 +238,34 @@ fn refusal_of(error: httparse::Error, input: &[u8]) -> Refusal {
     }
 }
 
-/// A version that is well written and not ours is 505, anything else in its place 400 (RFC 9112, 2.3).
-fn version_refusal(input: &[u8]) -> Refusal {
+/// A later minor version than 1.1 is read as 1.1, the highest that this server knows (RFC 9110, 2.5): parsed
+/// from a copy of the head that says so. Nothing but the version differs, so the offsets are the same.
+#[cold]
+fn parse_later_version(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<Parsed, Refusal> {
+    let word = version_word(input);
+    if !matches!(word, [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9']) {
+        return Err(version_refusal(input));
+    }
+    let minor_at = Place(input).span(word).at as usize + 7;
+    // One byte more than a head may have shows that it has more.
+    let mut text = input[..input.len().min(limits.header_bytes_max + 1)].to_vec();
+    match text.get_mut(minor_at) {
+        Some(minor) => *minor = b'1',
+        None => return Err(Refusal::of(431, "head too long")),
+    }
+    parse_as(input, &text, limits, fields)
+}
+
+/// What the request line has where the version belongs, up to the end of the line or of the input.
+fn version_word(input: &[u8]) -> &[u8] {
     let line = input.trim_ascii_start();
     let line = &line[..memchr::memchr(b'\r', line).unwrap_or(line.len())];
-    let word = line.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
-    match word {
+    line.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default()
+}
+
+/// A version that is well written and not ours is 505, anything else in its place 400 (RFC 9112, 2.3).
+fn version_refusal(input: &[u8]) -> Refusal {
+    match version_word(input) {
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
         {
@@ -421,6 +455,36 @@ const fn is_name_byte(byte: u8) -> bool {
         )
 }
 
+/// What a byte of a target may be part of (RFC 3986, 2 and 3.3).
+const IN_PATH: u8 = 1;
+const IN_QUERY: u8 = 2;
+
+/// Bytes of a target. A path has the characters that a URI has, and no others: whoever resolves it by the URL
+/// standard would turn `\` into `/`, after a proxy has applied its rules to the path that it saw. A query
+/// has those as well that the URL standard leaves in one, so that browsers send them: nobody changes them.
+static TARGET_BYTES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0x21;
+    while byte <= 0x7e {
+        table[byte] = match byte as u8 {
+            b'"' | b'#' | b'<' | b'>' => 0,
+            b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => IN_QUERY,
+            _ => IN_PATH | IN_QUERY,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// Whether every byte of a target may be where it is.
+fn has_target_bytes(target: &[u8]) -> bool {
+    let query_at = memchr::memchr(b'?', target).unwrap_or(target.len());
+    let (path, query) = target.split_at(query_at);
+    let are =
+        |bytes: &[u8], place: u8| bytes.iter().all(|&byte| TARGET_BYTES[usize::from(byte)] & place != 0);
+    are(path, IN_PATH) && are(query, IN_QUERY)
+}
+
 /// The form of the target fits the method (RFC 9112, 3.2), and its bytes are those of a URI without fragment.
 fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
     match method {
@@ -428,23 +492,28 @@ fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
         b"TRACE" => return Err(Refusal::of(501, "TRACE")),
         _ => {}
     }
-    if !target.iter().all(|&byte| matches!(byte, 0x21..=0x7e) && byte != b'#') {
+    if !has_target_bytes(target) {
         return Err(Refusal::bad("target"));
     }
     match target {
         [b'/', ..] => Ok(()),
         b"*" if method == b"OPTIONS" => Ok(()),
         _ => {
-            let after = target.iter().position(|&byte| byte == b':').map_or(&b""[..], |at| {
-                let scheme = &target[..at];
-                let known = scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https");
-                if known { &target[at + 1..] } else { b"" }
-            });
-            let Some(rest) = after.strip_prefix(b"//") else {
+            let colon = memchr::memchr(b':', target).unwrap_or(target.len());
+            let (scheme, after) = target.split_at(colon);
+            let is_secure = scheme.eq_ignore_ascii_case(b"https");
+            let Some(rest) = after.strip_prefix(b"://") else {
                 return Err(Refusal::bad("form of the target"));
             };
+            if !is_secure && !scheme.eq_ignore_ascii_case(b"http") {
+                return Err(Refusal::bad("form of the target"));
+            }
             let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
-            if is_authority(&rest[..end]) { Ok(()) } else { Err(Refusal::bad("authority of the target")) }
+            if !is_authority(&rest[..end]) {
+                return Err(Refusal::bad("authority of the target"));
+            }
+            // The scheme is part of the target, and this connection is not secured (RFC 9110, 7.4).
+            if is_secure { Err(Refusal::of(421, "https on a connection without TLS")) } else { Ok(()) }
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Limits {
     pub headers_ms: u64,
     /// A body, or an answer, that stands still.
     pub body_ms: u64,
+    /// How long a client that still sends is listened to behind the last answer.
+    pub linger_ms: u64,
     /// Connections open at once.
     pub connections_max: usize,
     /// Requests of one connection.
@@ -41,6 +43,7 @@ impl Default for Limits {
             idle_ms: 60_000,
             headers_ms: 15_000,
             body_ms: 30_000,
+            linger_ms: 30_000,
             connections_max: 10_000,
             requests_per_connection_max: u32::MAX,
             pipeline_max: 32,

@@ -76,7 +76,8 @@ impl Seat {
     ///
     /// # Errors
     ///
-    /// What the system says; `EADDRINUSE` when the place is taken, by another process or unshared.
+    /// What the system says; `EADDRINUSE` when the place is taken, unless both share it: another process may
+    /// share an address as well.
     pub fn take(place: Place, is_shared: bool, backlog: i32, epoll: RawFd) -> io::Result<Self> {
         let mut table = table();
         table.last += 1;
@@ -183,10 +184,6 @@ impl Group {
 fn open(place: Place, is_shared: bool, backlog: i32) -> io::Result<(OwnedFd, Place)> {
     match place {
         Place::Address(address) => {
-            if is_shared && address.port() != 0 {
-                // A port that others share would be shared with them: whether it is free is asked plainly.
-                drop(sys::listen_at(address, 1, false)?);
-            }
             let socket = sys::listen_at(address, backlog, is_shared)?;
             let bound = sys::address_of(&socket, false).unwrap_or(address);
             Ok((socket, Place::Address(bound)))

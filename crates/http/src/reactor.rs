@@ -156,7 +156,10 @@ pub struct Reactor {
     paused: Vec<RawFd>,
     is_stopping: bool,
     stop_told: bool,
+    stop_began: u64,
     stop_at: u64,
+    /// Connections that are listened to behind their last answer.
+    lingering: usize,
 }
 
 impl Reactor {
@@ -211,7 +214,9 @@ impl Reactor {
             paused: Vec::new(),
             is_stopping: false,
             stop_told: false,
+            stop_began: 0,
             stop_at: u64::MAX,
+            lingering: 0,
         };
         reactor.out.put(layout::out::END, layout::HEADER_BYTES as u32);
         Ok(reactor)
@@ -446,6 +451,7 @@ impl Reactor {
     /// when no connection is left.
     pub fn stop(&mut self, grace_ms: u64) {
         self.set_clock();
+        self.stop_began = self.now_ms;
         self.stop_at = self.now_ms.saturating_add(grace_ms);
         if let Some(seat) = self.seat.take() {
             if seat.is_last() {
@@ -499,8 +505,8 @@ impl Reactor {
 
     /// How often time is looked at, ms: an eighth of the shortest limit, within reason.
     pub fn tick_ms(&self) -> u64 {
-        let Limits { idle_ms, headers_ms, body_ms, .. } = self.limits;
-        (idle_ms.min(headers_ms).min(body_ms) / 8).clamp(5, 250)
+        let Limits { idle_ms, headers_ms, body_ms, linger_ms, .. } = self.limits;
+        (idle_ms.min(headers_ms).min(body_ms).min(linger_ms) / 8).clamp(5, 250)
     }
 
     /// Whether [`tick`](Self::tick) has to be called at all.

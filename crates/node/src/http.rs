@@ -67,7 +67,7 @@ fn named(error: &io::Error) -> Thrown {
 }
 
 /// Numbers that `httpOpen` is given, as doubles: see `numbersOf` in src/http/native-core.ts.
-const NUMBERS: usize = 14;
+const NUMBERS: usize = 15;
 
 fn settings(env: Env, numbers: Value, texts: [Value; 2], constants: Value) -> Outcome<Settings> {
     let bytes = env.slice(numbers)?.as_chunks::<8>().0;
@@ -90,6 +90,7 @@ fn settings(env: Env, numbers: Value, texts: [Value; 2], constants: Value) -> Ou
         requests_per_connection_max: u32::try_from(limits[8]).unwrap_or(u32::MAX),
         pipeline_max: small(limits[9]).max(1),
         out_bytes_max: small(limits[10]),
+        linger_ms: limits[11],
     };
     let host = String::from_utf16_lossy(&env.string(texts[0])?);
     let path = env.slice(texts[1])?;

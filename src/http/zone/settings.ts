@@ -12,7 +12,7 @@ import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
 
 /** What `serve` takes for a zone: what it takes otherwise, but for the app itself. */
-export interface ZoneServeSettings extends Omit<ServeSettings, 'routes' | 'fetch' | 'error' | 'reusePort'> {
+export interface ZoneServeSettings extends Omit<ServeSettings, 'routes' | 'fetch' | 'error'> {
   /**
    * Whose workers serve: a zone with the executor `fixed` or `work-stealing`, or the name of one. Stop the
    * server before the zone is closed.
@@ -45,7 +45,17 @@ export interface ZoneSettings {
   readonly unixPath: string | undefined
 }
 
-const PASSED_ON = ['port', 'host', 'unixPath', 'backlog', 'limits', 'core', 'drainMs', 'globals'] as const
+const PASSED_ON = [
+  'port',
+  'host',
+  'unixPath',
+  'backlog',
+  'reusePort',
+  'limits',
+  'core',
+  'drainMs',
+  'globals',
+] as const
 const NAMES = ['zone', 'app', 'appExport', 'appArgs', ...PASSED_ON]
 
 /** Check `given`. @throws {HttpError} `HTTP_SETTING`. */

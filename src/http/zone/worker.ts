@@ -13,7 +13,7 @@ import { register } from '../../transport/index.ts'
 import { currentTask } from '../../zone/index.ts'
 import { HttpError } from '../errors.ts'
 import { type HttpServer, serveHere } from '../server.ts'
-import type { ServeSettings } from '../settings.ts'
+import { DEFAULT_HOST, DEFAULT_PORT, type ServeSettings } from '../settings.ts'
 import { loadApp, type ModuleApp } from './app-module.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import { INVITATIONS, type Invitation, type Job, type Order, type Place, type Word } from './protocol.ts'
@@ -101,8 +101,9 @@ class Life {
     board.setServing(row, true)
     try {
       const { close, ...app } = await loadApp(job.source)
-      const settings = { ...app, ...job.settings, reusePort: job.shares }
-      if (isFirst && job.shares) await probe(settings)
+      const settings = { ...app, ...job.settings }
+      if (isFirst && job.shares && settings.reusePort !== true) await probe(settings)
+      if (job.shares) settings.reusePort = true
       const server = await serveHere(settings as ServeSettings)
       const life = new Life({ server, close, worker, id: job.id, board })
       // The order to stop may have come while nobody listened for it.
@@ -185,18 +186,22 @@ class Life {
 }
 
 /**
- * node:http shares a port with whoever else shares it, also another process; the native core looks itself.
- * @throws {Error} EADDRINUSE, as listening would.
+ * What the workers share among themselves they would share with other processes too. Unless that is wanted,
+ * the first of them asks plainly whether the port is free.
+ * @throws {HttpError} `HTTP_PORT_TAKEN`.
  */
-async function probe({ core, host, port = 0, unixPath }: Partial<ServeSettings>): Promise<void> {
-  const isNode = (process.env.SKEIN_HTTP_CORE || core) === 'node'
-  if (!isNode || port === 0 || unixPath !== undefined) return
+async function probe({
+  host = DEFAULT_HOST,
+  port = DEFAULT_PORT,
+  unixPath,
+}: Partial<ServeSettings>): Promise<void> {
+  if (port === 0 || unixPath !== undefined) return
   const server = createServer()
   try {
-    server.listen({ host: host ?? '0.0.0.0', port, exclusive: true })
+    server.listen({ host, port, exclusive: true })
     await once(server, 'listening')
   } catch (cause) {
-    const where = `${host ?? '0.0.0.0'}:${port}`
+    const where = `${host}:${port}`
     if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') return // listening itself will say
     throw new HttpError('HTTP_PORT_TAKEN', { where }, { cause })
   }

@@ -421,7 +421,7 @@ test('settings that are wrong are refused before any worker hears of them', asyn
   await refused({ routes: {} }, 'routes')
   await refused({ fetch: () => 'x' }, 'fetch')
   await refused({ error: () => 'x' }, 'error')
-  await refused({ reusePort: true }, 'reusePort')
+  await refused({ reusePort: 1 }, 'reusePort')
   await refused({ prot: 1 }, 'prot')
   await refused({ port: -1 }, 'port')
   await refused({ drainMs: Number.NaN }, 'drainMs')

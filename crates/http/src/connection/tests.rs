@@ -73,7 +73,7 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
                         if is_body { "body" } else { "head" },
                         refusal.status
                     ));
-                    connection.refuse(refusal, &heads);
+                    connection.refuse(refusal, &input, &heads);
                     break;
                 }
             }
@@ -144,7 +144,7 @@ fn read(input: &str, limits: &Limits) -> (Connection, usize) {
             Ok(Next::Skipped(bytes)) => drop(input.drain(..bytes)),
             Ok(Next::Wait | Next::Partial) => return (connection, input.len()),
             Err(refusal) => {
-                connection.refuse(refusal, &heads());
+                connection.refuse(refusal, &input, &heads());
                 return (connection, 0);
             }
         }

@@ -59,7 +59,9 @@ fn targets_have_the_form_of_their_method() {
     check(&[
         ("9112 3.2.1", "GET /a?b=c HTTP/1.1~Host: a~~", "Get 0 keeps"),
         ("9112 3.2.2", "GET http://a:80/b HTTP/1.1~Host: a~~", "Get 0 keeps"),
-        ("9112 3.2.2", "GET HTTPS://a?b HTTP/1.1~Host: a~~", "Get 0 keeps"),
+        ("9112 3.2.2", "GET HTTP://a?b HTTP/1.1~Host: a~~", "Get 0 keeps"),
+        ("9110 7.4", "GET HTTPS://a?b HTTP/1.1~Host: a~~", "421 https on a connection without TLS"),
+        ("9110 4.2.1", "GET https://:1/ HTTP/1.1~Host: a~~", "400 authority of the target"),
         ("9112 3.2.4", "OPTIONS * HTTP/1.1~Host: a~~", "Options 0 keeps"),
         ("9112 3.2.4", "GET * HTTP/1.1~Host: a~~", "400 form of the target"),
         ("9112 3.2.3", "CONNECT a:1 HTTP/1.1~Host: a~~", "501 CONNECT"),
@@ -79,11 +81,57 @@ fn targets_have_the_form_of_their_method() {
 }
 
 #[test]
+fn a_target_has_the_characters_of_a_uri() {
+    for byte in 0..=127_u8 {
+        let character = byte as char;
+        let status = |target: &str| {
+            let text = format!("GET {target} HTTP/1.1~Host: a~~").replace('~', "\r\n");
+            parse(text.as_bytes(), &Limits::default(), &mut Vec::new()).map(drop).map_err(|it| it.status)
+        };
+        let is_uri = byte.is_ascii_alphanumeric() || b"-._~:/?[]@!$&'()*+,;=%".contains(&byte);
+        // What the URL standard leaves in a query, and so browsers send.
+        let is_query = is_uri || b"\\^`{|}".contains(&byte);
+        if byte != b'~' {
+            assert_eq!(status(&format!("/a{character}b")).is_ok(), is_uri, "path {character:?}");
+            assert_eq!(status(&format!("/?a{character}b")).is_ok(), is_query, "query {character:?}");
+            assert_eq!(status(&format!("http://a/b{character}c")).is_ok(), is_uri, "absolute {character:?}");
+        }
+    }
+}
+
+#[test]
+fn a_later_minor_version_says_what_the_same_head_of_1_1_says() {
+    let limits = Limits { header_bytes_max: 200, ..Limits::default() };
+    for padding in [0, 10, 140, 150, 152, 153, 154, 160, 300] {
+        let text = format!("GET /a HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\nrest", "x".repeat(padding));
+        let later = text.replace("HTTP/1.1", "HTTP/1.7");
+        for end in 0..=text.len() {
+            let told = |text: &str| {
+                let mut fields = Vec::new();
+                let parsed = parse(&text.as_bytes()[..end], &limits, &mut fields);
+                format!("{parsed:?} {fields:?}")
+            };
+            assert_eq!(told(&later), told(&text), "{padding} bytes, the first {end}");
+        }
+    }
+}
+
+#[test]
 fn versions_are_known() {
     check(&[
         ("9110 15.6.6", "GET / HTTP/2.0~Host: a~~", "505 version"),
         ("9110 15.6.6", "PRI * HTTP/2.0~~SM~~", "505 version"),
-        ("9112 2.3", "GET / HTTP/1.2~Host: a~~", "505 version"),
+        ("9110 2.5", "GET / HTTP/1.2~Host: a~~", "Get 0 keeps"),
+        ("9110 2.5", "~~GET / HTTP/1.9~Host: a~Connection: close~~", "Get 0 closes"),
+        ("9110 2.5", "GET / HTTP/1.2~", "partial"),
+        ("9110 2.5", "GET / HTTP/1.2", "partial"),
+        ("9110 2.5", "GET / HTTP/1.2 ~Host: a~~", "400 version"),
+        ("9112 3.2", "GET / HTTP/1.2~~", "400 no host"),
+        (
+            "9112 6.1",
+            "POST / HTTP/1.3~Host: a~Content-Length: 1~Transfer-Encoding: chunked~~",
+            "400 content-length with transfer-encoding",
+        ),
         ("9112 2.3", "GET / http/1.1~Host: a~~", "400 version"),
         ("9112 2.3", "GET / HTTP/1.10~Host: a~~", "400 line end"),
         ("9112 2.3", "GET / HTTP/11~Host: a~~", "400 version"),

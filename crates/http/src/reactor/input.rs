@@ -32,7 +32,10 @@ impl Reactor {
     #[inline]
     pub(super) fn take_readiness(&mut self, slot: u32, generation: u32, events: u32) {
         let Some(line) = self.slots.of_event(slot, generation) else { return };
-        if events & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0 {
+        // One that is listened to behind its last answer is read to its end: closing it with bytes unread
+        // would send a reset.
+        let over = libc::EPOLLERR | if line.is_lingering { 0 } else { libc::EPOLLHUP };
+        if events & over as u32 != 0 {
             // Reset, or closed on both sides: what was not read is of no use any more.
             self.close(slot);
             return;
@@ -209,7 +212,7 @@ impl Reactor {
                 }
                 Err(refusal) => {
                     self.stats.refused += 1;
-                    line.machine.refuse(refusal, &self.heads);
+                    line.machine.refuse(refusal, &self.inbound.all()[at + used..at + total], &self.heads);
                     self.mark_line(slot, line);
                     break;
                 }
@@ -260,17 +263,13 @@ impl Reactor {
         self.mark_line(slot, line);
     }
 
-    /// Everything was sent: read on until the client closes, or has had time enough to see the answer.
+    /// Everything was sent: read on until the client closes; its time is the only bound.
     fn throw_away(&mut self, slot: u32, line: &mut Line) -> Fortune {
-        const THROWN_BYTES_MAX: u64 = 1024 * 1024;
         match sys::receive(&line.socket, self.body.all_mut()) {
             Ok(0) => Fortune::Dies,
             Ok(bytes) => {
                 self.stats.bytes_in += bytes as u64;
                 line.thrown_bytes += bytes as u64;
-                if line.thrown_bytes > THROWN_BYTES_MAX {
-                    return Fortune::Dies;
-                }
                 self.queue(slot, line);
                 Fortune::Lives
             }

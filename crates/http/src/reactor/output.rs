@@ -10,13 +10,19 @@ use super::{
 };
 use crate::{layout::event, limits::Refusal, sys};
 
-/// How long a client is listened to after everything was sent, ms.
-const LINGER_MS: u64 = 2_000;
+/// While a client is listened to after everything was sent: how often it is looked whether it still sends,
+/// ms, and the bytes that have to have come since the look before.
+const LINGER_LOOK_MS: u64 = 2_000;
+const LINGER_LOOK_BYTES: u64 = 1_000;
+/// What a head that has begun may still take when the server stops, ms.
+const STOP_HEAD_MS: u64 = 1_000;
 /// Buffers kept for later, and the largest of them.
 const BUFFERS_MAX: usize = 256;
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// Looks at what the kernel holds for a reader, in `body_ms`.
 const READER_LOOKS: u64 = 4;
+/// One in so many of the connections there may be is listened to behind its last answer; more are closed.
+const LINGERING_SHARE: usize = 4;
 /// Nothing to look after.
 const NO_DEADLINE: u64 = 0;
 
@@ -196,12 +202,27 @@ impl Reactor {
         if line.is_at_end || !line.is_readable && !line.machine.is_cut() {
             return Fortune::Dies;
         }
-        // Closing now, with bytes unread or under way, would send a reset, which may overtake the answer.
+        if self.lingering >= (self.limits.connections_max / LINGERING_SHARE).max(1) {
+            return Fortune::Dies;
+        }
+        // Closing now, with bytes unread or under way, would send a reset, which may overtake the answer:
+        // most clients look for one only when they have sent all (RFC 9112, 9.6).
         sys::shut_writing(&line.socket);
         line.is_lingering = true;
-        line.deadline = self.now_ms + LINGER_MS;
+        self.lingering += 1;
+        line.linger_until = self.now_ms + self.limits.linger_ms;
+        line.deadline = line.linger_until.min(self.now_ms + LINGER_LOOK_MS);
         self.queue(slot, line);
         Fortune::Lives
+    }
+
+    /// Whether a client that is listened to goes on sending, fast enough, and has time left.
+    fn lingers_on(&self, line: &mut Line) -> bool {
+        // The host may have been busy: what lies in the kernel has come.
+        let is_sending = line.thrown_bytes >= LINGER_LOOK_BYTES || sys::has_bytes(&line.socket);
+        line.thrown_bytes = 0;
+        line.deadline = line.linger_until.min(self.now_ms + LINGER_LOOK_MS);
+        is_sending && self.now_ms < line.linger_until
     }
 
     /// When to look after a connection of which nothing is heard.
@@ -221,7 +242,8 @@ impl Reactor {
             // for.
             if line.is_half_closed { self.now_ms + self.limits.body_ms } else { NO_DEADLINE }
         } else if line.head_began != 0 {
-            line.head_began + self.limits.headers_ms
+            let until = line.head_began + self.limits.headers_ms;
+            if self.is_stopping { until.min(self.stop_began + STOP_HEAD_MS) } else { until }
         } else if line.machine.is_discarding() {
             self.now_ms + self.limits.body_ms
         } else {
@@ -246,7 +268,7 @@ impl Reactor {
         line.deadline = NO_DEADLINE;
         line.wants_body &= line.machine.is_in_body();
         if line.is_lingering {
-            return Fortune::Dies;
+            return if self.lingers_on(line) { Fortune::Lives } else { Fortune::Dies };
         }
         if line.out_wait_began == 0 && self.has_news(line) {
             // The host was busy: what is here, or was answered, has its turn first.
@@ -275,9 +297,10 @@ impl Reactor {
             self.tells.push_back(Tell { kind: event::BODY, slot, stamp });
             return Fortune::Lives;
         }
-        if line.machine.is_in_head() {
+        if line.machine.is_in_head() && !self.is_stopping {
             self.stats.refused += 1;
-            line.machine.refuse(Refusal::of(408, "the head took too long"), &self.heads);
+            let begun = std::mem::take(&mut line.machine.kept);
+            line.machine.refuse(Refusal::of(408, "the head took too long"), &begun, &self.heads);
             self.mark_line(slot, line);
             return Fortune::Lives;
         }
@@ -297,6 +320,7 @@ impl Reactor {
             self.stats.aborted += 1;
             self.tells.push_back(Tell { kind: event::CLOSED, slot, stamp });
         }
+        self.lingering -= usize::from(line.is_lingering);
         self.slots.retire(slot);
         self.take_buffer(&mut line);
         drop(line);

@@ -38,8 +38,10 @@ pub struct Line {
     /// Requests that a batch takes of it: as many as the limit of what waits unsent has room for if all
     /// answers are as large as the largest of the last ones, and at most twice as many as before.
     pub share: u32,
-    /// Bytes thrown away after the last answer.
+    /// Bytes thrown away after the last answer, since that was looked at.
     pub thrown_bytes: u64,
+    /// When nobody listens to it any more.
+    pub linger_until: u64,
     /// The kernel may have bytes.
     pub is_readable: bool,
     /// The kernel took all it was given.
@@ -90,6 +92,7 @@ impl Slots {
             out_held: None,
             share: SHARE_FIRST,
             thrown_bytes: 0,
+            linger_until: 0,
             is_readable: false,
             is_writable: true,
             is_half_closed: false,

@@ -1,0 +1,96 @@
+/**
+ * One port for several processes on the native core, which shares it by `SO_REUSEPORT` when all of them ask
+ * for that; and where a server listens that is not asked to share anything.
+ */
+import assert from 'node:assert/strict'
+import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createConnection } from 'node:net'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { converse } from './raw.test.support.ts'
+import { serve } from './serve.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'skein-sharing-'))
+test.after(() => rmSync(folder, { recursive: true }))
+
+const GET = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+
+/** A process of node:cluster that serves as its environment says, and its first word: a port or a code. */
+async function start(settings: object): Promise<{ worker: Worker; word: unknown }> {
+  const exec = join(folder, 'process.mjs')
+  writeFileSync(
+    exec,
+    `import { serve } from ${JSON.stringify(new URL('./serve.js', import.meta.url).href)}
+    const settings = JSON.parse(process.env.SKEIN_TEST_SETTINGS)
+    const fetch = () => new Response(String(process.pid))
+    try {
+      process.send((await serve({ ...settings, core: 'native', fetch })).port)
+    } catch (error) {
+      process.send(error.code ?? String(error))
+    }`,
+  )
+  cluster.setupPrimary({ exec, execArgv: [] })
+  const worker = cluster.fork({ SKEIN_TEST_SETTINGS: JSON.stringify(settings), NODE_V8_COVERAGE: '' })
+  const [word] = (await once(worker, 'message', { signal: AbortSignal.timeout(60_000) })) as [unknown]
+  return { worker, word }
+}
+
+async function end(worker: Worker): Promise<void> {
+  const gone = once(worker, 'exit')
+  worker.process.kill('SIGKILL')
+  await gone
+}
+
+test('processes of node:cluster share a port by reusePort, and nobody else takes it', async () => {
+  const first = await start({ port: 0, reusePort: true })
+  const port = first.word as number
+  assert.equal(typeof port, 'number', String(first.word))
+  const second = await start({ port, reusePort: true })
+  assert.equal(second.word, port)
+  const seen = new Set<string>()
+  const late = Date.now() + 30_000
+  while (seen.size < 2) {
+    assert.ok(Date.now() < late, `${seen.size} of 2 processes answer`)
+    seen.add((await converse(port, [GET], { answers: 1 })).answers[0]!.body)
+  }
+  const fetch = (): Response => new Response('here')
+  await assert.rejects(serve({ port, core: 'native', fetch }), { code: 'HTTP_PORT_TAKEN' })
+  const third = await start({ port })
+  assert.equal(third.word, 'HTTP_PORT_TAKEN')
+  // The one that replaces both: the port answers all the time.
+  const next = await serve({ port, core: 'native', reusePort: true, fetch, globals: false })
+  await Promise.all([first, second, third].map(({ worker }) => end(worker)))
+  assert.equal((await converse(port, [GET], { answers: 1 })).answers[0]!.body, 'here')
+  await next.stop({ drainMs: 0 })
+})
+
+test('a port of a process that does not share it is taken also for those who do', async () => {
+  const server = await serve({ port: 0, core: 'native', routes: { '/': 'x' }, globals: false })
+  const other = await start({ port: server.port, reusePort: true })
+  assert.equal(other.word, 'HTTP_PORT_TAKEN')
+  await end(other.worker)
+  await server.stop({ drainMs: 0 })
+})
+
+for (const core of ['native', 'node'] as const) {
+  test(`this machine alone reaches a server that names no host (${core})`, async () => {
+    const routes = { '/': 'x' }
+    const server = await serve({ port: 0, core, routes, globals: false })
+    assert.equal(server.url, `http://127.0.0.1:${server.port}`)
+    const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
+    const outside = addresses.find(({ internal, family }) => !internal && family === 'IPv4')
+    if (outside !== undefined) {
+      const socket = createConnection(server.port, outside.address)
+      const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException]
+      assert.equal(error.code, 'ECONNREFUSED')
+    }
+    await server.stop({ drainMs: 0 })
+    const open = await serve({ port: 0, host: '0.0.0.0', core, routes, globals: false })
+    assert.equal(open.url, `http://0.0.0.0:${open.port}`)
+    assert.equal(await (await fetch(open.url)).text(), 'x')
+    await open.stop({ drainMs: 0 })
+  })
+}
