@@ -12,8 +12,7 @@ import { parseArgs } from 'node:util'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 import fc from 'fast-check'
 import { anyValue } from '../dist/transport/arbitrary.test.helper.js'
-import { damaged, randomFrom, readHostile } from '../dist/transport/hostile.test.helper.js'
-import { marshall } from '../dist/transport/index.js'
+import { damaged, frameIn, randomFrom, readHostile } from '../dist/transport/hostile.test.helper.js'
 
 const SILENCE_S = 20
 const CORPUS_MAX = 2000
@@ -108,7 +107,7 @@ function freshFrames(mode, random) {
     seed: random(2 ** 31),
     numRuns: 200,
   })) {
-    const frame = marshall(value, { mode })
+    const frame = frameIn(mode, value)
     if (frame.length < CORPUS_FRAME_BYTES_MAX) frames.push(frame)
   }
   return frames

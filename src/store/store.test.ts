@@ -248,7 +248,7 @@ test('settings that make no sense are refused by name', () => {
 
 test('a store travels as itself', () => {
   const [used, other] = [made(), made()]
-  const [first] = unmarshall(marshall([used], { mode: 'process' })) as [Store]
+  const [first] = unmarshall(marshall([used], { mode: 'process' }), { mode: 'process' }) as [Store]
   assert.equal(first, used)
   other.set('k', { used })
   assert.equal((other.get('k') as { used: Store }).used, used)

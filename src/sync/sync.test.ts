@@ -239,7 +239,7 @@ test('a channel waits, tries, closes', async () => {
 
 test('handles travel; a name with another capacity is refused', async () => {
   const things = [new Lock(), new RwLock(), new Semaphore(3), new Channel(3), new AtomicCounter()]
-  const arrived = unmarshall(marshall(things, { mode: 'process' })) as typeof things
+  const arrived = unmarshall(marshall(things, { mode: 'process' }), { mode: 'process' }) as typeof things
   arrived.forEach((thing, index) => assert.equal(thing.number, things[index]?.number))
   ;(things[3] as Channel).offer(5)
   assert.equal((arrived[3] as Channel).poll(), 5)

@@ -17,7 +17,7 @@ function check(make: () => unknown): void {
   for (let sighting = 0; sighting < 60; sighting++) {
     const value = make()
     assertSame(unmarshall(marshall(value)), value)
-    assertSame(unmarshall(marshall(value, { mode: 'process' })), value)
+    assertSame(unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }), value)
   }
 }
 
@@ -372,7 +372,9 @@ test('a moved buffer arrives whole and is empty here; a refused value loses noth
 
 test('shared memory is the same memory on the other side', () => {
   const memory = new SharedArrayBuffer(8)
-  const far = unmarshall(marshall({ memory, view: new Int32Array(memory, 4) }, { mode: 'process' })) as {
+  const far = unmarshall(marshall({ memory, view: new Int32Array(memory, 4) }, { mode: 'process' }), {
+    mode: 'process',
+  }) as {
     memory: SharedArrayBuffer
     view: Int32Array
   }

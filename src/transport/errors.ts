@@ -41,6 +41,8 @@ export type TransportCodes = {
   TRANSPORT_REGISTRATION: { readonly cid: string; readonly why: string }
   /** The bytes are no frame, or a damaged one. `offset` counts from the start of the frame. */
   TRANSPORT_MALFORMED: { readonly offset: number; readonly why: string }
+  /** A frame that names things of a process, which nobody asked for or which this process did not write. */
+  TRANSPORT_PROCESS_FRAME: { readonly why: string }
   /** A frame of a format version this release does not read. */
   TRANSPORT_VERSION: {
     readonly version: number
@@ -77,6 +79,8 @@ const sentences: Sentences<TransportCodes> = {
     `the frame holds a handle of kind '${f.tag}', which is not registered in this thread`,
   TRANSPORT_REGISTRATION: (f) => `class '${f.cid}' cannot be registered: ${f.why}`,
   TRANSPORT_MALFORMED: (f) => `not a frame, or a damaged one: ${f.why} at byte ${f.offset}`,
+  TRANSPORT_PROCESS_FRAME: (f) =>
+    `a frame that names functions, handles and memory of a process is refused: ${f.why}`,
   TRANSPORT_VERSION: (f) =>
     `a frame of format version ${f.version}; this release reads version ${f.versionKnown}`,
   TRANSPORT_ARGUMENT: (f) => `${f.name} must be ${f.expected}; received ${f.received}`,

@@ -7,10 +7,17 @@
 
 /** First byte of every frame. */
 export const FORMAT_VERSION = 1
-/** Second byte: the frame may use numbers of this process (shapes, classes, functions, buffers). */
+/**
+ * Second byte: the frame may use numbers of this process (shapes, classes, functions, buffers) and never
+ * leaves the hands of the transport.
+ */
 export const MODE_PROCESS = 0
 /** Second byte: the frame can be read anywhere. */
 export const MODE_SELF_CONTAINED = 1
+/** Second byte: as {@link MODE_PROCESS}, for users: the token of the process follows the text. */
+export const MODE_PROCESS_TOKEN = 2
+/** Bytes of that token, which nobody outside the process can guess. */
+export const TOKEN_BYTES = 16
 /** Version, mode, bytes of the body (u32). */
 export const HEADER_BYTES = 6
 

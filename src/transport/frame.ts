@@ -5,7 +5,7 @@
  * it. `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or
  * load hook: the inner call gets a writer or reader of its own.
  */
-import { shown } from '../base/index.ts'
+import { shown, SkeinError } from '../base/index.ts'
 import { TransportError } from './errors.ts'
 import {
   DEPTH_MAX,
@@ -13,16 +13,19 @@ import {
   FRAME_BYTES_MAX,
   HEADER_BYTES,
   MODE_PROCESS,
+  MODE_PROCESS_TOKEN,
   MODE_SELF_CONTAINED,
+  TOKEN_BYTES,
 } from './format.ts'
 import { Graph } from './graph.ts'
 import { forgetMoved } from './memory.ts'
 import { pathOf, pathOfDepth, pathOfRevoked } from './path.ts'
-import { processTables } from './process.ts'
+import { processTables, processToken } from './process.ts'
 import { ReadShapeTable } from './read-shapes.ts'
 import { Reader } from './reader.ts'
 import { ShapeTable } from './shapes.ts'
 import { Refusal } from './sink.ts'
+import { HookError } from './source.ts'
 import { writeText } from './text.ts'
 import { RETRY, TOO_DEEP, Writer } from './writer.ts'
 
@@ -111,16 +114,29 @@ export class FrameWriter {
  * @throws {TransportError} when it is no frame, a damaged one, or names what this thread does not know.
  */
 export function readFrame(source: Uint8Array, start: number, end: number): unknown {
+  return read(source, start, end, MODE_PROCESS)
+}
+
+function read(source: Uint8Array, start: number, end: number, modeAlso: number): unknown {
   const reader = idleReader ?? new Reader(readShapes)
   idleReader = undefined
   try {
-    return reader.frame(source, start, end)
+    return reader.frame(source, start, end, modeAlso)
   } catch (error) {
-    throw isStackOverflow(error) ? new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX }) : error
+    throw readError(error, reader)
   } finally {
     reader.end()
     idleReader = reader
   }
+}
+
+/** What the caller of a read is told: what a load hook or the owner of a handle threw; else our own error. */
+function readError(error: unknown, reader: Reader): unknown {
+  const thrown = error instanceof HookError ? error.thrown : error
+  if (isStackOverflow(thrown)) return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
+  if (error instanceof HookError || thrown instanceof SkeinError) return thrown
+  // A Map of more entries than the engine has room for, a text longer than it makes, no memory.
+  return reader.error('it holds what cannot be made', thrown)
 }
 
 let idleReader: Reader | undefined
@@ -139,20 +155,60 @@ export function marshall(
   value: unknown,
   options?: { readonly mode?: 'process' | 'self-contained' },
 ): Uint8Array {
-  const mode = options?.mode ?? 'self-contained'
-  if (mode !== 'process' && mode !== 'self-contained') {
-    throw new TransportError('TRANSPORT_ARGUMENT', {
-      name: 'mode',
-      expected: "'process' or 'self-contained'",
-      received: shown(mode),
-    })
-  }
+  const mode = checkedMode(options)
+  return mode === 'process' ? tokened(newFrame(value, true, TOKEN_BYTES)) : newFrame(value, false, 0)
+}
+
+/**
+ * The bytes of `value` for {@link readFrame}, which no user holds.
+ * @internal
+ * @throws {TransportError} naming the path of the part that cannot travel.
+ */
+export function processFrame(value: unknown): Uint8Array {
+  return newFrame(value, true, 0)
+}
+
+/**
+ * A copy of a frame of this process, made for {@link readFrame}, that users may hold: `unmarshall` reads it.
+ * @internal
+ */
+export function publicFrame(frame: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(frame.length + TOKEN_BYTES)
+  copy.set(frame)
+  return tokened(copy)
+}
+
+/** Put the token of this process into the last bytes of `frame`. */
+function tokened(frame: Uint8Array): Uint8Array {
+  const token = processToken()
+  const at = frame.length - TOKEN_BYTES
+  for (let index = 0; index < TOKEN_BYTES; index++) frame[at + index] = token[index] as number
+  frame[1] = MODE_PROCESS_TOKEN
+  return frame
+}
+
+/** True when `frame` ends with the token of this process; how long that takes says nothing of the token. */
+function isTokened(frame: Uint8Array): boolean {
+  const token = processToken()
+  const at = frame.length - TOKEN_BYTES
+  if (at < 0) return false
+  let difference = 0
+  for (let index = 0; index < TOKEN_BYTES; index++)
+    difference |= (frame[at + index] as number) ^ (token[index] as number)
+  return difference === 0
+}
+
+/** A frame in memory of its own, with `tailBytes` behind it. */
+function newFrame(value: unknown, isProcess: boolean, tailBytes: number): Uint8Array {
   const writer = idleWriters.pop() ?? new Writer(new Uint8Array(SCRATCH_BYTES), writeShapes)
   try {
-    writer.isProcess = mode === 'process'
+    writer.isProcess = isProcess
     const end = writeFrame(writer, value, 0, 'value')
     if (writer.commitments.length > 0) leave(commit(writer, value, 'value')[1])
-    return writer.bytes.slice(0, end)
+    if (end + tailBytes <= writer.bytes.length) return writer.bytes.slice(0, end + tailBytes)
+    const frame = new Uint8Array(end + tailBytes)
+    frame.set(writer.bytes.subarray(0, end))
+    return frame
   } finally {
     writer.end()
     if (writer.bytes.length > SCRATCH_BYTES) writer.into(new Uint8Array(SCRATCH_BYTES))
@@ -162,9 +218,17 @@ export function marshall(
 
 /**
  * The value of a frame that `marshall` made.
+ * @param options.mode `'self-contained'` (the default): frames from anywhere; one that names functions,
+ *   handles or memory of a process is refused before anything of it is read. `'process'`: also those that
+ *   `marshall(value, { mode: 'process' })` or a result's `payload` wrote in this process. Anybody's other
+ *   bytes are refused then too, but who has seen such a frame can make others: keep them in the process.
  * @throws {TransportError} when `frame` is no frame, a damaged one, or names what this thread does not know.
+ *   Nothing else is thrown, but what a load hook of yours throws.
  */
-export function unmarshall(frame: Uint8Array): unknown {
+export function unmarshall(
+  frame: Uint8Array,
+  options?: { readonly mode?: 'process' | 'self-contained' },
+): unknown {
   if (!(frame instanceof Uint8Array)) {
     throw new TransportError('TRANSPORT_ARGUMENT', {
       name: 'frame',
@@ -172,7 +236,27 @@ export function unmarshall(frame: Uint8Array): unknown {
       received: shown(frame),
     })
   }
-  return readFrame(frame, 0, frame.length)
+  const isProcess = checkedMode(options) === 'process'
+  // Frames as threads hand them to each other have no token, so nobody can vouch for this one.
+  if (!isProcess || frame[1] === MODE_SELF_CONTAINED) return read(frame, 0, frame.length, MODE_SELF_CONTAINED)
+  if (isTokened(frame)) return read(frame, 0, frame.length - TOKEN_BYTES, MODE_PROCESS_TOKEN)
+  if (frame[1] !== MODE_PROCESS && frame[1] !== MODE_PROCESS_TOKEN)
+    return read(frame, 0, frame.length, MODE_SELF_CONTAINED)
+  throw new TransportError('TRANSPORT_PROCESS_FRAME', { why: 'this process did not write it' })
+}
+
+/**
+ * The mode that `options` ask for.
+ * @throws {TransportError} `TRANSPORT_ARGUMENT` when there is no such mode.
+ */
+function checkedMode(options: { readonly mode?: unknown } | undefined): 'process' | 'self-contained' {
+  const mode = options?.mode ?? 'self-contained'
+  if (mode === 'process' || mode === 'self-contained') return mode
+  throw new TransportError('TRANSPORT_ARGUMENT', {
+    name: 'mode',
+    expected: "'process' or 'self-contained'",
+    received: shown(mode),
+  })
 }
 
 /**

@@ -9,7 +9,7 @@ import { types } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { TransportError } from './errors.ts'
-import { unmarshall } from './frame.ts'
+import { marshall, processFrame, readFrame, unmarshall } from './frame.ts'
 
 /** Objects that one byte of a frame may become; a text may be a slice of its own for each byte. */
 const OBJECTS_PER_BYTE_MAX = 2
@@ -42,11 +42,21 @@ export function wasmMemory(): ArrayBuffer {
 /** Address space that resizable buffers of a value may reserve, beyond 64 times the bytes of the frame. */
 const RESERVED_MAX = 0x1000_0000
 
-/** Read `bytes`; true when they were a frame. */
+/** The frame of `value`; one of this process as threads hand them to each other. */
+export function frameIn(mode: 'process' | 'self-contained', value: unknown): Uint8Array {
+  return mode === 'process' ? processFrame(value) : marshall(value)
+}
+
+/**
+ * Read `bytes` as threads read what they hand to each other; true when they were a frame. `unmarshall` must
+ * refuse them unless they are self-contained.
+ */
 export function readHostile(bytes: Uint8Array): boolean {
+  for (const mode of bytes[1] === 1 ? [] : (['self-contained', 'process'] as const))
+    assert.throws(() => unmarshall(bytes, { mode }), TransportError)
   let value: unknown
   try {
-    value = unmarshall(bytes)
+    value = readFrame(bytes, 0, bytes.length)
   } catch (error) {
     if (!(error instanceof TransportError)) throw error
     return false

@@ -38,7 +38,7 @@ import {
   TAG_URL,
   TAG_VIEW,
 } from './format.ts'
-import { marshall, unmarshall } from './frame.ts'
+import { marshall, processFrame, readFrame, unmarshall } from './frame.ts'
 import { memoryInUse, readHostile } from './hostile.test.helper.ts'
 import { register, registerHandle } from './classes.ts'
 
@@ -55,12 +55,15 @@ function word(value: number): number[] {
 
 const textOf = (text: string) => [text.length * 2, 0, 0, 0, ...Buffer.from(text, 'latin1')]
 
+/** Read `frame` as threads read what they hand to each other. */
+const readInside = (frame: Uint8Array): unknown => readFrame(frame, 0, frame.length)
+
 /** The body is refused, in either mode, without harm and at once. */
 function check(body: number[], text: number[] = []): void {
   for (const mode of [0, 1]) {
     const frame = frameOf(body, text, mode)
     assert.throws(() => unmarshall(frame), { name: 'TransportError' }, `mode ${mode}: ${body.join(' ')}`)
-    assert.equal(readHostile(frame), false)
+    assert.equal(readHostile(frame), false, `mode ${mode}: ${body.join(' ')}`)
   }
 }
 
@@ -193,10 +196,53 @@ test('headers that are none are refused', () => {
 
 test('a self-contained frame cannot use numbers of this process', () => {
   for (let seen = 0; seen < 20; seen++) marshall({ numbered: 1 }, { mode: 'process' })
-  const frame = marshall({ numbered: 1 }, { mode: 'process' })
+  const frame = processFrame({ numbered: 1 })
   assert.equal(frame[6], TAG_OBJECT16)
   frame[1] = 1
   assert.throws(() => unmarshall(frame), { code: 'TRANSPORT_MALFORMED' })
+})
+
+test('bytes behind the value are refused', () => {
+  for (const value of [1, 'a', { a: ['b'] }, 'x'.repeat(40_000)]) {
+    const frame = marshall(value)
+    for (const tail of [[0], [0, 0, 0, 0], textOf('abc')]) {
+      const longer = Uint8Array.from([...frame, ...tail])
+      assert.throws(() => unmarshall(longer), { code: 'TRANSPORT_MALFORMED', message: /bytes follow/ })
+    }
+  }
+})
+
+test('a malformed URL is a TransportError also when the engine has optimised its check', () => {
+  const text = textOf('http://a\xc6\x8c\x18')
+  const frame = frameOf([TAG_URL, TAG_STRING + 11], text)
+  const good = frameOf([TAG_URL, TAG_STRING + 8], textOf('http://a'))
+  for (let round = 0; round < 10_000; round++) {
+    unmarshall(good)
+    try {
+      assert.fail(`it was read: ${String(unmarshall(frame))}`)
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'TRANSPORT_MALFORMED') throw error
+    }
+  }
+})
+
+test('what the engine cannot make of a frame is a TransportError with its cause', () => {
+  const full = class extends Map {
+    override set(): never {
+      throw new RangeError('Map maximum size exceeded')
+    }
+  }
+  const { Map: Kept } = globalThis
+  Object.assign(globalThis, { Map: full })
+  try {
+    assert.throws(
+      () => unmarshall(frameOf([TAG_MAP, ...word(1), 1, 1])),
+      (error: Error & { code?: string }) =>
+        error.code === 'TRANSPORT_MALFORMED' && error.cause instanceof RangeError,
+    )
+  } finally {
+    Object.assign(globalThis, { Map: Kept })
+  }
 })
 
 test('names of keys from a frame never run as code', () => {
@@ -263,7 +309,7 @@ test('what a handle stumbles over in a damaged frame is a TransportError, with i
   const text = textOf('hostile.gate')
   for (const saved of [[TAG_NULL], [5], [TAG_ARRAY8, 0]]) {
     assert.throws(
-      () => unmarshall(frameOf([TAG_HANDLE, TAG_STRING + 12, ...saved], text, 0)),
+      () => readInside(frameOf([TAG_HANDLE, TAG_STRING + 12, ...saved], text, 0)),
       (error: Error & { code?: string }) =>
         error.code === 'TRANSPORT_MALFORMED' &&
         error.message.includes("'hostile.gate'") &&

@@ -28,7 +28,15 @@ export {
   setPreparation,
 } from './functions.ts'
 export type { FunctionTable } from './functions.ts'
-export { FrameWriter, isTransportable, marshall, readFrame, unmarshall } from './frame.ts'
+export {
+  FrameWriter,
+  isTransportable,
+  marshall,
+  processFrame,
+  publicFrame,
+  readFrame,
+  unmarshall,
+} from './frame.ts'
 export { move } from './memory.ts'
 export { setProcessTables } from './process.ts'
 export type { ProcessTables } from './process.ts'

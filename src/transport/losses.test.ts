@@ -15,7 +15,8 @@ import { assertSame } from './same.test.helper.ts'
 const SIGHTINGS = 60
 
 /** `value` there and back, in a frame of this process. */
-const sent = <Value>(value: Value): Value => unmarshall(marshall(value, { mode: 'process' })) as Value
+const sent = <Value>(value: Value): Value =>
+  unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }) as Value
 
 class Registered extends Error {}
 register(Registered, { cid: 'losses.Registered' })
@@ -171,7 +172,7 @@ test('keys that Object.prototype has are fields, also when it is frozen', () => 
     for (let use = 0; use < 50; use++) {
       const value = JSON.parse('{"toString":1,"constructor":{"valueOf":2},"__proto__":3}')
       for (const mode of ['process', 'self-contained']) {
-        const far = unmarshall(marshall(value, { mode }))
+        const far = unmarshall(marshall(value, { mode }), { mode })
         if (JSON.stringify(far) !== JSON.stringify(value)) throw new Error(JSON.stringify(far))
       }
     }`

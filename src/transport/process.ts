@@ -7,6 +7,8 @@
  * the frame.
  */
 
+import { TOKEN_BYTES } from './format.ts'
+
 /** Table of shapes: the JSON text of the keys. */
 export const TABLE_SHAPES = 0
 /** Table of functions; functions.ts decides what the keys are. */
@@ -35,6 +37,11 @@ export interface ProcessTables {
   bufferTake(id: number): ArrayBuffer | SharedArrayBuffer
   /** Drop one reference of an id that nobody takes. */
   bufferRelease(id: number): void
+  /**
+   * Replace the bytes of `offer` by the token of this process. The first offer of any thread becomes the
+   * token.
+   */
+  frameToken(offer: Uint8Array): void
 }
 
 /** Numbering within this thread, for tests and tools that run without the native module. */
@@ -44,6 +51,7 @@ export class LocalTables implements ProcessTables {
   readonly #buffers = new Map<number, ArrayBuffer | SharedArrayBuffer>()
   readonly #entriesMax: number
   #bufferLast = 0
+  #token: Uint8Array | undefined
 
   /** @param entriesMax Most entries of one table; a full one answers 0. */
   constructor(entriesMax = 65_535) {
@@ -94,9 +102,14 @@ export class LocalTables implements ProcessTables {
   bufferRelease(id: number): void {
     this.#buffers.delete(id)
   }
+
+  frameToken(offer: Uint8Array): void {
+    offer.set((this.#token ??= offer.slice()))
+  }
 }
 
 let tables: ProcessTables = new LocalTables()
+let token: Uint8Array | undefined
 
 /** The tables this thread uses. */
 export function processTables(): ProcessTables {
@@ -108,4 +121,14 @@ export function processTables(): ProcessTables {
  */
 export function setProcessTables(shared: ProcessTables): void {
   tables = shared
+  token = undefined
+}
+
+/** What frames of this process carry that users hold: random bytes, the same in all threads. */
+export function processToken(): Uint8Array {
+  if (token !== undefined) return token
+  const { randomFillSync } = process.getBuiltinModule('node:crypto')
+  token = randomFillSync(new Uint8Array(TOKEN_BYTES))
+  tables.frameToken(token)
+  return token
 }

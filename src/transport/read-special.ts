@@ -32,7 +32,7 @@ import {
 } from './format.ts'
 import { functionByNumber } from './functions.ts'
 import { processTables, TABLE_CLASSES } from './process.ts'
-import type { Source } from './source.ts'
+import { HookError, type Source } from './source.ts'
 import {
   DOM_EXCEPTION,
   ERROR_HAS_CAUSE,
@@ -182,7 +182,11 @@ function readShared(source: Source): unknown {
 
 function readUrl(source: Source): URL {
   const href = source.string()
-  return URL.canParse(href) ? new URL(href) : source.fail('a URL is malformed')
+  try {
+    return new URL(href)
+  } catch {
+    return source.fail('a URL is malformed')
+  }
 }
 
 function readBoxed(source: Source): object {
@@ -245,7 +249,13 @@ function readClass(source: Source, entry: ClassEntry): object {
   if (entry.save === undefined && entry.load === undefined) return source.instance(entry.prototype)
   source.unclaimed()
   const saved = source.value()
-  if (entry.load !== undefined) return entry.load(saved, version)
+  if (entry.load !== undefined) {
+    try {
+      return entry.load(saved, version)
+    } catch (error) {
+      throw new HookError(error)
+    }
+  }
   if (!isPlain(saved)) return source.fail(`class '${entry.cid}' has no fields`)
   const object = Object.create(entry.prototype) as object
   return Object.defineProperties(object, Object.getOwnPropertyDescriptors(saved))

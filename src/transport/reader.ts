@@ -12,6 +12,7 @@ import {
   HEADER_BYTES,
   Resizables,
   MODE_PROCESS,
+  MODE_PROCESS_TOKEN,
   MODE_SELF_CONTAINED,
   TAG_ARRAY32,
   TAG_ARRAY8,
@@ -89,20 +90,22 @@ export class Reader implements Source, GeneratedSource {
 
   /**
    * The value of the frame in `bytes` from `start` to `end`.
+   * @param modeAlso The mode of frames that are read besides self-contained ones.
    * @throws {TransportError} when the bytes are no frame of this version, or name what this thread does not
    *   know.
    */
-  frame(bytes: Uint8Array, start: number, end: number): unknown {
+  frame(bytes: Uint8Array, start: number, end: number, modeAlso: number): unknown {
     this.bytes = bytes
     this.#floats = 0
     this.#start = start
     this.#end = end
-    this.#header(bytes, start, end)
+    this.#header(bytes, start, end, modeAlso)
     this.at = start + HEADER_BYTES
     this.#depth = 0
     this.#pending = -1
     const value = this.value()
     if (this.at !== this.bodyEnd) this.fail('the body does not end where it should')
+    if (this.#chunkAt !== end || this.textAt !== this.text.length) this.fail('bytes follow its value')
     return value
   }
 
@@ -116,7 +119,7 @@ export class Reader implements Source, GeneratedSource {
     if (this.#blocks.length > 0) this.#blocks.length = 0
   }
 
-  #header(bytes: Uint8Array, start: number, end: number): void {
+  #header(bytes: Uint8Array, start: number, end: number, modeAlso: number): void {
     this.at = start
     this.textAt = 0
     if (end - start < HEADER_BYTES + 1 || end > bytes.length || start < 0)
@@ -128,14 +131,20 @@ export class Reader implements Source, GeneratedSource {
       })
     }
     const mode = bytes[start + 1]
-    if (mode !== MODE_PROCESS && mode !== MODE_SELF_CONTAINED) this.fail(`mode ${mode} is unknown`)
-    this.isProcess = mode === MODE_PROCESS
+    if (mode !== MODE_SELF_CONTAINED && mode !== modeAlso) this.#refuseMode(mode)
+    this.isProcess = mode !== MODE_SELF_CONTAINED
     const bodyBytes =
       bytes[start + 2] | (bytes[start + 3] << 8) | (bytes[start + 4] << 16) | (bytes[start + 5] << 24)
     if (bodyBytes <= 0 || bodyBytes > end - start - HEADER_BYTES)
       this.fail('its body is longer than the frame')
     this.#holesLeft = HOLES_DENSE_MAX + bodyBytes
     this.bodyEnd = this.#chunkAt = start + HEADER_BYTES + bodyBytes
+  }
+
+  #refuseMode(mode: number): never {
+    if (mode !== MODE_PROCESS && mode !== MODE_PROCESS_TOKEN) this.fail(`mode ${mode} is unknown`)
+    const why = "unmarshall reads it with { mode: 'process' }, in the process that wrote it"
+    throw new TransportError('TRANSPORT_PROCESS_FRAME', { why })
   }
 
   value(): unknown {
@@ -513,8 +522,13 @@ export class Reader implements Source, GeneratedSource {
 
   /** The frame is damaged. @throws {TransportError} `TRANSPORT_MALFORMED`, with the place reached. */
   fail(why: string, cause?: unknown): never {
+    throw this.error(why, cause)
+  }
+
+  /** The error of {@link Reader.fail}. */
+  error(why: string, cause?: unknown): TransportError<'TRANSPORT_MALFORMED'> {
     const offset = Math.min(this.at, this.#end) - this.#start
-    throw new TransportError(
+    return new TransportError(
       'TRANSPORT_MALFORMED',
       { offset, why },
       cause === undefined ? undefined : { cause },

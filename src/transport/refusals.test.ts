@@ -154,7 +154,9 @@ test('functions are refused where code must not travel, and when they capture', 
   const code = 'TRANSPORT_FUNCTION'
   check({ run: (a: number) => a + 1 }, { code, path: 'value.run', mode: 'self-contained' })
   check({ run: (a: number) => a + captured }, { code, path: 'value.run', says: /captured/ })
-  const far = unmarshall(marshall({ run: (a: number) => a + 1 }, { mode: 'process' })) as {
+  const far = unmarshall(marshall({ run: (a: number) => a + 1 }, { mode: 'process' }), {
+    mode: 'process',
+  }) as {
     run(a: number): number
   }
   assert.equal(far.run(1), 2)
@@ -184,7 +186,10 @@ test('shared memory and handles stay in the process', () => {
     mode: 'self-contained',
     says: /test\.door/,
   })
-  assert.equal((unmarshall(marshall({ door }, { mode: 'process' })) as { door: Door }).door, door)
+  assert.equal(
+    (unmarshall(marshall({ door }, { mode: 'process' }), { mode: 'process' }) as { door: Door }).door,
+    door,
+  )
   assert.throws(
     () =>
       registerHandle({

@@ -35,7 +35,7 @@ test('keys stand in a frame once', () => {
   const frame = Buffer.from(marshall(list))
   assert.equal(frame.indexOf('keyOfThisTestAlone'), frame.lastIndexOf('keyOfThisTestAlone'))
   assert.ok(frame.includes(TAG_OBJECT_AGAIN))
-  assert.deepEqual(unmarshall(frame), list)
+  assert.deepEqual(unmarshall(frame, { mode: 'process' }), list)
 })
 
 test('a full process-wide table means keys in the frame, and nothing else', () => {
@@ -45,7 +45,7 @@ test('a full process-wide table means keys in the frame, and nothing else', () =
     for (let use = 0; use < 100; use++) {
       const frame = marshall({ full: use, table: 'x' }, { mode: 'process' })
       assert.equal(frame[HEADER], TAG_OBJECT_KEYS)
-      assert.deepEqual(unmarshall(frame), { full: use, table: 'x' })
+      assert.deepEqual(unmarshall(frame, { mode: 'process' }), { full: use, table: 'x' })
     }
   } finally {
     setProcessTables(new LocalTables())
@@ -60,7 +60,7 @@ test('a million shapes that come once leave neither numbers nor memory', () => {
       const shape = (name: string, inner: unknown) => ({ [`${name}${id}`]: inner })
       const value = shape('a', shape('b', [shape('c', id), shape('d', 'text'), shape('e', null)]))
       const mode = id % 2 === 0 ? 'process' : 'self-contained'
-      assert.deepEqual(unmarshall(marshall(value, { mode })), value)
+      assert.deepEqual(unmarshall(marshall(value, { mode }), { mode }), value)
     }
   }
   churn(0, 20_000)
@@ -82,7 +82,7 @@ test('shapes in use beyond the budget of generated code still travel, in bounded
     for (let id = 0; id < 3000; id++) {
       const value = shape(id)
       for (let use = 0; use < 20; use++)
-        assert.deepEqual(unmarshall(marshall(value, { mode: 'process' })), value)
+        assert.deepEqual(unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }), value)
     }
   }
   pass()

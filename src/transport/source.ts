@@ -7,6 +7,16 @@
 
 import type { Resizables } from './format.ts'
 
+/** Carries what a load hook threw past the reader, which turns every other error into its own. */
+export class HookError {
+  readonly thrown: unknown
+
+  /** @param thrown What the hook threw. */
+  constructor(thrown: unknown) {
+    this.thrown = thrown
+  }
+}
+
 /** The frame being read. */
 export interface Source {
   /** True: numbers of this process are allowed. */

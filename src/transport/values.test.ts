@@ -22,7 +22,7 @@ function check(make: () => unknown): void {
   for (let sighting = 0; sighting < SIGHTINGS; sighting++) {
     const value = make()
     assertSame(unmarshall(marshall(value)), value)
-    assertSame(unmarshall(marshall(value, { mode: 'process' })), value)
+    assertSame(unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }), value)
     const end = own.write(value, 5)
     const far =
       end < 0

@@ -10,9 +10,9 @@ import {
   callerFile,
   codeNumber,
   functionByNumber,
-  marshall,
   moduleFunctionNumber,
-  unmarshall,
+  processFrame,
+  readFrame,
 } from '../transport/index.ts'
 import { onAbort } from './aborts.ts'
 import { ZoneError } from './errors.ts'
@@ -208,7 +208,7 @@ export class NodeZone extends Spread implements AnyZone {
     options: CallOptions,
     begun?: Begun,
   ): Promise<Result> {
-    return new Result(marshall(await this.#limited(fn, args, options, { begun }), { mode: 'process' }))
+    return new Result(processFrame(await this.#limited(fn, args, options, { begun })))
   }
 
   #limited(
@@ -256,7 +256,8 @@ export class NodeZone extends Spread implements AnyZone {
 /** As each chunk of a `reduce` gets its first sum elsewhere, where it travels: one of its own. */
 function copied(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
-  return unmarshall(marshall(value, { mode: 'process' }))
+  const frame = processFrame(value)
+  return readFrame(frame, 0, frame.length)
 }
 
 async function exported(module: unknown, name: unknown, from: string): Promise<AnyFunction> {

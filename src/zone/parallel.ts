@@ -69,8 +69,8 @@ export type Source<Item> = Iterable<Item> | AsyncIterable<Item>
 /** What a chunk's task returns. */
 interface Returned {
   readonly value: unknown
-  /** Its bytes. */
-  readonly payload: Uint8Array
+  /** Bytes that it took on its way. */
+  readonly frameBytes: number
 }
 
 /** The part of a zone that is needed here. */
@@ -196,9 +196,9 @@ async function offered(
 ): Promise<unknown> {
   const sent = send(chunk, { signal })
   const bytes = zone.sentBytes()
-  const { value, payload } = await sent
+  const { value, frameBytes } = await sent
   const [ms, values] = value as ChunkOutcome
-  size.learn(chunk.items.length, ms, Math.max(bytes, payload.length))
+  size.learn(chunk.items.length, ms, Math.max(bytes, frameBytes))
   return values
 }
 
@@ -295,9 +295,15 @@ async function* settled(
   options: MapOptions,
 ): AsyncGenerator<Settled<unknown>, void, undefined> {
   const send: Send = async ({ items, first, way }, call) => {
-    const { value, payload } = await zone.execute(CHUNKS, 'settleChunk', [fn, items, first], call, way.begun)
+    const { value, frameBytes } = await zone.execute(
+      CHUNKS,
+      'settleChunk',
+      [fn, items, first],
+      call,
+      way.begun,
+    )
     const [ms, outcome] = value as ChunkOutcome
-    return { value: [ms, { first, outcome }], payload }
+    return { value: [ms, { first, outcome }], frameBytes }
   }
   const failed = ({ items, first }: Chunk, error: unknown): unknown => {
     // The caller's own signal ends all; an item's own is its failure.

@@ -16,7 +16,7 @@ after(() => here.close())
 function arrived(error: Error): Error & Record<string, unknown> {
   assert.throws(() => marshall(error, { mode: 'process' }), 'the case is one that cannot travel')
   const sent = portable(error, new TransportError('TRANSPORT_DEPTH', { depthMax: 1 }))
-  return unmarshall(marshall(sent, { mode: 'process' })) as never
+  return unmarshall(marshall(sent, { mode: 'process' }), { mode: 'process' }) as never
 }
 
 test('a field that cannot travel is left out; class, message, cause and other fields stay', async () => {

@@ -5,7 +5,7 @@
  * occasion, whose reason the core keeps until the task has come home.
  */
 import { native } from '../native/index.ts'
-import { marshall, unmarshall } from '../transport/index.ts'
+import { processFrame, readFrame } from '../transport/index.ts'
 import { ZoneError } from './errors.ts'
 import { canTravel, portable } from './portable.ts'
 import { stackless } from './stacks.ts'
@@ -38,7 +38,7 @@ export function reasonOf(number: number, zone: string): unknown {
 /** The reason in a frame; what says why, where this thread cannot read it. */
 export function reasonIn(frame: Uint8Array): unknown {
   try {
-    return unmarshall(frame)
+    return readFrame(frame, 0, frame.length)
   } catch (error) {
     return error
   }
@@ -47,9 +47,9 @@ export function reasonIn(frame: Uint8Array): unknown {
 /** A reason as a frame; one that cannot travel arrives as what says so. */
 export function reasonFrame(reason: unknown): Uint8Array {
   try {
-    return marshall(reason, { mode: 'process' })
+    return processFrame(reason)
   } catch (error) {
     // A reason's own code may throw what cannot travel either.
-    return marshall(canTravel(error) ? error : portable(error, error), { mode: 'process' })
+    return processFrame(canTravel(error) ? error : portable(error, error))
   }
 }

@@ -107,6 +107,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("bufferTake", tables::buffer_take),
     ("bufferRelease", tables::buffer_release),
     ("bufferCount", tables::buffer_count),
+    ("frameToken", tables::frame_token),
     ("signalMake", zones::signal_make),
     ("signalFire", tables::signal_fire),
     ("signalReason", tables::signal_reason),

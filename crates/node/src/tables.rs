@@ -2,6 +2,8 @@
 //!
 //! Any thread may call them at any time, before `open` too: all they touch are the process-wide tables.
 
+use std::sync::OnceLock;
+
 use napi_sys as sys;
 
 use crate::{
@@ -100,6 +102,23 @@ call!(
         Ok(env.undefined())
     },
     "bufferRelease(number): drop one reference."
+);
+
+/// What frames of this process carry that users hold; the same for all threads.
+static FRAME_TOKEN: OnceLock<[u8; 16]> = OnceLock::new();
+
+call!(
+    frame_token,
+    1,
+    |env, arguments| {
+        let (data, length) = env.bytes(arguments[0])?;
+        // SAFETY: the buffer of the argument, which nobody else touches while this call runs.
+        let offer = unsafe { std::slice::from_raw_parts_mut(data, length) };
+        let random: [u8; 16] = (&*offer).try_into().map_err(|_| wrong("expected 16 bytes"))?;
+        offer.copy_from_slice(FRAME_TOKEN.get_or_init(|| random));
+        Ok(env.undefined())
+    },
+    "frameToken(offer): replace its 16 bytes by the token of the process; the first offer becomes it."
 );
 
 call!(
