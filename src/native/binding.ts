@@ -150,6 +150,7 @@ export interface Binding {
   storeId(number: number): string | undefined
   storeSettings(number: number): string | undefined
   storeCount(): number
+  storeNames(most: number): string[]
   storeOpen(number: number): number
   storeDrop(handle: number): void
   storeClose(number: number): void

@@ -103,6 +103,8 @@ export class Computations<Value> {
       }
       const within = computing.getStore()
       const value = await computing.run({ store: this.#number, key, within }, () => fn(key))
+      // No value: none of those who wait has one to find, so the next of them computes.
+      if (value === undefined) return value
       // Expecting nothing: what somebody wrote meanwhile is newer than what this made.
       const written = write(key, value, EXPECTS | (ttlMs > 0 ? HAS_LIFE : 0), ttlMs)
       const newer = written ? absent : find(key)

@@ -99,20 +99,35 @@ test('values that grow and shrink in place are whole', () => {
   }
 })
 
-test('a function of update that sets, deletes, or closes what it updates', () => {
+test('a function of update that writes or deletes its own key is refused, and nothing has changed', () => {
   const used = made<number>()
   used.set('k', 1)
-  let calls = 0
-  const sum = used.update('k', (old) => {
-    if (++calls === 1) used.set('k', 10)
-    return (old ?? 0) + 1
-  })
-  assert.deepEqual([sum, calls, used.get('k')], [11, 2, 11], 'it ran again with what it had set')
-  used.update('k', (old) => {
-    used.delete('k')
-    return old === undefined ? undefined : 5
-  })
-  assert.equal(used.has('k'), false)
+  const cyclic: readonly (() => unknown)[] = [
+    () => used.set('k', 2),
+    () => used.set('k', 2, { ttlMs: 1000 }),
+    () => used.delete('k'),
+    () => used.increment('k'),
+    () => used.update('k', () => 3),
+    () => used.compareAndSet('k', 1, 4),
+    () => used.update('other', () => (used.set('k', 5), 6)),
+  ]
+  for (const write of cyclic) {
+    const again = (): number => (write(), 7)
+    assert.throws(
+      () => used.update('k', again),
+      { code: 'STORE_UPDATE_CYCLE', message: /"k"/ },
+      String(write),
+    )
+    assert.deepEqual([...used], [['k', 1]], String(write))
+  }
+  assert.equal(
+    used.update('k', (old = 0) => (used.get('k') ?? 0) + old),
+    2,
+    'reading it is allowed',
+  )
+  used.update('k', () => (used.set('other', 8), 9))
+  used.set('k', 10)
+  assert.deepEqual([used.get('k'), used.get('other')], [10, 8])
   assert.throws(() => used.update('k', () => (used.close(), 1)), { code: 'STORE_CLOSED' })
 })
 
@@ -201,8 +216,9 @@ test('a refused write leaves memory where it was, and so does one that lost agai
   assert.throws(() => used.set('k', large), { code: 'STORE_VALUE_TOO_LARGE' })
   assert.equal(buffer.byteLength, 8)
   let calls = 0
+  used.set('k', 'before')
   used.update('k', () => {
-    if ((calls += 1) === 1) used.set('k', 'meanwhile')
+    if ((calls += 1) === 1) used.clear()
     return move(buffer)
   })
   assert.equal(calls, 2)

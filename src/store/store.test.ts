@@ -94,10 +94,41 @@ test('keys of 64 KiB and values of megabytes go in and out whole', () => {
   assert.throws(() => used.get(7 as never), { code: 'STORE_ARGUMENT' })
 })
 
-test('undefined is a value of its own', () => {
-  const used = made()
-  used.set('k', undefined)
-  assert.deepEqual([used.has('k'), used.get('k'), used.size], [true, undefined, 1])
+test('undefined means no value, in every operation', async () => {
+  const used = made<number | undefined>()
+  const look = (): unknown[] => [used.has('k'), used.get('k'), used.view('k'), used.size]
+  assert.throws(() => used.set('k', undefined), { code: 'STORE_ARGUMENT', message: /value .*delete\(\)/ })
+  assert.throws(() => used.set('k', undefined, { ttlMs: 1000 }), { code: 'STORE_ARGUMENT' })
+  assert.equal(await used.getOrCompute('k', () => undefined), undefined)
+  assert.deepEqual(look(), [false, undefined, undefined, 0])
+  const made1 = [used.getOrCompute('k', async () => undefined), used.getOrCompute('k', () => 5)]
+  assert.deepEqual(await Promise.all(made1), [undefined, 5], 'who waits for a key without value computes it')
+  assert.equal(used.compareAndSet('k', 5, undefined), true)
+  assert.deepEqual(look(), [false, undefined, undefined, 0])
+  assert.equal(used.compareAndSet('k', undefined, 6), true)
+  used.update('k', () => undefined)
+  assert.deepEqual(look(), [false, undefined, undefined, 0])
+  assert.equal(used.increment('k'), 1)
+})
+
+test('increment refuses what would make a number that no addition leaves', () => {
+  const used = made<number>()
+  for (const by of [Number.NaN, Infinity, '1' as never]) {
+    assert.throws(() => used.increment('k', by), {
+      code: 'STORE_ARGUMENT',
+      message: /by must be a finite number/,
+    })
+  }
+  assert.deepEqual([used.increment('k', 0.5), used.increment('k', -2)], [0.5, -1.5])
+})
+
+test('a store that is not there is refused with the names of those that are', () => {
+  const id = `known ${Math.random()}`
+  using used = store.create(id)
+  assert.equal(used.id, id)
+  const known = (error: { code: string; facts: { known: string[] } }): boolean =>
+    error.code === 'STORE_UNKNOWN' && error.facts.known.includes(id)
+  assert.throws(() => store.get('nope'), known)
 })
 
 test('update whose function throws changes nothing; undefined deletes', () => {

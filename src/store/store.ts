@@ -12,6 +12,7 @@ import { Stage, thisStage, thisWaits } from '../port/index.ts'
 import { Computations, EXPECTS, HAS_LIFE } from './computing.ts'
 import { StoreError } from './errors.ts'
 import { deepFreeze } from './freeze.ts'
+import { CLOSED_HANDLE, Opened } from './opened.ts'
 import { parseTtl, type Settings } from './settings.ts'
 import type { ComputeOptions, StoreStats, WriteOptions } from './terms.ts'
 import { Views } from './views.ts'
@@ -49,16 +50,22 @@ const REMOVED = 0
 const NOTHING = 1
 const CONFLICTED = 2
 
+/** Those that this thread has opened. @internal */
+export const opened = new Opened<Store>()
+
 /** A process-wide map from strings to values that the transport can carry. */
 export class Store<Value = unknown> {
   /** Its name. */
   readonly id: string
   readonly #number: number
-  readonly #handle: number
+  /** Of a store that this thread has found closed, the handle that is. */
+  #handle: number
   readonly #settings: Settings
   readonly #stage: Stage
   #views: Views | undefined
   #computations: Computations<Value> | undefined
+  /** The keys that `update` and its kin are changing now, innermost first. */
+  #changing: Changing | undefined
 
   /** Use `store.create`, `store.get` or `store.getOrCreate`. @internal */
   constructor(id: string, number: number, handle: number, settings: Settings) {
@@ -67,6 +74,7 @@ export class Store<Value = unknown> {
     this.#handle = handle
     this.#settings = settings
     this.#stage = thisStage()
+    opened.keep(this, number, handle)
   }
 
   /** Its number in the process. @internal */
@@ -116,12 +124,15 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Write a value; readers see it as soon as this returns.
+   * Write a value; readers see it as soon as this returns. `undefined`, which means that there is no value,
+   * is refused.
    * @throws {StoreError} `STORE_VALUE_TOO_LARGE`, `STORE_FULL`, `STORE_CLOSED`, `STORE_ARGUMENT`,
-   *   `STORE_SETTING`.
+   *   `STORE_SETTING`; `STORE_UPDATE_CYCLE` from a function that makes the key's new value.
    * @throws {TransportError} when the value cannot be carried; nothing was written.
    */
   set(key: string, value: Value, options?: WriteOptions): void {
+    if (value === undefined) throw wrong('value', NO_UNDEFINED, value)
+    if (this.#changing !== undefined) this.#refuseCycle(key)
     const ttlMs = options?.ttlMs
     if (ttlMs !== undefined) this.#write(key, value, HAS_LIFE, 0, 0, parseTtl('ttlMs', ttlMs))
     else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#stage.busy)
@@ -131,20 +142,27 @@ export class Store<Value = unknown> {
 
   /**
    * Delete a key; whether it had a value.
-   * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
+   * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`, `STORE_UPDATE_CYCLE`.
    */
   delete(key: string): boolean {
+    if (this.#changing !== undefined) this.#refuseCycle(key)
     return this.#remove(key, 0, 0, 0) === REMOVED
   }
 
   /**
-   * Write `value` if the key has `expected`: equal as `util.isDeepStrictEqual` says; `undefined`: no value.
-   * The entry keeps its life unless one is given. Returns whether it was written. What is there is read: a
-   * buffer that was moved into it is taken by that, whatever follows.
+   * Write `value` if the key has `expected`: equal as `util.isDeepStrictEqual` says. `undefined` means no
+   * value: as `expected` an absent key, as `value` that the key is deleted. The entry keeps its life unless
+   * one is given. Returns whether it was written. What is there is read: a buffer that was moved into it is
+   * taken by that, whatever follows.
    * @throws {StoreError} as `set`.
    * @throws {TransportError} when a value cannot be carried or read.
    */
-  compareAndSet(key: string, expected: Value | undefined, value: Value, options?: WriteOptions): boolean {
+  compareAndSet(
+    key: string,
+    expected: Value | undefined,
+    value: Value | undefined,
+    options?: WriteOptions,
+  ): boolean {
     let done = false
     this.#change(
       key,
@@ -162,7 +180,8 @@ export class Store<Value = unknown> {
    * thread wrote in between, so it should do nothing else; when it throws, nothing has changed, but a buffer
    * that was moved into the value has been read, which can be done once. The entry keeps its life unless one
    * is given. Returns the new value.
-   * @throws {StoreError} as `set`.
+   * @throws {StoreError} as `set`; `STORE_UPDATE_CYCLE` when `fn` writes or deletes the key itself, which
+   *   would make it run again for ever.
    * @throws {TransportError} when a value cannot be carried or read.
    */
   update(
@@ -175,10 +194,10 @@ export class Store<Value = unknown> {
 
   /**
    * Add to a number, which is 0 where there is none. Returns the sum.
-   * @throws {StoreError} `STORE_NOT_NUMBER`, and as `set`.
+   * @throws {StoreError} `STORE_NOT_NUMBER`, `STORE_ARGUMENT` when `by` is not finite, and as `set`.
    */
   increment(key: string, by = 1, options?: WriteOptions): number {
-    if (typeof by !== 'number') throw wrong('by', 'a number', by)
+    if (!Number.isFinite(by)) throw wrong('by', 'a finite number', by)
     return this.#change(
       key,
       (old) => {
@@ -191,9 +210,10 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * The value of a key; where there is none, what `fn` makes, which is written. Across all threads one call
-   * computes a key at a time and the others wait for it; if it fails or its thread ends, one of the others
-   * takes over.
+   * The value of a key; where there is none, what `fn` makes, which is written unless it is `undefined`: then
+   * there is still no value, and the next call computes it again. Across all threads one call computes a key
+   * at a time and the others wait for it; if it fails, makes `undefined` or its thread ends, one of the
+   * others takes over.
    * @throws {StoreError} `STORE_COMPUTE_CYCLE` when `fn` asks for the key it computes; and as `set`.
    * @throws whatever `fn` throws, to the call whose `fn` it was.
    */
@@ -290,7 +310,7 @@ export class Store<Value = unknown> {
   /** Delete everything and forget the name; every other use, in any thread, is refused from then on. */
   close(): void {
     native.storeClose(this.#number)
-    this.#views = undefined
+    this.#letGo()
   }
 
   /** Close it. */
@@ -336,7 +356,6 @@ export class Store<Value = unknown> {
     const status = words[0]
     if (view !== undefined) view.looks = 0
     if (status === CLOSED) {
-      this.#views = undefined
       throw this.#closed()
     }
     if (status === ABSENT_STATUS) {
@@ -376,15 +395,29 @@ export class Store<Value = unknown> {
   #change(key: string, change: (old: unknown) => unknown, options: WriteOptions | undefined): unknown {
     const ttlMs = options?.ttlMs === undefined ? 0 : parseTtl('ttlMs', options.ttlMs)
     const mode = EXPECTS | (ttlMs > 0 ? HAS_LIFE : KEEPS_LIFE)
-    for (;;) {
-      const [low, high, old] = this.#findVersion(key)
-      const value = change(old === ABSENT ? undefined : old)
-      if (value === KEEP) return undefined
-      if (value !== undefined) {
-        if (this.#write(key, value, mode, low, high, ttlMs)) return value
-      } else if (old === ABSENT || this.#remove(key, EXPECTS, low, high) !== CONFLICTED) {
-        return undefined
+    const within = this.#changing
+    if (within !== undefined) this.#refuseCycle(key)
+    this.#changing = { key, within }
+    try {
+      for (;;) {
+        const [low, high, old] = this.#findVersion(key)
+        const value = change(old === ABSENT ? undefined : old)
+        if (value === KEEP) return undefined
+        if (value !== undefined) {
+          if (this.#write(key, value, mode, low, high, ttlMs)) return value
+        } else if (old === ABSENT || this.#remove(key, EXPECTS, low, high) !== CONFLICTED) {
+          return undefined
+        }
       }
+    } finally {
+      this.#changing = within
+    }
+  }
+
+  /** What makes the new value of a key, and the hooks of that, must not write the key: it would never end. */
+  #refuseCycle(key: string): void {
+    for (let at = this.#changing; at !== undefined; at = at.within) {
+      if (at.key === key) throw new StoreError('STORE_UPDATE_CYCLE', { id: this.id, key: shown(key) })
     }
   }
 
@@ -504,7 +537,16 @@ export class Store<Value = unknown> {
     if (native.storeId(this.#number) === undefined) throw this.#closed()
   }
 
+  /** The store is closed: what the core and this thread hold of it goes now, not when this object does. */
+  #letGo(): void {
+    if (this.#handle === CLOSED_HANDLE) return
+    opened.letGo(this, this.#number, this.#handle)
+    this.#handle = CLOSED_HANDLE
+    this.#views = undefined
+  }
+
   #closed(): StoreError {
+    this.#letGo()
     return new StoreError('STORE_CLOSED', { id: this.id })
   }
 
@@ -520,6 +562,14 @@ export class Store<Value = unknown> {
     return wrong('key', `a string of at most ${KEY_BYTES_MAX} bytes`, received)
   }
 }
+
+/** A key whose new value is being made. */
+interface Changing {
+  readonly key: string
+  readonly within: Changing | undefined
+}
+
+const NO_UNDEFINED = 'a value other than undefined, which means no value (delete() deletes a key)'
 
 /** What `#change` is told when nothing shall be written. */
 const KEEP = Symbol('keep')

@@ -9,17 +9,11 @@ import { thisStage } from '../port/index.ts'
 import { register, registerHandle } from '../transport/index.ts'
 import { StoreError } from './errors.ts'
 import { parseSettings, type Settings, type StoreSettings } from './settings.ts'
-import { Store } from './store.ts'
+import { Store, opened } from './store.ts'
 
 const ID_LENGTH_MAX = 256
-
-const stores = new Map<number, WeakRef<Store>>()
-const gone = new FinalizationRegistry<{ readonly number: number; readonly handle: number }>(
-  ({ number, handle }) => {
-    if (stores.get(number)?.deref() === undefined) stores.delete(number)
-    native.storeDrop(handle)
-  },
-)
+/** Names of stores that an error lists. */
+const KNOWN_MAX = 10
 
 /** The stores of this process. */
 export const store = {
@@ -84,25 +78,18 @@ function checkId(id: string): void {
 
 function open(number: number, id = ''): Store {
   const found = number === 0 ? undefined : tryOpen(number)
-  if (found === undefined) throw new StoreError('STORE_UNKNOWN', { id })
+  if (found === undefined) throw new StoreError('STORE_UNKNOWN', { id, known: native.storeNames(KNOWN_MAX) })
   return found
 }
 
 function tryOpen(number: number): Store | undefined {
-  const known = stores.get(number)?.deref()
+  const known = opened.find(number)
   if (known !== undefined) return known
   thisStage()
   const [id, settings] = [native.storeId(number), native.storeSettings(number)]
   const handle = native.storeOpen(number)
   if (id === undefined || settings === undefined || handle < 0) return undefined
-  const opened = new Store(id, number, handle, {
-    entriesMax: Infinity,
-    bytesMax: Infinity,
-    ...JSON.parse(settings),
-  })
-  stores.set(number, new WeakRef(opened))
-  gone.register(opened, { number, handle })
-  return opened
+  return new Store(id, number, handle, { entriesMax: Infinity, bytesMax: Infinity, ...JSON.parse(settings) })
 }
 
 interface Saved {
@@ -115,9 +102,9 @@ registerHandle({
   is: Store,
   save: (handle: Store): Saved => ({ number: Store.numberOf(handle), id: handle.id }),
   load: ({ number, id }: Saved): Store => {
-    const opened = tryOpen(number)
-    if (opened === undefined) throw new StoreError('STORE_CLOSED', { id })
-    return opened
+    const found = tryOpen(number)
+    if (found === undefined) throw new StoreError('STORE_CLOSED', { id })
+    return found
   },
 })
 register(StoreError, { cid: 'skein.StoreError' })

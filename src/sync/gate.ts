@@ -82,9 +82,15 @@ export async function guard<R>(
   checkTimeout(options?.timeoutMs)
   options?.signal?.throwIfAborted()
   const within = holding.getStore()
-  refuseOwn(thing, amount, within)
+  const own = ownPermits(thing, within)
+  if (own + amount > thing.amount) throw new SyncError('SYNC_OWN', thing.which)
   const ticket = thisWaits().ticket()
-  let status = native.gateEnter(thing.handle, ticket, amount, false)
+  let status: number
+  if (own > 0 && thing.which.kind === 'rwLock') {
+    // A read within a read is not free only because a writer waits in front, for the outer one to end.
+    status = tryEnter(thing, ticket, amount)
+    if (status === BUSY) throw new SyncError('SYNC_OWN', thing.which)
+  } else status = native.gateEnter(thing.handle, ticket, amount, false)
   if (status === QUEUED) {
     const fact = await turn(ticket, thing.which, options, () => native.gateCancel(thing.handle, ticket) === 1)
     status = fact === Fact.abandoned ? GRANTED_ABANDONED : GRANTED
@@ -153,15 +159,18 @@ function leave(thing: Thing, ticket: number): void {
   gateLeave()
 }
 
-/** A lock is refused to those who hold it; a semaphore only where what they hold makes the wait endless. */
-function refuseOwn(thing: Thing, amount: number, within: Holding | undefined): void {
+/**
+ * What the code that runs now holds of a thing. More than the thing has left beside it would never come: the
+ * code holds it until it has ended. Code that a guard's function has begun and does not wait for (a listener
+ * of what it emits, a timer) has the same async context and is judged the same: the context does not say who
+ * waits for whom.
+ */
+function ownPermits(thing: Thing, within: Holding | undefined): number {
   let own = 0
   for (let at = within; at !== undefined; at = at.within) {
     if (at.active && at.number === thing.number) own += at.amount
   }
-  if (own > 0 && (thing.which.kind !== 'semaphore' || own + amount > thing.amount)) {
-    throw new SyncError('SYNC_OWN', thing.which)
-  }
+  return own
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -66,7 +66,11 @@ export class RwLock extends Thing {
     return guardSync(this, 1, fn, options)
   }
 
-  /** As {@link Lock.guard}, with other readers. @throws {SyncError} as there. */
+  /**
+   * As {@link Lock.guard}, with other readers. Within a read by the same code it is let in, but `SYNC_OWN`
+   * when a writer waits: that one waits for the outer read.
+   * @throws {SyncError} as there.
+   */
   read<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
     return guard(this, 1, fn, options)
   }

@@ -4,7 +4,8 @@
  * Between threads the proof is memory that only a lock keeps right, and messages that are counted.
  */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { AsyncResource } from 'node:async_hooks'
+import { EventEmitter, once } from 'node:events'
 import { after, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { marshall, unmarshall } from '../transport/index.ts'
@@ -139,6 +140,57 @@ test("taking one's own lock again is an error that names it", async () => {
     { code: 'SYNC_OWN' },
   )
   assert.equal(two.free, 2)
+})
+
+test('a read within a read is let in as long as no writer waits', async () => {
+  const lock = new RwLock()
+  const nested = (): Promise<string> => lock.read(() => lock.read(async () => 'in'))
+  assert.equal(await nested(), 'in')
+  assert.deepEqual(await Promise.all([nested(), lock.read(nested)]), ['in', 'in'])
+  await assert.rejects(
+    lock.read(() => lock.write(() => {})),
+    { code: 'SYNC_OWN' },
+  )
+  await assert.rejects(
+    lock.write(() => lock.read(() => {})),
+    { code: 'SYNC_OWN' },
+  )
+  let written = false
+  await lock.read(async () => {
+    const writing = lock.write(() => (written = true))
+    await assert.rejects(writing, { code: 'SYNC_OWN' }, 'a writer of the same code')
+  })
+  let begin = (): void => {}
+  const begun = new Promise<void>((resolve) => (begin = resolve))
+  const reading = lock.read(async () => {
+    await begun
+    await assert.rejects(nested(), { code: 'SYNC_OWN' }, 'a writer waits')
+  })
+  const writing = lock.write(() => (written = true))
+  begin()
+  await reading
+  await writing
+  assert.equal(written, true)
+})
+
+test("a listener that waits for its emitter's lock queues if it is bound to where it was added", async () => {
+  const lock = new Lock()
+  const emitter = new EventEmitter()
+  const order: string[] = []
+  let heard: Promise<unknown> = Promise.resolve()
+  const listen = (): void => {
+    heard = lock.guard(() => order.push('listener'))
+  }
+  emitter.on('own', listen)
+  emitter.on('bound', AsyncResource.bind(listen))
+  await lock.guard(async () => {
+    emitter.emit('own')
+    await assert.rejects(heard, { code: 'SYNC_OWN' })
+    emitter.emit('bound')
+    order.push('holder')
+  })
+  await heard
+  assert.deepEqual(order, ['holder', 'listener'])
 })
 
 test('the main thread does not block unless it is allowed', () => {

@@ -72,3 +72,50 @@ test('a view of a value with handles of every kind leaves them, and the thread, 
     { zone: false, out: '1 2 2 1 1 1 true ran false' },
   )
 })
+
+const STORES = new URL('../../dist/store/index.js', import.meta.url).href
+
+/** Most that 40,000 closed stores may leave, in bytes: each held some 26,000. */
+const LEFT_MAX = 250e6
+
+for (const [name, turn] of [
+  ['with turns of the loop', 'if (n % 10 === 0) await new Promise(setImmediate)'],
+  ['without one', ''],
+]) {
+  test(`closed stores leave nothing behind, ${name}`, () =>
+    check(
+      `const { store } = await import('${STORES}')
+       const before = process.memoryUsage.rss()
+       for (let n = 0; n < 40_000; n++) {
+         const used = store.create('store ' + n)
+         used.set('k', { n })
+         used.close()
+         ${turn}
+       }
+       console.log(process.memoryUsage.rss() - before < ${LEFT_MAX}, store.count)`,
+      { zone: false, out: 'true 0' },
+    ))
+}
+
+test('a store that another thread has closed is found closed, by each operation', () =>
+  check(
+    `const { store } = await import('${STORES}')
+     const used = store.create('shared')
+     used.set('k', 1)
+     used.view('k')
+     const keys = used.keys()
+     keys.next()
+     const closing = thread("(await import('${STORES}')).store.get('shared').close()")
+     await new Promise((resolve) => closing.once('exit', resolve))
+     const uses = ['get', 'has', 'view', 'delete', 'increment', 'clear', 'stats', 'watch', 'entries', 'keys']
+     const calls = [() => used.set('k', 1), ...uses.map((use) => () => [...(used[use]('k') || [])])]
+     const codes = calls.map((call) => {
+       try { return [call()] } catch (error) { return error.code }
+     })
+     const again = store.create('shared')
+     again.set('k', 2)
+     console.log([...new Set(codes)].join(), [...keys].length, again.get('k'))
+     const late = await used.getOrCompute('k', () => 1).catch((error) => error.code)
+     console.log(late)`,
+    { zone: false, out: 'STORE_CLOSED 0 2\nSTORE_CLOSED' },
+  ))

@@ -139,6 +139,18 @@ impl Env {
         value
     }
 
+    /// An array of texts.
+    pub fn texts<'a>(self, texts: impl Iterator<Item = &'a [u16]>) -> Value {
+        let mut value = ptr::null_mut();
+        // SAFETY: a valid environment and out pointer.
+        unsafe { sys::napi_create_array(self.0, &raw mut value) };
+        for (index, text) in (0..).zip(texts) {
+            // SAFETY: the array of this call, and a value of it.
+            unsafe { sys::napi_set_element(self.0, value, index, self.text(text)) };
+        }
+        value
+    }
+
     /// A new Uint8Array with a copy of `bytes`.
     pub fn copy(self, bytes: &[u8]) -> Outcome<Value> {
         let (mut buffer, mut data, mut value) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());

@@ -129,6 +129,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("storeId", store::id),
     ("storeSettings", store::settings),
     ("storeCount", store::count),
+    ("storeNames", store::names),
     ("storeOpen", store::open),
     ("storeDrop", store::drop_handle),
     ("storeClose", store::close),

@@ -6,12 +6,14 @@
 use std::{
     cell::Cell,
     ptr,
-    sync::{Arc, atomic::AtomicI64},
+    sync::{Arc, LazyLock, atomic::AtomicI64},
 };
 
 use napi_sys as sys;
 use skein_port::{Mail, Port};
-use skein_store::{Bytes, Call, Channel, Fact, Gate, Keeps, Key, KeyRef, Notify, Parker, Store, Watcher};
+use skein_store::{
+    Bytes, Call, Channel, Fact, Gate, Keeps, Key, KeyRef, Limits, Notify, Parker, Store, Watcher,
+};
 
 use crate::{
     buffers::{self, Attached},
@@ -72,6 +74,30 @@ pub fn place<T>(places: &mut Vec<Option<T>>, thing: T) -> i32 {
     });
     places[free] = Some(thing);
     free as i32
+}
+
+/// The handle, in every thread, on a store that is closed: what a thread has found closed becomes it, and
+/// lets its own handle go. The same stands in src/store/opened.ts.
+pub const CLOSED_HANDLE: usize = 0;
+
+/// What the first places of a thread's stores hold.
+fn first_stores() -> Vec<Option<Arc<Store>>> {
+    static CLOSED: LazyLock<Arc<Store>> = LazyLock::new(|| {
+        // Without bounds: such stores have the most parts, and who walks over those of a store may find it
+        // closed on the way.
+        let unlimited = u64::MAX;
+        let limits = Limits {
+            entries_max: unlimited,
+            bytes_max: unlimited,
+            value_bytes_max: unlimited,
+            ttl_ms: 0,
+            evicts: false,
+        };
+        let store = Store::new(limits, || 1);
+        store.close();
+        Arc::new(store)
+    });
+    vec![Some(Arc::clone(&CLOSED))]
 }
 
 struct Mailbox(&'static Port);
@@ -239,7 +265,7 @@ call!(
             env: env.0,
             out,
             inbound,
-            stores: Vec::new(),
+            stores: first_stores(),
             things: Vec::new(),
             keys: Vec::new(),
             watches: Vec::new(),

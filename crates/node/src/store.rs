@@ -23,7 +23,7 @@ use crate::{
     call,
     js::{Env, Outcome, Value, wrong},
     registry::{self, Text, lock},
-    stage::{self, GIVEN, STATUS, Stage, double, hot, place, wide},
+    stage::{self, CLOSED_HANDLE, GIVEN, STATUS, Stage, double, hot, place, wide},
 };
 
 struct Entry {
@@ -283,6 +283,18 @@ call!(
 );
 
 call!(
+    names,
+    1,
+    |env, arguments| {
+        let most = env.u32(arguments[0])? as usize;
+        let mut names: Vec<Text> = lock(&STORES).numbers.keys().cloned().collect();
+        names.sort_unstable();
+        Ok(env.texts(names.iter().take(most).map(|name| &name[..])))
+    },
+    "storeNames(most): names of open stores, in order, at most so many."
+);
+
+call!(
     open,
     1,
     |env, arguments| {
@@ -304,7 +316,7 @@ call!(
         let handle = env.u32(arguments[0])? as usize;
         // SAFETY: inside a call.
         let stage = unsafe { stage::here()? };
-        if let Some(place) = stage.stores.get_mut(handle) {
+        if let Some(place) = stage.stores.get_mut(handle).filter(|_| handle != CLOSED_HANDLE) {
             *place = None;
         }
         Ok(env.undefined())
