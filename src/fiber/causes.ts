@@ -70,7 +70,8 @@ export function exitWithCause(
 ): Exit<unknown, unknown> {
   const cause = extra?.cause
   if (cause === undefined) return exit
-  if (!isUnwinding) return cause.kind === 'interruption' ? exit : withErrors(exit, [cause])
+  // A child's failure that the body did not meet comes behind the body's own.
+  if (!isUnwinding && cause.kind !== 'interruption') return withErrors(exit, [cause])
   const isEcho = exit.kind === 'success' || exit === cause || isEchoOf(exit, extra?.controller?.signal)
   if (isEcho) return cause
   // That it was interrupted the cause says; what went wrong on the way out comes behind it.

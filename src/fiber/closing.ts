@@ -6,12 +6,13 @@
  * does not stop the rest. It runs where interrupts are masked.
  */
 import { yieldNow } from './aside.ts'
+import { reasonOf } from './causes.ts'
 import { type Failed, Exit } from './exit.ts'
 import { Op, type Operation, type Waiter, running } from './op.ts'
 import type { Owner } from './owner.ts'
 import { inline } from './promises.ts'
 
-/** The reason that children see whose owner ends. */
+/** The reason that children see whose owner ends with a value; otherwise it is what the owner ends with. */
 export const SCOPE_ENDED = 'its scope has ended'
 
 /** Waits until an owner's last child has ended. */
@@ -50,7 +51,7 @@ export function* emptied(owner: Owner): Operation<void> {
 
 /**
  * Close `owner` and those around it, up to and without `end`.
- * @param exit What finalizers are told.
+ * @param exit What finalizers are called with; what went wrong in it is the reason that children see.
  * @returns What went wrong on the way.
  */
 export function* closeOwners(
@@ -59,7 +60,7 @@ export function* closeOwners(
   exit: Exit<unknown, unknown>,
 ): Operation<Failed[]> {
   const errors: Failed[] = []
-  const why = Exit.interruption(exit.kind === 'interruption' ? exit.reason : SCOPE_ENDED)
+  const why = Exit.interruption(exit.kind === 'success' ? SCOPE_ENDED : reasonOf(exit))
   for (let next: Owner | undefined = owner; next !== undefined && next !== end; next = next.outer) {
     next.isClosing = true
     while (!next.isIdle) {

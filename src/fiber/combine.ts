@@ -3,7 +3,7 @@
  *
  * They mean what Promise's words mean, but for one thing: nothing is left running. When the outcome stands,
  * the children that are left are interrupted and waited for before it is given. What goes wrong in them then
- * is kept with the outcome.
+ * comes behind an outcome that is a failure; a value stays the outcome, and it is an uncaughtException.
  */
 import { FiberError, checkMs, wrong } from './errors.ts'
 import { Exit, type Failed, type Failure, withErrors } from './exit.ts'
@@ -11,41 +11,51 @@ import type { AnyBody, FailureOf, ValueOf } from './fork.ts'
 import { Fiber } from './fiber.ts'
 import { type Nursery, inNursery } from './nursery.ts'
 import type { Operation } from './op.ts'
-import { exitWithin, fromExit, within } from './promises.ts'
+import { Caught, exitWithin, fromExit } from './promises.ts'
 import { turn } from './scheduler.ts'
 
 /** A body, or a fiber that runs already and that is joined. */
 type Part = AnyBody | Fiber<unknown, unknown>
 type PartValue<P> = P extends Fiber<infer A, infer _E> ? A : ValueOf<P>
 type PartFailure<P> = P extends Fiber<infer _A, infer E> ? E : FailureOf<P>
-type Values<P extends readonly Part[]> = { -readonly [K in keyof P]: PartValue<P[K]> }
-type Exits<P extends readonly Part[]> = {
-  -readonly [K in keyof P]: Exit<PartValue<P[K]>, PartFailure<P[K]>>
-}
+/** Parts by their names. */
+type Parts = { readonly [name: string]: Part }
+type Values<P> = { -readonly [K in keyof P]: PartValue<P[K]> }
+type Exits<P> = { -readonly [K in keyof P]: Exit<PartValue<P[K]>, PartFailure<P[K]>> }
 
 const LOST = Exit.interruption('the others have decided')
 
 /**
- * Run all as fibers and give their values in order. The first that fails interrupts the others and is thrown.
- * A Fiber among them is joined, and goes on when others fail.
+ * Run all as fibers and give their values: of an array in its order, of a record under its names. The first
+ * that fails interrupts the others and is thrown; it is the reason that they see, and the `cause` of their
+ * InterruptedErrors when it is an error. A Fiber among them is joined, and goes on when others fail.
  */
-export function all<const P extends readonly Part[]>(parts: P): Operation<Values<P>, PartFailure<P[number]>> {
+export function all<const P extends readonly Part[] | Parts>(
+  parts: P,
+): Operation<Values<P>, PartFailure<P[keyof P]>> {
   return inNursery('all()', function* (nursery) {
-    const exits = yield* collect(nursery, bodiesOf('all', parts), (exit) => exit.kind !== 'success')
-    return exits.map((exit) => (exit as { value: unknown }).value) as Values<P>
-  }) as Operation<Values<P>, PartFailure<P[number]>>
+    const exits = yield* collect(nursery, bodiesOf('all', parts, true), (exit) => exit.kind !== 'success')
+    return likeParts(
+      parts,
+      exits.map((exit) => (exit as { value: unknown }).value),
+    )
+  }) as Operation<Values<P>, PartFailure<P[keyof P]>>
 }
 
-/** Run all as fibers and give their exits in order; no exit interrupts the others. */
-export function allSettled<const P extends readonly Part[]>(parts: P): Operation<Exits<P>> {
+/**
+ * Run all as fibers and give their exits, of an array or of a record as `all` does; no exit interrupts the
+ * others.
+ */
+export function allSettled<const P extends readonly Part[] | Parts>(parts: P): Operation<Exits<P>> {
   return inNursery('allSettled()', function* (nursery) {
-    return (yield* collect(nursery, bodiesOf('allSettled', parts), () => false)) as Exits<P>
+    return likeParts(parts, yield* collect(nursery, bodiesOf('allSettled', parts, true), () => false))
   }) as Operation<Exits<P>>
 }
 
 /**
  * Run all as fibers and do as the first that ends, with a value or otherwise. With none it waits for ever, as
- * `Promise.race` does.
+ * `Promise.race` does. A value stays the outcome whatever goes wrong in the losers: the failure of one that
+ * ended as well is dropped; what a finalizer of one throws is an `uncaughtException` (`FIBER_UNHANDLED`).
  */
 export function race<const P extends readonly Part[]>(
   parts: P,
@@ -161,21 +171,21 @@ export function timeout<const B extends AnyBody>(
  * Run a body in this fiber and give its exit. An interrupt of this fiber goes past: the exit of an
  * interruption is that of a fiber the body has joined.
  */
-export function* exitOf<const B extends AnyBody>(body: B): Operation<Exit<ValueOf<B>, FailureOf<B>>> {
-  return (yield* exitWithin(body)) as Exit<ValueOf<B>, FailureOf<B>>
+export function exitOf<const B extends AnyBody>(body: B): Operation<Exit<ValueOf<B>, FailureOf<B>>> {
+  return exitWithin(body) as Operation<Exit<ValueOf<B>, FailureOf<B>>>
 }
 
 /**
  * Run a body in this fiber; when it fails, `handler` goes on with the failure. Defects and interruptions go
  * past: only a failure is one of the body's own words.
+ * @throws {FiberError} `FIBER_ARGUMENT`.
  */
-export function* catchAll<const B extends AnyBody, R>(
+export function catchAll<const B extends AnyBody, R>(
   body: B,
   handler: (error: FailureOf<B>) => R,
 ): Operation<ValueOf<B> | ValueOf<() => R>, FailureOf<() => R>> {
-  const exit = yield* exitWithin(body)
-  if (exit.kind !== 'failure') return yield* fromExit(exit as Exit<ValueOf<B>>)
-  return (yield* within(() => handler(exit.error as FailureOf<B>))) as ValueOf<() => R>
+  if (typeof handler !== 'function') throw wrong('catchAll: handler', 'a function', handler)
+  return new Caught(body, handler) as unknown as Operation<ValueOf<B> | ValueOf<() => R>, FailureOf<() => R>>
 }
 
 /** Fork all and wait for all, or until one of them `decides`; then that is the outcome. */
@@ -202,7 +212,8 @@ function* collect(
 function* decided<A, E>(nursery: Nursery, exit: Exit<A, E>): Operation<A, unknown> {
   let isClosed = false
   try {
-    const errors = yield* nursery.close(LOST)
+    if (exit.kind === 'success') yield* nursery.dismiss(LOST)
+    const errors = exit.kind === 'success' ? [] : yield* nursery.close(exit)
     isClosed = true
     return yield* fromExit(withErrors(exit, errors))
   } finally {
@@ -219,10 +230,24 @@ function noneOf(failed: { place: number; exit: Failed }[]): Failed {
   return Exit.failure(new AggregateError(errors, `none of ${errors.length} succeeded`))
 }
 
-function bodiesOf(call: string, parts: readonly Part[]): AnyBody[] {
-  if (parts === null || typeof parts !== 'object' || !(Symbol.iterator in parts))
-    throw wrong(`${call}: the bodies`, 'an array', parts)
-  return [...parts].map((part) => (part instanceof Fiber ? joining(part) : part))
+function bodiesOf(call: string, parts: readonly Part[] | Parts, takesRecord = false): AnyBody[] {
+  const isList = typeof parts === 'object' && parts !== null && Symbol.iterator in parts
+  if (!isList && !(takesRecord && isRecord(parts)))
+    throw wrong(`${call}: the bodies`, takesRecord ? 'an array or a record' : 'an array', parts)
+  const list: readonly Part[] = isList ? [...(parts as readonly Part[])] : Object.values(parts)
+  return list.map((part) => (part instanceof Fiber ? joining(part) : part))
+}
+
+function isRecord(parts: unknown): boolean {
+  if (typeof parts !== 'object' || parts === null) return false
+  const above: unknown = Object.getPrototypeOf(parts)
+  return above === Object.prototype || above === null
+}
+
+/** `results` as `parts` were: a list, or under their names. */
+function likeParts(parts: object, results: readonly unknown[]): unknown {
+  if (Symbol.iterator in parts) return results
+  return Object.fromEntries(Object.keys(parts).map((name, index) => [name, results[index]]))
 }
 
 function* joining(fiber: Fiber): Operation<unknown, unknown> {

@@ -25,8 +25,11 @@ export interface Target<out A = unknown, out E = unknown> {
   promise(): Promise<Exit<A, E>>
 }
 
-/** What both `yield*` in a fiber and `await` anywhere can wait for. */
-export interface Waitable<out A, out E = never> extends PromiseLike<A> {
+/**
+ * What both `yield*` in a fiber and `await` anywhere can wait for. It has the methods of a promise, and makes
+ * one when one of them is called: `instanceof Promise` does not hold.
+ */
+export interface Waitable<out A, out E = never> extends Promise<A> {
   [Symbol.iterator](): Iterator<Step<E>, A, unknown>
 }
 
@@ -55,6 +58,21 @@ export class Join<A, E> extends Yieldable<A, E> implements Waitable<A, E> {
       .then(valueOf<A>)
       .then(fulfilled, rejected)
   }
+
+  /** As that of promises. */
+  catch<R = never>(rejected?: ((reason: unknown) => R | PromiseLike<R>) | null): Promise<A | R> {
+    return this.then(undefined, rejected)
+  }
+
+  /** As that of promises. */
+  finally(ended?: (() => void) | null): Promise<A> {
+    return this.then(undefined, undefined).finally(ended)
+  }
+
+  /** For messages. */
+  get [Symbol.toStringTag](): string {
+    return 'Join'
+  }
 }
 
 /** A rejection loses what kind of exit it stands for, so defects are remembered. */
@@ -79,6 +97,21 @@ export class Ending<A, E> extends Op<Exit<A, E>> implements Waitable<Exit<A, E>>
     rejected?: ((reason: unknown) => R2 | PromiseLike<R2>) | null,
   ): Promise<R1 | R2> {
     return this.#fiber.promise().then(fulfilled, rejected)
+  }
+
+  /** As that of promises. */
+  catch<R = never>(rejected?: ((reason: unknown) => R | PromiseLike<R>) | null): Promise<Exit<A, E> | R> {
+    return this.then(undefined, rejected)
+  }
+
+  /** As that of promises. */
+  finally(ended?: (() => void) | null): Promise<Exit<A, E>> {
+    return this.then(undefined, undefined).finally(ended)
+  }
+
+  /** For messages. */
+  get [Symbol.toStringTag](): string {
+    return 'Ending'
   }
 
   /** One that is in use by one fiber is another one for the next. */

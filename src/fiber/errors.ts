@@ -88,6 +88,13 @@ export function wrong(name: string, expected: string, received: unknown): FiberE
   return new FiberError('FIBER_ARGUMENT', { name, expected, received: shown(received) })
 }
 
+/** The error for what cannot be run as a fiber's body. */
+export function notABody(received: unknown): FiberError {
+  const isPromise = received instanceof Promise
+  const advice = isPromise ? '; a promise is waited for by attempt(promise)' : ''
+  return wrong('the body', `a function, a generator, an arrow or an op${advice}`, received)
+}
+
 /**
  * Is it a time in ms, 0 to `mostMs`? Default: any but an infinite one.
  * @throws {FiberError} `FIBER_ARGUMENT`.

@@ -5,7 +5,7 @@
  * `fork` returns. Forks nested deeper than {@link DEPTH_MAX} start from the queue instead, so that programs
  * which fork recursively do not overflow the stack.
  */
-import { FiberError, wrong } from './errors.ts'
+import { FiberError, notABody, wrong } from './errors.ts'
 import { Fiber } from './fiber.ts'
 import { type Op, type Step, isGenerator, isYieldable, running } from './op.ts'
 import { Owner } from './owner.ts'
@@ -155,6 +155,5 @@ export function isProgram(value: unknown): value is Exclude<AnyBody, (...given: 
 }
 
 function checkBody(body: unknown): void {
-  if (body === null || typeof body !== 'object')
-    throw wrong('the body', 'a function, a generator or an arrow', body)
+  if (!isProgram(body)) throw notABody(body)
 }

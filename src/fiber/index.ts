@@ -40,12 +40,14 @@ export { fail, fromExit } from './promises.ts'
 export { yieldNow } from './aside.ts'
 export { attempt, never, sleep } from './sleep.ts'
 export {
+  type Restore,
   acquireRelease,
   addFinalizer,
   currentFiber,
   runningFiber,
   scoped,
   uninterruptible,
+  uninterruptibleMask,
 } from './resources.ts'
 export { Scope, type ScopeOptions } from './scope.ts'
 export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine.ts'

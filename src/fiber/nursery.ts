@@ -13,7 +13,7 @@ import type { Fiber } from './fiber.ts'
 import { type AnyBody, type FailureOf, type ValueOf, fork } from './fork.ts'
 import { Op, type Operation, type Waiter } from './op.ts'
 import { type Child, Owner } from './owner.ts'
-import { troublesIn } from './owners.ts'
+import { reportBeside, troublesIn } from './owners.ts'
 import { currentFiber } from './resources.ts'
 import { turn } from './scheduler.ts'
 import type { Timed } from './timers.ts'
@@ -78,6 +78,12 @@ export class Nursery extends Owner {
         for (const trouble of troublesIn(exit)) errors.push(trouble)
     }
     return errors
+  }
+
+  /** Interrupt the rest and wait, for an outcome that they cannot change: what went wrong is reported. */
+  *dismiss(why: Exit<unknown, unknown>): Operation<void> {
+    yield* closeOwners(this, this.outer, why)
+    for (let child = this.take(); child !== undefined; child = this.take()) reportBeside(child)
   }
 }
 

@@ -55,7 +55,10 @@ class RootOwner extends Owner {
   #report(): void {
     const children = this.#unhandled
     this.#unhandled = []
-    for (const child of children) if (!child.isObserved) turn.scheduler.report(unhandled(child))
+    for (const child of children) {
+      if (child.isObserved) continue
+      turn.scheduler.report(unhandled(child, troublesIn(child.exit as Failed)[0] as Failed))
+    }
   }
 }
 
@@ -72,8 +75,19 @@ export function troublesIn(failed: Failed): Failed[] {
   return flatExits(failed).filter(({ kind }) => kind !== 'interruption')
 }
 
-function unhandled(child: Child): FiberError {
-  const failed = troublesIn(child.exit as Failed)[0] as Failed
+/**
+ * Report what went wrong in a child whose outcome nobody needs any more. A failure that it ended with by
+ * itself is an outcome; a defect, and what failed while it was on its way out, is trouble.
+ */
+export function reportBeside(child: Child): void {
+  const { exit } = child
+  if (exit === undefined || exit.kind === 'success') return
+  const troubles = troublesIn(exit)
+  if (exit.kind === 'failure') troubles.shift()
+  if (troubles[0] !== undefined) turn.scheduler.report(unhandled(child, troubles[0]))
+}
+
+function unhandled(child: Child, failed: Failed): FiberError {
   const cause = thrownBy(failed)
   const error = cause instanceof Error ? `${cause.name}: ${cause.message}` : shown(cause)
   return new FiberError('FIBER_UNHANDLED', { fiber: child.title, kind: failed.kind, error }, { cause })

@@ -5,13 +5,15 @@
  */
 import { whenSettled } from '../base/index.ts'
 import { yieldNow } from './aside.ts'
+import { notABody } from './errors.ts'
 import { Exit, type Failed } from './exit.ts'
 import type { Extra } from './extra.ts'
 import {
   Op,
-  type Yieldable,
   type Operation,
+  type Step,
   type Waiter,
+  Yieldable,
   isGenerator,
   isThenable,
   isYieldable,
@@ -19,7 +21,7 @@ import {
   running,
 } from './op.ts'
 import { failedFrom } from './rejections.ts'
-import { RUNNABLE, isRunnable } from './runnable.ts'
+import { RUNNABLE, type Runnable, isRunnable } from './runnable.ts'
 import { turn } from './scheduler.ts'
 
 /** Waits for a promise; interrupted, it leaves the promise behind or waits on, as it was told. */
@@ -138,14 +140,9 @@ export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
  * @throws {FiberError} `FIBER_OUTSIDE`; and what the body throws.
  */
 export function* within(body: unknown): Operation<unknown> {
-  const fiber = running.fiber
-  if (fiber === undefined) throw outside('a combinator')
+  const fiber = inFiber()
   if (--turn.steps <= 0) yield* yieldNow()
-  if (typeof body === 'function') return yield* inline((body as (fiber: Waiter) => unknown)(fiber))
-  if (!isRunnable(body)) return yield* inline(body)
-  const made = body[RUNNABLE](undefined, (fiber as unknown as { signal: AbortSignal }).signal)
-  const exit = (yield* inline(made)) as Exit<unknown>
-  return yield* fromExit(exit)
+  return yield* begun(body, fiber)
 }
 
 /**
@@ -153,23 +150,137 @@ export function* within(body: unknown): Operation<unknown> {
  * @throws {InterruptedError} When the running fiber itself is interrupted: nothing else gets past.
  */
 export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
-  const fiber = running.fiber
-  const former = (fiber as Raising | undefined)?.extra
-  const { raised, thrown: formerThrown } = former ?? NOTHING_RAISED
+  const before = new Raising(inFiber())
+  if (--turn.steps <= 0) yield* yieldNow()
   try {
-    return Exit.success(yield* within(body))
+    const value = yield* begun(body, before.fiber)
+    before.raiseAgain()
+    return Exit.success(value)
   } catch (thrown) {
-    if (fiber === undefined || fiber.isToken(thrown)) throw thrown
-    return fiber.failedBy(thrown)
-  } finally {
-    // In a `finally` block an older failure is under way: it must be known again when it goes on.
-    if (raised !== undefined) former?.raiseAgain(formerThrown, raised)
+    return before.failedBy(thrown)
   }
 }
 
-const NOTHING_RAISED = { raised: undefined, thrown: undefined }
+/**
+ * Runs a body inside the running fiber; when it fails, `handler` with the failure.
+ *
+ * It is no generator: of bodies inside of each other each is on the stack with all that lies between, and a
+ * call of `next` takes less of it.
+ */
+export class Caught extends Yieldable<unknown> {
+  readonly #body: unknown
+  readonly #handler: (error: never) => unknown
+  #before: Raising | undefined
+  #inner: Operation<unknown> | undefined
 
-/** A fiber with what it remembers of what was thrown into it. */
-interface Raising extends Waiter {
+  constructor(body: unknown, handler: (error: never) => unknown) {
+    super()
+    this.#body = body
+    this.#handler = handler
+  }
+
+  override [Symbol.iterator](): Iterator<Step, unknown, unknown> {
+    return this.#inner === undefined ? this : new Caught(this.#body, this.#handler)
+  }
+
+  /** See Generator. @throws What the body throws that is no failure, and what the handler throws. */
+  next(): IteratorResult<Step, unknown> {
+    try {
+      return this.#passed((this.#inner ??= this.#begin()).next())
+    } catch (thrown) {
+      return this.#caught(thrown)
+    }
+  }
+
+  /** See Generator. @throws What the body does with it that is no failure. */
+  throw(error: unknown): IteratorResult<Step, unknown> {
+    try {
+      return this.#passed((this.#inner ??= this.#begin()).throw(error))
+    } catch (thrown) {
+      return this.#caught(thrown)
+    }
+  }
+
+  /** See Generator. */
+  return(value: unknown): IteratorResult<Step, unknown> {
+    return this.#inner?.return(value) ?? { done: true, value }
+  }
+
+  #begin(): Operation<unknown> {
+    this.#before = new Raising(inFiber())
+    return --turn.steps > 0 ? begun(this.#body, this.#before.fiber) : beside(this.#body)
+  }
+
+  #passed(result: IteratorResult<Step, unknown>): IteratorResult<Step, unknown> {
+    if (result.done === true) this.#before?.raiseAgain()
+    return result
+  }
+
+  #caught(thrown: unknown): IteratorResult<Step, unknown> {
+    const before = this.#before
+    if (before === undefined) throw thrown
+    this.#before = undefined
+    const exit = before.failedBy(thrown)
+    const handler = this.#handler
+    this.#inner =
+      exit.kind === 'failure' ? begun(() => handler(exit.error as never), before.fiber) : fromExit(exit)
+    return this.#inner.next()
+  }
+}
+
+/** A body for which no step is left. */
+function* beside(body: unknown): Operation<unknown> {
+  yield* yieldNow()
+  return yield* begun(body, inFiber())
+}
+
+/** What was thrown into the fiber on purpose before a body inside of it began. */
+class Raising {
+  readonly fiber: Waiter
   readonly extra: Extra | undefined
+  readonly raised: Failed | undefined
+  readonly thrown: unknown
+
+  constructor(fiber: Waiter) {
+    this.fiber = fiber
+    this.extra = (fiber as unknown as { readonly extra: Extra | undefined }).extra
+    this.raised = this.extra?.raised
+    this.thrown = this.extra?.thrown
+  }
+
+  /** In a `finally` block an older failure is under way: it must be known again when it goes on. */
+  raiseAgain(): void {
+    if (this.raised !== undefined) this.extra?.raiseAgain(this.thrown, this.raised)
+  }
+
+  /** The exit of the body that threw. @throws What unwinds the fiber. */
+  failedBy(thrown: unknown): Failed {
+    const isToken = this.fiber.isToken(thrown)
+    const failed = isToken ? undefined : this.fiber.failedBy(thrown)
+    this.raiseAgain()
+    if (failed === undefined) throw thrown
+    return failed
+  }
+}
+
+function inFiber(): Waiter {
+  if (running.fiber === undefined) throw outside('a combinator')
+  return running.fiber
+}
+
+/**
+ * What `yield*` runs for a body: its own generator where it has one, so that bodies inside of each other add
+ * few generators.
+ */
+function begun(body: unknown, fiber: Waiter): Operation<unknown> {
+  const made = typeof body === 'function' ? (body as (fiber: Waiter) => unknown)(fiber) : body
+  if (isGenerator(made)) return made as Operation<unknown>
+  if (made !== body || isYieldable(body)) return inline(made)
+  if (isRunnable(body)) return ran(body, fiber)
+  throw notABody(body)
+}
+
+function* ran(body: Runnable<unknown, unknown, unknown>, fiber: Waiter): Operation<unknown> {
+  const made = body[RUNNABLE](undefined, (fiber as unknown as { signal: AbortSignal }).signal)
+  return yield* fromExit((yield* inline(made)) as Exit<unknown>)
 }

@@ -28,23 +28,72 @@ export function currentFiber(call = 'currentFiber()'): Fiber {
 }
 
 /**
- * Run `body` without being interrupted; an interrupt that comes meanwhile takes effect at the next `yield*`
- * behind it. Waits inside are waited for, so keep it short.
+ * Run `body` without being interrupted. An interrupt that comes meanwhile is delivered where the outermost
+ * `uninterruptible` ends: what is behind it does not run. What `body` failed with is then kept in the exit's
+ * `others`.
+ * @throws {FiberError} `FIBER_OUTSIDE`.
  */
 export function* uninterruptible<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
   const fiber = currentFiber('uninterruptible()')
   if (--turn.steps <= 0) yield* yieldNow()
+  return (yield* masked(fiber, () => within(body))) as ValueOf<B>
+}
+
+/** Runs a body as it would run outside of the mask; see {@link uninterruptibleMask}. */
+export type Restore = <const B extends AnyBody>(body: B) => Operation<ValueOf<B>, FailureOf<B>>
+
+/**
+ * Run `body` without being interrupted, except in what it passes to `restore`: there interrupts are allowed
+ * if they were allowed around the mask. An interrupt that is pending is delivered where `restore` begins.
+ * @param body Called with `restore`, in place of the fiber.
+ * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+ */
+export function* uninterruptibleMask<R>(
+  body: (restore: Restore) => R,
+): Operation<ValueOf<() => R>, FailureOf<() => R>> {
+  if (typeof body !== 'function') throw wrong('uninterruptibleMask: body', 'a function', body)
+  const fiber = currentFiber('uninterruptibleMask()')
+  if (--turn.steps <= 0) yield* yieldNow()
+  const isRestored = !fiber.isMasked
+  function* restore(inner: unknown): Operation<unknown, unknown> {
+    return yield* isRestored && running.fiber === fiber ? unmasked(fiber, inner) : within(inner)
+  }
+  return (yield* masked(fiber, () => within(() => body(restore as Restore)))) as ValueOf<() => R>
+}
+
+/** Run `work` masked; deliver at the end the interrupt that came meanwhile. */
+function* masked(fiber: Fiber, work: () => Operation<unknown>): Operation<unknown> {
   const isOutermost = fiber.mask(true)
+  let value: unknown
   try {
-    return (yield* within(body)) as ValueOf<B>
-  } finally {
+    value = yield* work()
+  } catch (thrown) {
     if (isOutermost) fiber.mask(false)
+    if (!fiber.isStopped) throw thrown
+    fiber.failedBeside(fiber.failedBy(thrown))
+  }
+  if (isOutermost) fiber.mask(false)
+  if (fiber.isStopped) yield* yieldNow()
+  return value
+}
+
+/** Run `body` with interrupts allowed inside of a mask: those that come are delivered before it ends. */
+function* unmasked(fiber: Fiber, body: unknown): Operation<unknown> {
+  const wereAllowed = fiber.mask(false)
+  try {
+    if (fiber.isStopped) yield* yieldNow()
+    const value = yield* within(body)
+    if (fiber.isStopped) yield* yieldNow()
+    return value
+  } finally {
+    if (!wereAllowed) fiber.mask(true)
   }
 }
 
 /**
  * Get something that must be given back: `acquire` runs uninterruptibly, and when the fiber, or the `scoped`
- * around, ends, `release` is called once, with the value and the exit.
+ * around, ends, `release` is called once, with the value and the exit. An interrupt that comes during
+ * `acquire` is delivered when it has ended: what is behind does not run, and `release` does.
  * @param release May return a generator or a promise, which is waited for; what it throws is kept with the
  *   exit.
  * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.

@@ -53,12 +53,12 @@ class Sleep extends Op<void> implements Timed {
 }
 
 /**
- * Wait so many ms, 0 or more. The clock is monotonic and the wait never shorter.
+ * Wait so many ms, 0 or more. The clock is monotonic and the wait never shorter. `Infinity` is `never()`.
  * @throws {FiberError} `FIBER_ARGUMENT`.
  */
 export function sleep(ms: number): Op<void> {
-  checkMs('sleep: ms', ms)
-  return new Sleep(ms)
+  checkMs('sleep: ms', ms, Infinity)
+  return ms === Infinity ? NEVER : new Sleep(ms)
 }
 
 class Never extends Op<never> {
