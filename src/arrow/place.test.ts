@@ -42,6 +42,26 @@ test('a placed part runs in the zone, what follows here', async () => {
   assert.equal(here, threadId)
 })
 
+test(
+  'parts that alternate between two zones of one worker each end, however many run',
+  { timeout: 120_000 },
+  async () => {
+    const other = zone.create('arrow-other-place', { workers: 1 })
+    try {
+      const inc = lift((x: number) => x + 1)
+      const there = inc.on(place).andThen(inc).on(other).andThen(inc).on(place)
+      const back = there.andThen(there).on(other)
+      const runs = Array.from({ length: 20 }, (_, index) => back.run(index))
+      assert.deepEqual(
+        await Promise.all(runs),
+        runs.map((_, index) => index + 6),
+      )
+    } finally {
+      await other.close()
+    }
+  },
+)
+
 test('all kinds of stages travel', async () => {
   const arrow = lift((x: number) => x + 1)
     .first<number>()

@@ -5,8 +5,13 @@
  * crates/port/src/task.rs.
  */
 
-/** Words of the out scratch that carry what a call is given: zone, function, length, call. */
-export const Given = { zone: 0, fn: 1, length: 2, call: 3 } as const
+/**
+ * Words of the out scratch that carry what a call is given: zone, function, length, call; and its depth,
+ * which threads that are not workers never write.
+ */
+export const Given = { zone: 0, fn: 1, length: 2, call: 3, depth: 5 } as const
+/** The depth of a call from code that belongs to no task: the core takes one that is deep enough. */
+export const DEPTH_UNKNOWN = 0xffff_ffff
 /** The same words where a task ends: token, status, length. */
 export const Ended = { token: 0, status: 1, length: 2 } as const
 /** Word of the out scratch for the outcome of `submit`, signed. */
@@ -26,7 +31,7 @@ export const RECORD_BYTES = 16
 /** Tables of interned texts. */
 export const Table = { shapes: 0, functions: 1, classes: 2, signals: 3 } as const
 
-/** What `step` and `help` found. Its words: function, length, token, serial, large, found, joined. */
+/** What `step` and `help` found. Its words: function, length, token, serial, large, found, joined, depth. */
 export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3, mine: 4, joined: 5, hadTurn: 6 } as const
 
 /** Words of the out scratch that `help` is given. */
@@ -42,7 +47,14 @@ export const COUNTS = 24
 export const Status = { done: 0, failed: 1, died: 2, closed: 3, orphaned: 4 } as const
 
 /** Why a call was refused. */
-export const Refused = { full: -1, bytesFull: -2, tooLarge: -3, closed: -4, broadcastsFull: -5 } as const
+export const Refused = {
+  full: -1,
+  bytesFull: -2,
+  tooLarge: -3,
+  closed: -4,
+  broadcastsFull: -5,
+  tooDeep: -6,
+} as const
 
 /** Mail: kind, subject and two facts. */
 export const Mail = { spawn: 1, abort: 2, givenUp: 3, signal: 4, closeNow: 5, shared: 6, grow: 7 } as const

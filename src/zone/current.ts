@@ -23,7 +23,7 @@ interface Outside<Task> {
 interface Here<Task> {
   /** The zone whose worker this thread is. */
   zone: string | undefined
-  /** A task of this worker is about to call its own zone. */
+  /** A task of this worker is about to call its own zone: throws if it may not. */
   beforeFork(this: void): void
   /** Follows the tasks of this worker. */
   tracker: Tracker<Task> | undefined

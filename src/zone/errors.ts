@@ -32,6 +32,8 @@ export interface ZoneCodes {
   ZONE_BROKEN: { readonly zone: string; readonly reason: string }
   /** A call that blocks, or one of a broadcast into its own zone, would wait for the thread that makes it. */
   ZONE_WAITS_FOR_ITSELF: { readonly zone: string; readonly call: string }
+  /** The call is nested deeper than the called zone's `callDepthMax`; nothing was queued. */
+  ZONE_WAITS_TOO_DEEP: { readonly zone: string; readonly callDepthMax: number }
   /** A function given to `join` is asynchronous. */
   JOIN_ASYNC: { readonly zone: string; readonly name: string }
   /** Not every worker has answered in time. */
@@ -62,6 +64,9 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_BROKEN: ({ zone, reason }) => `the workers of zone ${zone} cannot be started: ${reason}`,
   ZONE_WAITS_FOR_ITSELF: ({ zone, call }) =>
     `${call} in a worker of zone ${zone} would wait for that worker itself`,
+  ZONE_WAITS_TOO_DEEP: ({ zone, callDepthMax }) =>
+    `a call to zone ${zone} is nested deeper than ${callDepthMax} tasks (callDepthMax), each of which ` +
+    'waits for the next: end the recursion, or raise callDepthMax of that zone',
   JOIN_ASYNC: ({ zone, name }) =>
     `join in zone ${zone} calls synchronous functions; ${name || 'an anonymous one'} returned a promise`,
   BROADCAST_TIMEOUT: ({ zone, timeoutMs }) =>

@@ -14,7 +14,7 @@ import { ZoneError } from './errors.ts'
 import { type Arrival, type Port, valueOf } from './port.ts'
 import { wrong } from './settings.ts'
 import { addCaller, siteOf } from './stacks.ts'
-import { type Task, currentTask } from './task.ts'
+import { type Task, callDepth, currentTask } from './task.ts'
 
 /** A function and its arguments: one side of a join. */
 export type Fork<Args extends unknown[] = unknown[], Value = unknown> = readonly [
@@ -131,6 +131,7 @@ function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[
   given[Given.fn] = number
   given[Given.length] = length
   given[Given.call] = call
+  given[Given.depth] = callDepth()
   native.joinFork()
   if (given[OUTCOME] === 0) return call
   port.release(call)

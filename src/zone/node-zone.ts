@@ -21,7 +21,7 @@ import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import type { Begun, Spreader } from './parallel.ts'
 import { parseMs, wrong } from './settings.ts'
 import { Spread } from './spread.ts'
-import { type ModuleCalls, Task, type TaskFunction, useTrackerOnce } from './task.ts'
+import { type ModuleCalls, Task, type TaskFunction, currentTask, useTrackerOnce } from './task.ts'
 import type { CallOptions } from './call.ts'
 import { NO_TIMES, OwnTimes, type ZoneStats } from './stats.ts'
 import { tell } from './tell.ts'
@@ -59,7 +59,7 @@ export class NodeZone extends Spread implements AnyZone {
   ): Promise<Awaited<Value>> {
     if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
     await undefined
-    return (await this.#call(fn as unknown as AnyFunction, args, new Task(this.id, 'node'))) as Awaited<Value>
+    return (await this.#call(fn as unknown as AnyFunction, args, nodeTask())) as Awaited<Value>
   }
 
   /**
@@ -135,7 +135,7 @@ export class NodeZone extends Spread implements AnyZone {
   broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
     optionsOf(options, ['timeoutMs'])
     const fn = this.#codeOrFunction(what, callerFile(this.broadcastSync))
-    fn.apply(new Task(this.id, 'node'), [...argumentsOf(args)])
+    fn.apply(nodeTask(), [...argumentsOf(args)])
   }
 
   /**
@@ -222,7 +222,7 @@ export class NodeZone extends Spread implements AnyZone {
     },
   ): Promise<unknown> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
-    const task = new Task(this.id, 'node')
+    const task = nodeTask()
     return new Promise((resolve, reject) => {
       let isGivenUp = false
       const giveUp = (why: unknown): void => {
@@ -263,4 +263,9 @@ function copied(value: unknown): unknown {
 async function exported(module: unknown, name: unknown, from: string): Promise<AnyFunction> {
   const [url, found] = exportOf(module, name)
   return (await functionByNumber(moduleFunctionNumber(url, found, from))) as AnyFunction
+}
+
+/** A task of this thread; in a worker what it calls is as deep as what the task that it is part of calls. */
+function nodeTask(): Task {
+  return new Task(NodeZone.id, 'node', currentTask()?.depth)
 }

@@ -26,6 +26,8 @@ export function planOf(settings: Settings): [Uint8Array, number] {
     settings.broadcastsMax,
     settings.tasksPerWorkerMax,
     settings.spinUs,
+    settings.waitingPerWorkerMax,
+    settings.callDepthMax,
   )
   return [new Uint8Array(numbers.buffer), numbers.length]
 }

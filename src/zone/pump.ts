@@ -41,7 +41,7 @@ export class Pump {
   readonly #worker: string
   readonly #events: PumpEvents
   #tracker: Tracker
-  /** The tracker, as long as tasks do not overlap: spares a closure. */
+  /** The tracker, as long as no two tasks have overlapped: spares a closure, and following promises. */
   #single: ReturnType<typeof singleTracker> | undefined
   readonly #functions: (TaskFunction | undefined)[] = []
   /** Tasks in progress that have returned a promise, by token. */
@@ -78,24 +78,17 @@ export class Pump {
   readonly beforeFork = (): void => {
     if (this.#broadcasting && isInBroadcast())
       throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.#zone, call: 'a call from a broadcast' })
-    this.overlap()
   }
 
-  /**
-   * Others may run here while the task that runs waits for what it has called: from now on each is followed
-   * through its promises.
-   */
-  readonly overlap = (): void => {
-    if (this.#single === undefined) return
-    const running = this.#single.current()
+  /** Another task begins beside the one that runs: from now on each is followed through its promises. */
+  #overlap(): void {
+    this.#tracker = overlappingTracker(this.#single?.current())
     this.#single = undefined
-    this.#tracker = overlappingTracker(running)
     useTracker(this.#tracker)
   }
 
   /** Run the task that `help` has found, in the middle of another one. */
   readonly runFound = (): void => {
-    this.overlap()
     const { words, given } = this.#port
     const token = words[2] as number
     const status = this.#status
@@ -160,7 +153,7 @@ export class Pump {
     let result: unknown
     let promise: Promise<unknown> | undefined
     this.#status = Status.done
-    const task = new Task(this.#zone, this.#worker)
+    const task = new Task(this.#zone, this.#worker, words[DEPTH] as number)
     try {
       const number = words[0] as number
       const large = words[4] === 1
@@ -175,19 +168,19 @@ export class Pump {
         promise = Promise.resolve(result)
       }
     } catch (error) {
-      this.#single?.set(undefined)
+      this.#tracker.ended(task)
       return this.#finish(token, Status.failed, error)
     }
     if (promise !== undefined) {
       this.#started.set(token, { serial, task })
       follow(
         promise,
-        (value) => this.#settled(token, Status.done, value),
-        (error) => this.#settled(token, Status.failed, error),
+        (value) => this.#settled(token, task, Status.done, value),
+        (error) => this.#settled(token, task, Status.failed, error),
       )
       return ELSEWHERE
     }
-    this.#single?.set(undefined)
+    this.#tracker.ended(task)
     return this.#finish(token, Status.done, result)
   }
 
@@ -205,9 +198,14 @@ export class Pump {
   }
 
   #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
-    if (this.#single === undefined) return this.#tracker.run(task, () => invoke(fn, task, args))
-    this.#single.set(task)
-    return invoke(fn, task, args)
+    if (this.#single !== undefined) {
+      if (this.#single.current() === undefined) {
+        this.#single.set(task)
+        return invoke(fn, task, args)
+      }
+      this.#overlap()
+    }
+    return this.#tracker.run(task, () => invoke(fn, task, args))
   }
 
   /** The function of a number that this worker has not run yet: compiled, or imported, first. */
@@ -226,9 +224,9 @@ export class Pump {
     })
   }
 
-  #settled(token: number, status: number, value: unknown): void {
+  #settled(token: number, task: Task, status: number, value: unknown): void {
     this.#started.delete(token)
-    this.#single?.set(undefined)
+    this.#tracker.ended(task)
     const length = this.#finish(token, status, value)
     if (length !== ELSEWHERE) {
       const { given } = this.#port
@@ -276,15 +274,16 @@ export class Pump {
     const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
     this.#broadcasting = true
     this.#joined = false
+    const task = broadcastTask(this.#zone, this.#worker)
     const done = (): void => {
       this.#broadcasting = false
-      this.#single?.set(undefined)
+      this.#tracker.ended(task)
       native.broadcastDone(Status.done, EMPTY)
       this.run()
     }
     const failed = (error: unknown): void => {
       this.#broadcasting = false
-      this.#single?.set(undefined)
+      this.#tracker.ended(task)
       this.#status = Status.failed
       hideOwnFrames(error)
       const sent = this.#write(error)
@@ -297,7 +296,6 @@ export class Pump {
     }
     try {
       const args = length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[])
-      const task = broadcastTask(this.#zone, this.#worker)
       const result = this.#first(number, task, args)
       if (isThenable(result)) follow(Promise.resolve(result), done, failed)
       else this.#afterTurn(done)
@@ -314,6 +312,8 @@ export class Pump {
 
 /** Word of a step that says whether the task's caller waits for it, blocking. */
 const JOINED = 6
+/** And how many tasks wait for it, each for the next. */
+const DEPTH = 7
 
 /** The result went another way, or has not come yet. */
 const ELSEWHERE = -1

@@ -118,6 +118,8 @@ test('what is absent, or undefined, has the documented default', () => {
     queueBytesMax: 1024 ** 3,
     broadcastsMax: 10_000,
     tasksPerWorkerMax: 1,
+    waitingPerWorkerMax: 1024,
+    callDepthMax: 4096,
     spinUs: 50,
     nice: 0,
     graceMs: 1000,

@@ -46,9 +46,21 @@ export interface ZoneSettings {
   readonly broadcastsMax?: number
   /**
    * Tasks that one worker may have begun and not ended; more than 1 lets asynchronous ones overlap. Default
-   * 1.
+   * 1. A task that waits for a call to a zone does not count: see `waitingPerWorkerMax`.
    */
   readonly tasksPerWorkerMax?: number
+  /**
+   * Tasks that one worker may begin beyond `tasksPerWorkerMax`, one for each call to any zone that its tasks
+   * wait for, 0 to 65,536. Default 1024. With all of them begun the worker still begins tasks that are deeper
+   * than those it runs (called by a task that a task called, and so on), so that calls which lead back to it
+   * never wait for each other.
+   */
+  readonly waitingPerWorkerMax?: number
+  /**
+   * How deep calls may be nested: tasks that wait for one task, each for the next, through whichever zones, 1
+   * to 1,000,000. Default 4096. A deeper call into this zone is refused with `ZONE_WAITS_TOO_DEEP`.
+   */
+  readonly callDepthMax?: number
   /**
    * Longest time in µs for which a worker or a caller looks for the next arrival before it sleeps, while that
    * pays and a core is free. 0 turns it off. Default 50, most 1000.
@@ -91,6 +103,8 @@ export interface Settings {
   readonly queueBytesMax: number
   readonly broadcastsMax: number
   readonly tasksPerWorkerMax: number
+  readonly waitingPerWorkerMax: number
+  readonly callDepthMax: number
   readonly spinUs: number
   readonly nice: number
   readonly graceMs: number
@@ -117,6 +131,8 @@ const NUMBERS = {
   queueBytesMax: { least: 0, most: 2 ** 40, default: () => 1024 * MEBI },
   broadcastsMax: { least: 0, most: 1_000_000, default: () => 10_000 },
   tasksPerWorkerMax: { least: 1, most: 65_536, default: () => 1 },
+  waitingPerWorkerMax: { least: 0, most: 65_536, default: () => 1024 },
+  callDepthMax: { least: 1, most: 1_000_000, default: () => 4096 },
   spinUs: { least: 0, most: 1000, default: () => 50 },
   nice: { least: 0, most: 19, default: () => 0 },
   graceMs: { least: 0, most: TIMER_MS_MAX, default: () => 1000 },

@@ -6,6 +6,7 @@
  * Also the shapes of what is called: task functions, and the exports of a module.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { DEPTH_UNKNOWN } from '../native/index.ts'
 import { type Tracker as AnyTracker, here } from './current.ts'
 
 /** See the module's text. */
@@ -16,10 +17,14 @@ export class Task {
   readonly worker: string
   #controller: AbortController | undefined
   #reason: { readonly why: unknown } | undefined
+  /** How many tasks wait for this one, each for the next, as far as is known. @internal */
+  readonly depth: number | undefined
 
-  constructor(zone: string, worker: string) {
+  /** @internal */
+  constructor(zone: string, worker: string, depth: number | undefined) {
     this.zone = zone
     this.worker = worker
+    this.depth = depth
   }
 
   /** Aborted when the caller's deadline passes or its signal is aborted. */
@@ -53,7 +58,7 @@ export class Task {
  * @internal
  */
 export function broadcastTask(zone: string, worker: string): Task {
-  const task = new Task(zone, worker)
+  const task = new Task(zone, worker, undefined)
   here.broadcasts.add(task)
   return task
 }
@@ -76,11 +81,13 @@ export type ModuleCalls<Module> = {
     : never
 }
 
-/** Which task the running code belongs to. */
-export type Tracker = AnyTracker<Task>
+/** Which task the running code belongs to; the worker's loop says when one has ended. */
+export interface Tracker extends AnyTracker<Task> {
+  ended(task: Task): void
+}
 
 /** One task at a time: a variable is enough. */
-export function singleTracker(): { set(task: Task | undefined): void } & Tracker {
+export function singleTracker(): { set(task: Task): void } & Tracker {
   let now: Task | undefined
   return {
     set: (task) => void (now = task),
@@ -89,15 +96,24 @@ export function singleTracker(): { set(task: Task | undefined): void } & Tracker
       return body()
     },
     current: () => now,
+    ended: () => void (now = undefined),
   }
 }
 
-/** Overlapping tasks: Node's AsyncLocalStorage follows each through its promises. */
-export function overlappingTracker(running?: Task): Tracker {
+/**
+ * Overlapping tasks: Node's AsyncLocalStorage follows each through its promises. `alone` began when there was
+ * no other and is not followed: what belongs to none of the others is taken to be its own until it ends.
+ */
+export function overlappingTracker(alone?: Task): Tracker {
   const storage = new AsyncLocalStorage<Task>()
-  // The task that makes the change goes on in it.
-  if (running !== undefined) storage.enterWith(running)
-  return { run: (task, body) => storage.run(task, body), current: () => storage.getStore() }
+  let first = alone
+  return {
+    run: (task, body) => storage.run(task, body),
+    current: () => storage.getStore() ?? first,
+    ended: (task) => {
+      if (task === first) first = undefined
+    },
+  }
 }
 
 /** Use `next` in this thread. @internal */
@@ -116,4 +132,10 @@ export function useTrackerOnce<R>(task: Task, body: () => R): R {
 /** The task that the calling code belongs to; `undefined` outside of tasks. */
 export function currentTask(): Task | undefined {
   return (here.outside.getStore() ?? here.tracker?.current()) as Task | undefined
+}
+
+/** The depth of a call that the calling code makes, in a worker. @internal */
+export function callDepth(): number {
+  const depth = currentTask()?.depth
+  return depth === undefined ? DEPTH_UNKNOWN : depth + 1
 }

@@ -28,7 +28,7 @@ import {
   ValueCall,
   failureOf,
 } from './call.ts'
-import type { ModuleCalls, TaskFunction } from './task.ts'
+import { type ModuleCalls, type TaskFunction, callDepth } from './task.ts'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from './current.ts'
 import { ZoneError, refusal } from './errors.ts'
@@ -73,6 +73,8 @@ export class Zone extends Spread {
   readonly #number: number
   /** This thread is one of its workers. */
   readonly #isOwn: boolean
+  /** This thread is a worker, of whichever zone. */
+  readonly #isWorker: boolean
   protected readonly spreader: Spreader
 
   /** Use `zone.create` or `zone.get`. @internal */
@@ -85,6 +87,7 @@ export class Zone extends Spread {
     this.#number = native.zoneNumber(handle)
     this.#call = { id, handle, site: undefined, of: undefined }
     this.#isOwn = currentZoneId() === id
+    this.#isWorker = currentZoneId() !== undefined
     const { workers, workersMax } = settings
     this.spreader = {
       id,
@@ -106,13 +109,15 @@ export class Zone extends Spread {
 
   /**
    * Run a function on one worker. It must not capture variables; its arguments and value are copied. A task
-   * may call its own zone and await the result: for as long as such a call is out, its worker may begin one
-   * task more, so that waiting keeps nobody from running what is waited for.
+   * may call any zone, its own too, and await the result: for as long as such a call is out, its worker may
+   * begin one task more (`waitingPerWorkerMax`), so that calls which lead back to a zone never wait for each
+   * other.
    *
    * Rejects with what the function throws; with a {@link ZoneError} `ZONE_FULL`, `ZONE_BYTES_FULL`,
-   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED`, `ZONE_BROKEN` or, in a broadcast of
-   * this very zone, `ZONE_WAITS_FOR_ITSELF`; with a FunctionError that names what the function captures; with
-   * a TransportError that names what cannot be copied.
+   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED`, `ZONE_BROKEN`, in a task whose callers
+   * are too many `ZONE_WAITS_TOO_DEEP`, or in a broadcast of this very zone `ZONE_WAITS_FOR_ITSELF`; with a
+   * FunctionError that names what the function captures; with a TransportError that names what cannot be
+   * copied.
    * @throws {ZoneError} Never here: always as the rejection.
    */
   run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>> {
@@ -447,6 +452,7 @@ export class Zone extends Spread {
     given[Given.fn] = fn
     given[Given.length] = length
     given[Given.call] = call
+    if (this.#isWorker) given[Given.depth] = callDepth()
   }
 
   #submit(fn: number, length: number, call: number): number {
@@ -456,6 +462,7 @@ export class Zone extends Spread {
   }
 
   #submitLarge(fn: number, call: number): number {
+    if (this.#isWorker) this.#port.given[Given.depth] = callDepth()
     return native.submitLarge(this.#handle, fn, this.#port.writer.overflow ?? EMPTY, call)
   }
 
@@ -541,6 +548,8 @@ export class Zone extends Spread {
         throw refusal(new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes }))
       case Refused.closed:
         throw this.#failure() ?? new ZoneError('ZONE_CLOSED', { zone })
+      case Refused.tooDeep:
+        throw new ZoneError('ZONE_WAITS_TOO_DEEP', { zone, callDepthMax: this.#settings.callDepthMax })
       case Refused.broadcastsFull:
         throw new ZoneError('ZONE_BROADCASTS_FULL', { zone, broadcastsMax })
       default:

@@ -24,6 +24,10 @@ const RECORD_BYTES: usize = 16;
 const GIVEN: usize = 4;
 /// Word of the out scratch for the outcome of `submit`.
 const OUTCOME: usize = 4;
+/// Word of the out scratch for the depth of a call from a worker, 0 in all other threads.
+const DEPTH: usize = 5;
+/// A depth that JavaScript cannot tell: the code that calls belongs to no task.
+const DEPTH_UNKNOWN: u32 = u32::MAX;
 /// Word of the inbound scratch for the kind that `step` found and the count of `drain`.
 const FOUND: usize = 5;
 
@@ -56,6 +60,7 @@ pub fn refusal(refusal: Refusal) -> i32 {
         Refusal::TooLarge => -3,
         Refusal::Closed => -4,
         Refusal::BroadcastsFull => -5,
+        Refusal::TooDeep => -6,
     }
 }
 
@@ -172,10 +177,16 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     let zone =
         thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
     let task = thread.desk.task(call);
+    // SAFETY: JavaScript waits for this call.
+    let depth = match unsafe { thread.out.word(DEPTH) } {
+        DEPTH_UNKNOWN => thread.depth_of_stray().min(zone.limits().call_depth_max),
+        depth => depth,
+    };
     // SAFETY: `call` is free, says JavaScript, so its task is idle at home, which is this thread.
     unsafe {
         task.body(|body| {
             body.function = function;
+            body.depth = depth;
             body.attachments = attachments.map(|attached| Box::new(attached) as _);
             body.bytes.set(bytes);
         });
@@ -184,10 +195,12 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     let is_own = |worker: &Worker| std::sync::Arc::ptr_eq(worker.zone(), zone);
     let outcome = match thread.worker.as_mut() {
         Some(worker) if is_own(worker) => worker.fork_moving(task, bytes.len(), moved),
-        Some(_) => zone.submit_moving(task, bytes.len(), moved),
+        Some(worker) => worker.call(zone, task, bytes.len(), moved),
         None => thread
-            .elsewhere(|worker| is_own(worker).then(|| worker.fork_aside(task, bytes.len(), moved)))
-            .flatten()
+            .elsewhere(|worker| match is_own(worker) {
+                true => worker.fork_aside(task, bytes.len(), moved),
+                false => worker.call(zone, task, bytes.len(), moved),
+            })
             .unwrap_or_else(|| zone.submit_moving(task, bytes.len(), moved)),
     };
     match outcome {
@@ -319,13 +332,19 @@ fn next(thread: &mut Thread, had_turn: bool) -> Outcome<i32> {
     })
 }
 
-/// Word of the inbound scratch that says whether the caller of the task waits for it, blocking.
+/// Words of the inbound scratch that say whether the caller of the task waits for it, blocking; and the
+/// task's depth.
 const JOINED_WORD: usize = 6;
 
 fn put_task(memory: &mut [u8], task: &'static Task, token: u32, serial: u32) {
     // SAFETY: this worker holds the task.
-    unsafe { task.body(|body| put_work(memory, body.function, body.bytes.as_slice(), token, serial)) };
-    put_words(&mut memory[JOINED_WORD * 4..], &[u32::from(task.is_joined())]);
+    let depth = unsafe {
+        task.body(|body| {
+            put_work(memory, body.function, body.bytes.as_slice(), token, serial);
+            body.depth
+        })
+    };
+    put_words(&mut memory[JOINED_WORD * 4..], &[u32::from(task.is_joined()), depth]);
 }
 
 fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: u32) {

@@ -229,13 +229,13 @@ impl Thread {
     pub fn put_away(&mut self, task: &'static skein_port::Task) {
         self.active = true;
         // SAFETY: the task is at home, which is this thread.
-        let take_forked = || unsafe { task.body(|body| std::mem::take(&mut body.forked)) };
+        let take_called = || unsafe { task.body(|body| std::mem::take(&mut body.from_worker)) };
         if let Some(worker) = self.worker.as_mut() {
-            if take_forked() {
-                worker.child_home();
+            if take_called() {
+                worker.call_home();
             }
-        } else if self.may_be_further && take_forked() {
-            self.elsewhere(|worker| worker.child_home());
+        } else if self.may_be_further && take_called() {
+            self.elsewhere(|worker| worker.call_home());
         }
         if self.desk.put_away(task) && self.worker.is_none() {
             self.handles.keep_alive(false);
@@ -259,6 +259,12 @@ impl Thread {
         let done = other.worker.as_mut().map(body);
         other.desk.port().rouse();
         done
+    }
+
+    /// The depth of a call from code of this thread that belongs to no task: see `Worker::depth_of_stray`.
+    pub fn depth_of_stray(&self) -> u32 {
+        let worker = self.worker.as_ref().map(Worker::depth_of_stray);
+        worker.or_else(|| self.elsewhere(|worker| worker.depth_of_stray())).unwrap_or(0)
     }
 
     /// Whether tasks that run here may block their thread.

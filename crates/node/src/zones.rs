@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Numbers of a zone's plan, and of its counts.
-const PLAN_NUMBERS: usize = 11;
+const PLAN_NUMBERS: usize = 13;
 const COUNT_NUMBERS: usize = 24;
 
 /// Run `body` with the thread and arguments of a call and turn its error into an exception.
@@ -47,8 +47,8 @@ fn opened(thread: &Thread, handle: u32) -> Outcome<&std::sync::Arc<skein_port::Z
     thread.zones.get(handle as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))
 }
 
-/// Hand `task` to `zone` by `hand`, which says whether it has left. For a worker of that zone it is one more
-/// place until it is home: what it waits for may have to happen here.
+/// Hand `task` to `zone` by `hand`, which says whether it has left. For a worker it is one more place until
+/// it is home: what it waits for may have to happen here, by way of another zone too.
 ///
 /// The worker may be another copy's: then it is told as well, and woken once the task has left.
 fn wait_for(
@@ -57,16 +57,9 @@ fn wait_for(
     task: &'static Task,
     hand: impl FnOnce(&Zone) -> Result<bool, Refusal>,
 ) -> Result<bool, Refusal> {
-    let is_own = |worker: &Worker| std::sync::Arc::ptr_eq(worker.zone(), zone);
-    let note = |worker: &mut Worker| {
-        let own = is_own(worker);
-        if own {
-            worker.wait_for(task);
-        }
-        own
-    };
-    let here = thread.worker.as_mut().is_some_and(note);
-    let elsewhere = !here && thread.worker.is_none() && thread.elsewhere(note).unwrap_or(false);
+    let note = |worker: &mut Worker| worker.wait_for(task);
+    let here = thread.worker.as_mut().map(note).is_some();
+    let elsewhere = !here && thread.elsewhere(note).is_some();
     let waits = hand(zone);
     if waits == Ok(true) {
         thread.sent();
@@ -119,6 +112,8 @@ call!(
             broadcasts_max: number(8) as usize,
             tasks_per_worker_max: number(9) as usize,
             spin: Duration::from_micros(number(10) as u64),
+            waiting_per_worker_max: number(11) as usize,
+            call_depth_max: number(12) as u32,
         };
         let plan = Plan {
             steals: number(0) > 0.0,

@@ -337,7 +337,7 @@ impl Desk {
         unsafe {
             task.body(|body| {
                 body.attachments = None;
-                body.forked = false;
+                (body.depth, body.from_worker) = (0, false);
                 if task.call() < KEEP_TASKS {
                     body.bytes.shrink(KEEP_BYTES);
                 } else {
@@ -410,10 +410,12 @@ impl Desk {
     }
 }
 
-/// Its neighbours in a zone's queue. Guarded by that zone's lock.
+/// Its neighbours in a zone's queue, the lane it is in and when it came. Guarded by that zone's lock.
 pub(crate) struct Place {
     pub(crate) previous: Option<&'static Task>,
     pub(crate) next: Option<&'static Task>,
+    pub(crate) depth: u32,
+    pub(crate) order: u64,
 }
 
 /// One call and its result; see the module's text for who may touch what.
@@ -451,9 +453,10 @@ impl Task {
                 attachments: None,
                 submitted: 0,
                 counted: 0,
-                forked: false,
+                depth: 0,
+                from_worker: false,
             }),
-            place: Cell::new(Place { previous: None, next: None }),
+            place: Cell::new(Place { previous: None, next: None, depth: 0, order: 0 }),
             stage: AtomicU64::new(0),
             joined: AtomicBool::new(false),
             arrived: AtomicBool::new(false),

@@ -37,8 +37,11 @@ pub struct Body {
     pub(crate) submitted: u64,
     /// What it counts for among the bytes that wait: its arguments and the memory that moves with them.
     pub(crate) counted: usize,
-    /// A worker of the zone forked it: it gave that worker one more place until it is home.
-    pub forked: bool,
+    /// How many tasks wait for this one, each for the next, as far as is known: 0 for a call from a thread
+    /// which is no worker. Set by who submits.
+    pub depth: u32,
+    /// A task of a worker called it: that worker has one more place until it is home.
+    pub from_worker: bool,
 }
 
 /// How far a task has come in its zone.

@@ -19,6 +19,8 @@ const LIMITS: Limits = Limits {
     queue_bytes_max: 1000,
     broadcasts_max: 3,
     tasks_per_worker_max: 1,
+    waiting_per_worker_max: 16,
+    call_depth_max: 8,
     spin: Duration::ZERO,
 };
 const STEALS: Executor = Executor { steals: true, blocks: false, growth: None };
@@ -74,6 +76,30 @@ impl Seat {
         Ok(())
     }
 
+    /// The same for a call that so many tasks wait for.
+    fn submit_at(&mut self, zone: &Zone, call: u32, depth: u32) -> Result<(), Refusal> {
+        let task = self.desk().task(call);
+        // SAFETY: idle at home.
+        unsafe { task.body(|body| body.depth = depth) };
+        self.submit(zone, call)
+    }
+
+    /// A task that runs here calls another zone.
+    fn call(&mut self, zone: &Zone, call: u32, depth: u32) {
+        let task = self.desk().task(call);
+        // SAFETY: idle at home.
+        unsafe { task.body(|body| body.depth = depth) };
+        self.work().call(zone, task, 0, 0).unwrap();
+        self.desk().sent();
+    }
+
+    fn fork_at(&mut self, call: u32, depth: u32) {
+        let task = self.desk().task(call);
+        // SAFETY: idle at home.
+        unsafe { task.body(|body| body.depth = depth) };
+        self.fork(call);
+    }
+
     fn fork(&mut self, call: u32) {
         let task = self.desk().task(call);
         self.work().fork(task, 0).unwrap();
@@ -106,10 +132,10 @@ impl Seat {
             // SAFETY: at home.
             arrived.push((task.call(), unsafe { task.body(|body| body.status) }));
             // SAFETY: as above.
-            let forked = unsafe { task.body(|body| body.forked) };
+            let called = unsafe { task.body(|body| body.from_worker) };
             self.desk().put_away(task);
-            if forked {
-                self.work().child_home();
+            if called {
+                self.work().call_home();
             }
         }
         arrived
@@ -227,6 +253,64 @@ fn a_task_that_waits_for_what_it_forked_keeps_nobody_from_running_it() {
 }
 
 #[test]
+fn a_task_that_waits_for_another_zone_keeps_no_place_up_to_a_bound() {
+    for executor in [Executor::default(), STEALS] {
+        let limits = Limits { waiting_per_worker_max: 2, ..LIMITS };
+        let zone = Arc::new(Zone::with(1, limits, executor));
+        let other = Arc::new(Zone::new(2, LIMITS));
+        let (mut home, mut one, mut two) = (Seat::new(), Seat::worker(&zone), Seat::worker(&other));
+        (0..5).for_each(|call| home.submit(&zone, call).unwrap());
+        let mut tokens = Vec::new();
+        for call in 0..3 {
+            tokens.push(one.take().unwrap().1);
+            one.call(&other, call, 1);
+        }
+        assert_eq!(one.take(), None, "one task, and two more for those that wait");
+        assert_eq!(two.run(), Some(0));
+        assert_eq!(one.arrivals(), [(0, Status::Done)]);
+        assert_eq!(one.take(), None, "two others still wait");
+        one.end(tokens[0]);
+        assert_eq!(one.run(), Some(3));
+        assert_eq!((two.run(), two.run()), (Some(1), Some(2)));
+        one.arrivals();
+        assert_eq!(one.take(), None, "nothing waits any more, and two run");
+        one.end(tokens[1]);
+        one.end(tokens[2]);
+        assert_eq!(one.run(), Some(4));
+    }
+}
+
+#[test]
+fn a_full_worker_takes_what_is_deeper_than_what_it_runs_and_sleeps_for_nothing_else() {
+    for executor in [Executor::default(), STEALS] {
+        let limits = Limits { waiting_per_worker_max: 0, tasks_per_worker_max: 2, ..LIMITS };
+        let zone = Arc::new(Zone::with(1, limits, executor));
+        let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
+        for (call, depth) in [(0, 0), (1, 3), (2, 0), (3, 1), (4, 2)] {
+            home.submit_at(&zone, call, depth).unwrap();
+        }
+        let (_, (_, at_3)) = (one.take().unwrap(), one.take().unwrap());
+        // Of those at depth 1 and more one runs, so one more may: the oldest, then one at depth 2.
+        assert_eq!(one.run(), Some(3));
+        let (call, at_2) = one.take().unwrap();
+        assert_eq!(call, 4);
+        assert_eq!(one.take(), None, "call 2 is not deeper than any that runs");
+        assert!(one.asleep());
+        assert_eq!(zone.counts().asleep, 0, "it is not free");
+        home.submit_at(&zone, 5, 2).unwrap();
+        one.awake();
+        assert_eq!(one.take(), None, "two run that are as deep");
+        one.fork_at(6, 3);
+        assert_eq!(one.run(), Some(6), "deeper than one of the two");
+        one.end(at_3);
+        assert_eq!(one.run(), Some(5));
+        one.end(at_2);
+        assert_eq!(one.run(), Some(2), "its places are free again");
+        assert_eq!(home.submit_at(&zone, 7, 9), Err(Refusal::TooDeep));
+    }
+}
+
+#[test]
 fn a_withdrawn_forked_task_is_skipped_and_comes_home() {
     let (zone, mut home, mut one, mut two) = stealing();
     home.submit(&zone, 0).unwrap();
@@ -300,7 +384,7 @@ fn a_joined_call_is_run_by_its_caller_unless_somebody_has_it() {
             assert!(matches!(one.work().help(task, true, |_| true), Help::Done));
         }
         one.desk().put_away(task);
-        one.work().child_home();
+        one.work().call_home();
     }
     one.end(parent);
     assert_eq!(one.arrivals(), [], "joined calls do not come by the inbox");

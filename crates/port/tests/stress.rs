@@ -36,6 +36,8 @@ const LIMITS: Limits = Limits {
     queue_bytes_max: 2_000,
     broadcasts_max: 100,
     tasks_per_worker_max: 2,
+    waiting_per_worker_max: 16,
+    call_depth_max: 8,
     spin: Duration::ZERO,
 };
 
@@ -299,7 +301,7 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) -> Tally {
     let mut held = Vec::new();
     while !dice.one_in(DEATH_ODDS) {
         for _ in 0..seat.settle() {
-            worker.child_home();
+            worker.call_home();
         }
         match worker.take() {
             Next::Task { task, token, .. } => {
@@ -321,7 +323,7 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) -> Tally {
                 if dice.one_in(20) {
                     let zone = Arc::clone(worker.zone());
                     if seat.withdraw(&zone, &mut dice) {
-                        worker.child_home();
+                        worker.call_home();
                     }
                 }
                 if dice.one_in(2) {
@@ -389,7 +391,7 @@ fn join(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, depth: u32) {
             }
         }
     }
-    worker.child_home();
+    worker.call_home();
 }
 
 /// As the loop of a Node worker does: look for a while, then sleep; with tasks of its own in progress not for

@@ -22,6 +22,8 @@ const LIMITS: Limits = Limits {
     queue_bytes_max: 40,
     broadcasts_max: 3,
     tasks_per_worker_max: 2,
+    waiting_per_worker_max: 16,
+    call_depth_max: 8,
     spin: Duration::ZERO,
 };
 const STEPS: u64 = if cfg!(miri) { 300 } else { 100_000 };

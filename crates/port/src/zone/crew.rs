@@ -65,6 +65,8 @@ pub(super) struct Running {
     pub(super) told: Option<Told>,
     /// It was taken past forked tasks, and has a place of its own.
     pub(super) passes: bool,
+    /// How many tasks wait for it, each for the next.
+    pub(super) depth: u32,
 }
 
 /// Since when a running task is wanted no more.
@@ -369,7 +371,7 @@ impl Zone {
             // There is room for another worker, if tasks wait.
             self.pressed.store(false, Ordering::SeqCst);
             if self.waiting.load(Ordering::SeqCst) > 0 {
-                self.wake_one(self.executor.steals);
+                self.wake_another(self.executor.steals);
             }
         }
         lost.len()
@@ -399,7 +401,7 @@ impl Zone {
         let patience = growth.patience.as_nanos() as f64;
         if workers > 0 && (!inner.sleepers.is_empty() || clock::ns_since(submitted) < patience) {
             drop(inner);
-            self.wake_one(false);
+            self.wake_another(false);
             return Grown::NotYet;
         }
         let waiting = self.waiting.load(Ordering::Relaxed).max(1);
@@ -451,6 +453,8 @@ impl Zone {
     pub(super) fn unregister(&self, inner: &mut Inner, slot: &Slot) {
         inner.sleepers.retain(|sleeper| sleeper.slot != slot.number);
         self.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+        inner.full_sleepers.retain(|sleeper| sleeper.slot != slot.number);
+        self.full_sleeping.store(inner.full_sleepers.len() as u32, Ordering::SeqCst);
         if slot.searching.swap(false, Ordering::SeqCst) {
             self.searching.fetch_sub(1, Ordering::SeqCst);
         }

@@ -7,8 +7,8 @@
 //! workers that were woken one after another.
 
 use super::{
-    Refusal, Sleeper, Stage, Status, Task, Withdrawal, Zone, clock, crew::CONDEMNED, lock, model_fence,
-    settle, worker::Worker,
+    Refusal, Sleeper, Stage, Status, Task, Withdrawal, Zone, clock, counted_in, crew::CONDEMNED, lock,
+    model_fence, settle, worker::Worker,
 };
 use crate::{deque::Stolen, port::Desk, sync::Ordering};
 
@@ -56,15 +56,13 @@ impl Worker {
         if zone.finished.load(Ordering::SeqCst) {
             return Err(Refusal::Closed);
         }
-        let counted = zone.admit(bytes, moved)?;
-        self.children += 1;
+        let counted = zone.admit(task, bytes, moved)?;
+        self.calls += 1;
         let Some(own) = &self.own else {
             zone.inject(task, counted, true);
             return Ok(());
         };
-        let now = clock::ticks();
-        // SAFETY: the caller holds it.
-        unsafe { task.body(|body| (body.submitted, body.counted, body.forked) = (now, counted, true)) };
+        let depth = counted_in(task, counted, true);
         task.set_stage(Stage::Local);
         own.push(task);
         // SeqCst: after the push, see finish.
@@ -72,7 +70,7 @@ impl Worker {
             zone.refuse_waiting(Status::Closed, &[]);
             return Ok(());
         }
-        zone.wake_one(true);
+        zone.wake_one(true, depth);
         Ok(())
     }
 
@@ -85,30 +83,50 @@ impl Worker {
         if self.zone.finished.load(Ordering::SeqCst) {
             return Err(Refusal::Closed);
         }
-        let counted = self.zone.admit(bytes, moved)?;
-        self.children += 1;
-        self.zone.inject(task, counted, true);
+        self.zone.accept(task, bytes, moved, true)?;
+        self.calls += 1;
         Ok(())
     }
 
-    /// A task that runs here is about to wait for `task`, idle at home, which this thread hands to the zone
-    /// for another purpose than to be run: like a forked one it is one more place until it is home.
+    /// Submit the idle `task` to another `zone`, from a task that runs here. It is one more place for this
+    /// worker until it is home, as a forked one is: the worker may be wanted for what that zone's task calls.
+    ///
+    /// # Errors
+    ///
+    /// As [`Zone::submit_moving`].
+    pub fn call(
+        &mut self,
+        zone: &Zone,
+        task: &'static Task,
+        bytes: usize,
+        moved: usize,
+    ) -> Result<(), Refusal> {
+        if zone.is_closing() {
+            return Err(Refusal::Closed);
+        }
+        zone.accept(task, bytes, moved, true)?;
+        self.calls += 1;
+        Ok(())
+    }
+
+    /// A task that runs here is about to wait for `task`, idle at home, which this thread hands to a zone for
+    /// another purpose than to be run: like a call it is one more place until it is home.
     pub fn wait_for(&mut self, task: &'static Task) {
-        self.children += 1;
+        self.calls += 1;
         // SAFETY: at home, which is this thread.
-        unsafe { task.body(|body| body.forked = true) };
+        unsafe { task.body(|body| body.from_worker = true) };
     }
 
     /// Take `wait_for` back: the task did not leave.
     pub fn wait_not(&mut self, task: &'static Task) {
-        self.child_home();
+        self.call_home();
         // SAFETY: as above.
-        unsafe { task.body(|body| body.forked = false) };
+        unsafe { task.body(|body| body.from_worker = false) };
     }
 
-    /// A forked task has come home.
-    pub const fn child_home(&mut self) {
-        self.children = self.children.saturating_sub(1);
+    /// A task that a task of this worker called has come home.
+    pub const fn call_home(&mut self) {
+        self.calls = self.calls.saturating_sub(1);
     }
 
     /// What to do for a thread that waits for `task`, which it has joined and forked. With `steals`, others'
@@ -174,7 +192,7 @@ impl Worker {
             if let Some(own) = &self.own {
                 own.push(task);
             }
-            self.zone.wake_one(true);
+            self.zone.wake_another(true);
             return Some(Help::Nothing);
         }
         let serial = self.zone.next_serial();
@@ -301,7 +319,7 @@ impl Zone {
     }
 
     /// Put a task that was taken out of a deque on the queue, unless its caller no longer wants it.
-    fn hand_on(&self, task: &'static Task) {
+    pub(super) fn hand_on(&self, task: &'static Task) {
         {
             // Both under the lock: who withdraws it finds it in one place or the other.
             let mut inner = lock(&self.inner);
@@ -316,7 +334,7 @@ impl Zone {
         if self.finished.load(Ordering::SeqCst) {
             return self.refuse_waiting(Status::Closed, &[]);
         }
-        self.wake_one(false);
+        self.wake_another(false);
     }
 
     /// Send home a task that was withdrawn while it lay in a deque. This thread has taken it out.

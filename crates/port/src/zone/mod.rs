@@ -42,8 +42,12 @@ pub struct Limits {
     pub queue_bytes_max: usize,
     /// Broadcasts kept for replay.
     pub broadcasts_max: usize,
-    /// Tasks that one worker has begun and not finished.
+    /// Tasks that one worker has begun and not finished, but for those that may wait for calls.
     pub tasks_per_worker_max: usize,
+    /// Tasks that one worker has begun beyond that because others of its tasks wait for calls.
+    pub waiting_per_worker_max: usize,
+    /// Greatest depth of a task: how many tasks wait for it, each for the next.
+    pub call_depth_max: u32,
     /// Longest time that a worker or a caller of this zone looks for the next arrival before it sleeps.
     pub spin: Duration,
 }
@@ -87,6 +91,8 @@ pub enum Refusal {
     Closed,
     /// `broadcasts_max` are kept.
     BroadcastsFull,
+    /// The call is deeper than `call_depth_max`.
+    TooDeep,
 }
 
 /// What became of a call whose caller no longer wants it.
@@ -136,6 +142,15 @@ pub struct Counts {
     pub run: Times,
 }
 
+/// A worker that sleeps, has no place left, and can be woken for tasks that are deeper than those it runs.
+#[derive(Clone, Copy)]
+struct FullSleeper {
+    slot: u32,
+    port: &'static Port,
+    /// The least depth of a task that it may begin.
+    floor: u32,
+}
+
 /// A worker that sleeps and can be woken for work.
 #[derive(Clone, Copy)]
 struct Sleeper {
@@ -170,6 +185,7 @@ impl Sleeper {
 struct Inner {
     queue: Queue,
     sleepers: Vec<Sleeper>,
+    full_sleepers: Vec<FullSleeper>,
     slots: Vec<Option<Arc<Slot>>>,
     broadcasts: Vec<Arc<Broadcast>>,
     /// What they count for among the bytes kept.
@@ -196,6 +212,11 @@ pub struct Zone {
     waiting: AtomicUsize,
     waiting_bytes: AtomicUsize,
     sleeping: AtomicU32,
+    /// Those that sleep and have no place left.
+    full_sleeping: AtomicU32,
+    /// No less than the depth of any task in the queue or the injector, and more only for as long as nobody
+    /// has looked: for who takes deeper ones only.
+    deepest: AtomicU32,
     searching: AtomicU32,
     broadcast_count: AtomicU32,
     closing: AtomicBool,
@@ -221,6 +242,19 @@ struct Past {
     measures: Measures,
 }
 
+/// Note in a task that the caller holds that it was counted in. Returns its depth.
+#[inline]
+fn counted_in(task: &'static Task, counted: usize, from_worker: bool) -> u32 {
+    let now = clock::ticks();
+    // SAFETY: the caller of submit or fork holds the task.
+    unsafe {
+        task.body(|body| {
+            (body.submitted, body.counted, body.from_worker) = (now, counted, from_worker);
+            body.depth
+        })
+    }
+}
+
 impl Zone {
     /// A fixed zone, without workers yet.
     #[must_use]
@@ -240,6 +274,8 @@ impl Zone {
             waiting: AtomicUsize::new(0),
             waiting_bytes: AtomicUsize::new(0),
             sleeping: AtomicU32::new(0),
+            full_sleeping: AtomicU32::new(0),
+            deepest: AtomicU32::new(0),
             searching: AtomicU32::new(0),
             broadcast_count: AtomicU32::new(0),
             closing: AtomicBool::new(false),
@@ -254,6 +290,7 @@ impl Zone {
             inner: Mutex::new(Inner {
                 queue: Queue::default(),
                 sleepers: Vec::new(),
+                full_sleepers: Vec::new(),
                 slots: Vec::new(),
                 broadcasts: Vec::new(),
                 broadcast_bytes: 0,
@@ -323,16 +360,32 @@ impl Zone {
         if self.is_closing() {
             return Err(Refusal::Closed);
         }
-        let counted = self.admit(bytes, moved)?;
-        self.inject(task, counted, false);
+        self.accept(task, bytes, moved, false)
+    }
+
+    /// Accept a task, if there is room for it.
+    #[inline]
+    fn accept(
+        &self,
+        task: &'static Task,
+        bytes: usize,
+        moved: usize,
+        from_worker: bool,
+    ) -> Result<(), Refusal> {
+        let counted = self.admit(task, bytes, moved)?;
+        self.inject(task, counted, from_worker);
         Ok(())
     }
 
     /// Count a task in, if there is room for it. Returns what it counts for among the bytes.
     #[inline]
-    fn admit(&self, bytes: usize, moved: usize) -> Result<usize, Refusal> {
+    fn admit(&self, task: &'static Task, bytes: usize, moved: usize) -> Result<usize, Refusal> {
         if bytes > self.limits.task_bytes_max {
             return Err(Refusal::TooLarge);
+        }
+        // SAFETY: the caller of submit or fork holds the task.
+        if unsafe { task.body(|body| body.depth) } > self.limits.call_depth_max {
+            return Err(Refusal::TooDeep);
         }
         let bytes = bytes.saturating_add(moved);
         // Alone too large: nor can the sum below overflow.
@@ -358,28 +411,46 @@ impl Zone {
 
     /// Put a task that was counted in on the injector.
     #[inline]
-    fn inject(&self, task: &'static Task, counted: usize, forked: bool) {
+    fn inject(&self, task: &'static Task, counted: usize, from_worker: bool) {
         task.set_stage(Stage::Accepted);
-        let now = clock::ticks();
-        // SAFETY: the caller of submit or fork holds the task.
-        unsafe { task.body(|body| (body.submitted, body.counted, body.forked) = (now, counted, forked)) };
+        let depth = counted_in(task, counted, from_worker);
         self.injector.push(task);
+        self.note_depth(depth);
         // SeqCst: after the push, see finish.
         if self.finished.load(Ordering::SeqCst) {
             return self.refuse_waiting(Status::Closed, &[]);
         }
-        self.wake_one(false);
+        self.wake_one(false, depth);
+    }
+
+    /// A task of that depth is in the injector or the queue.
+    #[inline]
+    fn note_depth(&self, depth: u32) {
+        // SeqCst: after the push. Who lowers the hint takes in what was pushed before.
+        if depth > 0 && self.deepest.load(Ordering::SeqCst) < depth {
+            self.deepest.fetch_max(depth, Ordering::SeqCst);
+        }
+    }
+
+    /// Look how deep the deepest task of the queue is. The lock is held.
+    fn count_deepest(&self, inner: &mut Inner) -> u32 {
+        // SeqCst: before the injector is taken, as `note_depth` comes after the push.
+        self.deepest.store(0, Ordering::SeqCst);
+        self.absorb(inner);
+        self.note_depth(inner.queue.deepest());
+        self.deepest.load(Ordering::SeqCst)
     }
 
     /// Wake a sleeping worker unless one is looking for work already. One that waits for a joined call is
-    /// woken only for what was `forked`, and if there is no other.
+    /// woken only for what was `forked`, and if there is no other; one that has no place left only for a task
+    /// of a `depth` that it may begin, and if there is no other either.
     #[inline]
-    fn wake_one(&self, forked: bool) {
+    fn wake_one(&self, forked: bool, depth: u32) {
         if self.searching.load(Ordering::SeqCst) > 0 {
             return;
         }
         if self.sleeping.load(Ordering::SeqCst) == 0 {
-            return self.press();
+            return self.wake_full(depth);
         }
         let sleeper = {
             let mut inner = lock(&self.inner);
@@ -397,8 +468,29 @@ impl Zone {
                 self.wake_ups.fetch_add(1, Ordering::Relaxed);
                 port.rouse();
             }
-            None => self.press(),
+            None => self.wake_full(depth),
         }
+    }
+
+    /// The same for whatever waits.
+    fn wake_another(&self, forked: bool) {
+        self.wake_one(forked, self.deepest.load(Ordering::SeqCst));
+    }
+
+    /// Wake a sleeping worker that has no place left but for a task of that depth; if there is none, more
+    /// workers are wanted.
+    #[inline]
+    fn wake_full(&self, depth: u32) {
+        if depth > 0 && self.full_sleeping.load(Ordering::SeqCst) > 0 {
+            let mut inner = lock(&self.inner);
+            let chosen = inner.full_sleepers.iter().position(|sleeper| sleeper.floor <= depth);
+            if let Some(sleeper) = chosen.map(|index| inner.full_sleepers.remove(index)) {
+                self.full_sleeping.store(inner.full_sleepers.len() as u32, Ordering::SeqCst);
+                drop(inner);
+                return sleeper.port.rouse();
+            }
+        }
+        self.press();
     }
 
     /// Tasks wait and nobody is free: tell the owner of a zone that grows, once.
@@ -413,7 +505,11 @@ impl Zone {
 
     /// Wake every sleeping worker. The lock is held.
     fn wake_all(&self, inner: &mut Inner) {
-        let Inner { sleepers, slots, .. } = inner;
+        let Inner { sleepers, full_sleepers, slots, .. } = inner;
+        for sleeper in full_sleepers.drain(..) {
+            sleeper.port.rouse();
+        }
+        self.full_sleeping.store(0, Ordering::SeqCst);
         for sleeper in sleepers.drain(..) {
             self.wake_ups.fetch_add(1, Ordering::Relaxed);
             sleeper.count(slots);
@@ -431,8 +527,16 @@ impl Zone {
 
     /// Put a task on the queue. The lock is held.
     fn enqueue(&self, inner: &mut Inner, task: &'static Task) {
-        inner.queue.push(task);
+        // SAFETY: it is in the zone and nobody has taken it; who would needs the lock.
+        let depth = unsafe { task.body(|body| body.depth) };
+        inner.queue.push(task, depth);
+        self.note_depth(depth);
         self.may_have_queued.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there is somebody to wake.
+    fn has_sleepers(&self) -> bool {
+        self.sleeping.load(Ordering::SeqCst) > 0 || self.full_sleeping.load(Ordering::SeqCst) > 0
     }
 
     /// A hint that tasks wait which were not forked here, for who has other work.

@@ -1,36 +1,45 @@
 //! The accepted tasks of a zone, in order.
 //!
-//! It lives under the zone's lock, which guards the links of its tasks too.
+//! It lives under the zone's lock, which guards the links of its tasks too. Tasks are kept in lanes, one for
+//! each depth (how many tasks wait for this one, each for the next), so that a worker whose places are all
+//! taken finds the oldest task that is deeper than those it runs. Without regard to depth the order is that
+//! in which tasks came.
 
 use super::{Stage, Task};
 
-/// The accepted tasks of a zone in order, linked through their places: any one can be taken out in one step.
+/// Empty lanes that are kept, since the next task is likely to have the depth of one before.
+const LANES_KEPT: usize = 4;
+
+/// See the module's text.
 #[derive(Default)]
 pub(crate) struct Queue {
+    /// Tasks of depth 0, which nobody waits for who holds a place.
+    outer: Lane,
+    /// Those of the other depths, in no order.
+    deeper: Vec<Lane>,
+    /// Tasks that came so far.
+    pushed: u64,
+}
+
+/// Tasks of one depth in order, linked through their places: any one can be taken out in one step.
+#[derive(Default)]
+struct Lane {
+    depth: u32,
     first: Option<&'static Task>,
     last: Option<&'static Task>,
 }
 
-impl Queue {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-
-    /// The oldest, which stays.
-    pub(crate) const fn first(&self) -> Option<&'static Task> {
-        self.first
-    }
-
-    /// Append. The zone's lock is held, since the queue lives under it.
-    pub(crate) fn push(&mut self, task: &'static Task) {
+impl Lane {
+    fn push(&mut self, task: &'static Task, order: u64) {
         let last = self.last.replace(task);
         // SAFETY: the queue is reached only through the zone's lock (`&mut self` proves it is held).
         unsafe {
             task.place(|place| {
                 place.previous = last;
                 place.next = None;
+                place.depth = self.depth;
+                place.order = order;
             });
-            task.set_stage(Stage::Queued);
             match last {
                 Some(last) => last.place(|place| place.next = Some(task)),
                 None => self.first = Some(task),
@@ -38,19 +47,9 @@ impl Queue {
         }
     }
 
-    /// Take the oldest.
-    pub(crate) fn pop(&mut self) -> Option<&'static Task> {
-        let task = self.first?;
-        self.remove(task);
-        Some(task)
-    }
-
-    /// Take out `task`, which is in this queue.
-    pub(crate) fn remove(&mut self, task: &'static Task) {
+    fn remove(&mut self, task: &'static Task) {
         // SAFETY: as in push.
         unsafe {
-            debug_assert_eq!(task.stage(), Stage::Queued);
-            task.set_stage(Stage::Accepted);
             let (previous, next) = task.place(|place| (place.previous.take(), place.next.take()));
             match previous {
                 Some(previous) => previous.place(|place| place.next = next),
@@ -61,5 +60,73 @@ impl Queue {
                 None => self.last = previous,
             }
         }
+    }
+}
+
+impl Queue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outer.first.is_none() && self.deeper.iter().all(|lane| lane.first.is_none())
+    }
+
+    /// The oldest, which stays.
+    pub(crate) fn first(&self) -> Option<&'static Task> {
+        self.first_from(0)
+    }
+
+    /// The oldest of those at least so deep, which stays.
+    fn first_from(&self, least: u32) -> Option<&'static Task> {
+        let outer = self.outer.first.filter(|_| least == 0);
+        let deeper = self.deeper.iter().filter(|lane| lane.depth >= least).filter_map(|lane| lane.first);
+        // SAFETY: as in push.
+        outer.into_iter().chain(deeper).min_by_key(|task| unsafe { task.place(|place| place.order) })
+    }
+
+    /// The greatest depth of a task.
+    pub(crate) fn deepest(&self) -> u32 {
+        self.deeper.iter().filter(|lane| lane.first.is_some()).map(|lane| lane.depth).max().unwrap_or(0)
+    }
+
+    /// Append a task of that depth. The zone's lock is held, since the queue lives under it.
+    pub(crate) fn push(&mut self, task: &'static Task, depth: u32) {
+        task.set_stage(Stage::Queued);
+        let order = self.pushed;
+        self.pushed += 1;
+        self.lane(depth).push(task, order);
+    }
+
+    /// Take the oldest.
+    pub(crate) fn pop(&mut self) -> Option<&'static Task> {
+        self.pop_from(0)
+    }
+
+    /// Take the oldest of those at least so deep.
+    pub(crate) fn pop_from(&mut self, least: u32) -> Option<&'static Task> {
+        let task = self.first_from(least)?;
+        self.remove(task);
+        Some(task)
+    }
+
+    /// Take out `task`, which is in this queue.
+    pub(crate) fn remove(&mut self, task: &'static Task) {
+        debug_assert_eq!(task.stage(), Stage::Queued);
+        task.set_stage(Stage::Accepted);
+        // SAFETY: as in push.
+        let depth = unsafe { task.place(|place| place.depth) };
+        self.lane(depth).remove(task);
+        if self.deeper.len() > LANES_KEPT {
+            self.deeper.retain(|lane| lane.first.is_some());
+        }
+    }
+
+    fn lane(&mut self, depth: u32) -> &mut Lane {
+        if depth == 0 {
+            return &mut self.outer;
+        }
+        let found = self.deeper.iter().position(|lane| lane.depth == depth);
+        let index = found.unwrap_or_else(|| {
+            self.deeper.push(Lane { depth, ..Lane::default() });
+            self.deeper.len() - 1
+        });
+        &mut self.deeper[index]
     }
 }

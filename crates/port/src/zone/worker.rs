@@ -8,8 +8,8 @@
 use std::{cell::Cell, sync::Arc};
 
 use super::{
-    Sleeper, Stage, Zone, clock,
-    crew::{Held, Running, Slot},
+    FullSleeper, Inner, Sleeper, Stage, Zone, clock,
+    crew::{CONDEMNED, Held, Running, Slot},
     deque, lock, model_fence,
 };
 use crate::{
@@ -57,8 +57,12 @@ pub struct Worker {
     broadcasting: bool,
     /// Its end of its deque, in a zone that steals.
     pub(super) own: Option<deque::Own>,
-    /// Forked tasks that are not home: for each, one task more may be begun here.
-    pub(super) children: usize,
+    /// Calls of tasks that run here, to whichever zone, that are not home: for each, one task more may be
+    /// begun here, up to the zone's `waiting_per_worker_max`.
+    pub(super) calls: usize,
+    /// The least depth of a task that may be begun here when all places are taken, if it was looked up since
+    /// that could last change.
+    floor: Cell<Option<u32>>,
     /// Tasks of the queue that it may take before its next forked one.
     queued_left: Cell<u32>,
     /// Running tasks of the queue that were taken so, past forked ones. Each has a place of its own: those of
@@ -80,8 +84,8 @@ impl Zone {
 impl Worker {
     fn new(zone: Arc<Zone>, slot: Arc<Slot>, port: &'static Port, own: Option<deque::Own>) -> Self {
         let victim = Cell::new(slot.number);
-        let (children, passed, queued_left) = (0, 0, Cell::new(0));
-        Self { zone, slot, port, broadcasting: false, own, children, queued_left, passed, victim }
+        let (calls, floor, passed, queued_left) = (0, Cell::new(None), 0, Cell::new(0));
+        Self { zone, slot, port, broadcasting: false, own, calls, floor, queued_left, passed, victim }
     }
 
     /// The zone.
@@ -90,9 +94,53 @@ impl Worker {
         &self.zone
     }
 
-    /// Tasks that this worker may have begun and not ended.
+    /// Tasks that this worker may have begun and not ended, whatever their depth.
     fn places(&self) -> usize {
-        self.zone.limits.tasks_per_worker_max + self.children + self.passed
+        let limits = &self.zone.limits;
+        limits.tasks_per_worker_max + self.calls.min(limits.waiting_per_worker_max) + self.passed
+    }
+
+    /// The least depth of a task that may be begun here now: 0 while there is a place; `None` when nothing
+    /// may begin. With all places taken a task may still begin if fewer than `tasks_per_worker_max` of those
+    /// that run here are at least as deep. So whatever waits here, what it waits for, which is deeper, can
+    /// begin.
+    fn least_depth(&self) -> Option<u32> {
+        match self.running_count() {
+            busy if busy < self.places() => Some(0),
+            CONDEMNED.. => None,
+            _ => Some(self.floor()),
+        }
+    }
+
+    fn floor(&self) -> u32 {
+        if let Some(floor) = self.floor.get() {
+            return floor;
+        }
+        let mut depths = self.depths();
+        let from_below = depths.len().saturating_sub(self.zone.limits.tasks_per_worker_max);
+        let floor = match depths.len() {
+            0 => 0,
+            _ => depths.select_nth_unstable(from_below).1.saturating_add(1),
+        };
+        self.floor.set(Some(floor));
+        floor
+    }
+
+    fn depths(&self) -> Vec<u32> {
+        lock(&self.slot.held).running.iter().flatten().map(|running| running.depth).collect()
+    }
+
+    /// The depth of a call from code of this worker that belongs to none of its tasks, or nobody can tell to
+    /// which: deeper than all of them.
+    #[must_use]
+    pub fn depth_of_stray(&self) -> u32 {
+        self.depths().into_iter().max().map_or(0, |deepest| deepest.saturating_add(1))
+    }
+
+    /// Whether there may be a task of that depth which this worker, whose places are all taken, may begin.
+    fn may_have_deeper(&self, least: u32) -> bool {
+        self.zone.deepest.load(Ordering::SeqCst) >= least
+            || (self.own.is_some() && self.slot.forked_count() > 0)
     }
 
     /// What to do next. Broadcasts come first and wait for the running tasks to end, but not for those that
@@ -109,9 +157,10 @@ impl Worker {
             return Next::Leave;
         }
         if applied < zone.broadcast_count.load(Ordering::SeqCst) {
-            return if busy > self.children { Next::Nothing } else { self.next_broadcast(applied) };
+            return if busy > self.calls { Next::Nothing } else { self.next_broadcast(applied) };
         }
-        if busy >= self.places() {
+        let Some(least) = self.least_depth() else { return Next::Nothing };
+        if least > 0 && !self.may_have_deeper(least) {
             return Next::Nothing;
         }
         // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack
@@ -120,33 +169,39 @@ impl Worker {
             let leave = busy == 0 && zone.is_closing() && zone.seen_empty();
             return if leave { Next::Leave } else { Next::Nothing };
         }
-        self.begin(busy)
+        self.begin(busy, least)
     }
 
-    /// Begin a task, if there is one.
-    fn begin(&mut self, busy: usize) -> Next {
-        let mut skipped = Vec::new();
+    /// Begin a task that is at least so deep, if there is one.
+    fn begin(&mut self, busy: usize, least: u32) -> Next {
+        let (mut skipped, mut shallow) = (Vec::new(), Vec::new());
         // Held until the task is in it: withdraw and slot_gone look for it here.
         let mut held = lock(&self.slot.held);
         if self.running_count() != busy {
             return Next::Nothing;
         }
-        let passing = self.pass();
+        let passing = if least == 0 { self.pass() } else { None };
         let passes = passing.is_some();
-        let found = passing.or_else(|| self.find(&mut skipped));
+        let found = passing.or_else(|| match least {
+            0 => self.find(&mut skipped),
+            _ => self.find_deeper(least, &mut shallow),
+        });
         let next = found.map(|(task, serial)| (task, self.hold(&mut held, task, serial, passes), serial));
         drop(held);
         self.passed += usize::from(passes);
         for task in skipped {
             self.zone.skip(task);
         }
+        for task in shallow {
+            self.zone.hand_on(task);
+        }
         let Some((task, token, serial)) = next else { return Next::Nothing };
         let zone = &*self.zone;
         zone.stopped_waiting(task);
         // Hints: what is pushed later finds a sleeper by itself.
-        if zone.waiting.load(Ordering::Relaxed) > 0 && zone.sleeping.load(Ordering::SeqCst) > 0 {
+        if zone.waiting.load(Ordering::Relaxed) > 0 && zone.has_sleepers() {
             self.end_search();
-            self.zone.wake_one(self.own.is_some());
+            self.zone.wake_another(self.own.is_some());
         }
         Next::Task { task, token, serial }
     }
@@ -183,7 +238,29 @@ impl Worker {
         if inner.queue.is_empty() {
             zone.absorb(&mut inner);
         }
-        let task = inner.queue.pop();
+        self.leave_queue(&mut inner, 0)
+    }
+
+    /// A task that is at least so deep, from this worker's deque or the queue. What it forked and is not so
+    /// deep is put aside: that is for others now.
+    fn find_deeper(&self, least: u32, shallow: &mut Vec<&'static Task>) -> Option<(&'static Task, u32)> {
+        while let Some(task) = self.pop_own() {
+            let serial = self.zone.next_serial();
+            // SAFETY: this thread has just taken it out of its deque.
+            let is_deep = unsafe { task.body(|body| body.depth) } >= least;
+            if is_deep && task.leave_deque(Stage::Running { slot: self.slot.number, serial }) {
+                return Some((task, serial));
+            }
+            shallow.push(task);
+        }
+        let mut inner = lock(&self.zone.inner);
+        self.zone.count_deepest(&mut inner);
+        self.leave_queue(&mut inner, least)
+    }
+
+    fn leave_queue(&self, inner: &mut Inner, least: u32) -> Option<(&'static Task, u32)> {
+        let zone = &*self.zone;
+        let task = inner.queue.pop_from(least);
         zone.may_have_queued.store(!inner.queue.is_empty(), Ordering::Relaxed);
         let task = task?;
         let serial = zone.next_serial();
@@ -209,9 +286,10 @@ impl Worker {
     pub(super) fn hold(&self, held: &mut Held, task: &'static Task, serial: u32, passes: bool) -> u32 {
         let now = clock::ticks();
         // SAFETY: this worker has just taken it.
-        let submitted = unsafe { task.body(|body| body.submitted) };
+        let (submitted, depth) = unsafe { task.body(|body| (body.submitted, body.depth)) };
         held.measures.waited(now.saturating_sub(submitted));
-        let running = Some(Running { task, serial, since: now, told: None, passes });
+        let running = Some(Running { task, serial, since: now, told: None, passes, depth });
+        self.floor.set(None);
         let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());
         match held.running.get_mut(token) {
             Some(free) => *free = running,
@@ -277,6 +355,7 @@ impl Worker {
         self.slot.busy.store(busy - 1, Ordering::Relaxed);
         drop(held);
         self.passed -= usize::from(passes);
+        self.floor.set(None);
         if busy == 1 {
             let begun = self.slot.busy_since.load(Ordering::Relaxed);
             let before = self.slot.busy_ticks.load(Ordering::Relaxed);
@@ -327,12 +406,16 @@ impl Worker {
             return false;
         }
         if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
-            return busy <= self.children;
+            return busy <= self.calls;
         }
         if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
             return true;
         }
-        busy < self.places() && (zone.waiting.load(Ordering::Relaxed) > 0 || (busy == 0 && zone.is_closing()))
+        match self.least_depth() {
+            None => false,
+            Some(0) => zone.waiting.load(Ordering::Relaxed) > 0 || (busy == 0 && zone.is_closing()),
+            Some(least) => self.may_have_deeper(least),
+        }
     }
 
     /// Whether this worker may begin a task now.
@@ -369,7 +452,7 @@ impl Worker {
         // SeqCst: after the count of those who search has gone down. Who saw it up has counted its task
         // before.
         if self.zone.waiting.load(Ordering::SeqCst) > 0 {
-            self.zone.wake_one(self.own.is_some());
+            self.zone.wake_another(self.own.is_some());
         }
     }
 
@@ -378,7 +461,7 @@ impl Worker {
     pub fn pass_on(&self) {
         // Relaxed: a hint; what comes later finds the sleeper itself.
         if self.zone.waiting.load(Ordering::Relaxed) > 0 {
-            self.zone.wake_one(self.own.is_some());
+            self.zone.wake_another(self.own.is_some());
         }
     }
 
@@ -402,17 +485,19 @@ impl Worker {
     fn register(&mut self) -> bool {
         let zone = &*self.zone;
         let busy = self.running_count();
+        // Before the lock of the zone, which comes after that of what runs here.
+        let least = self.least_depth();
         let mut inner = lock(&zone.inner);
         if !self.can_take() {
+            let sleeps = self.register_full(&mut inner, least);
             // It may have searched when a task came, so that nobody was woken.
-            let pass_on = !inner.sleepers.is_empty() && zone.has_waiting(&inner);
+            let others = inner.full_sleepers.iter().any(|sleeper| sleeper.slot != self.slot.number);
+            let pass_on = sleeps && (others || !inner.sleepers.is_empty()) && zone.has_waiting(&inner);
             drop(inner);
             if pass_on {
-                zone.wake_one(self.own.is_some());
+                zone.wake_another(self.own.is_some());
             }
-            // Full, or held up by a broadcast that waits for what runs here; else that broadcast is to be
-            // run.
-            return self.broadcasting || busy > self.children;
+            return sleeps;
         }
         // Woken from the end: those who run nothing first, since others may be held up by what they run.
         let place = if busy == 0 { inner.sleepers.len() } else { 0 };
@@ -426,6 +511,30 @@ impl Worker {
         let found = zone.has_waiting(&inner) || (zone.is_closing() && busy == 0);
         if found {
             zone.unregister(&mut inner, &self.slot);
+        }
+        !found
+    }
+
+    /// Register one that could take no task, or only one of that depth, and look once more. Returns false
+    /// when there is something to do here. The lock is held.
+    fn register_full(&self, inner: &mut Inner, least: Option<u32>) -> bool {
+        let zone = &*self.zone;
+        if self.broadcasting {
+            return true;
+        }
+        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
+            // The broadcast waits for what runs here; else it is to be run.
+            return self.running_count() > self.calls;
+        }
+        let Some(floor) = least else { return true };
+        inner.full_sleepers.push(FullSleeper { slot: self.slot.number, port: self.port, floor });
+        zone.full_sleeping.store(inner.full_sleepers.len() as u32, Ordering::SeqCst);
+        model_fence();
+        // SeqCst: the second look comes after the registration, the submitter's look after its push.
+        let found =
+            zone.count_deepest(inner) >= floor || (self.own.is_some() && self.slot.forked_count() > 0);
+        if found {
+            zone.unregister(inner, &self.slot);
         }
         !found
     }
@@ -458,7 +567,7 @@ impl Drop for Worker {
         };
         // It may have been woken for what waits, or have searched when it came.
         if waiting {
-            self.zone.wake_one(self.zone.executor.steals);
+            self.zone.wake_another(self.zone.executor.steals);
         }
     }
 }

@@ -110,7 +110,7 @@ fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
             two_seat.fork(&mut two, 2, false);
             // It ends only when the other has helped.
             assert_eq!(two_seat.arrival(), (2, Status::Done));
-            two.child_home();
+            two.call_home();
             complete(&mut two, stolen);
         });
         assert!(!one_seat.join(&mut one, 1));

@@ -46,9 +46,19 @@ impl Seat {
 
     /// Submit call number `call`; whether the zone took it.
     pub fn submit(&mut self, zone: &Zone, call: u32) -> bool {
+        self.submit_at(zone, call, 0)
+    }
+
+    /// The same for one that so many tasks wait for.
+    pub fn submit_at(&mut self, zone: &Zone, call: u32, depth: u32) -> bool {
         let task = self.desk.task(call);
         // SAFETY: each model uses a call number once, so the task is idle at home, which is this thread.
-        unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
+        unsafe {
+            task.body(|body| {
+                body.depth = depth;
+                body.bytes.set(&[call as u8]);
+            });
+        }
         let accepted = zone.submit(task, 1).is_ok();
         if accepted {
             self.desk.sent();
@@ -136,7 +146,7 @@ impl Seat {
             }
         };
         self.desk.put_away(task);
-        worker.child_home();
+        worker.call_home();
         mine
     }
 }
@@ -155,6 +165,8 @@ pub const LIMITS: Limits = Limits {
     queue_bytes_max: 64,
     broadcasts_max: 4,
     tasks_per_worker_max: 1,
+    waiting_per_worker_max: 16,
+    call_depth_max: 8,
     spin: Duration::ZERO,
 };
 

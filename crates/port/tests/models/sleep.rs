@@ -3,9 +3,9 @@
 //! No submission, result, mail or wake-up is slept through.
 
 use loom::thread;
-use skein_port::{Mail, Next, Status};
+use skein_port::{Limits, Mail, Next, Status, Zone};
 
-use super::seats::{Seat, complete, explore, explore_within, machine, zone_of};
+use super::seats::{LIMITS, Seat, complete, explore, explore_within, machine, staffed, zone_of};
 
 /// A worker goes to sleep while a task is submitted: it runs it.
 ///
@@ -183,6 +183,32 @@ fn a_chosen_worker_that_ends_passes_the_wake_up_on() {
         assert!(home.submit(&zone, 0));
         staying.join().unwrap();
         leaving.join().unwrap();
+        assert_eq!(home.poll(), Some((0, Status::Done)));
+    });
+}
+
+/// A worker whose only place is taken goes to sleep while a task is submitted that is deeper than the one it
+/// runs: it runs it.
+///
+/// Seen to fail: `register_full` without its second look; `wake_one` that looks for those who have a place
+/// alone.
+#[test]
+fn no_deeper_task_is_slept_through() {
+    explore(|| {
+        let machine = machine();
+        let limits = Limits { waiting_per_worker_max: 0, ..LIMITS };
+        let (zone, mut staff) = staffed(Zone::new(1, limits), 1, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut seat, mut worker) = staff.remove(0);
+        let Next::Task { token, .. } = worker.take() else { unreachable!("a task waits") };
+        let thread = thread::spawn(move || {
+            assert_eq!(seat.work(&mut worker, 1), 1);
+            complete(&mut worker, token);
+        });
+        assert!(home.submit_at(&zone, 1, 1));
+        thread.join().unwrap();
+        assert_eq!(home.poll(), Some((1, Status::Done)));
         assert_eq!(home.poll(), Some((0, Status::Done)));
     });
 }

@@ -1,0 +1,268 @@
+/**
+ * Tasks that wait for calls to zones: whatever leads back to a worker can begin there, so calls never wait
+ * for each other for ever. The oracle of the random programs is the same program run in one thread.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { store } from '../store/index.ts'
+import { type ExecutorName, type Zone, type ZoneSettings, zone } from './index.ts'
+import { makeZone, until } from './zones.test.support.ts'
+
+const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']
+const PATIENCE_MS = 60_000
+
+/** Some zones for the length of a test. */
+async function inZones(
+  settings: readonly ZoneSettings[],
+  body: (...zones: Zone[]) => Promise<void>,
+): Promise<void> {
+  const zones = settings.map((each) => makeZone(each))
+  try {
+    await body(...zones)
+  } finally {
+    await Promise.all(zones.map((each) => each.close({ timeoutMs: 1000 })))
+  }
+}
+
+/** What must end: hanging is the failure, as a sentence. */
+async function ends<Value>(what: string, promise: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} still waits after ${PATIENCE_MS} ms`)), PATIENCE_MS)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Call the first of the zones, whose task calls the next, and so on; how many there were. */
+async function chain(...zones: Zone[]): Promise<number> {
+  const [first, ...rest] = zones
+  return first === undefined ? 0 : 1 + (await first.run(chain, ...rest))
+}
+
+for (const executor of EXECUTORS) {
+  const workers = {
+    executor,
+    workers: 1,
+    ...(executor === 'fixed' || executor === 'work-stealing' ? {} : { workersMax: 1 }),
+  }
+  test(`${executor}: as many tasks as workers call another zone, whose tasks call back`, () =>
+    inZones(
+      [{ ...workers, ...(executor === 'fixed' ? { workers: 2 } : {}) }, { workers: 1 }],
+      async (a, b) => {
+        const chains = Array.from({ length: 8 }, () => chain(a as Zone, b as Zone, a as Zone, b as Zone))
+        assert.deepEqual(
+          await ends('a chain', Promise.all(chains)),
+          chains.map(() => 4),
+        )
+      },
+    ))
+
+  test(`${executor}: a circle of three zones with one worker each ends`, () =>
+    inZones([workers, workers, workers], async (a, b, c) => {
+      const circle = [a, b, c, a, b, c, a] as Zone[]
+      const circles = Array.from({ length: 20 }, () => chain(...circle))
+      assert.deepEqual(
+        await ends('a circle', Promise.all(circles)),
+        circles.map(() => circle.length),
+      )
+    }))
+
+  for (const waitingPerWorkerMax of [0, 1024]) {
+    test(`${executor}: 2,000 levels over two zones, ${waitingPerWorkerMax} places for those who wait`, () =>
+      inZones(
+        [
+          { ...workers, waitingPerWorkerMax },
+          { ...workers, waitingPerWorkerMax },
+        ],
+        async (a, b) => {
+          async function down(here: Zone, there: Zone, left: number): Promise<number> {
+            return left === 0 ? 0 : 1 + (await there.run(down, there, here, left - 1))
+          }
+          assert.equal(await ends('the recursion', (a as Zone).run(down, a as Zone, b as Zone, 2000)), 2000)
+        },
+      ))
+  }
+
+  test(`${executor}: a task that waits for another zone keeps no place`, () =>
+    inZones([workers, { workers: 1 }], async (a, b) => {
+      const flags = store.create(`flags-${executor}`)
+      try {
+        const waits = (a as Zone).run(
+          (other, flags) =>
+            other.run(async (flags) => {
+              while (flags.get('go') !== true) await new Promise((resolve) => setTimeout(resolve, 1))
+              return 'went'
+            }, flags),
+          b as Zone,
+          flags,
+        )
+        await ends(
+          'the task beside it',
+          (a as Zone).run((flags) => void flags.set('go', true), flags),
+        )
+        assert.equal(await ends('the task that waits', waits), 'went')
+      } finally {
+        flags.close()
+      }
+    }))
+}
+
+test('a call that is nested too deep is refused by name, and both zones go on', () =>
+  inZones(
+    [
+      { workers: 1, callDepthMax: 10 },
+      { workers: 1, callDepthMax: 10 },
+    ],
+    async (a, b) => {
+      async function endless(here: Zone, there: Zone, depth: number): Promise<number> {
+        const { ZoneError } = await import('./index.js')
+        try {
+          return await there.run(endless, there, here, depth + 1)
+        } catch (error) {
+          if (error instanceof ZoneError && error.code === 'ZONE_WAITS_TOO_DEEP') return depth
+          throw error
+        }
+      }
+      assert.equal(await ends('the recursion', (a as Zone).run(endless, a as Zone, b as Zone, 0)), 10)
+      const refused = (a as Zone).run(async function down(here: Zone): Promise<void> {
+        await here.run(down, here)
+      }, a as Zone)
+      await assert.rejects(ends('the other recursion', refused), {
+        code: 'ZONE_WAITS_TOO_DEEP',
+        message: /nested deeper than 10 tasks \(callDepthMax\).*end the recursion, or raise callDepthMax/,
+      })
+      assert.equal(await chain(a as Zone, b as Zone), 2)
+    },
+  ))
+
+test('tasks that wait are bounded by waitingPerWorkerMax; the others stay in the queue', () =>
+  inZones([{ workers: 1, waitingPerWorkerMax: 4 }, { workers: 1 }], async (a, b) => {
+    const [first, second] = [a as Zone, b as Zone]
+    async function begun(inner: Zone): Promise<number> {
+      const shared = globalThis as { running?: number; most?: number }
+      shared.running = (shared.running ?? 0) + 1
+      shared.most = Math.max(shared.most ?? 0, shared.running)
+      await inner.run(() => new Promise((resolve) => setTimeout(resolve, 1)))
+      shared.running--
+      return shared.most
+    }
+    const most = await ends(
+      'the tasks',
+      Promise.all(Array.from({ length: 200 }, () => first.run(begun, second))),
+    )
+    assert.ok(Math.max(...most) > 1, 'some waited beside each other')
+    assert.ok(Math.max(...most) <= 5, `${Math.max(...most)} tasks had begun`)
+  }))
+
+test('broadcasts and ready of another zone lead back to a worker that waits for them', () =>
+  inZones([{ workers: 1 }, { workers: 1 }], async (a, b) => {
+    const [first, second] = [a as Zone, b as Zone]
+    const all = Array.from({ length: 10 }, () =>
+      first.run(
+        async (first, second) => {
+          await second.ready()
+          await second.broadcast(() => {})
+          return second.run(async (first) => {
+            await first.ready()
+            await first.broadcast(() => {})
+            return first.run(() => 'back')
+          }, first)
+        },
+        first,
+        second,
+      ),
+    )
+    assert.deepEqual(
+      await ends('the broadcasts', Promise.all(all)),
+      all.map(() => 'back'),
+    )
+  }))
+
+test('a task that waits for another zone is given up like any other, and what it waited for ends', () =>
+  inZones([{ workers: 1, graceMs: 30_000 }, { workers: 1 }], async (a, b) => {
+    const [first, second] = [a as Zone, b as Zone]
+    const controller = new AbortController()
+    const waits = first.execute(
+      async function (second) {
+        const { signal } = this
+        await second.execute(() => new Promise(() => {}), [], { signal })
+      },
+      [second],
+      { signal: controller.signal },
+    )
+    await until(() => second.stats().running === 1)
+    controller.abort(new Error('enough'))
+    await assert.rejects(waits, { message: 'enough' })
+    assert.equal(await ends('the task behind it', first.run(chain, first)), 1)
+  }))
+
+test('a worker that dies while tasks of another zone wait for it fails those and frees their places', () =>
+  inZones([{ workers: 1 }, { workers: 1 }], async (a, b) => {
+    const [first, second] = [a as Zone, b as Zone]
+    for (let round = 0; round < 3; round++) {
+      const dies = first.run((second) => second.run(() => process.exit(3)), second)
+      await assert.rejects(ends('the call', dies), { code: 'WORKER_DIED' })
+    }
+    assert.equal(await ends('the chain', chain(first, second, first, second)), 4)
+  }))
+
+interface Tree {
+  readonly at: number
+  readonly together: boolean
+  readonly below: readonly Tree[]
+}
+
+/** Run a tree of calls, each node in its zone. `zones` is empty in the oracle, which calls itself. */
+async function walk(tree: Tree, zones: readonly Zone[]): Promise<string> {
+  const go = (child: Tree): Promise<string> => {
+    const place = zones[child.at]
+    return place === undefined ? walk(child, zones) : place.run(walk, child, zones)
+  }
+  const parts: string[] = []
+  if (tree.together) parts.push(...(await Promise.all(tree.below.map(go))))
+  else for (const child of tree.below) parts.push(await go(child))
+  return `${tree.at}(${parts.join()})`
+}
+
+test('random trees of calls over zones of all executors give what they give in one thread', () => {
+  const one = EXECUTORS.map((executor) => ({ executor, workers: 1 }))
+  const tree: fc.Memo<Tree> = fc.memo((levels) =>
+    fc.record({
+      at: fc.nat(EXECUTORS.length - 1),
+      together: fc.boolean(),
+      below: levels <= 1 ? fc.constant([]) : fc.array(tree(levels - 1), { maxLength: 3 }),
+    }),
+  )
+  return inZones([...one, { workers: 1, waitingPerWorkerMax: 0 }], (...zones) =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(tree(6), { minLength: 1, maxLength: 8 }),
+        fc.boolean(),
+        async (trees, tight) => {
+          const used = tight ? zones.map((each, index) => (index === 0 ? (zones[4] as Zone) : each)) : zones
+          const results = Promise.all(trees.map((each) => (used[each.at] as Zone).run(walk, each, used)))
+          assert.deepEqual(
+            await ends('a tree', results),
+            await Promise.all(trees.map((each) => walk(each, []))),
+          )
+        },
+      ),
+      { numRuns: 60 },
+    ),
+  )
+})
+
+test('zone.cpu and zone.blocking call each other from as many tasks as there are workers', async () => {
+  const calls = zone.cpu.settings.workers * 2
+  const chains = Array.from({ length: calls }, () => chain(zone.cpu, zone.blocking, zone.cpu))
+  assert.deepEqual(
+    await ends('a chain', Promise.all(chains)),
+    chains.map(() => 3),
+  )
+  await Promise.all([zone.cpu.close(), zone.blocking.close()])
+})
