@@ -17,8 +17,8 @@ import { verdicts } from './http/verdicts.ts'
 const PINNED = 'server on core 0, load on core 1'
 const FREE = 'both on all cores'
 const PORT = 39_000
-const ROUTED = ['skein', 'skein, node core', 'node:http', 'fastify', HYPER, 'bun', 'deno']
-const HONO = ['hono on skein', 'hono on skein, node core', 'hono on node:http', 'hono on bun', 'hono on deno']
+const ROUTED = ['skein', 'node:http', 'fastify', HYPER, 'bun', 'deno']
+const HONO = ['hono on skein', 'hono on node:http', 'hono on bun', 'hono on deno']
 const EFFECT = ['effect on skein', 'effect on node:http']
 const CORES = ['skein', 'skein, two workers']
 

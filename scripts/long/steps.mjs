@@ -121,7 +121,7 @@ export const STEPS = [
     name: 'http-soak',
     what: 'five million requests on the native HTTP core, with flat memory',
     minutesMax: 30,
-    command: [process.execPath, 'test/http/soak.mjs', '5000000', 'native'],
+    command: [process.execPath, 'test/http/soak.mjs', '5000000'],
   },
   {
     name: 'nodes-whole',

@@ -1,5 +1,5 @@
 /**
- * The conformance table on every core: bytes in, answers out.
+ * The conformance table on the native core: bytes in, answers out.
  *
  * Every answer is also read by a strict reader (raw.test.support.ts) and must have a date, and a length or
  * chunks, as the standard asks of a server with a clock.
@@ -11,7 +11,6 @@ import type { Case, Expected, Outcome } from './conformance/case.ts'
 import { CONNECTIONS } from './conformance/connections.ts'
 import { FIELDS } from './conformance/fields.ts'
 import { REQUEST_LINES } from './conformance/request-line.ts'
-import { CORES } from './cores.test.support.ts'
 import { converse, type RawAnswer } from './raw.test.support.ts'
 import type { HttpServer } from './server.ts'
 import { serve } from './serve.ts'
@@ -33,10 +32,10 @@ function withBodyLater(found: Case): Case[] {
   return [{ ...found, name: `${found.name}, its body later`, send }]
 }
 
-function start(core: 'native' | 'node'): Promise<HttpServer> {
+function start(): Promise<HttpServer> {
   const streamed = (): Response => new Response(new Blob(['stream']).stream().pipeThrough(ending('ed')))
   return serve({
-    core,
+    core: 'native',
     host: '127.0.0.1',
     port: 0,
     limits: { bodyBytesMax: 1_000_000 },
@@ -105,14 +104,10 @@ test('the table has cases enough, each with a name of its own and a clause', () 
   for (const { clause } of CASES) assert.match(clause, /^\d{4} \d/)
 })
 
-for (const core of CORES) {
-  let server: HttpServer
-  before(async () => {
-    server = await start(core)
-  })
-  after(() => server.stop({ drainMs: 0 }))
-  for (const found of CASES) {
-    const { answers, closes } = (core === 'node' ? found.node : undefined) ?? found.expect
-    test(`${core}, RFC ${found.clause}: ${found.name}`, () => check(server.port, found, { answers, closes }))
-  }
-}
+let server: HttpServer
+before(async () => {
+  server = await start()
+})
+after(() => server.stop({ drainMs: 0 }))
+for (const found of CASES)
+  test(`RFC ${found.clause}: ${found.name}`, () => check(server.port, found, found.expect))

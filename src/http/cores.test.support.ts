@@ -1,42 +1,45 @@
 /**
- * Runs the same test on every core there is.
+ * Runs a test on a server: on the native core, or on the adapter for node:http too.
  *
- * Nothing here knows a core but by its name.
+ * What belongs to the app (routes, requests, responses, errors) is tested on both. What a connection accepts,
+ * waits for and refuses belongs to the native core; for the adapter it is whatever node:http does.
  */
-import { existsSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { serve } from './serve.ts'
 import type { HttpServer } from './server.ts'
 import type { ServeSettings } from './settings.ts'
 
-const hasNative = existsSync(new URL('./native-core.js', import.meta.url))
+type CoreName = 'native' | 'node'
 
-/** Names of the cores that are tested; SKEIN_HTTP_CORE chooses one. */
-export const CORES = (['node', ...(hasNative ? ['native' as const] : [])] as const).filter(
-  (name) => (process.env.SKEIN_HTTP_CORE ?? name) === name,
-)
-
-/** Start a server on any port of the loopback. */
+/** Starts a server on any port of the loopback. */
 export type Start = <Pattern extends string>(settings: ServeSettings<Pattern>) => Promise<HttpServer>
 
-/** A test on each core; servers that it started are stopped behind it. */
-export function onCores(
-  name: string,
-  body: (start: Start, core: 'native' | 'node', t: TestContext) => Promise<void>,
-): void {
-  for (const core of CORES) {
-    test(`${name} (${core})`, async (t) => {
-      const servers: HttpServer[] = []
-      const start: Start = async (settings) => {
-        const server = await serve({ host: '127.0.0.1', port: 0, core, error: () => undefined, ...settings })
-        servers.push(server)
-        return server
-      }
-      try {
-        await body(start, core, t)
-      } finally {
-        await Promise.all(servers.map((server) => server.stop({ drainMs: 100 })))
-      }
-    })
+type Body = (start: Start, core: CoreName, t: TestContext) => Promise<void>
+
+/** A test on each core; servers that it started are stopped after it. SKEIN_HTTP_CORE chooses one core. */
+export function onCores(name: string, body: Body): void {
+  for (const core of ['native', 'node'] as const) {
+    if ((process.env.SKEIN_HTTP_CORE ?? core) === core) on(core, name, body)
   }
+}
+
+/** A test on the native core; servers that it started are stopped after it. */
+export function onServer(name: string, body: Body): void {
+  on('native', name, body)
+}
+
+function on(core: CoreName, name: string, body: Body): void {
+  test(`${name} (${core})`, async (t) => {
+    const servers: HttpServer[] = []
+    const start: Start = async (settings) => {
+      const server = await serve({ host: '127.0.0.1', port: 0, core, error: () => undefined, ...settings })
+      servers.push(server)
+      return server
+    }
+    try {
+      await body(start, core, t)
+    } finally {
+      await Promise.all(servers.map((server) => server.stop({ drainMs: 100 })))
+    }
+  })
 }

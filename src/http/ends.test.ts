@@ -1,12 +1,12 @@
 /**
- * Ends, on both cores: clients that stop sending or go, and servers that stop while somebody is still there.
+ * Ends: clients that stop sending or go, and servers that stop while somebody is still there.
  *
  * Whoever may still be there gets what is due to it, whole; whoever has gone is told of at once.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { onCores } from './cores.test.support.ts'
+import { onServer } from './cores.test.support.ts'
 import { connect, converse, readAnswers } from './raw.test.support.ts'
 import type { HttpServer } from './server.ts'
 
@@ -43,7 +43,7 @@ async function untilAlone(server: HttpServer): Promise<void> {
   assert.equal(server.stats().connections, 0)
 }
 
-onCores('a client that only stopped sending gets an answer that comes later', async (start) => {
+onServer('a client that only stopped sending gets an answer that comes later', async (start) => {
   const signals: AbortSignal[] = []
   const server = await start({
     routes: {
@@ -83,7 +83,7 @@ onCores('a client that only stopped sending gets an answer that comes later', as
   assert.equal(server.stats().aborted, 0)
 })
 
-onCores('a client that only stopped sending gets a stream whole, however long it takes', async (start) => {
+onServer('a client that only stopped sending gets a stream whole, however long it takes', async (start) => {
   const server = await start({ routes: { '/': () => new Response(pieces(PIECES)) } })
   const socket = await connect(server.port)
   socket.pause().end(get('/'))
@@ -93,7 +93,7 @@ onCores('a client that only stopped sending gets a stream whole, however long it
   assert.equal(answers[0]?.body.length, PIECES * PIECE_BYTES)
 })
 
-onCores(
+onServer(
   'a client that only stopped sending gets all of a pipeline of constants, read late',
   async (start) => {
     const [count, body] = [800, 'x'.repeat(20_000)]
@@ -113,7 +113,7 @@ onCores(
   },
 )
 
-onCores('a client that stopped sending and a stream that gives nothing have a second', async (start) => {
+onServer('a client that stopped sending and a stream that gives nothing have a second', async (start) => {
   let cancelled = (): void => {}
   const told = new Promise<void>((resolve) => (cancelled = resolve))
   const server = await start({
@@ -130,7 +130,7 @@ onCores('a client that stopped sending and a stream that gives nothing have a se
   await untilAlone(server)
 })
 
-onCores('nobody is waited for longer than bodyMs by a client that stopped sending', async (start) => {
+onServer('nobody is waited for longer than bodyMs by a client that stopped sending', async (start) => {
   const server = await start({ limits: { bodyMs: 100 }, routes: { '/': () => new Promise<never>(() => {}) } })
   const found = await converse(server.port, [get('/')], { answers: 0, end: true })
   assert.equal(found.answers.length, 0)
@@ -138,7 +138,7 @@ onCores('nobody is waited for longer than bodyMs by a client that stopped sendin
   assert.equal(server.stats().aborted, 1)
 })
 
-onCores('a client that goes in the middle of a body that nobody reads is told of at once', async (start) => {
+onServer('a client that goes in the middle of a body that nobody reads is told of at once', async (start) => {
   const reasons: unknown[] = []
   const server = await start({
     error: (error) => void reasons.push(error),
@@ -159,7 +159,7 @@ onCores('a client that goes in the middle of a body that nobody reads is told of
   await untilAlone(server)
 })
 
-onCores('CONNECT behind a stream is refused behind all of it', async (start) => {
+onServer('CONNECT behind a stream is refused behind all of it', async (start) => {
   const server = await start({ routes: { '/': () => new Response(pieces(100)) } })
   const socket = await connect(server.port)
   socket.pause().write(`${get('/')}CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n`)
@@ -174,7 +174,7 @@ onCores('CONNECT behind a stream is refused behind all of it', async (start) => 
   )
 })
 
-onCores('stopping answers what has reached the kernel, and heads that are half read', async (start) => {
+onServer('stopping answers what has reached the kernel, and heads that are half read', async (start) => {
   const server = await start({ routes: { '/': () => 'hello' } })
   const [kept, half] = await Promise.all([connect(server.port), connect(server.port)])
   const silent = await connect(server.port)
@@ -196,7 +196,7 @@ onCores('stopping answers what has reached the kernel, and heads that are half r
   )
 })
 
-onCores('stopping sends what was answered to the last byte', async (start) => {
+onServer('stopping sends what was answered to the last byte', async (start) => {
   const bytes = 20_000_000
   const server = await start({ routes: { '/': () => new Uint8Array(bytes) } })
   const socket = await connect(server.port)

@@ -1,5 +1,6 @@
 /**
- * `skein/http`: an HTTP/1.1 server with routes, for any web-standard app, on a native core or on node:http.
+ * `skein/http`: an HTTP/1.1 server with routes, for any web-standard app, on a native core; an adapter for
+ * node:http.
  *
  * docs/guide/http.md says how it is used, docs/design/http-app.md how it works and what is promised.
  */

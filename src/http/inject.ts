@@ -22,9 +22,24 @@ export function inject(
   init?: RequestInit,
 ): Promise<Response> {
   const given = typeof input === 'string' && input.startsWith('/') ? `http://localhost${input}` : input
-  const request = new NativeRequest(nativeRequest(given) as Request, init)
+  return answered(onExchange, new NativeRequest(nativeRequest(given) as Request, init))
+}
+
+/** Where a request comes from. */
+interface Client {
+  /** Aborts when the client goes. Default: that of the request. */
+  readonly signal?: AbortSignal
+  readonly remoteAddress?: string | undefined
+}
+
+/** The same for a request of Node's own class. */
+export function answered(
+  onExchange: (exchange: Exchange) => void,
+  request: Request,
+  client: Client = {},
+): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const exchange = new InjectedExchange(request, resolve, reject)
+    const exchange = new InjectedExchange(request, client, resolve, reject)
     onExchange(exchange)
   })
 }
@@ -35,12 +50,13 @@ class InjectedExchange implements Exchange {
   readonly method: string
   readonly target: string
   readonly targetNumber = -1
-  readonly remoteAddress = ''
+  readonly remoteAddress: string
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
   aborted = false
   onClose: (() => void) | undefined
   readonly #request: Request
+  readonly #signal: AbortSignal
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   readonly #resolve: (response: Response) => void
   readonly #reject: (error: unknown) => void
@@ -48,17 +64,24 @@ class InjectedExchange implements Exchange {
   #controller: Controller | undefined
   #wake: (() => void) | undefined
 
-  constructor(request: Request, resolve: (response: Response) => void, reject: (error: unknown) => void) {
+  constructor(
+    request: Request,
+    { signal = request.signal, remoteAddress = '' }: Client,
+    resolve: (response: Response) => void,
+    reject: (error: unknown) => void,
+  ) {
     const { pathname, search } = new URL(request.url)
     this.method = request.method
     this.target = pathname + search
+    this.remoteAddress = remoteAddress
     this.#request = request
+    this.#signal = signal
     this.#resolve = resolve
     this.#reject = reject
     this.#reader = request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined
     this.bodyBytes = this.#reader === undefined ? 0 : Number(request.headers.get('content-length') ?? -1)
-    if (request.signal.aborted) this.#gone()
-    else request.signal.addEventListener('abort', () => this.#gone(), { once: true })
+    if (signal.aborted) this.#gone()
+    else signal.addEventListener('abort', () => this.#gone(), { once: true })
   }
 
   /** A client without a socket is there, or has gone. */
@@ -91,7 +114,7 @@ class InjectedExchange implements Exchange {
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
     if (this.#isAnswered) return
-    const bytes = typeof body === 'string' ? Buffer.from(body) : (body?.slice() ?? new Uint8Array(0))
+    const bytes = Buffer.from((body ?? '') as Uint8Array) // a copy; of bytes that were transferred, none
     const isNull = status === 204 || status === 205 || status === 304
     const content = isNull || this.method === 'HEAD' ? null : bytes
     const length = isNull ? undefined : bytes.byteLength
@@ -143,7 +166,7 @@ class InjectedExchange implements Exchange {
   #gone(): void {
     if (this.aborted) return
     this.aborted = true
-    if (!this.#isAnswered) this.#reject(this.#request.signal.reason)
+    if (!this.#isAnswered) this.#reject(this.#signal.reason)
     this.#isAnswered = true
     this.#wake?.()
     // An app learns it in a turn of its own, as from a socket.

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onCores } from './cores.test.support.ts'
+import { onServer } from './cores.test.support.ts'
 import { LIMIT_RANGES } from './limits.ts'
 import { converse } from './raw.test.support.ts'
 import { serve } from './serve.ts'
@@ -20,7 +20,7 @@ async function status(port: number, target: string, lines: readonly string[]): P
 }
 
 for (const headersMax of [1, 100, 101, 511, LIMIT_RANGES.headersMax.most]) {
-  onCores(`headersMax ${headersMax} is where it is said to be`, async (start) => {
+  onServer(`headersMax ${headersMax} is where it is said to be`, async (start) => {
     const { port } = await start({ routes, limits: { headersMax, headerBytesMax: 65_535 } })
     const lines = (count: number): string[] => Array.from({ length: count - 1 }, (_, at) => `X-${at}: y`)
     assert.equal(await status(port, '/', lines(headersMax)), 200)
@@ -29,7 +29,7 @@ for (const headersMax of [1, 100, 101, 511, LIMIT_RANGES.headersMax.most]) {
 }
 
 for (const headerBytesMax of [256, 16_384, 40_000, LIMIT_RANGES.headerBytesMax.most]) {
-  onCores(`headerBytesMax ${headerBytesMax} is where it is said to be`, async (start) => {
+  onServer(`headerBytesMax ${headerBytesMax} is where it is said to be`, async (start) => {
     const { port } = await start({ routes, limits: { headerBytesMax } })
     // Cores count a few bytes more or less to the head: line ends, the blanks around a value.
     const room = headerBytesMax - 'GET / HTTP/1.1\r\nHost: x\r\nX-A: \r\n\r\n'.length
@@ -40,7 +40,7 @@ for (const headerBytesMax of [256, 16_384, 40_000, LIMIT_RANGES.headerBytesMax.m
 }
 
 for (const targetBytesMax of [16, 8192, 65_000]) {
-  onCores(`targetBytesMax ${targetBytesMax} is where it is said to be`, async (start) => {
+  onServer(`targetBytesMax ${targetBytesMax} is where it is said to be`, async (start) => {
     const { port } = await start({ routes, limits: { targetBytesMax, headerBytesMax: 65_535 } })
     const target = (bytes: number): string => `/${'t'.repeat(bytes - 1)}`
     assert.equal(await status(port, target(targetBytesMax), []), 200)
@@ -48,7 +48,7 @@ for (const targetBytesMax of [16, 8192, 65_000]) {
   })
 }
 
-onCores('requestsPerConnectionMax and bodyBytesMax are where they are said to be', async (start) => {
+onServer('requestsPerConnectionMax and bodyBytesMax are where they are said to be', async (start) => {
   const { port } = await start({
     routes: { '/': async (r) => r.text() },
     limits: { requestsPerConnectionMax: 3, bodyBytesMax: 5 },
@@ -68,7 +68,7 @@ onCores('requestsPerConnectionMax and bodyBytesMax are where they are said to be
   }
 })
 
-onCores('what comes behind the last request of a connection is not carried out', async (start) => {
+onServer('what comes behind the last request of a connection is not carried out', async (start) => {
   const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
   const ran: string[] = []
   const { port } = await start({

@@ -8,13 +8,13 @@ import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
 import { HttpError } from './errors.ts'
 import { useGlobals } from './globals.ts'
 import { inject, type Injected } from './inject.ts'
+import { wrong } from './limits.ts'
 import { NodeCore } from './node-core.ts'
 import {
   type AppSettings,
   parseApp,
   parseDrainMs,
   parseSettings,
-  refuseSharing,
   type ServeSettings,
   type Settings,
 } from './settings.ts'
@@ -92,9 +92,10 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
   }
 }
 
-/** @throws {HttpError} `HTTP_SETTING` where node:http cannot share a port and is asked to. */
+/** @throws {HttpError} `HTTP_SETTING` when node:http is asked to share a port. */
 function nodeCore(given: CoreSettings): Core {
-  if (given.reusePort) refuseSharing('reusePort', true)
+  if (given.reusePort)
+    throw wrong('reusePort', 'absent with the node core, which does not share a port', true)
   return new NodeCore(given)
 }
 

@@ -167,10 +167,3 @@ export function parseDrainMs(given: unknown, otherwise: number): number {
   const { drainMs } = fieldsOf(given, ['drainMs'], 'options')
   return integerIn('drainMs', drainMs, { least: 0, most: TIMER_MS_MAX, default: otherwise })
 }
-
-/** @throws {HttpError} `HTTP_SETTING` where node:http cannot share a port. */
-export function refuseSharing(name: string, received: unknown): void {
-  const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
-  if (major > 22 || (major === 22 && minor >= 12)) return
-  throw wrong(name, 'absent with the node core before Node 22.12, which cannot share a port', received)
-}

@@ -29,9 +29,9 @@ export class Victim {
     this.#gone.catch(() => {})
   }
 
-  /** Start one. @param {{core: string, limits?: object, filesMax?: number}} settings */
-  static async start({ core, limits = {}, filesMax }) {
-    const args = [JSON.stringify({ core, limits })]
+  /** Start one. @param {{limits?: object, filesMax?: number}} settings */
+  static async start({ limits = {}, filesMax }) {
+    const args = [JSON.stringify({ limits })]
     const execArgv = ['--expose-gc']
     // Resident memory is to be what is held, not what malloc keeps for later.
     const env = { ...process.env, MALLOC_MMAP_THRESHOLD_: '32768', MALLOC_TRIM_THRESHOLD_: '131072' }

@@ -14,7 +14,6 @@ import { test } from 'node:test'
 import { Client, closedBy, narrowClients, pause, percentile, readAll, Victim } from './hostile.mjs'
 
 const MANY = Number(process.env.SKEIN_HTTP_HOSTILE ?? 300)
-const CORES = ['node', 'native'].filter((name) => (process.env.SKEIN_HTTP_CORE ?? name) === name)
 const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n'
 const GET = `${HEAD}\r\n`
 const MIB = 1024 * 1024
@@ -33,52 +32,50 @@ function assertServed(p99, quiet99) {
 }
 
 /**
- * A test on each core, or on some: `attack`, and from before it begins until it is over a normal client is
+ * A test of the native core: `attack`, and from before it begins until it is over a normal client is
  * served and memory is bounded; afterwards no connection, descriptor or memory is left.
  */
-function check(name, limits, attack, cores = CORES) {
-  for (const core of cores) {
-    test(`${name} (${core})`, async (t) => {
-      const victim = await Victim.start({ core, limits })
-      let sockets = []
-      try {
-        const before99 = percentile(await victim.latencies(SAMPLES), 99)
-        const before = await victim.stats()
-        let isOver = false
-        const [latencies, rss] = await Promise.all([
-          victim.latencies(SAMPLES, () => isOver),
-          victim.greatestRss(() => isOver),
-          attack(victim, core)
-            .then((found) => (sockets = found ?? []))
-            .finally(() => (isOver = true)),
-        ])
-        const p99 = percentile(latencies, 99)
-        const moreMib = Math.round((rss - before.rss) / MIB)
-        assert.ok(moreMib < 64 + MANY / 16, `${moreMib} MiB more`)
-        for (const socket of sockets) socket.destroy()
-        const left = await victim.until(({ connections }) => connections === 0)
-        assert.equal(left.connections, 0)
-        assert.ok(
-          left.descriptors <= before.descriptors + 2,
-          `${left.descriptors} descriptors, before ${before.descriptors}`,
-        )
-        assert.ok(
-          left.heapUsed - before.heapUsed < 16 * MIB,
-          `${((left.heapUsed - before.heapUsed) / MIB).toFixed(1)} MiB of heap more`,
-        )
-        assert.equal(left.errors, 0)
-        const quiet = Math.max(before99, percentile(await victim.latencies(SAMPLES), 99))
-        t.diagnostic(
-          `p99 ${p99.toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms, ` +
-            `rss ${Math.round(rss / MIB)} MiB, ${moreMib} more`,
-        )
-        assertServed(p99, quiet)
-      } finally {
-        for (const socket of sockets) socket.destroy()
-        assert.equal(await victim.stop(), 0)
-      }
-    })
-  }
+function check(name, limits, attack) {
+  test(name, async (t) => {
+    const victim = await Victim.start({ limits })
+    let sockets = []
+    try {
+      const before99 = percentile(await victim.latencies(SAMPLES), 99)
+      const before = await victim.stats()
+      let isOver = false
+      const [latencies, rss] = await Promise.all([
+        victim.latencies(SAMPLES, () => isOver),
+        victim.greatestRss(() => isOver),
+        attack(victim)
+          .then((found) => (sockets = found ?? []))
+          .finally(() => (isOver = true)),
+      ])
+      const p99 = percentile(latencies, 99)
+      const moreMib = Math.round((rss - before.rss) / MIB)
+      assert.ok(moreMib < 64 + MANY / 16, `${moreMib} MiB more`)
+      for (const socket of sockets) socket.destroy()
+      const left = await victim.until(({ connections }) => connections === 0)
+      assert.equal(left.connections, 0)
+      assert.ok(
+        left.descriptors <= before.descriptors + 2,
+        `${left.descriptors} descriptors, before ${before.descriptors}`,
+      )
+      assert.ok(
+        left.heapUsed - before.heapUsed < 16 * MIB,
+        `${((left.heapUsed - before.heapUsed) / MIB).toFixed(1)} MiB of heap more`,
+      )
+      assert.equal(left.errors, 0)
+      const quiet = Math.max(before99, percentile(await victim.latencies(SAMPLES), 99))
+      t.diagnostic(
+        `p99 ${p99.toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms, ` +
+          `rss ${Math.round(rss / MIB)} MiB, ${moreMib} more`,
+      )
+      assertServed(p99, quiet)
+    } finally {
+      for (const socket of sockets) socket.destroy()
+      assert.equal(await victim.stop(), 0)
+    }
+  })
 }
 
 /** Until nothing is sent any more: what clients do not take has filled every buffer. */
@@ -143,26 +140,21 @@ check('tiny windows', { bodyMs: 4000 }, async (victim) => {
   }
 })
 
-check(
-  'tiny windows, read for longer than bodyMs',
-  { bodyMs: 1500 },
-  async (victim) => {
-    // 1,400 bytes a second: nothing to the buffer of the server's kernel. The core on node:http sees no less.
-    const count = Math.min(MANY, 50)
-    const narrow = await narrowClients(victim.port, { count, path: '/endless', readMs: 5000, napMs: 11 })
-    try {
-      const [bytes, closed] = await narrow.read
-      assert.equal(closed, 0, 'closed while they read')
-      const { connections } = await victim.stats()
-      assert.ok(connections >= count, `${connections} connections, ${bytes} bytes read`)
-      const left = await victim.until(({ connections }) => connections < count / 2)
-      assert.ok(left.connections < count / 2, `${left.connections} connections of clients that read nothing`)
-    } finally {
-      narrow.stop()
-    }
-  },
-  CORES.filter((core) => core === 'native'),
-)
+check('tiny windows, read for longer than bodyMs', { bodyMs: 1500 }, async (victim) => {
+  // 1,400 bytes a second: nothing to the buffer of the server's kernel.
+  const count = Math.min(MANY, 50)
+  const narrow = await narrowClients(victim.port, { count, path: '/endless', readMs: 5000, napMs: 11 })
+  try {
+    const [bytes, closed] = await narrow.read
+    assert.equal(closed, 0, 'closed while they read')
+    const { connections } = await victim.stats()
+    assert.ok(connections >= count, `${connections} connections, ${bytes} bytes read`)
+    const left = await victim.until(({ connections }) => connections < count / 2)
+    assert.ok(left.connections < count / 2, `${left.connections} connections of clients that read nothing`)
+  } finally {
+    narrow.stop()
+  }
+})
 
 check('clients that reset in each phase', {}, async (victim) => {
   const phases = [
@@ -283,36 +275,34 @@ async function isServed(client, quiet99) {
   assertServed(percentile(await client.latencies(SAMPLES), 99), quiet99)
 }
 
-for (const core of CORES) {
-  test(`more connections than connectionsMax are closed, the others served (${core})`, async () => {
-    const victim = await Victim.start({ core, limits: { connectionsMax: 50 } })
-    const client = new Client(victim.port)
-    const quiet99 = percentile(await client.latencies(SAMPLES), 99)
-    const sockets = await victim.connectMany(80)
-    await isServed(client, quiet99)
-    client.close()
-    const { connections } = await victim.stats()
-    assert.ok(connections <= 50, `${connections} connections`)
-    const gone = await Promise.all(sockets.map((socket) => closedBy(socket, 300)))
-    assert.ok(gone.filter(Boolean).length >= 30)
-    for (const socket of sockets) socket.destroy()
-    await victim.until(({ connections }) => connections === 0)
-    await victim.latencies(5)
-    assert.equal(await victim.stop(), 0)
-  })
+test('more connections than connectionsMax are closed, the others served', async () => {
+  const victim = await Victim.start({ limits: { connectionsMax: 50 } })
+  const client = new Client(victim.port)
+  const quiet99 = percentile(await client.latencies(SAMPLES), 99)
+  const sockets = await victim.connectMany(80)
+  await isServed(client, quiet99)
+  client.close()
+  const { connections } = await victim.stats()
+  assert.ok(connections <= 50, `${connections} connections`)
+  const gone = await Promise.all(sockets.map((socket) => closedBy(socket, 300)))
+  assert.ok(gone.filter(Boolean).length >= 30)
+  for (const socket of sockets) socket.destroy()
+  await victim.until(({ connections }) => connections === 0)
+  await victim.latencies(5)
+  assert.equal(await victim.stop(), 0)
+})
 
-  test(`descriptors run out, and come back (${core})`, async () => {
-    const victim = await Victim.start({ core, filesMax: 100 })
-    const client = new Client(victim.port)
-    const quiet99 = percentile(await client.latencies(SAMPLES), 99)
-    const sockets = await victim.connectMany(150)
-    await isServed(client, quiet99)
-    client.close()
-    for (const socket of sockets) socket.destroy()
-    await victim.until(({ connections }) => connections === 0)
-    // Who knocks while the last of the dead are still being taken out of the queue may be turned away.
-    await victim.untilServed()
-    await victim.latencies(20)
-    assert.equal(await victim.stop(), 0)
-  })
-}
+test('descriptors run out, and come back', async () => {
+  const victim = await Victim.start({ filesMax: 100 })
+  const client = new Client(victim.port)
+  const quiet99 = percentile(await client.latencies(SAMPLES), 99)
+  const sockets = await victim.connectMany(150)
+  await isServed(client, quiet99)
+  client.close()
+  for (const socket of sockets) socket.destroy()
+  await victim.until(({ connections }) => connections === 0)
+  // Who knocks while the last of the dead are still being taken out of the queue may be turned away.
+  await victim.untilServed()
+  await victim.latencies(20)
+  assert.equal(await victim.stop(), 0)
+})

@@ -7,9 +7,9 @@
 import { readdirSync } from 'node:fs'
 import { serve } from '../../dist/http/index.js'
 
-const { core, limits } = JSON.parse(process.argv[2])
+const { limits } = JSON.parse(process.argv[2])
 const server = await serve({
-  core,
+  core: 'native',
   limits,
   host: '127.0.0.1',
   port: 0,

@@ -1,5 +1,5 @@
 /**
- * Many requests on one server, by pipelined connections: `soak.mjs <requests> [core]`.
+ * Many requests on one server, by pipelined connections: `soak.mjs <requests>`.
  *
  * Memory must be flat: what the process holds at the end may not exceed what it held after the first fifth by
  * more than a fixed amount. Prints both, and exits with 1 when it grew.
@@ -8,7 +8,6 @@ import { once } from 'node:events'
 import { Victim } from './hostile.mjs'
 
 const REQUESTS = Number(process.argv[2] ?? 5_000_000)
-const CORE = process.argv[3] ?? 'native'
 const CONNECTIONS = 32
 const BATCH = 16
 const GROWTH_MAX = 24 * 1024 * 1024
@@ -16,13 +15,13 @@ const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 const POST = 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabcd'
 const CONSTANT = 'GET /constant HTTP/1.1\r\nHost: x\r\n\r\n'
 
-const victim = await Victim.start({ core: CORE })
+const victim = await Victim.start({})
 await run(REQUESTS / 5)
 const before = await victim.stats()
 await run((REQUESTS * 4) / 5)
 const after = await victim.stats()
 const [held, holds] = [before.rss, after.rss].map((bytes) => (bytes / 1e6).toFixed(1))
-console.log(`${after.requests} requests, ${CORE} core: ${held} MB after a fifth, ${holds} MB at the end`)
+console.log(`${after.requests} requests: ${held} MB after a fifth, ${holds} MB at the end`)
 await victim.stop()
 process.exitCode = after.rss - before.rss > GROWTH_MAX || after.errors > 0 ? 1 : 0
 

@@ -10,13 +10,11 @@ const host = '127.0.0.1'
 const [name, port] = [process.argv[2]!, Number(process.argv[3])]
 
 const SERVERS: Readonly<Record<string, () => unknown>> = {
-  skein: () => skein('native'),
-  'skein, node core': () => skein('node'),
+  skein,
   'skein, two workers': skeinInZone,
   'node:http': nodeHttp,
   fastify,
-  'hono on skein': () => honoOnSkein('native'),
-  'hono on skein, node core': () => honoOnSkein('node'),
+  'hono on skein': honoOnSkein,
   'hono on node:http': honoOnNode,
   'effect on skein': effectOnSkein,
   'effect on node:http': effectOnNode,
@@ -24,9 +22,9 @@ const SERVERS: Readonly<Record<string, () => unknown>> = {
 
 await SERVERS[name]!()
 
-async function skein(core: 'native' | 'node'): Promise<void> {
+async function skein(): Promise<void> {
   const [{ serve }, { routes }] = await Promise.all([import('skein/http'), import('./app.js')])
-  await serve({ core, host, port, routes })
+  await serve({ core: 'native', host, port, routes })
 }
 
 async function skeinInZone(): Promise<void> {
@@ -35,9 +33,9 @@ async function skeinInZone(): Promise<void> {
   await serve({ zone: zone.create('http', { workers: 2 }), app, core: 'native', host, port })
 }
 
-async function honoOnSkein(core: 'native' | 'node'): Promise<void> {
+async function honoOnSkein(): Promise<void> {
   const [{ serve }, { honoApp }] = await Promise.all([import('skein/http'), import('./hono.js')])
-  await serve({ core, host, port, fetch: honoApp().fetch })
+  await serve({ core: 'native', host, port, fetch: honoApp().fetch })
 }
 
 async function honoOnNode(): Promise<void> {

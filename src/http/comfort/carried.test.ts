@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onCores } from '../cores.test.support.ts'
+import { onServer } from '../cores.test.support.ts'
 import { SkeinResponse, NativeResponse } from '../response.ts'
 import { createApp } from '../server.ts'
 import { carry } from './carried.ts'
@@ -23,7 +23,7 @@ const cookies: Middleware = (request, next) => {
   return next()
 }
 
-onCores('of one shared answer each client gets its own headers', async (start, core) => {
+onServer('of one shared answer each client gets its own headers', async (start, core) => {
   const shared = {
     '/empty': new SkeinResponse(null, { status: 204 }),
     '/native': new NativeResponse(null, { status: 204 }),
@@ -82,7 +82,7 @@ test('an answer that has it all is not copied', async () => {
   assert.equal(seen, own)
 })
 
-onCores('whoever answers an error, its answer has what the request carries', async (start, _, t) => {
+onServer('whoever answers an error, its answer has what the request carries', async (start, _, t) => {
   t.mock.method(console, 'error', () => {}) // where nobody else is told
   const routes = {
     '/bug': () => Promise.reject(new Error('a bug')),
@@ -126,7 +126,7 @@ onCores('whoever answers an error, its answer has what the request carries', asy
   }
 })
 
-onCores('a carried header that cannot be sent is a plain 500', async (start, _, t) => {
+onServer('a carried header that cannot be sent is a plain 500', async (start, _, t) => {
   t.mock.method(console, 'error', () => {})
   const odd: Middleware = (request, next) => {
     carry(request).set('x-odd', 'a\x01b')

@@ -1,5 +1,5 @@
 /**
- * What stands around handlers, on both cores: errors as answers, middleware, CORS, limits of bodies and
+ * What stands around handlers: errors as answers, middleware, CORS, limits of bodies and
  * times.
  *
  * Each test is requests and what came back; nothing is looked at inside. What has a file beside this one
@@ -9,7 +9,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { test } from 'node:test'
 import { zone } from '../../zone/index.ts'
-import { onCores } from '../cores.test.support.ts'
+import { onServer } from '../cores.test.support.ts'
 import { HttpError } from '../errors.ts'
 import { createApp } from '../server.ts'
 import { SkeinResponse } from '../response.ts'
@@ -28,7 +28,7 @@ const read = async (response: Response): Promise<[number, unknown]> => [
   response.headers.get('content-type') === 'application/json' ? await response.json() : await response.text(),
 ]
 
-onCores('an error is an answer with its code, an unexpected one tells nothing but an id', async (start) => {
+onServer('an error is an answer with its code, an unexpected one tells nothing but an id', async (start) => {
   const logged: unknown[] = []
   const routes = {
     '/none': () => {
@@ -72,7 +72,7 @@ onCores('an error is an answer with its code, an unexpected one tells nothing bu
   assert.equal((await get('/full'))[0], 500)
 })
 
-onCores('where no route is errorAnswers answers too, what the core refuses is text', async (start, core) => {
+onServer('where no route is errorAnswers answers too, what the core refuses is text', async (start, core) => {
   const routes = { '/here': { GET: () => 'here' }, '/user/:id': () => 'user' }
   const settings = { error: errorAnswers(), limits: { bodyBytesMax: 4 } }
   const bare = await start({ routes, ...settings })
@@ -100,7 +100,7 @@ onCores('where no route is errorAnswers answers too, what the core refuses is te
   }
 })
 
-onCores('of a worker that died an answer says only that it did', async (start, core) => {
+onServer('of a worker that died an answer says only that it did', async (start, core) => {
   const own = zone.create(`an answer of ${core}`, { workers: 1 })
   const records: number[] = []
   const logged: unknown[] = []
@@ -125,7 +125,7 @@ onCores('of a worker that died an answer says only that it did', async (start, c
   await own.close()
 })
 
-onCores('middleware: order, constants, tables, apps, arrows, thrown responses', async (start) => {
+onServer('middleware: order, constants, tables, apps, arrows, thrown responses', async (start) => {
   const order: string[] = []
   const mark =
     (name: string) =>
@@ -172,7 +172,7 @@ onCores('middleware: order, constants, tables, apps, arrows, thrown responses', 
   assert.deepEqual(await get('/user/7'), [200, '7', 'r'])
 })
 
-onCores('CORS: preflights, named origins, credentials, errors too', async (start) => {
+onServer('CORS: preflights, named origins, credentials, errors too', async (start) => {
   const own = 'https://app.example'
   const server = await start({
     routes: {
@@ -216,7 +216,7 @@ onCores('CORS: preflights, named origins, credentials, errors too', async (start
   })
 })
 
-onCores(
+onServer(
   'CORS where no route is: the page reads 404 and 405, a route without CORS stays closed',
   async (start) => {
     const server = await start({
@@ -236,7 +236,7 @@ onCores(
   },
 )
 
-onCores('use around use: both are everywhere, and each header comes once', async (start) => {
+onServer('use around use: both are everywhere, and each header comes once', async (start) => {
   const paths: string[] = []
   const own = 'https://app.example'
   const inner = use(
@@ -287,7 +287,7 @@ function postChunked(url: string, body: Buffer): Promise<[number, string]> {
   })
 }
 
-onCores('a body limit of a route, whether the length is told or not', async (start) => {
+onServer('a body limit of a route, whether the length is told or not', async (start) => {
   const server = await start({
     routes: use(
       {
@@ -327,7 +327,7 @@ onCores('a body limit of a route, whether the length is told or not', async (sta
   assert.deepEqual(await postChunked(`${server.url}/stream`, small), [200, '"34567890"'])
 })
 
-onCores('under a body limit a request stays itself: whose fault it is, what its clone is', async (start) => {
+onServer('under a body limit a request stays itself: whose fault it is, what its clone is', async (start) => {
   const routes = {
     '/json': async (request: Request) => (await request.json()) as string,
     '/form': async (request: Request) => [...(await request.formData()).keys()],
@@ -367,7 +367,7 @@ test('an answer that comes too late is let go, an open file with it', async () =
   assert.equal(await isCancelled, true)
 })
 
-onCores('a handler that takes too long: 503, and its signal is aborted', async (start) => {
+onServer('a handler that takes too long: 503, and its signal is aborted', async (start) => {
   let reason: unknown
   const slow = (request: Request): Promise<string> =>
     new Promise((_, reject) => {
@@ -399,7 +399,7 @@ test('settings are checked where they are given', () => {
   assert.throws(() => rateLimit({ requestsMax: 0 }), { code: 'HTTP_SETTING' })
 })
 
-onCores('a StatusError is its answer also without an error handler', async (start) => {
+onServer('a StatusError is its answer also without an error handler', async (start) => {
   const server = await start({
     routes: {
       '/taken': () => {

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onCores } from '../cores.test.support.ts'
+import { onServer } from '../cores.test.support.ts'
 import { createApp } from '../server.ts'
 import { events, ndjson, pieces, type Source } from './events.ts'
 import { use, type Middleware } from './middleware.ts'
@@ -41,7 +41,7 @@ const BROKEN: Readonly<Record<string, Source<unknown>>> = {
   'no function': { [Symbol.iterator]: () => ({}) } as unknown as Source<unknown>,
 }
 
-onCores('a source that gives no steps fails its answer and nothing else', async (start) => {
+onServer('a source that gives no steps fails its answer and nothing else', async (start) => {
   const failed: unknown[] = []
   const routes = Object.fromEntries(
     Object.keys(BROKEN).map((name, index) => [`/${index}`, () => ndjson(BROKEN[name]!)]),
@@ -81,7 +81,7 @@ test('promises among the values of an iterable are awaited, and one that rejects
   assert.equal(isClosed, true)
 })
 
-onCores('what a handler gives step by step is its answer step by step', async (start) => {
+onServer('what a handler gives step by step is its answer step by step', async (start) => {
   let isClosed = false
   async function* endless(): AsyncGenerator<string> {
     try {

@@ -1,5 +1,5 @@
 /**
- * Static files and answers that go on, on both cores: a table of conditions and ranges, and everything that a
+ * Static files and answers that go on: a table of conditions and ranges, and everything that a
  * path may try.
  */
 import assert from 'node:assert/strict'
@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { onCores } from '../cores.test.support.ts'
+import { onServer } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
 import { events, ndjson, pieces } from './events.ts'
 import { files } from './files.ts'
@@ -48,7 +48,7 @@ function rawGet(port: number, path: string): Promise<[number, string]> {
   })
 }
 
-onCores('files: what is there, what is not, and nothing outside', async (start) => {
+onServer('files: what is there, what is not, and nothing outside', async (start) => {
   const server = await start({
     routes: { '/f/*': files(folder), '/': files(folder) },
     error: errorAnswers(),
@@ -73,7 +73,7 @@ onCores('files: what is there, what is not, and nothing outside', async (start) 
   assert.equal((await fetch(`${server.url}/f/a.txt`, { method: 'POST' })).status, 405)
 })
 
-onCores('files: the last name of the pattern is the path, whatever stands before it', async (start) => {
+onServer('files: the last name of the pattern is the path, whatever stands before it', async (start) => {
   const server = await start({ routes: { '/t/:tenant/*': files(folder), '/v/:a/:b/*rest': files(folder) } })
   const seen = async (path: string): Promise<[number, string]> => rawGet(server.port, path)
   assert.deepEqual(await seen('/t/acme/a.txt'), [200, '0123456789'])
@@ -116,7 +116,7 @@ test('files: a link that changes all the time never shows what lies outside', as
   assert.ok(deployed.has('whole'))
 })
 
-onCores('files: HEAD, ranges and conditions', async (start) => {
+onServer('files: HEAD, ranges and conditions', async (start) => {
   const server = await start({
     routes: { '/*': files(folder, { cacheControl: 'max-age=9' }) },
   })
@@ -196,7 +196,7 @@ test('HEAD has no ranges', () => {
   )
 })
 
-onCores('server-sent events: fields, lines, heartbeats, and an end that is seen', async (start) => {
+onServer('server-sent events: fields, lines, heartbeats, and an end that is seen', async (start) => {
   let closed = 0
   const stop = new AbortController()
   const server = await start({
@@ -245,7 +245,7 @@ onCores('server-sent events: fields, lines, heartbeats, and an end that is seen'
   await assert.rejects(fetch(`${server.url}/bad`).then((response) => response.text()))
 })
 
-onCores('lines of JSON and pieces, at the reader’s pace', async (start) => {
+onServer('lines of JSON and pieces, at the reader’s pace', async (start) => {
   let made = 0
   const server = await start({
     routes: {

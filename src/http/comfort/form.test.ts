@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import { test } from 'node:test'
-import { onCores } from '../cores.test.support.ts'
+import { onServer } from '../cores.test.support.ts'
 import { NativeRequest } from '../request.ts'
 import { NativeResponse } from '../response.ts'
 import type { HttpRequest } from '../routes.ts'
@@ -111,7 +111,7 @@ test('a form that was read before is the mistake of the handler', async () => {
   assert.equal(logged.filter((cause) => cause instanceof TypeError).length, 4)
 })
 
-onCores('a broken form is 400 and nobody’s log, whatever the parser throws', async (start) => {
+onServer('a broken form is 400 and nobody’s log, whatever the parser throws', async (start) => {
   const logged: unknown[] = []
   const routes = {
     '/form-of': async (request: HttpRequest) => Object.keys((await formOf(request)).files),

@@ -11,7 +11,7 @@ import { fork, sleep, timeout as fiberTimeout } from '../../fiber/index.ts'
 import { StoreError } from '../../store/index.ts'
 import { SyncError } from '../../sync/index.ts'
 import { ZoneError } from '../../zone/index.ts'
-import { onCores } from '../cores.test.support.ts'
+import { onServer } from '../cores.test.support.ts'
 import { HttpError } from '../errors.ts'
 import { NativeResponse } from '../response.ts'
 import type { HttpRequest } from '../routes.ts'
@@ -26,7 +26,7 @@ import { timeout } from './time-limit.ts'
 
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-onCores('request ids and the access log', async (start) => {
+onServer('request ids and the access log', async (start) => {
   const lines: string[] = []
   const told = pino({}, { write: (line: string) => void lines.push(line) })
   const server = await start({
@@ -68,7 +68,7 @@ onCores('request ids and the access log', async (start) => {
     assert.equal(line.match(/"(\w+)":/g)!.length, Object.keys(JSON.parse(line) as object).length)
 })
 
-onCores('the id is in the log wherever it is given, and a function is told the time', async (start) => {
+onServer('the id is in the log wherever it is given, and a function is told the time', async (start) => {
   const records: AccessRecord[] = []
   const id = requestId({ make: () => 'id-1' })
   const log = accessLog({ log: (record) => records.push(record) })
@@ -89,7 +89,7 @@ onCores('the id is in the log wherever it is given, and a function is told the t
   assert.ok(records.every(({ time }) => !Number.isNaN(Date.parse(time))))
 })
 
-onCores('the access log says what was answered, whatever was thrown', async (start) => {
+onServer('the access log says what was answered, whatever was thrown', async (start) => {
   const records: number[] = []
   const refuse = (error: Error) => async (): Promise<never> => {
     throw error
@@ -113,7 +113,7 @@ onCores('the access log says what was answered, whatever was thrown', async (sta
   assert.deepEqual(records, answered)
 })
 
-onCores('a request that no route takes has its id and its record too', async (start) => {
+onServer('a request that no route takes has its id and its record too', async (start) => {
   const records: AccessRecord[] = []
   let ids = 0
   const named = use(
@@ -139,7 +139,7 @@ onCores('a request that no route takes has its id and its record too', async (st
   )
 })
 
-onCores(
+onServer(
   'a log that fails, at once or later, costs neither an answer nor the process',
   async (start, _, t) => {
     const told = t.mock.method(console, 'error', () => {})
@@ -184,7 +184,7 @@ test('a `skip` that fails costs no answer either', async (t) => {
   assert.equal(told.mock.callCount(), 1)
 })
 
-onCores('what cannot be sent is told as the 500 that is sent', async (start) => {
+onServer('what cannot be sent is told as the 500 that is sent', async (start) => {
   const records: string[] = []
   const routes = {
     '/network-error': () => NativeResponse.error(),
@@ -201,7 +201,7 @@ onCores('what cannot be sent is told as the 500 that is sent', async (start) => 
   assert.deepEqual(records, ['/network-error 500', '/read 500'])
 })
 
-onCores('a client that went is told as 499, one whose time was up as it was answered', async (start) => {
+onServer('a client that went is told as 499, one whose time was up as it was answered', async (start) => {
   const records: string[] = []
   let onRecord: (() => void) | undefined
   const waiting = (request: HttpRequest): Promise<never> =>

@@ -1,17 +1,17 @@
 /**
- * Rate limits: what is let through is exactly what was said, at once and in time, on both cores.
+ * Rate limits: what is let through is exactly what was said, at once and in time.
  *
  * The clock is a parameter of the limit.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Store, store } from '../../store/index.ts'
-import { onCores } from '../cores.test.support.ts'
+import { onServer } from '../cores.test.support.ts'
 import { around, use } from './middleware.ts'
 import { rateLimit, take } from './rate-limit.ts'
 import { errorAnswers } from './status-error.ts'
 
-onCores('a rate limit: so many at once, then so many in time', async (start, core) => {
+onServer('a rate limit: so many at once, then so many in time', async (start, core) => {
   let now = 1_000_000
   const limit = rateLimit({
     requestsMax: 3,
@@ -93,7 +93,7 @@ test('a rate limit lets through exactly what it says, at any rate and time', () 
   }
 })
 
-onCores('limits of one client do not count in each other', async (start, core) => {
+onServer('limits of one client do not count in each other', async (start, core) => {
   const key = (): string => `one of ${core}`
   const server = await start({
     routes: {

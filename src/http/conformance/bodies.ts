@@ -73,7 +73,6 @@ export const BODIES: readonly Case[] = [
     clause: '9112 6.3',
     send: post([`Content-Length: ${'9'.repeat(30)}`], 'abcde'),
     expect: closes(413),
-    node: { ...refused, why: 'llhttp refuses a length that overflows 64 bits as malformed' },
   },
   {
     name: 'two lengths that differ',
@@ -176,10 +175,6 @@ export const BODIES: readonly Case[] = [
     clause: '9112 9.3',
     send: head('POST /ignore HTTP/1.1', 'Host: x', C) + '3\r\nabc\r\n0\r\n\r\n' + get(),
     expect: stays([200, 'ignored'], [200, 'hello']),
-    node: {
-      ...closes([200, 'ignored']),
-      why: 'node:http tells of a head before its chunks; a body without a length that nobody wants closes',
-    },
   },
   ...[
     ['g', 'no number'],
@@ -286,35 +281,30 @@ export const BODIES: readonly Case[] = [
     clause: '9112 7.1.1',
     send: chunked(`${line}\r\nabc\r\n0\r\n\r\n`),
     expect: stays([200, 'abc']),
-    node: { ...refused, why: 'llhttp knows no blanks in extensions' },
   })),
   ...['3;a=', '3;;a', '3;=b'].map((line): Case => ({
     name: `the extension ${JSON.stringify(line)} that lacks a part`,
     clause: '9112 7.1.1',
     send: chunked(`${line}\r\nabc\r\n0\r\n\r\n`),
     expect: refused,
-    node: { ...stays([200, 'abc']), why: 'llhttp takes extensions without names or values' },
   })),
   {
     name: 'a chunk size of more than sixteen digits',
     clause: '9112 7.1',
     send: chunked(`${'0'.repeat(16)}3\r\nabc\r\n0\r\n\r\n`),
     expect: refused,
-    node: { ...stays([200, 'abc']), why: 'llhttp counts no zeros' },
   },
   {
     name: 'extensions that are short and very many',
     clause: '9112 7.1.1',
     send: chunked(`${'1;a\r\nx\r\n'.repeat(10_000)}0\r\n\r\n`),
     expect: closes(431),
-    node: { ...stays([200, 'x'.repeat(10_000)]), why: 'node:http counts the extensions of each chunk' },
   },
   {
     name: 'tabs around the coding',
     clause: '9112 6.1',
     send: post(['Transfer-Encoding:\tchunked\t'], '0\r\n\r\n'),
     expect: stays([200, '']),
-    node: { ...refused, why: 'llhttp takes a tab behind chunked for another coding' },
   },
   {
     name: 'an extension of the last chunk without end',

@@ -1,9 +1,7 @@
 /**
  * What a conformance case is: bytes in, answers out, and the clause that says so.
  *
- * Cases are data; conformance.test.ts sends them to every core. Where node:http's own parser decides
- * otherwise the case says what it does, and why that is left: docs/design/http-app.md lists these places from
- * here.
+ * Cases are data; conformance.test.ts sends them to the native core.
  */
 
 /** One answer: its status, and its body when that matters. */
@@ -29,8 +27,6 @@ export interface Case {
   readonly methods?: readonly string[]
   /** The client ends its side behind what it sends. */
   readonly ends?: boolean
-  /** What the core on node:http does instead. */
-  readonly node?: Outcome & { readonly why: string }
 }
 
 /** Answers, and the connection stays. */

@@ -11,7 +11,7 @@ import { NodeZone, type Task, Zone, zone as zones } from '../../zone/index.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import type { StopOptions } from '../server.ts'
-import { parseDrainMs, refuseSharing } from '../settings.ts'
+import { parseDrainMs } from '../settings.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import type { ZoneSettings } from './settings.ts'
 import { INVITATIONS, type Job, type Order, type Place, type Word } from './protocol.ts'
@@ -43,11 +43,8 @@ let lastId = 0
 export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
   const zone = zoneOf(given.zone)
   const shares = zone.settings.workers > 1
-  if (shares && given.core === 'node') {
-    if (given.unixPath !== undefined)
-      throw wrong('unixPath', 'absent with the node core and more workers than one', given.unixPath)
-    refuseSharing('zone', zone.id)
-  }
+  if (shares && given.core === 'node')
+    throw wrong('core', "'native' in a zone of several workers: node:http does not share a port", 'node')
   const board = new Board()
   const id = `skein.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
   const { settings } = given

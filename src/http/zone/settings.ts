@@ -42,7 +42,6 @@ export interface ZoneSettings {
   readonly settings: Job['settings']
   readonly drainMs: number
   readonly core: 'native' | 'node' | undefined
-  readonly unixPath: string | undefined
 }
 
 const PASSED_ON = [
@@ -69,7 +68,7 @@ export function parseZoneSettings(given: object, forced: string | undefined): Zo
   }
   const passed = PASSED_ON.filter((name) => fields[name] !== undefined)
   const settings = Object.fromEntries(passed.map((name) => [name, fields[name]])) as Job['settings']
-  const { drainMs, core, unixPath } = parseSettings({ ...settings, routes: {} }, forced)
+  const { drainMs, core } = parseSettings({ ...settings, routes: {} }, forced)
   const { zone, appExport, appArgs } = fields
   if ((typeof zone !== 'string' && typeof zone !== 'object') || zone === '' || zone === null)
     throw wrong('zone', 'a zone or the name of one', zone)
@@ -83,7 +82,6 @@ export function parseZoneSettings(given: object, forced: string | undefined): Zo
     settings,
     drainMs,
     core,
-    unixPath,
   }
 }
 

@@ -13,7 +13,6 @@ import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { BroadcastChannel } from 'node:worker_threads'
 import { type Zone, zone, type ZoneSettings } from '../../zone/index.ts'
-import { CORES } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
 import { serve } from '../serve.ts'
 import { Board } from './board.ts'
@@ -22,47 +21,42 @@ import { ZoneServer } from './server.ts'
 import type { ZoneServeSettings } from './settings.ts'
 
 const APP = new URL('./app.test.support.js', import.meta.url)
-const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
-const canShare = major > 22 || (major === 22 && minor >= 12)
 /** With SKEIN_TEST_PART=2/3 a third of it. */
 const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
 let zones = 0
 
-/** A test on each core that can share a port, with a zone of its own. */
+/** A test with a zone of its own. */
 function inZone(
   name: string,
   workers: number,
   body: (start: (settings?: Partial<ZoneServeSettings>) => Promise<ZoneServer>, zone: Zone) => Promise<void>,
   settings: ZoneSettings = {},
 ): void {
-  for (const core of CORES) {
-    if (core === 'node' && workers > 1 && !canShare) continue
-    test(`${name} (${core})`, { timeout: 60_000 }, async () => {
-      const servers: ZoneServer[] = []
-      const own = zone.create(`http ${(zones += 1)}`, {
-        workers,
-        closeMs: 0,
-        ...settings,
-      })
-      try {
-        await body(async (given = {}) => {
-          const server = await serve({
-            zone: own,
-            app: APP,
-            core,
-            host: '127.0.0.1',
-            port: 0,
-            ...given,
-          })
-          servers.push(server)
-          return server
-        }, own)
-      } finally {
-        await Promise.allSettled(servers.map((server) => server.stop({ drainMs: 0 })))
-        await own.close()
-      }
+  test(name, { timeout: 60_000 }, async () => {
+    const servers: ZoneServer[] = []
+    const own = zone.create(`http ${(zones += 1)}`, {
+      workers,
+      closeMs: 0,
+      ...settings,
     })
-  }
+    try {
+      await body(async (given = {}) => {
+        const server = await serve({
+          zone: own,
+          app: APP,
+          core: 'native',
+          host: '127.0.0.1',
+          port: 0,
+          ...given,
+        })
+        servers.push(server)
+        return server
+      }, own)
+    } finally {
+      await Promise.allSettled(servers.map((server) => server.stop({ drainMs: 0 })))
+      await own.close()
+    }
+  })
 }
 
 /** One answer on a connection of its own, as text; an error when there is none. */
@@ -303,6 +297,20 @@ inZone('a zone that is closed takes its server with it', 1, async (start, own) =
   assert.match(warning.message, /^nobody serves http:.* any more: the zone .* has no workers$/)
   await server.stop()
   assert.equal((await server.stats()).workers, 0)
+})
+
+test('the adapter for node:http serves in a zone of one worker, and is refused in larger ones', async () => {
+  const given = { app: APP, core: 'node', host: '127.0.0.1', port: 0 } as const
+  const [one, two] = [zone.create('http node 1', { workers: 1 }), zone.create('http node 2', { workers: 2 })]
+  await assert.rejects(serve({ ...given, zone: two }), {
+    code: 'HTTP_SETTING',
+    message: /\bcore\b.*share a port/,
+  })
+  const server = await serve({ ...given, zone: one })
+  assert.equal((await fetch(server.url)).status, 200)
+  assert.equal((await server.stats()).core, 'node')
+  await server.stop({ drainMs: 0 })
+  await Promise.all([one.close(), two.close()])
 })
 
 test('when all have failed before one could say why, the reason is waited for and told', async (t) => {
