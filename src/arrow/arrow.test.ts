@@ -66,7 +66,8 @@ const table: Readonly<Record<string, readonly [Arrow<never, unknown>, unknown, u
   ],
   as: [increment.as('done'), 1, 'done'],
   unit: [increment.unit(), 1, undefined],
-  asEffect: [increment.asEffect(), 1, 1],
+  asEffect: [increment.asEffect<string>(), [1, 'second'], 'second'],
+  keepInput: [increment.keepInput(), 1, 1],
   swap: [swap(), [1, 2], [2, 1]],
   dup: [dup(), 1, [1, 1]],
   fst: [fst(), [1, 2], 1],
@@ -194,7 +195,7 @@ test('retry does not try a defect again', async () => {
 
 test('interrupting ends a wait, a retry and a nested timeout at once, with the reason', async () => {
   const spaced = fail('again').retry(Schedule.spaced(60_000))
-  for (const arrow of [never, spaced, never.timeout(60_000), increment.andThen(never).asEffect()]) {
+  for (const arrow of [never, spaced, never.timeout(60_000), increment.andThen(never).keepInput()]) {
     const controller = new AbortController()
     const exit = (arrow as Arrow<number, unknown, unknown, 'async'>).runExit(1, controller.signal)
     const thrown = (arrow as Arrow<number, unknown, unknown, 'async'>).run(1, controller.signal)

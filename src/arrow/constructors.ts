@@ -4,7 +4,14 @@
  * A stage is called with its input alone. A promise that a synchronous stage returns is its value and is not
  * waited for; `liftAsync` is for what waits.
  */
-import type { FailureOf, Op as FiberOp, Runnable, ValueOf } from '../fiber/index.ts'
+import {
+  type FailureOf,
+  type Op as FiberOp,
+  RUNNABLE,
+  type Runnable,
+  type ValueOf,
+  isRunnable,
+} from '../fiber/index.ts'
 import { Arrow, call, checkedFunction, made, one, waiting } from './arrow.ts'
 import type { Either } from './either.ts'
 import { wrong } from './errors.ts'
@@ -100,6 +107,18 @@ export function fromFiber<
   return waiting(fiberWait(checkedFunction('fromFiber: body', body) as (input: unknown) => unknown))
 }
 
+/**
+ * An arrow of what runs with an input and ends with an exit: an arrow, or an effect of another library.
+ * @throws {ArrowError} `ARROW_ARGUMENT`.
+ */
+export function fromRunnable<A, B, E>(runnable: Runnable<A, B, E>): Arrow<A, B, E, 'async'> {
+  if (!isRunnable(runnable)) throw wrong('fromRunnable', 'something to run', runnable)
+  const given = (input: A): Runnable<undefined, B, E> => ({
+    [RUNNABLE]: (_none, signal) => (runnable as Runnable<A, B, E>)[RUNNABLE](input, signal),
+  })
+  return fromFiber(given) as Arrow<A, B, E, 'async'>
+}
+
 /** A pair the other way round. */
 export function swap<A, B>(): Arrow<readonly [A, B], [B, A], never, 'sync'> {
   return leaf(swapped, OP_SWAP)
@@ -120,9 +139,12 @@ export function snd<A, B = unknown>(): Arrow<readonly [B, A], A, never, 'sync'> 
   return leaf(secondOf, OP_SND)
 }
 
-/** The input on the left if the condition holds for it, else on the right. */
+/**
+ * The input on the left if the condition holds for it, else on the right.
+ * @throws {ArrowError} `ARROW_ARGUMENT`.
+ */
 export function test<A, E, K extends Kind>(condition: Arrow<A, boolean, E, K>): Arrow<A, Either<A, A>, E, K> {
-  return one(runTest, OP_TEST, checkedArrow('test: condition', condition))
+  return one(runTest, OP_TEST, checkedCondition('test: condition', condition))
 }
 
 /** `holds` on the input if the condition holds for it, else `otherwise`. */
@@ -133,7 +155,7 @@ export function ifThenElse<A, B, C, E1, E2, E3, K1 extends Kind, K2 extends Kind
 ): Arrow<A, B | C, E1 | E2 | E3, Join<K1, Join<K2, K3>>> {
   return made(
     Op.branch,
-    checkedArrow('ifThenElse: condition', condition),
+    checkedCondition('ifThenElse: condition', condition),
     checkedArrow('ifThenElse: holds', holds),
     checkedArrow('ifThenElse: otherwise', otherwise),
   )
@@ -162,7 +184,7 @@ export function whileDo<A, E1, E2, K1 extends Kind, K2 extends Kind>(
 ): Arrow<A, A, E1 | E2, Join<K1, K2>> {
   return made(
     Op.loop,
-    checkedArrow('whileDo: condition', condition),
+    checkedCondition('whileDo: condition', condition),
     checkedArrow('whileDo: body', body),
     undefined,
   )
@@ -172,3 +194,13 @@ function checkedArrow(name: string, arrow: unknown): Node {
   if (!(arrow instanceof Arrow)) throw wrong(name, 'an arrow', arrow)
   return arrow as Node
 }
+
+/** A promise holds always: where the function is asynchronous, `liftAsync` is what was meant. */
+function checkedCondition(name: string, condition: unknown): Node {
+  const node = checkedArrow(name, condition)
+  if (node.op === Op.call && node.data instanceof AsyncFunction)
+    throw wrong(name, 'an arrow that gives a boolean; liftAsync() for an asynchronous function', node.data)
+  return node
+}
+
+const AsyncFunction = (async () => {}).constructor

@@ -38,7 +38,7 @@ test('explain says of how many runs its figures are, whatever the arrow', async 
     compose: () => increment.compose(double),
     zip: () => increment.zipWith(double, (x, y) => x + y),
     merge: () => increment.merge(double),
-    effect: () => increment.asEffect(),
+    effect: () => increment.keepInput(),
     test: () => testing(positive),
     if: () => ifThenElse(positive, increment, double),
     loop: () =>

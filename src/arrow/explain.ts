@@ -215,7 +215,7 @@ function textOf(node: Node): string {
     case Op.zip:
       return 'zipWith'
     case Op.effect:
-      return 'asEffect'
+      return 'keepInput'
     case Op.constant:
       return 'succeed'
     case Op.wait: {

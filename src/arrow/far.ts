@@ -5,7 +5,7 @@
  */
 import { currentTask } from '../zone/index.ts'
 import { Broken, Raised, Stopped, exitOf } from './failure.ts'
-import { type Plan, runNode } from './machine.ts'
+import { type Plan, runNode, valueOf } from './machine.ts'
 import type { Node } from './node.ts'
 import { onWait, type Measured, type Reply } from './place.ts'
 import { fromPlain, type Plain } from './travel.ts'
@@ -38,7 +38,7 @@ export async function runPlan(id: string, input: unknown, plain?: Plain): Promis
   const signal = currentTask()?.signal
   const startMs = performance.now()
   try {
-    const value = await runNode(found.whole, input, signal)
+    const value = valueOf(await runNode(found.whole, input, signal))
     return { is: 'value', value, ms: performance.now() - startMs, ...news(found) }
   } catch (thrown) {
     const isCancelled = signal?.aborted === true

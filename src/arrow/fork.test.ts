@@ -54,8 +54,7 @@ const broken = lift((): never => {
 /** Counts its beginning and its abort in the flags it is given. */
 const waiting = liftAsync(async (flags: Int32Array, { signal }) => {
   Atomics.add(flags, 0, 1)
-  if (!signal.aborted)
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+  if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
   Atomics.add(flags, 1, 1)
 })
 

@@ -54,7 +54,7 @@ test('identities leave no statement', () => {
     'const v2 = [v0, v1]',
     'return v2',
   ])
-  assert.deepEqual(statements(increment.andThen(id<number>().asEffect())), plain)
+  assert.deepEqual(statements(increment.andThen(id<number>().keepInput())), plain)
 })
 
 test('whileDo is a loop', () => {

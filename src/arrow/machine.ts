@@ -5,10 +5,11 @@
  * a promise of its own and goes on when that one settles. Interruption is looked at wherever it waits, and
  * the stage that was waited for hears of it by its signal. An asynchronous function is left behind: the run
  * ends there at once. All other stages end by themselves, when their finalizers have run, and so does the
- * run.
+ * run. What settles at once makes steps of the fibers' budget: when they are used up the run goes on behind
+ * timers and I/O, so its own timeout and signal are heard.
  */
 import { whenSettled } from '../base/index.ts'
-import { type Failed, type Fiber, runningFiber } from '../fiber/index.ts'
+import { type Failed, type Fiber, type Ready, runningFiber, stepAside } from '../fiber/index.ts'
 import { either } from './either.ts'
 import { checkSignal, wrong } from './errors.ts'
 import { Raised, Stopped, besides, traced } from './failure.ts'
@@ -74,6 +75,24 @@ function programOf(node: Node, grain: Grain): Program {
   return plan.fused
 }
 
+/** The value of a run that has a `then`: a promise of it would wait for it, and it is a value. */
+class Settled {
+  readonly value: unknown
+
+  constructor(value: unknown) {
+    this.value = value
+  }
+}
+
+function settled(value: unknown): unknown {
+  return isThenable(value) ? new Settled(value) : value
+}
+
+/** The value that {@link runNode} has returned, or that its promise has. */
+export function valueOf(settled: unknown): unknown {
+  return settled instanceof Settled ? settled.value : settled
+}
+
 /** The symbol by which a machine's loop says that it waits. */
 const WAITING = Symbol('waiting')
 
@@ -81,8 +100,8 @@ const WAITING = Symbol('waiting')
 export const recognise: { isArrow: (value: unknown) => boolean } = { isArrow: () => false }
 
 /**
- * Run a node: its value, or a promise of it where it waits. What is thrown, or rejected with, is wrapped if
- * it is a failure.
+ * Run a node: its value, or a promise of it where it waits, which is to be read by {@link valueOf}. What is
+ * thrown, or rejected with, is wrapped if it is a failure.
  * @param signal Interrupts it.
  * @param fiber The fiber that it belongs to. Default: the one whose code runs.
  */
@@ -103,7 +122,7 @@ export function runNode(
 
 /** Run a small synchronous node once, measuring its stages. */
 export function measuredStep(node: Node, input: unknown): unknown {
-  return new Machine(node, input, undefined, undefined, planOf(node)).start()
+  return valueOf(new Machine(node, input, undefined, undefined, planOf(node)).start())
 }
 
 /** How many stages that wait are being started, one inside the other. */
@@ -123,7 +142,7 @@ interface Frame {
   readonly at: number
 }
 
-class Machine implements RunContext {
+class Machine implements RunContext, Ready {
   readonly givenSignal: AbortSignal | undefined
   readonly fiber: Fiber | undefined
   readonly #plan: Plan | undefined
@@ -168,7 +187,7 @@ class Machine implements RunContext {
     checkSignal('run', this.givenSignal)
     if (this.givenSignal?.aborted === true) throw new Stopped(this.givenSignal.reason)
     const value = this.#untilWaiting()
-    if (value !== WAITING) return value
+    if (value !== WAITING) return settled(value)
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -288,8 +307,8 @@ class Machine implements RunContext {
     const input = this.#value
     const value = depth < DEPTH_MAX ? this.#begun(wait, input) : this.#begunLater(wait, input)
     if (!isThenable(value)) {
-      this.#value = value
-      return false
+      this.#value = valueOf(value)
+      return stepAside(this)
     }
     this.#holds = wait.kind !== 'async'
     whenSettled(
@@ -318,8 +337,14 @@ class Machine implements RunContext {
   #resume(value: unknown): void {
     if (this.#reject === undefined) return
     if (this.#letGo()) return this.#over()?.(new Stopped(this.givenSignal?.reason))
-    this.#value = value
-    this.#goOn()
+    this.#value = valueOf(value)
+    if (stepAside(this)) this.#lookAround()
+    else this.#goOn()
+  }
+
+  /** It has had to step aside. */
+  resume(): void {
+    if (this.#reject !== undefined) this.#goOn()
   }
 
   #fail(reason: unknown): void {
@@ -333,7 +358,8 @@ class Machine implements RunContext {
     } catch (thrown) {
       return this.#over()?.(thrown)
     }
-    this.#goOn()
+    if (stepAside(this)) this.#lookAround()
+    else this.#goOn()
   }
 
   #goOn(): void {
@@ -346,7 +372,7 @@ class Machine implements RunContext {
     if (value === WAITING) return this.#lookAround()
     const resolve = this.#resolve
     this.#over()
-    resolve?.(value)
+    resolve?.(settled(value))
   }
 
   #do(instruction: Instruction): void {

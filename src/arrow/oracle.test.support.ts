@@ -164,9 +164,9 @@ function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Mod
       }
     case 4:
       return {
-        arrow: arrow.asEffect(),
+        arrow: arrow.keepInput(),
         model: (x) => then(model(x), () => success(x)),
-        text: `asEffect(${text})`,
+        text: `keepInput(${text})`,
       }
     case 5:
     case 6:

@@ -7,10 +7,10 @@
  * but nobody waits for a source that is still looking for its next input.
  */
 import { shown } from '../base/index.ts'
-import { type Fiber, runningFiber } from '../fiber/index.ts'
+import { type Fiber, type Ready, runningFiber, stepAside } from '../fiber/index.ts'
 import { checkSignal, wrong } from './errors.ts'
 import { unwrapped } from './failure.ts'
-import { runNode } from './machine.ts'
+import { runNode, valueOf } from './machine.ts'
 import type { Node } from './node.ts'
 
 /** How inputs are run. */
@@ -58,7 +58,7 @@ interface Slot {
   end: Promise<void> | undefined
 }
 
-class Flow {
+class Flow implements Ready {
   readonly #node: Node
   readonly #open: () => Source
   readonly #fiber: Fiber | undefined = runningFiber()
@@ -75,6 +75,7 @@ class Flow {
   /** Why it ends; what is there already may be read before, unless it was cut. */
   #failure: { readonly why: unknown; readonly isCut: boolean } | undefined
   #wake: (() => void) | undefined
+  #goOn: (() => void) | undefined
 
   constructor(node: Node, open: () => Source, max: number, ordered: boolean, outer: AbortSignal | undefined) {
     this.#node = node
@@ -102,6 +103,11 @@ class Flow {
       this.#outer?.removeEventListener('abort', aborted)
       await this.#close()
     }
+  }
+
+  /** It has had to step aside. */
+  resume(): void {
+    this.#goOn?.()
   }
 
   /** A result that may be read now. */
@@ -145,6 +151,8 @@ class Flow {
       if (!isResult(item)) throw new TypeError(`the iterator of the inputs gave ${shown(item)}, no object`)
       if (item.done === true) this.#ended = true
       else this.#start(item.value)
+      // Inputs and runs that are there at once leave timers, I/O and aborts their turn.
+      if (stepAside(this)) await new Promise<void>((resolve) => (this.#goOn = resolve))
     }
     this.#taking = undefined
     this.#tell()
@@ -157,7 +165,7 @@ class Flow {
     this.#slots.push(slot)
     const ended = (value: unknown): void => {
       slot.settled = true
-      slot.value = value
+      slot.value = valueOf(value)
       this.#tell()
     }
     const failed = (thrown: unknown): void => {

@@ -49,7 +49,7 @@ test('ten times as many stages take no longer than ten times: what is quadratic 
 
 test('100,000 of the others, one in the other', async () => {
   assert.equal(grown(increment, (arrow) => arrow.zipWith(increment, (a, b) => Math.max(a, b))).run(1), 2)
-  assert.equal(grown(increment, (arrow) => arrow.asEffect()).run(1), 1)
+  assert.equal(grown(increment, (arrow) => arrow.keepInput()).run(1), 1)
   assert.equal(grown(increment, (arrow) => arrow.named('n')).run(1), 2)
   assert.equal(grown(fail('f'), (arrow) => arrow.mapError((e) => e)).runExit(1).kind, 'failure')
   assert.equal(

@@ -18,7 +18,7 @@ import {
 import type { Store } from '../store/index.ts'
 import { ArrowError, wrong } from './errors.ts'
 import { Raised, Stopped, thrownFor } from './failure.ts'
-import { isThenable, runNode } from './machine.ts'
+import { isThenable, runNode, valueOf } from './machine.ts'
 import type { Node, RunContext, StageContext, Wait } from './node.ts'
 
 /** An asynchronous function of users. */
@@ -117,10 +117,11 @@ export function timeoutWait(timeoutMs: number, inner: Node): Wait {
     if (outer?.aborted === true) aborted()
     outer?.addEventListener('abort', aborted)
     let isLate = false
-    const timer = setTimeout(() => {
+    const late = (): void => {
       isLate = true
       controller.abort(new ArrowError('ARROW_TIMEOUT', { timeoutMs }))
-    }, timeoutMs)
+    }
+    const timer = timeoutMs === Infinity ? undefined : setTimeout(late, timeoutMs)
     const release = (): void => {
       clearTimeout(timer)
       outer?.removeEventListener('abort', aborted)
@@ -161,14 +162,15 @@ export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: 
     const name = key === undefined ? input : key(input as never)
     if (typeof name !== 'string') throw wrong('the key of through', 'a string', name)
     const signal = context.givenSignal
-    const compute = async (): Promise<never> => (await runNode(inner, input, signal, context.fiber)) as never
+    const compute = async (): Promise<never> =>
+      valueOf(await runNode(inner, input, signal, context.fiber)) as never
     return (store as Store<unknown>).getOrCompute(name, compute, signal === undefined ? {} : { signal })
   }
   return { kind: 'through', start, parts: [store, key], inner, shown: () => `store ${store.id}` }
 }
 
 /** Longest time that one timer of Node can wait. */
-const TIMER_MS_MAX = 2 ** 31 - 1
+export const TIMER_MS_MAX = 2 ** 31 - 1
 
 /**
  * Wait so long; without any delay for one turn of the event loop, so that timers, I/O and aborts get theirs.

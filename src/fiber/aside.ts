@@ -6,6 +6,7 @@
  * there when it is interrupted.
  */
 import { Op, type Waiter } from './op.ts'
+import { type Ready, turn } from './scheduler.ts'
 
 /** An op without a state of its own, one for all. */
 class Turn extends Op<void> {
@@ -29,4 +30,16 @@ const TURN = new Turn()
 /** Let all others that are ready go first. */
 export function yieldNow(): Op<void> {
   return TURN
+}
+
+/**
+ * A step of code that is no fiber's: when the steps of the turn are used up, `ready` goes on behind timers
+ * and I/O, with the fibers that are ready.
+ * @returns Whether it waits for that; otherwise it goes on by itself.
+ * @internal
+ */
+export function stepAside(ready: Ready): boolean {
+  if (--turn.steps > 0) return false
+  turn.scheduler.push(ready)
+  return true
 }

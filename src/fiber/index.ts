@@ -37,7 +37,8 @@ export type { Waitable } from './endings.ts'
 export { Fiber, type FiberStatus } from './fiber.ts'
 export { type Op, type Operation, type Step } from './op.ts'
 export { fail, fromExit } from './promises.ts'
-export { yieldNow } from './aside.ts'
+export { stepAside, yieldNow } from './aside.ts'
+export type { Ready } from './scheduler.ts'
 export { attempt, never, sleep } from './sleep.ts'
 export {
   type Restore,

@@ -30,9 +30,9 @@ export interface Method {
 export const METHODS: readonly Method[] = [
   {
     label: 'asEffect',
-    operation: 'asEffect',
+    operation: 'first >>> snd',
     make: 'F[i].asEffect()',
-    inputs: 'numbers',
+    inputs: 'pairs',
     use: 'v',
     rival: 14,
   },

@@ -89,7 +89,7 @@ function warmUp(): void {
     const arrow = lift((x: number) => x + other)
       .map((x) => x * other)
       .tap(() => other)
-      .asEffect()
+      .keepInput()
       .map((x) => x - other)
     for (let run = 0; run < OTHERS; run += 1) arrow.run(run)
     arrow.compiled().run(other)
