@@ -11,8 +11,8 @@
 import { parseArgs } from 'node:util'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 import fc from 'fast-check'
-import { anyValue } from '../dist/transport/arbitrary.test.helper.js'
-import { damaged, frameIn, randomFrom, readHostile } from '../dist/transport/hostile.test.helper.js'
+import { anyValue } from '../dist/transport/arbitrary.test.support.js'
+import { damaged, frameIn, randomFrom, readHostile } from '../dist/transport/hostile.test.support.js'
 
 const SILENCE_S = 20
 const CORPUS_MAX = 2000

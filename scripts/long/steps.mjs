@@ -57,10 +57,10 @@ export const STEPS = [
     command: [process.execPath, '--test', 'dist/store/threads.test.js'],
     env: { SKEIN_SOAK_OPERATIONS: '10000000' },
   },
-  // The models of crates/store have no bound on pre-emptions: `npm test` explores them whole.
+  // The models of crates/store have no bound on pre-emptions: `npm run test:all` explores them whole.
   {
     name: 'loom',
-    what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm test`',
+    what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm run test:all`',
     minutesMax: 60,
     command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--test', 'models'],
     env: { ...LOOM_ENV, LOOM_MAX_PREEMPTIONS: '4' },
@@ -125,7 +125,7 @@ export const STEPS = [
   },
   {
     name: 'nodes-whole',
-    what: "the suite's core on Node 22, 24 and 26, in the sizes that `npm test` has on the first Node alone",
+    what: "the suite's core on Node 22, 24 and 26, in the sizes that `test:all` has on the first Node",
     minutesMax: 90,
     command: [process.execPath, 'scripts/test.mjs', 'nodes'],
     env: { SKEIN_TEST_PART: '1/1' },
@@ -141,6 +141,7 @@ export const STEPS = [
       process.execPath,
       'scripts/test.mjs',
       'suite',
+      'slow',
     ],
   },
 ]

@@ -1,15 +1,20 @@
 /**
- * Which test files there are, and which of them are worth a second run on another Node.
+ * Which test files there are, which of them `npm test` runs, and which are worth a run on other Nodes.
  *
  * Tests lie beside the code (compiled to dist), in test/ when they cross modules, and in scripts/ and bench/
  * for the tools. Tools, the packed tarball and the documentation's programs do not depend on the Node that
- * runs them enough to run four times; everything else is the core.
+ * runs them enough to run four times; everything else is the core. What takes tens of seconds by what it does
+ * (it kills hundreds of workers, attacks a server, packs, starts browsers and whole services) is left to
+ * `npm run test:all`, and so are the whole sizes of files that have parts (src/base/part.test.support.ts).
  */
+import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
 const ONCE = /^(scripts|test\/(browser|package|docs))\//
+const SLOW = /^(test\/(browser|docs|http|package|stress)|scripts\/test)\/|^test\/cli\/(example|start)\./
+const HAS_PARTS = /from '[./]+(base\/part\.test\.support\.js|skein\.mjs)'/
 const IS_TEST = /\.test\.m?js$/
 
 /**
@@ -25,4 +30,14 @@ export function testFiles(words = []) {
 /** Those that run on every Node. @param {string[]} paths */
 export function coreOf(paths) {
   return paths.filter((path) => !ONCE.test(path))
+}
+
+/** Those that take little time. @param {string[]} paths */
+export function fastOf(paths) {
+  return paths.filter((path) => !SLOW.test(path))
+}
+
+/** Those that `npm test` leaves out, or of which it runs a part. @param {string[]} paths */
+export function slowOf(paths) {
+  return paths.filter((path) => SLOW.test(path) || HAS_PARTS.test(readFileSync(inRoot(path), 'utf8')))
 }

@@ -1,39 +1,34 @@
 /**
- * The steps of `npm test` and their summary.
+ * The steps of `npm test` and `npm run test:all`, and their summary.
  *
  * A step is a name and a function that resolves to an exit code and shows its own output. Words on the
- * command line that name steps choose among them; the other words choose among the test files.
+ * command line that name steps choose among them; the other words choose among the test files, slow ones too.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { runChecks } from '../check/main.mjs'
-import { inRoot, ROOT, run, Stop } from '../set-up/index.mjs'
-import { coreOf, testFiles } from './files.mjs'
+import { inRoot, run, Stop } from '../set-up/index.mjs'
+import { coverage } from './coverage.mjs'
+import { coreOf, fastOf, slowOf } from './files.mjs'
 import { otherNodes } from './nodes.mjs'
 import { loomModels, rustTests } from './rust.mjs'
+import { suite } from './suite.mjs'
 
-/** A URL: of a path --import would take what follows a # or ? for something else. */
-const LEAKS = new URL('./leaks.mjs', import.meta.url).href
-const FAILURES = new URL('./failures.mjs', import.meta.url).href
-/** A test file that takes longer hangs. */
-const FILE_MS_MAX = 10 * 60_000
-/** Node takes one less than there are cores, but many files wait more than they work. */
-const FILES_AT_ONCE = Math.max(2, availableParallelism() - 1)
+/** The steps of `npm test`. */
+const SHORT = ['check', 'rust', 'suite']
 
 /**
- * Run the chosen steps, all of them when none is named.
+ * Run the chosen steps; when none is named, those of `npm test`, or all of them.
  * @param {string[]} words
+ * @param {{isAll?: boolean}} [choice]
  * @returns {Promise<number>} 0 when every step passed.
  */
-export async function runTests(words) {
+export async function runTests(words, { isAll = false } = {}) {
   /** What the suites say of what failed in them, for the end. @type {string[]} */
   const failures = []
   const steps = allSteps(failures)
   const named = steps.filter(({ name }) => words.includes(name))
   const filters = words.filter((word) => !steps.some(({ name }) => name === word))
-  const chosen =
-    named.length > 0 ? named : filters.length > 0 ? steps.filter(({ name }) => name === 'suite') : steps
+  const unnamed = filters.length > 0 ? ['suite'] : isAll ? steps.map(({ name }) => name) : SHORT
+  const chosen = named.length > 0 ? named : steps.filter(({ name }) => unnamed.includes(name))
   const results = []
   for (const { name, title, work } of chosen) results.push(await timed(name, title, () => work(filters)))
   return summarize(results, failures)
@@ -44,13 +39,23 @@ function allSteps(failures) {
   return [
     { name: 'check', title: 'types, lints, formats, tidy', work: () => runChecks([]) },
     { name: 'rust', title: 'cargo test', work: rustTests },
-    { name: 'loom', title: 'loom models', work: loomModels },
-    { name: 'bench', title: 'the bench checks itself', work: benchSelfTest },
     {
       name: 'suite',
       title: `the suite on ${ownNode.name}`,
-      work: (words) => suite(words, ownNode, failures),
+      // Who names files wants all of them, and the whole of each.
+      work: (words) =>
+        words.length > 0
+          ? suite(words, ownNode, failures)
+          : suite(words, ownNode, failures, fastOf, { SKEIN_TEST_PART: '1/3' }),
     },
+    {
+      name: 'slow',
+      title: `what the suite leaves out or does a part of, on ${ownNode.name}`,
+      work: (words) => suite(words, ownNode, failures, slowOf),
+    },
+    { name: 'loom', title: 'loom models', work: loomModels },
+    { name: 'bench', title: 'the bench checks itself', work: benchSelfTest },
+    { name: 'coverage', title: 'lines that tests reach', work: coverage },
     {
       name: 'nodes',
       title: "the suite's core on Node 22, 24 and 26",
@@ -67,40 +72,6 @@ async function timed(name, title, work) {
     return 1
   })
   return { name, code, seconds: (performance.now() - startedMs) / 1000 }
-}
-
-/**
- * Run test files with Node's runner and the leak check.
- * @param {string[]} words
- * @param {{name: string, path: string}} node
- * @param {string[]} failures Gets what failed, as text.
- * @param {(paths: string[]) => string[]} select
- * @param {object} env Variables besides those of this process.
- */
-async function suite(words, node, failures, select = (paths) => paths, env = {}) {
-  const files = select(testFiles(words))
-  if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
-  const folder = mkdtempSync(join(tmpdir(), 'skein-failures-'))
-  const failed = join(folder, 'failed.txt')
-  const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout']
-  reporters.push(`--test-reporter=${FAILURES}`, `--test-reporter-destination=${failed}`)
-  const flags = ['--import', LEAKS, '--test', ...reporters, `--test-timeout=${FILE_MS_MAX}`]
-  const args = [...flags, `--test-concurrency=${FILES_AT_ONCE}`, ...files]
-  try {
-    const { code } = await run(node.path, args, { show: true, cwd: ROOT, env: { ...env, ...cleanEnv() } })
-    if (code !== 0) failures.push(`${node.name}\n${readFileSync(failed, 'utf8')}`)
-    return code
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-/** npm's own variables would reach programs that tests start, and make them behave as if npm ran them. */
-function cleanEnv() {
-  const entries = Object.entries(process.env).filter(
-    ([name]) => !/^npm_(package|lifecycle|command)/.test(name),
-  )
-  return Object.fromEntries(entries)
 }
 
 /** The bench has its own build and door; its competitors are not needed for this. */

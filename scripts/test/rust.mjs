@@ -25,11 +25,17 @@ export async function crates() {
   return JSON.parse(await must('Reading the crates', 'cargo', args)).packages
 }
 
+/** Names of the crates that have tests. */
+export async function testedCrates() {
+  const all = await crates()
+  const isTested = ({ targets }) => targets.some(({ test, kind }) => test && !kind.includes('custom-build'))
+  return all.filter(isTested).map(({ name }) => name)
+}
+
 /** Run the tests of every crate; 0 when all pass. */
 export async function rustTests() {
   let failed = 0
-  for (const { name, targets } of await crates()) {
-    if (!targets.some((target) => target.test && !target.kind.includes('custom-build'))) continue
+  for (const name of await testedCrates()) {
     const { code } = await run('cargo', ['test', '--locked', '-p', name], { show: true })
     if (code !== 0) failed += 1
   }

@@ -7,15 +7,14 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { share } from '../base/part.test.support.ts'
 import { Exit, Schedule } from '../fiber/index.ts'
 import { zone } from '../zone/index.ts'
 import { type Arrow, fail, id, lift, liftAsync, succeed } from './index.ts'
 import { generate, generatedCount } from './generate.ts'
 import { HOT_RUNS } from './node.ts'
 
-/** With SKEIN_TEST_PART=2/3 a third of it. */
-const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
-const STAGES = Math.ceil(100_000 * SHARE)
+const STAGES = share(100_000)
 const increment: Arrow<number, number, never, 'sync'> = lift((x: number) => x + 1)
 
 function grown<A>(first: A, grow: (arrow: A) => A, times = STAGES): A {

@@ -5,10 +5,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
+import { share } from '../base/part.test.support.ts'
 import { Gate, GATE_BYTES } from './gate.ts'
 
-/** With SKEIN_TEST_PART=2/3 a third of it. */
-const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
 
 function gateAfter(lastItem: number): Gate {
   const gate = new Gate(new SharedArrayBuffer(GATE_BYTES))
@@ -55,7 +54,7 @@ test('with real threads: the items that passed are 1 to n, without a hole', { ti
       passed.push(item)
     }
     parentPort.postMessage(passed)`
-  for (let round = 0; round < 20 * SHARE; round++) {
+  for (let round = 0; round < share(20); round++) {
     const memory = new SharedArrayBuffer(GATE_BYTES)
     const counter = new SharedArrayBuffer(4)
     const workers = [0, 1, 2].map(() => {

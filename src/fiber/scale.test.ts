@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { share } from '../base/part.test.support.ts'
 import {
   Exit,
   type Fiber,
@@ -31,10 +32,8 @@ import {
   yieldNow,
 } from './index.ts'
 
-/** With SKEIN_TEST_PART=2/3 a third of it. */
-const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
-const MILLION = Math.ceil(1_000_000 * SHARE)
-const HUNDRED_THOUSAND = Math.ceil(100_000 * SHARE)
+const MILLION = share(1_000_000)
+const HUNDRED_THOUSAND = share(100_000)
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
@@ -81,7 +80,7 @@ test('a hundred thousand parked fibers cost little and are given back', async ()
   }
   let fibers: Fiber[] = Array.from({ length: HUNDRED_THOUSAND }, () => fork(body) as Fiber)
   const parked = await heapMb()
-  assert.ok(parked - before < 40 * SHARE, `${parked - before} MB`)
+  assert.ok(parked - before < share(40), `${parked - before} MB`)
   await Promise.all(fibers.map((fiber) => fiber.interrupt()))
   fibers = []
   assert.ok((await heapMb()) - before < 8)
@@ -99,7 +98,7 @@ test('a chain of a million joins, each waiting for the next', async () => {
   }
   for (let turn = 0; turn < MILLION; turn += 1) last = fork(joining(last)) as Fiber
   const parked = await heapMb()
-  assert.ok(parked - before < 400 * SHARE, `${parked - before} MB: more than 400 bytes for each`)
+  assert.ok(parked - before < share(400), `${parked - before} MB: more than 400 bytes for each`)
   release?.()
   assert.equal(await last.join(), 1)
   last = first as Fiber

@@ -9,12 +9,10 @@ import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import * as fc from 'fast-check'
+import { rowsOfPart, share } from '../base/part.test.support.ts'
 import { isLinearizable, type Command, type Seen } from './history.test.support.ts'
 import { store, type Store, type StoreSettings } from './index.ts'
 import { OPERATIONS } from './operations.test.support.ts'
-
-/** With SKEIN_TEST_PART=2/3 a third of it. */
-const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
 
 let last = 0
 const workers = new Set<Worker>()
@@ -63,7 +61,7 @@ test('the search for an order tells histories that have one from those that have
 test('what three threads see of a key has an order', async () => {
   const used = made()
   const clock = new SharedArrayBuffer(8)
-  const rounds = Math.ceil(150 * SHARE)
+  const rounds = share(150)
   const threads = [1, 2, 3].map((seed) => start(used.id, 'history', seed, rounds, clock))
   const histories = await Promise.all(
     threads.map(async (thread) => (await once(thread, 'message'))[0] as Seen[][]),
@@ -110,7 +108,7 @@ test('what threads see of random commands has an order', async (t) => {
       }
     }
   }
-  const numRuns = Math.ceil(150 * SHARE)
+  const numRuns = share(150)
   await fc.assert(fc.asyncProperty(SCRIPTS, holds), { seed, numRuns, endOnFailure: false })
   used.close()
 })
@@ -128,7 +126,7 @@ test('a loop that only looks at a view is told of a write', async () => {
 
 test('threads killed in the middle of operations leave a store that works', async () => {
   const used = made({ bytesMax: 100_000 })
-  for (let round = 0; round < 12 * SHARE; round++) {
+  for (let round = 0; round < share(12); round++) {
     const pair = [start(used.id, 'mixed', round + 1, Infinity), start(used.id, 'mixed', round + 50, Infinity)]
     await Promise.all(pair.map((thread) => once(thread, 'message')))
     await pause(round)
@@ -145,7 +143,7 @@ test('threads killed in the middle of operations leave a store that works', asyn
 
 test('two threads killed in the middle of each operation leave a store that works', async () => {
   for (const settings of [{}, { bytesMax: 4_000_000 }]) {
-    for (const operation of Object.keys(OPERATIONS)) {
+    for (const operation of rowsOfPart(Object.keys(OPERATIONS))) {
       const used = made(settings)
       const memories = [0, 1].map(() => new SharedArrayBuffer(4))
       const pair = memories.map((memory) => spawned('operations', { operation, id: used.id, memory }))
@@ -211,7 +209,7 @@ test('when the thread that computes dies, one that waits takes over', async () =
 })
 
 /** Operations in all; check:long asks for 10 million. */
-const SOAK = Number(process.env['SKEIN_SOAK_OPERATIONS'] ?? Math.ceil(200_000 * SHARE))
+const SOAK = Number(process.env['SKEIN_SOAK_OPERATIONS'] ?? share(200_000))
 
 /** Bytes that the process may grow by once its threads are warm: heaps that wait for their collectors. */
 const GROWTH_MAX = 150e6

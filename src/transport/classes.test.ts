@@ -10,7 +10,7 @@ import { TransportError } from './errors.ts'
 import { DEPTH_MAX } from './format.ts'
 import { FrameWriter, marshall, readFrame, unmarshall } from './frame.ts'
 import { move } from './memory.ts'
-import { assertSame } from './same.test.helper.ts'
+import { assertSame } from './same.test.support.ts'
 
 /** `make()` arrives the same in both modes, before and after code is generated for it. */
 function check(make: () => unknown): void {

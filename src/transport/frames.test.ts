@@ -11,8 +11,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { register, registerHandle } from './classes.ts'
 import { marshall, unmarshall } from './frame.ts'
-import { readHostile } from './hostile.test.helper.ts'
-import { assertSame } from './same.test.helper.ts'
+import { readHostile } from './hostile.test.support.ts'
+import { assertSame } from './same.test.support.ts'
 
 const KEPT = new URL('../../src/transport/frames/v1.json', import.meta.url)
 const HARM = new URL('../../src/transport/frames/harm.json', import.meta.url)

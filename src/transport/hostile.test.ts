@@ -39,7 +39,7 @@ import {
   TAG_VIEW,
 } from './format.ts'
 import { marshall, processFrame, readFrame, unmarshall } from './frame.ts'
-import { memoryInUse, readHostile } from './hostile.test.helper.ts'
+import { memoryInUse, readHostile } from './hostile.test.support.ts'
 import { register, registerHandle } from './classes.ts'
 
 const huge = [0xff, 0xff, 0xff, 0xff]

@@ -9,7 +9,7 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { register } from './classes.ts'
 import { marshall, unmarshall } from './frame.ts'
-import { assertSame } from './same.test.helper.ts'
+import { assertSame } from './same.test.support.ts'
 
 /** Objects of one shape before its code is generated, and some after. */
 const SIGHTINGS = 60

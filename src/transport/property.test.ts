@@ -6,14 +6,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { anyValue } from './arbitrary.test.helper.ts'
+import { share } from '../base/part.test.support.ts'
+import { anyValue } from './arbitrary.test.support.ts'
 import { FrameWriter, marshall, readFrame, unmarshall } from './frame.ts'
-import { damaged, randomFrom, frameIn, readHostile } from './hostile.test.helper.ts'
-import { assertSame } from './same.test.helper.ts'
-
-/** With SKEIN_TEST_PART=2/3 a third of it. */
-const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
-const part = (runs: number): number => Math.ceil(runs * SHARE)
+import { damaged, randomFrom, frameIn, readHostile } from './hostile.test.support.ts'
+import { assertSame } from './same.test.support.ts'
 
 const modes = ['process', 'self-contained'] as const
 
@@ -23,7 +20,7 @@ for (const mode of modes) {
       fc.property(anyValue({ mode }), (value) =>
         assertSame(unmarshall(marshall(value, { mode }), { mode }), value),
       ),
-      { numRuns: part(500) },
+      { numRuns: share(500) },
     )
   })
 
@@ -33,7 +30,7 @@ for (const mode of modes) {
         const far = unmarshall(marshall(value, { mode }), { mode })
         assertSame(unmarshall(marshall(far, { mode }), { mode }), far)
       }),
-      { numRuns: part(300) },
+      { numRuns: share(300) },
     )
   })
 
@@ -46,7 +43,7 @@ for (const mode of modes) {
           assert.throws(() => readFrame(frame, 0, end), { name: 'TransportError' })
         }
       }),
-      { numRuns: part(100) },
+      { numRuns: share(100) },
     )
   })
 
@@ -62,7 +59,7 @@ for (const mode of modes) {
           for (let round = 0; round < 50; round++) readHostile(damaged(frame, other, random))
         },
       ),
-      { numRuns: part(300), endOnFailure: true },
+      { numRuns: share(300), endOnFailure: true },
     )
   })
 }
@@ -78,7 +75,7 @@ test('a frame between other bytes is read as if it were alone', () => {
       scratch.fill(0xff, end, end + 64)
       assertSame(readFrame(scratch, offset, end), value)
     }),
-    { numRuns: part(500) },
+    { numRuns: share(500) },
   )
 })
 
@@ -92,6 +89,6 @@ test('a frame that does not fit is whole in overflow and leaves what lies behind
       else assertSame(readFrame(writer.overflow as Uint8Array, 0, writer.frameBytes), value)
       assert.ok(memory.subarray(room).every((byte) => byte === 0xab))
     }),
-    { numRuns: part(500) },
+    { numRuns: share(500) },
   )
 })

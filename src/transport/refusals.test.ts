@@ -10,7 +10,7 @@ import { register, registerHandle } from './classes.ts'
 import { TransportError, type TransportCodes } from './errors.ts'
 import { move } from './memory.ts'
 import { LocalTables, setProcessTables } from './process.ts'
-import { wasmMemory } from './hostile.test.helper.ts'
+import { wasmMemory } from './hostile.test.support.ts'
 import { FrameWriter, isTransportable, marshall, unmarshall } from './frame.ts'
 
 type Refused = {

@@ -7,15 +7,14 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { share } from '../base/part.test.support.ts'
 import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS } from './format.ts'
 import { marshall, unmarshall } from './frame.ts'
-import { memoryInUse } from './hostile.test.helper.ts'
+import { memoryInUse } from './hostile.test.support.ts'
 import { LocalTables, setProcessTables, TABLE_SHAPES } from './process.ts'
 import { ShapeTable, type WriteShape } from './shapes.ts'
 import { Writer } from './writer.ts'
 
-/** With SKEIN_TEST_PART=2/3 a third of it. */
-const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
 const HEADER = 6
 const tagOf = (value: unknown) => marshall(value, { mode: 'process' })[HEADER]
 
@@ -66,7 +65,7 @@ test('a million shapes that come once leave neither numbers nor memory', () => {
   churn(0, 20_000)
   const before = memoryInUse()
   // Five shapes each: a million in all, or that part of it which this run was given.
-  churn(20_000, 20_000 + Math.ceil(180_000 * SHARE))
+  churn(20_000, 20_000 + share(180_000))
   const grown = memoryInUse() - before
   assert.ok(grown < 4_000_000, `grown by ${grown} bytes`)
   assert.equal(tables.interned(TABLE_SHAPES, 1), undefined)

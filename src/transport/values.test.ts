@@ -1,15 +1,15 @@
 /**
  * Every kind of value that can travel arrives as it was, through every door.
  *
- * `same.test.helper.ts` is the oracle; `check` sends each value often enough for generated code to take over.
+ * `same.test.support.ts` is the oracle; `check` sends each value until generated code has taken over.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { TAG_VIEW, VIEW_KINDS } from './format.ts'
 import { FrameWriter, marshall, readFrame, unmarshall } from './frame.ts'
-import { memoryInUse } from './hostile.test.helper.ts'
-import { assertSame } from './same.test.helper.ts'
+import { memoryInUse } from './hostile.test.support.ts'
+import { assertSame } from './same.test.support.ts'
 
 /** Objects of one shape before its code is generated, and some after. */
 const SIGHTINGS = 40

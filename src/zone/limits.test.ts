@@ -8,12 +8,12 @@ import { getEventListeners } from 'node:events'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { share } from '../base/part.test.support.ts'
 import { native } from '../native/index.ts'
 import { ZoneError, zone } from './index.ts'
 import { inZone, timedOut, until } from './zones.test.support.ts'
 
-/** With SKEIN_TEST_PART=2/3 a third of it. */
-const MANY = Math.ceil(100_000 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1))
+const MANY = share(100_000)
 
 /** Hold the worker that runs it until the gate opens; says before that it has begun. */
 function hold(gate: Int32Array): string {

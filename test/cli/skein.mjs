@@ -4,13 +4,12 @@
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { isOfPart } from '../../dist/base/part.test.support.js'
 
 const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-const [, part, parts] = /^(\d+)\/(\d+)$/.exec(process.env.SKEIN_TEST_PART ?? '1/1')
-
-/** The setting `skip` of a row: with SKEIN_TEST_PART=2/3 every third row runs, from the second on. */
-export const skipOf = (row) => row % parts !== part - 1 && `not of part ${part} of ${parts}`
+/** The setting `skip` of a row of a table. */
+export const skipOf = (row) => !isOfPart(row) && 'of another part: SKEIN_TEST_PART'
 
 /** The folder that children run in. */
 export const folder = fileURLToPath(new URL('.', import.meta.url))

@@ -12,7 +12,7 @@ import { pathToFileURL } from 'node:url'
 import { filesBelow, inRoot } from '../../scripts/set-up/index.mjs'
 
 const RUN_MS_MAX = 5 * 60_000
-const ARGUMENTS = { 'service/start.mjs': ['--files', '5'] }
+const ARGUMENTS = { 'service/start.mjs': ['--files', '5'], 'quicksort/main.mjs': ['--numbers', '200000'] }
 
 const folder = inRoot('examples')
 /** What lies in a folder `page` runs in browsers; test/browser looks at it there. */

@@ -10,11 +10,10 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { share } from '../../dist/base/part.test.support.js'
 import { faultsOf } from './judge.mjs'
 
-/** With SKEIN_TEST_PART=2/3 a third of them. */
-const PARTS = Number(process.env.SKEIN_TEST_PART?.split('/')[1] ?? 1)
-const KILLS = Number(process.env.SKEIN_KILLS ?? Math.ceil(60 / PARTS))
+const KILLS = Number(process.env.SKEIN_KILLS ?? share(60))
 const PROGRAM = fileURLToPath(new URL('./kills.mjs', import.meta.url))
 
 /** Run the program, for `kills` seconds more than a minute at most: one that takes longer hangs. */

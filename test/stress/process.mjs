@@ -41,7 +41,7 @@ function targetOf(fd) {
 }
 
 /** Wait until it holds, for so long; Node ends threads a moment after it says so. Returns whether it does. */
-export async function eventually(holds, waitMs = 5_000) {
+export async function eventually(holds, waitMs = 30_000) {
   const deadline = performance.now() + waitMs
   while (!holds() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
   return holds()

@@ -22,10 +22,10 @@ const MODULE = new URL('../../dist/zone/index.js', import.meta.url).href
 const EXECUTORS = ['fixed', 'work-stealing', 'blocking', 'cached']
 const FAULT = process.env.SKEIN_FAULT ?? ''
 /** A call that has not settled after so long is lost: giving up and closing take parts of a second. */
-const PATIENCE_MS = FAULT === '' ? 15_000 : 1_000
+const PATIENCE_MS = FAULT === '' ? 60_000 : 1_000
 /** How long a schedule with a call that nobody gives up goes on before its zone is closed. */
 const ENDLESS_MS = 600
-const LINGER_MS = FAULT === '' ? 5_000 : 500
+const LINGER_MS = FAULT === '' ? 30_000 : 500
 /** Schedules before anything is compared: what a process opens once and keeps is not what is looked for. */
 const WARM_UP = FAULT === '' ? 4 : 1
 /** V8 keeps what it had; of the process' memory, arenas of the allocator and freed pages of dead heaps. */

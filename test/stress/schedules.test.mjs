@@ -1,19 +1,19 @@
 /**
  * Random schedules on zones, and that each check of theirs can fail.
  *
- * `npm test` runs as many of 1,000 as fit into its share of time; SKEIN_SCHEDULES runs so many, however long
- * that takes (`npm run check:long`). A failure names the schedule, which is replayed by its seed.
+ * `npm run test:all` runs as many of 1,000 as fit into its share of time; SKEIN_SCHEDULES runs so many,
+ * however long that takes (`npm run check:long`). A failure names the schedule, which is replayed by its
+ * seed.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { rowsOfPart, share } from '../../dist/base/part.test.support.js'
 
-/** With SKEIN_TEST_PART=2/3 a third of the time, and of the planted faults. */
-const [PART, PARTS] = (process.env.SKEIN_TEST_PART ?? '1/1').split('/').map(Number)
 const WHOLE = Number(process.env.SKEIN_SCHEDULES ?? 0)
-const SECONDS = Math.ceil(40 / PARTS)
+const SECONDS = share(40)
 const PROGRAM = fileURLToPath(new URL('./schedules.mjs', import.meta.url))
 /** Growth of the process over a thousand schedules that is noise: V8 and the allocator keep what they had. */
 const GROWTH_MB_MAX = 60
@@ -68,7 +68,7 @@ const FAULTS = [
   ['queued', /the zone has/],
 ]
 
-for (const [fault, expected] of FAULTS.filter((_, n) => n % PARTS === PART - 1)) {
+for (const [fault, expected] of rowsOfPart(FAULTS)) {
   test(`planted: ${fault} is found, and how it is replayed is said`, { skip }, async () => {
     const { code, out, shown } = await run([1, 7], 60, { SKEIN_FAULT: fault })
     assert.equal(code, 1, shown)

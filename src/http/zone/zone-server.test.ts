@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { BroadcastChannel } from 'node:worker_threads'
+import { share } from '../../base/part.test.support.ts'
 import { type Zone, zone, type ZoneSettings } from '../../zone/index.ts'
 import { connect } from '../raw.test.support.ts'
 import { serve } from '../serve.ts'
@@ -21,8 +22,6 @@ import { ZoneServer } from './server.ts'
 import type { ZoneServeSettings } from './settings.ts'
 
 const APP = new URL('./app.test.support.js', import.meta.url)
-/** With SKEIN_TEST_PART=2/3 a third of it. */
-const SHARE = 1 / Number(process.env['SKEIN_TEST_PART']?.split('/')[1] ?? 1)
 let zones = 0
 
 /** A test with a zone of its own. */
@@ -154,7 +153,7 @@ inZone(
       while (!isOver) await get(server.url).catch((error: NodeJS.ErrnoException) => lost.push(error.code!))
     }
     const clients = Array.from({ length: 4 }, client)
-    for (let death = 1; death <= Math.ceil(8 * SHARE); death += 1) {
+    for (let death = 1; death <= share(8); death += 1) {
       await get(`${server.url}/dies`).catch(() => {})
       assert.equal((await threads(server.url, 2)).size, 2, `nobody took the place of ${death}`)
       assert.ok(lost.length <= death * clients.length, `${lost.length} answers lost with ${death} workers`)

@@ -1,0 +1,61 @@
+/**
+ * Which lines of src and crates the tests reach, and that it does not become less.
+ *
+ * TypeScript: the suite of `npm test` with V8's own counters, of all threads and child processes, mapped back
+ * to the sources by c8. Rust: the tests of each crate by cargo-llvm-cov, where that is installed; crates/node
+ * has none, and what the suite runs of it is not counted. Both fail below their line, which only rises.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { inRoot, MEMORY, run } from '../set-up/index.mjs'
+import { fastOf } from './files.mjs'
+import { testedCrates } from './rust.mjs'
+import { suite } from './suite.mjs'
+
+/** Percent of lines that tests reach at least; CONTRIBUTING.md has the figures that were measured. */
+const LINES_MIN = { typescript: 90, rust: 80 }
+
+/** Measure both; 0 when all tests passed and neither is below its line. @param {string[]} words */
+export async function coverage(words) {
+  const codes = [await typescriptCoverage(words), await rustCoverage()]
+  return codes.every((code) => code === 0) ? 0 : 1
+}
+
+async function typescriptCoverage(words) {
+  // Not below the tests' own folder for temporary files, which they must leave empty.
+  const folder = mkdtempSync(join(MEMORY, 'coverage-'))
+  const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
+  const env = { SKEIN_TEST_PART: '1/3', NODE_V8_COVERAGE: folder }
+  const failures = []
+  try {
+    const code = await suite(words, node, failures, (paths) => fastOf(paths).filter(isOfSource), env)
+    for (const text of failures) console.log(text)
+    const report = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--temp-directory', folder]
+    report.push('--exclude-after-remap', '--include', 'src/**/*.ts', '--exclude', '**/*.test.*')
+    report.push('--exclude', '**/*.d.ts', '--reporter', 'text-summary')
+    const limits = ['--check-coverage', '--lines', String(LINES_MIN.typescript)]
+    const judged = await run(process.execPath, [...report, ...limits], { show: true, cwd: inRoot() })
+    return Math.max(code, judged.code)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Tests of tools and of documentation reach nothing of src that others do not. */
+function isOfSource(path) {
+  return !path.startsWith('scripts/')
+}
+
+async function rustCoverage() {
+  const { code } = await run('cargo', ['llvm-cov', '--version'])
+  if (code !== 0) {
+    console.log('Rust: skipped, without `cargo install cargo-llvm-cov` and `rustup component add llvm-tools`')
+    return 0
+  }
+  for (const name of await testedCrates()) {
+    const measured = await run('cargo', ['llvm-cov', '--no-report', '--locked', '-p', name], { show: true })
+    if (measured.code !== 0) return measured.code
+  }
+  const limits = ['--summary-only', '--fail-under-lines', String(LINES_MIN.rust)]
+  return (await run('cargo', ['llvm-cov', 'report', ...limits], { show: true })).code
+}

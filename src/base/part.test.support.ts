@@ -1,0 +1,31 @@
+/**
+ * Which part of a costly test a run does: `SKEIN_TEST_PART=2/3` is the second of three.
+ *
+ * A part has a third of each size and every third row of a table, so three parts have all rows. `npm test`
+ * does one of three, the other Nodes share the three, and `npm run test:all` does the whole, which is what a
+ * program without the variable does.
+ */
+const [PART, PARTS] = partOf(process.env['SKEIN_TEST_PART'] ?? '1/1')
+
+function partOf(text: string): readonly [part: number, parts: number] {
+  const [, part, parts] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(text) ?? []
+  if (part === undefined || Number(part) > Number(parts)) {
+    throw new TypeError(`SKEIN_TEST_PART must be such as 2/3, received ${JSON.stringify(text)}`)
+  }
+  return [Number(part), Number(parts)]
+}
+
+/** This part of a size: of rounds, operations or seconds. */
+export function share(size: number): number {
+  return Math.ceil(size / PARTS)
+}
+
+/** Rows of a table that are of this part. */
+export function rowsOfPart<Row>(rows: readonly Row[]): Row[] {
+  return rows.filter((_, index) => isOfPart(index))
+}
+
+/** Whether the row with this index is of this part. */
+export function isOfPart(index: number): boolean {
+  return index % PARTS === PART - 1
+}
