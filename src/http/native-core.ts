@@ -5,7 +5,7 @@
  * Exchanges are made here, one per request; what they read and write lies in the link's memory.
  */
 import { lookup } from 'node:dns/promises'
-import { native } from '../native/index.ts'
+import { checkAttached, native } from '../native/index.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
 import { NativeExchange } from './native-exchange.ts'
 import {
@@ -74,7 +74,8 @@ class NativeCore implements Core {
   }
 
   #onBatch(): void {
-    const { words } = this.#link
+    const { bytes, words } = this.#link
+    checkAttached(bytes)
     const count = words[COUNT]!
     let at = HEADER_BYTES / 4
     for (let index = 0; index < count; index++) {

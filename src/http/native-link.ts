@@ -6,7 +6,7 @@
  * What is written outside of a batch is handed over after the microtasks of that turn.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { native } from '../native/index.ts'
+import { native, sharedMemory } from '../native/index.ts'
 import type { CoreLimits } from './core.ts'
 import { HttpError } from './errors.ts'
 import { ANSWER_WORDS, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './native-layout.ts'
@@ -51,15 +51,15 @@ export class NativeLink {
   /** The same as words. */
   readonly words: Int32Array
   /** Where answers are written. */
-  readonly out = new Uint8Array(OUT_BYTES)
+  readonly out: Uint8Array
   /** Where pieces of bodies arrive. */
-  readonly body = new Uint8Array(READ_BYTES_MAX)
+  readonly body: Uint8Array
   /** Targets by number, as strings. */
   readonly targets: string[] = new Array<string>(TARGETS).fill('')
   /** The server's number; -1 before it listens and after it has stopped. */
   server = -1
   readonly #limits: CoreLimits
-  readonly #outWords = new Int32Array(this.out.buffer)
+  readonly #outWords: Int32Array
   readonly #listed: (Listed | undefined)[] = []
   /** Those that live on the batch's memory and may outlive it. */
   #unkept: Listed[] = []
@@ -81,8 +81,11 @@ export class NativeLink {
   constructor(limits: CoreLimits) {
     this.#limits = limits
     const dataBytes = limits.headerBytesMax + 2 * READ_BYTES_MAX + BATCH_BYTES
-    this.bytes = new Uint8Array((WORDS_BYTES + dataBytes + 7) & ~7)
-    this.words = new Int32Array(this.bytes.buffer)
+    const bytes = (WORDS_BYTES + dataBytes + 7) & ~7
+    const memory = sharedMemory<Uint8Array[]>(native, bytes, OUT_BYTES, READ_BYTES_MAX)
+    ;[this.bytes, this.out, this.body] = memory as [Uint8Array, Uint8Array, Uint8Array]
+    this.words = new Int32Array(this.bytes.buffer, this.bytes.byteOffset, bytes / 4)
+    this.#outWords = new Int32Array(this.out.buffer, this.out.byteOffset, OUT_BYTES / 4)
   }
 
   /** The text whose place and length are words of a record of the batch. */

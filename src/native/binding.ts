@@ -130,6 +130,7 @@ export interface Binding {
   /** Given: handle, kind, 0, 0, two doubles. Found: status, and a double at word 6. */
   counterDo(): void
 
+  memoryMake(bytes: number): ArrayBuffer
   stageOpen(out: Uint8Array, inbound: Uint8Array): void
   stageAttach(ids: Uint8Array): void
   stageLarge(): Uint8Array

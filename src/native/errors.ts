@@ -22,6 +22,8 @@ export interface NativeCodes {
   NATIVE_PLATFORM_MISSING: Host & { readonly package: string; readonly isCheckout: boolean }
   /** A core was found at `path` and the system refused to load it; see `cause`. */
   NATIVE_LOAD_FAILED: { readonly path: string; readonly reason: string }
+  /** The program has detached the memory through which this thread calls the core. */
+  NATIVE_DETACHED: object
   /** The core at `path` belongs to another version of Skein. */
   NATIVE_VERSION_MISMATCH: { readonly path: string; readonly expected: string; readonly found: string }
 }
@@ -35,6 +37,9 @@ const SENTENCES: Sentences<NativeCodes> = {
         'Install without --omit=optional, on the platform that runs the program; ' +
         'or compile a checkout and name its .node file in SKEIN_NATIVE_PATH.'),
   NATIVE_LOAD_FAILED: (facts) => `skein could not load its native core ${facts.path}: ${facts.reason}`,
+  NATIVE_DETACHED: () =>
+    'the program has detached the memory that this thread shares with the native core: ' +
+    'it replaces a method of Uint8Array or Buffer and transfers the buffers that it sees',
   NATIVE_VERSION_MISMATCH: (facts) =>
     `skein ${facts.expected} found a native core of version ${facts.found} at ${facts.path}: ` +
     'remove node_modules and install again, so that both come from one release.',

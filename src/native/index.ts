@@ -33,6 +33,7 @@ export {
   UNKNOWN_FUNCTION,
   Withdrawn,
 } from './layout.ts'
+export { checkAttached, sharedMemory } from './memory.ts'
 
 /** The core. Loading this module loads it, or throws a {@link NativeError}. */
 export const native: Binding = theOne(loadBinding() as Binding)

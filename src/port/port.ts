@@ -7,7 +7,17 @@
  */
 import { isMainThread } from 'node:worker_threads'
 import { assert } from '../base/index.ts'
-import { FOUND, Flag, HEADER_BYTES, Mail, RECORD_BYTES, Status, native } from '../native/index.ts'
+import {
+  FOUND,
+  Flag,
+  HEADER_BYTES,
+  Mail,
+  RECORD_BYTES,
+  Status,
+  checkAttached,
+  native,
+  sharedMemory,
+} from '../native/index.ts'
 import { FrameWriter, readFrame } from '../transport/index.ts'
 
 /** Bytes of each scratch: a batch of some thousand small results; larger values take a path of their own. */
@@ -40,14 +50,15 @@ export type MailHandler = (subject: number, first: number, second: number) => vo
 
 /** See the module's text. */
 export class Port {
+  readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
   /** Where arguments and results are written for the core. */
-  readonly out = new Uint8Array(SCRATCH_BYTES)
+  readonly out = this.#memory[0]
   /** Where the core writes; valid until the next call into it. */
-  readonly inbound = new Uint8Array(SCRATCH_BYTES)
+  readonly inbound = this.#memory[1]
   /** The same memory as words. */
-  readonly words = new Uint32Array(this.inbound.buffer)
+  readonly words = new Uint32Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 4)
   /** The out scratch as words: what calls into the core are given. */
-  readonly given = new Int32Array(this.out.buffer)
+  readonly given = new Int32Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 4)
   readonly writer = new FrameWriter(this.out)
   /** Takes tasks, in the worker of a zone. */
   pump: (() => void) | undefined
@@ -100,6 +111,7 @@ export class Port {
    */
   write(value: unknown, rootName = 'value', lends = false): number {
     const writer = this.writer
+    checkAttached(this.out)
     const end = writer.write(value, HEADER_BYTES, rootName, lends)
     if (writer.attachments.length > 0) this.#attach()
     return end < 0 ? end : end - HEADER_BYTES

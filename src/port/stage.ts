@@ -11,7 +11,7 @@
  * crates/node/src/stage.rs, store.rs and sync.rs.
  */
 import { assert } from '../base/index.ts'
-import { HEADER_BYTES, native } from '../native/index.ts'
+import { HEADER_BYTES, checkAttached, native, sharedMemory } from '../native/index.ts'
 import { FrameWriter, readFrame } from '../transport/index.ts'
 import { KNOWN_LENGTH_MAX, KnownKeys } from './keys.ts'
 import { thisPort } from './port.ts'
@@ -36,18 +36,19 @@ const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as u
 
 /** See the module's text. */
 export class Stage {
+  readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
   /** What the core is given. */
-  readonly out = new Uint8Array(SCRATCH_BYTES)
+  readonly out = this.#memory[0]
   /** What it found; valid until the next call. */
-  readonly inbound = new Uint8Array(SCRATCH_BYTES)
+  readonly inbound = this.#memory[1]
   /** `out` as words. */
-  readonly given = new Uint32Array(this.out.buffer)
+  readonly given = new Uint32Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 4)
   /** `out` as doubles. */
-  readonly givenDoubles = new Float64Array(this.out.buffer)
+  readonly givenDoubles = new Float64Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 8)
   /** `inbound` as words. */
-  readonly words = new Uint32Array(this.inbound.buffer)
+  readonly words = new Uint32Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 4)
   /** `inbound` as doubles. */
-  readonly doubles = new Float64Array(this.inbound.buffer)
+  readonly doubles = new Float64Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 8)
   /** Whether a value is being written or read here: then only `aside` may use this memory. */
   busy = false
   /** The value written last, when it did not fit. */
@@ -90,6 +91,7 @@ export class Stage {
    */
   write(value: unknown): number {
     const writer = this.#writer
+    checkAttached(this.out)
     let end: number
     this.busy = true
     try {
@@ -145,6 +147,7 @@ export class Stage {
    * others are written at `at` of `out`, how wide their characters are and then they.
    */
   putKey(key: string, at: number): number {
+    if (this.out.length === 0) checkAttached(this.out)
     if (key.length > KNOWN_LENGTH_MAX) return this.#putText(key, at)
     const known = this.#known.get(key)
     if (known !== 0) return known

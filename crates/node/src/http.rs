@@ -12,6 +12,7 @@ use std::{
     os::unix::ffi::OsStringExt,
     path::PathBuf,
     ptr,
+    sync::Arc,
 };
 
 use napi_sys as sys;
@@ -20,12 +21,15 @@ use skein_http::{Limits, Reactor, Settings, Step, constants::Constant, reactor::
 use crate::{
     call,
     js::{Env, Outcome, Thrown, Value, wrong},
+    memory::Memory,
     uv::{self, Watch},
 };
 
 struct Server {
     env: sys::napi_env,
     reactor: Reactor,
+    /// What the reactor's regions lie in; behind it, so that it goes after it.
+    _regions: [Arc<Memory>; 3],
     watch: Watch,
     handle: sys::napi_ref,
     context: sys::napi_async_context,
@@ -132,14 +136,16 @@ call!(
     open,
     8,
     |env, arguments| {
-        // SAFETY: src/http keeps the three buffers for the server's life, and does not resize them;
-        // JavaScript waits while native code runs.
-        let region = |value| env.bytes(value).map(|(data, len)| unsafe { Region::new(data, len) });
-        let (inbound, out, body) = (region(arguments[1])?, region(arguments[2])?, region(arguments[3])?);
+        let [inbound, out, body] =
+            [arguments[1], arguments[2], arguments[3]].map(|view| Memory::of(env, view));
+        let ((first, inbound), (second, out), (third, body)) = (inbound?, out?, body?);
+        // SAFETY: the server keeps the memory until it is gone; JavaScript waits while native code runs.
+        let [inbound, out, body] = [inbound, out, body].map(|(data, len)| unsafe { Region::new(data, len) });
         let settings = settings(env, arguments[4], [arguments[5], arguments[6]], arguments[7])?;
         let reactor = Reactor::open(settings, inbound, out, body).map_err(|error| named(&error))?;
         // SAFETY: inside a call.
-        unsafe { begin(env, arguments[0], reactor) }.map(|index| env.int(index as i32))
+        unsafe { begin(env, arguments[0], [first, second, third], reactor) }
+            .map(|index| env.int(index as i32))
     },
     "httpOpen(call, inbound, out, body, numbers, host, path, constants): listen. Returns the server's number."
 );
@@ -149,7 +155,7 @@ call!(
 /// # Safety
 ///
 /// Inside a call from JavaScript; `callback` is a function.
-unsafe fn begin(env: Env, callback: Value, reactor: Reactor) -> Outcome<usize> {
+unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: Reactor) -> Outcome<usize> {
     let (mut uv_loop, mut handle, mut context) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     let (mut name, label) = (ptr::null_mut(), c"skein.http");
     let memory = Box::into_raw(Box::<Server>::new_uninit());
@@ -183,6 +189,7 @@ unsafe fn begin(env: Env, callback: Value, reactor: Reactor) -> Outcome<usize> {
         server.write(Server {
             env: env.0,
             reactor,
+            _regions: regions,
             watch,
             handle,
             context,

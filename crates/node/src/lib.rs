@@ -11,6 +11,7 @@ mod here;
 mod http;
 mod instances;
 mod js;
+mod memory;
 mod places;
 mod priority;
 mod registry;
@@ -112,6 +113,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("signalFire", tables::signal_fire),
     ("signalReason", tables::signal_reason),
     ("signalForget", tables::signal_forget),
+    ("memoryMake", stage::memory),
     ("stageOpen", stage::open),
     ("stageAttach", stage::attach),
     ("stageLarge", stage::large),
@@ -262,12 +264,11 @@ unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> 
         if !unsafe { *cell }.is_null() {
             return Ok(0);
         }
-        let out = Scratch::new(env.bytes(arguments[1])?);
-        let inbound = Scratch::new(env.bytes(arguments[2])?);
+        let (out, inbound) = (Scratch::of(env, arguments[1])?, Scratch::of(env, arguments[2])?);
         if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 {
             return Err(wrong("scratch too small"));
         }
-        // SAFETY: the thread's environment; src/native keeps both scratches for the thread's life.
+        // SAFETY: the thread's environment.
         unsafe {
             *cell = Thread::open(env, arguments[0], out, inbound, env.bool(arguments[3])?, cell);
             Ok((**cell).desk.port().number() as i32)

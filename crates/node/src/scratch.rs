@@ -3,24 +3,33 @@
 //! A header of words, then bytes. The core touches it only during calls from JavaScript, which waits for
 //! them.
 
+use std::sync::Arc;
+
+use crate::{
+    js::{Env, Outcome, Value},
+    memory::Memory,
+};
+
 /// Bytes before the data of a step, and before the first record of a drain.
 pub const HEADER_BYTES: usize = 64;
 
-/// A buffer that JavaScript keeps alive and never resizes, registered once.
-#[derive(Clone, Copy)]
+/// A stretch of the core's memory, registered once.
+#[derive(Clone)]
 pub struct Scratch {
     data: *mut u8,
     len: usize,
+    _memory: Arc<Memory>,
 }
 
 impl Scratch {
-    /// `data` and `len` of a Uint8Array that lives as long as the thread.
-    pub const fn new((data, len): (*mut u8, usize)) -> Self {
-        Self { data, len }
+    /// What a Uint8Array over memory of the core shows.
+    pub fn of(env: Env, view: Value) -> Outcome<Self> {
+        let (memory, (data, len)) = Memory::of(env, view)?;
+        Ok(Self { data, len, _memory: memory })
     }
 
     /// Its size in bytes.
-    pub const fn len(self) -> usize {
+    pub const fn len(&self) -> usize {
         self.len
     }
 
@@ -30,7 +39,7 @@ impl Scratch {
     ///
     /// The thread's JavaScript does not run during the call.
     #[inline]
-    pub unsafe fn words<const N: usize>(self) -> [u32; N] {
+    pub unsafe fn words<const N: usize>(&self) -> [u32; N] {
         // SAFETY: `open` has refused anything shorter than the header; any alignment is read.
         unsafe { self.data.cast::<[u32; N]>().read_unaligned() }
     }
@@ -41,7 +50,7 @@ impl Scratch {
     ///
     /// The thread's JavaScript does not run during the call.
     #[inline]
-    pub unsafe fn word(self, index: usize) -> u32 {
+    pub unsafe fn word(&self, index: usize) -> u32 {
         debug_assert!(index * 4 < HEADER_BYTES);
         // SAFETY: within the header, see words; any alignment is read.
         unsafe { self.data.cast::<u32>().add(index).read_unaligned() }
@@ -49,7 +58,7 @@ impl Scratch {
 
     /// Write the word with that index, which lies in the header.
     #[inline]
-    pub fn put(self, index: usize, word: u32) {
+    pub fn put(&self, index: usize, word: u32) {
         debug_assert!(index * 4 < HEADER_BYTES);
         // SAFETY: within the header, see words; JavaScript waits for the call that writes.
         unsafe { self.data.cast::<u32>().add(index).write_unaligned(word) };
@@ -61,7 +70,7 @@ impl Scratch {
     ///
     /// The thread's JavaScript does not run while the slice is in use.
     #[inline]
-    pub unsafe fn data<'a>(self, length: usize) -> Option<&'a [u8]> {
+    pub unsafe fn data<'a>(&self, length: usize) -> Option<&'a [u8]> {
         // SAFETY: within the registered memory, which is never written but by this thread.
         (length <= self.len - HEADER_BYTES)
             .then(|| unsafe { std::slice::from_raw_parts(self.data.add(HEADER_BYTES), length) })
@@ -72,7 +81,7 @@ impl Scratch {
     /// # Safety
     ///
     /// As for `read`, and no other slice of it is in use.
-    pub unsafe fn write<'a>(self) -> &'a mut [u8] {
+    pub unsafe fn write<'a>(&self) -> &'a mut [u8] {
         // SAFETY: as above.
         unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
     }

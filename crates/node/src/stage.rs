@@ -19,6 +19,7 @@ use crate::{
     buffers::{self, Attached},
     here::{self, Here},
     js::{Env, Outcome, Thrown, Value, wrong},
+    memory::Memory,
     registry::MAIL_SHARED,
     scratch::{HEADER_BYTES, Scratch},
 };
@@ -249,11 +250,18 @@ macro_rules! call {
 }
 
 call!(
+    memory,
+    1,
+    |env, arguments| { Memory::buffer(env, env.u32(arguments[0])? as usize) },
+    "memoryMake(bytes): an ArrayBuffer of zeroes over memory of the core."
+);
+
+call!(
     open,
     2,
     |env, arguments| {
         let port = here::port().ok_or_else(|| wrong("stageOpen before open"))?;
-        let (out, inbound) = (Scratch::new(env.bytes(arguments[0])?), Scratch::new(env.bytes(arguments[1])?));
+        let (out, inbound) = (Scratch::of(env, arguments[0])?, Scratch::of(env, arguments[1])?);
         if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 {
             return Err(wrong("scratch too small"));
         }

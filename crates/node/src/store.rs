@@ -109,7 +109,7 @@ fn find<const IS_VIEW: bool>(env: sys::napi_env) -> Value {
         let mut later = None;
         let (before, had) = if IS_VIEW { (given[3], wide(given[4], given[5])) } else { (0, 0) };
         let found = store.read_again(key, before, |entry, index, word, left_ms| {
-            let inbound = stage.inbound;
+            let inbound = &stage.inbound;
             inbound.put(2, entry.version as u32);
             inbound.put(3, (entry.version >> 32) as u32);
             inbound.put(4, index as u32);

@@ -1,0 +1,96 @@
+/**
+ * A program that replaces methods of Uint8Array and Buffer, and detaches every large buffer that it sees:
+ * those through which the core is called are among them.
+ *
+ * Each test is a program of its own. What it does afterwards ends with the right result or with an error that
+ * has a code; no signal ends it.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { program } from './run.mjs'
+
+const side = { concurrency: 2 }
+const module = (path) => new URL(`../../dist/${path}/index.js`, import.meta.url).href
+
+const RIGHT = /^true\nend$/
+/** A batch that arrives finds its memory gone in a callback of the core, where nobody can catch the error. */
+const RIGHT_OR_CODED = /^true\n(end|uncaught NATIVE_DETACHED)$/
+
+/** Ways to detach a buffer, as functions of it. `transfer` is of Node 22 and newer. */
+const WAYS = {
+  structuredClone: ['(buffer) => structuredClone(buffer, { transfer: [buffer] })', RIGHT],
+  postMessage: ['(buffer) => new MessageChannel().port1.postMessage(buffer, [buffer])', RIGHT],
+  transfer: ['(buffer) => buffer.transfer?.()', RIGHT_OR_CODED],
+  'a byte stream': [
+    `(buffer) => void new ReadableStream({ type: 'bytes' }).getReader({ mode: 'byob' })
+      .read(new Uint8Array(buffer)).catch(() => {})`,
+    RIGHT_OR_CODED,
+  ],
+}
+
+const ATTACK = (way) => `
+  import { serve } from '${module('http')}'
+  import { store } from '${module('store')}'
+  import { Lock } from '${module('sync')}'
+  const seen = new Set()
+  const see = (view) => {
+    if (view?.buffer instanceof ArrayBuffer && view.buffer.byteLength > 65_536) seen.add(view.buffer)
+  }
+  for (const owner of [Object.getPrototypeOf(Uint8Array.prototype), Buffer.prototype]) {
+    for (const name of Object.getOwnPropertyNames(owner)) {
+      const { value, writable } = Object.getOwnPropertyDescriptor(owner, name)
+      if (typeof value !== 'function' || !writable || name === 'constructor') continue
+      owner[name] = function (...args) {
+        see(this)
+        for (const each of args) see(each)
+        return Reflect.apply(value, this, args)
+      }
+    }
+  }
+  const used = store.create('used')
+  const z = zone.create('z', { workers: 1 })
+  const lock = new Lock()
+  const server = await serve({ port: 0, routes: { '/': async (request) => request.text() } })
+  const text = 'x'.repeat(50_000), wide = '☃'.repeat(5000), key = 'k'.repeat(100)
+  const steps = (n) => [
+    [() => used.set(key + n, { text, wide, bytes: new Uint8Array(40_000), n }), undefined],
+    [() => used.get(key + n).n, n],
+    [() => z.run((value) => value.n + value.text.length, { text, wide, n }), 50_000 + n],
+    [() => lock.guard(() => n), n],
+    [() => used.update('count', () => n), n],
+    [async () => (await (await fetch(server.url, { method: 'POST', body: text + n })).text()).length, 50_001],
+  ]
+  for (const n of [1, 2]) for (const [step] of steps(n)) await step()
+  await z.run(() => globalThis.gc?.())
+  console.log(seen.size > 2)
+  process.on('uncaughtException', (error) => {
+    console.log('uncaught', error.code)
+    process.exit(0)
+  })
+  for (const buffer of seen) try { (${way})(buffer) } catch {}
+  for (let n = 0; n < 50; n++) new Uint8Array(300_000).fill(255)
+  for (const n of [3, 4]) {
+    for (const [step, right] of steps(n)) {
+      try {
+        const value = await step()
+        if (value !== right) console.log('wrong', String(step), value)
+      } catch (error) {
+        if (!/^[A-Z_]+$/.test(error.code ?? error.cause?.code)) console.log('wrong', String(step), error)
+      }
+    }
+  }
+  console.log('end')
+  process.exit(0)`
+
+for (const [name, [way, out]] of Object.entries(WAYS)) {
+  test(
+    `memory of the core that a program detaches by ${name} is not used when it is gone`,
+    side,
+    async () => {
+      const ended = await program(ATTACK(way), { flags: ['--no-warnings', '--expose-gc'] })
+      const shown = JSON.stringify(ended, undefined, 1)
+      assert.deepEqual([ended.code, ended.signal], [0, null], shown)
+      assert.match(ended.out, out, shown)
+    },
+  )
+}
