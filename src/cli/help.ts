@@ -101,8 +101,9 @@ Options:
 Ctrl-C stops accepting and finishes open requests; twice stops at once.
 
 Exit codes:
+    0  stopped, and every open request was answered
     2  wrong arguments, no such module, no app in it, a port that is taken, nobody left to serve
-  130  stopped (SIGINT);  143  stopped (SIGTERM)
+  130  stopped by SIGINT, 143 by SIGTERM, with requests cut: --drain was over, or a second signal came
 
 Examples:
   skein serve app.ts

@@ -21,7 +21,7 @@ const END_MS = 3000
 
 /**
  * Serve until a signal asks to stop.
- * @returns The exit code: that of the signal.
+ * @returns The exit code: 0 when every open request was answered, otherwise that of the signal.
  * @throws {CliError} When it cannot be served, or nobody is left to serve.
  */
 export async function serve(options: ServeOptions, around: Surroundings): Promise<number> {
@@ -32,18 +32,38 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
   const zone = await openZone(workers)
   const watch = watchOf(zone, around)
   try {
-    const server = await Promise.race([stop.signal, begin(zone, url, options)])
-    if (typeof server === 'string') return codeOf(server)
-    if (!options.quiet) around.stdout.write(lineOf(server, workers))
+    const begun = begin(zone, url, options)
+    const early = await Promise.race([stop.signal, begun.then(() => undefined)])
+    // The first worker answers before the last one has started: what it has accepted is finished as well.
+    const server = early === undefined ? await begun : await inTime(begun, drainMs)
+    if (server === undefined) return codeOf(early!)
+    if (early === undefined && !options.quiet) around.stdout.write(lineOf(server, workers))
     const signal = await Promise.race([stop.signal, watch.gone, nobodyLeft(server)])
     if (around.stderr.isTTY === true)
       around.stderr.write('\nskein: finishing open requests; Ctrl-C again to stop at once\n')
-    await server.stop({ drainMs }).catch((error: Error) => around.stderr.write(`skein: ${error.message}\n`))
-    return codeOf(signal)
+    return (await drain(server, drainMs, around)) ? ExitCode.fine : codeOf(signal)
   } finally {
     stop.ignore()
     watch.ignore()
     await Promise.race([zone.close(), pause(END_MS)])
+  }
+}
+
+/** What `promise` resolves to; undefined when it takes longer. */
+async function inTime<Value>(promise: Promise<Value>, mostMs: number): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, mostMs, undefined)))
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+/** Stop the server. Whether every open request was answered. */
+async function drain(server: ZoneServer, drainMs: number, { stderr }: Surroundings): Promise<boolean> {
+  try {
+    await server.stop({ drainMs })
+    return (await server.stats()).cut === 0
+  } catch (error) {
+    stderr.write(`skein: ${(error as Error).message}\n`)
+    return false
   }
 }
 

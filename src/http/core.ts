@@ -96,6 +96,8 @@ export interface CoreStats {
   readonly aborted: number
   readonly bytesIn: number
   readonly bytesOut: number
+  /** Connections that `stop` cut, its time being over, before all was answered. */
+  readonly cut: number
 }
 
 /** A server without an app. */
@@ -106,6 +108,8 @@ export interface Core {
   listen(): Promise<CoreAddress>
   /** What it has counted. */
   stats(): CoreStats
+  /** By this number any thread sees whether this one returns to its loop; undefined: it cannot be seen. */
+  readonly member?: number
   /**
    * Stops accepting and finishes what was accepted: idle connections close at once, others after the answer
    * in progress. What is left after `graceMs` is cut. Resolves when no connection is left.

@@ -61,4 +61,5 @@ export { createApp, HttpServer, type InjectableApp, type ServerStats, type StopO
 export type { AppSettings, ServeSettings } from './settings.ts'
 export { type AppSource, loadApp, type ModuleApp } from './zone/app-module.ts'
 export type { ZoneServer, ZoneServerStats } from './zone/server.ts'
+export type { StallMessage } from './zone/supervisor.ts'
 export type { ZoneServeSettings } from './zone/settings.ts'

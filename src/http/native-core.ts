@@ -19,6 +19,9 @@ import {
 } from './native-layout.ts'
 import { NativeLink } from './native-link.ts'
 
+/** Doubles that `httpStats` writes. */
+const COUNTS = 9
+
 /** A server on the native core. @throws {NativeError} when the core does not load. */
 export function createNativeCore(settings: CoreSettings): Core {
   return new NativeCore(settings)
@@ -57,9 +60,13 @@ class NativeCore implements Core {
     return { host: text.slice(space + 1), port: Number(text.slice(0, space)), unixPath: undefined }
   }
 
+  get member(): number {
+    return this.#link.server < 0 ? 0 : native.httpMember(this.#link.server)
+  }
+
   stats(): CoreStats {
     const { server } = this.#link
-    const counts = new Float64Array(8)
+    const counts = new Float64Array(COUNTS)
     if (server < 0) return this.#last ?? statsOf(counts)
     native.httpStats(server, new Uint8Array(counts.buffer))
     return statsOf(counts)
@@ -159,7 +166,7 @@ function packed(constants: CoreSettings['constants']): Uint8Array {
 }
 
 function statsOf(counts: Float64Array): CoreStats {
-  const [connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut] =
-    counts as unknown as [number, number, number, number, number, number, number, number]
-  return { connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut }
+  const [connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut, cut] =
+    counts as unknown as [number, number, number, number, number, number, number, number, number]
+  return { connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut, cut }
 }

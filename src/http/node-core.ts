@@ -26,7 +26,7 @@ export class NodeCore implements Core {
   readonly #server: ReturnType<typeof createServer>
   /** Connections, and what aborts their requests that have no whole response yet. */
   readonly #open = new Map<Socket, Map<ServerResponse, AbortController>>()
-  readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0 }
+  readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0, cut: 0 }
   /**
    * Connections that a request offered to upgrade. node:http loses what was read after it, so the next bytes
    * may be the body of a request whose head is lost: nothing after it is taken for a request.
@@ -82,7 +82,10 @@ export class NodeCore implements Core {
       NetServer.prototype.close.call(this.#server, () => resolve())
     })
     for (const [socket, open] of this.#open) if (open.size === 0) socket.destroySoon()
-    const late = setTimeout(() => this.#server.closeAllConnections(), graceMs)
+    const late = setTimeout(() => {
+      for (const responses of this.#open.values()) this.#counts.cut += responses.size > 0 ? 1 : 0
+      this.#server.closeAllConnections()
+    }, graceMs)
     await closed
     while (this.#open.size > 0) await nextTurn() // the last events of their sockets
     clearTimeout(late)

@@ -141,6 +141,11 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
     return this.#parts.address.port
   }
 
+  /** See `Core.member`. @internal */
+  get member(): number {
+    return this.#parts.core.member ?? 0
+  }
+
   /** What it has counted so far. */
   stats(): ServerStats {
     const { app, core, coreReason } = this.#parts

@@ -205,8 +205,14 @@ export interface Binding {
   /** The next bytes of a body, in the body region: how many, or a negative number that says why none. */
   httpPull(server: number, slot: number, stamp: number): number
   httpRemote(server: number, slot: number, stamp: number): string
-  /** Write eight doubles. */
+  /** Write nine doubles. */
   httpStats(server: number, counts: Uint8Array): void
   httpStop(server: number, graceMs: number): void
   httpClose(server: number): void
+  /** The number by which any thread asks about the one of this server; 0 after a stop. */
+  httpMember(server: number): number
+  /** For how long it has not returned to its loop though there is something to do, ms; -1: it left. */
+  httpStalledMs(member: number): number
+  /** Others accept what it would; `isOver` 1 closes the port when there are none. 1: done. */
+  httpSendAway(member: number, isOver: number): number
 }

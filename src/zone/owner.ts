@@ -230,6 +230,19 @@ export class Owner {
     }
   }
 
+  /** End a worker by its name, which another replaces. False: it is not one of this thread's. */
+  end(name: string, reason: string): boolean {
+    for (const { workers } of this.#crews.values()) {
+      for (const kept of workers.values()) {
+        if (kept.name !== name) continue
+        kept.reason = reason
+        void kept.thread.terminate()
+        return true
+      }
+    }
+    return false
+  }
+
   #closeNow(zoneNumber: number): void {
     const crew = this.#crew(zoneNumber)
     crew.closing = true

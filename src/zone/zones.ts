@@ -32,6 +32,17 @@ export function listen(): void {
   carrySignals()
 }
 
+/**
+ * End a worker that this thread started, as if it had died: another replaces it.
+ * @param worker Its name, `zone/3`.
+ * @param reason For whoever waits for its tasks, see `WORKER_DIED`.
+ * @returns False if there is no such worker, or another thread started it.
+ * @internal
+ */
+export function endWorker(worker: string, reason: string): boolean {
+  return owner?.end(worker, reason) ?? false
+}
+
 /** The zones that this thread has a handle of, by number: asking again gives the same object. */
 const opened = new Map<number, WeakRef<Zone>>()
 const collected = new FinalizationRegistry<number>((number) => {

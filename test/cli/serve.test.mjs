@@ -47,10 +47,7 @@ async function serving(words) {
 
 const get = async (url) => (await fetch(url, { headers: { connection: 'close' } })).text()
 
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-]) {
+for (const signal of ['SIGINT', 'SIGTERM']) {
   test(`every worker answers, and ${signal} finishes what is open`, { timeout: 60_000 }, async () => {
     const { url, child, ended, started } = await serving([app, '--workers', '2'])
     assert.match(
@@ -65,10 +62,53 @@ for (const [signal, code] of [
     child.kill(signal)
     assert.equal(await slow, 'slow')
     const end = await ended
-    assert.deepEqual([end.code, end.err], [code, 'closed\nclosed\n'])
+    assert.deepEqual([end.code, end.err], [0, 'closed\nclosed\n'])
     await assert.rejects(get(url))
   })
 }
+
+test('a signal before all workers have started costs no request', { timeout: 120_000 }, async () => {
+  const first = join(folder, 'first')
+  const early = module(
+    'early.mjs',
+    `import { mkdirSync, writeSync } from 'node:fs'
+    const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+    try { mkdirSync(${JSON.stringify(first)}) } catch { await pause(3000) }
+    export const fetch = async () => (writeSync(2, 'asked\\n'), await pause(1000), new Response('slow'))`,
+  )
+  const probe = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => probe.once('listening', done))
+  const { port } = probe.address()
+  await new Promise((done) => probe.close(done))
+  const started = start(['serve', early, '--workers', '2', '--port', `${port}`])
+  started.child.stdin.end()
+  const url = `http://127.0.0.1:${port}`
+  // As a readiness probe does: the port answers before the line with the address is printed.
+  const late = Date.now() + 60_000
+  for (;;) {
+    const found = await get(url).catch(() => undefined)
+    if (found !== undefined) break
+    assert.ok(Date.now() < late, `nobody answers: ${started.err}`)
+    await new Promise((done) => setTimeout(done, 20))
+  }
+  assert.equal(started.out, '')
+  const slow = Promise.all(Array.from({ length: 6 }, () => get(url)))
+  await until(started.child.stderr, () => started.err.split('asked').length - 1 === 7)
+  started.child.kill('SIGTERM')
+  assert.deepEqual(new Set(await slow), new Set(['slow']))
+  const end = await started.ended
+  assert.deepEqual([end.code, end.out], [0, ''])
+})
+
+test('a stop that cuts a request ends with the code of its signal', { timeout: 60_000 }, async () => {
+  const { url, child, ended } = await serving([app, '--workers', '2', '--drain', '1s'])
+  const slower = get(`${url}/slower`)
+  slower.catch(() => {})
+  await new Promise((done) => setTimeout(done, 200))
+  child.kill('SIGTERM')
+  assert.equal((await ended).code, 143)
+  await assert.rejects(slower)
+})
 
 test('a second signal stops at once', { timeout: 60_000 }, async () => {
   const { url, child, ended } = await serving([app, '--workers', '1'])
@@ -91,7 +131,7 @@ test('a signal that npm hands on as well is one signal', { timeout: 60_000 }, as
   await new Promise((done) => setTimeout(done, 20))
   child.kill('SIGINT')
   assert.equal(await slow, 'slow')
-  assert.equal((await ended).code, 130)
+  assert.equal((await ended).code, 0)
 })
 
 const deaths = [
@@ -190,7 +230,7 @@ test('node:http serves with one worker', { timeout: 60_000 }, async () => {
   assert.match(started.out, /with 1 worker \(node core\)/)
   assert.match(await get(url), /^\d+$/)
   child.kill('SIGINT')
-  assert.equal((await ended).code, 130)
+  assert.equal((await ended).code, 0)
 })
 
 const how = '(skein serve --help shows how)'

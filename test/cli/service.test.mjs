@@ -24,7 +24,7 @@ before(async () => {
 after(async () => {
   server.child.kill('SIGINT')
   const { code, err } = await server.ended
-  assert.deepEqual([code, err], [130, ''])
+  assert.deepEqual([code, err], [0, ''])
 })
 
 /** Status, and code of the error if it is one. */

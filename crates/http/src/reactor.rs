@@ -20,16 +20,17 @@ use std::{
     net::IpAddr,
     os::fd::{AsRawFd, OwnedFd, RawFd},
     path::PathBuf,
+    sync::Arc,
 };
 
-pub use crate::listen::Place;
+pub use crate::listen::{Place, send_away, stalled_ms};
 use crate::{
     answer::Heads,
     constants::{Constant, Constants},
     known::Parser,
     layout,
     limits::Limits,
-    listen::{self, Seat},
+    listen::{self, Links, Pulse, Seat},
     region::Region,
     sys,
     targets::Targets,
@@ -94,6 +95,8 @@ pub struct Stats {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
+    /// Connections that a stop cut before all was answered.
+    pub cut: u64,
 }
 
 /// Events that one look at the kernel brings.
@@ -121,6 +124,7 @@ const BATCH_NS: u64 = 500_000;
 pub struct Reactor {
     // Leaves its group before the descriptors below are closed.
     seat: Option<Seat>,
+    pulse: Arc<Pulse>,
     slots: Slots,
     epoll: OwnedFd,
     bell: OwnedFd,
@@ -177,9 +181,12 @@ impl Reactor {
         let edge = (libc::EPOLLIN | libc::EPOLLET) as u32;
         sys::watch(epoll.as_raw_fd(), bell.as_raw_fd(), edge, BELL)?;
         let Settings { place, is_shared, backlog, limits, constants } = settings;
-        let seat = Seat::take(place, is_shared, backlog, epoll.as_raw_fd())?;
+        let links = Links { epoll: epoll.as_raw_fd(), bell: bell.as_raw_fd() };
+        let seat = Seat::take(place, is_shared, backlog, links)?;
+        let pulse = Arc::clone(seat.pulse());
         let mut reactor = Self {
             seat: Some(seat),
+            pulse,
             slots: Slots::default(),
             epoll,
             bell,
@@ -242,6 +249,24 @@ impl Reactor {
         self.round = 0;
         self.turn_began = sys::now_ns();
         self.set_clock();
+        if self.pulse.turn(self.now_ms) {
+            self.come_back();
+        }
+    }
+
+    /// Others have accepted what this thread would have: it was not in its loop.
+    #[cold]
+    fn come_back(&mut self) {
+        // Without a socket of its own it goes on with its connections, and tries again in its next turn.
+        if let Some(seat) = &self.seat {
+            seat.come_back().ok();
+        }
+    }
+
+    /// The number by which any thread can ask [`stalled_ms`] and [`send_away`] about this one; 0 after a
+    /// stop.
+    pub fn member(&self) -> u64 {
+        self.seat.as_ref().map_or(0, Seat::member)
     }
 
     fn set_clock(&mut self) {
@@ -293,6 +318,7 @@ impl Reactor {
         if !self.again.is_empty() {
             sys::ring(&self.bell);
         }
+        self.pulse.rest(self.needs_ticks());
         Step::Done
     }
 
@@ -489,10 +515,15 @@ impl Reactor {
     /// Time has passed: see whose has run out. To be called every [`tick_ms`](Self::tick_ms) or so.
     pub fn tick(&mut self) {
         self.set_clock();
+        if self.pulse.turn(self.now_ms) {
+            self.come_back();
+        }
         self.resume();
         let (now, cut) = (self.now_ms, self.now_ms >= self.stop_at);
         for slot in self.slots.expired(now, cut) {
             if cut {
+                let machine = self.slots.get(slot).map(|line| &line.machine);
+                self.stats.cut += machine.map_or(0, |one| u64::from(one.flights() > 0 || one.unsent() > 0));
                 self.close(slot);
             } else {
                 self.time_out(slot);
@@ -501,6 +532,7 @@ impl Reactor {
         self.flush();
         self.tell_stopped();
         self.ring_if_needed();
+        self.pulse.rest(self.needs_ticks());
     }
 
     /// How often time is looked at, ms: an eighth of the shortest limit, within reason.

@@ -39,9 +39,21 @@ pub fn bell() -> io::Result<OwnedFd> {
 
 /// Ring an eventfd. It cannot block before it was rung 2^64 times.
 pub fn ring(bell: &OwnedFd) {
+    ring_at(bell.as_raw_fd());
+}
+
+/// The same for one that another thread keeps open meanwhile.
+pub fn ring_at(bell: RawFd) {
     let one = 1_u64;
     // SAFETY: eight bytes of a local.
-    unsafe { libc::write(bell.as_raw_fd(), (&raw const one).cast(), 8) };
+    unsafe { libc::write(bell, (&raw const one).cast(), 8) };
+}
+
+/// Whether an epoll descriptor has events, without taking any.
+pub fn is_readable(epoll: RawFd) -> bool {
+    let mut asked = libc::pollfd { fd: epoll, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, a local; no time is waited.
+    unsafe { libc::poll(&raw mut asked, 1, 0) > 0 }
 }
 
 /// Watch `fd` for `events`, known by `data`.

@@ -16,7 +16,12 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_http::{Limits, Reactor, Settings, Step, constants::Constant, reactor::Place, region::Region};
+use skein_http::{
+    Limits, Reactor, Settings, Step,
+    constants::Constant,
+    reactor::{self, Place},
+    region::Region,
+};
 
 use crate::{
     call,
@@ -382,9 +387,10 @@ call!(
             stats.aborted,
             stats.bytes_in,
             stats.bytes_out,
+            stats.cut,
         ];
         if length < numbers.len() * 8 {
-            return Err(wrong("room for eight doubles"));
+            return Err(wrong("room for nine doubles"));
         }
         for (index, number) in numbers.into_iter().enumerate() {
             // SAFETY: within the array, which JavaScript does not touch during the call.
@@ -392,7 +398,7 @@ call!(
         }
         Ok(ptr::null_mut())
     },
-    "httpStats(server, doubles): write the eight counts."
+    "httpStats(server, doubles): write the nine counts."
 );
 
 call!(
@@ -408,6 +414,37 @@ call!(
         Ok(ptr::null_mut())
     },
     "httpStop(server, graceMs): accept no more, finish what was accepted."
+);
+
+call!(
+    member,
+    1,
+    |env, arguments| {
+        let server = server(env, arguments[0])?;
+        // SAFETY: the reference ends with the statement.
+        Ok(env.int(unsafe { (*server).reactor.member() } as i32))
+    },
+    "httpMember(server): the number by which any thread asks about this one."
+);
+
+call!(
+    stalled_ms,
+    1,
+    |env, arguments| {
+        let stalled = reactor::stalled_ms(u64::from(env.u32(arguments[0])?));
+        Ok(env.int(stalled.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX))))
+    },
+    "httpStalledMs(member): for how long it has not turned though there is something to do; -1: it has left."
+);
+
+call!(
+    send_away,
+    2,
+    |env, arguments| {
+        let member = u64::from(env.u32(arguments[0])?);
+        Ok(env.int(i32::from(reactor::send_away(member, env.u32(arguments[1])? == 1))))
+    },
+    "httpSendAway(member, isOver): others accept in its place; isOver 1: nobody has to. Whether it is away."
 );
 
 call!(

@@ -176,6 +176,9 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("httpRemote", http::remote),
     ("httpStats", http::stats),
     ("httpStop", http::stop),
+    ("httpMember", http::member),
+    ("httpStalledMs", http::stalled_ms),
+    ("httpSendAway", http::send_away),
     ("httpClose", http::close),
 ];
 

@@ -13,6 +13,8 @@ import type { ServeSettings } from '../settings.ts'
 export interface ModuleApp extends Partial<ServeSettings> {
   /** Called in each worker when it stops, before the open requests are waited for. */
   readonly close?: () => void | Promise<void>
+  /** As for `serve({zone})`, which goes before it. */
+  readonly handlerMsMax?: number
 }
 
 type Exports = Readonly<Record<string, unknown>>

@@ -75,3 +75,12 @@ export const wrong = { routes: {}, prot: 1 }
 
 /** No app. */
 export const nothing = 7
+
+/** Counts requests for `/spins`; the first so many never return. */
+export function spinning({ begun, most }: { begun: Int32Array; most: number }): object {
+  const spins = (): string => {
+    if (Atomics.add(begun, 0, 1) < most) for (;;);
+    return 'over'
+  }
+  return { routes: { '/': (): string => String(threadId), '/constant': 'constant', '/spins': spins } }
+}

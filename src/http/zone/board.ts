@@ -18,6 +18,7 @@ const NAMES = [
   'aborted',
   'bytesIn',
   'bytesOut',
+  'cut',
   'errors',
 ] as const
 
@@ -37,12 +38,14 @@ export class Board {
   /** What other threads make theirs from. */
   readonly memory: SharedArrayBuffer
   readonly #words: Int32Array
+  readonly #members: Int32Array
   readonly #counts: Float64Array
 
   constructor(memory?: SharedArrayBuffer) {
-    const wordsBytes = (1 + ROWS) * 4 + 4 // and up to a multiple of 8
+    const wordsBytes = (1 + 2 * ROWS) * 4 + 4 // and up to a multiple of 8
     this.memory = memory ?? new SharedArrayBuffer(wordsBytes + ROWS * NAMES.length * 8)
     this.#words = new Int32Array(this.memory, 0, 1 + ROWS)
+    this.#members = new Int32Array(this.memory, (1 + ROWS) * 4, ROWS)
     this.#counts = new Float64Array(this.memory, wordsBytes)
   }
 
@@ -70,6 +73,16 @@ export class Board {
   setServing(row: number, isServing: boolean): void {
     this.#counts[row * NAMES.length] = 0
     Atomics.store(this.#words, 1 + row, isServing ? Row.serves : Row.absent)
+  }
+
+  /** A worker listens, under that number of the core (`Core.member`). */
+  setMember(row: number, member: number): void {
+    Atomics.store(this.#members, row, member)
+  }
+
+  /** The number under which that worker, or the one before it, listens; 0: the core has none. */
+  member(row: number): number {
+    return Atomics.load(this.#members, row)
   }
 
   /** A worker runs, and could not begin to serve. */

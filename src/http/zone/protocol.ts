@@ -20,6 +20,8 @@ export interface Job {
   readonly settings: Partial<ServeSettings>
   /** Whether there is more than one worker. */
   readonly shares: boolean
+  /** What `serve` was given; undefined: the module may say. */
+  readonly handlerMsMax: number | undefined
 }
 
 /** Where it listens. */
@@ -27,6 +29,7 @@ export interface Place {
   readonly url: string
   readonly port: number
   readonly core: 'native' | 'node'
+  readonly handlerMsMax: number
 }
 
 /** What the server says to its workers. */

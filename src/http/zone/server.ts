@@ -14,13 +14,12 @@ import type { StopOptions } from '../server.ts'
 import { parseDrainMs } from '../settings.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import type { ZoneSettings } from './settings.ts'
+import { LOOK_MS, Supervisor } from './supervisor.ts'
 import { INVITATIONS, type Job, type Order, type Place, type Word } from './protocol.ts'
 
 register(HttpError, { cid: 'skein.HttpError' })
 
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
-/** How often it is looked whether anybody is left to serve. */
-const LOOK_MS = 1000
 /** How often it is looked whether those that stop have died instead. */
 const STOP_LOOK_MS = 20
 /** What stopping may take beyond `drainMs`. */
@@ -33,6 +32,10 @@ export interface ZoneServerStats extends Counts {
   readonly core: 'native' | 'node'
   /** Workers that serve now. */
   readonly workers: number
+  /** Times that a worker did not return to its event loop for a second while connections waited for it. */
+  readonly stalls: number
+  /** Of these, times that it was ended and replaced: see `handlerMsMax`. */
+  readonly replacements: number
   /** Each of them, with those before it in its place. */
   readonly byWorker: readonly (Counts & { readonly worker: string })[]
 }
@@ -47,8 +50,8 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
     throw wrong('core', "'native' in a zone of several workers: node:http does not share a port", 'node')
   const board = new Board()
   const id = `skein.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
-  const { settings } = given
-  const job: Job = { id, source: given.source, settings, shares }
+  const { settings, handlerMsMax } = given
+  const job: Job = { id, source: given.source, settings, shares, handlerMsMax }
   const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
   const place = begun.value as Place
   // The port of the first is that of all, also where the system chose it.
@@ -113,6 +116,7 @@ interface ZoneServerParts {
 export class ZoneServer implements AsyncDisposable {
   readonly #parts: ZoneServerParts
   readonly #channel: BroadcastChannel
+  readonly #supervisor: Supervisor
   /** Keeps the process alive, as a listener would. */
   readonly #alive: NodeJS.Timeout
   #stopping: Promise<void> | undefined
@@ -126,6 +130,9 @@ export class ZoneServer implements AsyncDisposable {
   /** Made by `serve`. */
   constructor(parts: ZoneServerParts) {
     this.#parts = parts
+    const { zone, board, place } = parts
+    const { url, handlerMsMax } = place
+    this.#supervisor = new Supervisor({ board, url, handlerMsMax, shares: zone.settings.workers > 1 })
     this.#channel = new BroadcastChannel(parts.id)
     this.#channel.addEventListener('message', (event) => {
       for (const hear of this.#ears) hear((event as unknown as { data: Word }).data)
@@ -167,10 +174,14 @@ export class ZoneServer implements AsyncDisposable {
     const { board } = this.#parts
     if (this.#stopping === undefined) await this.#asked({ kind: 'report' }, 'reported', REPORT_MS)
     const workers = this.#serving()
+    const total = board.total(workers.map(rowOf))
     return {
-      ...board.total(workers.map(rowOf)),
+      ...total,
+      cut: total.cut + this.#supervisor.cut,
       core: this.core,
       workers: workers.length,
+      stalls: this.#supervisor.stalls,
+      replacements: this.#supervisor.replacements,
       byWorker: workers.map((worker) => ({ worker, ...board.read(rowOf(worker)) })),
     }
   }
@@ -192,12 +203,14 @@ export class ZoneServer implements AsyncDisposable {
 
   async #stop(drainMs: number): Promise<void> {
     this.#parts.board.stop()
+    this.#supervisor.stop(this.#serving())
     try {
       const { left, failure } = await this.#asked(
         { kind: 'stop', drainMs },
         'stopped',
         drainMs + STOP_EXTRA_MS,
       )
+      this.#supervisor.stop(left, true)
       if (left.length > 0) throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
       if (failure !== undefined)
         throw new HttpError('HTTP_APP', { app: this.#parts.app, reason: `close() failed: ${failure}` })
@@ -220,8 +233,11 @@ export class ZoneServer implements AsyncDisposable {
       const look = (): void => {
         if (left().length > 0 && performance.now() < late) return
         clearInterval(timer)
-        this.#ears.delete(hear)
-        resolve()
+        // The board may show the end of a worker before its word, which was sent first, is delivered.
+        setImmediate(() => {
+          this.#ears.delete(hear)
+          resolve()
+        })
       }
       const hear = (word: Word): void => {
         if (word.kind !== kind) return
@@ -246,6 +262,7 @@ export class ZoneServer implements AsyncDisposable {
   /** The zone may have been closed, or have come to its end, by others. */
   #look(): void {
     const { zone, board } = this.#parts
+    this.#supervisor.look(this.#serving())
     const workers = zone.stats().byWorker
     const isLeft = workers.some(({ worker }) => !board.hasFailed(rowOf(worker)))
     if (isLeft || this.#stopping !== undefined) return

@@ -6,7 +6,7 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { NodeZone, Zone } from '../../zone/index.ts'
-import { wrong } from '../limits.ts'
+import { integerIn, TIMER_MS_MAX, wrong } from '../limits.ts'
 import { parseSettings, type ServeSettings } from '../settings.ts'
 import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
@@ -32,6 +32,23 @@ export interface ZoneServeSettings extends Omit<ServeSettings, 'routes' | 'fetch
    * these, which are copied as the arguments of a task are.
    */
   readonly appArgs?: readonly unknown[]
+  /**
+   * Longest time in ms for which a worker may not return to its event loop while connections wait for it:
+   * then it is ended and replaced, and its open connections with it. After a second without a turn the other
+   * workers accept what it would. On the native core. 1000 to 2,147,483,647, default 30,000.
+   */
+  readonly handlerMsMax?: number
+}
+
+/** Bounds of `handlerMsMax`. */
+const HANDLER_MS = { least: 1000, most: TIMER_MS_MAX }
+/** Its default. */
+export const HANDLER_MS_MAX = 30_000
+
+/** A `handlerMsMax`, checked; undefined if there is none. @throws {HttpError} `HTTP_SETTING`. */
+export function parseHandlerMsMax(given: unknown): number | undefined {
+  if (given === undefined) return undefined
+  return integerIn('handlerMsMax', given, { ...HANDLER_MS, default: HANDLER_MS_MAX })
 }
 
 /** Complete settings. */
@@ -42,6 +59,7 @@ export interface ZoneSettings {
   readonly settings: Job['settings']
   readonly drainMs: number
   readonly core: 'native' | 'node' | undefined
+  readonly handlerMsMax: number | undefined
 }
 
 const PASSED_ON = [
@@ -55,7 +73,7 @@ const PASSED_ON = [
   'drainMs',
   'globals',
 ] as const
-const NAMES = ['zone', 'app', 'appExport', 'appArgs', ...PASSED_ON]
+const NAMES = ['zone', 'app', 'appExport', 'appArgs', 'handlerMsMax', ...PASSED_ON]
 
 /** Check `given`. @throws {HttpError} `HTTP_SETTING`. */
 export function parseZoneSettings(given: object, forced: string | undefined): ZoneSettings {
@@ -82,6 +100,7 @@ export function parseZoneSettings(given: object, forced: string | undefined): Zo
     settings,
     drainMs,
     core,
+    handlerMsMax: parseHandlerMsMax(fields['handlerMsMax']),
   }
 }
 

@@ -16,6 +16,7 @@ import { type HttpServer, serveHere } from '../server.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, type ServeSettings } from '../settings.ts'
 import { loadApp, type ModuleApp } from './app-module.ts'
 import { Board, type Counts, rowOf } from './board.ts'
+import { HANDLER_MS_MAX, parseHandlerMsMax } from './settings.ts'
 import { INVITATIONS, type Invitation, type Job, type Order, type Place, type Word } from './protocol.ts'
 
 register(HttpError, { cid: 'skein.HttpError' })
@@ -28,8 +29,8 @@ const serving = new Map<string, Promise<Life>>()
  */
 export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Place> {
   const { worker } = currentTask()!
-  const { server } = await lifeOf({ job, memory, worker, isFirst: true })
-  return { url: server.url, port: server.port, core: server.stats().core }
+  const { server, handlerMsMax } = await lifeOf({ job, memory, worker, isFirst: true })
+  return { url: server.url, port: server.port, core: server.stats().core, handlerMsMax }
 }
 
 /**
@@ -39,7 +40,7 @@ export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Pl
 export async function joinHere(id: string): Promise<void> {
   const { job, memory, worker } = invitationTo(id)
   const board = new Board(memory)
-  if (board.isStopped) return
+  if (board.isStopped) return board.setServing(rowOf(worker), false) // also for the one that it replaces
   try {
     await lifeOf({ job, memory, worker, isFirst: false })
   } catch (error) {
@@ -85,6 +86,7 @@ function lifeOf(asked: Asked): Promise<Life> {
 /** This worker's serving of one app. */
 class Life {
   readonly server: HttpServer
+  readonly handlerMsMax: number
   readonly #close: ModuleApp['close']
   readonly #worker: string
   readonly #id: string
@@ -100,12 +102,14 @@ class Life {
     const row = rowOf(worker)
     board.setServing(row, true)
     try {
-      const { close, ...app } = await loadApp(job.source)
+      const { close, handlerMsMax: ofApp, ...app } = await loadApp(job.source)
+      const handlerMsMax = job.handlerMsMax ?? parseHandlerMsMax(ofApp) ?? HANDLER_MS_MAX
       const settings = { ...app, ...job.settings }
       if (isFirst && job.shares && settings.reusePort !== true) await probe(settings)
       if (job.shares) settings.reusePort = true
       const server = await serveHere(settings as ServeSettings)
-      const life = new Life({ server, close, worker, id: job.id, board })
+      board.setMember(row, server.member)
+      const life = new Life({ server, close, worker, id: job.id, board, handlerMsMax })
       // The order to stop may have come while nobody listened for it.
       if (board.isStopped) await life.stop(undefined)
       return life
@@ -121,8 +125,10 @@ class Life {
     readonly worker: string
     readonly id: string
     readonly board: Board
+    readonly handlerMsMax: number
   }) {
     this.server = parts.server
+    this.handlerMsMax = parts.handlerMsMax
     this.#close = parts.close
     this.#worker = parts.worker
     this.#id = parts.id
@@ -164,9 +170,10 @@ class Life {
     await Promise.all([this.server.stop(drainMs === undefined ? {} : { drainMs }), closed()])
     process.off('exit', this.#onExit)
     serving.delete(this.#id)
-    this.#end()
+    this.#report()
     const word = { kind: 'stopped', worker: this.#worker } as const
     this.#say(failure === undefined ? word : { ...word, failure })
+    this.#end()
     this.#channel.close()
   }
 

@@ -317,7 +317,7 @@ test('when all have failed before one could say why, the reason is waited for an
   await own.ready()
   t.mock.timers.enable({ apis: ['setInterval'] })
   const board = new Board()
-  const place = { url: 'http://nowhere', port: 0, core: 'node' } as const
+  const place = { url: 'http://nowhere', port: 0, core: 'node', handlerMsMax: 30_000 } as const
   const server = new ZoneServer({ zone: own, board, id: 'test.failed', place, app: 'none', drainMs: 0 })
   board.run()
   for (const row of [0, 1]) board.setFailed(row)
@@ -433,6 +433,7 @@ test('settings that are wrong are refused before any worker hears of them', asyn
   await refused({ port: -1 }, 'port')
   await refused({ drainMs: Number.NaN }, 'drainMs')
   await refused({ limits: { headersMax: 0 } }, 'limits.headersMax')
+  await refused({ handlerMsMax: 999 }, 'handlerMsMax')
   await refused({ appExport: '' }, 'appExport')
   await refused({ appExport: 1 }, 'appExport')
   await refused({ appArgs: 'x' }, 'appArgs')

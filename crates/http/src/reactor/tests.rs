@@ -464,6 +464,104 @@ fn a_port_is_shared_by_those_who_say_so_and_handed_on() {
     drop(unshared);
 }
 
+/// Ask about a member until it is stalled.
+fn until_stalled(member: u64) {
+    let patience = Instant::now();
+    while stalled_ms(member).expect("a member") < 20 {
+        assert!(patience.elapsed() < Duration::from_secs(10), "it counts as turning");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn what_a_stalled_thread_would_accept_goes_to_another_until_it_turns_again() {
+    let mut well = Host::new(anywhere(), true, limits());
+    let mut stuck = Host::new(Place::Address(well.address()), true, limits());
+    let (of_well, of_stuck) = (well.reactor.member(), stuck.reactor.member());
+    assert_eq!((stalled_ms(of_well), stalled_ms(of_stuck)), (Some(0), Some(0)), "nothing to do is no stall");
+    // Some of these wait in the queue of one that does not turn.
+    let mut clients: Vec<_> = (0..32).map(|_| well.connect()).collect();
+    until_stalled(of_stuck);
+    well.turn();
+    assert_eq!(stalled_ms(of_well).map(|ms| ms < 10_000), Some(true));
+    assert!(send_away(of_stuck, false));
+    assert!(send_away(of_stuck, false), "it is away already");
+    for client in &mut clients {
+        client.write_all(GET).unwrap();
+        well.read_until(client, "/a");
+    }
+    // Nobody else is there for what the last one accepts.
+    assert!(!send_away(of_well, false));
+    assert_eq!(stuck.reactor.stats().connections_total, 0);
+    // It turns because it was rung for, and has its share again.
+    assert!(stalled_ms(of_stuck).is_some());
+    stuck.turn();
+    assert_eq!(stalled_ms(of_stuck), Some(0));
+    let patience = Instant::now();
+    while stuck.reactor.stats().connections_total == 0 {
+        assert!(patience.elapsed() < Duration::from_secs(10), "it does not accept again");
+        clients.push(well.connect());
+        well.turn();
+        stuck.turn();
+    }
+    // In the middle of a call it does not turn either.
+    let mut client = loop {
+        let before = stuck.reactor.stats().connections_total;
+        let client = stuck.connect();
+        std::thread::sleep(Duration::from_millis(1));
+        well.turn();
+        stuck.turn();
+        if stuck.reactor.stats().connections_total > before {
+            break client;
+        }
+    };
+    client.write_all(GET).unwrap();
+    let patience = Instant::now();
+    stuck.reactor.begin();
+    while stuck.reactor.advance() != Step::Call {
+        assert!(patience.elapsed() < Duration::from_secs(10));
+        stuck.reactor.begin();
+    }
+    until_stalled(of_stuck);
+    assert!(send_away(of_stuck, false));
+    // The others go while it is away: it is all there is, and accepts in its next turn.
+    drop(well);
+    stuck.handle();
+    stuck.reactor.called(true);
+    while stuck.reactor.advance() == Step::Call {
+        stuck.handle();
+        stuck.reactor.called(true);
+    }
+    stuck.read_until(&mut client, "/a");
+    let mut last = stuck.connect();
+    last.write_all(GET).unwrap();
+    stuck.read_until(&mut last, "/a");
+    drop(stuck);
+    assert_eq!(stalled_ms(of_stuck), None);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_stop_closes_the_port_of_those_who_are_stuck() {
+    let stuck = Host::new(anywhere(), true, limits());
+    let other = Host::new(Place::Address(stuck.address()), true, limits());
+    let address = stuck.address();
+    assert!(send_away(other.reactor.member(), true));
+    assert!(send_away(stuck.reactor.member(), true));
+    assert_eq!(stalled_ms(stuck.reactor.member()), Some(0), "it is watched until it leaves by itself");
+    assert!(TcpStream::connect(address).is_err());
+    // Who listens there next has nothing to do with those.
+    let mut next = Host::new(Place::Address(address), true, limits());
+    for mut one in [other, stuck] {
+        one.turn();
+        drop(one);
+    }
+    let mut client = next.connect();
+    client.write_all(GET).unwrap();
+    next.read_until(&mut client, "/a");
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
 fn a_port_of_somebody_else_is_taken_also_for_those_who_share() {
