@@ -66,7 +66,7 @@ async function ab(words: Words): Promise<number> {
 function wordsOf(words: readonly string[]): Words {
   const values: Record<string, string | true> = {}
   for (let at = 0; at < words.length; at += 1) {
-    const [name, attached] = words[at]!.replace(/^--/, '').split('=', 2) as [string, string?]
+    const [name, attached] = words[at].replace(/^--/, '').split('=', 2) as [string, string?]
     if (name === 'quick' || name === 'no-record') continue
     const next = words[at + 1]
     if (attached !== undefined) values[name] = attached

@@ -2,7 +2,7 @@
  * `npm run check`: everything that can be said of the code without running it.
  *
  *   npm run check                 all of it
- *   npm run check -- types tidy   only these: types, lint, rustfmt, clippy, tidy
+ *   npm run check -- types tidy   only these: types, lint, format, unused, rustfmt, clippy, tidy
  */
 import { onSupportedNode } from './set-up/node-version.mjs'
 

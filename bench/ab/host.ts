@@ -36,7 +36,7 @@ process.on('message', (order: Order) => {
 })
 
 try {
-  for (const [name, make] of Object.entries(await SECTION_ROWS[process.argv[2]!]!())) {
+  for (const [name, make] of Object.entries(await SECTION_ROWS[process.argv[2]]())) {
     try {
       const row = await make()
       await row.run(row.batch)

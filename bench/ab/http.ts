@@ -53,7 +53,7 @@ export async function httpRows(): Promise<Rows> {
 }
 
 function requestOf(section: Load['section']): string {
-  const { path, body } = ASKED[section]!
+  const { path, body } = ASKED[section]
   const head = `${body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nhost: ab.test\r\n`
   if (body === undefined) return `${head}\r\n`.repeat(section === 'pipelined' ? PIPELINED : 1)
   return `${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
@@ -89,7 +89,7 @@ async function share(socket: net.Socket, { section, requests }: Load, bytes: num
 
 /** Bytes of one response whose status and body are right. */
 async function bytesOf(port: number, section: Load['section']): Promise<number> {
-  const { answer } = ASKED[section]!
+  const { answer } = ASKED[section]
   const socket = net.connect(port, '127.0.0.1').setEncoding('latin1')
   socket.write(requestOf(section === 'pipelined' ? 'hello' : section))
   let text = ''
@@ -105,7 +105,7 @@ async function client(port: number): Promise<void> {
   const known: Record<string, number> = {}
   const sockets = Array.from({ length: CONNECTIONS }, () => net.connect(port, '127.0.0.1').setNoDelay())
   process.on('disconnect', () => process.exit(0))
-  process.on('message', async (load: Load) => {
+  const answer = async (load: Load): Promise<void> => {
     try {
       const bytes = known[load.section] ?? (known[load.section] = await bytesOf(port, load.section))
       await Promise.all(sockets.map((socket) => share(socket, load, bytes)))
@@ -113,7 +113,9 @@ async function client(port: number): Promise<void> {
     } catch (error) {
       process.send!(String(error))
     }
-  })
+  }
+  // Never rejected: what goes wrong is its answer.
+  process.on('message', (load: Load) => void answer(load))
 }
 
-if (process.argv[1]?.endsWith('ab/http.js') === true) await client(Number(process.argv[2]))
+if (process.argv[1]?.endsWith('ab/http.js') ?? false) await client(Number(process.argv[2]))

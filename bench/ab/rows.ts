@@ -95,7 +95,7 @@ async function transport(): Promise<Rows> {
     rows[`decode ${name}`] = () => decodeRow(codec, objects())
   }
   for (const [label, built] of TRANSPORT) add(`${label}, ${built}`, framed, () => payload(label, built))
-  add('API page of 20 users, self-contained', whole, () => payload(MIXED[1]!, 'parsed'))
+  add('API page of 20 users, self-contained', whole, () => payload(MIXED[1], 'parsed'))
   // The second pass: everything has been through the codec, in both ways that objects are made.
   const mix = (): void => {
     for (let pass = 0; pass < MIXING_PASSES; pass += 1) {
@@ -140,7 +140,7 @@ function looped(call: (index: number) => unknown): Row {
 }
 
 async function store(): Promise<Rows> {
-  const { calls } = await STORE_CONTENDERS[WHO]!.open(0)
+  const { calls } = await STORE_CONTENDERS[WHO].open(0)
   const rows: Record<string, () => Row> = {}
   const labels = [
     '1 level - 1 integers',
@@ -153,15 +153,15 @@ async function store(): Promise<Rows> {
     const keys = values.map((_, index) => `${payload.label} ${index}`)
     rows[`set ${payload.label}`] = () => {
       values.forEach((value, index) => {
-        calls.set(keys[index]!, value)
-        assert.deepEqual(calls.get(keys[index]!), value)
+        calls.set(keys[index], value)
+        assert.deepEqual(calls.get(keys[index]), value)
       })
-      return looped((index) => calls.set(keys[index]!, values[index]))
+      return looped((index) => calls.set(keys[index], values[index]))
     }
-    rows[`get ${payload.label}`] = () => looped((index) => calls.get(keys[index]!))
+    rows[`get ${payload.label}`] = () => looped((index) => calls.get(keys[index]))
     rows[`view ${payload.label}`] = () => {
-      values.forEach((value, index) => assert.deepEqual(calls.view!(keys[index]!), value))
-      return looped((index) => calls.view!(keys[index]!))
+      values.forEach((value, index) => assert.deepEqual(calls.view!(keys[index]), value))
+      return looped((index) => calls.view!(keys[index]))
     }
   }
   return rows
@@ -229,7 +229,7 @@ async function fiber(): Promise<Rows> {
     run: async (times) => {
       const sum = await fork(function* () {
         let sum = 0
-        for (let turn = 0; turn < times; turn += 1) sum += (yield* fork(async () => 1).join()) as number
+        for (let turn = 0; turn < times; turn += 1) sum += yield* fork(async () => 1).join()
         return sum
       }).join()
       checkAnswer({ contender: WHO, work: 'waits', got: sum, expected: times })
@@ -254,14 +254,14 @@ async function fiber(): Promise<Rows> {
       checkAnswer({ contender: WHO, work: 'forEach', got: values, expected: items })
     },
   })
-  const { programs } = await CONTENDERS[WHO]!({ threads: 1, spin: true })
+  const { programs } = await CONTENDERS[WHO]({ threads: 1, spin: true })
   for (const name of ['sequential, default', 'fibers, default']) {
     rows[`${name}, sum of 0! to 20!`] = () => ({
       batch: 200,
       run: async (times) => {
-        let sum = await programs[name]!(20, 10)
+        let sum = await programs[name](20, 10)
         for (let turn = 1; turn < times; turn += 1) {
-          const made = programs[name]!(20, 10)
+          const made = programs[name](20, 10)
           sum = 'then' in made ? await made : made
         }
         checkAnswer({ contender: WHO, work: name, got: isRight(sum, 20), expected: true })

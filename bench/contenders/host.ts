@@ -22,11 +22,12 @@ export type Outcome =
       readonly text: string
     }
 
-const { default: contender } = (await import(`./${fileOf(process.argv[2]!)}.js`)) as { default: Contender }
+const { default: contender } = (await import(`./${fileOf(process.argv[2])}.js`)) as { default: Contender }
 const jobs = jobsOf(contender)
 
-process.on('message', async ({ job, order }: Order) => {
-  process.send!(await outcomeOf(job, order))
+// Never rejected: what a job throws is its outcome.
+process.on('message', ({ job, order }: Order) => {
+  void outcomeOf(job, order).then((outcome) => process.send!(outcome))
 })
 process.on('disconnect', () => process.exit(0))
 

@@ -39,7 +39,7 @@ export function quicksort({ count, seed }: { readonly count: number; readonly se
   sort(numbers, 0, count)
   const ms = performance.now() - start
   let sorted = true
-  for (let index = 1; index < count; index += 1) sorted &&= numbers[index - 1]! <= numbers[index]!
+  for (let index = 1; index < count; index += 1) sorted &&= numbers[index - 1] <= numbers[index]
   return { sorted, ms }
 }
 
@@ -50,17 +50,17 @@ export function sort(numbers: Int32Array, from: number, to: number): void {
     numbers.subarray(from, to).sort()
     return
   }
-  const middle = numbers[(from + to) >> 1]!
+  const middle = numbers[(from + to) >> 1]
   const pivot = Math.max(
-    Math.min(numbers[from]!, middle),
-    Math.min(Math.max(numbers[from]!, middle), numbers[to - 1]!),
+    Math.min(numbers[from], middle),
+    Math.min(Math.max(numbers[from], middle), numbers[to - 1]),
   )
   let [low, high] = [from, to - 1]
   while (low <= high) {
-    while (numbers[low]! < pivot) low += 1
-    while (numbers[high]! > pivot) high -= 1
+    while (numbers[low] < pivot) low += 1
+    while (numbers[high] > pivot) high -= 1
     if (low > high) break
-    const swapped = numbers[low]!
+    const swapped = numbers[low]
     numbers[low] = numbers[high]!
     numbers[high] = swapped
     low += 1

@@ -36,7 +36,7 @@ interface Kind {
 /** Moments of the caller, behind those of the stamps. */
 const [START, END] = [6, 7]
 
-const order = JSON.parse(process.argv[2]!) as PartsOrder
+const order = JSON.parse(process.argv[2]) as PartsOrder
 console.log(JSON.stringify(await measured(order)))
 process.exit(0)
 
@@ -81,8 +81,7 @@ async function measured({ calls, bytes, spin }: PartsOrder): Promise<PartsResult
       moments[END] = nowNs()
       if (call === 0) check(name, given, payload)
       if (call < 0) continue // the first half warms up
-      for (const [index, [from, to]] of wanted.entries())
-        spans[at]![index]!.push(moments[to]! - moments[from]!)
+      for (const [index, [from, to]] of wanted.entries()) spans[at][index].push(moments[to] - moments[from])
     }
   }
   await bench.close()
@@ -97,11 +96,11 @@ async function measured({ calls, bytes, spin }: PartsOrder): Promise<PartsResult
 function resultOf(medians: readonly number[], there: Price, back: Price): PartsResult {
   const { clockNs } = there
   const prices = [there.saveNs, clockNs, there.loadNs, clockNs, back.saveNs, clockNs, back.loadNs, clockNs]
-  const us = medians.map((median, index) => (median - prices[index]!) / 1000)
+  const us = medians.map((median, index) => (median - prices[index]) / 1000)
   return {
-    partsUs: [0, 1, 2, 4, 5, 6].map((index) => us[index]!),
-    functionUs: us[3]!,
-    plainUs: us[7]!,
+    partsUs: [0, 1, 2, 4, 5, 6].map((index) => us[index]),
+    functionUs: us[3],
+    plainUs: us[7],
     stampsUs: prices.slice(0, -1).reduce((sum, price) => sum + price, 0) / 1000,
   }
 }

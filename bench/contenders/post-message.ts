@@ -34,7 +34,7 @@ async function open({ threads }: PoolSettings): Promise<Pool> {
   function call(name: keyof Work, input: unknown): Promise<unknown> {
     lastId += 1
     const id = lastId
-    workers[id % threads]!.postMessage({ id, name, input } satisfies Ask)
+    workers[id % threads].postMessage({ id, name, input } satisfies Ask)
     return new Promise((resolve) => waiting.set(id, resolve))
   }
   return {

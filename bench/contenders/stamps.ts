@@ -32,11 +32,11 @@ export class Stamp {
 
 const stamps = Object.values(Moment).map((moment) => new Stamp(moment))
 /** Stands in front of the arguments. */
-export const front = stamps[Moment.loaded]!
+export const front = stamps[Moment.loaded]
 /** Stands behind the arguments. */
-export const behind = stamps[Moment.saved]!
-const frontBack = stamps[Moment.loadedBack]!
-const behindBack = stamps[Moment.savedBack]!
+export const behind = stamps[Moment.saved]
+const frontBack = stamps[Moment.loadedBack]
+const behindBack = stamps[Moment.savedBack]
 
 register(Stamp, {
   cid: 'bench.Stamp',
@@ -46,7 +46,7 @@ register(Stamp, {
   },
   load: (moment) => {
     if (moment === Moment.loaded || moment === Moment.loadedBack) moments[moment as number] = nowNs()
-    return stamps[moment as number]!
+    return stamps[moment]
   },
 })
 
@@ -107,7 +107,7 @@ export function priceOf(payload: unknown, without: unknown, turns: number): Pric
   const take = <Value>(name: (typeof names)[number], body: () => Value): Value => {
     const startNs = nowNs()
     const value = body()
-    spans[name]!.push(nowNs() - startNs)
+    spans[name].push(nowNs() - startNs)
     return value
   }
   for (let turn = 0; turn < turns; turn += 1) {
@@ -119,7 +119,7 @@ export function priceOf(payload: unknown, without: unknown, turns: number): Pric
     take('clock', () => undefined)
   }
   // The later half: by then all of it is compiled.
-  const median = (name: (typeof names)[number]): number => summary(spans[name]!.slice(turns / 2)).median
+  const median = (name: (typeof names)[number]): number => summary(spans[name].slice(turns / 2)).median
   return {
     saveNs: median('saveWith') - median('save'),
     loadNs: median('loadWith') - median('load'),

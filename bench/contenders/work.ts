@@ -53,7 +53,7 @@ export function echo(input: unknown): unknown {
 export function crc32(text: string): number {
   let crc = -1
   for (let index = 0; index < text.length; index += 1) {
-    crc = (crc >>> 8) ^ CRC_TABLE[(crc ^ text.charCodeAt(index)) & 0xff]!
+    crc = (crc >>> 8) ^ CRC_TABLE[(crc ^ text.charCodeAt(index)) & 0xff]
   }
   return (crc ^ -1) >>> 0
 }

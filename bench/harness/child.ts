@@ -44,7 +44,7 @@ export class Child {
       `${DIST_FOLDER}/contenders/host.js`,
       contender,
     ]
-    this.#process = spawn(command!, words, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
+    this.#process = spawn(command, words, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
     this.#process
       .stderr!.setEncoding('utf8')
       .on('data', (text: string) => (this.#words = (this.#words + text).slice(-4000)))

@@ -34,6 +34,6 @@ export function conditions(skip: (what: string, why: string) => void): Condition
 }
 
 /** Whether a process can be pinned to core 0 here. */
-export function canPin(): boolean {
+function canPin(): boolean {
   return spawnSync('taskset', ['-c', '0', process.execPath, '-e', '0'], { stdio: 'ignore' }).status === 0
 }

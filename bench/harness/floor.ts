@@ -45,5 +45,5 @@ export function buildFloor(skip: Skip): string | undefined {
 /** Run one slice under `condition`. */
 export function floorSlice(binary: string, condition: Condition, sliceMs: number): FloorSlice {
   const [command, ...words] = [...condition.prefix, binary, String(sliceMs)]
-  return JSON.parse(execFileSync(command!, words, { encoding: 'utf8' })) as FloorSlice
+  return JSON.parse(execFileSync(command, words, { encoding: 'utf8' })) as FloorSlice
 }

@@ -85,7 +85,7 @@ export class Jvm {
 
   constructor(contender: string, [command, ...words]: readonly string[]) {
     this.#contender = contender
-    this.#process = spawn(command!, words, { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#process = spawn(command, words, { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#process.stdin!.on('error', () => {}) // shows as the exit
     this.#lines = createInterface(this.#process.stdout!)
     const gone = once(this.#process, 'exit').then(([code, signal]) => `exit ${String(code ?? signal)}`)

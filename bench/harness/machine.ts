@@ -43,7 +43,7 @@ export function readMachine(): Machine {
     skein: versionIn(`${PACKAGE_FOLDER}/package.json`),
     commit: commit(),
     packages: competitors(),
-    loadBefore: Math.round(os.loadavg()[0]! * 100) / 100,
+    loadBefore: Math.round(os.loadavg()[0] * 100) / 100,
   }
 }
 

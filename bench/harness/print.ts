@@ -70,8 +70,8 @@ export function aligned(cells: readonly (readonly string[])[]): string[] {
     row
       .map((cell, at) =>
         /^([\d.,]+|–|\d[\d.,]* to [\d.,]+|× [\d.,]+)$/.test(cell)
-          ? cell.padStart(widths[at]!)
-          : cell.padEnd(widths[at]!),
+          ? cell.padStart(widths[at])
+          : cell.padEnd(widths[at]),
       )
       .join('  ')
       .trimEnd(),

@@ -39,7 +39,7 @@ export interface Change {
 }
 
 /** Name of a record's file: date and time, table, Node's major version. */
-export function recordName(record: BenchRecord): string {
+function recordName(record: BenchRecord): string {
   const stamp = record.startedAt.slice(0, 19).replace(/:/g, '')
   const node = `node${record.machine.node.slice(1).split('.')[0]}`
   return `${stamp}-${record.table}-${node}${record.quick ? '-quick' : ''}.json`

@@ -103,7 +103,7 @@ export function shuffled<Turn>(turns: readonly Turn[], round: number): Turn[] {
     // The generator of Park and Miller.
     random = (random * 48_271) % 2_147_483_647
     const other = random % (last + 1)
-    ;[order[last], order[other]] = [order[other]!, order[last]!]
+    ;[order[last], order[other]] = [order[other], order[last]]
   }
   return order
 }

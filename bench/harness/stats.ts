@@ -18,7 +18,7 @@ export function quantile(sorted: readonly number[], q: number): number {
   const place = q * (sorted.length - 1)
   const below = Math.floor(place)
   const above = Math.min(below + 1, sorted.length - 1)
-  return sorted[below]! + (sorted[above]! - sorted[below]!) * (place - below)
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - below)
 }
 
 /**
@@ -32,8 +32,8 @@ export function summary(samples: readonly number[]): Summary {
   const rank = intervalRank(count)
   return {
     median: quantile(sorted, 0.5),
-    low: sorted[rank]!,
-    high: sorted[count - 1 - rank]!,
+    low: sorted[rank],
+    high: sorted[count - 1 - rank],
     samples: count,
   }
 }
@@ -41,7 +41,7 @@ export function summary(samples: readonly number[]): Summary {
 /** Summary of a[i] / b[i]: rounds are paired, so drift of the machine cancels. */
 export function ratioSummary(above: readonly number[], below: readonly number[]): Summary {
   const count = Math.min(above.length, below.length)
-  return summary(Array.from({ length: count }, (_, index) => above[index]! / below[index]!))
+  return summary(Array.from({ length: count }, (_, index) => above[index] / below[index]))
 }
 
 /** Geometric mean of positive numbers. */

@@ -35,21 +35,21 @@ export function recordCharts(records: readonly BenchRecord[]): Chart[] {
 function chartOf(table: FilledTable): Chart | undefined {
   if (table.rows.length < 3) return undefined
   const column = shownColumn(table)
-  const cells = table.rows.map((row) => row.cells[column]!)
+  const cells = table.rows.map((row) => row.cells[column])
   const series = [
     { name: 'seed', values: cells.map((cell) => cell.seed ?? null) },
     { name: `${table.rival} here`, values: cells.map((cell) => cell.rival?.value ?? null) },
     { name: 'Skein', values: cells.map((cell) => cell.skein?.median ?? null) },
   ].filter(({ values }) => values.some((value) => value !== null))
   const title =
-    cells[0]!.column === 'throughput' || cells[0]!.column === 'time'
+    cells[0].column === 'throughput' || cells[0].column === 'time'
       ? table.title
-      : `${table.title}: ${cells[0]!.column}`
+      : `${table.title}: ${cells[0].column}`
   return {
     id: table.id,
     title,
     kind: 'bar',
-    unit: cells[0]!.unit,
+    unit: cells[0].unit,
     labels: table.rows.map((row) => row.label),
     logarithmic: true,
     series,
@@ -58,7 +58,7 @@ function chartOf(table: FilledTable): Chart | undefined {
 
 /** Ratios say most where a table has them; else its first column that is a result. */
 function shownColumn(table: FilledTable): number {
-  const columns = table.rows[0]!.cells
+  const columns = table.rows[0].cells
   const ratio = columns.findIndex((cell) => cell.unit === '×')
   return ratio >= 0
     ? ratio
@@ -129,7 +129,7 @@ function grouped(
     id: `${record.table}/${shape.title}`,
     title: shape.title,
     kind: 'bar',
-    unit: rows[0]!.unit,
+    unit: rows[0].unit,
     labels,
     logarithmic: true,
     series,

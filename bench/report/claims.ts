@@ -53,12 +53,12 @@ class Figures {
 
   /** A rival's cell. */
   cell(id: string): number {
-    return this.#anchors.cells[id]!.value
+    return this.#anchors.cells[id].value
   }
 
   /** A rival's fact that stands in no table of the seeds. */
   fact(name: string): number {
-    return this.#anchors.facts[name]!
+    return this.#anchors.facts[name]
   }
 
   /** A row of Skein. */
@@ -180,7 +180,7 @@ const FIBER: readonly Claim[] = [
         ['sequential/default', ...OTHER_FIBERS].map((name) => fibers(facts, `${name}-10`)),
         (best, ...others) => {
           const next = Math.max(...others.map((row) => row.median))
-          return { holds: best!.median > next, evidence: `${round(best!.median)}/s, next ${round(next)}/s` }
+          return { holds: best.median > next, evidence: `${round(best.median)}/s, next ${round(next)}/s` }
         },
       ),
   },
@@ -200,7 +200,7 @@ const FIBER: readonly Claim[] = [
       judged(
         [fibers(facts, 'sequential/default-10'), fibers(facts, 'sequential/blocking-10')],
         (own, blocking) => {
-          const quotient = own!.median / blocking!.median
+          const quotient = own.median / blocking.median
           return { holds: quotient >= 5 && quotient <= 8, evidence: `${round(quotient)} ×` }
         },
       ),
@@ -217,7 +217,7 @@ const FIBER: readonly Claim[] = [
       judged(
         ['blocking', 'cached', 'work-stealing'].map((pool) => fibers(facts, `sequential/${pool}-20`)),
         (blocking, ...others) => {
-          const quotient = Math.max(...others.map((row) => row.median)) / blocking!.median
+          const quotient = Math.max(...others.map((row) => row.median)) / blocking.median
           return {
             holds: quotient < 2,
             evidence: `at best ${round(quotient)} × the blocking executor (0..20)`,
@@ -265,7 +265,7 @@ const HTTP: readonly Claim[] = [
           return {
             holds: undefined,
             evidence:
-              `a hello request allocates ${round(bytes!.median)} B of heap; p99 by collector, µs: ` +
+              `a hello request allocates ${round(bytes.median)} B of heap; p99 by collector, µs: ` +
               told.join(', '),
           }
         },
@@ -402,8 +402,8 @@ const CARRIERS: readonly Claim[] = [
     }),
     skein: (facts) =>
       judged([beyond(facts, 'set', SMALLEST), beyond(facts, 'get', SMALLEST)], (set, get) => ({
-        holds: inside(set!.median, 40, 80) && inside(get!.median, 40, 80),
-        evidence: `of one number: set ${round(set!.median)} µs, get ${round(get!.median)} µs`,
+        holds: inside(set.median, 40, 80) && inside(get.median, 40, 80),
+        evidence: `of one number: set ${round(set.median)} µs, get ${round(get.median)} µs`,
       })),
   },
   {
@@ -441,8 +441,8 @@ const CARRIERS: readonly Claim[] = [
       judged(
         ['Map', 'skein'].map((contender) => facts.row({ section: 'get', row: SMALLEST, contender })),
         (map, own) => ({
-          holds: own!.median > map!.median,
-          evidence: `a number from a Map ${round(map!.median)} µs, from the store ${round(own!.median)} µs`,
+          holds: own.median > map.median,
+          evidence: `a number from a Map ${round(map.median)} µs, from the store ${round(own.median)} µs`,
         }),
       ),
   },
@@ -504,7 +504,7 @@ function hello(facts: Figures, contender: string): Row | undefined {
 /** p99 of hello under each setting of the collector, of the Node that was measured first. */
 function collectors(facts: Figures): Row[] {
   const all = facts.all({ section: 'hello', row: 'p99' }).filter((row) => row.contender.startsWith('Node '))
-  return all.filter((row) => row.contender === all[0]!.contender)
+  return all.filter((row) => row.contender === all[0].contender)
 }
 
 function beyond(facts: Figures, what: 'set' | 'get', row: string): Row | undefined {

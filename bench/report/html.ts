@@ -16,7 +16,7 @@ export function escaped(text: string): Html {
     '"': '&quot;',
     "'": '&#39;',
   }
-  return text.replace(/[&<>"']/g, (sign) => names[sign]!) as Html
+  return text.replace(/[&<>"']/g, (sign) => names[sign]) as Html
 }
 
 /** An element; text among the children is escaped, attributes that are '' are left out. */

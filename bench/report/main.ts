@@ -51,7 +51,7 @@ async function gather(words: readonly string[], say: (line: string) => void): Pr
  * record at all. The demands are judged on all rows together, with the newest of the records.
  */
 async function knownRecords(name: string): Promise<BenchRecord[]> {
-  const major = process.versions.node.split('.')[0]!
+  const major = process.versions.node.split('.')[0]
   const [newest, ...older] = sectionRecords(name, { major, cpu: readMachine().cpu })
   if (newest === undefined) {
     const any = newestRecord(name)

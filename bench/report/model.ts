@@ -129,7 +129,7 @@ function filled(
   const sizes = table.columns.filter(({ unit }) => unit === 'bytes')
   const figures = table.columns.filter(({ unit }) => unit !== 'bytes')
   const rows = table.rows.map(({ key, label, cells }) => ({
-    label: [label, ...sizes.map(({ id }) => `${cells[id]!.toLocaleString('en-US')} bytes`)].join(', '),
+    label: [label, ...sizes.map(({ id }) => `${cells[id].toLocaleString('en-US')} bytes`)].join(', '),
     cells: figures.map((column): Cell => {
       const id = `${table.id}/${key}/${column.id}`
       return {
@@ -170,7 +170,7 @@ const SIZES: readonly Readonly<Record<string, number>>[] = [
 /** Factor from one unit of a kind to another; 1 for all else. */
 function conversion(from: string, to: string): number {
   const kind = SIZES.find((sizes) => sizes[from] !== undefined && sizes[to] !== undefined)
-  return kind === undefined ? 1 : kind[from]! / kind[to]!
+  return kind === undefined ? 1 : kind[from] / kind[to]
 }
 
 function readJson<Shape>(name: string): Shape {

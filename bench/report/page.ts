@@ -73,7 +73,7 @@ function seedSection(seed: Report['seeds'][number], index: number, charts: reado
 }
 
 function seedTable(table: FilledTable): Html {
-  const columns = table.rows[0]!.cells
+  const columns = table.rows[0].cells
   const above = columns.map((cell) => element('th', { colspan: 3 }, escaped(columnTitle(cell))))
   const below = columns.flatMap(() => ['seed', table.rival, 'Skein'])
   const head = [element('tr', {}, element('th', {}), above), row(['', ...below], 'th')]

@@ -63,7 +63,7 @@ export function rivalWord({ rival }: Cell): string {
 }
 
 function tableLines(table: FilledTable): string[] {
-  const wide = table.rows[0]!.cells.length > 1
+  const wide = table.rows[0].cells.length > 1
   const head = [
     '',
     wide ? 'column' : '',

@@ -49,7 +49,7 @@ async function run(context: Context): Promise<Row[]> {
     measures[name] = async () => programs(context, name, await computePrograms(name), threads)
   try {
     const rows: Row[] = []
-    for (const section of sections) rows.push(...(await measures[section]!()))
+    for (const section of sections) rows.push(...(await measures[section]()))
     return rows
   } finally {
     await threads.end()
@@ -110,7 +110,7 @@ async function tiers(context: Context): Promise<Row[]> {
   const forbidden = '--disallow-code-generation-from-strings'
   const ran = async (label: string, ...words: readonly string[]): Promise<Tier> =>
     JSON.parse(
-      (await promisify(execFile)(process.execPath, [...words.slice(1), path, label, words[0]!])).stdout,
+      (await promisify(execFile)(process.execPath, [...words.slice(1), path, label, words[0]])).stdout,
     )
   for (let round = 0; round < context.number('processes'); round += 1)
     for (const { label } of TIERED) {
@@ -148,7 +148,7 @@ async function programs(
   threads: Threads,
 ): Promise<Row[]> {
   const samples = new Samples()
-  const expected = await contenders['plain']!()
+  const expected = await contenders['plain']()
   const sliceMs = context.number('slice-ms')
   for (let round = -1; round < context.number('rounds'); round += 1)
     for (const [contender, program] of Object.entries(contenders)) {

@@ -45,7 +45,7 @@ async function run(context: Context): Promise<Row[]> {
 /** A section in which a pool dies is left out, by name; a wrong answer ends everything. */
 async function sectionRows(section: string, plan: Plan): Promise<Row[]> {
   try {
-    return await SECTIONS[section]!(plan)
+    return await SECTIONS[section](plan)
   } catch (error) {
     if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
     plan.context.skip(`section ${section}`, error.message.split('\n').slice(0, 3).join(' '))

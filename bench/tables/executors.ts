@@ -47,7 +47,7 @@ async function run(context: Context): Promise<Row[]> {
   const rows: Row[] = []
   for (const section of chosenOf(context, 'sections', Object.keys(SECTIONS))) {
     context.say(`section ${section}`)
-    rows.push(...(await SECTIONS[section]!(context)))
+    rows.push(...(await SECTIONS[section](context)))
   }
   return rows
 }
@@ -123,7 +123,7 @@ function skewedGapUs(context: Context): number {
     stage(input)
     times.push((performance.now() - start) * 1000)
   }
-  const cheapUs = times.slice(100).sort((a, b) => a - b)[100]!
+  const cheapUs = times.slice(100).sort((a, b) => a - b)[100]
   return (cheapUs * (1 + (DEARER - 1) / ONE_IN)) / ((THREADS * context.number('load-percent')) / 100)
 }
 

@@ -242,7 +242,7 @@ class NodeHost {
   static async open(setting: Setting, condition: Condition): Promise<NodeHost> {
     const [command, ...words] = [...condition.prefix, process.execPath]
     const child = forkProcess(`${DIST_FOLDER}/tables/fiber/host.js`, [JSON.stringify(setting)], {
-      execPath: command as string,
+      execPath: command,
       execArgv: words,
     })
     const host = new NodeHost(setting.contender, child)

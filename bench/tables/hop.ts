@@ -40,7 +40,7 @@ async function under(context: Context, condition: Condition): Promise<Row[]> {
   const contenders = context.text('contenders').split(',')
   const samples = new Map(sizes.map((bytes) => [bytes, new Samples()]))
   await withChildren(contenders, { condition, threads, skip: context.skip }, async (children) => {
-    const usPerTurn = await turnCost(children[0]!)
+    const usPerTurn = await turnCost(children[0])
     for (let round = 0; round < context.number('rounds'); round += 1) {
       for (const bytes of sizes) {
         for (const child of children) {

@@ -56,7 +56,7 @@ async function run(context: Context): Promise<Row[]> {
     const names = new Set(here.flatMap((section) => (SECTIONS[section] ?? []).filter(isWanted)))
     await withServers([...names], unpinned ? [] : ['taskset', '-c', '0'], context, async (servers) => {
       for (const section of here) {
-        const asked = servers.filter(({ name }) => SECTIONS[section]!.includes(name))
+        const asked = servers.filter(({ name }) => SECTIONS[section].includes(name))
         rows.push(...(await measureOrSkip(section, asked, context, unpinned)))
       }
     })
@@ -105,7 +105,7 @@ async function isReady(server: Server, context: Context): Promise<boolean> {
     return true
   } catch (error) {
     if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
-    context.skip(server.name, error.message.split('\n')[0]!)
+    context.skip(server.name, error.message.split('\n')[0])
     return false
   }
 }

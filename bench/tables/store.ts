@@ -100,7 +100,7 @@ async function slices(asked: Asked, names: readonly string[], ms: number): Promi
     us[name] = (await asked.do<number>(order)) / 1000
   }
   if (us['encode'] === undefined) return us
-  return { ...us, 'set beyond': us['set']! - us['encode'], 'get beyond': us['get']! - us['decode']! }
+  return { ...us, 'set beyond': us['set'] - us['encode'], 'get beyond': us['get'] - us['decode'] }
 }
 
 async function pairs(asked: Asked, ms: number): Promise<Record<string, number>> {
@@ -188,10 +188,10 @@ async function sizeRows(context: Context): Promise<Row[]> {
       context.say(`store: text and bytes, round ${round + 1}`)
       const us = new Map<string, Record<string, number>>()
       for (const [index, [asked, runs]] of started.entries()) {
-        const { label } = SIZE_PAYLOADS[index]!
+        const { label } = SIZE_PAYLOADS[index]
         us.set(label, await slices(asked, shuffled(runs, round), context.number('size-ms')))
-        samples.add('skein', { [`set, ${label}`]: us.get(label)!['set beyond']! })
-        samples.add('skein', { [`get, ${label}`]: us.get(label)!['get beyond']! })
+        samples.add('skein', { [`set, ${label}`]: us.get(label)!['set beyond'] })
+        samples.add('skein', { [`get, ${label}`]: us.get(label)!['get beyond'] })
       }
       for (const kind of SIZE_KINDS) growth.add('skein', growthOf(us, kind))
     }
@@ -219,19 +219,19 @@ async function sizeRows(context: Context): Promise<Row[]> {
  */
 function growthOf(us: ReadonlyMap<string, Record<string, number>>, kind: string): Record<string, number> {
   const [small, large] = [us.get(`${SMALL_BYTES} ${kind}`)!, us.get(`${LARGE_BYTES} ${kind}`)!]
-  const copy = us.get(`${LARGE_BYTES} bytes`)!['memcpy']!
+  const copy = us.get(`${LARGE_BYTES} bytes`)!['memcpy']
   const grown = (of: (figures: Record<string, number>) => number): number => of(large) - of(small)
   const encode = Math.max(
     copy,
-    grown((figures) => figures['encode, copy']! - figures['encode']!),
+    grown((figures) => figures['encode, copy'] - figures['encode']),
   )
   const decode = Math.max(
     copy,
-    grown((figures) => figures['copy, decode']! - figures['decode']!),
+    grown((figures) => figures['copy, decode'] - figures['decode']),
   )
   return {
-    [`set, ${kind}`]: grown((figures) => figures['set beyond']!) / encode,
-    [`get, ${kind}`]: grown((figures) => figures['get beyond']!) / decode,
+    [`set, ${kind}`]: grown((figures) => figures['set beyond']) / encode,
+    [`get, ${kind}`]: grown((figures) => figures['get beyond']) / decode,
   }
 }
 
@@ -258,7 +258,7 @@ async function lockRows(context: Context): Promise<Row[]> {
   } finally {
     await Promise.all(started.map(([asked]) => asked.end(undefined)))
   }
-  return started[0]![1].flatMap((kind) =>
+  return started[0][1].flatMap((kind) =>
     [1, 2].flatMap((threads) =>
       samples.rows({
         section: threads === 1 ? 'locks, one thread' : 'locks, two threads at once',

@@ -121,7 +121,7 @@ function payloadRows(measured: Measured, built: Built, process: 'fresh' | 'mixed
         isSeed ? `napa/transport/${payload.seedRow}/` : undefined,
       ),
       ...directionRows(samples, { label, direction: 'both', condition: `${process}, ${built}` }, undefined),
-      ...(isSeed ? sizeRows(label, contenders, payload.seedRow!) : []),
+      ...(isSeed ? sizeRows(label, contenders, payload.seedRow) : []),
     ]
   })
 }
@@ -186,7 +186,7 @@ function addAll(
 }
 
 function sums(encode: readonly number[], decode: readonly number[]): number[] {
-  return encode.map((ns, round) => ns + decode[round]!)
+  return encode.map((ns, round) => ns + decode[round])
 }
 
 function sizeRows(label: string, contenders: Measured[string], seedRow: string): Row[] {

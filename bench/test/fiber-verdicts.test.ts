@@ -30,7 +30,7 @@ function row(traits: Partial<Row>): Row {
 function besideZio(rows: readonly Row[], bar = 'sequential default, 0..10'): Verdict {
   const found = verdicts(rows).filter((one) => one.bar.startsWith(`${bar}: `) && one.bar.includes('ZIO 2'))
   assert.equal(found.length, 1)
-  return found[0]!
+  return found[0]
 }
 
 test('where ZIO was measured its ratio decides, whatever the anchor says', () => {

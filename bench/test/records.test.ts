@@ -47,7 +47,7 @@ function table(rows: readonly Row[], answer = 42): Table {
       checkAnswer({ contender: 'liar', work: 'the question', got: answer, expected: 42 })
       return [...rows]
     },
-    verdicts: ([first]) => [{ bar: 'below 10', measured: `${first!.median}`, holds: first!.median < 10 }],
+    verdicts: ([first]) => [{ bar: 'below 10', measured: `${first.median}`, holds: first.median < 10 }],
   }
 }
 
@@ -70,7 +70,7 @@ test('a record is read as it was written', () =>
     assert.deepEqual(readRecord(path), record)
     assert.deepEqual(readdirSync(folder).length, 1, 'nothing is left beside it')
     assert.deepEqual(record.skipped, [{ what: 'a pool', why: 'not installed' }])
-    assert.equal(record.verdicts[0]!.holds, true)
+    assert.equal(record.verdicts[0].holds, true)
     assert.ok(
       record.machine.node === process.version && record.machine.cores >= 1 && record.machine.cpu !== '',
     )
@@ -102,7 +102,7 @@ test('a newer run of some sections hides no section of an older one', () =>
     at('2026-01-03T10:00:00.000Z', { quick: true })
     at('2026-01-04T10:00:00.000Z', { machine: { ...full.machine, cpu: 'another' } })
     at('2026-01-05T10:00:00.000Z', { machine: { ...full.machine, node: 'v9.0.0' } })
-    const major = process.versions.node.split('.')[0]!
+    const major = process.versions.node.split('.')[0]
     const found = sectionRecords('tested', { major, cpu: full.machine.cpu }, folder)
     assert.deepEqual(
       found.map(({ rows, verdicts }) => [rows.map(({ median }) => median), verdicts.length]),
@@ -143,7 +143,7 @@ test('two records compare row by row: better, worse, same, and rows of one only 
 test('overlapping intervals are the same however far the medians are', async () => {
   const before = await runTable(table([row(10, { low: 5, high: 21 })]), TYPED, silent)
   const after = await runTable(table([row(20, { low: 11, high: 40 })]), TYPED, silent)
-  assert.equal(compareRecords(before, after)[0]!.judgement, 'same')
+  assert.equal(compareRecords(before, after)[0].judgement, 'same')
 })
 
 test('a wrong answer refuses the whole run', async () => {

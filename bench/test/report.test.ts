@@ -186,7 +186,7 @@ test('claims about arrows, fibers, HTTP and the store are judged by their rows',
   assert.equal((await claim('factor of 5 to 8', fibers(900))).holds, false)
   const pools = (cached: number): Row[] =>
     [100, cached, 100].map((median, at) =>
-      cell(`fiber/setup-1/sequential/${['blocking', 'cached', 'work-stealing'][at]!}-20/ops`, median),
+      cell(`fiber/setup-1/sequential/${['blocking', 'cached', 'work-stealing'][at]}-20/ops`, median),
     )
   assert.equal((await claim('no better than the blocking', pools(199))).holds, true)
   assert.equal((await claim('no better than the blocking', pools(200))).holds, false)
@@ -203,7 +203,7 @@ test('claims about arrows, fibers, HTTP and the store are judged by their rows',
   assert.equal((await claim('JavaScript variable', stored(2))).holds, true)
   assert.equal((await claim('JavaScript variable', stored(0.5))).holds, false)
   const served = ['skein', 'node:http'].map((contender, at) =>
-    rowOf({ section: 'hello', row: 'requests/s', contender, median: [300, 100][at]! }),
+    rowOf({ section: 'hello', row: 'requests/s', contender, median: [300, 100][at] }),
   )
   assert.match((await claim('several times what http4s', served)).evidence, /serves 3 × what node:http/)
 })

@@ -31,7 +31,7 @@ export const cancelled = store.getOrCreate<number>('service.cancelled')
 
 /** Where the heavy stage runs: the ready-made zone with a worker for each core, the same for all threads. */
 export function heavyZone(): Zone {
-  return zone.cpu as Zone
+  return zone.cpu
 }
 
 /** Start the zone's workers and load the stages there, so that the first visitor does not wait for that. */

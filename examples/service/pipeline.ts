@@ -416,7 +416,7 @@ function isNode(value: unknown): value is Node {
 }
 
 function greatest(all: readonly OpenFunction[], by: (one: OpenFunction) => number): FunctionScore {
-  const first = all[0] as OpenFunction
+  const first = all[0]
   const most = all.reduce((best, one) => (by(one) > by(best) ? one : best), first)
   const { name, line, lines, cyclomatic, nesting } = most
   return { name, line, lines, cyclomatic, nesting }

@@ -1,17 +1,20 @@
 /**
- * The checks of `npm run check`: types, lint, rustfmt, clippy, tidy.
+ * The checks of `npm run check`: types, oxlint with the rules that need types, prettier, knip (what nobody
+ * imports), rustfmt, clippy, tidy (what no other tool checks).
  *
  * Each prints one line when it passes and what it found when it does not; all run, whatever fails. The set-up
  * has been done before, so the tools are there.
  */
 import { existsSync } from 'node:fs'
-import { inRoot, must, needComponent, Stop, tsc } from '../set-up/index.mjs'
+import { join } from 'node:path'
+import { inRoot, MEMORY, must, needComponent, Stop, tsc } from '../set-up/index.mjs'
 import { tidy } from '../tidy/main.mjs'
 
 /** Each has its own tsconfig.json; all but the first only where it exists. */
 const PROJECTS = ['.', 'examples', 'bench']
 
-const CHECKS = { types, lint, rustfmt, clippy, tidy: () => tidy([]) }
+const format = () => prettier('--check')
+const CHECKS = { types, lint, format, unused, rustfmt, clippy, tidy: () => tidy([]) }
 
 /**
  * Run the named checks, all when none is named.
@@ -24,16 +27,24 @@ export async function runChecks(names) {
   if (unknown !== undefined)
     throw new Stop(`There is no check ${unknown}; there are ${Object.keys(CHECKS).join(', ')}.`)
   let failed = 0
-  for (const name of names.length > 0 ? names : Object.keys(CHECKS)) {
-    try {
-      const said = await CHECKS[name]()
-      console.log(`pass  ${name}${said ? `: ${said}` : ''}`)
-    } catch (error) {
-      console.log(`FAIL  ${name}\n${error instanceof Stop ? error.message : error.stack}`)
-      failed += 1
-    }
+  // All at once: most of them use one core and wait for their files.
+  const started = (names.length > 0 ? names : Object.keys(CHECKS)).map((name) => [name, resultOf(name)])
+  for (const [name, result] of started) {
+    const { said, wrong } = await result
+    console.log(
+      wrong === undefined ? `pass  ${name}${said ? `: ${said.trim()}` : ''}` : `FAIL  ${name}\n${wrong}`,
+    )
+    if (wrong !== undefined) failed += 1
   }
   return failed === 0 ? 0 : 1
+}
+
+async function resultOf(name) {
+  try {
+    return { said: await CHECKS[name]() }
+  } catch (error) {
+    return { wrong: error instanceof Stop ? error.message : error.stack }
+  }
 }
 
 async function types() {
@@ -54,6 +65,23 @@ async function types() {
 async function lint() {
   const oxlint = inRoot('node_modules', 'oxlint', 'bin', 'oxlint')
   await must('Lint', process.execPath, [oxlint, '--deny-warnings', '.'])
+}
+
+/**
+ * Run prettier, which remembers what it has seen: only files that changed cost time.
+ * @param {'--check' | '--write'} mode
+ * @param {string[]} [words] Files and folders; all when there are none.
+ */
+export function prettier(mode, words = []) {
+  const program = inRoot('node_modules', 'prettier', 'bin', 'prettier.cjs')
+  const cache = ['--cache', '--cache-strategy', 'content', '--cache-location', join(MEMORY, 'prettier')]
+  const args = [program, mode, '--ignore-unknown', '--log-level', 'warn', ...cache]
+  return must('Formatting', process.execPath, [...args, ...(words.length > 0 ? words : ['.'])])
+}
+
+async function unused() {
+  const knip = inRoot('node_modules', 'knip', 'bin', 'knip.js')
+  await must('Unused code', process.execPath, [knip, '--no-progress'])
 }
 
 async function rustfmt() {

@@ -8,7 +8,7 @@
 
 const OS = 'android|darwin|freebsd|linux|openbsd|openharmony|netbsd|sunos|win32|aix'
 const CPU = 'arm64|arm|ia32|x64|ppc64|riscv64|s390x|loong64|mips64el'
-const PLATFORM = new RegExp(`-(?:(?<os>${OS})-(?<cpu>${CPU})(?:-(?<abi>[a-z]+))?|(?<wasm>wasm32)-.*)$`)
+const PLATFORM = new RegExp(`[-/](?:(?<os>${OS})-(?<cpu>${CPU})(?:-(?<abi>[a-z]+))?|(?<wasm>wasm32)-.*)$`)
 
 /**
  * The os, cpu and libc of a platform's package.

@@ -15,6 +15,7 @@ test('a name tells its platform', () => {
     ['@a/b-linux-arm-musleabihf', { os: ['linux'], cpu: ['arm'], libc: ['musl'] }],
     ['@a/b-darwin-arm64', { os: ['darwin'], cpu: ['arm64'] }],
     ['@a/b-win32-ia32-msvc', { os: ['win32'], cpu: ['ia32'] }],
+    ['@a/win32-arm64', { os: ['win32'], cpu: ['arm64'] }],
     ['@a/b-android-arm-eabi', { os: ['android'], cpu: ['arm'] }],
     ['@a/b-openharmony-arm64', { os: ['openharmony'], cpu: ['arm64'] }],
     ['@a/b-wasm32-wasi', { cpu: ['wasm32'] }],

@@ -147,13 +147,13 @@ export const STEPS = [
 ]
 
 /** '' when the command starts, else what to install. @param {string[]} command @param {string} remedy */
-export async function lacksTool([program, ...args], remedy) {
+async function lacksTool([program, ...args], remedy) {
   const { code } = await run(program, args)
   return code === 0 ? '' : `${program} ${args.slice(0, 2).join(' ')} is missing: ${remedy}`
 }
 
 /** '' when the file is there. @param {string} path */
-export async function lacksFile(path) {
+async function lacksFile(path) {
   return existsSync(inRoot(path)) ? '' : `${path} does not exist`
 }
 

@@ -20,7 +20,7 @@ export const LOOM_ENV = {
  * The workspace's crates.
  * @returns {Promise<{name: string, targets: {kind: string[], name: string, test: boolean}[]}[]>}
  */
-export async function crates() {
+async function crates() {
   const args = ['metadata', '--no-deps', '--format-version', '1', '--locked']
   return JSON.parse(await must('Reading the crates', 'cargo', args)).packages
 }

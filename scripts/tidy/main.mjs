@@ -1,49 +1,28 @@
 /**
- * The style guide as tests: every rule of docs/STYLE.md that a program can check.
+ * What docs/STYLE.md asks for and no standard tool checks: the documents against the disk, records that are
+ * cited, lock files, headers of files, which crate may depend on which.
  *
- * Findings are lines of `file:line rule: what`, as compilers print them. Each rule has a self-test that
- * plants a violation (tidy.test.mjs), so an empty list means that the code is clean and not that nothing was
- * looked at.
+ * Imports, sizes, `any` and promises are rules of oxlint (.oxlintrc.json), knip finds what nobody imports
+ * (knip.json), clippy sizes in Rust and `unwrap`. tidy.test.mjs plants a violation of each rule, of those of
+ * oxlint too, so an empty list means that the code is clean and not that nothing was looked at.
  */
 import { ROOT, Stop } from '../set-up/index.mjs'
-import { applyExceptions, firstList, grown } from './exceptions.mjs'
-import { readTree } from './source.mjs'
+import { crateTable } from './rules/crates.mjs'
 import { currentRecords, folderList, recordedNumbers, versions } from './rules/documents.mjs'
+import { headers, lineLengths } from './rules/header.mjs'
 import { locks } from './rules/lock.mjs'
-import { anyTypes, exportDocs, functionSizes } from './rules/functions.mjs'
-import { headers, lineLengths, syntax } from './rules/header.mjs'
-import { cycles, doors, importTable } from './rules/imports.mjs'
-import { crateTable, rustCycles, rustFunctionSizes, unwraps } from './rules/rust.mjs'
+import { readTree } from './tree.mjs'
 
 /** Every rule by name: a function from a tree to findings. */
 export const RULES = {
-  syntax,
   header: headers,
   'line-length': lineLengths,
-  'function-size': functionSizes,
-  'export-doc': exportDocs,
-  any: anyTypes,
-  'import-table': importTable,
-  door: doors,
-  cycle: cycles,
   'crate-table': crateTable,
-  'rust-cycle': rustCycles,
-  'rust-function-size': rustFunctionSizes,
-  unwrap: unwraps,
   folders: folderList,
   version: versions,
   lock: locks,
   record: recordedNumbers,
   'current-record': currentRecords,
-}
-
-/**
- * What the rules find in a tree, without exceptions.
- * @param {ReturnType<typeof readTree>} tree
- * @returns {import('./source.mjs').Finding[]}
- */
-export function findingsIn(tree) {
-  return Object.entries(RULES).flatMap(([rule, look]) => look(tree).map((finding) => ({ rule, ...finding })))
 }
 
 /**
@@ -54,12 +33,11 @@ export function findingsIn(tree) {
  */
 export async function tidy(words) {
   const tree = readTree(ROOT)
-  const listed = JSON.parse(tree.byPath.get('scripts/tidy/exceptions.json')?.text ?? '{}')
-  const all = [...applyExceptions(findingsIn(tree), listed), ...grown(listed, firstList(ROOT) ?? listed)]
-  const shown = words.length === 0 ? all : all.filter(({ path }) => words.some((word) => path.includes(word)))
-  if (shown.length > 0) {
-    const lines = shown.map(({ path, line, rule, message }) => `${path}:${line} ${rule}: ${message}`)
-    throw new Stop(`${lines.join('\n')}\n${shown.length} findings`)
-  }
+  const lines = Object.entries(RULES).flatMap(([rule, look]) =>
+    look(tree)
+      .filter(({ path }) => words.length === 0 || words.some((word) => path.includes(word)))
+      .map(({ path, line, message }) => `${path}:${line} ${rule}: ${message}`),
+  )
+  if (lines.length > 0) throw new Stop(`${lines.join('\n')}\n${lines.length} findings`)
   return `${Object.keys(RULES).length} rules on ${tree.sources.length} files`
 }

@@ -5,14 +5,15 @@
  * planted, at its line, and must stay silent on the good twin. The last test is that no rule lacks a case.
  */
 import assert from 'node:assert/strict'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { applyExceptions, grown } from './exceptions.mjs'
-import { ROOT } from '../set-up/index.mjs'
+import { inRoot, ROOT, run } from '../set-up/index.mjs'
 import { RULES } from './main.mjs'
-import { notIgnored, readTree, treeOf } from './source.mjs'
+import { notIgnored, readTree, treeOf } from './tree.mjs'
 
 const HEADER = '/**\n * Why it exists.\n * What it leaves out.\n */\n'
-const long = (lines) => Array.from({ length: lines }, (_, index) => `  let a${index} = ${index}`).join('\n')
 const tested = new Set()
 
 /**
@@ -48,123 +49,9 @@ test('header: a file opens with two lines that say why', () => {
   check('header', { 'test/x.test.mjs': '#!/usr/bin/env node\n// One.\n// Two.\n' }, [])
 })
 
-test('syntax: a file that does not parse is named, unless a test needs it so', () => {
-  check('syntax', { 'src/a/x.ts': `${HEADER}let a: = 1` }, ['src/a/x.ts:5'])
-  check('syntax', { 'test/cli/broken.mjs': 'let = {', 'src/a/x.ts': 'let a: number = 1' }, [])
-})
-
 test('line-length: 111 characters are too many, 110 are not, and a smiley is one', () => {
   check('line-length', { 'src/a/x.ts': `//\n// ${'x'.repeat(108)}\n` }, ['src/a/x.ts:2 111'])
   check('line-length', { 'src/a/x.ts': `// ${'😀'.repeat(107)}\n`, 'docs/x.md': 'x'.repeat(200) }, [])
-})
-
-test('function-size: 70 lines fit, 71 do not, in either language', () => {
-  check('function-size', { 'src/a/x.ts': `\nfunction big() {\n${long(69)}\n}` }, ['src/a/x.ts:2 big 71'])
-  check('function-size', { 'src/a/x.ts': `const big = () => {\n${long(69)}\n}` }, ['src/a/x.ts:1 big'])
-  check('function-size', { 'src/a/x.ts': `class A { m() {\n${long(69)}\n} }` }, ['src/a/x.ts:1 m'])
-  check('function-size', { 'src/a/x.test.ts': `test('t', () => {\n${long(69)}\n})` }, [
-    'src/a/x.test.ts:1 "t"',
-  ])
-  check('function-size', { 'src/a/x.ts': `function fits() {\n${long(68)}\n}` }, [])
-  check('function-size', { 'src/a/x.test.ts': `describe('d', () => {\n${long(99)}\n})` }, [])
-  const rust = (lines) =>
-    `\nimpl X {\n    fn big(&self) -> [u8; 4] {\n${'let a = "}";\n'.repeat(lines)}}\n fn other() {} }`
-  check('rust-function-size', { 'crates/port/src/a.rs': rust(69) }, ['crates/port/src/a.rs:3 big 71'])
-  check('rust-function-size', { 'crates/port/src/a.rs': rust(68) }, [])
-})
-
-test('export-doc: exports are documented, and a throw is named', () => {
-  check('export-doc', { 'src/a/x.ts': 'export function f() {}' }, ['src/a/x.ts:1 f documentation'])
-  check('export-doc', { 'src/a/x.ts': 'const a = 1\nexport interface I {}\n' }, ['src/a/x.ts:2 I'])
-  check('export-doc', { 'src/a/x.ts': 'function f() {}\nexport { f }' }, ['src/a/x.ts:1 f'])
-  check('export-doc', { 'src/a/x.ts': 'export default class {}' }, ['src/a/x.ts:1 default'])
-  const thrower = 'export function f() { throw new Error() }'
-  check('export-doc', { 'src/a/x.ts': `/** F. */\n${thrower}` }, ['src/a/x.ts:2 @throws'])
-  check('export-doc', { 'src/a/x.ts': `/** F. */\nexport const f = () => { throw 1 }` }, [
-    'src/a/x.ts:2 @throws',
-  ])
-  const method = '/** C. */\nexport class C {\n  m() { if (this) throw new Error() }\n}'
-  check('export-doc', { 'src/a/x.ts': method }, ['src/a/x.ts:3 C.m'])
-})
-
-test('export-doc: what is documented, private, or a broken invariant passes', () => {
-  check(
-    'export-doc',
-    { 'src/a/x.ts': '/** F. @throws {E} */\nexport function f() { throw new Error() }' },
-    [],
-  )
-  check(
-    'export-doc',
-    { 'src/a/x.ts': '/** F. */\nexport function f() { throw new AssertionFailure("") }' },
-    [],
-  )
-  check('export-doc', { 'src/a/x.ts': '/** F. */\nexport function f() { return () => { throw 1 } }' }, [])
-  check(
-    'export-doc',
-    { 'src/a/x.ts': '/** C. */\nexport class C { #m() { throw 1 } private n() { throw 1 } }' },
-    [],
-  )
-  check('export-doc', { 'src/a/x.ts': 'function f() { throw 1 }' }, [])
-  check('export-doc', { 'src/a/x.ts': '/** Both. */\nexport const A = 1\nexport const B = 2' }, [])
-  check('export-doc', { 'src/a/x.ts': '/** A. */\nexport const A = 1\n\nexport const B = 2' }, [
-    'src/a/x.ts:4 B',
-  ])
-  const overloads =
-    '/** F. */\nexport function f(a: 1): void\nexport function f(a: 2): void\nexport function f() {}'
-  check('export-doc', { 'src/a/x.ts': overloads }, [])
-})
-
-test('any: only where the engine is touched', () => {
-  check('any', { 'src/zone/x.ts': '\nlet a: any[] = []' }, ['src/zone/x.ts:2'])
-  check('any', { 'src/native/x.ts': 'let a: any', 'src/zone/x.ts': 'let a: unknown // any\nlet any = 1' }, [])
-})
-
-test('import-table: imports point down, and every module has a rank', () => {
-  const up = "\nimport { zone } from '../zone/index.ts'"
-  check('import-table', { 'src/base/x.ts': up }, ['src/base/x.ts:2 base zone'])
-  check('import-table', { 'src/store/x.ts': "import type { L } from '../sync/index.ts'" }, [
-    'src/store/x.ts:1',
-  ])
-  check('import-table', { 'src/base/x.ts': "const z = import('../zone/index.ts')" }, ['src/base/x.ts:1'])
-  check('import-table', { 'src/base/x.ts': "export * from '../zone/index.ts'" }, ['src/base/x.ts:1'])
-  check('import-table', { 'src/zone/x.ts': "import '../../scripts/x.mjs'" }, ['src/zone/x.ts:1 outside'])
-  check('import-table', { 'src/odd/x.ts': '' }, ['src/odd/x.ts:1 table'])
-  check('import-table', { 'src/base/x.ts': "import { zone } from 'skein/zone'" }, [
-    'src/base/x.ts:1 base zone',
-  ])
-  check('import-table', { 'src/zone/x.ts': "import * as all from 'skein'" }, ['src/zone/x.ts:1 .'])
-  check('import-table', { 'src/base/x.ts': "\nrequire('../zone/index.js')" }, ['src/base/x.ts:2 base zone'])
-  check('import-table', { 'src/base/x.ts': "createRequire(import.meta.url)('../zone/index.js')" }, [
-    'src/base/x.ts:1 base zone',
-  ])
-  check('import-table', { 'src/base/x.ts': 'import(`../zone/index.ts`)' }, ['src/base/x.ts:1 base zone'])
-  const unseen =
-    "new URL('../zone/worker.js', import.meta.url)\nrequire('../../package.json')\nrequire('acorn')"
-  check('import-table', { 'src/base/x.ts': unseen }, [])
-  check(
-    'import-table',
-    { 'src/cli/x.ts': up, 'src/zone/x.ts': "import '../base/index.ts'\nimport './y.ts'" },
-    [],
-  )
-})
-
-test('door: other folders by index.ts, the own one never by it', () => {
-  check('door', { 'src/zone/x.ts': "import '../base/errors.ts'" }, ['src/zone/x.ts:1 base'])
-  check('door', { 'src/zone/x.ts': "import './index.ts'" }, ['src/zone/x.ts:1 own'])
-  check('door', { 'src/zone/loader/x.ts': "import '../index.ts'" }, ['src/zone/loader/x.ts:1 own'])
-  check('door', { 'src/zone/x.ts': "import '../base/index.ts'\nimport './loader/y.ts'" }, [])
-  check('door', { 'src/zone/x.test.ts': "import './index.ts'; import('../transport/index.js')" }, [])
-})
-
-test('cycle: circles of two, of three, of types, and none', () => {
-  const file = (...targets) => targets.map((target) => `import type {} from './${target}.ts'`).join('\n')
-  check('cycle', { 'src/a/x.ts': file('y'), 'src/a/y.ts': file('x') }, ['src/a/x.ts:1 src/a/y.ts'])
-  check('cycle', { 'src/a/x.ts': file('y'), 'src/a/y.ts': file('z'), 'src/a/z.ts': file('x') }, [
-    'src/a/x.ts:1',
-  ])
-  check('cycle', { 'src/a/x.ts': file('y', 'z'), 'src/a/y.ts': file('z'), 'src/a/z.ts': '' }, [])
-  const byName = { 'src/a/index.ts': "export * from './x.ts'", 'src/a/x.ts': "require('skein/a')" }
-  check('cycle', byName, ['src/a/index.ts:1 src/a/x.ts'])
 })
 
 test('crate-table: crates depend one way and only the binding sees napi', () => {
@@ -187,57 +74,6 @@ test('crate-table: crates depend one way and only the binding sees napi', () => 
     { 'crates/port/Cargo.toml': '[dev-dependencies]\nskein-store = { path = "../store" }' },
     [],
   )
-})
-
-test('rust-cycle: modules of a crate use each other one way', () => {
-  const path = (name) => `crates/port/src/${name}.rs`
-  const both = { [path('a')]: 'use crate::b::B;', [path('b')]: 'use super::{a::A, c};', [path('c')]: '' }
-  check('rust-cycle', both, [`${path('a')}:1 port::b`])
-  const tests = '#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}'
-  check('rust-cycle', { [path('a')]: 'use crate::b::B;', [path('b')]: tests }, [])
-  check('rust-cycle', { [path('lib')]: 'use crate::a::A;', [path('a')]: 'use crate::Limit; // crate::b' }, [])
-})
-
-test('rust-cycle: a path in a nested group, from self, from a child, in code', () => {
-  const path = (name) => `crates/port/src/${name}.rs`
-  const nested = 'use crate::{\n    a::{self, A as Other},\n    c,\n};'
-  const used = { [path('a')]: '\nuse crate::{c::{D, E}, b::{B}};', [path('b')]: nested, [path('c')]: '' }
-  check('rust-cycle', used, [`${path('a')}:2 port::b`])
-  const siblings = { [path('z/a')]: 'use super::b::B;', [path('z/b')]: 'use super::{A, Z};' }
-  const found = [`${path('z/a')}:1 port::z::b`]
-  check('rust-cycle', { ...siblings, [path('z/mod')]: 'mod a;\nmod b;\npub use self::a::A;' }, found)
-  check('rust-cycle', { ...siblings, [path('z/mod')]: 'mod a;\nmod b;\nuse a::A;\nstruct Z;' }, found)
-  check('rust-cycle', { ...siblings, [path('z/mod')]: 'mod a;\nmod b;\nstruct A;' }, [])
-  const inCode = {
-    [path('a')]: 'fn f() { crate::b::g(); }',
-    [path('b')]: 'use crate as all;\nfn g() { all::a::f(); }',
-  }
-  check('rust-cycle', inCode, [`${path('a')}:1 port::b`])
-  const inline = 'mod one { use super::two::T; }\nmod two { use self::super::one::S; }'
-  check('rust-cycle', { [path('a')]: inline }, [`${path('a')}:1 port::a::two`])
-  const macro = '#[macro_export]\nmacro_rules! m { () => { $crate::b::g() } }'
-  check('rust-cycle', { [path('a')]: macro, [path('b')]: 'use crate::m;' }, [`${path('a')}:2 port::b`])
-})
-
-test('rust-cycle: a module and what lies in it are one, against all others', () => {
-  const path = (name) => `crates/port/src/${name}.rs`
-  const unit = {
-    [path('z')]: 'mod a;\npub use a::A;\nstruct Z(A);',
-    [path('z/a')]: 'use super::Z;\nuse crate::y::Y;',
-  }
-  check('rust-cycle', { ...unit, [path('y')]: 'struct Y;' }, [])
-  check('rust-cycle', { ...unit, [path('y')]: 'use crate::z;' }, [`${path('y')}:1 port::z`])
-  const tested = { [path('z')]: '#[cfg(test)]\nmod tests;', [path('z/tests')]: 'use crate::y::Y;' }
-  check('rust-cycle', { ...tested, [path('y')]: 'use crate::z;' }, [])
-})
-
-test('unwrap: only in tests', () => {
-  check('unwrap', { 'crates/port/src/a.rs': '\nfn f() { g().unwrap(); }' }, ['crates/port/src/a.rs:2'])
-  const fine =
-    'fn f() { g().expect("x.unwrap()"); } // .unwrap()\n#[cfg(test)]\nmod tests { fn t() { g().unwrap(); } }'
-  check('unwrap', { 'crates/port/src/a.rs': fine, 'crates/port/tests/a.rs': 'fn t() { g().unwrap(); }' }, [])
-  const after = '#[cfg(test)]\nmod tests;\nfn f() { g().unwrap(); }'
-  check('unwrap', { 'crates/port/src/a.rs': after }, ['crates/port/src/a.rs:3'])
 })
 
 test('folders: the code map and the disk are the same', () => {
@@ -299,17 +135,6 @@ test('current-record: one of each table and Node', () => {
   check('current-record', two, [`bench/records/${day}-a-node24.json:1 older`])
 })
 
-test('exceptions cover what they name, complain when idle, and may not grow', () => {
-  const finding = { rule: 'any', path: 'src/a.ts', line: 3, subject: 'any', message: '' }
-  const complaints = (listed) => applyExceptions([finding], listed).map(({ rule, line }) => `${rule} ${line}`)
-  assert.deepEqual(complaints({}), ['any 3'])
-  assert.deepEqual(complaints({ any: ['src/a.ts any'] }), [])
-  assert.deepEqual(complaints({ any: ['src/a.ts any', 'src/b.ts any'] }), ['exceptions 1'])
-  assert.deepEqual(complaints({ door: ['src/a.ts any'] }), ['any 3', 'exceptions 1'])
-  assert.equal(grown({ any: ['a', 'b'] }, { any: ['a'] }).length, 1)
-  assert.equal(grown({ any: ['a'] }, { any: ['a', 'b'] }).length, 0)
-})
-
 test('without git the same files are looked at', () => {
   const byGit = readTree(ROOT).sources.map(({ path }) => path)
   const byHand = new Set(notIgnored(ROOT))
@@ -318,6 +143,70 @@ test('without git the same files are looked at', () => {
     [],
   )
   assert.equal(byHand.size, byGit.length)
+})
+
+/**
+ * What oxlint says by our .oxlintrc.json of a checkout with these files: `path:line rule`, sorted.
+ * @param {Record<string, string>} texts
+ */
+async function lint(texts) {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-lint-'))
+  try {
+    copyFileSync(inRoot('.oxlintrc.json'), join(folder, '.oxlintrc.json'))
+    const strict = {
+      compilerOptions: {
+        strict: true,
+        module: 'nodenext',
+        types: [],
+        noEmit: true,
+        allowImportingTsExtensions: true,
+      },
+    }
+    for (const [path, text] of Object.entries({ ...texts, 'tsconfig.json': JSON.stringify(strict) })) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), text)
+    }
+    const oxlint = inRoot('node_modules', 'oxlint', 'bin', 'oxlint')
+    const env = { ...process.env, OXLINT_TSGOLINT_PATH: inRoot('node_modules', '.bin', 'tsgolint') }
+    const { output } = await run(process.execPath, [oxlint, '--format', 'unix', '.'], { cwd: folder, env })
+    const found = output.matchAll(/^(\S+?:\d+):\d+: .*\[\w+\/(.+)\]$/gm)
+    return [...found].map(([, place, rule]) => `${place} ${rule.replace(/^.*\((.*)\)$/, '$1')}`).sort()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('oxlint: imports point down, through doors, and never in a circle', async () => {
+  const door = { 'src/base/index.ts': 'export const base = 1', 'src/zone/index.ts': 'export const zone = 1' }
+  const uses = (name, from) => `import { ${name} } from '${from}'\nconsole.log(${name})`
+  const rule = 'no-restricted-imports'
+  const up = { ...door, 'src/base/x.ts': uses('zone', '../zone/index.ts') }
+  assert.deepEqual(await lint(up), [`src/base/x.ts:1 ${rule}`])
+  const typed = "import type { zone } from '../../zone/index.ts'\nexport type Z = typeof zone"
+  assert.deepEqual(await lint({ ...door, 'src/store/deep/x.ts': typed }), [`src/store/deep/x.ts:1 ${rule}`])
+  const past = { 'src/base/x.ts': 'export const x = 1', 'src/zone/x.ts': uses('x', '../base/x.ts') }
+  assert.deepEqual(await lint(past), [`src/zone/x.ts:1 ${rule}`])
+  const outside = { 'scripts/x.mjs': 'export const x = 1', 'src/zone/x.ts': uses('x', '../../scripts/x.mjs') }
+  assert.deepEqual(await lint(outside), [`src/zone/x.ts:1 ${rule}`])
+  const fine = { ...door, 'src/zone/deep/x.ts': uses('base', '../../base/index.ts') }
+  assert.deepEqual(await lint(fine), [])
+  const circle = (other) => `import type { A } from './${other}.ts'\nexport type B = A`
+  const both = { 'src/base/x.ts': circle('y'), 'src/base/y.ts': circle('x') }
+  assert.deepEqual(await lint(both), ['src/base/x.ts:1 no-cycle', 'src/base/y.ts:1 no-cycle'])
+})
+
+test('oxlint: sizes, any, promises that nobody waits for', async () => {
+  const long = (lines) => `export function f() {\n${'  console.log(1)\n'.repeat(lines)}}\n`
+  assert.deepEqual(await lint({ 'src/base/x.ts': long(69) }), ['src/base/x.ts:1 max-lines-per-function'])
+  assert.deepEqual(await lint({ 'src/base/x.ts': long(68) }), [])
+  const any = 'export const x: any[] = []'
+  assert.deepEqual(await lint({ 'src/base/x.ts': any, 'src/native/x.ts': any }), [
+    'src/base/x.ts:1 no-explicit-any',
+  ])
+  const floats = 'export function f(): void {\n  Promise.reject(new Error())\n}'
+  assert.deepEqual(await lint({ 'src/base/x.ts': floats }), ['src/base/x.ts:2 no-floating-promises'])
+  const misused = '[1].forEach(async (one) => console.log(await Promise.resolve(one)))'
+  assert.deepEqual(await lint({ 'src/base/x.ts': misused }), ['src/base/x.ts:1 no-misused-promises'])
 })
 
 test('every rule has a case above', () => {

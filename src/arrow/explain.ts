@@ -207,7 +207,7 @@ function textOf(node: Node): string {
     case Op.attempt:
       return `effect ${functionName((node.data as { body: unknown }).body)}`
     case Op.named:
-      return `${JSON.stringify(node.data)}`
+      return JSON.stringify(node.data)
     case Op.branch:
       return 'ifThenElse'
     case Op.loop:

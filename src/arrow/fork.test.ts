@@ -295,7 +295,7 @@ test('a run that a fiber in it was interrupted under rejects with an Interrupted
   const arrow = fromFiber(function* () {
     const fiber = fork(never())
     yield* sleep(1)
-    fiber.interrupt('for a reason')
+    void fiber.interrupt('for a reason')
     yield* fiber.join()
   })
   const expected = (thrown: unknown): boolean =>

@@ -40,7 +40,7 @@ export function sizeOf(op: OpCode, a: Node | null, b: Node | null, data: unknown
 }
 
 /** How a node runs from outside that its `step` cannot run alone. @throws what the run throws, unwrapped. */
-export const runPlanned: Run = function (this: Node, input, signal) {
+const runPlanned: Run = function (this: Node, input, signal) {
   let value: unknown
   try {
     value = runNode(this, input, signal)

@@ -237,7 +237,7 @@ function stepAttempt(this: Node, x: unknown): unknown {
 }
 
 /** Call `body`; what it throws is a failure, unless `catcher` throws in turn. @throws {Raised} @internal */
-export function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x: unknown): unknown {
+function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x: unknown): unknown {
   try {
     return body(x)
   } catch (thrown) {

@@ -85,7 +85,7 @@ function childOf(owner: Fiber | undefined, body: Parameters<typeof forkAsked>[0]
 }
 
 /** The value of an exit. @throws what stands for it inside of a run. */
-export function fromExit(exit: Exit<unknown, unknown>): unknown {
+function fromExit(exit: Exit<unknown, unknown>): unknown {
   if (exit.kind === 'success') return exit.value
   throw thrownFor(exit)
 }

@@ -8,7 +8,6 @@ import { Worker } from 'node:worker_threads'
 import { share } from '../base/part.test.support.ts'
 import { Gate, GATE_BYTES } from './gate.ts'
 
-
 function gateAfter(lastItem: number): Gate {
   const gate = new Gate(new SharedArrayBuffer(GATE_BYTES))
   // Numbers are compared modulo 2^30 and may be at most 2^29 apart, so a far one is reached in steps.

@@ -13,7 +13,7 @@ import type { Owner } from './owner.ts'
 import { inline } from './promises.ts'
 
 /** The reason that children see whose owner ends with a value; otherwise it is what the owner ends with. */
-export const SCOPE_ENDED = 'its scope has ended'
+const SCOPE_ENDED = 'its scope has ended'
 
 /** Waits until an owner's last child has ended. */
 class Emptied extends Op<void> {

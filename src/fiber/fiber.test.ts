@@ -285,7 +285,7 @@ test('an interrupted fiber is unwound once, and what fails then is kept', async 
       throw bug
     }
   })
-  fiber.interrupt('one')
+  void fiber.interrupt('one')
   const exit = await fiber.interrupt('two')
   assert.deepEqual(exit, Exit.interruption('one', [Exit.defect(bug)]))
   assert.equal(count, 1)
@@ -315,7 +315,7 @@ test('interrupt of what has ended changes nothing', async () => {
 test('a fiber that interrupts itself stops at its next yield*', async () => {
   const log: string[] = []
   const fiber: Fiber = fork(function* (self: Fiber): Operation<void> {
-    self.interrupt('self')
+    void self.interrupt('self')
     log.push('before')
     yield* fork(() => 1).join()
     log.push('behind')

@@ -221,7 +221,7 @@ test('more errors at an end than a call takes arguments are all kept', async () 
 
 test('a fiber that is interrupted before its op was asked does not wait for it', async () => {
   const fiber = fork((self: Fiber) => {
-    self.interrupt('no')
+    void self.interrupt('no')
     return sleep(60_000)
   })
   assert.deepEqual(fiber.exit, { kind: 'interruption', reason: 'no', others: [] })
@@ -254,21 +254,21 @@ test('a promise of a fiber that unwinds instead of waiting is handled, or waited
     for (const body of bodies) {
       const exit = await fork(function* (self: Fiber) {
         yield* exitOf((() => {
-          self.interrupt('enough')
+          void self.interrupt('enough')
           return body()
         }) as () => Promise<unknown>)
       }).await()
       assert.equal(exit.kind, 'interruption')
     }
     const bare = await fork(function* (self: Fiber) {
-      self.interrupt('enough')
+      void self.interrupt('enough')
       yield* attempt(rejects())
     }).await()
     assert.equal(bare.kind, 'interruption')
     let isDone = false
     const fiber = fork(function* (self: Fiber) {
       yield* attempt(async (signal) => {
-        self.interrupt('enough')
+        void self.interrupt('enough')
         assert.equal(signal.aborted, true)
         await new Promise((resolve) => setTimeout(resolve, 5))
         isDone = true
@@ -405,7 +405,7 @@ test('where interrupts are masked an interrupted fiber makes its steps', async (
     addFinalizer(() => attempt(ran))
     try {
       yield* uninterruptible(function* () {
-        self.interrupt('stop')
+        void self.interrupt('stop')
         yield* attempt(ran)
         yield* on(zone.node, ran)
       })

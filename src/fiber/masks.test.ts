@@ -48,11 +48,11 @@ test('a fiber that interrupts itself ends as an interruption, whether it waits a
   const log: string[] = []
   const bodies: Record<string, () => unknown> = {
     *generator() {
-      currentFiber().interrupt('self')
+      void currentFiber().interrupt('self')
       return 42
     },
     function() {
-      currentFiber().interrupt('self')
+      void currentFiber().interrupt('self')
       return 42
     },
     *masked() {
@@ -72,7 +72,7 @@ test('a fiber that interrupts itself ends as an interruption, whether it waits a
 
 test('what goes wrong in an interrupted body, or in a mask, is kept beside the interruption', async () => {
   const thrower = fork(function* () {
-    currentFiber().interrupt('self')
+    void currentFiber().interrupt('self')
     throw new RangeError('late')
   })
   const { kind, others } = (await thrower.await()) as Exit<never> & { others: readonly unknown[] }
@@ -128,11 +128,11 @@ test('a pending interrupt is delivered where restore begins, one of its own body
     const log: string[] = []
     const exit = await fork(() =>
       uninterruptibleMask(function* (restore) {
-        if (self === 'before') currentFiber().interrupt(self)
+        if (self === 'before') void currentFiber().interrupt(self)
         log.push('masked')
         yield* restore(() => {
           log.push('restored')
-          if (self === 'inside') currentFiber().interrupt(self)
+          if (self === 'inside') void currentFiber().interrupt(self)
         })
         log.push('not reached')
       }),

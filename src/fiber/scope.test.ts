@@ -579,7 +579,7 @@ test('a fiber does not end before a scope that it made and has begun to close', 
       yield* sleep(2)
       log.push('released')
     })
-    scope.close()
+    void scope.close()
   })
   await fiber.join()
   assert.deepEqual(log, ['released'])

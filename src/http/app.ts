@@ -230,7 +230,7 @@ export class App {
     try {
       const value = carrying(request, undefined, 500)
       if (value === undefined) respondText(exchange, 500)
-      else sendAnswer(exchange, value, 'error')
+      else sendAnswer(exchange, value, 'error')?.catch(() => exchange.abort()) // nobody is left to hear why
     } catch {
       respondText(exchange, 500) // what the request carries is what cannot be sent
     }

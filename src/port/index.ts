@@ -3,6 +3,6 @@
  *
  * What zones, stores and locks have in common. Not exported from the package.
  */
-export { type Arrival, type MailHandler, Port, Status, thisPort, valueOf } from './port.ts'
+export { type Arrival, type MailHandler, Port, thisPort, valueOf } from './port.ts'
 export { Stage, thisStage } from './stage.ts'
 export { Fact, type Told, Waits, thisWaits } from './waits.ts'

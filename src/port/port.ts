@@ -13,7 +13,6 @@ import {
   HEADER_BYTES,
   Mail,
   RECORD_BYTES,
-  Status,
   checkAttached,
   native,
   sharedMemory,
@@ -271,5 +270,3 @@ export function thisPort(): Port {
 export function valueOf(bytes: Uint8Array, start: number, end: number): unknown {
   return start === end ? undefined : readFrame(bytes, start, end)
 }
-
-export { Status }

@@ -143,17 +143,17 @@ export const ERROR_KINDS = [
 /**
  * Most bytes a resizable buffer of `length` bytes may say it can grow to: address space is reserved for them.
  */
-export function growthMax(length: number): number {
+function growthMax(length: number): number {
   return length * 64 + 0x100_0000
 }
 
 /**
  * Most resizable buffers in a frame: each takes mappings of the kernel, of which a process has only so many.
  */
-export const RESIZABLE_MAX = 64
+const RESIZABLE_MAX = 64
 
 /** Most bytes that all resizable buffers of a frame, `length` bytes together, may say they can grow to. */
-export function growthFrameMax(length: number): number {
+function growthFrameMax(length: number): number {
   return length * 64 + 0x1000_0000
 }
 

@@ -13,7 +13,7 @@ import { CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE }
 /**
  * Keys up to which a field is read by name; beyond, the loops in writer.ts are as fast and take less memory.
  */
-export const UNROLLED_KEYS_MAX = 40
+const UNROLLED_KEYS_MAX = 40
 
 /** What generated code may ask of the writer. */
 export interface GeneratedSink {
@@ -131,7 +131,7 @@ export function isGenerable(keys: readonly string[]): boolean {
 let isForbidden: boolean | undefined
 
 /** True when this process may not generate code (`--disallow-code-generation-from-strings`). */
-export function isGeneratingForbidden(): boolean {
+function isGeneratingForbidden(): boolean {
   if (isForbidden === undefined) {
     try {
       isForbidden = new Function('return true')() !== true

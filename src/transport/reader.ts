@@ -562,7 +562,7 @@ function isContainer(tag: number): boolean {
 }
 
 /** Give `object` a field of its own, whatever its prototype says about the key. */
-export function setField(object: object, key: string, value: unknown): void {
+function setField(object: object, key: string, value: unknown): void {
   if (key in object) {
     Object.defineProperty(object, key, {
       value,

@@ -116,7 +116,7 @@ test('plain objects keep their keys in order, whatever the keys and however many
     ключ: 'g',
     '"\\\n\u2028': 'h',
   }))
-  check(() => ({ [`${'long'.repeat(100)}`]: 1 }))
+  check(() => ({ ['long'.repeat(100)]: 1 }))
   check(() => ({
     constructor: 1,
     toString: 2,

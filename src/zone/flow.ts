@@ -17,7 +17,7 @@ export interface Chunk {
 }
 
 /** The way of a chunk through its zone, which may be ended before that of others. */
-export class Way {
+class Way {
   #ended: { readonly why: unknown } | undefined
   #giveUp: ((why: unknown) => void) | undefined
 

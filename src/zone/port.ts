@@ -3,4 +3,4 @@
  *
  * It lies in src/port; here only so that the files of this folder need not know.
  */
-export { type Arrival, type MailHandler, type Port, Status, thisPort, valueOf } from '../port/index.ts'
+export { type Arrival, type MailHandler, type Port, thisPort, valueOf } from '../port/index.ts'

@@ -103,7 +103,9 @@ for (const executor of EXECUTORS) {
         )
         await ends(
           'the task beside it',
-          (a as Zone).run((flags) => void flags.set('go', true), flags),
+          (a as Zone).run((flags) => {
+            flags.set('go', true)
+          }, flags),
         )
         assert.equal(await ends('the task that waits', waits), 'went')
       } finally {

@@ -77,7 +77,7 @@ async function served(line) {
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text) => (said += text))
   const url = await new Promise((resolve) => {
-    ended.then(() => resolve(undefined))
+    void ended.then(() => resolve(undefined)) // resolves by 'close', never rejected
     child.stdout.setEncoding('utf8').on('data', (text) => {
       said += text
       const address = /http:\/\/\S+/.exec(said)?.[0]

@@ -19,7 +19,7 @@ const ROUTES = Layer.mergeAll(
     '/user/:id',
     Effect.gen(function* () {
       const { id } = yield* HttpRouter.params
-      return HttpServerResponse.jsonUnsafe(userOf(id!))
+      return HttpServerResponse.jsonUnsafe(userOf(id))
     }),
   ),
   HttpRouter.add(

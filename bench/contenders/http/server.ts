@@ -7,7 +7,7 @@ import http from 'node:http'
 import { HELLO, userOf, work } from './answers.ts'
 
 const host = '127.0.0.1'
-const [name, port] = [process.argv[2]!, Number(process.argv[3])]
+const [name, port] = [process.argv[2], Number(process.argv[3])]
 
 const SERVERS: Readonly<Record<string, () => unknown>> = {
   skein,
@@ -20,7 +20,7 @@ const SERVERS: Readonly<Record<string, () => unknown>> = {
   'effect on node:http': effectOnNode,
 }
 
-await SERVERS[name]!()
+await SERVERS[name]()
 
 async function skein(): Promise<void> {
   const [{ serve }, { routes }] = await Promise.all([import('skein/http'), import('./app.js')])

@@ -40,7 +40,7 @@ function numbers(count: number): number[] {
 
 function total(results: readonly number[]): number {
   let sum = 0
-  for (let index = 0; index < results.length; index += 1) sum += results[index] as number
+  for (let index = 0; index < results.length; index += 1) sum += results[index]
   return sum
 }
 
@@ -142,10 +142,10 @@ export async function filePrograms(): Promise<{
   const read = (path: string): number => Number(readFileSync(path, 'utf8'))
   const one = lifted(read, (thrown) => thrown as Error).map(factorial)
   let all: Arrow<readonly string[], number, Error, 'sync'> = lift(
-    (files: readonly string[]) => files[0] as string,
+    (files: readonly string[]) => files[0],
   ).andThen(one)
   for (let index = 1; index < FILES; index += 1) {
-    const next = lift((files: readonly string[]) => files[index] as string).andThen(one)
+    const next = lift((files: readonly string[]) => files[index]).andThen(one)
     all = all.zipWith(next, (sum, value) => sum + value)
   }
   const effects = paths.map((path) =>

@@ -6,15 +6,7 @@
 import { Worker, isMainThread, parentPort } from 'node:worker_threads'
 import { BenchError } from '../../harness/errors.ts'
 import { METHODS, type Loops, loopsOf, rate } from './methods.ts'
-import {
-  type Compute,
-  type Program,
-  type Programs,
-  COMPUTES,
-  computePrograms,
-  filePrograms,
-  perMs,
-} from './programs.ts'
+import { type Compute, type Programs, COMPUTES, computePrograms, filePrograms, perMs } from './programs.ts'
 
 /** One slice: a method's loop, or a contender's program. */
 export type Slice =
@@ -58,7 +50,7 @@ function answerOf(worker: Worker): Promise<number> {
       end()
     }
     const answered = (figure: number): void => settle(() => resolve(figure))
-    const failed = (error: unknown): void => settle(() => reject(error as Error))
+    const failed = (error: unknown): void => settle(() => reject(error))
     worker.on('message', answered)
     worker.on('error', failed)
   })
@@ -69,14 +61,14 @@ async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
   const files = await filePrograms()
   const programs: Record<string, Programs> = { files: files.programs }
   for (const name of COMPUTES) programs[name] = await computePrograms(name)
-  port.on('message', async (slice: Slice | 'end') => {
+  const act = async (slice: Slice | 'end'): Promise<void> => {
     if (slice === 'end') {
       files.remove()
       port.close()
     } else if ('label' in slice) port.postMessage(rate(loops.get(slice.label)![slice.loop], slice.sliceMs))
     else {
-      const [of, expected] = [programs[slice.section]!, await programs[slice.section]!['plain']!()]
-      const program = of[slice.contender] as Program
+      const [of, expected] = [programs[slice.section], await programs[slice.section]['plain']()]
+      const program = of[slice.contender]
       const got = await program()
       if (got !== expected) {
         const facts = { contender: slice.contender, work: slice.section, got: String(got) }
@@ -84,7 +76,9 @@ async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
       }
       port.postMessage(await perMs(program, slice.sliceMs))
     }
-  })
+  }
+  // A rejection ends the thread, which the table reports.
+  port.on('message', (slice: Slice | 'end') => void act(slice))
   port.postMessage(0)
 }
 

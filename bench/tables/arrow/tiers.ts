@@ -29,7 +29,7 @@ export interface Tier {
 /** Runs after which `code` has cost less in all than `closures`, and stays so; a power of two. */
 export function paysAfter(code: Tier, closures: Tier): number {
   const at = code.totalNs.findIndex((_, index) =>
-    code.totalNs.slice(index).every((ns, later) => ns <= (closures.totalNs[index + later] as number)),
+    code.totalNs.slice(index).every((ns, later) => ns <= closures.totalNs[index + later]),
   )
   return at < 0 ? Infinity : 2 ** at
 }

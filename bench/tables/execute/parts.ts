@@ -74,7 +74,7 @@ async function partsUnder(plan: Plan, condition: Condition): Promise<Row[]> {
 }
 
 function figuresOf({ partsUs, functionUs, plainUs, stampsUs }: PartsResult): Record<string, number> {
-  const named = Object.fromEntries(PARTS.map((part, index) => [part, partsUs[index]!]))
+  const named = Object.fromEntries(PARTS.map((part, index) => [part, partsUs[index]]))
   const sum = partsUs.reduce((total, part) => total + part, functionUs)
   return {
     ...named,
@@ -92,6 +92,6 @@ async function runParts(condition: Condition, order: PartsOrder): Promise<PartsR
     `${DIST_FOLDER}/contenders/parts.js`,
     JSON.stringify(order),
   ]
-  const { stdout } = await promisify(execFile)(command!, words)
+  const { stdout } = await promisify(execFile)(command, words)
   return JSON.parse(stdout) as PartsResult
 }

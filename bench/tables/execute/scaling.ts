@@ -127,7 +127,7 @@ async function slicesOf(
 ): Promise<void> {
   const { work, samples, children } = run
   const cores = os.availableParallelism()
-  const here = children.get(run.workers[0]!)!
+  const here = children.get(run.workers[0])!
   const order = { text: CRC_TEXT, count: work.count, expected: work.expected }
   for (let slice = -1; slice < work.slices; slice += 1) {
     plan.context.say(`scaling, ${pool}: slice ${slice + 1} of ${work.slices}`)

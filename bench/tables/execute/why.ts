@@ -17,7 +17,7 @@ export async function why(plan: Plan): Promise<Row[]> {
   const samples = new Samples()
   const count = plan.context.quick ? 20_000 : 100_000
   const order = { text: CRC_TEXT, count, expected: expectedCrc(count) }
-  const pool = plan.pools[0]!
+  const pool = plan.pools[0]
   const rounds = plan.context.quick ? 1 : Math.max(5, Math.ceil(plan.rounds / 2))
   for (let round = 0; round < rounds; round += 1) {
     plan.context.say(`why: round ${round + 1} of ${rounds}, fresh processes`)

@@ -25,7 +25,7 @@ export interface Contender {
 }
 
 /** The zones of Skein's rows. */
-export const ZONES = ['zone.cpu', 'blocking', 'cached', 'work-stealing'] as const
+const ZONES = ['zone.cpu', 'blocking', 'cached', 'work-stealing'] as const
 
 /** Open a contender. Those in this process have no threads. */
 export const CONTENDERS: Readonly<Record<string, (threads: Threads) => Promise<Contender>>> = {
@@ -165,7 +165,7 @@ async function effectForEach(): Promise<Contender> {
   const programs: Record<string, Program> = {
     'sequential, default': (num) => {
       const sum: Sum = [0, 0]
-      const each = Effect.forEach(numbers[num] as number[], (k: number) => Effect.sync(() => factorial(k)))
+      const each = Effect.forEach(numbers[num], (k: number) => Effect.sync(() => factorial(k)))
       for (const value of Effect.runSync(each) as number[]) add(sum, value)
       return sum
     },

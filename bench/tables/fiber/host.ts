@@ -31,25 +31,23 @@ export type SliceAnswer =
   | { readonly perSecond: number }
   | { readonly wrong: string }
 
-const setting = JSON.parse(process.argv[2]!) as Setting
-const opened = await CONTENDERS[setting.contender]!(setting)
+const setting = JSON.parse(process.argv[2]) as Setting
+const opened = await CONTENDERS[setting.contender](setting)
 const costs = await forkJoin(setting.contender)
 const answer = (words: SliceAnswer): void => void process.send!(words)
 
 process.on('disconnect', () => process.exit(0))
-process.on('message', async (order: SliceOrder) => {
-  try {
-    answer(await slice(order))
-  } catch (error) {
+process.on('message', (order: SliceOrder) => {
+  slice(order).then(answer, (error: unknown) => {
     answer({ wrong: error instanceof Error ? String(error.stack) : String(error) })
-  }
+  })
 })
 answer({ programs: [...Object.keys(opened.programs), ...Object.keys(costs)], notes: opened.notes })
 
 async function slice({ program, num, fibers, sliceMs, clock }: SliceOrder): Promise<SliceAnswer> {
   const cost = costs[program]
   if (cost !== undefined) return { perSecond: await timed(sliceMs, clock, 2000, cost) }
-  const run = opened.programs[program]!
+  const run = opened.programs[program]
   const check = async (): Promise<void> => {
     const sum = await run(num, fibers)
     if (!isRight(sum, num))

@@ -63,7 +63,7 @@ const makers: Record<string, () => Promise<() => unknown>> = {
   },
 }
 
-const make = await makers[kind]!()
+const make = await makers[kind]()
 for (let turn = 0; turn < 1000; turn += 1) make()
 const held: unknown[] = new Array(count).fill(undefined)
 const before = await heapBytes()

@@ -117,7 +117,7 @@ function besideZio(
   } as Partial<Row>)
   const bar = `${section} ${row}: ${words} ZIO 2`
   if (zio !== undefined) return ratio(`${bar} in this run`, own, zio, holds)
-  const anchor = ANCHORS[`${section}|${row}`] as number
+  const anchor = ANCHORS[`${section}|${row}`]
   return value(`${bar}'s ${anchor} on another machine`, own, (rate) => holds(rate / anchor))
 }
 

@@ -50,7 +50,7 @@ export class Zio {
     const jvm = this.#jvms.get(program) ?? (await this.#start(program))
     const answer = await jvm.ask([program, num, fibers, sliceMs, clock].join('\t'))
     const { count, seconds, cpuSeconds } = answer as Record<string, number>
-    return count! / (clock === 'cpu' ? cpuSeconds! : seconds!)
+    return count / (clock === 'cpu' ? cpuSeconds : seconds)
   }
 
   /** End all of it. */

@@ -33,7 +33,7 @@ export interface LoadPlan {
 const AUTOCANNON = 'autocannon 9.0.0'
 
 /** Requests in one write of the pipelined section. */
-export const PIPELINED = 16
+const PIPELINED = 16
 
 let chosen = 'auto'
 
@@ -79,16 +79,16 @@ async function wrk(section: string, port: number, plan: LoadPlan): Promise<Load>
     ...plan.prefix,
     'wrk',
     ...words,
-    `http://127.0.0.1:${port}${ASKED[section]!.path}`,
+    `http://127.0.0.1:${port}${ASKED[section].path}`,
   ]
-  const { stdout } = await promisify(execFile)(command!, rest)
+  const { stdout } = await promisify(execFile)(command, rest)
   const json = /^JSON (.*)$/m.exec(stdout)?.[1]
   if (json !== undefined) return JSON.parse(json) as Load
   throw new BenchError('CONTENDER_DIED', { contender: 'wrk', why: stdout.slice(-300) })
 }
 
 function luaFor(section: string): string {
-  const { path, body } = ASKED[section]!
+  const { path, body } = ASKED[section]
   const request =
     body === undefined
       ? ''
@@ -123,7 +123,7 @@ interface Cannon {
 }
 
 async function autocannon(section: string, port: number, plan: LoadPlan): Promise<Load> {
-  const { path, body } = ASKED[section]!
+  const { path, body } = ASKED[section]
   const words = ['-j', '-n', '-c', String(plan.connections), '-d', String(plan.seconds)]
   if (section === 'pipelined') words.push('-p', String(PIPELINED))
   if (body !== undefined) words.push('-m', 'POST', '-b', body, '-H', 'content-type=application/json')
@@ -135,9 +135,9 @@ async function autocannon(section: string, port: number, plan: LoadPlan): Promis
     ...words,
     `http://127.0.0.1:${port}${path}`,
   ]
-  const { stdout } = await promisify(execFile)(command!, rest, { maxBuffer: 2 ** 24 })
+  const { stdout } = await promisify(execFile)(command, rest, { maxBuffer: 2 ** 24 })
   const { duration, errors, non2xx, requests, throughput, latency } = JSON.parse(stdout) as Cannon
-  const us = (name: string): number => latency[name]! * 1000
+  const us = (name: string): number => latency[name] * 1000
   return {
     requests: requests.total,
     seconds: duration,

@@ -29,7 +29,7 @@ export class Server {
   constructor(name: string, port: number, [command, ...words]: readonly string[]) {
     this.name = name
     this.port = port
-    this.#process = spawn(command!, words, { stdio: ['ignore', 'ignore', 'inherit'] })
+    this.#process = spawn(command, words, { stdio: ['ignore', 'ignore', 'inherit'] })
     this.#process.on('error', () => {}) // seen by `ready`, which then waits in vain
   }
 
@@ -47,7 +47,7 @@ export class Server {
 
   /** Compare its answer with the known one. @throws {BenchError} `WRONG_ANSWER`. */
   async check(section: string): Promise<void> {
-    const { path, body, answer } = ASKED[section]!
+    const { path, body, answer } = ASKED[section]
     const init =
       body === undefined ? {} : { method: 'POST', body, headers: { 'content-type': 'application/json' } }
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`, init)

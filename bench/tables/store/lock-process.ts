@@ -19,11 +19,11 @@ type Guard = (body: () => void) => void
 const Word = { turn: 0, done: 1, kind: 2, rounds: 3, lock: 4, sum: 8 } as const
 const memory = isMainThread ? new SharedArrayBuffer(128) : (workerData.memory as SharedArrayBuffer)
 const words = new Int32Array(memory)
-const contender = isMainThread ? process.argv[2]! : (workerData.contender as string)
+const contender = isMainThread ? process.argv[2] : (workerData.contender as string)
 const guards = contender === 'skein' ? await skein() : atomics()
 const kinds = Object.keys(guards)
 const add = (): void => {
-  words[Word.sum] = words[Word.sum]! + 1
+  words[Word.sum] = words[Word.sum] + 1
 }
 
 if (isMainThread) await main()
@@ -66,7 +66,7 @@ function atomics(): Record<string, Guard> {
 
 /** ns per round. */
 function run(kind: string, rounds: number): number {
-  const guard = guards[kind]!
+  const guard = guards[kind]
   const begin = process.hrtime.bigint()
   for (let round = 0; round < rounds; round += 1) guard(add)
   return Number(process.hrtime.bigint() - begin) / rounds
@@ -112,7 +112,7 @@ async function peer(): Promise<void> {
   parentPort!.postMessage('ready')
   for (let turn = 0; ; turn += 1) {
     Atomics.wait(words, Word.turn, turn)
-    run(kinds[words[Word.kind]!]!, words[Word.rounds]!)
+    run(kinds[words[Word.kind]], words[Word.rounds])
     Atomics.store(words, Word.done, turn + 1)
     Atomics.notify(words, Word.done)
   }

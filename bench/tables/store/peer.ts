@@ -17,7 +17,7 @@ const { contender, label, handle, memory } = workerData as {
 const words = new Int32Array(memory)
 const doubles = new Float64Array(memory)
 const payload = [...STORE_PAYLOADS, ...SIZE_PAYLOADS].find((each) => each.label === label)!
-const keeper = await STORE_CONTENDERS[contender]!.attach!(handle)
+const keeper = await STORE_CONTENDERS[contender].attach!(handle)
 const runs = doings(keeper.calls, payload.values(), 1)
 const list = [runs['get same'], runs['get different'], runs['set same'], runs['set different']]
 for (let index = 0; index < 64; index += 1) runs['set different'](index)
@@ -28,7 +28,7 @@ for (let turn = 0; ;) {
   Atomics.wait(words, Word.turn, turn)
   turn = Atomics.load(words, Word.turn)
   if (turn < 0) break
-  doubles[NS_AT] = timed(list[words[Word.doing]! * 2 + words[Word.keys]!]!, words[Word.ms]!)
+  doubles[NS_AT] = timed(list[words[Word.doing] * 2 + words[Word.keys]], words[Word.ms])
   Atomics.store(words, Word.done, turn)
   Atomics.notify(words, Word.done)
 }

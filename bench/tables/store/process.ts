@@ -31,12 +31,12 @@ const [contender, label] = process.argv.slice(2) as [string, string]
 const payload = [...STORE_PAYLOADS, ...SIZE_PAYLOADS].find((each) => each.label === label)!
 const values = payload.values()
 const characters = Math.max(...values.map((value) => JSON.stringify(value).length))
-const keeper = await STORE_CONTENDERS[contender]!.open(characters)
+const keeper = await STORE_CONTENDERS[contender].open(characters)
 const runs = await runsOf(keeper.calls)
 const pairs = doings(keeper.calls, values, 0)
 for (let index = 0; index < values.length; index += 1) {
   for (const key of [keysOf(0, false), keysOf(1, false), keysOf(0, true)])
-    keeper.calls.set(key[index]!, values[index])
+    keeper.calls.set(key[index], values[index])
 }
 prove()
 for (const run of Object.values(runs)) timed(run, WARM_UP_MS)
@@ -46,12 +46,11 @@ const doubles = new Float64Array(memory)
 let peer: Worker | undefined
 if (keeper.handle !== undefined && payload.seedRow !== undefined) peer = await startPeer()
 
-process.on('message', async (order: StoreOrder) => {
-  try {
-    process.send!({ result: await answer(order) })
-  } catch (error) {
-    process.send!({ error: String((error as Error).stack) })
-  }
+process.on('message', (order: StoreOrder) => {
+  answer(order).then(
+    (result) => process.send!({ result }),
+    (error: unknown) => process.send!({ error: String((error as Error).stack) }),
+  )
 })
 process.on('disconnect', () => process.exit(0))
 process.send!('ready')
@@ -59,7 +58,7 @@ process.send!('ready')
 async function answer(order: StoreOrder): Promise<unknown> {
   if (order.what === 'names') return { runs: Object.keys(runs), hasPeer: peer !== undefined }
   if (order.what === 'slice') {
-    const run = runs[order.name]!
+    const run = runs[order.name]
     // What nobody has written since it was read: so each key is read once, untimed.
     if (order.name === 'view') for (let index = 0; index < values.length; index += 1) run(index)
     return timed(run, order.ms)
@@ -103,7 +102,7 @@ function beginPeer(doing: Doing, isSame: boolean, ms: number): () => number {
     for (let done = Atomics.load(words, Word.done); done !== turn; done = Atomics.load(words, Word.done)) {
       Atomics.wait(words, Word.done, done)
     }
-    return doubles[NS_AT]!
+    return doubles[NS_AT]
   }
 }
 
@@ -117,11 +116,11 @@ async function startPeer(): Promise<Worker> {
 async function runsOf(of: Calls): Promise<Record<string, (index: number) => unknown>> {
   const keys = keysOf(0, false)
   const common = {
-    set: (index: number) => of.set(keys[index]!, values[index]),
-    get: (index: number) => of.get(keys[index]!),
+    set: (index: number) => of.set(keys[index], values[index]),
+    get: (index: number) => of.get(keys[index]),
     ...(of.view === undefined || payload.seedRow === undefined
       ? {}
-      : { view: (index: number) => of.view!(keys[index]!) }),
+      : { view: (index: number) => of.view!(keys[index]) }),
   }
   return contender === 'skein' ? { ...(await transportRuns()), ...common } : common
 }
@@ -139,7 +138,7 @@ async function transportRuns(): Promise<Record<string, (index: number) => unknow
   const written = frames.map(({ length }) => scratch.subarray(0, length))
   const alone = {
     encode: (index: number) => writer.write(values[index], 0),
-    decode: (index: number) => readFrame(frames[index]!, 0, frames[index]!.length),
+    decode: (index: number) => readFrame(frames[index], 0, frames[index].length),
   }
   if (payload.seedRow !== undefined) return alone
   return {
@@ -147,11 +146,11 @@ async function transportRuns(): Promise<Record<string, (index: number) => unknow
     ...(ArrayBuffer.isView(values[0]) ? { memcpy: memcpyRun() } : {}),
     'encode, copy': (index) => {
       writer.write(values[index], 0)
-      places[index]!.set(written[index]!)
+      places[index].set(written[index])
     },
     'copy, decode': (index) => {
-      inbound.set(places[index]!)
-      return readFrame(inbound, 0, places[index]!.length)
+      inbound.set(places[index])
+      return readFrame(inbound, 0, places[index].length)
     },
   }
 }
@@ -160,13 +159,13 @@ async function transportRuns(): Promise<Record<string, (index: number) => unknow
 function memcpyRun(): (index: number) => void {
   const from = values as Uint8Array[]
   const to = from.map((bytes) => bytes.slice())
-  return (index) => to[index]!.set(from[index]!)
+  return (index) => to[index].set(from[index])
 }
 
 function prove(): void {
   const keys = keysOf(0, false)
   values.forEach((value, index) => {
-    const got = keeper.calls.get(keys[index]!)
+    const got = keeper.calls.get(keys[index])
     const bytes = (one: unknown): unknown => (ArrayBuffer.isView(one) ? [...(one as Uint8Array)] : one)
     assert.deepEqual(bytes(got), bytes(value), `${contender} changed '${label}'`)
   })

@@ -29,10 +29,10 @@ export function doings(
 ): Record<`${Doing} ${'same' | 'different'}`, (index: number) => unknown> {
   const [same, own] = [keysOf(thread, true), keysOf(thread, false)]
   return {
-    'get same': (index) => calls.get(same[index]!),
-    'get different': (index) => calls.get(own[index]!),
-    'set same': (index) => calls.set(same[index]!, values[index]),
-    'set different': (index) => calls.set(own[index]!, values[index]),
+    'get same': (index) => calls.get(same[index]),
+    'get different': (index) => calls.get(own[index]),
+    'set same': (index) => calls.set(same[index], values[index]),
+    'set different': (index) => calls.set(own[index], values[index]),
   }
 }
 

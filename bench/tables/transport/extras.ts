@@ -49,8 +49,8 @@ function cases(row: string, values: readonly unknown[]): Case[] {
   return [
     [`${row}, encode`, 'JSON', (index) => JSON.stringify(values[index])],
     [`${row}, encode`, 'skein', (index) => writer.write(values[index], 0)],
-    [`${row}, decode`, 'JSON', (index) => JSON.parse(texts[index]!) as unknown],
-    [`${row}, decode`, 'skein', (index) => readFrame(frames[index]!, 0, frames[index]!.length)],
+    [`${row}, decode`, 'JSON', (index) => JSON.parse(texts[index]) as unknown],
+    [`${row}, decode`, 'skein', (index) => readFrame(frames[index], 0, frames[index].length)],
   ]
 }
 
@@ -110,4 +110,4 @@ function main(order: ExtrasOrder): Extras {
   return found
 }
 
-process.stdout.write(JSON.stringify(main(JSON.parse(process.argv[2]!) as ExtrasOrder)))
+process.stdout.write(JSON.stringify(main(JSON.parse(process.argv[2]) as ExtrasOrder)))

@@ -93,7 +93,7 @@ function measure(one: Prepared, codecs: readonly Codec[], order: MeasureOrder): 
   }
   for (const codec of codecs) {
     const encoded = codec.encode(one.objects[0])
-    if (codec.isWhole !== true) result[codec.name]!.bytes = [(encoded as string | Uint8Array).length]
+    if (codec.isWhole !== true) result[codec.name].bytes = [(encoded as string | Uint8Array).length]
     prove(codec, one.payload, codec.decode(encoded), one.objects[0])
   }
   assert.ok(result[JSON_NAME] !== undefined)
@@ -119,4 +119,4 @@ function runsOf(codec: Codec, { objects, sent }: Prepared): Run[] {
   return [{ codec, direction: 'encode', run: (index) => encode(objects[index]) }, decode]
 }
 
-process.stdout.write(JSON.stringify(await main(JSON.parse(process.argv[2]!) as MeasureOrder)))
+process.stdout.write(JSON.stringify(await main(JSON.parse(process.argv[2]) as MeasureOrder)))

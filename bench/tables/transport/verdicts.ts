@@ -24,7 +24,7 @@ const DECODE_MAX = 0.25
 const ROW_MAX_NODE_24 = 1.2
 const RIVALS = ['msgpackr', 'cbor-x', 'v8.serialize', 'structuredClone', 'JSON, empty callbacks']
 
-const major = process.versions.node.split('.')[0]!
+const major = process.versions.node.split('.')[0]
 
 /** All demands of the table. */
 export function verdicts(rows: readonly Row[]): Verdict[] {

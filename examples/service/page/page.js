@@ -281,5 +281,5 @@ $('example').addEventListener('click', () => {
 $('cancel').addEventListener('click', () => busy?.abort())
 $('file').addEventListener('change', choose)
 $('text').addEventListener('input', useText)
-$('form').addEventListener('submit', send)
+$('form').addEventListener('submit', (event) => void send(event)) // never rejected: it shows what fails
 follow()

@@ -8,15 +8,15 @@
 
 /**
  * The folder list of docs/ARCHITECTURE.md against the folders there are.
- * @param {{sources: import('../source.mjs').Source[], byPath: Map<string, any>}} tree
+ * @param {{sources: import('../tree.mjs').Source[], byPath: Map<string, any>}} tree
  */
 export function folderList(tree) {
   const path = 'docs/ARCHITECTURE.md'
   const text = tree.byPath.get(path)?.text
-  if (text === undefined) return [{ path, line: 1, subject: path, message: 'does not exist' }]
+  if (text === undefined) return [{ path, line: 1, message: 'does not exist' }]
   const listed = listedFolders(text)
   const real = realFolders(tree)
-  const at = (line, folder, message) => ({ path, line, subject: folder, message: `${folder} ${message}` })
+  const at = (line, folder, message) => ({ path, line, message: `${folder} ${message}` })
   const gone = [...listed].filter(([folder]) => !real.has(folder))
   const missing = [...real].filter((folder) => !listed.has(folder))
   return [
@@ -61,7 +61,7 @@ export function versions(tree) {
   )?.[1]
   if (manifest === cargo) return []
   const message = `says version ${cargo} and package.json ${manifest}`
-  return [{ path: 'Cargo.toml', line: 1, subject: 'version', message }]
+  return [{ path: 'Cargo.toml', line: 1, message }]
 }
 
 const MARK = /<!-- record: ([^#\s]+)#(\S+) -->/g
@@ -70,17 +70,15 @@ const MARK = /<!-- record: ([^#\s]+)#(\S+) -->/g
 export function recordedNumbers(tree) {
   const path = 'README.md'
   const text = tree.byPath.get(path)?.text
-  if (text === undefined) return [{ path, line: 1, subject: path, message: 'does not exist' }]
+  if (text === undefined) return [{ path, line: 1, message: 'does not exist' }]
   let inNumbers = false
   return text.split('\n').flatMap((line, index) => {
     if (line.startsWith('## ')) inNumbers = /number/i.test(line)
-    const at = (subject, message) => ({ path, line: index + 1, subject, message })
+    const at = (message) => ({ path, line: index + 1, message })
     const wrong = [...line.matchAll(MARK)].flatMap((mark) =>
-      markFindings(tree, line, mark).map((words) => at(mark[1], words)),
+      markFindings(tree, line, mark).map((words) => at(words)),
     )
-    return inNumbers
-      ? [...wrong, ...unmarked(line).map((cell) => at(cell, `${cell} names no record`))]
-      : wrong
+    return inNumbers ? [...wrong, ...unmarked(line).map((cell) => at(`${cell} names no record`))] : wrong
   })
 }
 
@@ -133,7 +131,6 @@ export function currentRecords(tree) {
       {
         path,
         line: 1,
-        subject: what,
         message: `another record of ${what} is ${other}: remove the older one`,
       },
     ]

@@ -1,13 +1,16 @@
 /**
- * Every file parses and opens with why it exists, and no line is too long to read beside another.
+ * Every file opens with why it exists, and no line is too long to read beside another.
  *
  * Whether the comment says anything true is for people; that it is there, and longer than a restated name, is
  * here.
  */
-import { rustOf, scriptsOf } from '../source.mjs'
-import { HEADER_LINES_MIN, LINE_CHARS_MAX } from '../table.mjs'
+import { rustOf, scriptsOf } from '../tree.mjs'
 
-/** @param {{sources: import('../source.mjs').Source[]}} tree */
+const HEADER_LINES_MIN = 2
+/** The width of prettier and rustfmt, which leave comments and long texts alone. */
+const LINE_CHARS_MAX = 110
+
+/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function headers(tree) {
   const short = [...scriptsOf(tree), ...rustOf(tree)].filter(
     ({ text }) => headerLines(text) < HEADER_LINES_MIN,
@@ -15,13 +18,12 @@ export function headers(tree) {
   return short.map(({ path }) => ({
     path,
     line: 1,
-    subject: 'header',
     message: `opens without a comment of ${HEADER_LINES_MIN} lines that says why the file exists`,
   }))
 }
 
 /** Lines with words in the comment a file opens with. @param {string} text */
-export function headerLines(text) {
+function headerLines(text) {
   const body = text.replace(/^#!.*\n/, '').trimStart()
   const block = /^\/\*([\s\S]*?)\*\//.exec(body)?.[1]
   const lines = block === undefined ? leading(body.split('\n'), /^\s*\/\//) : block.split('\n')
@@ -33,26 +35,14 @@ function leading(lines, pattern) {
   return end === -1 ? lines : lines.slice(0, end)
 }
 
-/**
- * Files that do not parse; the other rules see nothing in them.
- * @param {{sources: import('../source.mjs').Source[]}} tree
- */
-export function syntax(tree) {
-  const broken = scriptsOf(tree).filter((source) => source.tree.error !== undefined)
-  return broken.map((source) => {
-    const { message, labels } = source.tree.error
-    return { path: source.path, line: source.lineAt(labels[0]?.start ?? 0), subject: 'syntax', message }
-  })
-}
-
-/** @param {{sources: import('../source.mjs').Source[]}} tree */
+/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function lineLengths(tree) {
   return [...scriptsOf(tree), ...rustOf(tree)].flatMap(({ path, text }) =>
     text.split('\n').flatMap((content, index) => {
       const length = [...content].length
       if (length <= LINE_CHARS_MAX) return []
       const message = `${length} characters; at most ${LINE_CHARS_MAX}`
-      return [{ path, line: index + 1, subject: content.trim().slice(0, 30), message }]
+      return [{ path, line: index + 1, message }]
     }),
   )
 }

@@ -5,17 +5,14 @@
  */
 import { missingOptional } from '../../lock/complete.mjs'
 
-/** @param {{sources: import('../source.mjs').Source[]}} tree */
+/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function locks(tree) {
   const files = tree.sources.filter(({ path }) => /(^|\/)package-lock\.json$/.test(path))
   return files.flatMap(({ path, text }) => {
     const { packages } = JSON.parse(text)
-    const lacking = missingOptional(packages).map(({ path: name }) => [
-      name,
-      `lacks ${name}: run \`npm run lock\``,
-    ])
+    const lacking = missingOptional(packages).map(({ path: name }) => `lacks ${name}: run \`npm run lock\``)
     const hosted = Object.entries(packages).filter(([, { resolved = '' }]) => /^https?:/.test(resolved))
-    const naming = hosted.map(([name]) => [name, `says from where ${name} was downloaded: see .npmrc`])
-    return [...lacking, ...naming].map(([subject, message]) => ({ path, line: 1, subject, message }))
+    const naming = hosted.map(([name]) => `says from where ${name} was downloaded: see .npmrc`)
+    return [...lacking, ...naming].map((message) => ({ path, line: 1, message }))
   })
 }

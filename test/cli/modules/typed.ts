@@ -11,5 +11,5 @@ interface Answer {
 }
 
 export function answer(item: string): Answer {
-  return { name: item satisfies string, twice: double(Number(item) as number) }
+  return { name: item satisfies string, twice: double(Number(item)) }
 }

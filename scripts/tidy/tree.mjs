@@ -1,5 +1,5 @@
 /**
- * The files that tidy looks at: read once, parsed once, findings with lines.
+ * The files that tidy looks at, read once.
  *
  * A tree is a map from path to text, so a rule's self-test plants a violation in a tree of its own. Rules
  * never read the disk themselves.
@@ -7,16 +7,11 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseSync } from 'oxc-parser'
 
 /**
  * @typedef {object} Source
  * @property {string} path From the checkout, with `/`.
  * @property {string} text
- * @property {{program: any, comments: {type: string, value: string, start: number, end: number}[], error?:
- * any}} tree
- *   Its syntax; only of TypeScript and JavaScript.
- * @property {(offset: number) => number} lineAt
  */
 
 /**
@@ -24,7 +19,6 @@ import { parseSync } from 'oxc-parser'
  * @property {string} rule
  * @property {string} path
  * @property {number} line
- * @property {string} subject What an exception would name: a function, an export, an import.
  * @property {string} message
  */
 
@@ -32,8 +26,6 @@ const SCRIPT = /\.(ts|mts|cts|mjs|js)$/
 const OURS = /^(src|scripts|test|bench|examples)\//
 /** Files that tests need broken: nothing is asked of them. */
 const BROKEN = /^test\/.*\/broken\.\w+$/
-/** What a test or a test's helper is called. */
-export const IS_TEST = /\.test\.(\w+\.)?m?[jt]s$/
 
 /**
  * Everything git knows or would add. Where there is no git, everything that .gitignore does not name.
@@ -74,7 +66,7 @@ function isFile(path) {
  * @param {Record<string, string>} texts
  */
 export function treeOf(texts) {
-  const sources = Object.entries(texts).map(([path, text]) => sourceOf(path, text))
+  const sources = Object.entries(texts).map(([path, text]) => ({ path, text }))
   return { sources, byPath: new Map(sources.map((source) => [source.path, source])) }
 }
 
@@ -86,72 +78,4 @@ export function scriptsOf(tree) {
 /** @param {{sources: Source[]}} tree Rust of our own. */
 export function rustOf(tree) {
   return tree.sources.filter(({ path }) => path.startsWith('crates/') && path.endsWith('.rs'))
-}
-
-function sourceOf(path, text) {
-  let tree
-  let starts
-  return {
-    path,
-    text,
-    get tree() {
-      tree ??= parse(path, text)
-      return tree
-    },
-    lineAt(offset) {
-      starts ??= lineStarts(text)
-      let low = 0
-      for (let high = starts.length; high - low > 1;) {
-        const middle = (low + high) >> 1
-        if (starts[middle] <= offset) low = middle
-        else high = middle
-      }
-      return low + 1
-    },
-  }
-}
-
-/** A file that does not parse has an empty tree and an error; the rule `syntax` reports it. */
-function parse(path, text) {
-  const { program, comments, errors } = parseSync(path, text)
-  const [error] = errors
-  return error === undefined ? { program, comments } : { program: { body: [] }, comments: [], error }
-}
-
-function lineStarts(text) {
-  const starts = [0]
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
-  return starts
-}
-
-/**
- * Every node below one, each with its parent, outermost first.
- * @param {any} node
- * @param {(node: any, parent: any) => boolean | void} visit False: do not go below this one.
- * @param {any} [parent]
- */
-export function walk(node, visit, parent) {
-  if (visit(node, parent) === false) return
-  for (const key in node) {
-    const child = node[key]
-    if (Array.isArray(child)) child.forEach((one) => one?.type && walk(one, visit, node))
-    else if (child?.type) walk(child, visit, node)
-  }
-}
-
-/** Whether a node is a function of any kind. @param {any} node */
-export function isFunction(node) {
-  return /^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(node.type)
-}
-
-/**
- * The documentation comment right before a node; '' when there is none.
- * @param {Source} source
- * @param {number} start
- */
-export function docBefore(source, start) {
-  const before = source.tree.comments.filter(({ end }) => end <= start)
-  const last = before.at(-1)
-  if (last === undefined || last.type !== 'Block' || !last.value.startsWith('*')) return ''
-  return source.text.slice(last.end, start).trim() === '' ? last.value : ''
 }

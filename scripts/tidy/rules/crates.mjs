@@ -1,0 +1,60 @@
+/**
+ * Which crates of ours a crate may depend on, and that only the binding sees napi.
+ *
+ * Cargo refuses circles between crates and knows no ranks, so a dependency that points up compiles.
+ */
+
+/** Crates of crates/ and the crates of ours that each may depend on. */
+const CRATES = {
+  port: [],
+  store: ['port'],
+  http: ['port'],
+  node: ['port', 'store', 'http'],
+}
+
+/** The only crate that may depend on napi and on what reaches into Node. */
+const BINDING_CRATE = 'node'
+const BINDING_ONLY = /^(napi|napi-.*|libuv-sys.*)$/
+
+/** @param {{sources: import('../tree.mjs').Source[]}} tree */
+export function crateTable(tree) {
+  const manifests = tree.sources.filter(({ path }) => /^crates\/[^/]+\/Cargo\.toml$/.test(path))
+  return manifests.flatMap((source) => {
+    const own = source.path.split('/')[1]
+    const at = (line, message) => ({ path: source.path, line, message })
+    if (!(own in CRATES))
+      return [at(1, `the crate ${own} is not in the table of scripts/tidy/rules/crates.mjs`)]
+    return dependenciesOf(source.text).flatMap(({ name, line, ours, dev }) => {
+      if (BINDING_ONLY.test(name) && own !== BINDING_CRATE) {
+        return [at(line, `only crates/${BINDING_CRATE} may depend on ${name}`)]
+      }
+      if (ours === undefined || dev || CRATES[own].includes(ours)) return []
+      return [at(line, `crates/${own} may not depend on crates/${ours}`)]
+    })
+  })
+}
+
+/**
+ * The dependencies a manifest names.
+ * @param {string} manifest
+ * @returns {{name: string, line: number, ours: string | undefined, dev: boolean}[]} ours: folder below
+ *   crates/.
+ */
+function dependenciesOf(manifest) {
+  const found = []
+  let section = ''
+  for (const [index, line] of manifest.split('\n').entries()) {
+    const header = /^\[(.+)\]/.exec(line.trim())?.[1]
+    if (header !== undefined) section = header
+    const table = /(dev-|build-)?dependencies\.([\w-]+)$/.exec(header ?? '')
+    const entry = /(^|\.)(dev-|build-)?dependencies$/.test(section)
+      ? /^\s*"?([\w-]+)"?[.\s]*(\w+\s*)?=(.*)/.exec(line)
+      : null
+    const name = table?.[2] ?? entry?.[1]
+    if (name === undefined) continue
+    const folder = /path\s*=\s*"\.\.\/([\w-]+)"/.exec(entry?.[3] ?? '')?.[1]
+    const ours = folder ?? /^skein-([\w-]+)$/.exec(name)?.[1]
+    found.push({ name, line: index + 1, ours, dev: section.includes('dev-dependencies') })
+  }
+  return found
+}
