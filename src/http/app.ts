@@ -294,11 +294,12 @@ function isGone(cause: unknown): boolean {
   return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_GONE'
 }
 
-/** The transport's advice for a request that was to travel, to register its class, would lead nowhere. */
+/** Of a request that was to travel we can say more than the transport does. */
 function withWay(cause: unknown): unknown {
-  if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_CLASS_UNREGISTERED') return cause
-  const { path, className } = cause.facts as TransportCodes['TRANSPORT_CLASS_UNREGISTERED']
-  return className === SkeinRequest.name ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
+  if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_REFUSED') return cause
+  const { path, what } = cause.facts as TransportCodes['TRANSPORT_REFUSED']
+  const isRequest = what === `an object of ${SkeinRequest.name}`
+  return isRequest ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
 }
 
 /** What handlers throw when the signal of their request aborts. */

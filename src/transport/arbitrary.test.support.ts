@@ -4,6 +4,9 @@
  * Trees come mostly from fast-check itself; graphs are objects wired to each other at random afterwards,
  * because no generator of trees ever makes a cycle.
  */
+import { File } from 'node:buffer'
+import { createSecretKey } from 'node:crypto'
+import { BlockList } from 'node:net'
 import fc from 'fast-check'
 import { register, registerHandle } from './classes.ts'
 import { move } from './memory.ts'
@@ -77,6 +80,7 @@ function anyOfSkein({ mode, moves = false }: Kinds): fc.Arbitrary<unknown> {
   const ofProcess = [
     fc.constantFrom(...doors),
     fc.constantFrom(...functions),
+    bytes.map((content) => createSecretKey(content)),
     bytes.map((content) => shared(content)),
     bytes.map((content) => new Uint8Array(shared(content), 0, content.length)),
   ]
@@ -161,9 +165,31 @@ function anyLeaf(): fc.Arbitrary<unknown> {
     fc.uint8Array().map((bytes) => bytes.buffer),
     fc.uint8Array().map((bytes) => Buffer.from(bytes)),
     fc.webUrl().map((href) => new URL(href)),
+    anyOfPlatform(),
     fc.constantFrom(/a/g, /\d+(?<n>x)/iu).map((pattern) => new RegExp(pattern)),
     fc.sparseArray(fc.integer()),
     fc.float64Array().map((numbers) => [...numbers]),
+  )
+}
+
+/** Objects of classes that Node provides. */
+function anyOfPlatform(): fc.Arbitrary<unknown> {
+  const entries = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'set-cookie'), fc.constantFrom('1', 'ü')))
+  return fc.oneof(
+    entries.map((list) => new URLSearchParams(list)),
+    entries.map((list) => new Headers(list)),
+    fc.tuple(fc.uint8Array(), fc.string()).map(([bytes, name]) => new File([bytes], name)),
+    fc.tuple(entries, fc.uint8Array()).map(([list, bytes]) => {
+      const data = new FormData()
+      for (const [name, value] of list) data.append(name, value)
+      data.append('file', new File([bytes], 'name') as never)
+      return data
+    }),
+    fc.constantFrom('1.2.3.4', '4.3.2.1').map((address) => {
+      const list = new BlockList()
+      list.addAddress(address)
+      return list
+    }),
   )
 }
 

@@ -4,7 +4,8 @@
  * Code is generated when both have been used often enough, and a class that never settles on few shapes
  * starts over instead of growing.
  */
-import type { ClassEntry, ClassWriter } from './classes.ts'
+import type { ClassEntry, ClassWriter } from './class-entry.ts'
+import { checkState } from './classes.ts'
 import { TREE_DEPTH_MAX } from './format.ts'
 import { generateWriter } from './generate.ts'
 import type { WriteShape } from './shapes.ts'
@@ -14,10 +15,15 @@ const CLASS_USES_MIN = 16
 /** Shapes of one class that are remembered. */
 const CLASS_SHAPES_MAX = 16
 
-/** The writer of one class and shape; generated when both have been used often enough. */
-export function classWriter(entry: ClassEntry, shape: WriteShape): ClassWriter {
+/**
+ * The writer of one class and shape; generated when both have been used often enough.
+ * @param object The object that was written. @throws {Refusal} when it is the first, and has state in no
+ *   field.
+ */
+export function classWriter(entry: ClassEntry, shape: WriteShape, object: object): ClassWriter {
   let writer = entry.writers.get(shape)
   if (writer === undefined) {
+    checkState(object)
     if (entry.writers.size >= CLASS_SHAPES_MAX) entry.writers.clear()
     writer = { prototype: entry.prototype, uses: 0, write: undefined }
     entry.writers.set(shape, writer)

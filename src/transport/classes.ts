@@ -3,17 +3,17 @@
  * loaded.
  *
  * One registry per thread; a cid means the same class in every thread because every thread registers it by
- * running the same module. The default keeps own enumerable fields and the prototype. Fields named #so are
- * invisible to that default, so a class that has them must say how it is saved: silence would lose data.
+ * running the same module. The default keeps own enumerable fields and the prototype. What that default
+ * cannot see (#private fields, what Node and the engine keep of their classes) a class must save itself:
+ * silence would lose data. `checkState` refuses the rest at the first object of a class and shape.
  */
 import { TransportError } from './errors.ts'
 import { shown } from '../base/index.ts'
 import { parseSource } from './captures.ts'
+import type { Class, ClassEntry } from './class-entry.ts'
+import { Refusal } from './sink.ts'
 import { VIEW_KINDS } from './format.ts'
-import type { WriteObject } from './generate.ts'
-
-/** A constructor, of whatever arguments. */
-export type Class<Instance = object> = abstract new (...args: never[]) => Instance
+import { platformNameOf } from './platform.ts'
 
 /** How a class travels. */
 export interface ClassOptions<Instance extends object = object, Saved = unknown> {
@@ -25,31 +25,6 @@ export interface ClassOptions<Instance extends object = object, Saved = unknown>
   readonly save?: (object: Instance) => Saved
   /** The object again. Default: an object of the class with those fields, its constructor not run. */
   readonly load?: (saved: Saved, version: number) => Instance
-}
-
-/** A class as the codec sees it: complete, no optionals. */
-export interface ClassEntry {
-  readonly cid: string
-  readonly version: number
-  readonly prototype: object
-  readonly constructor: Class
-  readonly save: ((object: object) => unknown) | undefined
-  readonly load: ((saved: unknown, version: number) => object) | undefined
-  /** The number in process-wide frames, 0 until it is first needed. */
-  number: number
-  /** Generated writers by shape, and those of shapes that wait for theirs. */
-  readonly writers: Map<object, ClassWriter>
-  /** The last frame whose writer saw that all fields of its objects are their own. */
-  frame: number
-  /** The class was registered anew: nothing is written by this entry any more. */
-  isStale: boolean
-}
-
-/** How objects of one class and one shape are written: what a field remembers of its last object. */
-export interface ClassWriter {
-  readonly prototype: object
-  uses: number
-  write: WriteObject | undefined
 }
 
 /** How a kind of handle travels: the same thing on the other side, not a copy. */
@@ -203,9 +178,10 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   if (builtins().has(constructor.prototype as object)) {
     refuse(cid, `${constructor.name} travels by itself, and no hook of it would run; extend it`)
   }
-  const base = builtinBase(constructor.prototype as object)
+  const base = platformNameOf(constructor.prototype as object)
   if (base !== undefined && (save === undefined || load === undefined)) {
-    refuse(cid, `it extends ${base}, whose content no field shows, and has no save and load that keep it`)
+    const which = base === constructor.name ? 'Node provides' : 'it extends'
+    refuse(cid, `${which} ${base}, whose content no field shows, and it has no save and load that keep it`)
   }
   if (save === undefined) {
     const names = privateNames(constructor)
@@ -232,26 +208,6 @@ function builtins(): Set<object> {
   const others = [Array, Map, Set, Date, RegExp, ArrayBuffer, SharedArrayBuffer, URL]
   const all = [...others, Number, String, Boolean, BigInt, ...views] as ({ prototype: object } | undefined)[]
   return new Set(all.flatMap((each) => (each === undefined ? [] : [each.prototype])))
-}
-
-/** The class of the language, other than Object and the errors, that objects of this prototype belong to. */
-function builtinBase(prototype: object): string | undefined {
-  const bases = [
-    Array,
-    Map,
-    Set,
-    Date,
-    RegExp,
-    ArrayBuffer,
-    SharedArrayBuffer,
-    DataView,
-    Promise,
-    WeakMap,
-    WeakSet,
-    URL,
-  ]
-  const typed = Object.getPrototypeOf(Uint8Array) as typeof Uint8Array
-  return [...bases, typed, Number, String, Boolean].find((base) => prototype instanceof base)?.name
 }
 
 /** Names of the private fields of a class and the classes it extends, from their source text. */
@@ -291,6 +247,19 @@ function classElements(source: string): readonly ClassElement[] {
     // Syntax newer than the parser, or a class nested in a generator or an async function: nothing to learn
     // here.
     return []
+  }
+}
+
+/**
+ * Refuse an object of a class without hooks that has fields which writing its fields leaves behind.
+ * @throws {Refusal} for symbols as keys and for fields that are not enumerable.
+ */
+export function checkState(object: object): void {
+  for (const key of Reflect.ownKeys(object)) {
+    if (typeof key === 'string' && Object.prototype.propertyIsEnumerable.call(object, key)) continue
+    const which = typeof key === 'symbol' ? `under ${String(key)}` : `in '${key}', which is not enumerable`
+    const why = `it has state ${which}; register its class with save and load that keep it`
+    throw new Refusal(object, 'refused', why)
   }
 }
 

@@ -14,10 +14,11 @@ export type TransportCodes = {
     readonly what: string
     readonly why: string
   }
-  /** An object of a class nobody registered. */
+  /** An object of a class nobody registered. `base` is the class of Node that it extends, if it does. */
   TRANSPORT_CLASS_UNREGISTERED: {
     readonly path: string
     readonly className: string
+    readonly base?: string
   }
   /** A function that cannot travel, or travels in a frame that may not carry code. */
   TRANSPORT_FUNCTION: { readonly path: string; readonly why: string }
@@ -60,7 +61,9 @@ const sentences: Sentences<TransportCodes> = {
   TRANSPORT_REFUSED: (f) => `${f.path} cannot be transported: ${f.what}: ${f.why}`,
   TRANSPORT_CLASS_UNREGISTERED: (f) =>
     `${f.path} cannot be transported: its class ${f.className} is not registered; ` +
-    `call register(${f.className}, {cid})`,
+    (f.base === undefined
+      ? `call register(${f.className}, {cid})`
+      : `it extends ${f.base}, so call register(${f.className}, {cid, save, load})`),
   TRANSPORT_FUNCTION: (f) => `${f.path} cannot be transported: ${f.why}`,
   TRANSPORT_DEPTH: (f) =>
     f.path === undefined

@@ -108,6 +108,9 @@ export const TAG_REFERENCE = 0xe7
 /** A Number, String, Boolean or BigInt object: its primitive as a value. */
 export const TAG_BOXED = 0xe8
 
+/** Object of a class that Node provides: its name as a string, what was saved. */
+export const TAG_PLATFORM = 0xe9
+
 /** View kinds: the position in this list is the number in the frame; append only. */
 export const VIEW_KINDS = [
   'DataView',

@@ -20,6 +20,7 @@ import {
 import { Graph } from './graph.ts'
 import { forgetMoved } from './memory.ts'
 import { pathOf, pathOfDepth, pathOfRevoked } from './path.ts'
+import { platformNameOf } from './platform.ts'
 import { processTables, processToken } from './process.ts'
 import { ReadShapeTable } from './read-shapes.ts'
 import { Reader } from './reader.ts'
@@ -400,10 +401,9 @@ function explained(error: unknown, writer: Writer, root: unknown, rootName: stri
   if (error.kind === 'class') {
     const made: unknown = (error.value as { constructor?: { name?: unknown } }).constructor?.name
     const className = typeof made === 'string' && made !== '' ? made : 'without a name'
-    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', {
-      path,
-      className,
-    })
+    const base = platformNameOf(Object.getPrototypeOf(error.value) as object)
+    const facts = base === undefined ? { path, className } : { path, className, base }
+    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', facts)
   }
   return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: error.why }, options)
 }

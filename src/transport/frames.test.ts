@@ -7,7 +7,9 @@
  * bytes that once did harm.
  */
 import assert from 'node:assert/strict'
+import { Blob, File } from 'node:buffer'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
 import { test } from 'node:test'
 import { register, registerHandle } from './classes.ts'
 import { marshall, unmarshall } from './frame.ts'
@@ -70,6 +72,12 @@ const bare = Object.assign(Object.create(null) as object, { a: 1 })
 const sparse: unknown[] = [1, , 3]
 sparse[5_000_000] = 'far'
 
+const blocked = new BlockList()
+blocked.addSubnet('10.0.0.0', 8)
+const form = new FormData()
+form.append('field', 'value')
+form.append('file', new File(['content'], 'name', { lastModified: 5 }) as never)
+
 const values: Record<string, unknown> = {
   integers: [0, 1, 127, 128, -1, 32_767, -32_768, 32_768, 2_147_483_647, -2_147_483_648],
   numbers: [-0, 0.5, NaN, Infinity, -Infinity, 5e-324, 1.7976931348623157e308, 2 ** 31, -(2 ** 53)],
@@ -130,11 +138,31 @@ const values: Record<string, unknown> = {
   growing: new Growing(10, { maxByteLength: 100 }),
   hugeText: 'h'.repeat(65_536),
   handle: [door, { door }],
+  platform: [
+    new URLSearchParams('a=1&b=%20'),
+    new Headers([
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=2'],
+    ]),
+    new Blob(['text'], { type: 'a/b' }),
+    new File(['content'], 'name', { lastModified: 5 }),
+    blocked,
+    form,
+  ],
 }
 
 /** Kinds that need a newer Node than the oldest supported one: name, global, value. */
 const youngerValues: readonly (readonly [string, string, () => unknown])[] = [
   ['float16', 'Float16Array', () => new (globalOf('Float16Array'))([1.5, -2, 0.25])],
+  [
+    'temporal',
+    'Temporal',
+    () => {
+      type Temporal = Record<string, { from(text: string): object }>
+      const made = (globalThis as { Temporal?: Temporal }).Temporal as Temporal
+      return [made['Instant'].from('2026-11-22T15:00:00.5Z'), made['Duration'].from('PT5S')]
+    },
+  ],
   [
     'suppressed',
     'SuppressedError',

@@ -59,6 +59,13 @@ export function setScriptPlaces(next: typeof scriptPlaceOf): void {
 }
 
 /**
+ * The file that `fn` was written in, as the engine has it at hand; `node:…` for what Node itself is made of.
+ */
+export function fileOfFunction(fn: Function): string | undefined {
+  return scriptPlaceOf?.(fn)?.file
+}
+
+/**
  * Ask the engine for the place of `fn` and for those of `names` that are bound around it.
  * `undefined` when this process has no inspector, or `fn` has no place (native functions).
  */

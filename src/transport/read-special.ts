@@ -6,7 +6,8 @@
  */
 import { types } from 'node:util'
 import { SkeinError, withStackLimit } from '../base/index.ts'
-import { classOfCid, handleOfTag, type ClassEntry } from './classes.ts'
+import type { ClassEntry } from './class-entry.ts'
+import { classOfCid, handleOfTag } from './classes.ts'
 import { TransportError } from './errors.ts'
 import {
   ERROR_KINDS,
@@ -23,6 +24,7 @@ import {
   TAG_MAP,
   TAG_MOVED_BUFFER,
   TAG_NODE_BUFFER,
+  TAG_PLATFORM,
   TAG_REGEXP,
   TAG_SET,
   TAG_SHARED_BUFFER,
@@ -31,6 +33,7 @@ import {
   VIEW_KINDS,
 } from './format.ts'
 import { functionByNumber } from './functions.ts'
+import { platformKind } from './platform.ts'
 import { processTables, TABLE_CLASSES } from './process.ts'
 import { HookError, type Source } from './source.ts'
 import {
@@ -66,6 +69,7 @@ const kinds = new Map<number, ReadKind>([
   [TAG_HANDLE, readHandle],
   [TAG_FUNCTION, readFunction],
   [TAG_BOXED, readBoxed],
+  [TAG_PLATFORM, readPlatform],
 ])
 
 /**
@@ -193,6 +197,19 @@ function readBoxed(source: Source): object {
   const value = source.value()
   const isPrimitive = ['number', 'string', 'boolean', 'bigint'].includes(typeof value)
   return isPrimitive ? (Object(value) as object) : source.fail('a boxed value is malformed')
+}
+
+function readPlatform(source: Source): object {
+  const name = source.string()
+  const kind = platformKind(name)
+  if (kind?.classHere() === undefined) throw new TransportError('TRANSPORT_KIND_UNKNOWN', { kind: name })
+  if (!source.isProcess && kind.insideOnly !== undefined) source.fail(`a ${name} of another process`)
+  const saved = source.value()
+  try {
+    return kind.load(saved)
+  } catch (error) {
+    return source.fail(`a ${name} cannot be made of what it holds`, error)
+  }
 }
 
 function readFunction(source: Source): Function {

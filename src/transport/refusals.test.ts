@@ -41,7 +41,6 @@ function check(value: unknown, { code, path, says, mode = 'process' }: Refused):
 class Unknown {
   field = 1
 }
-class Derived extends Map {}
 const refused = { code: 'TRANSPORT_REFUSED', path: 'value' } as const
 
 test('what has a meaning in one thread only is refused by name', () => {
@@ -109,10 +108,7 @@ test('a class nobody registered is named, with what to do', () => {
     path: 'value',
     says: /class Unknown.*register\(Unknown/,
   })
-  check(new Derived(), { code, path: 'value', says: /Derived/ })
-  check([new (class extends Array {})()], { code, path: 'value[0]' })
   check(new (class {})(), { code, path: 'value', says: /without a name/ })
-  check(new AbortController(), { code, path: 'value' })
 })
 
 test('the path of the offending part is in the words of the caller', () => {
@@ -309,6 +305,15 @@ test('a view outside its buffer, a spoofed DOMException and a revoked Proxy are 
   const outside = new DataView(growing, 4, 4)
   ;(growing as unknown as { resize(length: number): void }).resize(2)
   check({ outside }, { code: 'TRANSPORT_REFUSED', path: 'value.outside', says: /outside its buffer/ })
+  const memory = new (ArrayBuffer as unknown as new (length: number, options: object) => ArrayBuffer)(8, {
+    maxByteLength: 16,
+  })
+  const views = [new Uint8Array(memory, 4, 4), new Float64Array(memory, 0, 1), new Uint8Array(memory, 6)]
+  const empty = [new Uint8Array(memory, 0, 0), new Uint8Array(memory)]
+  ;(memory as unknown as { resize(length: number): void }).resize(0)
+  for (const gone of views)
+    check({ gone }, { code: 'TRANSPORT_REFUSED', path: 'value.gone', says: /outside its buffer|moved away/ })
+  assert.deepEqual(unmarshall(marshall(empty)), [new Uint8Array(0), new Uint8Array(0)])
   check([Object.create(DOMException.prototype)], {
     code: 'TRANSPORT_REFUSED',
     path: 'value[0]',

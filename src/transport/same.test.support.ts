@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { types } from 'node:util'
+import { kindOfPrototype } from './platform.ts'
 
 /** Fails, naming the place, unless `far` is the same as `near`. */
 export function assertSame(far: unknown, near: unknown): void {
@@ -59,6 +60,10 @@ function compareFields(far: object, near: object, path: string, inner: Inner): v
       inner((far as RegExp)[part], near[part], `.${part}`)
   }
   if (near instanceof URL) inner((far as URL).href, near.href, '.href')
+  const prototype = Object.getPrototypeOf(near) as object | null
+  // The tests of these kinds do not rely on what is compared here: their own words for their content.
+  const kind = prototype === null ? undefined : kindOfPrototype(prototype)
+  if (kind !== undefined) inner(kind.save(far), kind.save(near), ` content of ${kind.name}`)
   if (near instanceof Error) {
     for (const part of ['name', 'message', 'stack', 'cause', 'errors', 'error', 'suppressed'] as const) {
       const [farPart, nearPart] = [far, near].map(

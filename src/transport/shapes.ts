@@ -6,7 +6,7 @@
  * process-wide number only after `NUMBER_AFTER` objects of it, because those numbers are never given back;
  * until then, and when the process-wide table is full, its keys stand in the frame.
  */
-import type { ClassWriter } from './classes.ts'
+import type { ClassWriter } from './class-entry.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from './format.ts'
 import { CodeBudget, generateWriter, isGenerable, type Generated, type WriteObject } from './generate.ts'
 import { processTables, TABLE_SHAPES } from './process.ts'

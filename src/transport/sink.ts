@@ -6,7 +6,7 @@
  * ignored: the frame is then written again into larger memory, so nobody checks room value by value.
  */
 
-import type { ClassEntry } from './classes.ts'
+import type { ClassEntry } from './class-entry.ts'
 
 /** A number into `bytes`, threaded through every call: the next free position. */
 export type Position = number
@@ -33,6 +33,8 @@ export interface Sink {
   fields(object: object, at: Position): Position
   /** The same, one level deeper: to be read as a value of its own. */
   savedFields(object: object, at: Position): Position
+  /** An array, of whatever class. */
+  array(array: readonly unknown[], at: Position): Position
   /** An object of a registered class without hooks. */
   instance(object: object, entry: ClassEntry, at: Position): Position
   /** The class and version of what follows. */

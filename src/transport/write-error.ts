@@ -5,7 +5,7 @@
  * the language's class it extends, under its own name: an error on its way must not be lost to a second
  * error.
  */
-import type { ClassEntry } from './classes.ts'
+import type { ClassEntry } from './class-entry.ts'
 import { ERROR_KINDS, TAG_ERROR } from './format.ts'
 import type { Position, Sink } from './sink.ts'
 

@@ -6,7 +6,8 @@
  */
 import { types } from 'node:util'
 import { shown } from '../base/index.ts'
-import { classOfPrototype, handleOf, type ClassEntry, type HandleEntry } from './classes.ts'
+import type { ClassEntry } from './class-entry.ts'
+import { checkState, classOfPrototype, handleOf, type HandleEntry } from './classes.ts'
 import {
   TAG_ARRAY_BUFFER,
   TAG_ARRAY_BUFFER_RESIZABLE,
@@ -16,6 +17,7 @@ import {
   TAG_MAP,
   TAG_MOVED_BUFFER,
   TAG_NODE_BUFFER,
+  TAG_PLATFORM,
   TAG_REGEXP,
   TAG_SET,
   TAG_SHARED_BUFFER,
@@ -24,6 +26,7 @@ import {
   VIEW_KINDS,
 } from './format.ts'
 import { isMoved } from './memory.ts'
+import { kindOfPrototype, Unsaved, whyRefused, type PlatformKind } from './platform.ts'
 import { Refusal, type Position, type Sink } from './sink.ts'
 import { isErrorPrototype, writeError } from './write-error.ts'
 
@@ -67,7 +70,22 @@ export function writeSpecial(sink: Sink, object: object, prototype: object, at: 
   const handle = handleOf(object)
   if (handle !== undefined) return writeHandle(sink, object, handle, at)
   if (isError) return writeError(sink, checkedError(object, Error.prototype), undefined, at)
-  throw new Refusal(object, ...refusalOf(object))
+  const platform = kindOfPrototype(prototype)
+  if (platform !== undefined) return writePlatform(sink, object, platform, at)
+  // As of structuredClone: what extends a class of the language arrives as an object of that class.
+  if (Array.isArray(object)) return sink.array(object, at)
+  const base = kindAbove(prototype)
+  if (base !== undefined) return base(sink, object, at)
+  throw new Refusal(object, ...refusalOf(object, prototype))
+}
+
+/** The kind of the nearest prototype above that is one of the language's. */
+function kindAbove(prototype: object): WriteKind | undefined {
+  for (let up: object | null = prototype; up !== null; up = Object.getPrototypeOf(up) as object | null) {
+    const kind = kinds.get(up) ?? kindElsewhere(up)
+    if (kind !== undefined) return kind
+  }
+  return undefined
 }
 
 const nameOfException = Object.getOwnPropertyDescriptor(DOMException.prototype, 'name')?.get as (
@@ -209,11 +227,17 @@ function writeView(sink: Sink, object: object, kind: number, at: Position): Posi
   return sink.value(buffer, sink.uint32(count, sink.uint32(byteOffset, at + 2)))
 }
 
-/** @throws {Refusal} when the view no longer lies within its buffer: the engine tells that of a DataView. */
+const keysOfView = Uint8Array.prototype.keys as (this: object) => unknown
+const isResizable = (buffer: ArrayBufferLike): boolean =>
+  (buffer as { readonly resizable?: boolean }).resizable === true
+
+/** @throws {Refusal} when the view no longer lies within its buffer. */
 function boundsOf(view: ArrayBufferView): Pick<ArrayBufferView, 'buffer' | 'byteOffset' | 'byteLength'> {
   const { buffer } = view
   try {
     const { byteOffset, byteLength } = view
+    // Of a typed array the engine says that it is empty; only its methods throw.
+    if (byteLength === 0 && nameOfView.call(view) !== undefined && isResizable(buffer)) keysOfView.call(view)
     return { buffer, byteOffset, byteLength }
   } catch {
     const why = buffer.byteLength === 0 ? 'its memory was moved away' : 'it lies outside its buffer'
@@ -257,7 +281,10 @@ function writeClass(sink: Sink, object: object, entry: ClassEntry, at: Position)
   const { save, load } = entry
   if (save === undefined && load === undefined) return sink.instance(object, entry, at)
   const position = sink.classTag(entry, at)
-  if (save === undefined) return sink.savedFields(object, position)
+  if (save === undefined) {
+    checkState(object)
+    return sink.savedFields(object, position)
+  }
   sink.opened(object, true)
   const saved = sink.saved(object, () => save(object))
   if (load === undefined && !isPlain(saved)) {
@@ -295,11 +322,28 @@ function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Positio
   return end
 }
 
+function writePlatform(sink: Sink, object: object, kind: PlatformKind, at: Position): Position {
+  if (!sink.isProcess && kind.insideOnly !== undefined) throw new Refusal(object, 'refused', kind.insideOnly)
+  sink.bytes[at] = TAG_PLATFORM
+  const position = sink.string(kind.name, at + 1)
+  const saved = sink.saved(object, () => savedOf(object, kind))
+  return sink.value(saved, position)
+}
+
+function savedOf(object: object, kind: PlatformKind): unknown {
+  try {
+    return kind.save(object)
+  } catch (error) {
+    if (error instanceof Unsaved) throw new Refusal(object, 'refused', error.why)
+    throw spoofed(object, kind.name)
+  }
+}
+
 function spoofed(object: object, kind: string): Refusal {
   return new Refusal(object, 'refused', `it has the prototype of a ${kind} and is none`)
 }
 
-function refusalOf(object: object): ['refused' | 'class', string] {
+function refusalOf(object: object, prototype: object): ['refused' | 'class', string] {
   if (types.isPromise(object)) return ['refused', 'a promise settles in one thread only; await it first']
   if (types.isWeakMap(object) || types.isWeakSet(object) || object instanceof WeakRef) {
     return ['refused', 'what it refers to weakly exists in this thread only']
@@ -308,7 +352,9 @@ function refusalOf(object: object): ['refused' | 'class', string] {
   if (types.isMapIterator(object) || types.isSetIterator(object))
     return ['refused', 'an iterator belongs to its thread']
   if (types.isBoxedPrimitive(object)) return ['refused', 'a symbol has an identity that no other thread has']
-  if (!Object.hasOwn(Object.getPrototypeOf(object) as object, 'constructor')) {
+  const why = whyRefused(prototype)
+  if (why !== undefined) return ['refused', why]
+  if (!Object.hasOwn(prototype, 'constructor')) {
     return ['refused', 'its prototype is an object that names no class; copy its fields into a plain object']
   }
   return ['class', '']

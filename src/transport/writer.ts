@@ -40,7 +40,8 @@ import {
   TREE_DEPTH_MAX,
 } from './format.ts'
 import { classWriter } from './class-writers.ts'
-import type { ClassEntry, ClassWriter } from './classes.ts'
+import type { ClassEntry, ClassWriter } from './class-entry.ts'
+import { checkState } from './classes.ts'
 import { functionNumber } from './functions.ts'
 import type { GeneratedClass, GeneratedSink } from './generate.ts'
 import type { Graph } from './graph.ts'
@@ -260,7 +261,7 @@ export class Writer implements Sink, GeneratedSink {
       (prototype === arrayPrototype && Array.isArray(object)) ||
       isArrayElsewhere(object, prototype as object)
     )
-      position = this.#array(object as unknown[], position)
+      position = this.array(object as unknown[], position)
     else if (prototype === null) position = this.#pairs(TAG_OBJECT_NULL, object, position)
     else if (isPlainElsewhere(object, prototype as object))
       position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
@@ -389,10 +390,13 @@ export class Writer implements Sink, GeneratedSink {
   instance(object: object, entry: ClassEntry, at: Position): Position {
     const shape = this.admits(entry) ? this.#shapeOf(object) : undefined
     const position = this.classTag(entry, at)
-    if (shape === undefined) return this.#pairs(TAG_OBJECT_PAIRS, object, position)
+    if (shape === undefined) {
+      checkState(object)
+      return this.#pairs(TAG_OBJECT_PAIRS, object, position)
+    }
     const end = this.#shaped(shape, object, this.shapeTag(shape, position))
     // After its fields, which may be objects of classes as well.
-    this.#lastClass = classWriter(entry, shape)
+    this.#lastClass = classWriter(entry, shape, object)
     return end
   }
 
@@ -416,7 +420,8 @@ export class Writer implements Sink, GeneratedSink {
     return position
   }
 
-  #array(array: readonly unknown[], at: Position): Position {
+  /** An array of this realm or another, or of a class that extends Array. */
+  array(array: readonly unknown[], at: Position): Position {
     const length = array.length
     if (length >= NUMBERS_MIN && typeof array[0] === 'number' && isFractions(array))
       return this.#numbers(array, at)
@@ -468,7 +473,7 @@ export class Writer implements Sink, GeneratedSink {
   /** An array in an array, in a frame without a graph. */
   #innerArray(array: readonly unknown[], at: Position): Position {
     const mark = this.#enter()
-    const to = this.#array(array, at)
+    const to = this.array(array, at)
     this.#leave(mark, array, at, to)
     return to
   }
