@@ -6,12 +6,12 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shown } from '../base/index.ts'
-import { iterated } from './comfort/events.ts'
 import { type Exchange, TypeOf } from './core.ts'
 import { HttpError } from './errors.ts'
 import { isBodiless, isSkeinResponse, NativeResponse, type Parts, responseParts } from './response.ts'
 import { onAbort } from './request.ts'
 import type { ReadResult } from './standard.ts'
+import { jsonOf, objectAsResponse } from './value.ts'
 
 /** Bytes of one streamed answer that are written in one turn of the loop. */
 const TURN_BYTES_MAX = 256 * 1024
@@ -47,7 +47,7 @@ export function sendAnswer(exchange: Exchange, value: unknown, where: string): P
 function sendObject(exchange: Exchange, value: object, where: string): Promise<void> | undefined {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === Array.prototype) {
-    const text = jsonOf(value)
+    const text = jsonOf(value, where)
     // An iterable made by hand has nothing that JSON shows, so only what shows nothing is looked at again.
     if (text === '{}') return sendOther(exchange, value, where)
     exchange.respond(200, TypeOf.json, '', text)
@@ -68,19 +68,12 @@ function sendObject(exchange: Exchange, value: object, where: string): Promise<v
   return undefined
 }
 
-/** An object that says itself in pieces or in JSON. */
+/** An object that is not a response of ours and not plain. */
 function sendOther(exchange: Exchange, value: object, where: string): Promise<void> | undefined {
-  const pieces = iterated(value)
-  if (pieces !== undefined) return sendObject(exchange, pieces, where)
-  exchange.respond(200, TypeOf.json, '', jsonOf(value))
+  const response = objectAsResponse(value, where)
+  if (response !== undefined) return sendObject(exchange, response, where)
+  exchange.respond(200, TypeOf.json, '', jsonOf(value, where))
   return undefined
-}
-
-/** @throws {HttpError} `HTTP_ANSWER` for an object that JSON leaves out. */
-function jsonOf(value: object): string {
-  const text = JSON.stringify(value) as string | undefined
-  if (text === undefined) throw new HttpError('HTTP_ANSWER', { where: 'toJSON()', received: 'undefined' })
-  return text
 }
 
 function sendWhole(exchange: Exchange, { status, head, body }: Parts): undefined {
@@ -243,8 +236,13 @@ async function endsAtOnce(next: Promise<ReadResult>): Promise<boolean> {
   return result?.done === true
 }
 
-/** @throws {HttpError} `HTTP_ANSWER` for a piece that is not bytes. */
+/**
+ * A piece of a body; strings are sent as UTF-8, as most servers do.
+ * @throws {HttpError} `HTTP_ANSWER` for any other.
+ */
 function bytesOf(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
-  throw new HttpError('HTTP_ANSWER', { where: 'the stream of a body', received: shown(chunk) })
+  if (typeof chunk === 'string') return Buffer.from(chunk)
+  const facts = { expected: 'bytes or strings', received: shown(chunk) }
+  throw new HttpError('HTTP_ANSWER', { where: 'the stream of a body', ...facts })
 }

@@ -8,16 +8,16 @@ import diagnostics from 'node:diagnostics_channel'
 import { type TransportCodes, TransportError } from '../transport/index.ts'
 import { sendAnswer } from './answer.ts'
 import { type Exchange, TypeOf } from './core.ts'
-import { carriedHeaders, withCarried } from './comfort/carried.ts'
-import { responseOf } from './comfort/middleware.ts'
-import { ANSWERS_REFUSALS, StatusError, statusAnswer } from './comfort/status-error.ts'
-import { HttpError, statusFor } from './errors.ts'
+import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
+import { ANSWERS_REFUSALS, pathOf, StatusError, statusAnswer } from './status-error.ts'
+import { HttpError, statusOf } from './errors.ts'
 import { Finder, type Found } from './finder.ts'
-import { closeRequest, isClientFault, SkeinRequest } from './request.ts'
+import { closeRequest, SkeinRequest } from './request.ts'
 import { NativeResponse, SkeinResponse } from './response.ts'
 import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
 import type { Route } from './router.ts'
 import type { Target } from './target.ts'
+import { responseOf } from './value.ts'
 
 /** What each message on the channel `skein:http:error` is. */
 export interface ErrorMessage {
@@ -143,7 +143,7 @@ export class App {
       if (isThenable(value)) this.#later(exchange, request, value, where)
       else this.#answer(exchange, request, value, where)
     } catch (error) {
-      this.#fail(exchange, request, error)
+      this.#fail(exchange, request, error, where)
     }
   }
 
@@ -154,45 +154,45 @@ export class App {
         try {
           this.#answer(exchange, request, answer, where)
         } catch (error) {
-          this.#fail(exchange, request, error)
+          this.#fail(exchange, request, error, where)
         }
       },
-      (error: unknown) => this.#fail(exchange, request, error),
+      (error: unknown) => this.#fail(exchange, request, error, where),
     )
   }
 
   #answer(exchange: Exchange, request: SkeinRequest, value: unknown, where: string): void {
     const rest = sendAnswer(exchange, value, where)
     if (rest === undefined) closeRequest(request)
-    else this.#untilSent(exchange, request, rest)
+    else this.#untilSent(exchange, request, rest, where)
   }
 
-  #untilSent(exchange: Exchange, request: SkeinRequest, rest: Promise<void>): void {
+  #untilSent(exchange: Exchange, request: SkeinRequest, rest: Promise<void>, where: string): void {
     rest.then(
       () => closeRequest(request),
       // When the answer has begun it has been cut already, and the new one goes nowhere.
-      (error: unknown) => this.#fail(exchange, request, error),
+      (error: unknown) => this.#fail(exchange, request, error, where),
     )
   }
 
   /** Nobody caught it: tell, and answer in its place. */
-  #fail(exchange: Exchange, request: SkeinRequest, cause: unknown): void {
+  #fail(exchange: Exchange, request: SkeinRequest, cause: unknown, where: string): void {
     try {
-      this.#answerFor(exchange, request, cause)
+      this.#answerFor(exchange, request, cause, where)
     } catch (error) {
       // What was thrown cannot even be looked at: a proxy whose traps throw.
       this.#apologize(exchange, request, error)
     }
   }
 
-  #answerFor(exchange: Exchange, request: SkeinRequest, thrown: unknown): void {
+  #answerFor(exchange: Exchange, request: SkeinRequest, thrown: unknown, where: string): void {
     const cause = withWay(thrown)
     if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
     if (isGone(cause) || (exchange.aborted && isAbort(cause))) {
       exchange.abort() // a client that only stopped sending waits for an answer that will not come
       return closeRequest(request)
     }
-    const handled = this.#tell(cause, request)
+    const handled = this.#tell(cause, request, where)
     if (!isThenable(handled)) return this.#lastAnswer(exchange, request, handled, cause)
     exchange.retain()
     handled.then(
@@ -238,13 +238,15 @@ export class App {
   }
 
   /** Tell the channel and `error`; what `error` gave. */
-  #tell(cause: unknown, request: SkeinRequest): unknown {
+  #tell(cause: unknown, request: SkeinRequest, where: string): unknown {
     const isOurs = statusOf(cause) >= 500
     if (isOurs) this.#errorsCount += 1
     if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorMessage)
     if (this.#error === undefined) {
       if (!isOurs) return undefined // what a client does wrong fills nobody's log
-      console.error(`skein/http: a handler of ${request.method} failed:`, cause)
+      const id = requestIdOf(request)
+      const named = `route ${where}${id === undefined ? '' : `, request ${id}`}`
+      console.error(`skein/http: ${request.method} ${pathOf(request)} failed (${named}):`, cause)
       return undefined
     }
     try {
@@ -275,12 +277,6 @@ function carrying(request: SkeinRequest, value: unknown, status: number): unknow
 
 function respondText(exchange: Exchange, status: number, text = REASONS[status] ?? BAD_REQUEST): void {
   exchange.respond(status, TypeOf.text, '', text)
-}
-
-/** 400 and more when the client is to blame, else 500. */
-function statusOf(cause: unknown): number {
-  if (cause instanceof StatusError) return cause.status
-  return isClientFault(cause) ? 400 : statusFor(cause)
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -21,7 +21,7 @@ export type HttpCodes = {
   /** A header of an answer has a name or value that HTTP cannot carry, such as one with a line break. */
   HTTP_HEADER: { readonly name: string; readonly received: string }
   /** A handler gave something that is no answer. */
-  HTTP_ANSWER: { readonly where: string; readonly received: string }
+  HTTP_ANSWER: { readonly where: string; readonly received: string; readonly expected?: string }
   /** A streamed answer's bytes do not agree with its content-length. */
   HTTP_ANSWER_LENGTH: { readonly expected: number; readonly received: number }
   /** The body of a request is longer than `bodyBytesMax`. */
@@ -47,8 +47,6 @@ export type HttpCodes = {
   HTTP_APP: { readonly app: string; readonly reason: string }
   /** Workers of a zone were too busy to stop in time; they stop when they come to it. */
   HTTP_STOP_TIMEOUT: { readonly drainMs: number; readonly workers: readonly string[] }
-  /** The server has been stopped. */
-  HTTP_STOPPED: { readonly where: string }
 }
 
 const SENTENCES: Sentences<HttpCodes> = {
@@ -61,7 +59,8 @@ const SENTENCES: Sentences<HttpCodes> = {
     (f.method === '*' ? '' : ` of ${f.method}`),
   HTTP_HEADER: (f) => `the header ${f.name} cannot be sent: received ${f.received}`,
   HTTP_ANSWER: (f) =>
-    `${f.where} must give a Response, a string, bytes, a stream or a JSON value; received ${f.received}`,
+    `${f.where} must return ${f.expected ?? 'a Response, a string, bytes, a stream or a JSON value'}; ` +
+    `received ${f.received}`,
   HTTP_ANSWER_LENGTH: (f) =>
     `a streamed answer said content-length ${f.expected} and gave ${f.received} bytes; it was cut`,
   HTTP_BODY_TOO_LARGE: (f) => `the body of the request is longer than bodyBytesMax, ${f.bodyBytesMax}`,
@@ -81,7 +80,6 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>
     `${f.workers.join(', ')} did not stop within drainMs, ${f.drainMs} ms: busy with something else`,
-  HTTP_STOPPED: (f) => `the server on ${f.where} has been stopped`,
 }
 
 /** The HTTP server refused. */
@@ -90,21 +88,53 @@ export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends S
   constructor(code: Code, facts: HttpCodes[Code], options?: ErrorOptions) {
     super(SENTENCES as Sentences<HttpCodes>, code, facts, options)
   }
+
+  /** The status that answers a request which failed so: 4xx when the client is to blame, else 500. */
+  get status(): number {
+    return statusOf(this)
+  }
 }
 
-/** The status that answers a request which failed for this reason: 4xx when the client is to blame. */
-export function statusFor(cause: unknown): number {
-  if (!(cause instanceof HttpError)) return 500
-  switch (cause.code) {
-    case 'HTTP_BODY_TOO_LARGE':
-      return 413
-    case 'HTTP_BODY_TIMEOUT':
-      return 408
-    case 'HTTP_TRAILERS_TOO_LARGE':
-      return 431
-    case 'HTTP_BODY_MALFORMED':
-      return 400
-    default:
-      return 500
+/**
+ * The status that answers a request which failed for this reason, by the code of an error of Skein. Whatever
+ * is not listed is an error of the program: 500.
+ */
+const STATUS_OF_CODE: Readonly<Record<string, number>> = {
+  HTTP_BODY_TOO_LARGE: 413,
+  HTTP_BODY_TIMEOUT: 408,
+  HTTP_TRAILERS_TOO_LARGE: 431,
+  HTTP_BODY_MALFORMED: 400,
+  TASK_TOO_LARGE: 413,
+  WORKER_DIED: 502,
+  ZONE_FULL: 503,
+  ZONE_BYTES_FULL: 503,
+  ZONE_BROADCASTS_FULL: 503,
+  ZONE_CLOSED: 503,
+  ZONE_OWNER_DIED: 503,
+  STORE_FULL: 503,
+  TASK_TIMEOUT: 504,
+  BROADCAST_TIMEOUT: 504,
+  ARROW_TIMEOUT: 504,
+  FIBER_TIMEOUT: 504,
+  SYNC_TIMEOUT: 504,
+}
+
+/** Errors that a client's bytes caused inside of a standard method, such as a SyntaxError of `json()`. */
+const clientFaults = new WeakSet<object>()
+
+/** Mark an error as caused by what a client sent, with `status` 400; returns it. */
+export function clientFault(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  clientFaults.add(error)
+  if (Object.isExtensible(error)) Object.defineProperty(error, 'status', { value: 400, configurable: true })
+  return error
+}
+
+/** The status of the response to a request that failed so: below 500 when the client is to blame. */
+export function statusOf(cause: unknown): number {
+  if (cause instanceof SkeinError) {
+    const { code, facts } = cause as SkeinError<Record<string, { status?: number }>>
+    return code === 'HTTP_STATUS' ? facts.status! : (STATUS_OF_CODE[code] ?? 500)
   }
+  return typeof cause === 'object' && cause !== null && clientFaults.has(cause) ? 400 : 500
 }

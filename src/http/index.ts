@@ -12,7 +12,7 @@ export {
   type AccessLogOptions,
   type AccessRecord,
 } from './comfort/access-log.ts'
-export { requestIdOf } from './comfort/carried.ts'
+export { requestIdOf } from './carried.ts'
 export { cookie, type CookieAttributes, cookiesOf, deletedCookie } from './comfort/cookies.ts'
 export { cors, type CorsOptions } from './comfort/cors.ts'
 export {
@@ -23,7 +23,7 @@ export {
   type ServerEvent,
   type Source,
   type StreamOptions,
-} from './comfort/events.ts'
+} from './events.ts'
 export { files, type FilesHandler, type FilesOptions } from './comfort/files.ts'
 export { type Form, type FormLimits, formOf } from './comfort/form.ts'
 export { bodyLimit } from './comfort/limited-body.ts'
@@ -36,7 +36,7 @@ export {
   StatusError,
   type StatusCodes,
   type StatusErrorOptions,
-} from './comfort/status-error.ts'
+} from './status-error.ts'
 export { timeout } from './comfort/time-limit.ts'
 export { HttpError, type HttpCodes } from './errors.ts'
 export { SkeinHeaders as Headers } from './headers.ts'

@@ -7,7 +7,7 @@
  */
 import stream from 'node:stream'
 import type { Exchange } from './core.ts'
-import { HttpError } from './errors.ts'
+import { clientFault, HttpError } from './errors.ts'
 import { closeHeaders, SkeinHeaders } from './headers.ts'
 import { textOf } from './native-text.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
@@ -32,8 +32,6 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 /** Node's test for whether anybody has read of a stream, which its types do not know. */
 const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }
 const NO_BYTES = new Uint8Array(0)
-/** Errors that a client's bytes caused inside of a standard method: answered with 400. */
-const clientFaults = new WeakSet<object>()
 
 let ownOf: (request: SkeinRequest) => Request
 let isOwn: (value: object) => value is SkeinRequest
@@ -305,17 +303,6 @@ export function nativeRequest(request: unknown): unknown {
 /** The answer has been given: what was not looked at is gone. */
 export function closeRequest(request: SkeinRequest): void {
   close(request)
-}
-
-/** Whether an error was caused by what a client sent. */
-export function isClientFault(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && clientFaults.has(error)
-}
-
-/** Remember that an error was caused by what a client sent; gives it back. */
-export function clientFault(error: unknown): unknown {
-  if (error instanceof Error) clientFaults.add(error)
-  return error
 }
 
 /** Be told when the client goes, beside whoever is told already. */

@@ -28,6 +28,7 @@ const EMPTY_HEAD: HeaderLines = { type: TypeOf.none, lines: '', length: undefine
 const TEXT_HEAD: HeaderLines = { type: TypeOf.text, lines: '', length: undefined }
 const JSON_HEAD: HeaderLines = { type: TypeOf.json, lines: '', length: undefined }
 const JSON_TYPE = 'application/json'
+const TEXT_TYPE = 'text/plain;charset=UTF-8'
 const FORM_TYPE = 'application/x-www-form-urlencoded;charset=UTF-8'
 const NULL_BODY = new Set([101, 103, 204, 205, 304])
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -79,7 +80,7 @@ export class SkeinResponse implements Response {
     }
     if (typeof body === 'string') {
       this.#body = body
-      this.#type = made === JSON_MADE ? JSON_TYPE : 'text/plain;charset=UTF-8'
+      this.#type = made === JSON_MADE ? JSON_TYPE : TEXT_TYPE
     } else if (body === null || body === undefined) {
       this.#body = null
     } else {
@@ -101,7 +102,7 @@ export class SkeinResponse implements Response {
     } else if (body instanceof ReadableStream) this.#takeStream(body as ReadableStream<Uint8Array>)
     else if (typeof body !== 'object') {
       this.#body = String(body)
-      this.#type = 'text/plain;charset=UTF-8'
+      this.#type = TEXT_TYPE
     } else {
       this.#native = new NativeResponse(body, { status: this.#status })
       this.#type = this.#native.headers.get('content-type') ?? ''
@@ -255,7 +256,7 @@ export class SkeinResponse implements Response {
     if (this.#headers !== undefined) return headerLines(this.headers)
     if (this.#type === '') return EMPTY_HEAD
     if (this.#type === JSON_TYPE) return JSON_HEAD
-    return this.#type === FORM_TYPE ? headerLines({ 'content-type': FORM_TYPE }) : TEXT_HEAD
+    return this.#type === TEXT_TYPE ? TEXT_HEAD : headerLines({ 'content-type': this.#type })
   }
 
   #streamParts(): Parts {
@@ -300,8 +301,18 @@ export function copyOf(response: Response): SkeinResponse {
 export function responseParts(response: Response): Parts {
   if (isOwn(response)) return partsOf(response)
   if (response.bodyUsed) throw new TypeError('Response: the body was read before the response was sent')
+  const { status, headers, url } = response
   const stream = (response.body ?? undefined) as ReadableStream<Uint8Array> | undefined
-  return { status: response.status, head: headerLines(response.headers), body: undefined, stream }
+  // Node's fetch decodes a body and leaves the headers of the encoded one.
+  const isDecoded = url !== '' && stream !== undefined && headers.has('content-encoding')
+  return { status, head: headerLines(isDecoded ? decoded(headers) : headers), body: undefined, stream }
+}
+
+function decoded(headers: Headers): Headers {
+  const left = new SkeinHeaders(headers)
+  left.delete('content-encoding')
+  left.delete('content-length')
+  return left
 }
 
 /** A stream of one chunk that is made when somebody reads. */

@@ -174,7 +174,16 @@ export function wholeOf(value: unknown, where: string): Whole {
   if (value instanceof ArrayBuffer) return whole(TypeOf.bytes, new Uint8Array(value.slice()))
   const text = isJson(value) ? jsonOf(value, where) : undefined
   if (text !== undefined) return whole(TypeOf.json, Buffer.from(text))
-  throw wrong(`routes['${where}']`, EXPECTED, value)
+  throw wrong(`routes['${where}']`, lowerMethod(value) ?? EXPECTED, value)
+}
+
+/** The advice for a table of methods in lower case. */
+function lowerMethod(value: unknown): string | undefined {
+  const names = isPlainObject(value) ? Object.keys(value) : []
+  const name = names.find((one) => (METHODS as readonly string[]).includes(one.toUpperCase()))
+  return name === undefined || name === name.toUpperCase()
+    ? undefined
+    : `a table of methods, whose names are upper case: ${name.toUpperCase()} instead of ${name}`
 }
 
 /** Whether JSON says all of a value, as far as its top shows: `{Get: handler}` would be sent as `{}`. */

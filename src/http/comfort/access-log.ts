@@ -7,10 +7,10 @@
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import type { HttpRequest } from '../routes.ts'
-import { requestIdOf } from './carried.ts'
-import { logged } from './logged.ts'
+import { requestIdOf } from '../carried.ts'
+import { logged } from '../logged.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
-import { errorStatus, StatusError } from './status-error.ts'
+import { errorStatus, StatusError } from '../status-error.ts'
 
 /** What logs of servers write where the client closed its connection before it had its answer. */
 const CLIENT_GONE = 499

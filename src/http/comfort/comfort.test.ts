@@ -14,13 +14,13 @@ import { HttpError } from '../errors.ts'
 import { createApp } from '../server.ts'
 import { SkeinResponse } from '../response.ts'
 import { accessLog } from './access-log.ts'
-import { carry } from './carried.ts'
+import { carry } from '../carried.ts'
 import { cors } from './cors.ts'
 import { bodyLimit } from './limited-body.ts'
 import { around, use } from './middleware.ts'
 import { rateLimit } from './rate-limit.ts'
 import { requestId } from './request-id.ts'
-import { errorAnswers, StatusError } from './status-error.ts'
+import { errorAnswers, StatusError } from '../status-error.ts'
 import { timeout } from './time-limit.ts'
 
 const read = async (response: Response): Promise<[number, unknown]> => [
@@ -38,7 +38,7 @@ onServer('an error is an answer with its code, an unexpected one tells nothing b
     },
     '/secret': async () => Promise.reject(new Error('the password is 1234')),
     '/json': async (request: Request) => (await request.json()) as object,
-    '/full': () => Promise.reject(Object.assign(new HttpError('HTTP_STOPPED', { where: 'x' }))),
+    '/full': () => Promise.reject(new HttpError('HTTP_CORE', { reason: 'x' })),
   }
   const server = await start({
     routes: {

@@ -6,7 +6,7 @@
  */
 import { SkeinResponse } from '../response.ts'
 import { wrong } from '../limits.ts'
-import { carry } from './carried.ts'
+import { carry } from '../carried.ts'
 import { ANSWERS_OPTIONS, EVERYWHERE, type Middleware } from './middleware.ts'
 
 /** What {@link cors} takes. */

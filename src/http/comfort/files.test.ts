@@ -14,10 +14,10 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { onServer } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
-import { events, ndjson, pieces } from './events.ts'
+import { events, ndjson, pieces } from '../events.ts'
 import { files } from './files.ts'
 import { decide } from './ranges.ts'
-import { errorAnswers } from './status-error.ts'
+import { errorAnswers } from '../status-error.ts'
 
 const top = mkdtempSync(join(tmpdir(), 'skein-files-'))
 after(() => rmSync(top, { recursive: true }))

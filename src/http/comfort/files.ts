@@ -14,7 +14,7 @@ import { SkeinResponse } from '../response.ts'
 import type { HttpRequest } from '../routes.ts'
 import { typeOf } from './media-types.ts'
 import { decide, type Decision, type Validators } from './ranges.ts'
-import { StatusError } from './status-error.ts'
+import { StatusError } from '../status-error.ts'
 
 /** What {@link files} takes. */
 export interface FilesOptions {

@@ -15,7 +15,7 @@ import { formOf } from './form.ts'
 import { bodyLimit } from './limited-body.ts'
 import { use } from './middleware.ts'
 import { requestId } from './request-id.ts'
-import { errorAnswers } from './status-error.ts'
+import { errorAnswers } from '../status-error.ts'
 
 const MULTIPART = 'multipart/form-data; boundary=b'
 const URLENCODED = 'application/x-www-form-urlencoded'

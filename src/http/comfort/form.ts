@@ -8,7 +8,7 @@
 import { MIMEType } from 'node:util'
 import { integerIn } from '../limits.ts'
 import { NativeResponse } from '../response.ts'
-import { StatusError } from './status-error.ts'
+import { StatusError } from '../status-error.ts'
 
 /** What {@link formOf} allows; more is answered with 413. */
 export interface FormLimits {

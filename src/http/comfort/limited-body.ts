@@ -5,10 +5,11 @@
  * read, and reading it fails at the limit; nothing is gathered here.
  */
 import { integerIn } from '../limits.ts'
-import { clientFault, NativeRequest } from '../request.ts'
+import { clientFault } from '../errors.ts'
+import { NativeRequest } from '../request.ts'
 import type { HttpRequest } from '../routes.ts'
 import type { Middleware } from './middleware.ts'
-import { StatusError } from './status-error.ts'
+import { StatusError } from '../status-error.ts'
 
 const BODY_BYTES_MAX = 2 ** 40
 

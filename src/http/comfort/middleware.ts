@@ -16,12 +16,10 @@ import {
   wholeOf,
   type Wrap,
 } from '../routes.ts'
-import { shown } from '../../base/index.ts'
-import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
-import { carriedHeaders, withCarried } from './carried.ts'
-import { iterated } from './events.ts'
-import { statusAnswer } from './status-error.ts'
+import { carriedHeaders, withCarried } from '../carried.ts'
+import { statusAnswer } from '../status-error.ts'
+import { responseOf } from '../value.ts'
 
 /** Runs what lies inside. Rejects with errors that are no answers. */
 export type Next = () => Promise<Response>
@@ -180,25 +178,4 @@ async function step(
     if (answer === undefined) throw thrown
     return answer
   }
-}
-
-/**
- * Any answer of a handler as a Response; `where` names its maker for errors.
- * @throws {HttpError} `HTTP_ANSWER` for what is none.
- */
-export function responseOf(value: unknown, where = 'a handler'): Response {
-  if (value instanceof NativeResponse) return value
-  if (typeof value === 'string') return new SkeinResponse(value)
-  if (value instanceof Uint8Array || value instanceof ArrayBuffer || value instanceof ReadableStream) {
-    const headers = { 'content-type': 'application/octet-stream' }
-    return new SkeinResponse(value as Uint8Array<ArrayBuffer>, { headers })
-  }
-  const isJson = value === null || ['object', 'number', 'boolean'].includes(typeof value)
-  if (!isJson)
-    throw new HttpError('HTTP_ANSWER', {
-      where,
-      received: shown(value),
-    })
-  const pieces = typeof value === 'object' && value !== null ? iterated(value) : undefined
-  return pieces ?? SkeinResponse.json(value)
 }

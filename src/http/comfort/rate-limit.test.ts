@@ -9,7 +9,7 @@ import { type Store, store } from '../../store/index.ts'
 import { onServer } from '../cores.test.support.ts'
 import { around, use } from './middleware.ts'
 import { rateLimit, take } from './rate-limit.ts'
-import { errorAnswers } from './status-error.ts'
+import { errorAnswers } from '../status-error.ts'
 
 onServer('a rate limit: so many at once, then so many in time', async (start, core) => {
   let now = 1_000_000

@@ -8,9 +8,9 @@
 import { type Store, store as stores } from '../../store/index.ts'
 import { integerIn, wrong } from '../limits.ts'
 import type { HttpRequest } from '../routes.ts'
-import { carry } from './carried.ts'
+import { carry } from '../carried.ts'
 import type { Middleware } from './middleware.ts'
-import { StatusError } from './status-error.ts'
+import { StatusError } from '../status-error.ts'
 
 /** What {@link rateLimit} takes. */
 export interface RateLimitOptions {

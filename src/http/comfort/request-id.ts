@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { wrong } from '../limits.ts'
-import { carry, setRequestId } from './carried.ts'
+import { carry, setRequestId } from '../carried.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
 
 /** What {@link requestId} takes. */

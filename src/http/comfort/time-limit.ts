@@ -6,7 +6,7 @@
  */
 import { integerIn, TIMER_MS_MAX } from '../limits.ts'
 import type { Middleware } from './middleware.ts'
-import { StatusError } from './status-error.ts'
+import { StatusError } from '../status-error.ts'
 
 /**
  * Answers 503 (`HANDLER_TIMEOUT`) when what lies inside has no answer in time, and aborts `request.signal`.

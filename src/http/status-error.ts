@@ -7,12 +7,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { SkeinError, type Sentences } from '../../base/index.ts'
-import type { ErrorHandler } from '../routes.ts'
-import { statusFor } from '../errors.ts'
-import { wrong } from '../limits.ts'
-import { isClientFault } from '../request.ts'
-import { SkeinResponse } from '../response.ts'
+import { SkeinError, type Sentences } from '../base/index.ts'
+import type { ErrorHandler } from './routes.ts'
+import { statusOf } from './errors.ts'
+import { wrong } from './limits.ts'
+import { SkeinResponse } from './response.ts'
 import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
 import { logged } from './logged.ts'
 
@@ -75,23 +74,6 @@ export interface ErrorAnswerOptions {
   readonly log?: (cause: unknown, about: { readonly id: string; readonly request: string }) => void
 }
 
-/** Statuses of what other parts of Skein refuse; the rest is an error of the program. */
-const STATUS_OF_CODE: Readonly<Record<string, number>> = {
-  TASK_TIMEOUT: 504,
-  BROADCAST_TIMEOUT: 504,
-  ARROW_TIMEOUT: 504,
-  FIBER_TIMEOUT: 504,
-  SYNC_TIMEOUT: 504,
-  ZONE_FULL: 503,
-  ZONE_BYTES_FULL: 503,
-  ZONE_BROADCASTS_FULL: 503,
-  STORE_FULL: 503,
-  ZONE_CLOSED: 503,
-  ZONE_OWNER_DIED: 503,
-  WORKER_DIED: 502,
-  TASK_TOO_LARGE: 413,
-}
-
 /** Marks the `error` of an app that also answers in place of the router's own 404 and 405. */
 export const ANSWERS_REFUSALS = Symbol('skein.answersRefusals')
 
@@ -152,14 +134,12 @@ function answerOf(cause: unknown): AnswerParts {
     const { status, error, reason } = cause.facts
     return { status, code: error, message: reason, headers: cause.headers }
   }
-  if (isClientFault(cause)) return plain(400, nameOf(400), (cause as Error).message)
-  if (cause instanceof SkeinError) {
-    const code = String(cause.code)
-    const status = STATUS_OF_CODE[code] ?? statusFor(cause)
-    // Of a worker's death only that there was one: its reason is the text of an error that nobody caught.
-    if (status !== 500) return plain(status, code, status === 502 ? wordsOf(status) : cause.message)
-  }
-  return plain(500, nameOf(500), wordsOf(500))
+  const status = statusOf(cause)
+  if (status === 500) return plain(500, nameOf(500), wordsOf(500))
+  const { code, message } = cause as Error & { code?: string }
+  // Of a worker's death only that there was one: its reason is the text of an error that nobody caught.
+  const shown = status === 502 ? wordsOf(status) : message
+  return plain(status, cause instanceof SkeinError ? code! : nameOf(status), shown)
 }
 
 function plain(status: number, code: string, message: string): AnswerParts {
@@ -175,7 +155,8 @@ function printed(cause: unknown, { id, request }: { id: string; request: string 
   console.error(`skein/http: ${request} failed (request ${id}):`, cause)
 }
 
-function pathOf(request: Request): string {
+/** The path of a request for logs; '?' when nobody looked at it before its response. */
+export function pathOf(request: { readonly url: string }): string {
   try {
     return new URL(request.url).pathname
   } catch {

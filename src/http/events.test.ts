@@ -5,10 +5,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onServer } from '../cores.test.support.ts'
-import { createApp } from '../server.ts'
+import { onServer } from './cores.test.support.ts'
+import { createApp } from './server.ts'
 import { events, ndjson, pieces, type Source } from './events.ts'
-import { use, type Middleware } from './middleware.ts'
+import { use, type Middleware } from './comfort/middleware.ts'
 
 type Step = () => unknown
 

@@ -4,8 +4,8 @@
  * Kept by the request in weak maps, so nothing is kept longer than the request and nothing costs anything
  * where it is not used. Headers are carried so that the answer to an error has them too.
  */
-import { SkeinHeaders } from '../headers.ts'
-import { copyOf } from '../response.ts'
+import { SkeinHeaders } from './headers.ts'
+import { copyOf } from './response.ts'
 
 const headersOf = new WeakMap<object, SkeinHeaders>()
 const idOf = new WeakMap<object, string>()

@@ -5,14 +5,14 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onServer } from '../cores.test.support.ts'
-import { SkeinResponse, NativeResponse } from '../response.ts'
-import { createApp } from '../server.ts'
+import { onServer } from './cores.test.support.ts'
+import { SkeinResponse, NativeResponse } from './response.ts'
+import { createApp } from './server.ts'
 import { carry } from './carried.ts'
-import { cors } from './cors.ts'
-import { rateLimit } from './rate-limit.ts'
-import { requestId } from './request-id.ts'
-import { type Middleware, use } from './middleware.ts'
+import { cors } from './comfort/cors.ts'
+import { rateLimit } from './comfort/rate-limit.ts'
+import { requestId } from './comfort/request-id.ts'
+import { type Middleware, use } from './comfort/middleware.ts'
 
 const OWN = ['https://a.example', 'https://b.example']
 const EVIL = 'https://evil.example'

@@ -5,11 +5,11 @@
  * goes ends the iterable, whose `finally` runs. A function gets a signal that is aborted then, for iterables
  * that wait.
  */
-import { shown } from '../../base/index.ts'
-import { SkeinHeaders } from '../headers.ts'
-import { integerIn, TIMER_MS_MAX, wrong } from '../limits.ts'
-import { SkeinResponse } from '../response.ts'
-import type { HeadersInit } from '../standard.ts'
+import { shown } from '../base/index.ts'
+import { SkeinHeaders } from './headers.ts'
+import { integerIn, TIMER_MS_MAX, wrong } from './limits.ts'
+import { SkeinResponse } from './response.ts'
+import type { HeadersInit } from './standard.ts'
 
 /** Values, in time or at once; a promise among the latter is awaited. */
 export type Source<Value> =
