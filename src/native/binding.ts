@@ -52,7 +52,7 @@ export interface Binding {
   zoneReady(handle: number, call: number): number
   /** Give up waiting for that; 1: `call` is over; 0: it comes home. */
   zoneReadyCancel(handle: number, call: number): number
-  /** Six float64 for each worker: slot, running, ended, failed, stolen, utilisation. */
+  /** Float64 for each worker, in the order that src/zone/stats.ts reads. */
   zoneWorkers(handle: number): Uint8Array
   zoneOpen(id: string): number
   zoneNumber(handle: number): number

@@ -1,5 +1,5 @@
-//! Thin, checked conversions between napi values and Rust's. Errors become JavaScript exceptions whose `code`
-//! is the text before the first colon of the message; `src/native` turns them into classes.
+//! Thin, checked conversions between napi values and Rust's. An error becomes a JavaScript exception that has
+//! the code of [`Thrown`] as its `code`.
 
 use std::{
     ffi::{CString, c_void},
