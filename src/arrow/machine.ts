@@ -104,12 +104,14 @@ export const recognise: { isArrow: (value: unknown) => boolean } = { isArrow: ()
  * thrown, or rejected with, is wrapped if it is a failure.
  * @param signal Interrupts it.
  * @param fiber The fiber that it belongs to. Default: the one whose code runs.
+ * @param isPlain The promise may wait for a value that has a `then`: nobody reads it by {@link valueOf}.
  */
 export function runNode(
   node: Node,
   input: unknown,
   signal: AbortSignal | undefined,
   fiber?: Fiber | undefined,
+  isPlain = false,
 ): unknown {
   if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) return node.step(input as never)
   const plan = planOf(node)
@@ -117,12 +119,19 @@ export function runNode(
   plan.runs += 1
   // Without a machine around it the engine has room to compile what it calls together with it.
   if (plan.whole !== undefined && !measured && signal === undefined) return plan.whole(input)
-  return new Machine(node, input, signal, fiber ?? runningFiber(), measured ? plan : undefined).start()
+  return new Machine(
+    node,
+    input,
+    signal,
+    fiber ?? runningFiber(),
+    measured ? plan : undefined,
+    isPlain,
+  ).start()
 }
 
 /** Run a small synchronous node once, measuring its stages. */
 export function measuredStep(node: Node, input: unknown): unknown {
-  return valueOf(new Machine(node, input, undefined, undefined, planOf(node)).start())
+  return new Machine(node, input, undefined, undefined, planOf(node), true).start()
 }
 
 /** How many stages that wait are being started, one inside the other. */
@@ -146,6 +155,7 @@ class Machine implements RunContext, Ready {
   readonly givenSignal: AbortSignal | undefined
   readonly fiber: Fiber | undefined
   readonly #plan: Plan | undefined
+  readonly #isPlain: boolean
   readonly #stack: unknown[] = []
   readonly #handlers: Handler[] = []
   readonly #frames: Frame[] = []
@@ -169,7 +179,9 @@ class Machine implements RunContext, Ready {
     signal: AbortSignal | undefined,
     fiber: Fiber | undefined,
     plan: Plan | undefined,
+    isPlain: boolean,
   ) {
+    this.#isPlain = isPlain
     this.#program = programOf(node, plan === undefined ? 'plain' : 'measured').instructions
     this.#value = input
     this.#plan = plan
@@ -187,7 +199,7 @@ class Machine implements RunContext, Ready {
     checkSignal('run', this.givenSignal)
     if (this.givenSignal?.aborted === true) throw new Stopped(this.givenSignal.reason)
     const value = this.#untilWaiting()
-    if (value !== WAITING) return settled(value)
+    if (value !== WAITING) return this.#isPlain ? value : settled(value)
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -372,7 +384,7 @@ class Machine implements RunContext, Ready {
     if (value === WAITING) return this.#lookAround()
     const resolve = this.#resolve
     this.#over()
-    resolve?.(settled(value))
+    resolve?.(this.#isPlain ? value : settled(value))
   }
 
   #do(instruction: Instruction): void {

@@ -17,7 +17,7 @@ import {
   type OpCode,
 } from './node.ts'
 import { RUNS } from './heat.ts'
-import { runNode, valueOf } from './machine.ts'
+import { runNode } from './machine.ts'
 import { unwrapped } from './failure.ts'
 import { COUNTED_STEPS, LEAF_STEPS, STEPS } from './steps.ts'
 
@@ -43,23 +43,22 @@ export function sizeOf(op: OpCode, a: Node | null, b: Node | null, data: unknown
 const runPlanned: Run = function (this: Node, input, signal) {
   let value: unknown
   try {
-    value = runNode(this, input, signal)
+    value = runNode(this, input, signal, undefined, true)
   } catch (thrown) {
     if ((this.flags & ASYNC) !== 0) return Promise.reject(unwrapped(thrown, signal) as Error)
     throw unwrapped(thrown, signal)
   }
-  // Of a node that waits only a promise of the machine is one: what a stage made is its value.
-  if ((this.flags & (ASYNC | DYNAMIC)) !== 0 && value instanceof Promise) {
-    return value.then(valueOf, (thrown: unknown) => {
-      throw unwrapped(thrown, signal)
-    })
-  }
-  return (this.flags & ASYNC) !== 0 ? Promise.resolve(valueOf(value)) : valueOf(value)
+  // A promise that a synchronous stage made is its value; where arrows come up while it runs, they may wait.
+  const waits = (this.flags & ASYNC) !== 0 || ((this.flags & DYNAMIC) !== 0 && value instanceof Promise)
+  if (!waits) return value
+  return Promise.resolve(value).catch((thrown: unknown) => {
+    throw unwrapped(thrown, signal)
+  })
 }
 
 /** How a large synchronous node runs from inside. */
 const stepPlanned: Run = function (this: Node, input) {
-  return valueOf(runNode(this, input, undefined))
+  return runNode(this, input, undefined, undefined, true)
 }
 
 /** The function by which a node runs from inside. */
