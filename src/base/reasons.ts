@@ -15,10 +15,18 @@ export function reasonOf(thrown: unknown): string {
   return oneLine(thrown.name === 'Error' ? thrown.message : `${thrown.name}: ${thrown.message}`)
 }
 
-/** `text` on one line, at most 300 characters of it. */
+/** Longest line: the longest sentence of an error with its advice, behind the places that it names. */
+const LINE_CHARS_MAX = 1000
+
+/**
+ * `text` on one line, at most 1000 characters of it. A longer one is cut in its middle: what it is about
+ * stands at its start, and what to do at its end.
+ */
 export function oneLine(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > 300 ? `${line.slice(0, 297)}...` : line
+  if (line.length <= LINE_CHARS_MAX) return line
+  const half = LINE_CHARS_MAX / 2
+  return `${line.slice(0, half - 3)} ... ${line.slice(2 - half)}`
 }
 
 /** Why a module did not load, with the place; V8 puts that of a syntax error in front of the stack. */

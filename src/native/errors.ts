@@ -19,7 +19,12 @@ export interface Host {
 /** The codes of {@link NativeError} and what each is about. */
 export interface NativeCodes {
   /** No core for this platform was installed; `package` would have it. A checkout compiles its own. */
-  NATIVE_PLATFORM_MISSING: Host & { readonly package: string; readonly isCheckout: boolean }
+  NATIVE_PLATFORM_MISSING: Host & {
+    readonly package: string
+    readonly isCheckout: boolean
+    /** A core for this platform is published. */
+    readonly isSupported: boolean
+  }
   /** A core was found at `path` and the system refused to load it; see `cause`. */
   NATIVE_LOAD_FAILED: { readonly path: string; readonly reason: string }
   /** The program has detached the memory through which this thread calls the core. */
@@ -28,14 +33,19 @@ export interface NativeCodes {
   NATIVE_VERSION_MISMATCH: { readonly path: string; readonly expected: string; readonly found: string }
 }
 
+/** Where published cores run. */
+const SUPPORTED = 'linux x64 with glibc 2.34 or newer'
+
 const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_PLATFORM_MISSING: (facts) =>
     `skein has no native core for ${placeOf(facts)}: ` +
     (facts.isCheckout
       ? 'this checkout has not compiled it. Run `npm run build`, or `npm start`, in the checkout.'
-      : `the package ${facts.package} is not installed. ` +
-        'Install without --omit=optional, on the platform that runs the program; ' +
-        'or compile a checkout and name its .node file in SKEIN_NATIVE_PATH.'),
+      : facts.isSupported
+        ? `the package ${facts.package}, which contains it, is not installed. ` +
+          'Install without --omit=optional, and leave skein external where a bundler is used.'
+        : `it is published for ${SUPPORTED}. Elsewhere skein/http serves on node:http, and fibers and ` +
+          'arrows run without zones; or compile a checkout and name its .node file in SKEIN_NATIVE_PATH.'),
   NATIVE_LOAD_FAILED: (facts) => `skein could not load its native core ${facts.path}: ${facts.reason}`,
   NATIVE_DETACHED: () =>
     'the program has detached the memory that this thread shares with the native core: ' +

@@ -35,8 +35,28 @@ export {
 } from './layout.ts'
 export { checkAttached, sharedMemory } from './memory.ts'
 
-/** The core. Loading this module loads it, or throws a {@link NativeError}. */
-export const native: Binding = theOne(loadBinding() as Binding)
+/**
+ * The core, loaded with this module. Where it does not load, each of its functions throws the
+ * {@link NativeError} that says why: what needs no threads works without it, and what does fails by name when
+ * it is used.
+ */
+export const native: Binding = loadOrRefuse()
+
+function loadOrRefuse(): Binding {
+  try {
+    return theOne(loadBinding() as Binding)
+  } catch (error) {
+    return refusing(error)
+  }
+}
+
+/** Functions of any name that throw `error`. */
+function refusing(error: unknown): Binding {
+  const refuse = (): never => {
+    throw error
+  }
+  return new Proxy(Object.freeze({}) as Binding, { get: () => refuse })
+}
 
 function theOne(own: Binding): Binding {
   const other = own.otherInstance()

@@ -89,7 +89,7 @@ test('a core of another version, or of none, is refused by name', () => {
   refuses({ files: { [OWN]: {} } }, 'NATIVE_VERSION_MISMATCH', /version unknown/)
 })
 
-test('a missing platform is named with the package that would have it', () => {
+test('a missing platform is named with the package that would have it, or with those that have one', () => {
   const hosts: [Host, string, RegExp][] = [
     [GNU, 'skein-linux-x64-gnu', /linux x64 glibc/],
     [{ platform: 'linux', arch: 'arm64', libc: 'musl' }, 'skein-linux-arm64-musl', /linux arm64 musl/],
@@ -98,8 +98,13 @@ test('a missing platform is named with the package that would have it', () => {
   ]
   for (const [host, name, words] of hosts) {
     const error = refuses({ host }, 'NATIVE_PLATFORM_MISSING', words)
-    assert.deepEqual(error.facts, { ...host, package: name, isCheckout: false })
-    assert.ok(error.message.includes(name))
+    const isSupported = host === GNU
+    assert.deepEqual(error.facts, { ...host, package: name, isCheckout: false, isSupported })
+    if (isSupported) assert.match(error.message, new RegExp(`package ${name}.* --omit=optional.* bundler`))
+    else {
+      assert.match(error.message, /published for linux x64 with glibc 2\.34 or newer\. Elsewhere skein\/http/)
+      assert.doesNotMatch(error.message, /Install|package/, 'no advice that cannot help')
+    }
   }
 })
 

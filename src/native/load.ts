@@ -11,6 +11,9 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { type Host, NativeError } from './errors.ts'
 
+/** Platforms that a core is published for. */
+const SUPPORTED: readonly string[] = ['linux-x64-gnu']
+
 /** What loading depends on; tests replace it. */
 export interface Surroundings {
   readonly host: Host
@@ -80,7 +83,12 @@ function findCore(surroundings: Surroundings): string {
   const installed = surroundings.resolve(`skein-${triple}/${file}`)
   if (installed !== undefined) return installed
   const { host, isCheckout } = surroundings
-  throw new NativeError('NATIVE_PLATFORM_MISSING', { ...host, package: `skein-${triple}`, isCheckout })
+  throw new NativeError('NATIVE_PLATFORM_MISSING', {
+    ...host,
+    package: `skein-${triple}`,
+    isCheckout,
+    isSupported: SUPPORTED.includes(triple),
+  })
 }
 
 function loadFrom(path: string, surroundings: Surroundings): unknown {

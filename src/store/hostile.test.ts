@@ -10,8 +10,8 @@ import { native } from '../native/index.ts'
 import { move } from '../transport/index.ts'
 import { store, type Store, type StoreSettings } from './index.ts'
 
-/** What an entry with a key of one letter counts beside its value. */
-const ENTRY_BYTES = 97
+/** What an entry with a key of one letter, which is two bytes, counts beside its value. */
+const ENTRY_BYTES = 98
 
 let last = 0
 function made<Value = unknown>(settings?: StoreSettings): Store<Value> {

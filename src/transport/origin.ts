@@ -151,11 +151,12 @@ interface Inspected {
 }
 
 function inspect(ask: Ask, fn: Function): Inspected | undefined {
-  const shared = globalThis as { [INSPECTED]?: Function }
+  const shared = mainGlobal()
   shared[INSPECTED] = fn
   const expression = "globalThis[Symbol.for('skein.inspected')]"
   const { objectId } = ask('Runtime.evaluate', { expression }).result as Remote
   delete shared[INSPECTED]
+  if (objectId === undefined) return undefined
   const own = ask('Runtime.getProperties', { objectId, ownProperties: true })
   const internal = own.internalProperties as { name: string; value: Remote }[]
   const location = internal.find((each) => each.name === '[[FunctionLocation]]')?.value.value as
@@ -164,7 +165,18 @@ function inspect(ask: Ask, fn: Function): Inspected | undefined {
   const scopes = internal.find((each) => each.name === '[[Scopes]]')?.value.objectId
   const { scriptId, lineNumber, columnNumber } = location
   const place = { scriptId: Number(scriptId), line: lineNumber, column: columnNumber }
-  return { objectId: objectId as string, ...place, scopes }
+  return { objectId, ...place, scopes }
+}
+
+let main: { [INSPECTED]?: Function } | undefined
+
+/**
+ * The global object of the thread's main context, where the inspector evaluates. This module may run in
+ * another one: test runners load a program and its packages into a context of `node:vm`.
+ */
+function mainGlobal(): { [INSPECTED]?: Function } {
+  const vm = process.getBuiltinModule('node:vm')
+  return (main ??= vm.runInThisContext('globalThis') as { [INSPECTED]?: Function })
 }
 
 interface ScopeShown {

@@ -1,0 +1,22 @@
+/**
+ * Reasons on one line: whole while they are as short as any sentence of an error here, else their start and
+ * their end.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { oneLine } from './reasons.ts'
+
+test('a line keeps its start, which says what it is about, and its end, which says what to do', () => {
+  const cases: readonly [string, string][] = [
+    ['a\n  b\tc ', 'a b c'],
+    ['x'.repeat(1000), 'x'.repeat(1000)],
+    [
+      `app.ts: ${'x'.repeat(2000)} Call execute().`,
+      `app.ts: ${'x'.repeat(489)} ... ${'x'.repeat(482)} Call execute().`,
+    ],
+  ]
+  for (const [text, line] of cases) {
+    assert.equal(oneLine(text), line)
+    assert.ok(oneLine(text).length <= 1000)
+  }
+})

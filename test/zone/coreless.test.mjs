@@ -1,0 +1,45 @@
+/**
+ * The package where its native core does not load: what needs no threads works, and the rest says why.
+ *
+ * Each test is a program of its own whose SKEIN_NATIVE_PATH names a file that is not there.
+ */
+import { test } from 'node:test'
+import { check } from './run.mjs'
+
+const side = { concurrency: 2 }
+const module = (path) => new URL(`../../dist/${path}`, import.meta.url).href
+const MISSING = `process.env.SKEIN_NATIVE_PATH = '/not/there/skein.node'\n`
+const without = (text, out) => check(MISSING + text, { zone: false, out })
+
+test('fibers and arrows run without the core', side, () =>
+  without(
+    `const { fork, sleep } = await import('${module('fiber/index.js')}')
+     const { lift, liftAsync } = await import('${module('arrow/index.js')}')
+     console.log(await fork(function* () { yield* sleep(1); return 'fiber' }).join())
+     console.log(await lift((n) => n + 1).andThen(liftAsync(async (n) => n * 2)).run(20))`,
+    'fiber\n42',
+  ),
+)
+
+test('serve falls back to node:http without the core, and says why', side, () =>
+  without(
+    `const { serve } = await import('${module('http/index.js')}')
+     const server = await serve({ port: 0, routes: { '/': () => 'served' } })
+     console.log(await (await fetch(server.url)).text(), server.stats().core)
+     console.log(/could not load its native core .not.there/.test(server.stats().coreReason))
+     await server.stop()
+     const settings = { port: 0, core: 'native', routes: { '/': () => '' } }
+     const refused = await serve(settings).catch((error) => error)
+     console.log(refused.code, refused.cause.code)`,
+    'served node\ntrue\nHTTP_CORE NATIVE_LOAD_FAILED',
+  ),
+)
+
+test('zones, stores and locks are refused by name without the core, at their use', side, () =>
+  without(
+    `const { zone, store, Lock, marshall, unmarshall } = await import('${module('index.js')}')
+     const uses = [() => zone.create('z'), () => store.create('s'), () => new Lock()]
+     for (const use of uses) try { use() } catch (error) { console.log(error.code) }`,
+    'NATIVE_LOAD_FAILED\nNATIVE_LOAD_FAILED\nNATIVE_LOAD_FAILED',
+  ),
+)
