@@ -32,6 +32,8 @@ export interface CoreLimits {
   readonly pipelineMax: number
   /** Bytes of answers a connection may hold unsent before `write` says to wait. */
   readonly outBytesMax: number
+  /** Bytes of large whole bodies that wait to be sent, on all connections together; 503 beyond. */
+  readonly outBytesTotalMax: number
 }
 
 /** A constant answer: matched by the core on method and exact path, made without the app. */
@@ -98,6 +100,8 @@ export interface CoreStats {
   readonly bytesOut: number
   /** Connections that `stop` cut, its time being over, before all was answered. */
   readonly cut: number
+  /** Bytes of large whole bodies that wait to be sent now. Equal bodies count once, constants not at all. */
+  readonly heldBytes: number
 }
 
 /** A server without an app. */

@@ -39,6 +39,13 @@ export interface HttpLimits {
   readonly pipelineMax?: number
   /** Most bytes of answers that a connection holds for a slow reader before writers wait. Default 256 KiB. */
   readonly outBytesMax?: number
+  /**
+   * Most bytes of whole bodies of more than 64 KiB that wait for slow readers, on all connections of a worker
+   * together; a response that would add more is replaced by 503 with `retry-after: 1`. Equal bodies are in
+   * memory once and count once, those of constants not at all, and one body alone always has room. The native
+   * core's. Default 256 MiB.
+   */
+  readonly outBytesTotalMax?: number
 }
 
 interface Range {
@@ -68,6 +75,7 @@ export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
   requestsPerConnectionMax: { least: 1, most: 2 ** 31 - 1, default: 1_000_000 },
   pipelineMax: { least: 1, most: 10_000, default: 64 },
   outBytesMax: { least: 1024, most: 2 ** 30, default: 256 * 1024 },
+  outBytesTotalMax: { least: 0, most: 2 ** 40, default: 256 * MEBI },
 }
 
 /** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING`. */

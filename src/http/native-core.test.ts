@@ -26,6 +26,7 @@ const LIMITS: CoreLimits = {
   requestsPerConnectionMax: 1e6,
   pipelineMax: 16,
   outBytesMax: 65_536,
+  outBytesTotalMax: 1 << 28,
 }
 
 function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSettings> = {}): Core {

@@ -20,7 +20,7 @@ import {
 import { NativeLink } from './native-link.ts'
 
 /** Doubles that `httpStats` writes. */
-const COUNTS = 9
+const COUNTS = 10
 
 /** A server on the native core. @throws {NativeError} when the core does not load. */
 export function createNativeCore(settings: CoreSettings): Core {
@@ -150,6 +150,7 @@ function numbersOf(settings: CoreSettings, port: number): Uint8Array {
     limits.pipelineMax,
     limits.outBytesMax,
     limits.lingerMs,
+    limits.outBytesTotalMax,
   )
   return new Uint8Array(numbers.buffer)
 }
@@ -166,7 +167,9 @@ function packed(constants: CoreSettings['constants']): Uint8Array {
 }
 
 function statsOf(counts: Float64Array): CoreStats {
-  const [connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut, cut] =
-    counts as unknown as [number, number, number, number, number, number, number, number, number]
-  return { connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut, cut }
+  const [connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut] =
+    counts as unknown as [number, number, number, number, number, number, number, number]
+  const [cut, heldBytes] = counts.subarray(8) as unknown as [number, number]
+  const all = { connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut }
+  return { ...all, cut, heldBytes }
 }

@@ -205,7 +205,7 @@ export interface Binding {
   /** The next bytes of a body, in the body region: how many, or a negative number that says why none. */
   httpPull(server: number, slot: number, stamp: number): number
   httpRemote(server: number, slot: number, stamp: number): string
-  /** Write nine doubles. */
+  /** Write ten doubles. */
   httpStats(server: number, counts: Uint8Array): void
   httpStop(server: number, graceMs: number): void
   httpClose(server: number): void

@@ -5,10 +5,11 @@
 //! those that are ahead of their turn are held. At most one body is unfinished, the last flight's: nothing
 //! behind it is read before it has been taken or thrown away.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, rc::Rc};
 
 use crate::{
     answer::{self, AnswerHead, Ends, Fate, Heads},
+    bodies,
     body::Body,
     chunked::Decoded,
     head::{Framing, Head, Method, Parsed, is_for_head},
@@ -58,6 +59,17 @@ struct Flight {
     phase: Phase,
     /// Its answer, ahead of its turn.
     held: Vec<u8>,
+    /// And the body that belongs behind it, if that is not in it.
+    held_body: Option<Rc<bodies::Body>>,
+}
+
+/// A body that other connections send too, and what comes behind it.
+#[derive(Debug)]
+struct Tail {
+    body: Rc<bodies::Body>,
+    /// How much of it has left.
+    sent: usize,
+    after: Vec<u8>,
 }
 
 /// A request that was read.
@@ -119,6 +131,8 @@ pub struct Connection {
     pub out: Vec<u8>,
     /// How much of `out` has left.
     pub sent: usize,
+    /// What is sent behind `out`.
+    tails: VecDeque<Tail>,
     reading: Reading,
     flights: VecDeque<Flight>,
     served: u32,
@@ -141,6 +155,7 @@ impl Default for Connection {
             ready: Vec::new(),
             out: Vec::new(),
             sent: 0,
+            tails: VecDeque::new(),
             reading: Reading::Head,
             flights: VecDeque::new(),
             served: 0,
@@ -156,8 +171,68 @@ impl Default for Connection {
 impl Connection {
     /// Bytes that wait to be sent.
     #[inline]
-    pub const fn unsent(&self) -> usize {
-        self.out.len() - self.sent
+    pub fn unsent(&self) -> usize {
+        let front = self.out.len() - self.sent;
+        if self.tails.is_empty() { front } else { front + self.tail_bytes() }
+    }
+
+    #[cold]
+    fn tail_bytes(&self) -> usize {
+        self.tails.iter().map(|tail| tail.body.bytes().len() - tail.sent + tail.after.len()).sum()
+    }
+
+    /// The bytes that are sent next, and those behind them that lie elsewhere.
+    #[inline]
+    pub fn next_bytes(&self) -> (&[u8], &[u8]) {
+        let first = &self.out[self.sent..];
+        match self.tails.front() {
+            None => (first, &[]),
+            Some(tail) => (first, &tail.body.bytes()[tail.sent..]),
+        }
+    }
+
+    /// So many of [`next_bytes`](Self::next_bytes) have left.
+    #[inline]
+    pub fn has_left(&mut self, bytes: usize) {
+        let first = bytes.min(self.out.len() - self.sent);
+        self.sent += first;
+        if !self.tails.is_empty() {
+            self.tail_has_left(bytes - first);
+        }
+    }
+
+    #[cold]
+    fn tail_has_left(&mut self, bytes: usize) {
+        if self.sent < self.out.len() {
+            return;
+        }
+        let Some(tail) = self.tails.front_mut() else { return };
+        tail.sent += bytes;
+        if tail.sent >= tail.body.bytes().len() {
+            self.out = std::mem::take(&mut tail.after);
+            self.sent = 0;
+            self.tails.pop_front();
+        }
+    }
+
+    /// Send `body`, but for its first `sent` bytes, behind what waits already.
+    pub fn push_body(&mut self, body: Rc<bodies::Body>, sent: usize) {
+        self.tails.push_back(Tail { body, sent, after: Vec::new() });
+    }
+
+    /// The body that belongs to the answer of a flight; its head has been written.
+    pub fn give_body(&mut self, index: usize, body: Rc<bodies::Body>) {
+        if index == 0 {
+            self.push_body(body, 0);
+        } else {
+            self.flights[index].held_body = Some(body);
+        }
+    }
+
+    /// Where the bytes go that are sent behind all others.
+    #[inline]
+    pub fn front_sink(&mut self) -> &mut Vec<u8> {
+        sink_of(&mut self.out, &mut self.tails)
     }
 
     /// Requests without an answer.
@@ -214,7 +289,7 @@ impl Connection {
         if !self.has_held {
             return self.unsent();
         }
-        self.unsent() + self.flights.iter().map(|flight| flight.held.len()).sum::<usize>()
+        self.unsent() + self.flights.iter().map(Flight::held_bytes).sum::<usize>()
     }
 
     /// The largest body of the whole answers that were given since this was asked last, if any was.
@@ -308,6 +383,7 @@ impl Connection {
             is_told: false,
             phase: Phase::Waiting,
             held: Vec::new(),
+            held_body: None,
         });
     }
 
@@ -423,7 +499,7 @@ impl Connection {
             bytes.push(b'\n');
         }
         if self.flights.is_empty() {
-            self.out.extend_from_slice(&bytes);
+            self.front_sink().extend_from_slice(&bytes);
             return;
         }
         // Those before it have not been told that the connection closes, and need not be.
@@ -441,6 +517,7 @@ impl Connection {
             is_told: true,
             phase: Phase::Done,
             held: bytes,
+            held_body: None,
         });
     }
 
@@ -478,7 +555,7 @@ impl Connection {
         let Answer { status, kind, headers } = *answer;
         let has_body = ends != Ends::Silent && !flight.is_head;
         self.has_held |= index != 0;
-        let sink = if index == 0 { &mut self.out } else { &mut flight.held };
+        let sink = if index == 0 { sink_of(&mut self.out, &mut self.tails) } else { &mut flight.held };
         heads.write(&AnswerHead { status, kind, headers, ends, fate }, sink);
         Some((index, has_body))
     }
@@ -507,7 +584,7 @@ impl Connection {
         flight.phase = Phase::Streaming(if bodiless { Ends::Length(0) } else { ends });
         self.has_held |= index != 0;
         let Answer { status, kind, headers } = *answer;
-        let sink = if index == 0 { &mut self.out } else { &mut flight.held };
+        let sink = if index == 0 { sink_of(&mut self.out, &mut self.tails) } else { &mut flight.held };
         heads.write(&AnswerHead { status, kind, headers, ends, fate }, sink);
         Some(if is_last { self.drop_behind(index) } else { Vec::new() })
     }
@@ -533,7 +610,7 @@ impl Connection {
         let index = self.position(stamp)?;
         let flight = &mut self.flights[index];
         let is_front = index == 0;
-        let sink = if is_front { &mut self.out } else { &mut flight.held };
+        let sink = if is_front { sink_of(&mut self.out, &mut self.tails) } else { &mut flight.held };
         match &mut flight.phase {
             Phase::Streaming(Ends::Length(left)) => {
                 let here = piece.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
@@ -550,7 +627,7 @@ impl Connection {
             }
             Phase::Waiting | Phase::Done => return None,
         }
-        Some(sink.len() - if is_front { self.sent } else { 0 })
+        Some(if is_front { self.unsent() } else { self.flights[index].held.len() })
     }
 
     /// The end of an answer that streams. An answer shorter than announced cannot be finished: `None` then
@@ -583,7 +660,7 @@ impl Connection {
         match self.position(stamp) {
             None => 0,
             Some(0) => self.unsent(),
-            Some(index) => self.flights[index].held.len(),
+            Some(index) => self.flights[index].held_bytes(),
         }
     }
 
@@ -641,7 +718,7 @@ impl Connection {
     /// Where the flight's bytes go.
     #[inline]
     pub fn sink(&mut self, index: usize) -> &mut Vec<u8> {
-        if index == 0 { &mut self.out } else { &mut self.flights[index].held }
+        if index == 0 { self.front_sink() } else { &mut self.flights[index].held }
     }
 
     /// The flight's answer has ended: it and those behind it that wait only for it are over.
@@ -653,7 +730,10 @@ impl Connection {
         }
         while let Some(front) = self.flights.front_mut() {
             if !front.held.is_empty() {
-                self.out.append(&mut front.held);
+                sink_of(&mut self.out, &mut self.tails).append(&mut front.held);
+            }
+            if let Some(body) = front.held_body.take() {
+                self.tails.push_back(Tail { body, sent: 0, after: Vec::new() });
             }
             if front.phase != Phase::Done {
                 self.go_on();
@@ -712,12 +792,26 @@ impl Connection {
             && front.phase == Phase::Waiting
         {
             front.expects = false;
-            self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            sink_of(&mut self.out, &mut self.tails).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
     }
 }
 
+/// Behind all that waits.
+#[inline]
+fn sink_of<'a>(out: &'a mut Vec<u8>, tails: &'a mut VecDeque<Tail>) -> &'a mut Vec<u8> {
+    match tails.back_mut() {
+        None => out,
+        Some(tail) => &mut tail.after,
+    }
+}
+
 impl Flight {
+    /// Bytes of its answer, ahead of its turn.
+    fn held_bytes(&self) -> usize {
+        self.held.len() + self.held_body.as_ref().map_or(0, |body| body.bytes().len())
+    }
+
     #[inline]
     const fn fate(&self) -> Fate {
         if self.closes {

@@ -1,8 +1,11 @@
 //! Answers that never change: found by method and path, copied out with the date of the second. The host's
 //! program does not run for them.
 
+use std::rc::Rc;
+
 use crate::{
     answer::{AnswerHead, Ends, Fate, Heads},
+    bodies::{Bodies, Body},
     connection::Answer,
     head::Method,
     targets::hash,
@@ -25,6 +28,8 @@ pub struct Constant {
 
 struct Entry {
     constant: Constant,
+    /// Its body, if it is a long one: all connections send from here.
+    shared: Option<Rc<Body>>,
     hash: u64,
     /// The whole answer on a connection that is kept, as of this second; how much of it is the head.
     whole: Vec<u8>,
@@ -48,13 +53,16 @@ impl Constants {
         let mut table = vec![0; (constants.len() * 2).next_power_of_two().max(2)];
         let mask = table.len() - 1;
         let mut entries: Vec<Entry> = Vec::with_capacity(constants.len());
-        for constant in constants {
+        for mut constant in constants {
+            let is_long = constant.body.len() > WHOLE_BYTES_MAX;
+            // Counted for themselves: they stay.
+            let shared = is_long.then(|| Bodies::default().share(&std::mem::take(&mut constant.body)));
             let hash = hash(&constant.path);
             let mut at = hash as usize & mask;
             while table[at] != 0 {
                 at = (at + 1) & mask;
             }
-            entries.push(Entry { constant, hash, whole: Vec::new(), head_bytes: 0 });
+            entries.push(Entry { constant, shared, hash, whole: Vec::new(), head_bytes: 0 });
             table[at] = entries.len() as u32;
         }
         Self { entries, table }
@@ -91,35 +99,43 @@ impl Constants {
         None
     }
 
-    /// Append the whole answer for a connection that is kept.
+    /// Append the whole answer for a connection that is kept, but for a long body, which it returns.
     #[inline]
-    pub fn write(&mut self, index: usize, is_head: bool, heads: &Heads, out: &mut Vec<u8>) {
-        let Entry { constant, whole, head_bytes, .. } = &mut self.entries[index];
+    pub fn write(
+        &mut self,
+        index: usize,
+        is_head: bool,
+        heads: &Heads,
+        out: &mut Vec<u8>,
+    ) -> Option<Rc<Body>> {
+        let Entry { constant, shared, whole, head_bytes, .. } = &mut self.entries[index];
         if whole.is_empty() {
             let ends = match constant.status {
                 204 | 304 => Ends::Silent,
-                _ => Ends::Length(constant.body.len() as u64),
+                _ => Ends::Length(length_of(constant, shared.as_ref())),
             };
             let (status, headers) = (constant.status, &constant.headers[..]);
             heads.write(&AnswerHead { status, kind: 0, headers, ends, fate: Fate::Kept }, whole);
             *head_bytes = whole.len();
-            if ends != Ends::Silent && constant.body.len() <= WHOLE_BYTES_MAX {
+            if ends != Ends::Silent {
                 whole.extend_from_slice(&constant.body);
             }
         }
         if is_head {
             out.extend_from_slice(&whole[..*head_bytes]);
-            return;
+            return None;
         }
         out.extend_from_slice(whole);
-        if constant.body.len() > WHOLE_BYTES_MAX && !matches!(constant.status, 204 | 304) {
-            out.extend_from_slice(&constant.body);
-        }
+        shared.as_ref().filter(|_| !matches!(constant.status, 204 | 304)).map(Rc::clone)
     }
 
-    /// The answer in parts, for any connection.
-    pub fn parts(&self, index: usize) -> (Answer<'_>, &[u8]) {
-        let Constant { status, headers, body, .. } = &self.entries[index].constant;
-        (Answer { status: *status, kind: 0, headers }, body)
+    /// The answer in parts, for any connection; a long body is the last of them.
+    pub fn parts(&self, index: usize) -> (Answer<'_>, &[u8], Option<&Rc<Body>>) {
+        let Entry { constant: Constant { status, headers, body, .. }, shared, .. } = &self.entries[index];
+        (Answer { status: *status, kind: 0, headers }, body, shared.as_ref())
     }
+}
+
+fn length_of(constant: &Constant, shared: Option<&Rc<Body>>) -> u64 {
+    shared.map_or(constant.body.len(), |body| body.bytes().len()) as u64
 }

@@ -7,6 +7,7 @@
 //! pass in batches. README.md has the protocol between the two.
 
 pub mod answer;
+mod bodies;
 pub mod body;
 pub mod chunked;
 pub mod connection;

@@ -31,6 +31,8 @@ pub struct Limits {
     pub pipeline_max: usize,
     /// Bytes of answers that wait to be sent on one connection.
     pub out_bytes_max: usize,
+    /// Bytes of large whole bodies that wait to be sent on all connections together.
+    pub out_bytes_total_max: u64,
 }
 
 impl Default for Limits {
@@ -48,6 +50,7 @@ impl Default for Limits {
             requests_per_connection_max: u32::MAX,
             pipeline_max: 32,
             out_bytes_max: 256 * 1024,
+            out_bytes_total_max: 256 * 1024 * 1024,
         }
     }
 }

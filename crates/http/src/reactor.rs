@@ -26,6 +26,7 @@ use std::{
 pub use crate::listen::{Place, send_away, stalled_ms};
 use crate::{
     answer::Heads,
+    bodies::Bodies,
     constants::{Constant, Constants},
     known::Parser,
     layout,
@@ -97,6 +98,8 @@ pub struct Stats {
     pub bytes_out: u64,
     /// Connections that a stop cut before all was answered.
     pub cut: u64,
+    /// Bytes of large whole bodies that wait to be sent now; each body once.
+    pub held_bytes: u64,
 }
 
 /// Events that one look at the kernel brings.
@@ -131,6 +134,7 @@ pub struct Reactor {
     spare: Option<OwnedFd>,
     limits: Limits,
     constants: Constants,
+    bodies: Bodies,
     inbound: Region,
     out: Region,
     body: Region,
@@ -194,6 +198,7 @@ impl Reactor {
             batch: Batch::new(&limits, inbound.len()),
             limits,
             constants: Constants::new(constants),
+            bodies: Bodies::default(),
             inbound,
             out,
             body,
@@ -241,7 +246,8 @@ impl Reactor {
 
     /// What it has counted.
     pub fn stats(&self) -> Stats {
-        Stats { connections: self.slots.open_count() as u64, ..self.stats }
+        let held_bytes = self.bodies.held_bytes();
+        Stats { connections: self.slots.open_count() as u64, held_bytes, ..self.stats }
     }
 
     /// A turn begins: the descriptor was readable.

@@ -76,7 +76,7 @@ fn named(error: &io::Error) -> Thrown {
 }
 
 /// Numbers that `httpOpen` is given, as doubles: see `numbersOf` in src/http/native-core.ts.
-const NUMBERS: usize = 15;
+const NUMBERS: usize = 16;
 
 fn settings(env: Env, numbers: Value, texts: [Value; 2], constants: Value) -> Outcome<Settings> {
     let bytes = env.slice(numbers)?.as_chunks::<8>().0;
@@ -100,6 +100,7 @@ fn settings(env: Env, numbers: Value, texts: [Value; 2], constants: Value) -> Ou
         pipeline_max: small(limits[9]).max(1),
         out_bytes_max: small(limits[10]),
         linger_ms: limits[11],
+        out_bytes_total_max: limits[12],
     };
     let host = String::from_utf16_lossy(&env.string(texts[0])?);
     let path = env.slice(texts[1])?;
@@ -388,9 +389,10 @@ call!(
             stats.bytes_in,
             stats.bytes_out,
             stats.cut,
+            stats.held_bytes,
         ];
         if length < numbers.len() * 8 {
-            return Err(wrong("room for nine doubles"));
+            return Err(wrong("room for ten doubles"));
         }
         for (index, number) in numbers.into_iter().enumerate() {
             // SAFETY: within the array, which JavaScript does not touch during the call.
@@ -398,7 +400,7 @@ call!(
         }
         Ok(ptr::null_mut())
     },
-    "httpStats(server, doubles): write the nine counts."
+    "httpStats(server, doubles): write the ten counts."
 );
 
 call!(

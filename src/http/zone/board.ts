@@ -8,9 +8,10 @@ import type { CoreStats } from '../core.ts'
 
 /** Most workers of a zone. */
 const ROWS = 1024
-/** What is counted, in the order of a row; `connections` is the one that does not outlive its worker. */
+/** What is counted, in the order of a row; the first ones do not outlive their worker. */
 const NAMES = [
   'connections',
+  'heldBytes',
   'connectionsTotal',
   'requests',
   'constants',
@@ -21,6 +22,9 @@ const NAMES = [
   'cut',
   'errors',
 ] as const
+
+/** How many of them are of this moment. */
+const OF_NOW = 2
 
 /** The counts of one worker, or of all. */
 export type Counts = CoreStats & {
@@ -71,7 +75,7 @@ export class Board {
 
   /** A worker begins to serve, or has ended; its connections are gone then. */
   setServing(row: number, isServing: boolean): void {
-    this.#counts[row * NAMES.length] = 0
+    this.#counts.fill(0, row * NAMES.length, row * NAMES.length + OF_NOW)
     Atomics.store(this.#words, 1 + row, isServing ? Row.serves : Row.absent)
   }
 
@@ -112,14 +116,14 @@ export class Board {
     return Object.fromEntries(NAMES.map((name, index) => [name, numbers[index]])) as unknown as Counts
   }
 
-  /** The sum of all rows; connections only of those given, the others are gone with their workers. */
+  /** The sum of all rows; what is of this moment only of those given, the others are gone. */
   total(rows: readonly number[]): Counts {
+    const every = Array.from({ length: ROWS }, (_, row) => row)
     const sums = NAMES.map((_, index) => {
       let sum = 0
-      for (let row = 0; row < ROWS; row += 1) sum += this.#counts[row * NAMES.length + index]!
+      for (const row of index < OF_NOW ? rows : every) sum += this.#counts[row * NAMES.length + index]!
       return sum
     })
-    sums[0] = rows.reduce((sum, row) => sum + this.#counts[row * NAMES.length]!, 0)
     return Object.fromEntries(NAMES.map((name, index) => [name, sums[index]])) as unknown as Counts
   }
 }

@@ -15,6 +15,12 @@ use crate::{
 /// Bytes that wait on a connection after which a piece is sent at once, not at the end of the turn.
 const SEND_SOON_BYTES: usize = 64 * 1024;
 
+/// What waits of a whole body, beyond so many bytes, is kept once for all connections that send it.
+const SHARED_BYTES_MIN: usize = 64 * 1024;
+/// Answered in place of a body that has no room: see `out_bytes_total_max`.
+const FULL: Answer<'_> = Answer { status: 503, kind: 1, headers: b"retry-after: 1\r\n" };
+const FULL_WHY: &[u8] = b"responses of other clients wait\n";
+
 /// One record, as it was written.
 struct Record {
     kind: u32,
@@ -106,6 +112,11 @@ impl Reactor {
             reply::RESPOND if record.is_elsewhere => {
                 let body = elsewhere.unwrap_or_default();
                 let length = body.len() as u64;
+                if !self.bodies.fits(body, self.limits.out_bytes_total_max) {
+                    self.stats.refused += 1;
+                    line.machine.respond(record.stamp, &FULL, FULL_WHY, &self.heads);
+                    return Fortune::Lives;
+                }
                 if let Some((index, has_body)) =
                     line.machine.respond_head(record.stamp, &answer, length, &self.heads)
                 {
@@ -167,8 +178,12 @@ impl Reactor {
     /// Send a large body from where it is, and keep what the kernel does not take.
     fn send_large(&mut self, line: &mut Line, index: usize, body: &[u8]) -> Fortune {
         let unsent = line.machine.unsent();
-        if index != 0 || !line.is_writable {
-            line.machine.sink(index).extend_from_slice(body);
+        if index != 0 || !line.is_writable || !line.machine.next_bytes().1.is_empty() {
+            if body.len() <= SHARED_BYTES_MIN {
+                line.machine.sink(index).extend_from_slice(body);
+            } else {
+                line.machine.give_body(index, self.bodies.share(body));
+            }
             return Fortune::Lives;
         }
         let taken = match sys::send_both(&line.socket, &line.machine.out[line.machine.sent..], body) {
@@ -180,7 +195,11 @@ impl Reactor {
         line.machine.sent += taken.min(unsent);
         if taken < unsent + body.len() {
             let from = taken.saturating_sub(unsent);
-            line.machine.out.extend_from_slice(&body[from..]);
+            if body.len() - from <= SHARED_BYTES_MIN {
+                line.machine.out.extend_from_slice(&body[from..]);
+            } else {
+                line.machine.push_body(self.bodies.share(body), from);
+            }
             self.wait_for_reader(line, taken as u64);
         }
         Fortune::Lives

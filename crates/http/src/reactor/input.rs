@@ -2,7 +2,7 @@
 //! connection and look, so that nobody is starved; a connection that is worked on is lifted out of its slot
 //! meanwhile.
 
-use std::io;
+use std::{io, rc::Rc};
 
 use super::{
     Reactor,
@@ -253,12 +253,28 @@ impl Reactor {
         self.lend_buffer(line);
         if line.machine.is_next(request) {
             let is_head = request.head.method == Method::Head;
-            self.constants.write(index, is_head, &self.heads, &mut line.machine.out);
+            let sink = line.machine.front_sink();
+            if let Some(body) = self.constants.write(index, is_head, &self.heads, sink) {
+                line.machine.push_body(body, 0);
+            }
         } else {
             let stamp = self.next_stamp();
             line.machine.admit(request, stamp);
-            let (answer, body) = self.constants.parts(index);
-            line.machine.respond(stamp, &answer, body, &self.heads);
+            let (answer, body, shared) = self.constants.parts(index);
+            match shared {
+                None => drop(line.machine.respond(stamp, &answer, body, &self.heads)),
+                Some(shared) => {
+                    let length = shared.bytes().len() as u64;
+                    if let Some((index, has_body)) =
+                        line.machine.respond_head(stamp, &answer, length, &self.heads)
+                    {
+                        if has_body {
+                            line.machine.give_body(index, Rc::clone(shared));
+                        }
+                        line.machine.ended(index);
+                    }
+                }
+            }
         }
         self.mark_line(slot, line);
     }

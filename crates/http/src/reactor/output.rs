@@ -115,12 +115,20 @@ impl Reactor {
             return Fortune::Lives;
         }
         loop {
-            let bytes = &line.machine.out[line.machine.sent..];
-            match sys::send(&line.socket, bytes) {
+            let (bytes, more) = line.machine.next_bytes();
+            let result = match more {
+                [] => sys::send(&line.socket, bytes),
+                more => sys::send_both(&line.socket, bytes, more),
+            };
+            let asked = bytes.len() + more.len();
+            match result {
                 Ok(sent) => {
                     self.stats.bytes_out += sent as u64;
-                    let is_all = sent == bytes.len();
-                    line.machine.sent += sent;
+                    let is_all = sent == asked;
+                    line.machine.has_left(sent);
+                    if is_all && line.machine.unsent() > 0 {
+                        continue;
+                    }
                     if is_all {
                         line.out_wait_began = 0;
                         self.take_buffer(line);

@@ -36,6 +36,8 @@ impl Drop for Host {
 
 /// Bytes of the larger constant.
 const LARGE_BYTES: usize = 20_000;
+/// Bytes of one that waits in the connection.
+const HUGE_BYTES: usize = 16 * 1024 * 1024;
 
 fn limits() -> Limits {
     Limits { pipeline_max: 8, ..Limits::default() }
@@ -66,7 +68,11 @@ impl Host {
             headers: Vec::new(),
             body: body.to_vec(),
         };
-        let constants = vec![constant("/constant", b"same"), constant("/large", &[b'x'; LARGE_BYTES])];
+        let constants = vec![
+            constant("/constant", b"same"),
+            constant("/large", &[b'x'; LARGE_BYTES]),
+            constant("/huge", &vec![b'x'; HUGE_BYTES]),
+        ];
         let settings = Settings { place, is_shared, backlog: 256, limits, constants };
         let reactor = Reactor::open(settings, regions.0, regions.1, regions.2)?;
         Ok(Self { reactor, memory, seen: Vec::new(), batches: Vec::new(), open: Vec::new(), answers: true })

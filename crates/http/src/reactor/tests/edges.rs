@@ -507,3 +507,104 @@ fn a_batch_takes_as_many_requests_as_the_answers_before_have_room_for_and_twice_
     assert_eq!(shares(300, 13), [2, 4, 6, 2]);
     assert_eq!(shares(1_500, 5), [2, 1, 1, 1, 1]);
 }
+
+impl Host {
+    /// Answer the oldest open request with a body that is not in the region.
+    fn answer_elsewhere(&mut self, body: &[u8]) {
+        let (slot, stamp) = self.open.remove(0);
+        let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
+        self.reactor.out.put_all(HEADER_BYTES / 4, words);
+        self.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+        self.reactor.put_answers(Some(body));
+        self.reactor.flush_answers();
+    }
+
+    /// Read until what the client has ends with `end`: how many `x` there are.
+    fn read_bodies(&mut self, client: &mut TcpStream, end: &str) -> usize {
+        let (mut text, mut piece, patience) = (Vec::new(), vec![0; 256 * 1024], Instant::now());
+        while !text.ends_with(end.as_bytes()) {
+            assert!(patience.elapsed() < Duration::from_secs(30), "{} bytes", text.len());
+            self.turn();
+            self.reactor.tick();
+            match client.read(&mut piece) {
+                Ok(bytes) => text.extend_from_slice(&piece[..bytes]),
+                Err(error) => assert!(input::is_soon(&error), "{error}"),
+            }
+        }
+        text.iter().filter(|&&byte| byte == b'x').count()
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_body_that_many_clients_do_not_read_is_in_memory_once() {
+    const BYTES: usize = 16 * 1024 * 1024;
+    const CLIENTS: usize = 6;
+    let limits = Limits { out_bytes_total_max: BYTES as u64 + 100_000, ..limits() };
+    let mut host = Host::new(anywhere(), false, limits);
+    let large = vec![b'x'; BYTES];
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        // What comes behind a body that waits is sent behind it.
+        let (client, _) = host.ask(&GET.repeat(2));
+        host.until("both", |host| host.open.len() == 2);
+        host.answer_elsewhere(&large.clone());
+        let mut client = client;
+        client.write_all(GET).unwrap();
+        host.answer("second");
+        host.reactor.flush_answers();
+        clients.push(client);
+    }
+    assert_eq!(host.reactor.stats().held_bytes, BYTES as u64);
+    for slot in 0..CLIENTS as u32 {
+        let machine = host.reactor.slots.get(slot).map(|line| &line.machine).unwrap();
+        assert!(machine.unsent() > BYTES / 4 && machine.out.capacity() < 1024 * 1024);
+    }
+    // No room is left for another one; the same one has it.
+    let (mut refused, _) = host.ask(GET);
+    host.answer_elsewhere(&vec![b'y'; BYTES]);
+    assert!(host.read_until(&mut refused, "wait\n").starts_with("HTTP/1.1 503 Service Unavailable\r\n"));
+    assert_eq!((host.reactor.stats().refused, host.reactor.stats().held_bytes), (1, BYTES as u64));
+    // Two large ones behind each other, the second ahead of its turn.
+    let (mut both, _) = host.ask(&GET.repeat(3));
+    host.until("all", |host| host.open.len() == 3);
+    host.open.swap(0, 1);
+    host.answer_elsewhere(&large);
+    host.answer_elsewhere(&large);
+    host.answer("third");
+    host.reactor.flush_answers();
+    assert_eq!(host.reactor.stats().held_bytes, BYTES as u64);
+    assert_eq!(host.read_bodies(&mut both, "third"), 2 * BYTES);
+    host.answers = true;
+    for client in &mut clients {
+        assert_eq!(host.read_bodies(client, "/a"), BYTES);
+    }
+    assert_eq!(host.reactor.stats().held_bytes, 0);
+    assert_eq!(host.reactor.stats().connections, CLIENTS as u64 + 2);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_long_constant_is_sent_from_where_it_is() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let requests = b"GET /huge HTTP/1.1\r\nHost: a\r\n\r\nHEAD /huge HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
+    let last = b"GET /huge HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let mut clients: Vec<_> = (0..4).map(|_| host.connect()).collect();
+    for client in &mut clients {
+        client.write_all(&[&requests[..], b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"].concat()).unwrap();
+    }
+    host.until("answered", |host| host.reactor.stats().constants >= 4);
+    for slot in 0..4 {
+        let machine = host.reactor.slots.get(slot).map(|line| &line.machine).unwrap();
+        assert!(machine.unsent() > HUGE_BYTES / 4 && machine.out.capacity() < 256 * 1024);
+    }
+    assert_eq!(host.reactor.stats().held_bytes, 0, "it is there anyway");
+    for client in &mut clients {
+        assert_eq!(host.read_bodies(client, "/a"), HUGE_BYTES);
+    }
+    let mut client = host.connect();
+    client.write_all(&[&GET.repeat(2)[..], last].concat()).unwrap();
+    let text = host.read_until(&mut client, "");
+    assert_eq!(text.matches('x').count(), HUGE_BYTES);
+    assert!(text.contains("connection: close\r\n") && text.ends_with("x<closed>"));
+}

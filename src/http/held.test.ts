@@ -1,0 +1,70 @@
+/**
+ * Large whole bodies that clients ask for and do not read: the native core has each in memory once, and no
+ * more of them than `outBytesTotalMax`.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { connect, readAnswers } from './raw.test.support.ts'
+import { serve } from './serve.ts'
+
+const BYTES = 12 * 1024 * 1024
+const CLIENTS = 4
+const GET = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+
+async function until(what: string, done: () => boolean): Promise<void> {
+  const late = Date.now() + 30_000
+  while (!done()) {
+    assert.ok(Date.now() < late, what)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** All that comes: the status, and the length of the body. */
+async function answer(socket: Socket): Promise<[number, number]> {
+  const pieces: Buffer[] = []
+  socket.on('data', (piece: Buffer) => pieces.push(piece)).resume()
+  await once(socket, 'end')
+  socket.destroy()
+  const { answers } = readAnswers(Buffer.concat(pieces).toString('latin1'), [], true)
+  return [answers[0]!.status, answers[0]!.body.length]
+}
+
+const page = new Uint8Array(BYTES).fill(120)
+const bodies = {
+  'the same bytes': () => page,
+  'a copy for each': () => page.slice(),
+  'the same string': () => 'x'.repeat(BYTES),
+} as const
+
+for (const [name, body] of Object.entries(bodies)) {
+  test(`a body that many ask for and do not read is in memory once: ${name}`, async () => {
+    const limits = { outBytesTotalMax: BYTES + 1_000_000 }
+    const routes = {
+      '/': () => body(),
+      '/other': () => new Uint8Array(BYTES),
+      '/constant': 'x'.repeat(BYTES),
+    }
+    const server = await serve({ port: 0, core: 'native', globals: false, limits, routes })
+    const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => connect(server.port)))
+    for (const socket of sockets) socket.pause().write(GET('/'))
+    await until('the requests do not come', () => server.stats().requests === CLIENTS)
+    await until('nothing waits', () => server.stats().heldBytes > 0)
+    assert.equal(server.stats().heldBytes, BYTES)
+    // Another body has no room beside it; a constant needs none.
+    const refused = await connect(server.port)
+    refused.write(GET('/other'))
+    assert.equal((await answer(refused))[0], 503)
+    const constants = await Promise.all(Array.from({ length: CLIENTS }, () => connect(server.port)))
+    for (const socket of constants) socket.pause().write(GET('/constant'))
+    await until('constants are not sent', () => server.stats().constants === CLIENTS)
+    assert.equal(server.stats().heldBytes, BYTES)
+    for (const socket of [...sockets, ...constants]) assert.deepEqual(await answer(socket), [200, BYTES])
+    assert.equal(server.stats().heldBytes, 0)
+    const alone = await connect(server.port)
+    alone.write(GET('/other'))
+    assert.deepEqual(await answer(alone), [200, BYTES])
+    await server.stop({ drainMs: 0 })
+  })
+}
