@@ -66,6 +66,7 @@ export interface Binding {
   zoneForget(number: number): void
   /** 1 for the first who asks after the zone has ended. */
   zoneEnd(handle: number): number
+  zoneError(number: number): void
   zoneFail(number: number, reason: Uint8Array): void
   zoneFailure(handle: number): Uint8Array | undefined
   /** A number of `Withdrawn`. */

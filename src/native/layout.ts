@@ -41,7 +41,7 @@ export const Helped = { call: 0, steals: 1 } as const
 export const Withdrawn = { over: 0, told: 1, ended: 2, skipped: 3 } as const
 
 /** Numbers of a zone's counts, in order; the times are in ns, of waiting and then of running. */
-export const COUNTS = 24
+export const COUNTS = 25
 
 /** How a call ended. */
 export const Status = { done: 0, failed: 1, died: 2, closed: 3, orphaned: 4 } as const

@@ -40,6 +40,8 @@ export interface ZoneCodes {
   BROADCAST_TIMEOUT: { readonly zone: string; readonly timeoutMs: number }
   /** The task did not end within its `timeoutMs`. */
   TASK_TIMEOUT: { readonly zone: string; readonly timeoutMs: number; readonly started: boolean }
+  /** An error in a worker that belongs to none of its tasks, and nobody handled; see `cause`. */
+  WORKER_ERROR: { readonly zone: string; readonly worker: string; readonly reason: string }
   /** The worker died while it ran the task; see `cause` where the reason is an error. */
   WORKER_DIED: { readonly zone: string; readonly worker: string; readonly reason: string }
 }
@@ -73,6 +75,7 @@ const SENTENCES: Sentences<ZoneCodes> = {
     `not every worker of zone ${zone} has answered in ${timeoutMs} ms`,
   TASK_TIMEOUT: ({ zone, timeoutMs, started }) =>
     `the task in zone ${zone} did not ${started ? 'end' : 'start'} within ${timeoutMs} ms`,
+  WORKER_ERROR: ({ worker, reason }) => `worker ${worker}, in none of its tasks: ${reason}`,
   WORKER_DIED: ({ worker, reason }) => `worker ${worker} died while it ran the task: ${reason}`,
 }
 

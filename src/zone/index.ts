@@ -14,6 +14,7 @@ export type { Items, MapOptions, ReduceOptions, Settled, Source, SpreadOptions }
 export { Result } from './result.ts'
 export type { ExecutorName, Settings, ZoneSettings } from './settings.ts'
 export { type ModuleCalls, Task, type TaskFunction, currentTask } from './task.ts'
+export type { ErrorListener } from './uncaught.ts'
 export type { StatsTold, WorkerTold, ZoneCreated } from './tell.ts'
 export { type Times, type WorkerStats, Zone, type ZoneStats } from './zone.ts'
 export { endWorker, zone } from './zones.ts'

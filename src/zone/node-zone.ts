@@ -151,7 +151,7 @@ export class NodeZone extends Spread implements AnyZone {
       runUs: this.#times.told(),
     }
     const byWorker = [{ worker: this.id, ...counts, ...times }]
-    const others = { waitingBytes: 0, ended: this.#ended, died: 0, workers: 1, asleep: 0 }
+    const others = { waitingBytes: 0, ended: this.#ended, died: 0, errors: 0, workers: 1, asleep: 0 }
     const stats: ZoneStats = { ...counts, ...others, ...times, byWorker }
     tell.zoneStats(this.id, stats)
     return stats

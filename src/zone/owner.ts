@@ -11,11 +11,12 @@ import { type MessagePort, Worker } from 'node:worker_threads'
 import { Mail, Status, native } from '../native/index.ts'
 import { ZoneError } from './errors.ts'
 import { textOf } from './portable.ts'
-import type { Port } from './port.ts'
+import { type Port, valueOf } from './port.ts'
 import type { Settings } from './settings.ts'
 import { Spare } from './spare.ts'
 import { stackless } from './stacks.ts'
 import { tell } from './tell.ts'
+import { forgetListeners, noteOf, report } from './uncaught.ts'
 
 /** How often a zone that wants more workers is looked at, in ms. */
 const GROW_MS = 2
@@ -106,7 +107,10 @@ export class Owner {
     tell.workerStarted(name)
     const kept: Kept = { thread, name, ready: false, why: undefined, reason: '' }
     crew.workers.set(slot, kept)
-    thread.once('message', () => {
+    thread.on('message', (message) => {
+      const note = noteOf(message)
+      if (note !== undefined) return this.#reported(zoneNumber, name, valueOf(note, 0, note.length))
+      if (kept.ready) return
       kept.ready = true
       crew.failedStarts = 0
       tell.workerReady(name)
@@ -133,6 +137,7 @@ export class Owner {
     const status = crew.closing ? Status.closed : Status.died
     const died = this.#frame(stackless(() => new ZoneError('WORKER_DIED', { zone, worker, reason }, options)))
     const lost = native.workerGone(zoneNumber, slot, status, died)
+    if (why !== undefined && lost === 0 && wasReady) this.#reported(zoneNumber, worker, why)
     // One that had begun a task was ready, even if it died before its word of that got here.
     if (!crew.closing && !letGo && !wasReady && lost === 0) crew.failedStarts++
     if (crew.failedStarts >= FAILED_STARTS_MAX) {
@@ -145,8 +150,15 @@ export class Owner {
       clearTimeout(crew.ending)
       crew.spare?.retire()
       this.#crews.delete(zoneNumber)
+      forgetListeners(zone)
       native.zoneForget(zoneNumber)
     }
+  }
+
+  /** An error in a worker that no caller of a task receives. */
+  #reported(zoneNumber: number, worker: string, error: unknown): void {
+    native.zoneError(zoneNumber)
+    report(native.zoneId(zoneNumber) ?? '', worker, reasonOf(error), error)
   }
 
   #replace(zoneNumber: number, crew: Crew): boolean {

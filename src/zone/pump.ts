@@ -32,6 +32,8 @@ export interface PumpEvents {
   ready(): void
   /** The zone lets the worker go. */
   leave(): void
+  /** An error, as a frame, belongs to no task in flight. */
+  report(error: Uint8Array): void
 }
 
 /** See the module's text. */
@@ -100,6 +102,30 @@ export class Pump {
       native.complete()
     }
     this.#status = status
+  }
+
+  /**
+   * An error was not caught. The task in flight that it belongs to fails with it, if others are in flight,
+   * and the worker goes on; one that belongs to none of several is reported. Returns false where nobody else
+   * would be hurt: then it ends the worker, which is replaced.
+   */
+  uncaught(error: unknown, task: Task | undefined): boolean {
+    const started = [...this.#started]
+    const guilty = started.find(([, each]) => each.task === task)
+    if (started.length < (guilty === undefined ? 1 : 2) || this.#broadcasting) return false
+    // One task at a time is not followed through its promises: an error beside it is taken to be its own.
+    if (guilty === undefined) this.#events.report(this.#frame(error))
+    else this.#settled(guilty[0], guilty[1].task, Status.failed, error)
+    return true
+  }
+
+  /** An error as a frame of its own. */
+  #frame(error: unknown): Uint8Array {
+    hideOwnFrames(error)
+    this.#status = Status.failed
+    const length = this.#write(error)
+    const { out, writer } = this.#port
+    return length >= 0 ? out.slice(HEADER_BYTES, HEADER_BYTES + length) : (writer.overflow ?? EMPTY)
   }
 
   /** The caller of a task has given up; `why` is the number of the reason. */
@@ -225,6 +251,8 @@ export class Pump {
   }
 
   #settled(token: number, task: Task, status: number, value: unknown): void {
+    // It may have failed already by an error that it left behind.
+    if (this.#started.get(token)?.task !== task) return
     this.#started.delete(token)
     this.#tracker.ended(task)
     const length = this.#finish(token, status, value)
@@ -284,14 +312,7 @@ export class Pump {
     const failed = (error: unknown): void => {
       this.#broadcasting = false
       this.#tracker.ended(task)
-      this.#status = Status.failed
-      hideOwnFrames(error)
-      const sent = this.#write(error)
-      const frame =
-        sent >= 0
-          ? this.#port.out.subarray(HEADER_BYTES, HEADER_BYTES + sent)
-          : (this.#port.writer.overflow ?? EMPTY)
-      native.broadcastDone(Status.failed, frame)
+      native.broadcastDone(Status.failed, this.#frame(error))
       this.run()
     }
     try {

@@ -64,6 +64,11 @@ export interface ZoneStats {
   readonly failed: number
   /** Tasks lost with their workers. */
   readonly died: number
+  /**
+   * Errors in workers that no caller of a task received: a rejection that nobody handled, or a throwing
+   * timer, between tasks. See `Zone.onError`.
+   */
+  readonly errors: number
   /** Tasks taken by a worker from what another's tasks had forked. */
   readonly stolen: number
   /** Times a sleeping worker was woken. */
@@ -133,7 +138,7 @@ export class OwnTimes {
 export function statsOf(handle: number, zone: string): ZoneStats {
   const counts = new Float64Array(COUNTS)
   native.zoneCounts(handle, new Uint8Array(counts.buffer))
-  const [waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep, failed, stolen] =
+  const [waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep, failed, stolen, errors] =
     counts as unknown as number[] as [number, ...number[]] & Record<number, number>
   const byWorker = workersOf(handle, zone)
   const used = byWorker.reduce((sum, worker) => sum + worker.utilisation, 0)
@@ -146,6 +151,7 @@ export function statsOf(handle: number, zone: string): ZoneStats {
     done: (ended as number) - (failed as number),
     failed,
     died,
+    errors,
     stolen,
     wakeUps,
     workers,

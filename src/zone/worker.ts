@@ -18,6 +18,8 @@ import type { WorkerBirth } from './owner.ts'
 import { useJoiner } from './join.ts'
 import { thisPort } from './port.ts'
 import { Pump } from './pump.ts'
+import { currentTask } from './task.ts'
+import type { ErrorNote } from './uncaught.ts'
 import { setCurrent } from './current.ts'
 import { NO_SLOT } from './spare.ts'
 import { listen } from './zones.ts'
@@ -40,7 +42,14 @@ else
 
 /** Take up the place of `number` in the zone. */
 function become(number: number): void {
-  const pump = new Pump(port, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, { ready, leave })
+  const events = { ready, leave, report }
+  const pump = new Pump(port, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, events)
+  process.on('uncaughtException', (error) => {
+    // What user code listens for in its worker is that code's.
+    if (process.listenerCount('uncaughtException') > 1) return
+    // As without a listener: it ends the worker, and the owner gets it.
+    if (!pump.uncaught(error, currentTask())) throw error
+  })
   setCurrent(zoneId, pump.beforeFork)
   listen()
   port.onMail(Mail.abort, (token, serial, why) => pump.abandon(token, serial, why))
@@ -71,6 +80,11 @@ function cutCycles(uncaught: unknown): void {
 /** A worker that ends before this was never of use: see the owner's count of failed starts. */
 function ready(): void {
   parent.postMessage('ready')
+}
+
+/** An error belongs to no task, and the worker goes on. */
+function report(error: Uint8Array): void {
+  parent.postMessage({ skeinError: error } satisfies ErrorNote)
 }
 
 /** The zone has let this worker go. What user code left open must not keep it. */

@@ -41,6 +41,7 @@ import { addCaller, siteOf } from './stacks.ts'
 import { CLOSING } from './reasons.ts'
 import { type ZoneStats, statsOf } from './stats.ts'
 import { tell } from './tell.ts'
+import { type ErrorListener, listenTo } from './uncaught.ts'
 
 export type { CallOptions } from './call.ts'
 
@@ -326,6 +327,19 @@ export class Zone extends Spread {
     const stats = statsOf(this.#handle, this.id)
     tell.zoneStats(this.id, stats)
     return stats
+  }
+
+  /**
+   * Have `listener` get the errors in this zone's workers that no caller of a task receives: a rejection that
+   * nobody handled, or a throwing timer, which belongs to no task in flight. Without a listener such an error
+   * is an `uncaughtException` of the thread that starts the workers (mostly the main thread), with code
+   * `WORKER_ERROR`; listeners are heard in that thread alone. The worker is replaced afterwards, unless it
+   * has tasks in flight: those go on.
+   * @returns A function that ends it. Closing the zone does too.
+   */
+  onError(listener: ErrorListener): () => void {
+    if (typeof listener !== 'function') throw wrong('the listener', 'a function', listener)
+    return listenTo(this.id, listener)
   }
 
   /**

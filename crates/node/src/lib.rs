@@ -81,6 +81,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("zoneRefuse", zones::zone_refuse),
     ("zoneForget", zones::zone_forget),
     ("zoneEnd", zones::zone_end),
+    ("zoneError", zones::zone_error),
     ("zoneFail", zones::zone_fail),
     ("zoneFailure", zones::zone_failure),
     ("withdraw", zones::withdraw),

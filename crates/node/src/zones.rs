@@ -20,7 +20,7 @@ use crate::{
 
 /// Numbers of a zone's plan, and of its counts.
 const PLAN_NUMBERS: usize = 13;
-const COUNT_NUMBERS: usize = 24;
+const COUNT_NUMBERS: usize = 25;
 
 /// Run `body` with the thread and arguments of a call and turn its error into an exception.
 macro_rules! call {
@@ -320,6 +320,7 @@ call!(
             counts.asleep,
             counts.failed,
             counts.stolen,
+            counts.errors,
         ];
         let times = [counts.wait, counts.run].map(time_numbers);
         let fields = fields.into_iter().map(|count| count as f64).chain(times.into_iter().flatten());
@@ -332,8 +333,8 @@ call!(
         }
         Ok(env.undefined())
     },
-    "zoneCounts(handle, bytes): write 24 float64: waiting, waitingBytes, running, ended, died, wakeUps, \
-    workers, asleep, failed, stolen; then of waiting and of running times, in ns: count, mean, p50, p90, \
+    "zoneCounts(handle, bytes): write 25 float64: waiting, waitingBytes, running, ended, died, wakeUps, \
+    workers, asleep, failed, stolen, errors; then of waiting and of running times, in ns: count, mean, p50, p90, \
     p99, p999, max."
 );
 
@@ -574,6 +575,18 @@ call!(
     },
     "zoneFail(number, bytes): its workers cannot be started: everything that waits ends as died, for that \
     reason."
+);
+
+call!(
+    zone_error,
+    1,
+    |env, _thread, arguments| {
+        if let Some(entry) = registry::zone(env.u32(arguments[0])?) {
+            entry.zone.count_error();
+        }
+        Ok(env.undefined())
+    },
+    "zoneError(number): count an error of a worker that no caller of a task receives."
 );
 
 call!(

@@ -120,6 +120,8 @@ export class ZoneServer implements AsyncDisposable {
   /** Keeps the process alive, as a listener would. */
   readonly #alive: NodeJS.Timeout
   #stopping: Promise<void> | undefined
+  /** An error in a serving worker outside of tasks costs that worker, which is replaced, not the process. */
+  readonly #unheard: () => void
   /** Told each word of a worker. */
   readonly #ears = new Set<(word: Word) => void>([(word) => this.#onFailed(word)])
   /** Why the last worker that could not serve could not. */
@@ -134,6 +136,9 @@ export class ZoneServer implements AsyncDisposable {
     const { url, handlerMsMax } = place
     this.#supervisor = new Supervisor({ board, url, handlerMsMax, shares: zone.settings.workers > 1 })
     this.#channel = new BroadcastChannel(parts.id)
+    this.#unheard = parts.zone.onError((error, worker) =>
+      console.error(`skein/http: an error of worker ${worker} was not caught:`, error),
+    )
     this.#channel.addEventListener('message', (event) => {
       for (const hear of this.#ears) hear((event as unknown as { data: Word }).data)
     })
@@ -286,6 +291,7 @@ export class ZoneServer implements AsyncDisposable {
 
   #release(): void {
     clearInterval(this.#alive)
+    this.#unheard()
     this.#channel.close()
   }
 }

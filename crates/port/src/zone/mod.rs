@@ -136,6 +136,8 @@ pub struct Counts {
     pub failed: u64,
     /// Tasks taken from another worker's deque.
     pub stolen: u64,
+    /// Errors of workers that no caller of a task received.
+    pub errors: u64,
     /// From acceptance to start, in ns.
     pub wait: Times,
     /// From start to end, in ns.
@@ -230,6 +232,7 @@ pub struct Zone {
     serial: AtomicU32,
     wake_ups: AtomicU64,
     died: AtomicU64,
+    errors: AtomicU64,
     /// What workers that are gone have counted.
     past: Mutex<Past>,
     inner: Mutex<Inner>,
@@ -286,6 +289,7 @@ impl Zone {
             serial: AtomicU32::new(0),
             wake_ups: AtomicU64::new(0),
             died: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
             past: Mutex::new(Past { ended: 0, failed: 0, stolen: 0, measures: Measures::new() }),
             inner: Mutex::new(Inner {
                 queue: Queue::default(),
@@ -608,6 +612,11 @@ impl Zone {
         }
     }
 
+    /// A worker had an error that no caller of a task receives.
+    pub fn count_error(&self) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Whether a worker is there or to come.
     #[must_use]
     pub fn has_slots(&self) -> bool {
@@ -628,6 +637,7 @@ impl Zone {
             waiting: self.waiting.load(Ordering::Relaxed) as u64,
             waiting_bytes: self.waiting_bytes.load(Ordering::Relaxed) as u64,
             died: self.died.load(Ordering::Relaxed),
+            errors: self.errors.load(Ordering::Relaxed),
             wake_ups: self.wake_ups.load(Ordering::Relaxed),
             workers: slots.len() as u64,
             asleep,
