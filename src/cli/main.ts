@@ -19,7 +19,10 @@ const openZone: OpenZone = async (settings) => {
   const { installTypeScript, zone } = await import('../zone/index.ts')
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()
-  return zone.create('skein run', settings)
+  const own = zone.create('skein run', settings)
+  // What an item left behind and then threw: its record is written, and the others go on.
+  own.onError((error) => console.error('skein: an error behind an item was not caught:', error))
+  return own
 }
 
 // Every worker's output is piped into these two: from the eleventh on Node would warn of a leak.

@@ -10,6 +10,7 @@ import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as vm from 'node:vm'
 import { assert, hasMember, shown } from '../base/index.ts'
+import { callerFile } from './caller.ts'
 import { FunctionError } from './function-errors.ts'
 import { learnSourceMap } from './source-maps.ts'
 
@@ -146,7 +147,7 @@ function codeFunction(code: string, file: string): Function {
   return () => {
     // Scripts have no require of their own; as with `node -e`, it is a global while nobody else defined one.
     if (/\brequire\b/.test(code) && !Object.hasOwn(globalThis, 'require')) {
-      const value = requireOf(file)
+      const value = scriptRequire(file)
       Object.defineProperty(globalThis, 'require', { value, configurable: true, writable: true })
     }
     return script.runInThisContext()
@@ -315,6 +316,33 @@ function requireOf(file: string): NodeJS.Require {
     requires.set(file, made)
   }
   return made
+}
+
+/**
+ * The one `require` of all scripts of this thread: relative to the file of the script that calls it,
+ * whichever came first. Where that cannot be seen (a callback of the engine's own) it is relative to `file`.
+ */
+function scriptRequire(file: string): NodeJS.Require {
+  const of = (above: Function): NodeJS.Require => {
+    const caller = callerFile(above)
+    return caller === '' || caller.startsWith('node:') ? requireOf(file) : requireOf(originalOf(caller))
+  }
+  const { cache, extensions, main } = requireOf(file)
+  const resolve = Object.assign((id: string, options?: object) => of(resolve).resolve(id, options), {
+    paths: (request: string) => of(resolve.paths).resolve.paths(request),
+  })
+  const required = Object.assign((id: string): unknown => of(required)(id), {
+    cache,
+    extensions,
+    main,
+    resolve,
+  })
+  return required as NodeJS.Require
+}
+
+/** The file that a script's name, as stacks show it, was made of. */
+function originalOf(filename: string): string {
+  return filename === filenameOf('') ? '' : filename
 }
 
 /** Path of a script; a script without one stands in the working directory, as with `node -e`. */

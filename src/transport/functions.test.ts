@@ -14,9 +14,9 @@ import process, { cwd } from 'node:process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as vm from 'node:vm'
+import { callerFile } from './caller.ts'
 import { FunctionError, type FunctionCodes } from './function-errors.ts'
 import {
-  callerFile,
   codeNumber,
   functionByNumber,
   functionNumber,

@@ -17,8 +17,8 @@ export type { ClassOptions, HandleOptions } from './classes.ts'
 export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
 export { FunctionError } from './function-errors.ts'
+export { callerFile } from './caller.ts'
 export {
-  callerFile,
   codeNumber,
   functionByNumber,
   functionNumber,

@@ -5,10 +5,14 @@
  * with what the same function does here.
  */
 import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { FunctionError, TransportError, move, unmarshall } from '../transport/index.ts'
-import { Result, type Task, ZoneError, currentTask, zone } from './index.ts'
+import { Result, type Task, type Zone, ZoneError, currentTask, zone } from './index.ts'
 
 const here = zone.create('calls', { workers: 2 })
 after(() => here.close())
@@ -728,4 +732,75 @@ test('ZoneError crosses threads as itself, with code and facts', async () => {
   assert.equal(error.code, 'ZONE_UNKNOWN')
   assert.equal((error.facts as { zone: string }).zone, 'nobody')
   assert.match(pathToFileURL('/').href, /^file:/)
+})
+
+test('getOrCreate makes a zone once, whichever thread asks, and what exists keeps its settings', async () => {
+  const own = zone.create('get-or-create-maker', { workers: 2, tasksPerWorkerMax: 4 })
+  const made = await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      own.run(
+        async (workers) => {
+          const { zone } = await import('./index.js')
+          const shared = zone.getOrCreate('get-or-create', { workers, tasksMax: 77 })
+          return [shared.settings.tasksMax, await shared.run(() => 'ran')]
+        },
+        1 + (index % 2),
+      ),
+    ),
+  )
+  assert.deepEqual(
+    made,
+    made.map(() => [77, 'ran']),
+  )
+  const found = zone.getOrCreate('get-or-create', { tasksMax: 5 })
+  assert.equal(found.settings.tasksMax, 77)
+  // It outlives the threads that asked for it.
+  await own.close()
+  assert.equal(await found.run(() => 'lives'), 'lives')
+  assert.throws(() => zone.create('get-or-create'), {
+    code: 'ZONE_EXISTS',
+    message: /zone\.getOrCreate takes it/,
+  })
+  assert.throws(() => zone.getOrCreate('get-or-create', { tasksMax: 0 }), { code: 'ZONE_SETTING' })
+  assert.throws(() => zone.getOrCreate('node'), { code: 'ZONE_EXISTS' })
+  await found.close()
+})
+
+test('require in broadcast code is relative to the file that broadcasts it, in any order', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-require-'))
+  try {
+    const loads = ['a', 'b'].map((name) => {
+      mkdirSync(join(folder, name))
+      writeFileSync(join(folder, name, 'config.cjs'), `module.exports = 'config of ${name}'`)
+      const code =
+        `var now_${name} = require("./config.cjs"); var later_${name} = () => require("./config.cjs");` +
+        `var path_${name} = () => require.resolve("./config.cjs")`
+      writeFileSync(
+        join(folder, name, 'load.cjs'),
+        `exports.load = (z) => z.broadcast(${JSON.stringify(code)})`,
+      )
+      return createRequire(import.meta.url)(join(folder, name, 'load.cjs')) as {
+        load(z: Zone): Promise<void>
+      }
+    })
+    for (const order of [loads, [...loads].reverse()]) {
+      const own = zone.create('requires', { workers: 1 })
+      for (const each of order) await each.load(own)
+      const found = await own.run(() => {
+        const there = globalThis as unknown as Record<string, unknown> & Record<string, () => string>
+        return ['a', 'b'].map((name) => [
+          there[`now_${name}`],
+          there[`later_${name}`]?.(),
+          there[`path_${name}`]?.().endsWith(`/${name}/config.cjs`),
+        ])
+      })
+      assert.deepEqual(found, [
+        ['config of a', 'config of a', true],
+        ['config of b', 'config of b', true],
+      ])
+      await own.close()
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })

@@ -48,7 +48,8 @@ export interface ZoneCodes {
 
 const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_SETTING: ({ name, expected, received }) => `${name} must be ${expected}, received ${received}`,
-  ZONE_EXISTS: ({ zone }) => `a zone named ${JSON.stringify(zone)} exists already; zone.get finds it`,
+  ZONE_EXISTS: ({ zone }) =>
+    `a zone named ${JSON.stringify(zone)} exists already; zone.getOrCreate takes it, zone.get finds it`,
   ZONE_UNKNOWN: ({ zone, known }) =>
     `no zone is named ${JSON.stringify(zone)}` +
     (known.length === 0

@@ -109,7 +109,7 @@ export class Owner {
     crew.workers.set(slot, kept)
     thread.on('message', (message) => {
       const note = noteOf(message)
-      if (note !== undefined) return this.#reported(zoneNumber, name, valueOf(note, 0, note.length))
+      if (note !== undefined) return this.#reported(zoneNumber, name, valueOf(note, 0, note.length), false)
       if (kept.ready) return
       kept.ready = true
       crew.failedStarts = 0
@@ -137,7 +137,7 @@ export class Owner {
     const status = crew.closing ? Status.closed : Status.died
     const died = this.#frame(stackless(() => new ZoneError('WORKER_DIED', { zone, worker, reason }, options)))
     const lost = native.workerGone(zoneNumber, slot, status, died)
-    if (why !== undefined && lost === 0 && wasReady) this.#reported(zoneNumber, worker, why)
+    if (why !== undefined && lost === 0 && wasReady) this.#reported(zoneNumber, worker, why, true)
     // One that had begun a task was ready, even if it died before its word of that got here.
     if (!crew.closing && !letGo && !wasReady && lost === 0) crew.failedStarts++
     if (crew.failedStarts >= FAILED_STARTS_MAX) {
@@ -156,9 +156,9 @@ export class Owner {
   }
 
   /** An error in a worker that no caller of a task receives. */
-  #reported(zoneNumber: number, worker: string, error: unknown): void {
+  #reported(zoneNumber: number, worker: string, error: unknown, ended: boolean): void {
     native.zoneError(zoneNumber)
-    report(native.zoneId(zoneNumber) ?? '', worker, reasonOf(error), error)
+    report(native.zoneId(zoneNumber) ?? '', error, { worker, reason: reasonOf(error), ended })
   }
 
   #replace(zoneNumber: number, crew: Crew): boolean {

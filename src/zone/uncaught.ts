@@ -8,8 +8,8 @@
  */
 import { ZoneError } from './errors.ts'
 
-/** Gets an error and the name of the worker that it happened in. */
-export type ErrorListener = (error: unknown, worker: string) => void
+/** Gets an error, the name of the worker that it happened in, and whether that worker has ended by it. */
+export type ErrorListener = (error: unknown, worker: string, ended: boolean) => void
 
 const listeners = new Map<string, Set<ErrorListener>>()
 
@@ -17,7 +17,7 @@ const listeners = new Map<string, Set<ErrorListener>>()
 export function listenTo(zone: string, listener: ErrorListener): () => void {
   const all = listeners.get(zone) ?? new Set()
   listeners.set(zone, all)
-  const own: ErrorListener = (error, worker) => listener(error, worker)
+  const own: ErrorListener = (error, worker, ended) => listener(error, worker, ended)
   all.add(own)
   return () => {
     all.delete(own)
@@ -30,10 +30,18 @@ export function forgetListeners(zone: string): void {
   listeners.delete(zone)
 }
 
+/** Of an error in a worker: which, what it is in words, and whether the worker has ended by it. */
+interface Where {
+  readonly worker: string
+  readonly reason: string
+  readonly ended: boolean
+}
+
 /** Hand an error of a worker to the zone's listeners, or to nobody, which ends the process. @internal */
-export function report(zone: string, worker: string, reason: string, error: unknown): void {
+export function report(zone: string, error: unknown, where: Where): void {
+  const { worker, reason, ended } = where
   const all = [...(listeners.get(zone) ?? [])]
-  for (const listener of all) queueMicrotask(() => listener(error, worker))
+  for (const listener of all) queueMicrotask(() => listener(error, worker, ended))
   if (all.length > 0) return
   queueMicrotask(() => {
     throw new ZoneError('WORKER_ERROR', { zone, worker, reason }, { cause: error })

@@ -336,6 +336,7 @@ export class Zone extends Spread {
    * `WORKER_ERROR`; listeners are heard in that thread alone. The worker is replaced afterwards, unless it
    * has tasks in flight: those go on.
    * @returns A function that ends it. Closing the zone does too.
+   * @throws {ZoneError} `ZONE_SETTING` for a listener that is not a function.
    */
   onError(listener: ErrorListener): () => void {
     if (typeof listener !== 'function') throw wrong('the listener', 'a function', listener)

@@ -115,6 +115,24 @@ export const zone = Object.freeze({
   },
 
   /**
+   * The zone with that name, made with these settings if there is none; those of an existing one stay. For
+   * modules that several threads load, such as the app of a server with several workers: the first one makes
+   * the zone, the others get it. Its workers are started by the thread that owns all zones (mostly the main
+   * thread), so it outlives the thread that made it.
+   * @throws {ZoneError} `ZONE_SETTING`; `ZONE_EXISTS` for `node`, which is the calling thread.
+   */
+  getOrCreate(id: string, settings: ZoneSettings = {}): Zone {
+    const name = parseId(id)
+    const parsed = parseSettings(settings)
+    if (name === NodeZone.id) throw new ZoneError('ZONE_EXISTS', { zone: name })
+    for (;;) {
+      // Closed, or made, by another thread in between: once more.
+      const found = open(name) ?? readyMade(name) ?? make(name, parsed)
+      if (found !== undefined) return found
+    }
+  },
+
+  /**
    * The zone with that name, whichever thread made it.
    * @throws {ZoneError} `ZONE_UNKNOWN` when there is none.
    */

@@ -48,6 +48,22 @@ async function serving(words) {
 const get = async (url) => (await fetch(url, { headers: { connection: 'close' } })).text()
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
+test('an app module with a zone of its own serves with several workers', { timeout: 60_000 }, async () => {
+  const core = JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)
+  const text = `import { zone } from ${core}
+    const heavy = zone.getOrCreate('heavy', { workers: 1 })
+    const where = async () => 'from ' + (await import(${core})).zone.current.id
+    export const routes = { '/': () => heavy.run(where) }`
+  const { url, child, ended } = await serving([module('zone.mjs', text), '--workers', '3'])
+  for (let count = 0; count < 20; count += 1) assert.equal(await get(url), 'from heavy')
+  child.kill('SIGTERM')
+  await ended
+})
+
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+]) {
   test(`every worker answers, and ${signal} finishes what is open`, { timeout: 60_000 }, async () => {
     const { url, child, ended, started } = await serving([app, '--workers', '2'])
     assert.match(

@@ -334,8 +334,8 @@ call!(
         Ok(env.undefined())
     },
     "zoneCounts(handle, bytes): write 25 float64: waiting, waitingBytes, running, ended, died, wakeUps, \
-    workers, asleep, failed, stolen, errors; then of waiting and of running times, in ns: count, mean, p50, p90, \
-    p99, p999, max."
+    workers, asleep, failed, stolen, errors; then of waiting and of running times, in ns: count, mean, p50, \
+    p90, p99, p999, max."
 );
 
 call!(

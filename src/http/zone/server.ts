@@ -5,6 +5,7 @@
  * which died serves as soon as it has started, because what made the others serve is replayed in it. This
  * thread carries no request: it begins, counts and ends.
  */
+import { channel } from 'node:diagnostics_channel'
 import { BroadcastChannel } from 'node:worker_threads'
 import { register } from '../../transport/index.ts'
 import { NodeZone, type Task, Zone, zone as zones } from '../../zone/index.ts'
@@ -20,6 +21,7 @@ import { INVITATIONS, type Job, type Order, type Place, type Word } from './prot
 register(HttpError, { cid: 'skein.HttpError' })
 
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
+const ENDED = channel('skein.worker.ended')
 /** How often it is looked whether those that stop have died instead. */
 const STOP_LOOK_MS = 20
 /** What stopping may take beyond `drainMs`. */
@@ -136,9 +138,11 @@ export class ZoneServer implements AsyncDisposable {
     const { url, handlerMsMax } = place
     this.#supervisor = new Supervisor({ board, url, handlerMsMax, shares: zone.settings.workers > 1 })
     this.#channel = new BroadcastChannel(parts.id)
-    this.#unheard = parts.zone.onError((error, worker) =>
-      console.error(`skein/http: an error of worker ${worker} was not caught:`, error),
-    )
+    this.#unheard = parts.zone.onError((error, worker, ended) => {
+      // Who listens to the ends of workers reports it.
+      if (ended && ENDED.hasSubscribers) return
+      console.error(`skein/http: an error of worker ${worker} was not caught:`, error)
+    })
     this.#channel.addEventListener('message', (event) => {
       for (const hear of this.#ears) hear((event as unknown as { data: Word }).data)
     })
