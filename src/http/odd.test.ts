@@ -117,8 +117,8 @@ for (const [what, error] of Object.entries(HANDLERS)) {
     }
     assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
     const from = performance.now()
-    await server.stop({ drainMs: 5000 })
-    assert.ok(performance.now() - from < 3000, 'an exchange was left open')
+    await server.stop({ drainMs: 60_000 })
+    assert.ok(performance.now() - from < 50_000, 'an exchange was left open')
   })
 }
 

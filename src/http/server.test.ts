@@ -8,6 +8,7 @@ import diagnostics from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
+import { settled, until } from '../base/wait.test.support.ts'
 import { onCores, onServer } from './cores.test.support.ts'
 import { connect, converse } from './raw.test.support.ts'
 import { serve } from './serve.ts'
@@ -376,17 +377,18 @@ onServer('a read that waits for its body ends with the answer', async (start) =>
     await new Promise((resolve) => setTimeout(resolve, 50))
     socket.destroy()
   }
-  const late = new Promise((resolve) => setTimeout(resolve, 1000, 'still waits'))
-  const found = await Promise.all(reads.map((read) => Promise.race([read, late])))
+  const found = await settled(Promise.all(reads), 'the ends of the reads')
   assert.deepEqual(found, ['HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER'])
 })
 
 onCores('clients that go abort each of their pipelined requests', async (start) => {
   const gone: string[] = []
+  let begun = 0
   const server = await start({
     routes: {
       '/:at': (request) =>
         new Promise((_, reject) => {
+          begun++
           request.signal.addEventListener('abort', () => {
             gone.push(request.params.at)
             reject(request.signal.reason as Error)
@@ -396,9 +398,9 @@ onCores('clients that go abort each of their pipelined requests', async (start) 
   })
   const socket = await connect(server.port)
   socket.write(['a', 'b', 'c'].map((at) => `GET /${at} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await until(() => begun === 3)
   socket.destroy()
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await until(() => gone.length === 3)
   assert.deepEqual(gone.sort(), ['a', 'b', 'c'])
   assert.equal(server.stats().aborted, 3)
 })
@@ -417,9 +419,7 @@ onServer('a reader of a whole answer is cut when it takes nothing, not when it i
     setTimeout(() => slow.resume(), 4)
   })
   slow.write(text)
-  const late = Date.now() + 8000
-  const isDone = (): boolean => bytes > whole.byteLength && server.stats().connections === 1
-  while (!isDone() && Date.now() < late) await new Promise((resolve) => setTimeout(resolve, 50))
+  await until(() => bytes > whole.byteLength && server.stats().connections === 1)
   assert.ok(bytes > whole.byteLength, `a slow reader had ${bytes} bytes`)
   assert.equal(server.stats().connections, 1)
   slow.destroy()
@@ -443,8 +443,8 @@ onCores('a graceful stop finishes what was accepted and closes idle connections'
     })
   assert.equal(await get('/fast'), 'fast')
   const slow = get('/slow')
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  const stopped = server.stop({ drainMs: 5000 })
+  await until(() => server.stats().requests === 2)
+  const stopped = server.stop({ drainMs: 60_000 })
   await new Promise((resolve) => setTimeout(resolve, 50))
   release()
   assert.equal(await slow, 'done')

