@@ -106,21 +106,18 @@ export class SkeinHeaders implements Headers {
 
   #fill(init: HeadersInit | null): void {
     if (init === null || typeof init !== 'object') throw new TypeError('Headers: init must be an object')
-    if (#names in init) {
+    if (#names in init && !Object.hasOwn(init, Symbol.iterator)) {
       init.#load()
       this.#names = [...init.#names]
       this.#values = [...init.#values]
     } else if (Symbol.iterator in init) {
       for (const pair of init as Iterable<Iterable<string>>) {
-        const [name, value, ...more] = [...pair]
-        if (value === undefined || more.length > 0)
-          throw new TypeError('Headers: each pair of init must have a name and a value')
-        this.append(name!, value)
+        const parts = [...pair]
+        if (parts.length !== 2) throw new TypeError('Headers: each pair of init must have a name and a value')
+        this.append(parts[0]!, parts[1]!)
       }
     } else {
-      if (Object.getOwnPropertySymbols(init).length > 0)
-        throw new TypeError('Headers: a symbol is no header name')
-      for (const name of Object.keys(init)) this.append(name, (init as Record<string, string>)[name]!)
+      for (const [name, value] of recordOf(init as Record<string, string>)) this.append(name, value)
     }
   }
 
@@ -143,6 +140,7 @@ export class SkeinHeaders implements Headers {
 
   /** @throws {TypeError} For what cannot be sent. */
   append(name: string, value: string): void {
+    needs(arguments.length, 2)
     const key = nameOf(name)
     const text = valueOf(value, key)
     this.#change()
@@ -152,6 +150,7 @@ export class SkeinHeaders implements Headers {
 
   /** @throws {TypeError} For what cannot be sent. */
   set(name: string, value: string): void {
+    needs(arguments.length, 2)
     const key = nameOf(name)
     const text = valueOf(value, key)
     this.#change()
@@ -167,6 +166,7 @@ export class SkeinHeaders implements Headers {
 
   /** @throws {TypeError} When `name` is no field name. */
   delete(name: string): void {
+    needs(arguments.length, 1)
     const key = nameOf(name)
     this.#change()
     this.#drop(key, 0)
@@ -181,6 +181,7 @@ export class SkeinHeaders implements Headers {
 
   /** @throws {TypeError} When `name` is no field name. */
   get(name: string): string | null {
+    needs(arguments.length, 1)
     const key = nameOf(name)
     if (this.#exchange !== undefined && key !== 'cookie' && key !== 'set-cookie')
       return this.#exchange.header(key) ?? null
@@ -196,6 +197,7 @@ export class SkeinHeaders implements Headers {
 
   /** @throws {TypeError} When `name` is no field name. */
   has(name: string): boolean {
+    needs(arguments.length, 1)
     return this.get(name) !== null
   }
 
@@ -226,10 +228,12 @@ export class SkeinHeaders implements Headers {
     return this.entries()
   }
 
-  *#entries<Part>(part: (pair: [string, string]) => Part): Generator<Part, undefined, undefined> {
+  #entries<Part>(part: (pair: [string, string]) => Part): HeadersIterator<Part> {
     // By index into what is there now, as the standard has it: what changes meanwhile is seen.
-    for (let at = 0; at < this.#pairs().length; at += 1) yield part(this.#pairs()[at]!)
-    return undefined
+    return new HeadersIterator((at) => {
+      const pair = this.#pairs()[at]
+      return pair === undefined ? { done: true, value: undefined } : { done: false, value: part(pair) }
+    })
   }
 
   get [Symbol.toStringTag](): string {
@@ -267,6 +271,51 @@ Object.defineProperty(SkeinHeaders, Symbol.hasInstance, {
   value: (value: unknown) =>
     typeof value === 'object' && value !== null && NativeHeaders.prototype.isPrototypeOf(value),
 })
+
+/**
+ * A record as the standard reads it: each key's descriptor, then its value.
+ * @throws {TypeError} For an enumerable symbol.
+ */
+function recordOf(init: Record<string, string>): [string, string][] {
+  const pairs: [string, string][] = []
+  for (const key of Reflect.ownKeys(init)) {
+    if (Reflect.getOwnPropertyDescriptor(init, key)?.enumerable !== true) continue
+    if (typeof key === 'symbol') throw new TypeError('Headers: a symbol is not a header name')
+    pairs.push([key, String(init[key])])
+  }
+  return pairs
+}
+
+/** What `entries`, `keys` and `values` return. */
+class HeadersIterator<Part> {
+  #at = 0
+  readonly #read: (at: number) => IteratorResult<Part, undefined>
+
+  constructor(read: (at: number) => IteratorResult<Part, undefined>) {
+    this.#read = read
+  }
+
+  next(): IteratorResult<Part, undefined> {
+    const result = this.#read(this.#at)
+    this.#at += 1
+    return result
+  }
+}
+Object.setPrototypeOf(
+  HeadersIterator.prototype,
+  Object.getPrototypeOf(Object.getPrototypeOf([].values())) as object,
+)
+Object.defineProperty(HeadersIterator.prototype, 'next', { enumerable: true })
+Object.defineProperty(HeadersIterator.prototype, Symbol.toStringTag, {
+  value: 'Headers Iterator',
+  configurable: true,
+})
+
+/** @throws {TypeError} When a method has fewer arguments than the standard wants. */
+function needs(given: number, wanted: number): void {
+  if (given < wanted)
+    throw new TypeError(`Headers: ${wanted} argument${wanted > 1 ? 's' : ''} required, ${given} given`)
+}
 
 /** Gathers checked fields into what the core wants. */
 class LineSink implements HeaderLines {

@@ -204,8 +204,8 @@ export class SkeinRequest implements Request {
   }
 
   async blob(): Promise<Blob> {
-    const type = this.headers.get('content-type') ?? ''
-    return new Blob([await this.bytes()], { type })
+    const headers = { 'content-type': this.headers.get('content-type') ?? '' }
+    return new NativeResponse(await this.bytes(), { headers }).blob()
   }
 
   /** As the standard's. @throws {TypeError} When it is no form; answered with 400 when nobody catches it. */
@@ -280,6 +280,14 @@ export class SkeinRequest implements Request {
 
   get referrerPolicy(): RequestField<'referrerPolicy'> {
     return ''
+  }
+
+  get isReloadNavigation(): boolean {
+    return false
+  }
+
+  get isHistoryNavigation(): boolean {
+    return false
   }
 
   get [Symbol.toStringTag](): string {

@@ -218,8 +218,8 @@ export class SkeinResponse implements Response {
   }
 
   async blob(): Promise<Blob> {
-    const bytes = await this.#own().arrayBuffer()
-    return new Blob([bytes], { type: this.headers.get('content-type') ?? '' })
+    const headers = { 'content-type': this.headers.get('content-type') ?? '' }
+    return new NativeResponse(await this.#own().arrayBuffer(), { headers }).blob()
   }
 
   async formData(): Promise<FormData> {
@@ -318,13 +318,15 @@ function decoded(headers: Headers): Headers {
 /** A stream of one chunk that is made when somebody reads. */
 function streamOf(source: string | Uint8Array): ReadableStream<Uint8Array> {
   const record = { source, touched: false }
-  const stream = new ReadableStream<Uint8Array>(
+  const stream = new ReadableStream(
     {
-      pull(controller) {
+      type: 'bytes' as const,
+      pull(controller: ReadableByteStreamController) {
         record.touched = true
         const bytes = typeof source === 'string' ? new TextEncoder().encode(source) : source.slice()
-        if (bytes.byteLength > 0) controller.enqueue(bytes)
+        if (bytes.byteLength > 0) controller.enqueue(bytes as Uint8Array<ArrayBuffer>)
         controller.close()
+        controller.byobRequest?.respond(0) // a reader that brought its own buffer gets it back
       },
       cancel() {
         record.touched = true

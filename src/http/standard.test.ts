@@ -222,3 +222,43 @@ test('a Request shows what that of Node shows', async () => {
   ]
   assert.deepEqual(own, [...shown.map((name) => (name === 'bodyUsed' ? false : node[name])), headers, false])
 })
+
+test('Headers read their init, their arguments and their iterators as the standard does', () => {
+  const log: string[] = []
+  const traced = new Proxy({ a: '1', [Symbol('hidden')]: 'x' } as Record<string, string>, {
+    ownKeys: (target) => (log.push('ownKeys'), Reflect.ownKeys(target)),
+    getOwnPropertyDescriptor: (target, key) => {
+      log.push(`descriptor ${typeof key}`)
+      const found = Reflect.getOwnPropertyDescriptor(target, key)!
+      return typeof key === 'symbol' ? { ...found, enumerable: true } : found
+    },
+    get: (target, key) => (log.push(`get ${String(key)}`), Reflect.get(target, key) as string),
+  })
+  assert.throws(() => new OwnHeaders(traced), TypeError)
+  assert.deepEqual(log.slice(-4), ['ownKeys', 'descriptor string', 'get a', 'descriptor symbol'])
+  assert.equal(new OwnHeaders([['a', undefined as never]]).get('a'), 'undefined')
+  const own = new OwnHeaders({ a: '1' })
+  Object.assign(own, {
+    *[Symbol.iterator]() {
+      yield ['b', '2']
+    },
+  })
+  assert.deepEqual([...new OwnHeaders(own).keys()], ['b'])
+  const headers = new OwnHeaders() as unknown as Record<string, () => unknown>
+  for (const method of ['append', 'set', 'get', 'has', 'delete'])
+    assert.throws(() => headers[method]!(), TypeError)
+  const prototype = Object.getPrototypeOf(new OwnHeaders().entries()) as object
+  assert.equal(Object.getPrototypeOf(prototype), Object.getPrototypeOf(Object.getPrototypeOf([].values())))
+  assert.equal(Object.prototype.toString.call(new OwnHeaders().keys()), '[object Headers Iterator]')
+})
+
+test('the body of a string is a byte stream, and blobs have a serialized type', async () => {
+  for (const source of ['abc', new TextEncoder().encode('abc')]) {
+    const reader = new OwnResponse(source).body!.getReader({ mode: 'byob' })
+    const { value } = await reader.read(new Uint8Array(8))
+    assert.equal(new TextDecoder().decode(value), 'abc')
+    assert.equal((await reader.read(new Uint8Array(8))).done, true)
+  }
+  const headers = { 'content-type': 'application/json; charset=utf-8' }
+  assert.equal((await new OwnResponse('x', { headers }).blob()).type, 'application/json;charset=utf-8')
+})
