@@ -1,9 +1,9 @@
 /**
  * Which lines of src and crates the tests reach, and that it does not become less.
  *
- * TypeScript: the suite of `npm test` with V8's own counters, of all threads and child processes, mapped back
- * to the sources by c8. Rust: the tests of each crate by cargo-llvm-cov, where that is installed; crates/node
- * has none, and what the suite runs of it is not counted. Both fail below their line, which only rises.
+ * TypeScript: the suite of `npm test` with V8's own counters, of all threads and child processes, mapped back to
+ * the sources by c8; it fails below LINES_MIN. Rust: the tests of each crate by cargo-llvm-cov, where that is
+ * installed, without a bound yet; crates/node has no tests, and what the suite runs of it is not counted.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,10 +12,10 @@ import { fastOf } from './files.mjs'
 import { testedCrates } from './rust.mjs'
 import { suite } from './suite.mjs'
 
-/** Percent of lines that tests reach at least; CONTRIBUTING.md has the figures that were measured. */
-const LINES_MIN = { typescript: 90, rust: 80 }
+/** Percent of lines of src that tests reach at least. A change that raises the figure raises this. */
+const LINES_MIN = 92
 
-/** Measure both; 0 when all tests passed and neither is below its line. @param {string[]} words */
+/** Measure both; 0 when all tests passed and enough lines of src are reached. @param {string[]} words */
 export async function coverage(words) {
   const codes = [await typescriptCoverage(words), await rustCoverage()]
   return codes.every((code) => code === 0) ? 0 : 1
@@ -33,7 +33,7 @@ async function typescriptCoverage(words) {
     const report = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--temp-directory', folder]
     report.push('--exclude-after-remap', '--include', 'src/**/*.ts', '--exclude', '**/*.test.*')
     report.push('--exclude', '**/*.d.ts', '--reporter', 'text-summary')
-    const limits = ['--check-coverage', '--lines', String(LINES_MIN.typescript)]
+    const limits = ['--check-coverage', '--lines', String(LINES_MIN)]
     const judged = await run(process.execPath, [...report, ...limits], { show: true, cwd: inRoot() })
     return Math.max(code, judged.code)
   } finally {
@@ -56,6 +56,5 @@ async function rustCoverage() {
     const measured = await run('cargo', ['llvm-cov', '--no-report', '--locked', '-p', name], { show: true })
     if (measured.code !== 0) return measured.code
   }
-  const limits = ['--summary-only', '--fail-under-lines', String(LINES_MIN.rust)]
-  return (await run('cargo', ['llvm-cov', 'report', ...limits], { show: true })).code
+  return (await run('cargo', ['llvm-cov', 'report', '--summary-only'], { show: true })).code
 }
