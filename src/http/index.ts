@@ -13,7 +13,6 @@ export {
   type AccessRecord,
 } from './comfort/access-log.ts'
 export { requestIdOf } from './carried.ts'
-export { cookie, type CookieAttributes, cookiesOf, deletedCookie } from './comfort/cookies.ts'
 export { cors, type CorsOptions } from './comfort/cors.ts'
 export {
   events,
