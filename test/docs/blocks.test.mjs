@@ -88,7 +88,7 @@ async function served(line) {
   child.kill('SIGINT')
   const code = await ended
   clearTimeout(late)
-  assert.deepEqual([status, code], [200, 130], `${line}\n${said}`)
+  assert.deepEqual([status, code], [200, 0], `${line}\n${said}`)
 }
 
 /** How a shell is started: in the checkout, and its `npx skein` and `skein` are those of the checkout. */

@@ -83,7 +83,7 @@ mod tests {
     fn equal_bodies_are_kept_once_and_as_long_as_somebody_sends_them() {
         let mut bodies = Bodies::default();
         let first = bodies.share(b"same");
-        let second = bodies.share(&[b's', b'a', b'm', b'e']);
+        let second = bodies.share(&Vec::from(*b"same"));
         let other = bodies.share(b"else");
         assert!(Rc::ptr_eq(&first, &second) && !Rc::ptr_eq(&first, &other));
         assert_eq!(bodies.held_bytes(), 8);
