@@ -29,9 +29,9 @@ const FEW_SPURIOUS = '-Zmiri-compare-exchange-weak-failure-rate=0.2'
 export const STEPS = [
   {
     name: 'miri',
-    what: 'undefined behaviour and data races in crates/port: its tests, interpreted under eight schedules',
+    what: 'undefined behaviour and data races in crates/bridge: its tests, interpreted under eight schedules',
     minutesMax: 20,
-    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-port'],
+    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-bridge'],
     env: {
       CARGO_TARGET_DIR: inRoot('target', 'miri'),
       MIRIFLAGS: '-Zmiri-strict-provenance -Zmiri-many-seeds=0..8',
@@ -60,9 +60,9 @@ export const STEPS = [
   // The models of crates/store have no bound on pre-emptions: `npm run test:all` explores them whole.
   {
     name: 'loom',
-    what: 'every interleaving of the models of crates/port, one pre-emption deeper than `npm run test:all`',
+    what: 'every interleaving of the models of crates/bridge, one pre-emption deeper than `npm run test:all`',
     minutesMax: 60,
-    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-port', '--test', 'models'],
+    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-bridge', '--test', 'models'],
     env: { ...LOOM_ENV, LOOM_MAX_PREEMPTIONS: '4' },
   },
   {

@@ -40,10 +40,12 @@ test('header: a file opens with two lines that say why', () => {
   check('header', { 'src/a/x.ts': 'export {}\n' }, ['src/a/x.ts:1 says'])
   check('header', { 'src/a/x.ts': '/** The x. */\nexport {}\n' }, ['src/a/x.ts:1'])
   check('header', { 'scripts/x.mjs': '#!/usr/bin/env node\n// One.\nlet a\n' }, ['scripts/x.mjs:1'])
-  check('header', { 'crates/port/src/lib.rs': '//! One line.\nfn a() {}\n' }, ['crates/port/src/lib.rs:1'])
+  check('header', { 'crates/bridge/src/lib.rs': '//! One line.\nfn a() {}\n' }, [
+    'crates/bridge/src/lib.rs:1',
+  ])
   check(
     'header',
-    { 'src/a/x.ts': `${HEADER}export {}`, 'crates/port/src/lib.rs': '//! One.\n//! Two.\n' },
+    { 'src/a/x.ts': `${HEADER}export {}`, 'crates/bridge/src/lib.rs': '//! One.\n//! Two.\n' },
     [],
   )
   check('header', { 'test/x.test.mjs': '#!/usr/bin/env node\n// One.\n// Two.\n' }, [])
@@ -56,22 +58,22 @@ test('line-length: 111 characters are too many, 110 are not, and a smiley is one
 
 test('crate-table: crates depend one way and only the binding sees napi', () => {
   const manifest = (text) => `[package]\nname = "a"\n\n[dependencies]\n${text}\n`
-  check('crate-table', { 'crates/port/Cargo.toml': manifest('napi = "3"') }, [
-    'crates/port/Cargo.toml:5 napi',
+  check('crate-table', { 'crates/bridge/Cargo.toml': manifest('napi = "3"') }, [
+    'crates/bridge/Cargo.toml:5 napi',
   ])
-  const table = { 'crates/port/Cargo.toml': '[dependencies.napi-sys]\nversion = "3"' }
-  check('crate-table', table, ['crates/port/Cargo.toml:1 napi-sys'])
+  const table = { 'crates/bridge/Cargo.toml': '[dependencies.napi-sys]\nversion = "3"' }
+  check('crate-table', table, ['crates/bridge/Cargo.toml:1 napi-sys'])
   const up = manifest('skein-store = { path = "../store" }')
-  check('crate-table', { 'crates/port/Cargo.toml': up }, ['crates/port/Cargo.toml:5 store'])
+  check('crate-table', { 'crates/bridge/Cargo.toml': up }, ['crates/bridge/Cargo.toml:5 store'])
   check('crate-table', { 'crates/odd/Cargo.toml': manifest('') }, ['crates/odd/Cargo.toml:1 table'])
   check(
     'crate-table',
-    { 'crates/node/Cargo.toml': manifest('napi = "3"\nskein-port = { path = "../port" }') },
+    { 'crates/node/Cargo.toml': manifest('napi = "3"\nskein-bridge = { path = "../bridge" }') },
     [],
   )
   check(
     'crate-table',
-    { 'crates/port/Cargo.toml': '[dev-dependencies]\nskein-store = { path = "../store" }' },
+    { 'crates/bridge/Cargo.toml': '[dev-dependencies]\nskein-store = { path = "../store" }' },
     [],
   )
 })

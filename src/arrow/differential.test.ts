@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { Exit } from '../fiber/index.ts'
-import { HOT_RUNS } from './node.ts'
+import { HOT_RUNS } from './build/node.ts'
 import { Either, dup, lift, test as choose } from './index.ts'
 import { type Outcome, closeOracle, cook, recipes } from './oracle.test.support.ts'
 

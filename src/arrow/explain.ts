@@ -6,8 +6,8 @@
  * lines than anybody reads is cut.
  */
 import { wrong } from './errors.ts'
-import { countedRuns } from './heat.ts'
-import type { Measure, Plan } from './machine.ts'
+import { countedRuns } from './run/heat.ts'
+import type { Measure, Plan } from './run/machine.ts'
 import {
   ASYNC,
   BIG,
@@ -20,9 +20,9 @@ import {
   type Node,
   type OpCode,
   type Wait,
-} from './node.ts'
-import { hopOf } from './place.ts'
-import { FIRST_STEPS } from './steps.ts'
+} from './build/node.ts'
+import { hopOf } from './remote/place.ts'
+import { FIRST_STEPS } from './run/steps.ts'
 
 /** Lines of a plan; what is left out is counted. */
 const LINES_MAX = 200

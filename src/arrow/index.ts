@@ -6,7 +6,7 @@
 import { register } from '../transport/index.ts'
 import { ArrowError } from './errors.ts'
 
-export { Arrow } from './arrow.ts'
+export { Arrow } from './build/arrow.ts'
 export {
   dup,
   effect,
@@ -29,13 +29,13 @@ export {
   swap,
   test,
   whileDo,
-} from './constructors.ts'
-export { Either, type Left, type Right } from './either.ts'
+} from './build/constructors.ts'
+export { Either, type Left, type Right } from './build/either.ts'
 export { ArrowError, type ArrowCodes } from './errors.ts'
-export type { StageContext } from './node.ts'
-export { stayHere } from './place.ts'
-export type { StreamOptions } from './stream.ts'
-export { exported } from './travel.ts'
+export type { StageContext } from './build/node.ts'
+export { stayHere } from './remote/place.ts'
+export type { StreamOptions } from './build/stream.ts'
+export { exported } from './remote/travel.ts'
 export type { Join, Kind, Run } from './types.ts'
 
 register(ArrowError, { cid: 'skein.ArrowError' })

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { zone } from '../zone/index.ts'
 import { type Arrow, Either, fst, id, ifThenElse, lift, liftAsync, whileDo } from './index.ts'
-import { HOT_RUNS } from './node.ts'
+import { HOT_RUNS } from './build/node.ts'
 
 type Fn = Arrow<number, number>
 type Plain = (x: number) => number

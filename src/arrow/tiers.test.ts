@@ -11,8 +11,8 @@ import { share } from '../base/part.test.support.ts'
 import { Exit, Schedule } from '../fiber/index.ts'
 import { zone } from '../zone/index.ts'
 import { type Arrow, fail, id, lift, liftAsync, succeed } from './index.ts'
-import { generate, generatedCount } from './generate.ts'
-import { HOT_RUNS } from './node.ts'
+import { generate, generatedCount } from './run/generate.ts'
+import { HOT_RUNS } from './build/node.ts'
 
 const STAGES = share(100_000)
 const increment: Arrow<number, number, never, 'sync'> = lift((x: number) => x + 1)

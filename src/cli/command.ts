@@ -8,9 +8,9 @@ import { oneLine, SkeinError } from '../base/index.ts'
 import { HELP, readArguments } from './arguments.ts'
 import { CliError, ExitCode } from './errors.ts'
 import { GENERAL_HELP, RUN_HELP, SERVE_HELP } from './help.ts'
-import { run, type Surroundings } from './run.ts'
-import { readServeArguments } from './serve-arguments.ts'
-import { serve } from './serve.ts'
+import { run, type Surroundings } from './run/run.ts'
+import { readServeArguments } from './serve/serve-arguments.ts'
+import { serve } from './serve/serve.ts'
 
 /**
  * Run one command.

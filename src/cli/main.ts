@@ -6,8 +6,8 @@
  * or a socket open, and a finished job should not wait for it.
  */
 import { command } from './command.ts'
-import type { OpenZone } from './mapper.ts'
-import type { StopSignal } from './run.ts'
+import type { OpenZone } from './run/mapper.ts'
+import type { StopSignal } from './run/run.ts'
 import { withoutEchoes } from './signals.ts'
 
 const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']

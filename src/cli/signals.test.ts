@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StopSignal } from './run.ts'
+import type { StopSignal } from './run/run.ts'
 import { withoutEchoes } from './signals.ts'
 
 /** Signals as they come, each at its ms, and those that count. */

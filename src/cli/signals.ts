@@ -5,7 +5,7 @@
  * started, so under `npx skein` it comes twice within milliseconds. A second one means "at once" to our
  * commands, so an echo must not be taken for it.
  */
-import type { StopSignal } from './run.ts'
+import type { StopSignal } from './run/run.ts'
 
 /** Until then a signal that has just come is an echo: longer than handing on takes, shorter than patience. */
 const ECHO_MS = 300

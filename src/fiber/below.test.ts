@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { turn } from './scheduler.ts'
+import { turn } from './scheduler/scheduler.ts'
 import {
   type Fiber,
   type ForkOptions,

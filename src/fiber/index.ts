@@ -18,9 +18,9 @@ export {
   flatExits,
   thrownBy,
   withOthers,
-} from './exit.ts'
-export { RUNNABLE, type Runnable, isRunnable } from './runnable.ts'
-export { Schedule, type ScheduleDriver, type ScheduleStart } from './schedule.ts'
+} from './core/exit.ts'
+export { RUNNABLE, type Runnable, isRunnable } from './core/runnable.ts'
+export { Schedule, type ScheduleDriver, type ScheduleStart } from './combine/schedule.ts'
 
 register(FiberError, { cid: 'skein.FiberError' })
 register(InterruptedError, { cid: 'skein.InterruptedError' })
@@ -32,14 +32,14 @@ export {
   type FailureOf,
   type ForkOptions,
   type ValueOf,
-} from './fork.ts'
-export type { Waitable } from './endings.ts'
-export { Fiber, type FiberStatus } from './fiber.ts'
-export { type Op, type Operation, type Step } from './op.ts'
-export { fail, fromExit } from './promises.ts'
-export { stepAside, yieldNow } from './aside.ts'
-export type { Ready } from './scheduler.ts'
-export { attempt, never, sleep } from './sleep.ts'
+} from './core/fork.ts'
+export type { Waitable } from './core/endings.ts'
+export { Fiber, type FiberStatus } from './core/fiber.ts'
+export { type Op, type Operation, type Step } from './core/op.ts'
+export { fail, fromExit } from './combine/promises.ts'
+export { stepAside, yieldNow } from './scheduler/aside.ts'
+export type { Ready } from './scheduler/scheduler.ts'
+export { attempt, never, sleep } from './scheduler/sleep.ts'
 export {
   type Restore,
   acquireRelease,
@@ -49,10 +49,10 @@ export {
   scoped,
   uninterruptible,
   uninterruptibleMask,
-} from './resources.ts'
-export { Scope, type ScopeOptions } from './scope.ts'
-export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine.ts'
-export { on, type Place } from './place.ts'
-export { repeat, retry } from './retry.ts'
-export { FiberLocal } from './locals.ts'
-export { dump, dumpText, type FiberDump } from './dump.ts'
+} from './scope/resources.ts'
+export { Scope, type ScopeOptions } from './scope/scope.ts'
+export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine/combine.ts'
+export { on, type Place } from './remote/place.ts'
+export { repeat, retry } from './combine/retry.ts'
+export { FiberLocal } from './core/locals.ts'
+export { dump, dumpText, type FiberDump } from './core/dump.ts'

@@ -4,16 +4,16 @@
  *
  * docs/guide/http.md says how it is used, docs/design/http-app.md how it works and what is promised.
  */
-export type { ErrorMessage } from './app.ts'
-export type { ErrorHandler } from './routes.ts'
+export type { ErrorMessage } from './app/app.ts'
+export type { ErrorHandler } from './app/routes.ts'
 export {
   accessLog,
   type AccessLogger,
   type AccessLogOptions,
   type AccessRecord,
-} from './comfort/access-log.ts'
-export { requestIdOf } from './carried.ts'
-export { cors, type CorsOptions } from './comfort/cors.ts'
+} from './middleware/access-log.ts'
+export { requestIdOf } from './app/carried.ts'
+export { cors, type CorsOptions } from './middleware/cors.ts'
 export {
   events,
   type EventsOptions,
@@ -22,27 +22,27 @@ export {
   type ServerEvent,
   type Source,
   type StreamOptions,
-} from './events.ts'
-export { files, type FilesHandler, type FilesOptions } from './comfort/files.ts'
-export { type Form, type FormLimits, formOf } from './comfort/form.ts'
-export { bodyLimit } from './comfort/limited-body.ts'
-export { around, type Middleware, type Next, use } from './comfort/middleware.ts'
-export { rateLimit, type RateLimitOptions } from './comfort/rate-limit.ts'
-export { requestId, type RequestIdOptions } from './comfort/request-id.ts'
+} from './app/events.ts'
+export { files, type FilesHandler, type FilesOptions } from './middleware/files.ts'
+export { type Form, type FormLimits, formOf } from './middleware/form.ts'
+export { bodyLimit } from './middleware/limited-body.ts'
+export { around, type Middleware, type Next, use } from './middleware/middleware.ts'
+export { rateLimit, type RateLimitOptions } from './middleware/rate-limit.ts'
+export { requestId, type RequestIdOptions } from './middleware/request-id.ts'
 export {
   type ErrorAnswerOptions,
   errorAnswers,
   StatusError,
   type StatusCodes,
   type StatusErrorOptions,
-} from './status-error.ts'
-export { timeout } from './comfort/time-limit.ts'
+} from './app/status-error.ts'
+export { timeout } from './middleware/time-limit.ts'
 export { HttpError, type HttpCodes } from './errors.ts'
-export { SkeinHeaders as Headers } from './headers.ts'
-export type { Injected } from './inject.ts'
+export { SkeinHeaders as Headers } from './fetch/headers.ts'
+export type { Injected } from './app/inject.ts'
 export type { HttpLimits } from './limits.ts'
-export { SkeinResponse as Response } from './response.ts'
-export type { Params } from './router.ts'
+export { SkeinResponse as Response } from './fetch/response.ts'
+export type { Params } from './app/router.ts'
 export type {
   Answer,
   ArrowLike,
@@ -54,11 +54,11 @@ export type {
   MethodTable,
   Routes,
   RouteValue,
-} from './routes.ts'
+} from './app/routes.ts'
 export { serve } from './serve.ts'
 export { createApp, HttpServer, type InjectableApp, type ServerStats, type StopOptions } from './server.ts'
 export type { AppSettings, ServeSettings } from './settings.ts'
-export { type AppSource, loadApp, type ModuleApp } from './zone/app-module.ts'
-export type { ZoneServer, ZoneServerStats } from './zone/server.ts'
-export type { StallMessage } from './zone/supervisor.ts'
-export type { ZoneServeSettings } from './zone/settings.ts'
+export { type AppSource, loadApp, type ModuleApp } from './cluster/app-module.ts'
+export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'
+export type { StallMessage } from './cluster/supervisor.ts'
+export type { ZoneServeSettings } from './cluster/settings.ts'

@@ -4,9 +4,9 @@
  * What a core does at each limit stands at the field and in docs/design/http-app.md; nothing here is a hint.
  */
 import { shown } from '../base/index.ts'
-import type { CoreLimits } from './core.ts'
+import type { CoreLimits } from './core/core.ts'
 import { HttpError } from './errors.ts'
-import { HEADER_BYTES_MAX } from './native-layout.ts'
+import { HEADER_BYTES_MAX } from './core/native/layout.ts'
 
 /** What `serve({limits})` takes; what is left out has the default named here. */
 export interface HttpLimits {

@@ -6,8 +6,8 @@
  */
 import { type HttpServer, serveHere } from './server.ts'
 import type { ServeSettings } from './settings.ts'
-import type { ZoneServer } from './zone/server.ts'
-import { parseZoneSettings, type ZoneServeSettings } from './zone/settings.ts'
+import type { ZoneServer } from './cluster/server.ts'
+import { parseZoneSettings, type ZoneServeSettings } from './cluster/settings.ts'
 
 /**
  * Serve an app, in this thread or (`zone`) in every worker of a zone; resolves when it accepts connections.
@@ -20,7 +20,7 @@ export function serve<Pattern extends string>(settings: ServeSettings<Pattern>):
 export async function serve(settings: ServeSettings | ZoneServeSettings): Promise<HttpServer | ZoneServer> {
   if (!isForZone(settings)) return serveHere(settings)
   const parsed = parseZoneSettings(settings, process.env.SKEIN_HTTP_CORE)
-  return (await import('./zone/server.ts')).serveInZone(parsed)
+  return (await import('./cluster/server.ts')).serveInZone(parsed)
 }
 
 function isForZone(settings: unknown): settings is ZoneServeSettings {

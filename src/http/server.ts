@@ -3,13 +3,13 @@
  *
  * Which core carries a server is decided here, once; nothing behind it knows.
  */
-import { App } from './app.ts'
-import type { Core, CoreAddress, CoreSettings, CoreStats } from './core.ts'
+import { App } from './app/app.ts'
+import type { Core, CoreAddress, CoreSettings, CoreStats } from './core/core.ts'
 import { HttpError } from './errors.ts'
-import { useGlobals } from './globals.ts'
-import { inject, type Injected } from './inject.ts'
+import { useGlobals } from './fetch/globals.ts'
+import { inject, type Injected } from './app/inject.ts'
 import { wrong } from './limits.ts'
-import { NodeCore } from './node-core.ts'
+import { NodeCore } from './core/node/core.ts'
 import {
   type AppSettings,
   parseApp,
@@ -83,7 +83,7 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
   if (settings.core === 'node') return { core: nodeCore(given), reason: '' }
   try {
     // Loaded when wanted: without the native core this module works on node:http.
-    const { createNativeCore } = await import('./native-core.ts')
+    const { createNativeCore } = await import('./core/native/core.ts')
     return { core: createNativeCore(given), reason: '' }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

@@ -3,10 +3,10 @@
  *
  * A name that is not known is refused, so that a misspelt limit is not a missing one.
  */
-import type { CoreLimits } from './core.ts'
-import type { ErrorHandler } from './routes.ts'
+import type { CoreLimits } from './core/core.ts'
+import type { ErrorHandler } from './app/routes.ts'
 import { type HttpLimits, integerIn, parseLimits, TIMER_MS_MAX, wrong } from './limits.ts'
-import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './routes.ts'
+import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
 
 /** What an app is made from: at least one of `routes` and `fetch`. */
 export interface AppSettings<Pattern extends string = string> {

@@ -52,7 +52,7 @@ export interface Binding {
   zoneReady(handle: number, call: number): number
   /** Give up waiting for that; 1: `call` is over; 0: it comes home. */
   zoneReadyCancel(handle: number, call: number): number
-  /** Float64 for each worker, in the order that src/zone/stats.ts reads. */
+  /** Float64 for each worker, in the order that src/zone/api/stats.ts reads. */
   zoneWorkers(handle: number): Uint8Array
   zoneOpen(id: string): number
   zoneNumber(handle: number): number
@@ -184,7 +184,7 @@ export interface Binding {
   channelClose(handle: number): void
   channelLength(handle: number): number
 
-  /** Listen. Numbers, host, path and constants are packed by src/http/native-core.ts; the server's number. */
+  /** Listen; returns the server's number. src/http/core/native/core.ts packs numbers, host, path and constants. */
   httpOpen(
     call: () => void,
     inbound: Uint8Array,

@@ -2,7 +2,7 @@
  * The numbers that this side and crates/node agree on: records in the scratch buffers, kinds, statuses.
  *
  * The same constants stand in crates/node/src/calls.rs, scratch.rs and registry.rs and
- * crates/port/src/task.rs.
+ * crates/bridge/src/task.rs.
  */
 
 /**

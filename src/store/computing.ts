@@ -6,7 +6,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { shown } from '../base/index.ts'
-import { Fact, thisWaits } from '../port/index.ts'
+import { Fact, thisWaits } from '../bridge/index.ts'
 import { StoreError } from './errors.ts'
 import { parseTtl } from './settings.ts'
 import type { ComputeOptions } from './terms.ts'

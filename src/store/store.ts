@@ -8,7 +8,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { shown } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'
-import { Stage, thisStage, thisWaits } from '../port/index.ts'
+import { Stage, thisStage, thisWaits } from '../bridge/index.ts'
 import { Computations, EXPECTS, HAS_LIFE } from './computing.ts'
 import { StoreError } from './errors.ts'
 import { deepFreeze } from './freeze.ts'

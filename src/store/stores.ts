@@ -5,7 +5,7 @@
  */
 import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { thisStage } from '../port/index.ts'
+import { thisStage } from '../bridge/index.ts'
 import { register, registerHandle } from '../transport/index.ts'
 import { StoreError } from './errors.ts'
 import { parseSettings, type Settings, type StoreSettings } from './settings.ts'

@@ -4,7 +4,7 @@
  * What does not fit is counted, and one `gap` stands for it. The queue fills from the moment of the call,
  * whether anybody reads or not; ending the iteration, or the signal, ends the watch.
  */
-import { Fact, Stage, type Waits } from '../port/index.ts'
+import { Fact, Stage, type Waits } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 
 /** Something that happened to a watched key; `gap`: so many things happened that nobody kept. */

@@ -4,7 +4,7 @@
  * Trying and waiting have different names: `offer` and `poll` never wait, `put` and `take` do.
  */
 import { native } from '../native/index.ts'
-import { Fact, thisWaits } from '../port/index.ts'
+import { Fact, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
 import { type Arrived, Thing, checkCount } from './thing.ts'
 import {

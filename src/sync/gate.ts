@@ -5,7 +5,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { native } from '../native/index.ts'
-import { Fact, thisWaits } from '../port/index.ts'
+import { Fact, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
 import { Thing } from './thing.ts'
 import {

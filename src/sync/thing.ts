@@ -7,7 +7,7 @@
  */
 import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { type Stage, thisStage } from '../port/index.ts'
+import { type Stage, thisStage } from '../bridge/index.ts'
 import { SyncError, type Which } from './errors.ts'
 
 /** Kinds of things, as the core numbers them. */

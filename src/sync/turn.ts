@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os'
 import { isMainThread } from 'node:worker_threads'
 import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { thisWaits } from '../port/index.ts'
+import { thisWaits } from '../bridge/index.ts'
 import { SyncError, type Which } from './errors.ts'
 
 /** How long to wait, and until what. */

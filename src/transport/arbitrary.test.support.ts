@@ -8,8 +8,8 @@ import { File } from 'node:buffer'
 import { createSecretKey } from 'node:crypto'
 import { BlockList } from 'node:net'
 import fc from 'fast-check'
-import { register, registerHandle } from './classes.ts'
-import { move } from './memory.ts'
+import { register, registerHandle } from './classes/classes.ts'
+import { move } from './classes/memory.ts'
 
 /** Which values: those of frames that stay in the process too; those that are not the same afterwards too. */
 export interface Kinds {

@@ -17,18 +17,18 @@ import {
   MODE_SELF_CONTAINED,
   TOKEN_BYTES,
 } from './format.ts'
-import { Graph } from './graph.ts'
-import { forgetMoved } from './memory.ts'
+import { Graph } from './write/graph.ts'
+import { forgetMoved } from './classes/memory.ts'
 import { pathOf, pathOfDepth, pathOfRevoked } from './path.ts'
-import { platformNameOf } from './platform.ts'
+import { platformNameOf } from './classes/platform.ts'
 import { processTables, processToken } from './process.ts'
-import { ReadShapeTable } from './read-shapes.ts'
-import { Reader } from './reader.ts'
-import { ShapeTable } from './shapes.ts'
-import { Refusal } from './sink.ts'
-import { HookError } from './source.ts'
+import { ReadShapeTable } from './read/read-shapes.ts'
+import { Reader } from './read/reader.ts'
+import { ShapeTable } from './classes/shapes.ts'
+import { Refusal } from './write/sink.ts'
+import { HookError } from './functions/source.ts'
 import { writeText } from './text.ts'
-import { RETRY, TOO_DEEP, Writer } from './writer.ts'
+import { RETRY, TOO_DEEP, Writer } from './write/writer.ts'
 
 /** Bytes `marshall` starts with, and goes back to after a larger frame. */
 const SCRATCH_BYTES = 65_536

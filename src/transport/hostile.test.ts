@@ -40,7 +40,7 @@ import {
 } from './format.ts'
 import { marshall, processFrame, readFrame, unmarshall } from './frame.ts'
 import { memoryInUse, readHostile } from './hostile.test.support.ts'
-import { register, registerHandle } from './classes.ts'
+import { register, registerHandle } from './classes/classes.ts'
 
 const huge = [0xff, 0xff, 0xff, 0xff]
 

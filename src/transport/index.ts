@@ -4,20 +4,20 @@
  * What can travel, what is refused and how a class joins in: docs/design/transport.md.
  */
 import { native, Table } from '../native/index.ts'
-import { register } from './classes.ts'
+import { register } from './classes/classes.ts'
 import { TransportError } from './errors.ts'
-import { FunctionError } from './function-errors.ts'
-import { setFunctionTable } from './functions.ts'
-import type { ScriptPlace } from './origin.ts'
+import { FunctionError } from './functions/function-errors.ts'
+import { setFunctionTable } from './functions/functions.ts'
+import type { ScriptPlace } from './functions/origin.ts'
 import { setProcessTables } from './process.ts'
 
-export { handleOf, register, registerHandle, transportable } from './classes.ts'
-export type { Class } from './class-entry.ts'
-export type { ClassOptions, HandleOptions } from './classes.ts'
+export { handleOf, register, registerHandle, transportable } from './classes/classes.ts'
+export type { Class } from './classes/class-entry.ts'
+export type { ClassOptions, HandleOptions } from './classes/classes.ts'
 export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
-export { FunctionError } from './function-errors.ts'
-export { callerFile } from './caller.ts'
+export { FunctionError } from './functions/function-errors.ts'
+export { callerFile } from './functions/caller.ts'
 export {
   codeNumber,
   functionByNumber,
@@ -27,8 +27,8 @@ export {
   seenFunctionNumber,
   setFunctionTable,
   setPreparation,
-} from './functions.ts'
-export type { FunctionTable } from './functions.ts'
+} from './functions/functions.ts'
+export type { FunctionTable } from './functions/functions.ts'
 export {
   FrameWriter,
   isTransportable,
@@ -38,7 +38,7 @@ export {
   readFrame,
   unmarshall,
 } from './frame.ts'
-export { move } from './memory.ts'
+export { move } from './classes/memory.ts'
 export { setProcessTables } from './process.ts'
 export type { ProcessTables } from './process.ts'
 

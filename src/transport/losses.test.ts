@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { register } from './classes.ts'
+import { register } from './classes/classes.ts'
 import { marshall, unmarshall } from './frame.ts'
 import { assertSame } from './same.test.support.ts'
 

@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { types } from 'node:util'
-import { kindOfPrototype } from './platform.ts'
+import { kindOfPrototype } from './classes/platform.ts'
 
 /** Fails, naming the place, unless `far` is the same as `near`. */
 export function assertSame(far: unknown, near: unknown): void {

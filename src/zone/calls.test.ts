@@ -422,7 +422,7 @@ test('module() gives typed calls; nothing is loaded before the first; it is no p
 test('import() and import.meta work inside, relative to the file of the function', async () => {
   const url = await here.run(() => import.meta.url)
   assert.equal(url, import.meta.url)
-  const keys = await here.run(async () => Object.keys(await import('./settings.js')))
+  const keys = await here.run(async () => Object.keys(await import('./api/settings.js')))
   assert.ok(keys.includes('parseSettings'))
   assert.equal(await here.run(() => import.meta.resolve('./x.js')), new URL('./x.js', import.meta.url).href)
 })

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { move } from '../transport/index.ts'
 import { ZoneError, zone } from './index.ts'
-import { inZone, makeZone, once, timedOut, until } from './zones.test.support.ts'
+import { inZone, makeZone, once, timedOut, until } from './api/zones.test.support.ts'
 
 const SKEIN = new URL('./index.js', import.meta.url).href
 const FORKING = new URL('./executors.test.support.js', import.meta.url)

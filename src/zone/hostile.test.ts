@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { register } from '../transport/index.ts'
 import { type Zone, type ZoneError, zone } from './index.ts'
-import { inZone, until } from './zones.test.support.ts'
+import { inZone, until } from './api/zones.test.support.ts'
 
 /** What a worker that dies of it threw, and what its caller is told of that. */
 const UNCAUGHT: readonly (readonly [name: string, () => unknown, reason: RegExp])[] = [

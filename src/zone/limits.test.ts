@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { share } from '../base/part.test.support.ts'
 import { native } from '../native/index.ts'
 import { ZoneError, zone } from './index.ts'
-import { inZone, timedOut, until } from './zones.test.support.ts'
+import { inZone, timedOut, until } from './api/zones.test.support.ts'
 
 const MANY = share(100_000)
 

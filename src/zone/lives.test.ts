@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Task, type Zone, type ZoneError, type ZoneSettings, zone } from './index.ts'
-import { inZone, makeZone, until } from './zones.test.support.ts'
+import { inZone, makeZone, until } from './api/zones.test.support.ts'
 
 /** Ask all workers at once: each answers when all are asked, so no worker answers twice. */
 async function everyWorker<T>(own: Zone, fn: () => T): Promise<Awaited<T>[]> {
@@ -78,7 +78,7 @@ test('code is a script: its declarations are global in the worker; require and i
       'let counter = 40; function next() { return ++counter }; const os = require("node:os")',
     )
     own.broadcastSync(
-      'globalThis.loaded = import("./settings.js").then((module) => typeof module.parseSettings)',
+      'globalThis.loaded = import("./api/settings.js").then((module) => typeof module.parseSettings)',
     )
     const answers = await everyWorker(own, async () => {
       const { next, os, loaded } = new Function('return { next, os, loaded }')() as never as {

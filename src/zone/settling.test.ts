@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { type Settled, type Zone, zone } from './index.ts'
-import { inZone, until } from './zones.test.support.ts'
+import { inZone, until } from './api/zones.test.support.ts'
 
 const here = zone.create('settling', { workers: 2, graceMs: 0 })
 after(() => here.close())

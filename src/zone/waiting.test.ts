@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { store } from '../store/index.ts'
 import { type ExecutorName, type Zone, type ZoneSettings, zone } from './index.ts'
-import { makeZone, until } from './zones.test.support.ts'
+import { makeZone, until } from './api/zones.test.support.ts'
 
 const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']
 const PATIENCE_MS = 60_000

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { stripTypes } from '../../dist/zone/loader/strip.js'
+import { stripTypes } from '../../dist/zone/worker/loader/strip.js'
 import { skein } from './skein.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 
-/// Content types by number; the same stand in src/http/core.ts.
+/// Content types by number; the same stand in src/http/core/core.ts.
 pub const TYPES: [&str; 5] = [
     "",
     "text/plain;charset=UTF-8",

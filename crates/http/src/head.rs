@@ -35,7 +35,7 @@ pub struct Field {
     pub value: Span,
 }
 
-/// Methods by number; the same numbers stand in src/http/native-layout.ts.
+/// Methods by number; the same numbers stand in src/http/core/native/layout.ts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Method {

@@ -4,7 +4,7 @@
 /// Fields of a head that are parsed at most, whatever the setting says: they lie on the stack meanwhile.
 pub const HEADERS_MAX: usize = 512;
 
-/// See src/http/core.ts, where each is explained; times are milliseconds.
+/// See src/http/core/core.ts, where each is explained; times are milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of request line and fields together.

@@ -8,7 +8,7 @@
 use std::ptr;
 
 use napi_sys as sys;
-use skein_port::{Broadcast, Failure, Help, Next, Refusal, Status, Task, Worker};
+use skein_bridge::{Broadcast, Failure, Help, Next, Refusal, Status, Task, Worker};
 
 use crate::{
     js::{Arguments, Env, Outcome, Value, wrong},
@@ -274,7 +274,7 @@ fn end(thread: &mut Thread, token: u32, status: u32, length: usize, searches: bo
 fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8], searches: bool) -> Outcome<()> {
     let attachments = thread.attachments.take();
     let worker = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
-    let fill = |body: &mut skein_port::Body| {
+    let fill = |body: &mut skein_bridge::Body| {
         body.status = status(number);
         body.attachments = attachments.map(|attached| Box::new(attached) as _);
         body.bytes.set(bytes);

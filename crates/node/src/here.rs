@@ -12,7 +12,7 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_port::Port;
+use skein_bridge::Port;
 
 const PLACES_LOG: u32 = 6;
 const PLACES: usize = 1 << PLACES_LOG;

@@ -75,7 +75,7 @@ fn named(error: &io::Error) -> Thrown {
     Thrown(name, format!("listen {name}: {error}"))
 }
 
-/// Numbers that `httpOpen` is given, as doubles: see `numbersOf` in src/http/native-core.ts.
+/// Numbers that `httpOpen` is given, as doubles: see `numbersOf` in src/http/core/native/core.ts.
 const NUMBERS: usize = 16;
 
 fn settings(env: Env, numbers: Value, texts: [Value; 2], constants: Value) -> Outcome<Settings> {

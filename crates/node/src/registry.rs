@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use skein_port::{Desk, Executor, Growth, Limits, Machine, Mail, Port, Zone};
+use skein_bridge::{Desk, Executor, Growth, Limits, Machine, Mail, Port, Zone};
 
 /// A text as JavaScript has it.
 pub type Text = Box<[u16]>;

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-use skein_port::{Mail, Port};
+use skein_bridge::{Mail, Port};
 
 use crate::registry::{self, MAIL_SIGNAL, lock};
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_port::{Mail, Port};
+use skein_bridge::{Mail, Port};
 use skein_store::{
     Bytes, Call, Channel, Fact, Gate, Keeps, Key, KeyRef, Limits, Notify, Parker, Store, Watcher,
 };

@@ -1,7 +1,7 @@
 //! Stores as JavaScript sees them: the process-wide table of them, and conversions.
 //!
 //! Hot calls take their words and the bytes of value and key from the stage's out scratch and leave what they
-//! found in its inbound scratch; the layout stands in `src/port/stage.ts`.
+//! found in its inbound scratch; the layout stands in `src/bridge/scratch.ts`.
 
 use std::{
     collections::HashMap,

@@ -15,7 +15,7 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_port::{Broadcast, Desk, Spin, Worker, Zone};
+use skein_bridge::{Broadcast, Desk, Spin, Worker, Zone};
 
 use crate::{
     cores,
@@ -226,7 +226,7 @@ impl Thread {
 
     /// A call has ended.
     #[inline]
-    pub fn put_away(&mut self, task: &'static skein_port::Task) {
+    pub fn put_away(&mut self, task: &'static skein_bridge::Task) {
         self.active = true;
         // SAFETY: the task is at home, which is this thread.
         let take_called = || unsafe { task.body(|body| std::mem::take(&mut body.from_worker)) };

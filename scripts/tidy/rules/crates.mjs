@@ -6,10 +6,10 @@
 
 /** Crates of crates/ and the crates of ours that each may depend on. */
 const CRATES = {
-  port: [],
-  store: ['port'],
-  http: ['port'],
-  node: ['port', 'store', 'http'],
+  bridge: [],
+  store: ['bridge'],
+  http: ['bridge'],
+  node: ['bridge', 'store', 'http'],
 }
 
 /** The only crate that may depend on napi and on what reaches into Node. */

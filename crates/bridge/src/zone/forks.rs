@@ -1,0 +1,346 @@
+//! Tasks that tasks fork: deques, stealing, and joins that help instead of blocking.
+//!
+//! A worker pushes what its tasks fork on its own deque and takes from the young end, so that related work
+//! stays together; a worker with nothing to do steals from the old end of another, where the large pieces are
+//! (Frigo, Leiserson, Randall: The implementation of the Cilk-5 multithreaded language, 1998; Rayon's `join`
+//! is the model of `help`). What is stolen has not started. Stealing is bounded: one task at a time, by
+//! workers that were woken one after another.
+
+use super::{
+    Refusal, Sleeper, Stage, Status, Task, Withdrawal, Zone, clock, counted_in, lock, model_fence, settle,
+    worker::Worker, workers::CONDEMNED,
+};
+use crate::{deque::Stolen, port::Desk, sync::Ordering};
+
+/// Attempts at one victim that others were quicker at.
+const RETRIES_MAX: u32 = 4;
+
+/// What one who waits for a joined call does next.
+pub enum Help {
+    /// Run the call itself: nobody has started it, and its task is idle at home.
+    Mine,
+    /// It has ended; its task is at home, to be read and put away.
+    Done,
+    /// Run this task meanwhile, then `complete` the token.
+    Task {
+        /// The task, held by this worker.
+        task: &'static Task,
+        /// Its number among the worker's running tasks.
+        token: u32,
+        /// Its number among all that the zone has started.
+        serial: u32,
+    },
+    /// Wait.
+    Nothing,
+}
+
+impl Worker {
+    /// Accept the idle `task`, whose body the caller has filled, from a task that runs here. It is one more
+    /// place for this worker until it is home, so that a task which waits for it keeps nobody from running
+    /// it. A closing zone still accepts it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`]: nothing was queued and the caller still holds the task.
+    pub fn fork(&mut self, task: &'static Task, bytes: usize) -> Result<(), Refusal> {
+        self.fork_moving(task, bytes, 0)
+    }
+
+    /// The same; `moved` bytes of memory that are not copied move with the arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`Worker::fork`].
+    pub fn fork_moving(&mut self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
+        let zone = &*self.zone;
+        if zone.finished.load(Ordering::SeqCst) {
+            return Err(Refusal::Closed);
+        }
+        let counted = zone.admit(task, bytes, moved)?;
+        self.calls += 1;
+        let Some(own) = &self.own else {
+            zone.inject(task, counted, true);
+            return Ok(());
+        };
+        let depth = counted_in(task, counted, true);
+        task.set_stage(Stage::Local);
+        own.push(task);
+        // SeqCst: after the push, see finish.
+        if zone.finished.load(Ordering::SeqCst) {
+            zone.refuse_waiting(Status::Closed, &[]);
+            return Ok(());
+        }
+        zone.wake_one(true, depth);
+        Ok(())
+    }
+
+    /// The same for a task of another port of this thread: any worker may take it, none joins it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Worker::fork`].
+    pub fn fork_aside(&mut self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
+        if self.zone.finished.load(Ordering::SeqCst) {
+            return Err(Refusal::Closed);
+        }
+        self.zone.accept(task, bytes, moved, true)?;
+        self.calls += 1;
+        Ok(())
+    }
+
+    /// Submit the idle `task` to another `zone`, from a task that runs here. It is one more place for this
+    /// worker until it is home, as a forked one is: the worker may be wanted for what that zone's task calls.
+    ///
+    /// # Errors
+    ///
+    /// As [`Zone::submit_moving`].
+    pub fn call(
+        &mut self,
+        zone: &Zone,
+        task: &'static Task,
+        bytes: usize,
+        moved: usize,
+    ) -> Result<(), Refusal> {
+        if zone.is_closing() {
+            return Err(Refusal::Closed);
+        }
+        zone.accept(task, bytes, moved, true)?;
+        self.calls += 1;
+        Ok(())
+    }
+
+    /// A task that runs here is about to wait for `task`, idle at home, which this thread hands to a zone for
+    /// another purpose than to be run: like a call it is one more place until it is home.
+    pub fn wait_for(&mut self, task: &'static Task) {
+        self.calls += 1;
+        // SAFETY: at home, which is this thread.
+        unsafe { task.body(|body| body.from_worker = true) };
+    }
+
+    /// Take `wait_for` back: the task did not leave.
+    pub fn wait_not(&mut self, task: &'static Task) {
+        self.call_home();
+        // SAFETY: as above.
+        unsafe { task.body(|body| body.from_worker = false) };
+    }
+
+    /// A task that a task of this worker called has come home.
+    pub const fn call_home(&mut self) {
+        self.calls = self.calls.saturating_sub(1);
+    }
+
+    /// What to do for a thread that waits for `task`, which it has joined and forked. With `steals`, others'
+    /// forked tasks too. Tasks whose functions are not `known` here, so that running them would need the
+    /// thread's loop, go to the zone's queue instead.
+    pub fn help(&mut self, task: &'static Task, steals: bool, known: impl Fn(u32) -> bool) -> Help {
+        if task.has_arrived() {
+            return Help::Done;
+        }
+        if self.running_count() >= CONDEMNED {
+            return Help::Nothing;
+        }
+        if let Some(own) = &self.own {
+            while let Some(popped) = own.pop() {
+                if std::ptr::eq(popped, task) {
+                    // Only its caller, which is here, could have withdrawn it.
+                    let ours = task.leave_deque(Stage::Accepted);
+                    debug_assert!(ours);
+                    self.zone.stopped_waiting(task);
+                    return Help::Mine;
+                }
+                if let Some(next) = self.begin_forked(popped, &known) {
+                    return next;
+                }
+            }
+        }
+        if steals && let Some(next) = self.steal().and_then(|task| self.begin_forked(task, &known)) {
+            return next;
+        }
+        if self.take_back(task) {
+            return Help::Mine;
+        }
+        if task.has_arrived() { Help::Done } else { Help::Nothing }
+    }
+
+    /// Take a joined task out of the zone's queue, if one who did not know its function has put it there.
+    fn take_back(&self, task: &'static Task) -> bool {
+        if !matches!(task.stage(), Stage::Accepted | Stage::Queued) {
+            return false;
+        }
+        {
+            let mut inner = lock(&self.zone.inner);
+            self.zone.absorb(&mut inner);
+            if task.stage() != Stage::Queued {
+                return false;
+            }
+            inner.queue.remove(task);
+        }
+        self.zone.stopped_waiting(task);
+        true
+    }
+
+    fn begin_forked(&self, task: &'static Task, known: &impl Fn(u32) -> bool) -> Option<Help> {
+        // SAFETY: this thread has just taken it out of a deque.
+        if !known(unsafe { task.body(|body| body.function) }) {
+            self.zone.hand_on(task);
+            return None;
+        }
+        let slot = &*self.slot;
+        let mut held = lock(&slot.held);
+        if self.running_count() >= CONDEMNED {
+            drop(held);
+            if let Some(own) = &self.own {
+                own.push(task);
+            }
+            self.zone.wake_another(true);
+            return Some(Help::Nothing);
+        }
+        let serial = self.zone.next_serial();
+        if !task.leave_deque(Stage::Running { slot: slot.number, serial }) {
+            drop(held);
+            self.zone.skip(task);
+            return None;
+        }
+        let token = self.hold(&mut held, task, serial, false);
+        drop(held);
+        self.zone.stopped_waiting(task);
+        Some(Help::Task { task, token, serial })
+    }
+
+    /// The youngest forked task of this worker.
+    pub(super) fn pop_own(&self) -> Option<&'static Task> {
+        self.own.as_ref()?.pop()
+    }
+
+    /// The oldest forked task of another worker. Victims are looked at in turn, from another one each time.
+    pub(super) fn steal(&self) -> Option<&'static Task> {
+        // Relaxed: a hint.
+        if self.zone.waiting.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let inner = lock(&self.zone.inner);
+        let count = inner.slots.len();
+        self.victim.set(self.victim.get().wrapping_add(1));
+        for index in 0..count {
+            let Some(slot) = &inner.slots[(self.victim.get() as usize + index) % count] else { continue };
+            if slot.number == self.slot.number {
+                continue;
+            }
+            let Some(others) = &slot.others else { continue };
+            for _ in 0..RETRIES_MAX {
+                match others.steal() {
+                    Stolen::Task(task) => {
+                        self.slot.stolen.fetch_add(1, Ordering::Relaxed);
+                        return Some(task);
+                    }
+                    Stolen::Empty => break,
+                    Stolen::Retry => std::hint::spin_loop(),
+                }
+            }
+        }
+        None
+    }
+
+    /// Declare this thread, which waits for `task`, asleep until that comes home or somebody forks. Returns
+    /// false, and it must not sleep, when there is something to do. After sleep: `wake_up` of both.
+    #[must_use]
+    pub fn try_sleep_until(&mut self, desk: &mut Desk, task: &'static Task) -> bool {
+        // The port first, as in try_sleep.
+        if !desk.try_sleep_until(task) {
+            return false;
+        }
+        let zone = &*self.zone;
+        let found = {
+            let mut inner = lock(&zone.inner);
+            let sleeper =
+                Sleeper { slot: self.slot.number, port: self.port, helps_only: true, since: clock::ticks() };
+            inner.sleepers.insert(0, sleeper);
+            zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+            model_fence();
+            // SeqCst: the second look, as in register.
+            let found = zone.has_forked(&inner);
+            if found {
+                zone.unregister(&mut inner, &self.slot);
+            }
+            found
+        };
+        if found {
+            desk.wake_up();
+        }
+        !found
+    }
+
+    /// This thread, whose desk that is, ends in the middle of joins: nobody else wants those calls. What has
+    /// not started never will; the workers of the others get mail of `kind`, as by a withdrawal. Where this
+    /// worker was to begin nothing more they are overdue at once, since what it ran had had its time. Returns
+    /// whether one of them runs, and whether it is overdue.
+    pub fn give_up_joins(&mut self, desk: &mut Desk, kind: u32, note: u32) -> Option<bool> {
+        let at_once = self.running_count() >= CONDEMNED;
+        let mut runs = false;
+        for task in desk.open_joins() {
+            match self.zone.give_up(task, kind, note, at_once) {
+                Withdrawal::Withdrawn => _ = desk.put_away(task),
+                Withdrawal::Told { .. } => runs = true,
+                Withdrawal::Skipped | Withdrawal::Ended => {}
+            }
+        }
+        runs.then_some(at_once)
+    }
+
+    /// What the deque still has goes to the zone's queue, oldest first: this thread ends.
+    pub(super) fn give_deque_back(&mut self) {
+        let Some(own) = self.own.take() else { return };
+        let mut skipped = Vec::new();
+        {
+            // All under the lock: who withdraws one of them finds it in one place or the other.
+            let mut inner = lock(&self.zone.inner);
+            let mut kept = Vec::new();
+            while let Some(task) = own.pop() {
+                if task.leave_deque(Stage::Accepted) { kept.push(task) } else { skipped.push(task) }
+            }
+            for task in kept.into_iter().rev() {
+                self.zone.enqueue(&mut inner, task);
+            }
+        }
+        for task in skipped {
+            self.zone.skip(task);
+        }
+        if self.zone.finished.load(Ordering::SeqCst) {
+            self.zone.refuse_waiting(Status::Closed, &[]);
+        }
+    }
+}
+
+impl Zone {
+    /// The number of the next task to start.
+    pub(super) fn next_serial(&self) -> u32 {
+        // Relaxed: only its being different counts.
+        self.serial.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// Put a task that was taken out of a deque on the queue, unless its caller no longer wants it.
+    pub(super) fn hand_on(&self, task: &'static Task) {
+        {
+            // Both under the lock: who withdraws it finds it in one place or the other.
+            let mut inner = lock(&self.inner);
+            self.absorb(&mut inner);
+            if !task.leave_deque(Stage::Accepted) {
+                drop(inner);
+                return self.skip(task);
+            }
+            self.enqueue(&mut inner, task);
+        }
+        // SeqCst: after the push, see finish.
+        if self.finished.load(Ordering::SeqCst) {
+            return self.refuse_waiting(Status::Closed, &[]);
+        }
+        self.wake_another(false);
+    }
+
+    /// Send home a task that was withdrawn while it lay in a deque. This thread has taken it out.
+    pub(super) fn skip(&self, task: &'static Task) {
+        self.stopped_waiting(task);
+        // SAFETY: taking it out made this thread the holder.
+        unsafe { settle(task, Status::Closed, &[]) };
+    }
+}

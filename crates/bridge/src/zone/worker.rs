@@ -1,0 +1,581 @@
+//! The worker's end of a zone: what it takes, in which order, and when it sleeps.
+//!
+//! Broadcasts first, then tasks: in a zone that steals its own forked ones, youngest first, and for each of
+//! them a few from the queue, so that what comes from outside is not held up by work that makes more work;
+//! then the queue; then what others have forked. One lock is held while a task changes hands, that of its own
+//! slot.
+
+use std::{cell::Cell, sync::Arc};
+
+use super::{
+    FullSleeper, Inner, Sleeper, Stage, Zone, clock, deque, lock, model_fence,
+    workers::{CONDEMNED, Held, Running, Slot},
+};
+use crate::{
+    broadcast::{Broadcast, Failure},
+    port::{Desk, Port, Task},
+    sync::Ordering,
+    task::{Body, Status},
+};
+
+/// Tasks of the queue that a worker takes, if so many wait, for each one that it takes from its deque. A task
+/// that forks a hundred others is one of those who share the workers, not a hundred: to take turns with who
+/// else waits keeps short tasks short beside long ones, where one long line for all would not (processor
+/// sharing, L. Kleinrock, Queueing Systems II, 1976). Bounded, so that forked ones go on beside any load.
+const QUEUED_PER_FORKED: u32 = 4;
+
+/// Most tasks that a worker runs at a time of those that it took so, so that tasks which fork and wait do not
+/// begin without end.
+const PASSED_MAX: usize = 64;
+
+/// What a worker does next.
+pub enum Next {
+    /// Nothing is there for it.
+    Nothing,
+    /// Run this broadcast, then say so with `broadcast_done`.
+    Broadcast(Arc<Broadcast>),
+    /// Run this task, then `complete` the token.
+    Task {
+        /// The task, held by this worker.
+        task: &'static Task,
+        /// Its number among the worker's running tasks.
+        token: u32,
+        /// Its number among all that the zone has started.
+        serial: u32,
+    },
+    /// Leave: the zone is closing and nothing is left to do.
+    Leave,
+}
+
+/// The worker's end of its slot: only its thread uses it.
+pub struct Worker {
+    pub(super) zone: Arc<Zone>,
+    pub(super) slot: Arc<Slot>,
+    pub(super) port: &'static Port,
+    /// A broadcast was given out and is not done: nothing else begins.
+    broadcasting: bool,
+    /// Its end of its deque, in a zone that steals.
+    pub(super) own: Option<deque::Own>,
+    /// Calls of tasks that run here, to whichever zone, that are not home: for each, one task more may be
+    /// begun here, up to the zone's `waiting_per_worker_max`.
+    pub(super) calls: usize,
+    /// The least depth of a task that may be begun here when all places are taken, if it was looked up since
+    /// that could last change.
+    floor: Cell<Option<u32>>,
+    /// Tasks of the queue that it may take before its next forked one.
+    queued_left: Cell<u32>,
+    /// Running tasks of the queue that were taken so, past forked ones. Each has a place of its own: those of
+    /// forked tasks are theirs.
+    passed: usize,
+    /// Whom to steal from first.
+    pub(super) victim: Cell<u32>,
+}
+
+impl Zone {
+    /// Take up the worker's end of a slot in the thread of `port`; `None` when there is no such slot.
+    #[must_use]
+    pub fn attach(self: &Arc<Self>, slot: u32, port: &'static Port) -> Option<Worker> {
+        let (slot, own) = self.seat(slot, port)?;
+        Some(Worker::new(Arc::clone(self), slot, port, own))
+    }
+}
+
+impl Worker {
+    fn new(zone: Arc<Zone>, slot: Arc<Slot>, port: &'static Port, own: Option<deque::Own>) -> Self {
+        let victim = Cell::new(slot.number);
+        let (calls, floor, passed, queued_left) = (0, Cell::new(None), 0, Cell::new(0));
+        Self { zone, slot, port, broadcasting: false, own, calls, floor, queued_left, passed, victim }
+    }
+
+    /// The zone.
+    #[must_use]
+    pub const fn zone(&self) -> &Arc<Zone> {
+        &self.zone
+    }
+
+    /// Tasks that this worker may have begun and not ended, whatever their depth.
+    fn places(&self) -> usize {
+        let limits = &self.zone.limits;
+        limits.tasks_per_worker_max + self.calls.min(limits.waiting_per_worker_max) + self.passed
+    }
+
+    /// The least depth of a task that may be begun here now: 0 while there is a place; `None` when nothing
+    /// may begin. With all places taken a task may still begin if fewer than `tasks_per_worker_max` of those
+    /// that run here are at least as deep. So whatever waits here, what it waits for, which is deeper, can
+    /// begin.
+    fn least_depth(&self) -> Option<u32> {
+        match self.running_count() {
+            busy if busy < self.places() => Some(0),
+            CONDEMNED.. => None,
+            _ => Some(self.floor()),
+        }
+    }
+
+    fn floor(&self) -> u32 {
+        if let Some(floor) = self.floor.get() {
+            return floor;
+        }
+        let mut depths = self.depths();
+        let from_below = depths.len().saturating_sub(self.zone.limits.tasks_per_worker_max);
+        let floor = match depths.len() {
+            0 => 0,
+            _ => depths.select_nth_unstable(from_below).1.saturating_add(1),
+        };
+        self.floor.set(Some(floor));
+        floor
+    }
+
+    fn depths(&self) -> Vec<u32> {
+        lock(&self.slot.held).running.iter().flatten().map(|running| running.depth).collect()
+    }
+
+    /// The depth of a call from code of this worker that belongs to none of its tasks, or nobody can tell to
+    /// which: deeper than all of them.
+    #[must_use]
+    pub fn depth_of_stray(&self) -> u32 {
+        self.depths().into_iter().max().map_or(0, |deepest| deepest.saturating_add(1))
+    }
+
+    /// Whether there may be a task of that depth which this worker, whose places are all taken, may begin.
+    fn may_have_deeper(&self, least: u32) -> bool {
+        self.zone.deepest.load(Ordering::SeqCst) >= least
+            || (self.own.is_some() && self.slot.forked_count() > 0)
+    }
+
+    /// What to do next. Broadcasts come first and wait for the running tasks to end, but not for those that
+    /// may wait for what they forked.
+    pub fn take(&mut self) -> Next {
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        let applied = self.slot.applied.load(Ordering::Relaxed);
+        if self.broadcasting {
+            return Next::Nothing;
+        }
+        // Nothing was left to it when it was told so.
+        if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
+            return Next::Leave;
+        }
+        if applied < zone.broadcast_count.load(Ordering::SeqCst) {
+            return if busy > self.calls { Next::Nothing } else { self.next_broadcast(applied) };
+        }
+        let Some(least) = self.least_depth() else { return Next::Nothing };
+        if least > 0 && !self.may_have_deeper(least) {
+            return Next::Nothing;
+        }
+        // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack
+        // itself.
+        if zone.waiting.load(Ordering::Relaxed) == 0 {
+            let leave = busy == 0 && zone.is_closing() && zone.seen_empty();
+            return if leave { Next::Leave } else { Next::Nothing };
+        }
+        self.begin(busy, least)
+    }
+
+    /// Begin a task that is at least so deep, if there is one.
+    fn begin(&mut self, busy: usize, least: u32) -> Next {
+        let (mut skipped, mut shallow) = (Vec::new(), Vec::new());
+        // Held until the task is in it: withdraw and slot_gone look for it here.
+        let mut held = lock(&self.slot.held);
+        if self.running_count() != busy {
+            return Next::Nothing;
+        }
+        let passing = if least == 0 { self.pass() } else { None };
+        let passes = passing.is_some();
+        let found = passing.or_else(|| match least {
+            0 => self.find(&mut skipped),
+            _ => self.find_deeper(least, &mut shallow),
+        });
+        let next = found.map(|(task, serial)| (task, self.hold(&mut held, task, serial, passes), serial));
+        drop(held);
+        self.passed += usize::from(passes);
+        for task in skipped {
+            self.zone.skip(task);
+        }
+        for task in shallow {
+            self.zone.hand_on(task);
+        }
+        let Some((task, token, serial)) = next else { return Next::Nothing };
+        let zone = &*self.zone;
+        zone.stopped_waiting(task);
+        // Hints: what is pushed later finds a sleeper by itself.
+        if zone.waiting.load(Ordering::Relaxed) > 0 && zone.has_sleepers() {
+            self.end_search();
+            self.zone.wake_another(self.own.is_some());
+        }
+        Next::Task { task, token, serial }
+    }
+
+    /// A task of the queue whose turn it is before a forked one that waits here.
+    fn pass(&self) -> Option<(&'static Task, u32)> {
+        let left = self.queued_left.get();
+        let has_forked = self.own.is_some() && self.slot.forked_count() > 0;
+        if left == 0 || !has_forked || self.passed >= PASSED_MAX || !self.zone.may_have_queued() {
+            return None;
+        }
+        let found = self.queued()?;
+        self.queued_left.set(left - 1);
+        Some(found)
+    }
+
+    /// Take a task from where this worker looks next, and mark it as running here. Those whose callers no
+    /// longer want them are put aside.
+    fn find(&self, skipped: &mut Vec<&'static Task>) -> Option<(&'static Task, u32)> {
+        if self.own.is_none() {
+            return self.queued();
+        }
+        if let Some(found) = self.forked(skipped, false) {
+            self.queued_left.set(QUEUED_PER_FORKED);
+            return Some(found);
+        }
+        // Not by the hint: nothing may be left lying where nobody else comes.
+        self.queued().or_else(|| self.forked(skipped, true))
+    }
+
+    fn queued(&self) -> Option<(&'static Task, u32)> {
+        let zone = &*self.zone;
+        let mut inner = lock(&zone.inner);
+        if inner.queue.is_empty() {
+            zone.absorb(&mut inner);
+        }
+        self.leave_queue(&mut inner, 0)
+    }
+
+    /// A task that is at least so deep, from this worker's deque or the queue. What it forked and is not so
+    /// deep is put aside: that is for others now.
+    fn find_deeper(&self, least: u32, shallow: &mut Vec<&'static Task>) -> Option<(&'static Task, u32)> {
+        while let Some(task) = self.pop_own() {
+            let serial = self.zone.next_serial();
+            // SAFETY: this thread has just taken it out of its deque.
+            let is_deep = unsafe { task.body(|body| body.depth) } >= least;
+            if is_deep && task.leave_deque(Stage::Running { slot: self.slot.number, serial }) {
+                return Some((task, serial));
+            }
+            shallow.push(task);
+        }
+        let mut inner = lock(&self.zone.inner);
+        self.zone.count_deepest(&mut inner);
+        self.leave_queue(&mut inner, least)
+    }
+
+    fn leave_queue(&self, inner: &mut Inner, least: u32) -> Option<(&'static Task, u32)> {
+        let zone = &*self.zone;
+        let task = inner.queue.pop_from(least);
+        zone.may_have_queued.store(!inner.queue.is_empty(), Ordering::Relaxed);
+        let task = task?;
+        let serial = zone.next_serial();
+        // Under the zone's lock, where withdraw reads it.
+        task.set_stage(Stage::Running { slot: self.slot.number, serial });
+        Some((task, serial))
+    }
+
+    fn forked(&self, skipped: &mut Vec<&'static Task>, steals: bool) -> Option<(&'static Task, u32)> {
+        loop {
+            let own = self.pop_own();
+            let task = if own.is_none() && steals { self.steal() } else { own }?;
+            let serial = self.zone.next_serial();
+            if task.leave_deque(Stage::Running { slot: self.slot.number, serial }) {
+                return Some((task, serial));
+            }
+            skipped.push(task);
+        }
+    }
+
+    /// Note a task as running here, in a place of its own if it `passes` forked ones. Its stage says so
+    /// already.
+    pub(super) fn hold(&self, held: &mut Held, task: &'static Task, serial: u32, passes: bool) -> u32 {
+        let now = clock::ticks();
+        // SAFETY: this worker has just taken it.
+        let (submitted, depth) = unsafe { task.body(|body| (body.submitted, body.depth)) };
+        held.measures.waited(now.saturating_sub(submitted));
+        let running = Some(Running { task, serial, since: now, told: None, passes, depth });
+        self.floor.set(None);
+        let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());
+        match held.running.get_mut(token) {
+            Some(free) => *free = running,
+            None => held.running.push(running),
+        }
+        // Changed under the lock only, which is held.
+        let busy = self.slot.busy.load(Ordering::Relaxed);
+        self.slot.busy.store(busy + 1, Ordering::Relaxed);
+        if busy == 0 {
+            self.slot.busy_since.store(now, Ordering::Relaxed);
+        }
+        token as u32
+    }
+
+    fn next_broadcast(&mut self, applied: u32) -> Next {
+        let broadcast = lock(&self.zone.inner).broadcasts.get(applied as usize).cloned();
+        self.broadcasting = broadcast.is_some();
+        broadcast.map_or(Next::Nothing, Next::Broadcast)
+    }
+
+    /// The broadcast that `take` gave has run.
+    pub fn broadcast_done(&mut self, failure: Option<Failure>) {
+        self.broadcasting = false;
+        let applied = self.slot.applied.load(Ordering::Relaxed);
+        let broadcast = {
+            let inner = lock(&self.zone.inner);
+            // SeqCst under the lock: slot_gone reads it there, so each answers or is answered for once.
+            self.slot.applied.store(applied + 1, Ordering::SeqCst);
+            inner.broadcasts.get(applied as usize).cloned()
+        };
+        if let Some(broadcast) = broadcast.filter(|_| applied >= self.slot.joined) {
+            broadcast.answer(failure);
+        }
+    }
+
+    /// The running task with this token has ended: `fill` writes its result, then it goes home. Returns false
+    /// when there is no such task.
+    #[inline]
+    pub fn complete(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
+        self.end_task(token, false, fill)
+    }
+
+    /// The same for a worker that takes next: where nothing waits it counts as searching before the result
+    /// goes home, so that a caller who calls again at once wakes nobody else. [`Worker::found`] must follow
+    /// what it takes, whatever that is.
+    #[inline]
+    pub fn complete_and_search(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
+        self.end_task(token, true, fill)
+    }
+
+    #[inline]
+    fn end_task(&mut self, token: u32, searches: bool, fill: impl FnOnce(&mut Body)) -> bool {
+        let mut held = lock(&self.slot.held);
+        let Some(Running { task, since, passes, .. }) =
+            held.running.get_mut(token as usize).and_then(Option::take)
+        else {
+            return false;
+        };
+        let now = clock::ticks();
+        held.measures.ran(now.saturating_sub(since));
+        // Changed under the lock only, which is held.
+        let busy = self.slot.busy.load(Ordering::Relaxed);
+        self.slot.busy.store(busy - 1, Ordering::Relaxed);
+        drop(held);
+        self.passed -= usize::from(passes);
+        self.floor.set(None);
+        if busy == 1 {
+            let begun = self.slot.busy_since.load(Ordering::Relaxed);
+            let before = self.slot.busy_ticks.load(Ordering::Relaxed);
+            self.slot.busy_ticks.store(before + now.saturating_sub(begun), Ordering::Relaxed);
+        }
+        // SAFETY: this worker held it as running; taking it out of `running` makes this the only place to end
+        // it.
+        let status = unsafe {
+            task.body(|body| {
+                fill(body);
+                body.status
+            })
+        };
+        // Relaxed: counts.
+        self.slot.ended.fetch_add(1, Ordering::Relaxed);
+        if status != Status::Done {
+            self.slot.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        // Relaxed: a hint. Of what waits this worker takes one, and others may be wanted for the rest.
+        if searches && self.zone.waiting.load(Ordering::Relaxed) == 0 {
+            self.begin_search();
+        }
+        task.home.deliver(task);
+        true
+    }
+
+    /// The running task with this token, held by this worker.
+    #[must_use]
+    pub fn running(&self, token: u32) -> Option<&'static Task> {
+        lock(&self.slot.held).running.get(token as usize).copied().flatten().map(|running| running.task)
+    }
+
+    /// Tasks begun and not ended.
+    #[must_use]
+    pub fn running_count(&self) -> usize {
+        // Relaxed: only this thread changes it.
+        self.slot.busy.load(Ordering::Relaxed)
+    }
+
+    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is
+    /// registered as searching or asleep.
+    #[inline]
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        if self.broadcasting {
+            return false;
+        }
+        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
+            return busy <= self.calls;
+        }
+        if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
+            return true;
+        }
+        match self.least_depth() {
+            None => false,
+            Some(0) => zone.waiting.load(Ordering::Relaxed) > 0 || (busy == 0 && zone.is_closing()),
+            Some(least) => self.may_have_deeper(least),
+        }
+    }
+
+    /// Whether this worker may begin a task now.
+    fn can_take(&self) -> bool {
+        !self.broadcasting
+            && self.slot.applied.load(Ordering::Relaxed) >= self.zone.broadcast_count.load(Ordering::SeqCst)
+            && self.running_count() < self.places()
+    }
+
+    /// Begin to look for work without sleeping: submitters need not wake anybody meanwhile. One who could not
+    /// take a task does not count, or those who could would sleep through it.
+    pub fn begin_search(&mut self) {
+        if self.can_take() && !self.slot.searching.swap(true, Ordering::SeqCst) {
+            self.zone.searching.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Stop looking. Before it sleeps the worker must look once more, which `try_sleep` does.
+    pub fn end_search(&self) {
+        if self.slot.searching.load(Ordering::Relaxed) && self.slot.searching.swap(false, Ordering::SeqCst) {
+            self.zone.searching.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Stop looking, with or without something to do. What was submitted meanwhile has woken nobody: if any
+    /// of it waits, somebody is woken now.
+    #[inline]
+    pub fn found(&self) {
+        if !self.slot.searching.load(Ordering::Relaxed) {
+            return;
+        }
+        self.end_search();
+        model_fence();
+        // SeqCst: after the count of those who search has gone down. Who saw it up has counted its task
+        // before.
+        if self.zone.waiting.load(Ordering::SeqCst) > 0 {
+            self.zone.wake_another(self.own.is_some());
+        }
+    }
+
+    /// This worker has something else to do before it takes a task: if one waits, another worker may be
+    /// woken.
+    pub fn pass_on(&self) {
+        // Relaxed: a hint; what comes later finds the sleeper itself.
+        if self.zone.waiting.load(Ordering::Relaxed) > 0 {
+            self.zone.wake_another(self.own.is_some());
+        }
+    }
+
+    /// Declare this worker and its thread, whose desk this is, asleep. Returns false, and the thread must not
+    /// sleep, when there is something to do.
+    #[must_use]
+    pub fn try_sleep(&mut self, desk: &mut Desk) -> bool {
+        self.end_search();
+        // The port first: who finds the worker among the sleepers must find its port asleep, or wakes nobody.
+        if !desk.try_sleep() {
+            return false;
+        }
+        if self.register() {
+            return true;
+        }
+        desk.wake_up();
+        false
+    }
+
+    /// Register as asleep, if it could take a task, and look once more. Returns false when there is work.
+    fn register(&mut self) -> bool {
+        let zone = &*self.zone;
+        let busy = self.running_count();
+        // Before the lock of the zone, which comes after that of what runs here.
+        let least = self.least_depth();
+        let mut inner = lock(&zone.inner);
+        if !self.can_take() {
+            let sleeps = self.register_full(&mut inner, least);
+            // It may have searched when a task came, so that nobody was woken.
+            let others = inner.full_sleepers.iter().any(|sleeper| sleeper.slot != self.slot.number);
+            let pass_on = sleeps && (others || !inner.sleepers.is_empty()) && zone.has_waiting(&inner);
+            drop(inner);
+            if pass_on {
+                zone.wake_another(self.own.is_some());
+            }
+            return sleeps;
+        }
+        // Woken from the end: those who run nothing first, since others may be held up by what they run.
+        let place = if busy == 0 { inner.sleepers.len() } else { 0 };
+        let slot = self.slot.number;
+        inner
+            .sleepers
+            .insert(place, Sleeper { slot, port: self.port, helps_only: false, since: clock::ticks() });
+        zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+        model_fence();
+        // SeqCst: the second look comes after the registration, the submitter's look after its push.
+        let found = zone.has_waiting(&inner) || (zone.is_closing() && busy == 0);
+        if found {
+            zone.unregister(&mut inner, &self.slot);
+        }
+        !found
+    }
+
+    /// Register one that could take no task, or only one of that depth, and look once more. Returns false
+    /// when there is something to do here. The lock is held.
+    fn register_full(&self, inner: &mut Inner, least: Option<u32>) -> bool {
+        let zone = &*self.zone;
+        if self.broadcasting {
+            return true;
+        }
+        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
+            // The broadcast waits for what runs here; else it is to be run.
+            return self.running_count() > self.calls;
+        }
+        let Some(floor) = least else { return true };
+        inner.full_sleepers.push(FullSleeper { slot: self.slot.number, port: self.port, floor });
+        zone.full_sleeping.store(inner.full_sleepers.len() as u32, Ordering::SeqCst);
+        model_fence();
+        // SeqCst: the second look comes after the registration, the submitter's look after its push.
+        let found =
+            zone.count_deepest(inner) >= floor || (self.own.is_some() && self.slot.forked_count() > 0);
+        if found {
+            zone.unregister(inner, &self.slot);
+        }
+        !found
+    }
+
+    /// Unregister after sleep, whatever ended it.
+    pub fn wake_up(&mut self) {
+        let zone = &*self.zone;
+        let mut inner = lock(&zone.inner);
+        zone.unregister(&mut inner, &self.slot);
+    }
+
+    /// The thread is ending. Its running tasks stay with the slot until `slot_gone`; whatever waits is passed
+    /// on to another worker. Dropping is the same.
+    pub fn leave(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.give_deque_back();
+        let waiting = {
+            let mut inner = lock(&self.zone.inner);
+            self.zone.unregister(&mut inner, &self.slot);
+            // With it, under the same lock: from here on slot_gone may give the slot's number to another.
+            *lock(&self.slot.port) = None;
+            model_fence();
+            // SeqCst: after the unregistration, as in register.
+            self.zone.has_waiting(&inner)
+        };
+        // It may have been woken for what waits, or have searched when it came.
+        if waiting {
+            self.zone.wake_another(self.zone.executor.steals);
+        }
+    }
+}
+
+impl Zone {
+    /// Whether nothing waits, with all that was submitted looked at.
+    fn seen_empty(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        self.absorb(&mut inner);
+        !self.has_waiting(&inner)
+    }
+}

@@ -1,0 +1,159 @@
+//! Zones that grow, and callers who wait for room.
+//!
+//! Neither pressure nor a waiting caller is forgotten.
+
+use std::{sync::Arc, time::Duration};
+
+use loom::thread;
+use skein_bridge::{Executor, Grown, Growth, Limits, Next, Worker, Zone};
+
+use super::seats::{LIMITS, Seat, complete, explore, machine, staffed};
+
+/// The owner of a zone that grows finds it calm while a task is submitted: it hears of it again.
+///
+/// Guards against: `grow` without its look at the injector after the flag has gone down.
+#[test]
+fn pressure_is_not_lost() {
+    explore(|| {
+        let machine = machine();
+        let owner = Seat::new(2, machine);
+        let growth = Growth {
+            workers_min: 0,
+            workers_max: 1,
+            patience: Duration::ZERO,
+            owner: owner.desk.port(),
+            mail: 7,
+        };
+        let executor = Executor { growth: Some(growth), ..Executor::default() };
+        let (zone, _) = staffed(Zone::with(1, LIMITS, executor), 0, machine);
+        let ours = Arc::clone(&zone);
+        let thread = thread::spawn(move || {
+            let mut owner = owner;
+            // A first mail, of a task that was withdrawn since.
+            let mut grown = ours.grow();
+            while grown == Grown::NotYet {
+                thread::yield_now();
+                grown = ours.grow();
+            }
+            (grown, owner.desk.next_mail().is_some(), owner)
+        });
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (grown, heard, mut owner) = thread.join().unwrap();
+        let later = owner.desk.next_mail().is_some();
+        assert!(grown == Grown::Add(1) || heard || later, "{grown:?}: nobody starts a worker");
+    });
+}
+
+/// One waits for room while the last waiting task is taken: it is let in.
+///
+/// Guards against: `await_room` without its second look; `model_fence` dropped from it.
+#[test]
+fn room_is_not_waited_for_in_vain() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = staffed(Zone::new(1, Limits { tasks_max: 1, ..LIMITS }), 1, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (_seat, mut worker) = staff.remove(0);
+        let thread = thread::spawn(move || {
+            let Next::Task { token, .. } = worker.take() else { unreachable!("a task waits") };
+            complete(&mut worker, token);
+        });
+        let task = home.desk.task(1);
+        let now = zone.await_room(task).expect("it is open");
+        if !now {
+            home.desk.sent();
+        }
+        thread.join().unwrap();
+        let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();
+        came.sort_unstable();
+        assert_eq!(came, if now { vec![0] } else { vec![0, 1] });
+    });
+}
+
+/// One asks whether the zone is ready while its first worker attaches: it hears.
+///
+/// Guards against: `attach` without `give_room`.
+#[test]
+fn who_waits_for_the_first_worker_hears_of_it() {
+    explore(|| {
+        let machine = machine();
+        let zone = Arc::new(Zone::new(1, LIMITS));
+        let slot = zone.add_slot().expect("it is open");
+        let (mut home, seat) = (Seat::new(1, machine), Seat::new(2, machine));
+        let theirs = Arc::clone(&zone);
+        let port = seat.desk.port();
+        let thread = thread::spawn(move || theirs.attach(slot, port));
+        let now = zone.await_room(home.desk.task(0)).expect("it is open");
+        if !now {
+            home.desk.sent();
+        }
+        let worker = thread.join().unwrap();
+        assert_eq!(home.poll().is_some(), !now);
+        assert!(worker.is_some());
+    });
+}
+
+/// A submission that is refused has counted itself for a moment: who waits for room gets what it gives back.
+///
+/// Seen to fail: `admit` without `give_room` where tasks are too many; where bytes are.
+#[test]
+fn a_refused_submission_keeps_no_room() {
+    for limits in [Limits { tasks_max: 1, ..LIMITS }, Limits { queue_bytes_max: 1, ..LIMITS }] {
+        explore(move || {
+            let machine = machine();
+            let (zone, mut staff) = staffed(Zone::new(1, limits), 1, machine);
+            let (mut home, mut other) = (Seat::new(1, machine), Seat::new(2, machine));
+            assert!(home.submit(&zone, 0));
+            assert_eq!(zone.await_room(home.desk.task(1)), Ok(false));
+            home.desk.sent();
+            let (_seat, mut worker) = staff.remove(0);
+            let theirs = Arc::clone(&zone);
+            let submitting = thread::spawn(move || other.submit(&theirs, 0));
+            finish_next(&mut worker);
+            if submitting.join().unwrap() {
+                finish_next(&mut worker);
+            }
+            let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();
+            came.sort_unstable();
+            assert_eq!(came, [0, 1]);
+        });
+    }
+}
+
+/// One who waits for room gives up while a task is taken, which makes room for one: the next in line gets it.
+///
+/// Guards against: `leave_room` without `give_room`, or without taking its task out.
+#[test]
+fn who_leaves_the_line_keeps_no_room() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = staffed(Zone::new(1, Limits { tasks_max: 2, ..LIMITS }), 1, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0) && home.submit(&zone, 1));
+        for call in [2, 3] {
+            assert_eq!(zone.await_room(home.desk.task(call)), Ok(false));
+            home.desk.sent();
+        }
+        let (seat, mut worker) = staff.remove(0);
+        let thread = thread::spawn(move || {
+            let Next::Task { .. } = worker.take() else { unreachable!("a task waits") };
+            (seat, worker)
+        });
+        let impatient = home.desk.task(2);
+        let left = zone.leave_room(impatient);
+        if left {
+            home.desk.put_away(impatient);
+        }
+        let _staff = thread.join().unwrap();
+        let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();
+        came.sort_unstable();
+        assert_eq!(came, if left { vec![3] } else { vec![2, 3] });
+    });
+}
+
+fn finish_next(worker: &mut Worker) {
+    let Next::Task { token, .. } = worker.take() else { unreachable!("a task waits") };
+    complete(worker, token);
+}

@@ -1,0 +1,173 @@
+//! Ends: of calls that are given up, of workers, zones and broadcasts.
+//!
+//! Whatever ends first, each call and each broadcast is settled once.
+
+use std::sync::Arc;
+
+use loom::thread;
+use skein_bridge::{Next, Status, Withdrawal};
+
+use super::seats::{Seat, complete, explore, machine, zone_of};
+
+/// The caller gives up while a worker takes the task: exactly one of them has it.
+///
+/// Seen to fail: `withdraw` that lets go of the zone's lock before it takes the task out of the queue.
+#[test]
+fn a_withdrawn_task_has_one_holder() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = zone_of(1, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut seat, mut worker) = staff.remove(0);
+        let thread = thread::spawn(move || match worker.take() {
+            Next::Task { token, .. } => {
+                complete(&mut worker, token);
+                seat.desk.next_mail();
+                true
+            }
+            _ => false,
+        });
+        let task = home.desk.task(0);
+        let became = zone.withdraw(task, 7, 0);
+        if became == Withdrawal::Withdrawn {
+            home.desk.put_away(task);
+        }
+        let ran = thread.join().unwrap();
+        assert_eq!(ran, became != Withdrawal::Withdrawn, "{became:?}");
+        assert_eq!(home.poll(), ran.then_some((0, Status::Done)));
+        assert!(home.desk.is_idle());
+    });
+}
+
+/// A worker dies with a task while its caller gives up and the owner clears up: it comes home once, and mail
+/// about it never reaches the next thread that opens the dead one's port.
+///
+/// Seen to fail: `withdraw` that sends its mail after it has let go of `slot.port`; `slot_gone` that does not
+/// look whether the worker lives (the code before this model, both).
+#[test]
+fn a_dead_workers_task_comes_home_once() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = zone_of(1, machine);
+        let mut home = Seat::new(1, machine);
+        assert!(home.submit(&zone, 0));
+        let (mut seat, mut worker) = staff.remove(0);
+        let Next::Task { .. } = worker.take() else { unreachable!("a task waits") };
+        let owner = Arc::clone(&zone);
+        let thread = thread::spawn(move || {
+            assert_eq!(owner.slot_gone(0, Status::Died, b"why"), 0, "the worker lives");
+            seat.desk.close();
+            worker.leave();
+            assert_eq!(owner.slot_gone(0, Status::Died, b"why"), 1);
+            assert_eq!(owner.slot_gone(0, Status::Died, b"why"), 0, "gone already");
+            seat.desk.open(Box::new(seat.bell.clone()));
+            assert_eq!(seat.desk.next_mail(), None, "mail for the last thread");
+        });
+        assert_ne!(zone.withdraw(home.desk.task(0), 7, 0), Withdrawal::Withdrawn);
+        thread.join().unwrap();
+        assert_eq!(home.poll(), Some((0, Status::Died)));
+        assert!(home.desk.is_idle());
+    });
+}
+
+/// A zone closes while a task is submitted and its worker sleeps: the worker leaves, every accepted task and
+/// the closer's come home, a refused one stays.
+///
+/// Seen to fail: `close` without `wake_all`; `submit` without its look at `finished`.
+#[test]
+fn a_closing_zone_settles_everything() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = zone_of(1, machine);
+        let mut home = Seat::new(1, machine);
+        let (mut seat, mut worker) = staff.remove(0);
+        let theirs = Arc::clone(&zone);
+        let thread = thread::spawn(move || {
+            let mut done = seat.work(&mut worker, usize::MAX);
+            worker.leave();
+            theirs.slot_gone(0, Status::Died, &[]);
+            // As the owner does: a task that came at the last moment gets one more worker.
+            while let Some(slot) = theirs.add_slot() {
+                let mut worker = theirs.attach(slot, seat.desk.port()).expect("the slot is there");
+                done += seat.work(&mut worker, usize::MAX);
+                worker.leave();
+                theirs.slot_gone(slot, Status::Died, &[]);
+            }
+            done
+        });
+        let ours = Arc::clone(&zone);
+        let closer = thread::spawn(move || {
+            let mut seat = Seat::new(2, machine);
+            let task = seat.desk.task(0);
+            assert!(ours.close(Some(task)));
+            seat.desk.sent();
+            seat
+        });
+        let accepted = home.submit(&zone, 0);
+        let done = thread.join().unwrap();
+        let mut closer = closer.join().unwrap();
+        assert_eq!(closer.poll(), Some((0, Status::Done)));
+        let status = if done == 1 { Status::Done } else { Status::Closed };
+        assert_eq!(home.poll(), accepted.then_some((0, status)));
+        assert!(home.desk.is_idle() && closer.desk.is_idle());
+    });
+}
+
+/// A zone ends while a task is submitted, and nobody is there to take it: it comes home, once.
+///
+/// Seen to fail: `submit` without its look at `finished`; `Stack::take_all` with `Acquire` (the code before
+/// this model).
+#[test]
+fn a_finished_zone_keeps_nothing() {
+    explore(|| {
+        let machine = machine();
+        let (zone, _) = zone_of(0, machine);
+        let mut home = Seat::new(1, machine);
+        let ours = Arc::clone(&zone);
+        let thread = thread::spawn(move || ours.finish(Status::Died, b"why"));
+        let accepted = home.submit(&zone, 0);
+        thread.join().unwrap();
+        let came = home.poll().map(|(call, _)| call);
+        assert_eq!(came, accepted.then_some(0));
+        assert!(home.desk.is_idle());
+    });
+}
+
+/// A failing zone lets its sleeping worker go.
+///
+/// Seen to fail: `finish` without `wake_all` (the code before this model).
+#[test]
+fn a_failing_zone_wakes_its_sleepers() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = zone_of(1, machine);
+        let (mut seat, mut worker) = staff.remove(0);
+        let thread = thread::spawn(move || assert_eq!(seat.work(&mut worker, usize::MAX), 0));
+        zone.finish(Status::Died, b"why");
+        thread.join().unwrap();
+    });
+}
+
+/// A worker answers a broadcast while the zone ends: it is settled once.
+///
+/// Seen to fail: `abandon` that leaves `missing` and the task, so that the answer settles it again.
+#[test]
+fn a_broadcast_is_settled_once() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = zone_of(1, machine);
+        let mut home = Seat::new(1, machine);
+        let (mut seat, mut worker) = staff.remove(0);
+        let task = home.desk.task(0);
+        assert!(zone.broadcast(1, &[], 0, None, Some(task)).is_ok());
+        home.desk.sent();
+        let thread = thread::spawn(move || seat.work(&mut worker, usize::MAX));
+        zone.finish(Status::Closed, &[]);
+        let (call, status) = home.arrival();
+        assert!(call == 0 && matches!(status, Status::Done | Status::Closed), "{status:?}");
+        thread.join().unwrap();
+        assert_eq!(home.poll(), None);
+        assert!(home.desk.is_idle());
+    });
+}

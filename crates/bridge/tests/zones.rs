@@ -1,0 +1,412 @@
+//! What a zone promises, one thread at a time: order, limits, broadcasts and their replay, ends.
+//!
+//! The queue is compared with a `VecDeque` under random scripts; broadcasts by tables of who ran what. What
+//! can only go wrong between threads is in models.rs and stress.rs.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, LazyLock, Mutex},
+    time::Duration,
+};
+
+use skein_bridge::{
+    Broadcast, Desk, Failure, Limits, Machine, Mail, Next, Overdue, Refusal, Status, Task, Wake, Withdrawal,
+    Worker, Zone,
+};
+
+const LIMITS: Limits = Limits {
+    tasks_max: 8,
+    task_bytes_max: 16,
+    queue_bytes_max: 40,
+    broadcasts_max: 3,
+    tasks_per_worker_max: 2,
+    waiting_per_worker_max: 16,
+    call_depth_max: 8,
+    spin: Duration::ZERO,
+};
+const STEPS: u64 = if cfg!(miri) { 300 } else { 100_000 };
+
+static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::new(2));
+/// Ports are never freed: they stay reachable, here as in the binding.
+static DESKS: Mutex<Vec<Desk>> = Mutex::new(Vec::new());
+
+struct Silent;
+
+impl Wake for Silent {
+    fn wake(&self) {}
+}
+
+/// A desk for one test.
+struct Seat(Option<Desk>);
+
+impl Seat {
+    fn new() -> Self {
+        let mut desk = Desk::new(0, &MACHINE);
+        desk.open(Box::new(Silent));
+        Self(Some(desk))
+    }
+
+    fn desk(&mut self) -> &mut Desk {
+        self.0.as_mut().unwrap()
+    }
+
+    /// Submit call `call` with so many bytes.
+    fn submit(&mut self, zone: &Zone, call: u32, length: usize) -> Result<(), Refusal> {
+        let task = self.desk().task(call);
+        // SAFETY: the scripts use a number again only when its task is at home.
+        unsafe { task.body(|body| body.bytes.set(&vec![call as u8; length])) };
+        let outcome = zone.submit(task, length);
+        if outcome.is_ok() {
+            self.desk().sent();
+        }
+        outcome
+    }
+
+    /// The calls that have come home, with their statuses and bytes.
+    fn arrivals(&mut self) -> Vec<(u32, Status, Vec<u8>)> {
+        let mut arrived = Vec::new();
+        while let Some(task) = self.desk().next_arrival() {
+            // SAFETY: at home.
+            let (status, bytes) = unsafe { task.body(|body| (body.status, body.bytes.as_slice().to_vec())) };
+            arrived.push((task.call(), status, bytes));
+            self.desk().put_away(task);
+        }
+        arrived
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut desk = self.0.take().unwrap();
+        desk.close();
+        DESKS.lock().unwrap().push(desk);
+    }
+}
+
+fn zone() -> Arc<Zone> {
+    Arc::new(Zone::new(1, LIMITS))
+}
+
+fn worker(zone: &Arc<Zone>, seat: &mut Seat) -> (u32, Worker) {
+    let slot = zone.add_slot().unwrap();
+    (slot, zone.attach(slot, seat.desk().port()).unwrap())
+}
+
+fn take(worker: &mut Worker) -> Option<(&'static Task, u32)> {
+    match worker.take() {
+        Next::Task { task, token, .. } => Some((task, token)),
+        _ => None,
+    }
+}
+
+/// Random submissions, takes, withdrawals and completions, compared with a `VecDeque` at each step.
+fn check_script(seed: u64) {
+    let (zone, mut home, mut desk) = (zone(), Seat::new(), Seat::new());
+    let (_, mut worker) = worker(&zone, &mut desk);
+    let mut model: VecDeque<(u32, usize)> = VecDeque::new();
+    let mut running: Vec<(u32, u32)> = Vec::new();
+    let mut free: Vec<u32> = (0..16).collect();
+    let mut state = seed;
+    let mut dice = move |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    for step in 0..STEPS {
+        match dice(4) {
+            0 => {
+                let (call, length) = (*free.last().unwrap(), dice(18) as usize);
+                let bytes: usize = model.iter().map(|&(_, length)| length).sum();
+                let expected = match () {
+                    () if length > LIMITS.task_bytes_max => Err(Refusal::TooLarge),
+                    () if model.len() == LIMITS.tasks_max => Err(Refusal::Full),
+                    () if length > 0 && bytes + length > LIMITS.queue_bytes_max => Err(Refusal::BytesFull),
+                    () => Ok(()),
+                };
+                assert_eq!(home.submit(&zone, call, length), expected);
+                if expected.is_ok() {
+                    free.pop();
+                    model.push_back((call, length));
+                }
+            }
+            1 => {
+                let taken = take(&mut worker);
+                let expected = if running.len() < 2 { model.pop_front() } else { None };
+                assert_eq!(
+                    taken.map(|(task, _)| task.call()),
+                    expected.map(|(call, _)| call),
+                    "oldest first"
+                );
+                running.extend(taken.map(|(task, token)| (task.call(), token)));
+            }
+            2 if !model.is_empty() => {
+                let (call, _) = model.remove(dice(model.len() as u64) as usize).unwrap();
+                let task = home.desk().task(call);
+                assert_eq!(zone.withdraw(task, 1, 0), Withdrawal::Withdrawn);
+                home.desk().put_away(task);
+                free.push(call);
+            }
+            3 if !running.is_empty() => {
+                let (call, token) = running.swap_remove(dice(running.len() as u64) as usize);
+                assert!(matches!(zone.withdraw(home.desk().task(call), 1, 9), Withdrawal::Told { .. }));
+                let told = desk.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
+                assert_eq!(told, Some((1, token, 9)));
+                assert!(worker.complete(token, |body| body.bytes.clear()));
+                assert_eq!(zone.withdraw(home.desk().task(call), 1, 0), Withdrawal::Ended);
+                assert_eq!(home.arrivals(), [(call, Status::Done, vec![])]);
+                free.push(call);
+            }
+            _ => {}
+        }
+        // Counting adds up histograms, which a debug build does slowly.
+        if step % 64 != 0 {
+            continue;
+        }
+        let counts = zone.counts();
+        let bytes: usize = model.iter().map(|&(_, length)| length).sum();
+        let expected = (model.len() as u64, bytes as u64, running.len() as u64);
+        assert_eq!((counts.waiting, counts.waiting_bytes, counts.running), expected);
+    }
+    check_told(&zone, &mut desk, &running);
+    check_end(&zone, &mut home, &mut worker, model, running);
+}
+
+/// Every running task's worker can be told at once.
+fn check_told(zone: &Zone, desk: &mut Seat, running: &[(u32, u32)]) {
+    zone.tell_all(1, 7);
+    let mut told: Vec<_> = std::iter::from_fn(|| desk.desk().next_mail()).collect();
+    told.sort_by_key(|mail| mail.subject);
+    let mut tokens: Vec<_> = running.iter().map(|&(_, token)| token).collect();
+    tokens.sort_unstable();
+    assert!(told.iter().map(|mail| (mail.kind, mail.subject)).eq(tokens.iter().map(|&token| (1, token))));
+    assert!(told.iter().all(|mail| mail.facts[1] == 7));
+}
+
+/// End the script's zone: what waited comes home, what runs can still be ended.
+fn check_end(
+    zone: &Zone,
+    home: &mut Seat,
+    worker: &mut Worker,
+    model: VecDeque<(u32, usize)>,
+    running: Vec<(u32, u32)>,
+) {
+    zone.finish(Status::Closed, &[]);
+    let mut closed: Vec<u32> = home.arrivals().into_iter().map(|(call, ..)| call).collect();
+    closed.sort_unstable();
+    let mut left: Vec<u32> = model.into_iter().map(|(call, _)| call).collect();
+    left.sort_unstable();
+    assert_eq!(closed, left, "what waited came home");
+    for (_, token) in running {
+        assert!(worker.complete(token, |_| {}));
+    }
+    assert!(home.arrivals().iter().all(|(_, status, _)| *status == Status::Done));
+    assert!(home.desk().is_idle());
+}
+
+#[test]
+fn the_queue_is_first_in_first_out_whatever_is_withdrawn() {
+    for seed in 1..4 {
+        check_script(seed);
+    }
+}
+
+/// Run the broadcast that is next; it must be `function`.
+fn run_next(worker: &mut Worker, function: u32, failure: Option<&[u8]>) {
+    let Next::Broadcast(broadcast) = worker.take() else { panic!("{function} is next") };
+    assert_eq!(broadcast.function, function);
+    assert!(matches!(worker.take(), Next::Nothing), "nothing begins before it is done");
+    worker.broadcast_done(failure.map(|bytes| Failure { status: Status::Failed, bytes: bytes.into() }));
+}
+
+fn outcome(broadcast: &Broadcast) -> Option<Option<Vec<u8>>> {
+    broadcast.outcome().map(|failure| failure.map(|failure| failure.bytes.to_vec()))
+}
+
+#[test]
+fn broadcasts_go_before_tasks_and_wait_for_running_ones() {
+    let (zone, mut home, mut desk) = (zone(), Seat::new(), Seat::new());
+    let (_, mut worker) = worker(&zone, &mut desk);
+    home.submit(&zone, 0, 1).unwrap();
+    home.submit(&zone, 1, 1).unwrap();
+    let (_, token) = take(&mut worker).unwrap();
+    let made = zone.broadcast(7, b"x", 0, None, None).unwrap();
+    assert!(matches!(worker.take(), Next::Nothing) && !worker.has_work(), "a task runs");
+    assert!(worker.complete(token, |_| {}));
+    assert_eq!(outcome(&made), None);
+    run_next(&mut worker, 7, None);
+    assert_eq!(outcome(&made), Some(None));
+    assert_eq!(take(&mut worker).unwrap().0.call(), 1);
+    drop(worker);
+    assert_eq!(zone.slot_gone(0, Status::Died, &[]), 1);
+    assert_eq!(home.arrivals().len(), 2);
+}
+
+#[test]
+fn the_first_failure_is_the_outcome_and_all_have_run_it() {
+    let (zone, mut home, mut one, mut two) = (zone(), Seat::new(), Seat::new(), Seat::new());
+    let (_, mut first) = worker(&zone, &mut one);
+    let (_, mut second) = worker(&zone, &mut two);
+    let task = home.desk().task(0);
+    let made = zone.broadcast(7, b"x", 0, None, Some(task)).unwrap();
+    home.desk().sent();
+    run_next(&mut second, 7, Some(b"first"));
+    assert!(outcome(&made).is_none() && home.arrivals().is_empty(), "one has not run it");
+    run_next(&mut first, 7, Some(b"second"));
+    assert_eq!(outcome(&made), Some(Some(b"first".to_vec())));
+    assert_eq!(home.arrivals(), [(0, Status::Failed, b"first".to_vec())]);
+}
+
+#[test]
+fn a_replacement_replays_and_answers_for_the_dead_one_alone() {
+    let (zone, mut one, mut two) = (zone(), Seat::new(), Seat::new());
+    let (slot, mut first) = worker(&zone, &mut one);
+    let answered = zone.broadcast(1, &[], 0, None, None).unwrap();
+    run_next(&mut first, 1, Some(b"no"));
+    let owed = zone.broadcast(2, &[], 0, None, None).unwrap();
+    drop(first);
+    assert_eq!(zone.slot_gone(slot, Status::Died, &[]), 0);
+    let between = zone.broadcast(3, &[], 0, None, None).unwrap();
+    assert_eq!((outcome(&owed), outcome(&between)), (None, None), "the replacement answers");
+    let (_, mut second) = worker(&zone, &mut two);
+    run_next(&mut second, 1, Some(b"again"));
+    assert_eq!(outcome(&answered), Some(Some(b"no".to_vec())), "answered once");
+    run_next(&mut second, 2, None);
+    assert_eq!((outcome(&owed), outcome(&between)), (Some(None), None));
+    run_next(&mut second, 3, None);
+    assert_eq!(outcome(&between), Some(None));
+}
+
+#[test]
+fn one_who_joins_later_replays_without_an_answer() {
+    let (zone, mut one, mut two) = (zone(), Seat::new(), Seat::new());
+    let nobody = zone.broadcast(1, &[], 0, None, None).unwrap();
+    assert_eq!(outcome(&nobody), Some(None), "settled at once without workers");
+    let (_, mut first) = worker(&zone, &mut one);
+    let made = zone.broadcast(2, &[], 0, None, None).unwrap();
+    let (_, mut second) = worker(&zone, &mut two);
+    run_next(&mut second, 1, None);
+    run_next(&mut second, 2, Some(b"not a member"));
+    assert_eq!(outcome(&made), None);
+    run_next(&mut first, 1, None);
+    run_next(&mut first, 2, None);
+    assert_eq!(outcome(&made), Some(None));
+    zone.broadcast(3, &[], 0, None, None).unwrap();
+    assert_eq!(zone.broadcast(4, &[], 0, None, None).err(), Some(Refusal::BroadcastsFull));
+    assert_eq!(zone.broadcast(4, &[0; 17], 0, None, None).err(), Some(Refusal::TooLarge));
+}
+
+#[test]
+fn a_broadcast_in_a_zone_that_ends_is_settled() {
+    let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
+    let (slot, first) = worker(&zone, &mut one);
+    let task = home.desk().task(0);
+    zone.broadcast(1, &[], 0, None, Some(task)).unwrap();
+    home.desk().sent();
+    assert!(zone.close(None));
+    assert_eq!(zone.broadcast(2, &[], 0, None, None).err(), Some(Refusal::Closed));
+    drop(first);
+    zone.slot_gone(slot, Status::Died, &[]);
+    assert_eq!(zone.add_slot(), None, "nothing waits");
+    assert_eq!(home.arrivals().iter().map(|(call, ..)| *call).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn a_slot_with_a_living_worker_is_not_gone() {
+    let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
+    let (slot, mut first) = worker(&zone, &mut one);
+    home.submit(&zone, 0, 3).unwrap();
+    let (_, token) = take(&mut first).unwrap();
+    assert_eq!(zone.slot_gone(slot, Status::Died, &[]), 0);
+    assert!(first.complete(token, |_| {}), "it still has its task");
+    assert!(!first.complete(token, |_| unreachable!("completed twice")));
+    first.leave();
+    assert_eq!(zone.slot_gone(slot, Status::Died, &[]), 0);
+    assert_eq!(zone.counts().workers, 0);
+    assert!(zone.attach(slot, home.desk().port()).is_none());
+    assert_eq!(home.arrivals(), [(0, Status::Done, vec![0; 3])]);
+}
+
+#[test]
+fn a_zone_that_is_dropped_sends_everything_home() {
+    let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
+    let (_, mut first) = worker(&zone, &mut one);
+    home.submit(&zone, 0, 1).unwrap();
+    home.submit(&zone, 1, 1).unwrap();
+    let _ = take(&mut first).unwrap();
+    let task = home.desk().task(2);
+    assert!(zone.close(Some(task)));
+    home.desk().sent();
+    drop(first);
+    drop(zone);
+    let mut came: Vec<_> = home.arrivals().into_iter().map(|(call, status, _)| (call, status)).collect();
+    came.sort_unstable_by_key(|&(call, _)| call);
+    assert_eq!(came, [(0, Status::Orphaned), (1, Status::Orphaned), (2, Status::Done)]);
+}
+
+#[test]
+fn an_idle_worker_is_woken_before_one_that_runs_something() {
+    let (zone, mut home, mut one, mut two) = (zone(), Seat::new(), Seat::new(), Seat::new());
+    let (_, mut busy) = worker(&zone, &mut one);
+    let (_, mut idle) = worker(&zone, &mut two);
+    home.submit(&zone, 0, 0).unwrap();
+    let (_, token) = take(&mut busy).unwrap();
+    assert!(idle.try_sleep(two.desk()));
+    assert!(busy.try_sleep(one.desk()), "listed last, but it runs a task");
+    assert_eq!(zone.counts().asleep, 2);
+    home.submit(&zone, 1, 0).unwrap();
+    assert_eq!((zone.counts().asleep, zone.counts().wake_ups), (1, 1));
+    two.desk().wake_up();
+    idle.wake_up();
+    assert_eq!(zone.counts().asleep, 1, "the busy one is still listed");
+    assert!(take(&mut idle).is_some() && busy.complete(token, |_| {}));
+}
+
+#[test]
+fn a_closed_port_takes_no_mail_and_its_tasks_still_come_home() {
+    let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
+    let mail = Mail { kind: 1, subject: 2, facts: [3, 4] };
+    home.submit(&zone, 0, 0).unwrap();
+    assert!(home.desk().port().send(mail));
+    home.desk().close();
+    assert!(!home.desk().port().send(mail) && home.desk().next_mail().is_none());
+    assert!(!home.desk().is_idle(), "its task is out");
+    let (_, mut first) = worker(&zone, &mut one);
+    let (_, token) = take(&mut first).unwrap();
+    assert!(first.complete(token, |_| {}));
+    assert!(home.desk().is_idle(), "and now at home");
+    home.desk().open(Box::new(Silent));
+    assert!(home.desk().port().send(mail));
+    assert_eq!(home.desk().next_mail(), Some(mail));
+}
+
+#[test]
+fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
+    let (zone, mut home, mut desk) = (zone(), Seat::new(), Seat::new());
+    let (slot, mut worker) = worker(&zone, &mut desk);
+    for call in 0..2 {
+        home.submit(&zone, call, 0).unwrap();
+    }
+    let Next::Task { task, token, .. } = worker.take() else { panic!("a task waits") };
+    let none = Overdue { condemned: vec![], next_ns: None };
+    assert_eq!(zone.overdue(0.0), none, "its caller waits");
+    assert!(matches!(zone.withdraw(task, 7, 0), Withdrawal::Told { .. }));
+    assert!(zone.overdue(3.6e12).next_ns.unwrap() > 0.0, "it has an hour");
+    assert_eq!(zone.overdue(-1.0).condemned, [slot]);
+    assert_eq!(zone.overdue(-1.0), none, "told once");
+    assert_eq!(zone.counts().running, 1);
+    assert!(take(&mut worker).is_none());
+    assert!(worker.complete(token, |body| body.status = Status::Done));
+    assert!(take(&mut worker).is_none() && !worker.has_work(), "not even when it is free");
+    assert_eq!(zone.overdue(-1.0), none);
+    assert_eq!(home.arrivals(), [(0, Status::Done, vec![])]);
+    worker.leave();
+    zone.slot_gone(slot, Status::Died, &[]);
+    let mut next = Seat::new();
+    let slot = zone.add_slot().unwrap();
+    let mut worker = zone.attach(slot, next.desk().port()).unwrap();
+    let (task, token) = take(&mut worker).unwrap();
+    assert_eq!(task.call(), 1, "what waits is for others");
+    assert!(worker.complete(token, |_| ()));
+    assert_eq!(home.arrivals().len(), 1);
+}

@@ -1,0 +1,106 @@
+/**
+ * Nodes from their parts: flags, size and the way they run, decided in one place.
+ *
+ * Arrows of users are made by arrow.ts, which gives new small nodes their first-run functions; what comes
+ * from another thread is made here, and runs the counting way from the start.
+ */
+import {
+  ASYNC,
+  BIG,
+  DYNAMIC,
+  FALLIBLE,
+  HOT_RUNS,
+  Op,
+  SIZE_MAX,
+  SMALL_SIZE_MAX,
+  type Node,
+  type OpCode,
+} from './node.ts'
+import { RUNS } from '../run/heat.ts'
+import { runNode } from '../run/machine.ts'
+import { unwrapped } from './failure.ts'
+import { COUNTED_STEPS, LEAF_STEPS, STEPS } from '../run/steps.ts'
+
+type Run = (this: Node, input: unknown, signal?: AbortSignal) => unknown
+
+/** What the children of a node, and what it does itself, make of its flags. */
+export function flagsOf(op: OpCode, a: Node | null, b: Node | null, data: unknown, size: number): number {
+  let flags = (a === null ? 0 : a.flags) | (b === null ? 0 : b.flags)
+  if (op === Op.branch) flags |= (data as Node).flags
+  if (op === Op.fail || op === Op.attempt) flags |= FALLIBLE
+  if (op === Op.wait) flags |= ASYNC | FALLIBLE
+  if (op === Op.flatMap || op === Op.catchAll) flags |= DYNAMIC | FALLIBLE
+  return size > SMALL_SIZE_MAX ? flags | BIG : flags
+}
+
+/** Nodes of the graph below and with this one, no more than SIZE_MAX. */
+export function sizeOf(op: OpCode, a: Node | null, b: Node | null, data: unknown): number {
+  const third = op === Op.branch ? (data as Node).size : 0
+  return Math.min(SIZE_MAX, 1 + (a === null ? 0 : a.size) + (b === null ? 0 : b.size) + third)
+}
+
+/** How a node runs from outside that its `step` cannot run alone. @throws what the run throws, unwrapped. */
+const runPlanned: Run = function (this: Node, input, signal) {
+  let value: unknown
+  try {
+    value = runNode(this, input, signal, undefined, true)
+  } catch (thrown) {
+    if ((this.flags & ASYNC) !== 0) return Promise.reject(unwrapped(thrown, signal) as Error)
+    throw unwrapped(thrown, signal)
+  }
+  // A promise that a synchronous stage made is its value; where arrows come up while it runs, they may wait.
+  const waits = (this.flags & ASYNC) !== 0 || ((this.flags & DYNAMIC) !== 0 && value instanceof Promise)
+  if (!waits) return value
+  return Promise.resolve(value).catch((thrown: unknown) => {
+    throw unwrapped(thrown, signal)
+  })
+}
+
+/** How a large synchronous node runs from inside. */
+const stepPlanned: Run = function (this: Node, input) {
+  return runNode(this, input, undefined, undefined, true)
+}
+
+/** The function by which a node runs from inside. */
+export function stepOf(op: OpCode, data: unknown, flags: number): Run {
+  if ((flags & (ASYNC | DYNAMIC | BIG)) !== 0) return stepPlanned
+  switch (op) {
+    case Op.call:
+      return data as Run
+    case Op.id:
+      return LEAF_STEPS.identity
+    case Op.constant:
+      return STEPS.stepConstant
+    case Op.fail:
+      return STEPS.stepFail
+    case Op.attempt:
+      return STEPS.stepAttempt
+    case Op.swap:
+      return LEAF_STEPS.swapped as Run
+    case Op.dup:
+      return LEAF_STEPS.doubled
+    case Op.fst:
+      return LEAF_STEPS.firstOf as Run
+    case Op.snd:
+      return LEAF_STEPS.secondOf as Run
+    case Op.tap:
+      return STEPS.stepTap
+    default:
+      return COUNTED_STEPS[op] as Run
+  }
+}
+
+/** The function by which a node runs from outside, given the one from inside. */
+export function runOf(step: Run, flags: number): Run {
+  if ((flags & (ASYNC | DYNAMIC | BIG)) !== 0) return runPlanned
+  return (flags & FALLIBLE) !== 0 ? (RUNS.runFallible as Run) : step
+}
+
+/** A node that is no arrow of a user. */
+export function makeNode(op: OpCode, a: Node | null, b: Node | null, data: unknown): Node {
+  const size = sizeOf(op, a, b, data)
+  const flags = flagsOf(op, a, b, data, size)
+  const step = stepOf(op, data, flags)
+  const run = runOf(step, flags)
+  return { run, step, op, flags, size, fuel: HOT_RUNS, a, b, data, plan: undefined, parts: null } as Node
+}

@@ -1,0 +1,239 @@
+/**
+ * Placed parts: where they run, what they carry, what is refused, and what ends them.
+ *
+ * One zone of one worker; its `pid` is the thread's number.
+ */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { isMainThread, threadId } from 'node:worker_threads'
+import { Schedule } from '../../fiber/index.ts'
+import { store } from '../../store/index.ts'
+import { zone } from '../../zone/index.ts'
+import {
+  ArrowError,
+  effect,
+  exported,
+  fail,
+  id,
+  ifThenElse,
+  lift,
+  liftAsync,
+  succeed,
+  whileDo,
+} from '../index.ts'
+import { doubledHere } from './place.test.support.ts'
+
+let place: ReturnType<typeof zone.create>
+before(() => {
+  place = zone.create('arrow-place', { workers: 1, graceMs: 100 })
+})
+after(() => place.close())
+
+const where = async (): Promise<number> =>
+  (process.getBuiltinModule('node:worker_threads') as { threadId: number }).threadId
+
+test('a placed part runs in the zone, what follows here', async () => {
+  const arrow = liftAsync(where)
+    .on(place)
+    .merge(lift(() => threadId))
+  const [there, here] = await arrow.run(undefined)
+  assert.ok(isMainThread)
+  assert.notEqual(there, here)
+  assert.equal(here, threadId)
+})
+
+test(
+  'parts that alternate between two zones of one worker each end, however many run',
+  { timeout: 120_000 },
+  async () => {
+    const other = zone.create('arrow-other-place', { workers: 1 })
+    try {
+      const inc = lift((x: number) => x + 1)
+      const there = inc.on(place).andThen(inc).on(other).andThen(inc).on(place)
+      const back = there.andThen(there).on(other)
+      const runs = Array.from({ length: 20 }, (_, index) => back.run(index))
+      assert.deepEqual(
+        await Promise.all(runs),
+        runs.map((_, index) => index + 6),
+      )
+    } finally {
+      await other.close()
+    }
+  },
+)
+
+test('all kinds of stages travel', async () => {
+  const arrow = lift((x: number) => x + 1)
+    .first<number>()
+    .andThen(lift(([a, b]: readonly [number, number]) => a * b))
+    .andThen(
+      ifThenElse(
+        lift((x: number) => x > 10),
+        id<number>(),
+        whileDo(
+          lift((x: number) => x < 100),
+          lift((x: number) => x * 2),
+        ),
+      ),
+    )
+    .zipWith(succeed(7), (x, seven) => x + seven)
+    .tap(() => undefined)
+    .named('all')
+  assert.equal(await arrow.on(place).run([1, 2]), arrow.run([1, 2]))
+  assert.equal(await arrow.on(place).run([4, 5]), arrow.run([4, 5]))
+})
+
+test('neighbours in one zone share a hop, and explain counts it', async () => {
+  const one = lift((x: number) => x + 1).on(place)
+  const arrow = one.andThen(lift((x: number) => x * 2).on(place)).andThen(one)
+  const before_ = place.stats().ended
+  assert.equal(await arrow.run(1), 5)
+  // The first task came back for the plan.
+  assert.equal(place.stats().ended - before_, 2)
+  assert.equal(await arrow.run(2), 7)
+  assert.equal(place.stats().ended - before_, 3)
+  assert.match(arrow.explain(), /on zone arrow-place +2 hops, each .* there \+ .* for the hop/)
+})
+
+test('10,000 neighbours in one zone are one hop, made in linear time', { timeout: 60_000 }, async () => {
+  const one = lift((x: number) => x + 1).on(place)
+  const two = lift((x: number) => x * 2).on(place)
+  let row = one
+  for (let hops = 1; hops < 10_000; hops += 1) row = row.andThen(one)
+  assert.equal(await row.run(0), 10_000)
+  assert.match(row.explain(), /on zone arrow-place +1 hop, /)
+  // Rows that begin alike are rows of their own.
+  assert.equal(await row.andThen(two).run(1), 20_002)
+  assert.equal(await two.andThen(one).andThen(two).run(1), 6)
+  assert.equal(await two.andThen(one).run(1), 3)
+  let twice = one
+  for (let turn = 0; turn < 60; turn += 1) twice = twice.andThen(twice)
+  assert.equal(typeof twice.explain(), 'string')
+})
+
+test('explain shows what workers measured of each stage there', async () => {
+  const arrow = lift((x: number) => x + 1)
+    .andThen(liftAsync(async (x) => x * 2))
+    .on(place)
+  for (let run = 0; run < 130; run += 1) assert.equal(await arrow.run(run), (run + 1) * 2)
+  const plan = arrow.explain()
+  assert.match(plan, /on zone arrow-place +130 hops/)
+  assert.match(plan, /^arrow, async, .*; measured in 3 of 130 runs\n/)
+  assert.equal(plan.match(/\b[23] calls measured, mean [\d.]+ [nµm]?s/g)?.length, 2, plan)
+})
+
+test('explain shows the figures of a hop of one stage too', async () => {
+  const arrow = lift((x: number) => x + 1).on(place)
+  for (let run = 0; run < 5; run += 1) assert.equal(await arrow.run(run), run + 1)
+  const [, hop, stage] = arrow.explain().split('\n')
+  assert.match(hop as string, /on zone arrow-place +5 hops/)
+  assert.match(stage as string, /function +5 calls measured, mean [\d.]+ [nµm]?s/)
+})
+
+test('a stage that captures variables is refused when it is placed, by name', () => {
+  const secret = Math.random()
+  const arrow = lift((x: number) => x + secret)
+  assert.throws(() => arrow.on(place), { code: 'FUNCTION_CAPTURES', message: /secret/ })
+  assert.throws(
+    () =>
+      arrow
+        .map((x) => x)
+        .first()
+        .on(place),
+    { code: 'FUNCTION_CAPTURES' },
+  )
+})
+
+test('a constant that cannot travel is refused when it is placed', () => {
+  assert.throws(() => succeed(Symbol('no')).on(place), { name: 'TransportError' })
+  assert.throws(() => fail('x').retry(Schedule.forever).on(place), { name: 'TransportError' })
+})
+
+test('an exported function may use its module', async () => {
+  assert.throws(() => lift(doubledHere).on(place), { code: 'FUNCTION_CAPTURES' })
+  const url = new URL('./place.test.support.js', import.meta.url).href
+  assert.equal(await lift(exported(url, doubledHere)).on(place).run(4), 8)
+})
+
+test('failures come back as failures, defects as defects', async () => {
+  const parse = effect(
+    (text: string) => JSON.parse(text) as unknown,
+    (thrown) => (thrown as Error).name,
+  ).on(place)
+  assert.deepEqual(await parse.runExit('{'), { kind: 'failure', error: 'SyntaxError', others: [] })
+  const broken = lift((): number => {
+    throw new RangeError('broken')
+  }).on(place)
+  const exit = await broken.catchAll(() => succeed(1)).runExit(undefined)
+  assert.equal(exit.kind, 'defect')
+  assert.ok(exit.kind === 'defect' && exit.defect instanceof RangeError)
+})
+
+test('interruption and timeout cancel the task in the zone', async () => {
+  const forever = liftAsync(
+    (_: undefined, { signal }) =>
+      new Promise<string>((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      ),
+  ).on(place)
+  const controller = new AbortController()
+  const exit = forever.runExit(undefined, controller.signal)
+  controller.abort('enough')
+  assert.deepEqual(await exit, { kind: 'interruption', reason: 'enough', others: [] })
+  const late = await forever.timeout(20).runExit(undefined)
+  assert.ok(late.kind === 'failure' && late.error instanceof ArrowError)
+  assert.equal(
+    await lift(() => 'free again')
+      .on(place)
+      .run(undefined),
+    'free again',
+  )
+})
+
+test('a loop without end in the zone is ended by its timeout', async () => {
+  const spin = lift((): number => {
+    for (;;);
+  })
+  const exit = await spin.on(place).timeout(30).runExit(undefined)
+  assert.equal(exit.kind, 'failure')
+  assert.equal(
+    await lift(() => 1)
+      .on(place)
+      .run(undefined),
+    1,
+  )
+})
+
+test('through remembers for all threads, also inside of a placed part', async () => {
+  const seen = store.create<number>('arrow-through', {})
+  const slow = liftAsync(async (key: string) => key.length + Math.random())
+  const here = slow.through(seen)
+  const there = slow.through(seen).on(place)
+  const first = await there.run('abc')
+  assert.equal(await here.run('abc'), first)
+  assert.equal(seen.get('abc'), first)
+  const keyed = lift((x: number) => x * 2).through(seen, (x) => `number ${x}`)
+  assert.equal(await keyed.run(4), 8)
+  assert.equal(seen.get('number 4'), 8)
+  const failing = fail('no').through(seen as never, () => 'failed')
+  assert.equal((await failing.runExit(undefined)).kind, 'failure')
+  assert.equal(seen.has('failed'), false)
+  store.get('arrow-through')?.close()
+})
+
+test('placed on this thread it stays here, and may capture', async () => {
+  const near = threadId
+  assert.equal(
+    await lift(() => near)
+      .on(zone.node)
+      .run(undefined),
+    near,
+  )
+})
+
+test('a stage of a placed part is compiled there like here', async () => {
+  const arrow = lift((x: number) => x + 1)
+    .map((x) => x * 2)
+    .on(place)
+  for (let run = 0; run < 300; run += 1) assert.equal(await arrow.run(run), (run + 1) * 2)
+})

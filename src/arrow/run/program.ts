@@ -1,0 +1,371 @@
+/**
+ * Programs: what large, waiting and dynamic arrows become, a list of instructions for the machine.
+ *
+ * A program has no nesting: what nests in the graph lies one behind the other, with a stack of values beside.
+ * So neither building nor running one recurses, whatever the shape of the graph, and a part that occurs
+ * twice is built once. Synchronous parts stay whole: they are one instruction, run by their own `step`.
+ */
+import { generate } from './generate.ts'
+import { BIG, Op, isSync, joinRows, type Node } from '../build/node.ts'
+
+/** What an instruction does to the value `v` and the stack beside it. */
+export const Do = Object.freeze({
+  /** v = part(v) */
+  call: 0,
+  /** v = each of part, in turn, of v */
+  calls: 1,
+  /** v = part.step(v) */
+  step: 2,
+  /** v = part */
+  constant: 3,
+  /** Fail with part. */
+  fail: 4,
+  /** v = part.start(v), waited for */
+  wait: 5,
+  /** Push v. */
+  save: 6,
+  /** Swap v and the top. */
+  exchange: 7,
+  /** v = part(popped, v) */
+  combine: 8,
+  /** v = [popped, v] */
+  pair: 9,
+  /** v = [v, popped] */
+  pairBack: 10,
+  /** Push v[1]; v = v[0] */
+  openFirst: 11,
+  /** Push v[0]; v = v[1] */
+  openSecond: 12,
+  /** v = popped */
+  restore: 13,
+  /** Pop. */
+  drop: 14,
+  /** If v is left, v = its value, else go to target. */
+  ifLeft: 15,
+  /** If v is right, v = its value, else go to target. */
+  ifRight: 16,
+  /** v = its value; go to target if it was right. */
+  choose: 17,
+  makeLeft: 18,
+  makeRight: 19,
+  /** v = popped, left if v. */
+  test: 20,
+  /** Was v true? v = popped; go to target if it was not. */
+  branch: 21,
+  jump: 22,
+  /** Until `untry`: a failure truncates the stacks, becomes v and goes to target. */
+  tryFailure: 23,
+  /** Until `untry`: the name part is written into errors that pass. */
+  tryName: 24,
+  untry: 25,
+  /** Fail with part(v). */
+  raise: 26,
+  /** Run the arrow part(v) on what is popped. */
+  bind: 27,
+  /** Run the program of node part. */
+  sub: 28,
+  end: 29,
+  /** v = [v[1], v[0]], [v, v], v[0], v[1] */
+  swap: 30,
+  dup: 31,
+  fst: 32,
+  snd: 33,
+  /** part(v) */
+  tap: 34,
+} as const)
+
+/** The number of what an instruction does. */
+export type DoCode = (typeof Do)[keyof typeof Do]
+
+/** One instruction. */
+export interface Instruction {
+  readonly code: DoCode
+  readonly part: unknown
+  target: number
+  /** The node whose time it is, in measured programs. */
+  readonly node: Node | undefined
+}
+
+/** A list of instructions; the last one is `end`. */
+export interface Program {
+  readonly instructions: readonly Instruction[]
+}
+
+/**
+ * How fine a program is: `plain` runs synchronous parts as they are, `fused` has code generated for them,
+ * `measured` has an instruction for each stage.
+ */
+export type Grain = 'plain' | 'fused' | 'measured'
+
+/** Calls in a row become one instruction from this many on. */
+const CALLS_MIN = 4
+
+/** Build the program of a node. Linear in the distinct nodes, without recursion. */
+export function buildProgram(node: Node, grain: Grain): Program {
+  return new Builder(grain).whole(node)
+}
+
+type Task = Node | (() => void)
+
+class Builder {
+  readonly #grain: Grain
+  readonly #instructions: Instruction[] = []
+  readonly #seen = new Set<Node>()
+  readonly #open: Task[] = []
+  #root: Node | undefined
+
+  constructor(grain: Grain) {
+    this.#grain = grain
+  }
+
+  whole(node: Node): Program {
+    this.#root = node
+    this.#open.push(node)
+    for (let task = this.#open.pop(); task !== undefined; task = this.#open.pop()) {
+      if (typeof task === 'function') task()
+      else this.#visit(task)
+    }
+    this.#emit(Do.end)
+    return { instructions: this.#instructions }
+  }
+
+  #emit(code: DoCode, part?: unknown, node?: Node): Instruction {
+    const instruction = { code, part, target: -1, node }
+    this.#instructions.push(instruction)
+    return instruction
+  }
+
+  /** Do these in this order, before what is open already. */
+  #then(...tasks: Task[]): void {
+    for (let at = tasks.length - 1; at >= 0; at -= 1) this.#open.push(tasks[at] as Task)
+  }
+
+  #here(instruction: Instruction): void {
+    instruction.target = this.#instructions.length
+  }
+
+  #visit(node: Node): void {
+    if ((node.flags & BIG) !== 0 && node !== this.#root) {
+      if (this.#seen.has(node)) return void this.#emit(Do.sub, node, node)
+      this.#seen.add(node)
+    }
+    if (node.op === Op.chain) return this.#chain(node)
+    if (this.#whole(node)) return this.#run([node])
+    if (this.#leaf(node)) return
+    if (!this.#paired(node)) this.#chosen(node)
+  }
+
+  /** Whether a node is run by its step. */
+  #whole(node: Node): boolean {
+    return this.#grain !== 'measured' && isSync(node) && (node.flags & BIG) === 0
+  }
+
+  #chain(node: Node): void {
+    const items: (Node | readonly Node[])[] = []
+    let run: Node[] = []
+    const close = (): void => {
+      if (run.length > 0) items.push(run)
+      run = []
+    }
+    const open: Node[] = [node]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      if (next.op === Op.chain && (next === node || !this.#repeated(next))) {
+        open.push(next.b as Node, next.a as Node)
+      } else if (this.#whole(next)) run.push(next)
+      else {
+        close()
+        items.push(next)
+      }
+    }
+    close()
+    const joined = joinRows(items)
+    for (let at = joined.length - 1; at >= 0; at -= 1) {
+      const item = joined[at] as Node | readonly Node[]
+      this.#open.push(isList(item) ? () => this.#run(item) : item)
+    }
+  }
+
+  /** A large part that has been built in this program already. */
+  #repeated(node: Node): boolean {
+    if ((node.flags & BIG) === 0) return false
+    const again = this.#seen.has(node)
+    this.#seen.add(node)
+    return again
+  }
+
+  /** Synchronous parts, one after the other. */
+  #run(nodes: readonly Node[]): void {
+    const code = this.#grain === 'fused' ? generate(nodes) : undefined
+    if (code !== undefined) return void this.#emit(Do.call, code)
+    for (let at = 0; at < nodes.length; at += 1) {
+      let end = at
+      while (end < nodes.length && (nodes[end] as Node).op === Op.call) end += 1
+      if (end - at >= CALLS_MIN) {
+        const part = nodes.slice(at, end).map((node) => node.data)
+        this.#emit(Do.calls, part)
+        at = end - 1
+        continue
+      }
+      const node = nodes[at] as Node
+      if (node.op === Op.call) this.#emit(Do.call, node.data)
+      else this.#emit(Do.step, node)
+    }
+  }
+
+  #leaf(node: Node): boolean {
+    switch (node.op) {
+      case Op.id:
+        return true
+      case Op.call:
+        return this.#emit(Do.call, node.data, node) !== undefined
+      case Op.constant:
+        return this.#emit(Do.constant, node.data, node) !== undefined
+      case Op.fail:
+        return this.#emit(Do.fail, node.data, node) !== undefined
+      case Op.attempt:
+        return this.#emit(Do.step, node, node) !== undefined
+      case Op.wait:
+        return this.#emit(Do.wait, node.data, node) !== undefined
+      case Op.tap:
+        return this.#emit(Do.tap, node.data, node) !== undefined
+      case Op.swap:
+        return this.#emit(Do.swap) !== undefined
+      case Op.dup:
+        return this.#emit(Do.dup) !== undefined
+      case Op.fst:
+        return this.#emit(Do.fst) !== undefined
+      case Op.snd:
+        return this.#emit(Do.snd) !== undefined
+      default:
+        return false
+    }
+  }
+
+  #paired(node: Node): boolean {
+    const a = node.a as Node
+    const b = node.b as Node
+    const emit =
+      (code: DoCode, part?: unknown, timed?: Node): (() => void) =>
+      () =>
+        void this.#emit(code, part, timed)
+    switch (node.op) {
+      case Op.zip:
+        this.#then(emit(Do.save), a, emit(Do.exchange), b, emit(Do.combine, node.data, node))
+        return true
+      case Op.merge:
+        this.#then(emit(Do.save), a, emit(Do.exchange), b, emit(Do.pair))
+        return true
+      case Op.split:
+        this.#then(emit(Do.openFirst), a, emit(Do.exchange), b, emit(Do.pair))
+        return true
+      case Op.first:
+        this.#then(emit(Do.openFirst), a, emit(Do.pairBack))
+        return true
+      case Op.second:
+        this.#then(emit(Do.openSecond), a, emit(Do.pair))
+        return true
+      case Op.effect:
+        this.#then(emit(Do.save), a, emit(Do.restore))
+        return true
+      case Op.flatMap:
+        this.#then(emit(Do.save), a, emit(Do.bind, node.data, node))
+        return true
+      default:
+        return false
+    }
+  }
+
+  #chosen(node: Node): void {
+    const a = node.a as Node
+    switch (node.op) {
+      case Op.left:
+        return this.#oneSide(Do.ifLeft, a, Do.makeLeft)
+      case Op.right:
+        return this.#oneSide(Do.ifRight, a, Do.makeRight)
+      case Op.choice:
+        return this.#fork(() => this.#emit(Do.choose), a, node.b as Node)
+      case Op.test:
+        return this.#then(
+          () => void this.#emit(Do.save),
+          a,
+          () => void this.#emit(Do.test),
+        )
+      case Op.branch: {
+        const split = (): Instruction => this.#emit(Do.branch)
+        this.#then(
+          () => void this.#emit(Do.save),
+          a,
+          () => this.#fork(split, node.b as Node, node.data as Node),
+        )
+        return
+      }
+      case Op.loop:
+        return this.#loop(node)
+      case Op.mapError:
+        return this.#guarded(a, false, () => void this.#emit(Do.raise, node.data, node))
+      case Op.catchAll:
+        return this.#guarded(a, true, () => void this.#emit(Do.bind, node.data, node))
+      default:
+        return this.#named(node)
+    }
+  }
+
+  #oneSide(open: DoCode, node: Node, close: DoCode): void {
+    const at = this.#emit(open)
+    this.#then(node, () => {
+      this.#emit(close)
+      this.#here(at)
+    })
+  }
+
+  #fork(split: () => Instruction, holds: Node, otherwise: Node): void {
+    const at = split()
+    let end: Instruction
+    this.#then(
+      holds,
+      () => {
+        end = this.#emit(Do.jump)
+        this.#here(at)
+      },
+      otherwise,
+      () => this.#here(end),
+    )
+  }
+
+  #loop(node: Node): void {
+    const start = this.#instructions.length
+    let leave: Instruction
+    this.#emit(Do.save)
+    this.#then(
+      node.a as Node,
+      () => void (leave = this.#emit(Do.branch)),
+      node.b as Node,
+      () => {
+        this.#emit(Do.jump).target = start
+        this.#here(leave)
+      },
+    )
+  }
+
+  #guarded(node: Node, keepsInput: boolean, handler: () => void): void {
+    if (keepsInput) this.#emit(Do.save)
+    const guard = this.#emit(Do.tryFailure)
+    this.#then(node, () => {
+      this.#emit(Do.untry)
+      if (keepsInput) this.#emit(Do.drop)
+      const end = this.#emit(Do.jump)
+      this.#here(guard)
+      handler()
+      this.#here(end)
+    })
+  }
+
+  #named(node: Node): void {
+    this.#emit(Do.tryName, node.data)
+    this.#then(node.a as Node, () => void this.#emit(Do.untry))
+  }
+}
+
+function isList(item: Node | readonly Node[]): item is readonly Node[] {
+  return Array.isArray(item)
+}

@@ -1,0 +1,199 @@
+/**
+ * The stages that wait: asynchronous functions, fibers, retry, timeout, memory in a store.
+ *
+ * Each is one instruction of the machine. They keep the rule of the machine: what they throw or reject with
+ * is wrapped if it is a failure, and a defect passes all of them as it is.
+ */
+import {
+  FiberError,
+  RUNNABLE,
+  type Exit,
+  type Fiber,
+  type Schedule,
+  forkAsked,
+  isProgram,
+  isRunnable,
+  runningFiber,
+} from '../../fiber/index.ts'
+import type { Store } from '../../store/index.ts'
+import { ArrowError, wrong } from '../errors.ts'
+import { Raised, Stopped, thrownFor } from '../build/failure.ts'
+import { isThenable, runNode, valueOf } from './machine.ts'
+import type { Node, RunContext, StageContext, Wait } from '../build/node.ts'
+
+/** An asynchronous function of users. */
+export type AsyncFunction = (input: unknown, context: StageContext) => unknown
+
+/** A function that gives a promise; with a catcher its rejections are failures. */
+export function asyncWait(fn: AsyncFunction, catcher: ((thrown: unknown) => unknown) | undefined): Wait {
+  const start: Wait['start'] =
+    catcher === undefined
+      ? fn
+      : async (input, context) => {
+          try {
+            return await fn(input, context)
+          } catch (thrown) {
+            // The run was told to stop, and the function gave up: that is no failure of it.
+            if (context.givenSignal?.aborted === true) throw thrown
+            throw new Raised(catcher(thrown))
+          }
+        }
+  return { kind: 'async', start, parts: [fn, catcher], inner: undefined }
+}
+
+/** A fiber's body for each input, joined. */
+export function fiberWait(body: (input: unknown) => unknown): Wait {
+  const start: Wait['start'] = (input, context) => {
+    const made = body(input)
+    if (!isProgram(made)) throw wrong('what the function of fromFiber returns', 'something to run', made)
+    // Behind a wait nobody's code runs: only a fiber knows then whose child it is.
+    const isOwn = isRunnable(made) && (context.fiber === undefined || runningFiber() !== undefined)
+    const exit = isOwn ? made[RUNNABLE](undefined as never, context.signal) : exitOf(made, context)
+    return isThenable(exit)
+      ? exit.then((ended) => fromExit(ended as Exit<unknown, unknown>))
+      : fromExit(exit as Exit<unknown, unknown>)
+  }
+  return { kind: 'fiber', start, parts: [body], inner: undefined }
+}
+
+/** The exit of a fiber with that body, which the run's signal interrupts. */
+function exitOf(
+  body: Parameters<typeof forkAsked>[0],
+  context: RunContext,
+): Exit<unknown, unknown> | PromiseLike<Exit<unknown, unknown>> {
+  const fiber = childOf(context.fiber, body)
+  if (fiber.exit !== undefined) return fiber.exit
+  const signal = context.givenSignal
+  const interrupt = (): void => void fiber.interrupt(signal?.reason)
+  signal?.addEventListener('abort', interrupt, { once: true })
+  if (signal?.aborted === true) interrupt()
+  return fiber.await().then((exit) => {
+    signal?.removeEventListener('abort', interrupt)
+    return exit
+  })
+}
+
+/** A fiber that belongs to the fiber of the run, though that one's code does not run behind a wait. */
+function childOf(owner: Fiber | undefined, body: Parameters<typeof forkAsked>[0]): Fiber {
+  try {
+    return forkAsked(body, owner)
+  } catch (error) {
+    // What began the run has ended: so has the run.
+    if (error instanceof FiberError && error.code === 'FIBER_SCOPE_CLOSED') throw new Stopped(error)
+    throw error
+  }
+}
+
+/** The value of an exit. @throws what stands for it inside of a run. */
+function fromExit(exit: Exit<unknown, unknown>): unknown {
+  if (exit.kind === 'success') return exit.value
+  throw thrownFor(exit)
+}
+
+/** `inner` again after each failure, as long and as late as the schedule says. */
+export function retryWait(schedule: Schedule<never>, inner: Node): Wait {
+  const start = async (input: unknown, context: RunContext): Promise<unknown> => {
+    const driver = schedule.start()
+    for (;;) {
+      try {
+        return await runNode(inner, input, context.givenSignal, context.fiber)
+      } catch (thrown) {
+        if (!(thrown instanceof Raised)) throw thrown
+        const delayMs = driver.next(thrown.error as never, performance.now())
+        if (delayMs === undefined) throw thrown
+        await delay(delayMs, context.givenSignal)
+      }
+    }
+  }
+  return { kind: 'retry', start, parts: [schedule], inner }
+}
+
+/** `inner`, interrupted and failing with `ARROW_TIMEOUT` when it takes longer. */
+export function timeoutWait(timeoutMs: number, inner: Node): Wait {
+  const start = (input: unknown, context: RunContext): unknown => {
+    const controller = new AbortController()
+    const outer = context.givenSignal
+    const aborted = (): void => abort(controller, outer?.reason)
+    if (outer?.aborted === true) aborted()
+    outer?.addEventListener('abort', aborted)
+    let isLate = false
+    const late = (): void => {
+      isLate = true
+      controller.abort(new ArrowError('ARROW_TIMEOUT', { timeoutMs }))
+    }
+    const timer = timeoutMs === Infinity ? undefined : setTimeout(late, timeoutMs)
+    const release = (): void => {
+      clearTimeout(timer)
+      outer?.removeEventListener('abort', aborted)
+    }
+    const run = (): unknown => runNode(inner, input, controller.signal, context.fiber)
+    return limited(run, controller.signal, () => isLate).finally(release)
+  }
+  return { kind: 'timeout', start, parts: [timeoutMs], inner, shown: () => `${timeoutMs} ms` }
+}
+
+/** Signals that are passed on inside of each other, on the stack. */
+let passing = 0
+const PASSING_MAX = 200
+
+/** Abort what hangs on another signal; many that hang one on the other not all on the stack. */
+function abort(controller: AbortController, reason: unknown): void {
+  if (passing === PASSING_MAX) return queueMicrotask(() => abort(controller, reason))
+  passing += 1
+  controller.abort(reason)
+  passing -= 1
+}
+
+async function limited(run: () => unknown, signal: AbortSignal, isLate: () => boolean): Promise<unknown> {
+  try {
+    return await run()
+  } catch (thrown) {
+    if (thrown instanceof Stopped && isLate()) throw new Raised(signal.reason, thrown.others)
+    throw thrown
+  }
+}
+
+/** The key of an input in a store. */
+export type KeyOf = (input: never) => string
+
+/** What a store remembers for the key of the input, or what `inner` makes of it, remembered. */
+export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: Node): Wait {
+  const start = (input: unknown, context: RunContext): unknown => {
+    const name = key === undefined ? input : key(input as never)
+    if (typeof name !== 'string') throw wrong('the key of through', 'a string', name)
+    const signal = context.givenSignal
+    const compute = async (): Promise<never> =>
+      valueOf(await runNode(inner, input, signal, context.fiber)) as never
+    return (store as Store<unknown>).getOrCompute(name, compute, signal === undefined ? {} : { signal })
+  }
+  return { kind: 'through', start, parts: [store, key], inner, shown: () => `store ${store.id}` }
+}
+
+/** Longest time that one timer of Node can wait. */
+export const TIMER_MS_MAX = 2 ** 31 - 1
+
+/**
+ * Wait so long; without any delay for one turn of the event loop, so that timers, I/O and aborts get theirs.
+ */
+function delay(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const untilMs = performance.now() + delayMs
+    let timer: NodeJS.Timeout | undefined
+    let immediate: NodeJS.Immediate | undefined
+    const aborted = (): void => {
+      clearTimeout(timer)
+      clearImmediate(immediate)
+      reject(new Stopped(signal?.reason))
+    }
+    const due = (): void => {
+      const leftMs = untilMs - performance.now()
+      if (leftMs > 0) return void (timer = setTimeout(due, Math.min(leftMs, TIMER_MS_MAX)))
+      signal?.removeEventListener('abort', aborted)
+      resolve()
+    }
+    if (signal?.aborted === true) return aborted()
+    signal?.addEventListener('abort', aborted, { once: true })
+    if (delayMs > 0) due()
+    else immediate = setImmediate(due)
+  })
+}

@@ -1,0 +1,283 @@
+/**
+ * Where the items come from: the paths that the arguments name, or the lines of files and of standard input.
+ *
+ * A source is read in batches and only as fast as it is asked, so an endless one takes constant memory. Names
+ * of files are the exception: they are expanded and sorted before the first runs, which is what makes the
+ * order of the results and the remaining time known.
+ */
+import {
+  accessSync,
+  constants,
+  createReadStream,
+  fstatSync,
+  readdir,
+  statSync,
+  type Dirent,
+  type Stats,
+} from 'node:fs'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import type { Readable } from 'node:stream'
+import { type FileSystemAdapter, glob, isDynamicPattern } from 'tinyglobby'
+import type { ItemKind } from '../arguments.ts'
+import { reasonOf } from '../../base/index.ts'
+import { CliError } from '../errors.ts'
+import { LineCutter, type Item } from './lines.ts'
+
+/** A file or a directory that cannot be read, or an input that broke: it goes to the terminal as one line. */
+export type Complain = (error: CliError) => void
+
+/** Items to come. */
+export interface Source {
+  /** Batch after batch; ends early, without an error, when `signal` is aborted. */
+  batches(signal: AbortSignal): AsyncIterable<readonly Item[]>
+  /** How many items there will be; `undefined` when only reading them tells. */
+  readonly total: number | undefined
+  /** How much has been read, from 0 to 1; `undefined` when nobody can know. */
+  fraction(): number | undefined
+}
+
+/** What a source is made from. */
+export interface SourcePlan {
+  readonly inputs: readonly string[]
+  readonly ignored: readonly string[]
+  readonly items: ItemKind
+  readonly lineCharsMax: number
+  readonly stdin: Readable & { readonly fd?: number }
+  readonly complain: Complain
+}
+
+/**
+ * Find the inputs and make their source.
+ * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
+ */
+export async function openSource(plan: SourcePlan): Promise<Source> {
+  const paths = await expand(plan.inputs, plan.ignored, plan.complain)
+  return plan.items === 'paths' ? new PathSource(paths, plan.complain) : new LineSource(paths, plan)
+}
+
+/**
+ * The files that `inputs` name, each once, in the order of the arguments and sorted inside each pattern.
+ * A name that is no pattern stays as it is, whether the file exists or not: reading it tells.
+ * @param inputs As written. @param ignored Patterns of files that no pattern and no directory stands for.
+ * @param complain Told of each directory that cannot be read, once.
+ * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
+ */
+export async function expand(
+  inputs: readonly string[],
+  ignored: readonly string[],
+  complain: Complain,
+): Promise<string[]> {
+  const paths = new Set<string>()
+  const unreadable = new Set<string>()
+  const tell = (path: string, error: NodeJS.ErrnoException): void => {
+    // A pattern may start in a folder that is not there, and one may vanish meanwhile: nothing is left out.
+    if (unreadable.has(path) || error.code === 'ENOENT' || error.code === 'ENOTDIR') return
+    unreadable.add(path)
+    complain(new CliError('CLI_INPUT_UNREADABLE', { input: path, reason: reasonOf(error) }))
+  }
+  for (const input of inputs) {
+    const kind = input === '-' ? 'file' : kindOf(input)
+    if (kind === 'file' || (kind === 'missing' && !isDynamicPattern(input))) {
+      paths.add(input)
+      continue
+    }
+    const pattern = kind === 'directory' ? `${escaped(input).replace(/\/+$/, '')}/**` : input
+    const named = foldersOf(kind === 'directory' ? input : staticPart(input))
+    const found = await glob(pattern, {
+      ignore: ignored,
+      absolute: isAbsolute(input),
+      onlyFiles: true,
+      expandDirectories: false,
+      followSymbolicLinks: false,
+      fs: searched(named, (folder, error) => {
+        tell(isAbsolute(input) ? resolve(folder) : relative('', folder) || '.', error)
+      }),
+    })
+    const files = found.filter((path) => kindOf(path) !== 'directory').sort()
+    if (files.length === 0) throw new CliError('CLI_INPUT_NONE', { pattern: input })
+    for (const path of files) paths.add(path)
+  }
+  return [...paths]
+}
+
+/**
+ * The file system for a search: tells what cannot be listed, which the search leaves out in silence, and
+ * shows links as files unless they lead to folders. So one that leads nowhere is found, and reading it tells.
+ * A link to a folder is followed only where it was `named`: the search itself passes links over.
+ */
+function searched(
+  named: ReadonlySet<string>,
+  tell: (folder: string, error: NodeJS.ErrnoException) => void,
+): FileSystemAdapter {
+  const list = (folder: string, options: { withFileTypes: true }, done: Listed): void => {
+    readdir(folder, options, (error, entries) => {
+      if (error !== null) tell(folder, error)
+      done(
+        error,
+        entries?.map((entry) => (entry.isSymbolicLink() ? shownAs(entry, folder, named) : entry)),
+      )
+    })
+  }
+  return { readdir: list as typeof readdir }
+}
+
+type Listed = (error: NodeJS.ErrnoException | null, entries: Dirent[] | undefined) => void
+
+function shownAs(link: Dirent, folder: string, named: ReadonlySet<string>): Dirent {
+  const path = join(folder, link.name)
+  if (kindOf(path) !== 'directory') return Object.create(link, { isFile: YES }) as Dirent
+  if (!named.has(resolve(path))) return link
+  return Object.create(link, { isDirectory: YES, isSymbolicLink: { value: () => false } }) as Dirent
+}
+
+const YES = { value: () => true }
+
+/** The folder of that path and all that it lies in. */
+function foldersOf(path: string): Set<string> {
+  const folders = new Set<string>()
+  for (let up = resolve(path); !folders.has(up); up = dirname(up)) folders.add(up)
+  return folders
+}
+
+/** The folder that a pattern begins with, up to the first part that stands for several names. */
+function staticPart(pattern: string): string {
+  const parts = pattern.split('/')
+  const dynamic = parts.findIndex((part) => isDynamicPattern(part))
+  const first = parts.slice(0, dynamic).join('/').replace(/\\(.)/g, '$1')
+  return first === '' && pattern.startsWith('/') ? '/' : first
+}
+
+/** A directory's own name in a pattern: brackets in it are only brackets. */
+function escaped(path: string): string {
+  return path.replace(/[\\()[\]{}!*?@+|]/g, '\\$&')
+}
+
+function kindOf(path: string): 'file' | 'directory' | 'missing' {
+  const stats = statsOf(path)
+  if (stats === undefined) return 'missing'
+  return stats.isDirectory() ? 'directory' : 'file'
+}
+
+/** What is at `path`; `undefined` when nothing is, or nothing that may be looked at. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined // No permission, a loop of links: reading it will tell.
+  }
+}
+
+/** Items are the paths themselves; one that cannot be read is an error in its place. */
+class PathSource implements Source {
+  readonly #paths: readonly string[]
+  readonly #complain: Complain
+
+  constructor(paths: readonly string[], complain: Complain) {
+    this.#paths = paths
+    this.#complain = complain
+  }
+
+  get total(): number {
+    return this.#paths.length
+  }
+
+  fraction(): undefined {
+    return undefined
+  }
+
+  async *batches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {
+    const batchMax = 64
+    for (let start = 0; start < this.#paths.length && !signal.aborted; start += batchMax) {
+      yield this.#paths.slice(start, start + batchMax).map((path) => this.#checked(path))
+    }
+  }
+
+  #checked(path: string): Item {
+    try {
+      accessSync(path, constants.R_OK)
+      return path
+    } catch (thrown) {
+      const error = new CliError('CLI_INPUT_UNREADABLE', { input: path, reason: reasonOf(thrown) })
+      this.#complain(error)
+      return error
+    }
+  }
+}
+
+/** Items are the lines of all inputs, one input after the other. */
+class LineSource implements Source {
+  readonly #paths: readonly string[]
+  readonly #plan: SourcePlan
+  readonly #bytesTotal: number | undefined
+  #bytesRead = 0
+  readonly total = undefined
+
+  constructor(paths: readonly string[], plan: SourcePlan) {
+    this.#paths = paths
+    this.#plan = plan
+    this.#bytesTotal = bytesOf(paths, plan.stdin)
+  }
+
+  fraction(): number | undefined {
+    if (this.#bytesTotal === undefined || this.#bytesTotal === 0) return undefined
+    return Math.min(1, this.#bytesRead / this.#bytesTotal)
+  }
+
+  async *batches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {
+    for (const path of this.#paths) {
+      if (signal.aborted) return
+      const cutter = new LineCutter({
+        lineCharsMax: this.#plan.lineCharsMax,
+        blankLines: this.#plan.items === 'lines',
+      })
+      try {
+        for await (const text of this.#texts(path, signal)) yield cutter.push(text)
+        if (!signal.aborted) yield cutter.end()
+      } catch (thrown) {
+        if (signal.aborted) return
+        const input = path === '-' ? 'standard input' : path
+        this.#plan.complain(new CliError('CLI_INPUT_UNREADABLE', { input, reason: reasonOf(thrown) }))
+      }
+    }
+  }
+
+  async *#texts(path: string, signal: AbortSignal): AsyncGenerator<string> {
+    // Node takes a directory for an empty stream.
+    if (path === '-' && stdinStats(this.#plan.stdin)?.isDirectory() === true) throw directoryError()
+    const stream = path === '-' ? this.#plan.stdin : createReadStream(path)
+    const stop = (): void => void stream.destroy()
+    signal.addEventListener('abort', stop)
+    stream.setEncoding('utf8')
+    try {
+      for await (const text of stream as AsyncIterable<string>) {
+        this.#bytesRead += Buffer.byteLength(text)
+        yield text
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+}
+
+function directoryError(): Error {
+  return Object.assign(new Error('is a directory'), { code: 'EISDIR' })
+}
+
+/** The size of all inputs together; `undefined` as soon as one is no plain file. */
+function bytesOf(paths: readonly string[], stdin: { readonly fd?: number }): number | undefined {
+  let total = 0
+  for (const path of paths) {
+    const stats = path === '-' ? stdinStats(stdin) : statsOf(path)
+    if (stats?.isFile() !== true) return undefined
+    total += stats.size
+  }
+  return total
+}
+
+function stdinStats(stdin: { readonly fd?: number }): Stats | undefined {
+  try {
+    return stdin.fd === undefined ? undefined : fstatSync(stdin.fd)
+  } catch {
+    return undefined // A closed standard input: reading it will tell.
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * The output against streams that are slow, that close and that break.
+ * Each stream here takes a piece only when told to, so no test depends on time.
+ */
+import assert from 'node:assert/strict'
+import { Writable } from 'node:stream'
+import { test } from 'node:test'
+import type { CliError } from '../errors.ts'
+import { Output } from './output.ts'
+
+/** A stream that takes a piece only when told to, and the output on it. */
+function bench(highWaterMark = 100) {
+  const taken: string[] = []
+  const told: string[] = []
+  let release: ((error?: Error) => void) | undefined
+  const stream = new Writable({
+    highWaterMark,
+    decodeStrings: false,
+    write(piece: string, _encoding, done) {
+      taken.push(piece)
+      release = done
+    },
+  })
+  const output = new Output(stream, {
+    onRoom: () => told.push('room'),
+    onClosed: () => told.push('closed'),
+    onFailed: (error: CliError) => told.push(error.message),
+    beforeWrite: () => told.push('write'),
+  })
+  const take = async (error?: Error): Promise<void> => {
+    const done = release
+    release = undefined
+    done?.(error)
+    await turns()
+  }
+  return { output, taken, told, take, stream }
+}
+
+const turns = (): Promise<void> => new Promise((done) => setImmediate(() => setImmediate(() => done())))
+
+test('lines of one turn go out together', async () => {
+  const { output, taken, take } = bench()
+  output.write('a')
+  output.write('b')
+  assert.deepEqual(taken, [])
+  await turns()
+  assert.deepEqual(taken, ['a\nb\n'])
+  await take()
+})
+
+test('many lines go out before the turn ends', () => {
+  const { output, taken } = bench()
+  for (let count = 0; count < 700; count++) output.write('x'.repeat(100))
+  assert.equal(taken.length, 1)
+})
+
+test('a full stream blocks until it has drained', async () => {
+  const { output, told, take } = bench(10)
+  output.write('x'.repeat(20))
+  assert.equal(output.blocked, false)
+  await turns()
+  assert.equal(output.blocked, true)
+  await take()
+  assert.equal(output.blocked, false)
+  assert.deepEqual(told, ['write', 'room'])
+})
+
+test('lines count as delivered when the stream has taken them', async () => {
+  const { output, take } = bench()
+  output.write('a')
+  output.write('b')
+  await turns()
+  output.write('c')
+  await turns()
+  assert.equal(output.deliveredCount, 0)
+  await take()
+  assert.equal(output.deliveredCount, 2)
+  await take(new Error('broken'))
+  assert.equal(output.deliveredCount, 2)
+})
+
+test('end writes what is left and waits until it is taken', async () => {
+  const { output, taken, take } = bench()
+  output.write('last')
+  let ended = false
+  const whole = output.end().then(() => (ended = true))
+  await turns()
+  assert.deepEqual([taken, ended], [['last\n'], false])
+  await take()
+  await take()
+  await whole
+})
+
+test('a reader that leaves is told once, nothing blocks, and the rest is dropped', async () => {
+  const { output, taken, told, take } = bench(1)
+  output.write('a')
+  await turns()
+  await take(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
+  output.write('b')
+  await turns()
+  await output.end()
+  assert.equal(output.blocked, false)
+  assert.deepEqual(taken, ['a\n'])
+  assert.deepEqual(told, ['write', 'closed'])
+})
+
+test('any other error is told as one line', async () => {
+  const { output, told, take } = bench()
+  output.write('a')
+  await turns()
+  await take(Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' }))
+  assert.deepEqual(told, ['write', 'standard output: cannot be written: no space left on the device'])
+})

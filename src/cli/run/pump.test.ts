@@ -1,0 +1,250 @@
+/**
+ * The pump against its promise: every item's line once, in order when asked, never more held than allowed.
+ *
+ * Calls are settled by hand in an order chosen by fast-check, so every interleaving is a run without time in
+ * it.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { CliError } from '../errors.ts'
+import type { Item } from './lines.ts'
+import { Pump, type PumpPlan, type Sink } from './pump.ts'
+import { failureLine } from './records.ts'
+
+const style = { numbered: false, stacks: false, paths: false }
+
+interface OpenCall {
+  readonly item: number
+  readonly settle: (line: string | undefined) => void
+}
+
+/** A pump whose calls are settled from outside, with what went in and out. */
+class Bench implements Sink {
+  readonly open: OpenCall[] = []
+  readonly lines: string[] = []
+  readonly pump: Pump
+  blocked = false
+  /** What {@link PumpPlan.onStop} was told, each time. */
+  readonly stops: number[] = []
+  openMost = 0
+  heldMost = 0
+
+  constructor(plan: Partial<PumpPlan> = {}) {
+    this.pump = new Pump({
+      call: (_text, item) =>
+        new Promise((settle) => {
+          this.open.push({ item, settle })
+          this.openMost = Math.max(this.openMost, this.open.length)
+          this.heldMost = Math.max(this.heldMost, item - this.lines.length)
+        }),
+      sink: this,
+      style,
+      ordered: true,
+      failFast: false,
+      runningMax: 8,
+      heldMax: 16,
+      heldCharsMax: 1000,
+      onStop: (failed) => void this.stops.push(failed),
+      ...plan,
+    })
+  }
+
+  write(line: string): void {
+    this.lines.push(line)
+  }
+
+  /** Settle the open call at `index`, wrapped round. */
+  settle(index: number, line: (item: number) => string | undefined = String): void {
+    const [call] = this.open.splice(index % this.open.length, 1)
+    call?.settle(line(call.item))
+  }
+}
+
+const turn = (): Promise<void> => new Promise((done) => setImmediate(done))
+
+async function* batchesOf(items: readonly Item[], size = 5): AsyncGenerator<readonly Item[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
+}
+
+const texts = (count: number): string[] => Array.from({ length: count }, (_, index) => `text ${index + 1}`)
+const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index + 1))
+
+/** Map `count` items, settling calls in the order that `picks` chooses. */
+async function finished(bench: Bench, count: number, picks: readonly number[]): Promise<void> {
+  const whole = bench.pump.run(batchesOf(texts(count)))
+  for (let step = 0; ; step++) {
+    await turn()
+    if (bench.open.length === 0) break
+    bench.settle(picks[step % picks.length] as number)
+  }
+  const summary = await whole
+  assert.deepEqual(summary, { writtenCount: count, failedCount: 0, nextItem: count + 1 })
+}
+
+const interleavings = fc.tuple(fc.nat(60), fc.array(fc.nat(100), { minLength: 1, maxLength: 30 }))
+
+test('ordered: the lines are in the order of the items however the calls end', async () => {
+  await fc.assert(
+    fc.asyncProperty(interleavings, async ([count, picks]) => {
+      const bench = new Bench()
+      await finished(bench, count, picks)
+      assert.deepEqual(bench.lines, numbers(count))
+      assert(bench.openMost <= 8 && bench.heldMost <= 16)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('unordered: each line once', async () => {
+  await fc.assert(
+    fc.asyncProperty(interleavings, async ([count, picks]) => {
+      const bench = new Bench({ ordered: false })
+      await finished(bench, count, picks)
+      assert.deepEqual(
+        bench.lines.map(Number).sort((one, other) => one - other),
+        numbers(count).map(Number),
+      )
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('unordered lines come at once, ordered ones wait for the first', async () => {
+  for (const ordered of [false, true]) {
+    const bench = new Bench({ ordered })
+    const whole = bench.pump.run(batchesOf(texts(3)))
+    await turn()
+    bench.settle(2)
+    bench.settle(1)
+    await turn()
+    assert.deepEqual(bench.lines, ordered ? [] : ['3', '2'])
+    bench.settle(0)
+    await whole
+    assert.deepEqual(bench.lines, ordered ? ['1', '2', '3'] : ['3', '2', '1'])
+  }
+})
+
+test('a slow first item stops the reading when heldMax items wait for it', async () => {
+  const bench = new Bench()
+  const whole = bench.pump.run(batchesOf(texts(100)))
+  for (let step = 0; step < 200; step++) {
+    await turn()
+    if (bench.open.length > 1) bench.settle(1)
+  }
+  assert.equal(bench.open.length, 1)
+  assert.equal(bench.heldMost, 16)
+  assert.deepEqual(bench.lines, [])
+  while (bench.lines.length < 100) {
+    if (bench.open.length > 0) bench.settle(0)
+    await turn()
+  }
+  await whole
+  assert.deepEqual(bench.lines, numbers(100))
+})
+
+test('long items bound the reading by their characters', async () => {
+  const bench = new Bench({ heldCharsMax: 1000 })
+  const whole = bench.pump.run(batchesOf(Array.from({ length: 6 }, () => 'x'.repeat(600))))
+  await turn()
+  assert.equal(bench.open.length, 2)
+  while (bench.lines.length < 6) {
+    bench.settle(0)
+    await turn()
+    assert(bench.open.length <= 2)
+  }
+  await whole
+})
+
+test('a blocked sink stops the reading until it has room', async () => {
+  const bench = new Bench()
+  bench.blocked = true
+  const whole = bench.pump.run(batchesOf(texts(3)))
+  await turn()
+  assert.equal(bench.open.length, 0)
+  bench.blocked = false
+  bench.pump.resume()
+  await turn()
+  assert.equal(bench.open.length, 3)
+  for (let left = 3; left > 0; left--) bench.settle(0)
+  await whole
+})
+
+test('an item that is an error is a failure in its place, without a call', async () => {
+  const missing = new CliError('CLI_INPUT_UNREADABLE', { input: 'b', reason: 'gone' })
+  const bench = new Bench()
+  const whole = bench.pump.run(batchesOf(['a', missing, 'c']))
+  await turn()
+  assert.deepEqual(
+    bench.open.map((call) => call.item),
+    [1, 3],
+  )
+  bench.settle(1)
+  bench.settle(0)
+  assert.deepEqual(await whole, { writtenCount: 3, failedCount: 1, nextItem: 4 })
+  assert.equal((JSON.parse(bench.lines[1] as string) as { item: number }).item, 2)
+})
+
+test('a call that rejects is a failure in its place', async () => {
+  const bench = new Bench({ call: (_text, item) => Promise.reject(new Error(`no ${item}`)) })
+  assert.equal((await bench.pump.run(batchesOf(texts(2)))).failedCount, 2)
+  assert.match(bench.lines.join(), /no 1.*no 2/)
+})
+
+test('stopped: what runs is finished, the rest is not done, and the next item is told', async () => {
+  for (const ordered of [true, false]) {
+    const bench = new Bench({ ordered })
+    const whole = bench.pump.run(batchesOf(texts(50)))
+    await turn()
+    assert.equal(bench.open.length, 8)
+    bench.pump.stop()
+    bench.pump.stop()
+    assert.deepEqual(bench.stops, [0])
+    // Items 1 to 3 had started; the gate turned the others back, which is quicker.
+    for (let left = 5; left > 0; left--) bench.settle(3, () => undefined)
+    for (const index of [1, 1, 0]) bench.settle(index)
+    assert.deepEqual(await whole, { writtenCount: 3, failedCount: 0, nextItem: 4 })
+    assert.deepEqual(bench.lines.sort(), ['1', '2', '3'])
+  }
+})
+
+const failing = (item: number): string => failureLine(new Error('bad'), item, '', style)
+
+test('fail-fast, ordered: the failure is the last line; no item after it is awaited', async () => {
+  const bench = new Bench({ failFast: true })
+  const whole = bench.pump.run(batchesOf(texts(50)))
+  await turn()
+  bench.settle(5) // 6
+  bench.settle(2, failing) // 3
+  await turn()
+  assert.deepEqual(bench.stops, [3])
+  assert.deepEqual(bench.lines, [])
+  bench.settle(1) // 2
+  bench.settle(0) // 1
+  assert.deepEqual(await whole, { writtenCount: 3, failedCount: 1, nextItem: 4 })
+  assert.deepEqual(bench.lines.slice(0, 2), ['1', '2'])
+  assert.equal((JSON.parse(bench.lines[2] as string) as { item: number }).item, 3)
+  assert.equal(bench.lines.length, 3)
+})
+
+test('fail-fast, unordered: the failure is the last line', async () => {
+  const bench = new Bench({ failFast: true, ordered: false })
+  const whole = bench.pump.run(batchesOf(texts(50)))
+  await turn()
+  bench.settle(5)
+  bench.settle(2, failing)
+  bench.settle(0)
+  assert.deepEqual(await whole, { writtenCount: 2, failedCount: 1, nextItem: bench.pump.summary().nextItem })
+  assert.equal(bench.lines.length, 2)
+})
+
+test('fail-fast: an item that fails without a call lets all earlier ones run', async () => {
+  const tooLong = new CliError('CLI_LINE_TOO_LONG', { lineCharsMax: 5 })
+  const bench = new Bench({ failFast: true })
+  const whole = bench.pump.run(batchesOf(['a', 'b', tooLong, 'd']))
+  await turn()
+  assert.deepEqual(bench.stops, [3])
+  for (let left = 2; left > 0; left--) bench.settle(left - 1)
+  assert.deepEqual(await whole, { writtenCount: 3, failedCount: 1, nextItem: 4 })
+  assert.deepEqual(bench.lines.slice(0, 2), ['1', '2'])
+})

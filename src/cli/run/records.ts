@@ -1,0 +1,92 @@
+/**
+ * The lines of the output: one JSON text for each item, made in the worker that ran it.
+ *
+ * A result is the bare JSON of what the function returned, so that `| jq .score` just works; a failure is
+ * `{"item":7,"error":{...}}` in its place. With `numbered` both carry the number. Workers mark the lines of
+ * failures by a first character no JSON text starts with, which saves an object for each item on the way
+ * home.
+ */
+import { CliError } from '../errors.ts'
+
+/** How lines are written; fixed for one run. */
+export interface RecordStyle {
+  /** Every line is an object with the item's number: `{"item":7,"value":...}`. */
+  readonly numbered: boolean
+  /** Errors carry their stack. */
+  readonly stacks: boolean
+  /** Items are paths, and records of failures name them. */
+  readonly paths: boolean
+}
+
+const FAILURE_MARK = '!'
+
+/**
+ * The line for a returned value. `undefined`, and whatever else JSON leaves out, is written as `null`.
+ * @throws {CliError} `CLI_RESULT_NOT_JSON` for what `JSON.stringify` refuses: a BigInt, a cycle, a throwing
+ * `toJSON`.
+ */
+export function resultLine(value: unknown, item: number, style: RecordStyle): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch (thrown) {
+    // V8 draws a cycle over several lines; the first says what it is.
+    const reason = thrown instanceof Error ? (thrown.message.split('\n')[0] as string) : String(thrown)
+    throw new CliError('CLI_RESULT_NOT_JSON', { reason }, { cause: thrown })
+  }
+  const json = text ?? 'null'
+  return style.numbered ? `{"item":${item},"value":${json}}` : json
+}
+
+/** The marked line for whatever `item` threw. `text` is the item itself: a path or a line. */
+export function failureLine(thrown: unknown, item: number, text: string, style: RecordStyle): string {
+  const path = style.paths ? { path: text } : {}
+  return FAILURE_MARK + JSON.stringify({ item, ...path, error: errorFields(thrown, style.stacks) })
+}
+
+/** Whether a line was made by {@link failureLine}. */
+export function isFailure(line: string): boolean {
+  return line.startsWith(FAILURE_MARK)
+}
+
+/** A failure's line as it is printed. */
+export function unmarked(line: string): string {
+  return line.slice(FAILURE_MARK.length)
+}
+
+interface ErrorFields {
+  readonly name?: string
+  readonly code?: string | number
+  readonly message: string
+  readonly stack?: string
+}
+
+function errorFields(thrown: unknown, stacks: boolean): ErrorFields {
+  try {
+    if (thrown instanceof Error) return fieldsOf(thrown, stacks)
+  } catch {
+    // A getter of its own throws: it is shown as what is no error.
+  }
+  return { message: thrownText(thrown) }
+}
+
+function fieldsOf(thrown: Error, stacks: boolean): ErrorFields {
+  const code = (thrown as { code?: unknown }).code
+  return {
+    name: String(thrown.name),
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+    message: String(thrown.message),
+    ...(stacks ? { stack: String(thrown.stack) } : {}),
+  }
+}
+
+/** What was thrown and is no error, as text; a thrown thing must never throw again while it is reported. */
+function thrownText(thrown: unknown): string {
+  try {
+    const json = typeof thrown === 'object' && thrown !== null ? JSON.stringify(thrown) : undefined
+    // JSON leaves out what its toJSON says is undefined.
+    return json ?? String(thrown)
+  } catch {
+    return `a thrown ${typeof thrown} that cannot be shown`
+  }
+}

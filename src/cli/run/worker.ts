@@ -1,0 +1,197 @@
+/**
+ * The part of `skein run` that lives in the workers: the user's function, called with one item at a time.
+ *
+ * What all items share (module, export, style, gate, clock) comes once for each thread as the environment
+ * data of its `Worker`, so workers that replace others have it too and a task carries nothing but its item.
+ * Parsing NDJSON and writing the result as JSON happen here, on all cores; only lines travel back.
+ */
+import { getEnvironmentData, isMainThread } from 'node:worker_threads'
+import { stayHere } from '../../arrow/index.ts'
+import { hasMember, loadReason, reasonOf } from '../../base/index.ts'
+import { isRunnable } from '../../fiber/index.ts'
+import { currentTask } from '../../zone/index.ts'
+import { Clocks } from './clocks.ts'
+import { CliError, type CliCodes } from '../errors.ts'
+import { Gate } from './gate.ts'
+import { type Job, JOB_KEY } from './job.ts'
+import { failureLine, resultLine } from './records.ts'
+
+/** A {@link CliError} on its way to the main thread. */
+export type Problem = {
+  [Code in keyof CliCodes]: { readonly code: Code; readonly facts: CliCodes[Code] }
+}[keyof CliCodes]
+
+type Exports = Readonly<Record<string, unknown>>
+
+type Mapped = (item: unknown) => unknown
+
+/** A marked or bare line; `undefined` when the gate was closed before the item. */
+type Line = string | undefined
+
+interface Ready {
+  readonly job: Job
+  readonly gate: Gate
+  readonly clocks: Clocks | undefined
+  readonly call: Mapped
+}
+
+let ready: Ready | undefined
+
+/**
+ * Load the function, so that what is wrong with it is told before the first item.
+ * @returns `CLI_MODULE_FAILED`, `CLI_EXPORT_MISSING` or `CLI_EXPORT_NOT_FUNCTION` as data; `undefined` when
+ * all is well.
+ * @throws {Error} What is no problem of the user's: a bug.
+ */
+export async function prepare(): Promise<Problem | undefined> {
+  try {
+    await load()
+    return undefined
+  } catch (thrown) {
+    if (thrown instanceof CliError) return { code: thrown.code, facts: thrown.facts } as Problem
+    throw thrown
+  }
+}
+
+/**
+ * Call the function with one item. A task that its caller gives up ends here as soon as its function waits:
+ * what the function still does is not awaited, and the other items of this worker go on.
+ * @param clock The number of the clock that times this call, with `--timeout`.
+ * @returns The result's or the failure's line; `undefined` when the gate was closed first.
+ */
+export function mapItem(text: string, item: number, clock = 0): Line | Promise<Line> {
+  if (ready === undefined) return load().then((loaded) => mapWith(loaded, text, item, clock))
+  return mapWith(ready, text, item, clock)
+}
+
+function mapWith(here: Ready, text: string, item: number, clock: number): Line | Promise<Line> {
+  if (!here.gate.pass(item)) return undefined
+  const started = here.clocks?.start(clock) ?? 0
+  let waits = false
+  try {
+    const value = here.call(here.job.json ? parsed(text) : text)
+    waits = isThenable(value)
+    if (!waits) return resultLine(value, item, here.job.style)
+    // Only with a timeout is anything ever given up.
+    const awaited = here.clocks === undefined ? value : Promise.race([value, givenUp()])
+    return settledLine(here, awaited, text, item, () => here.clocks?.stop(clock, started))
+  } catch (thrown) {
+    return failureLine(thrown, item, text, here.job.style)
+  } finally {
+    if (!waits) here.clocks?.stop(clock, started)
+  }
+}
+
+/** Rejects when the caller of this task stops waiting; the line made of that reaches nobody. */
+function givenUp(): Promise<never> {
+  return new Promise((_, reject) => {
+    const signal = currentTask()?.signal
+    if (signal === undefined) return
+    const tell = (): void => reject(signal.reason as Error)
+    if (signal.aborted) tell()
+    else signal.addEventListener('abort', tell, { once: true })
+  })
+}
+
+async function settledLine(
+  here: Ready,
+  value: unknown,
+  text: string,
+  item: number,
+  done: () => void,
+): Promise<Line> {
+  try {
+    return resultLine(await value, item, here.job.style)
+  } catch (thrown) {
+    return failureLine(thrown, item, text, here.job.style)
+  } finally {
+    done()
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (thrown) {
+    throw new CliError('CLI_LINE_NOT_JSON', { reason: reasonOf(thrown) }, { cause: thrown })
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as { then?: unknown }).then === 'function'
+  )
+}
+
+async function load(): Promise<Ready> {
+  const job = getEnvironmentData(JOB_KEY) as unknown as Job
+  // Standard output belongs to the results: what the function prints goes to standard error instead.
+  if (!isMainThread) Object.defineProperty(process, 'stdout', { value: process.stderr, configurable: true })
+  const call = await findFunction(job)
+  const clocks = job.clocks === undefined ? undefined : new Clocks(job.clocks)
+  ready = { job, gate: new Gate(job.gate), clocks, call }
+  return ready
+}
+
+async function findFunction(job: Job): Promise<Mapped> {
+  let exports: Exports
+  try {
+    exports = (await import(job.url)) as Exports
+  } catch (thrown) {
+    throw new CliError('CLI_MODULE_FAILED', { module: job.module, reason: loadReason(thrown) })
+  }
+  const name = job.exportNamed ? job.exportName : impliedName(exports)
+  const { owner, value } = lookUp(exports, name)
+  if (typeof value === 'function') return (item) => Reflect.apply(value, owner, [item]) as unknown
+  if (isArrow(value)) {
+    // This worker is the place: a hop from here would leave it idle.
+    stayHere()
+    return (item) => value.run(item)
+  }
+  const module = job.module
+  if (value === undefined) {
+    throw new CliError('CLI_EXPORT_MISSING', { module, name, exported: functionsOf(exports) })
+  }
+  throw new CliError('CLI_EXPORT_NOT_FUNCTION', { module, name, received: described(value) })
+}
+
+/** An arrow, of this copy of the package or another. */
+function isArrow(value: unknown): value is { run(item: unknown): unknown } {
+  return isRunnable(value) && typeof (value as { run?: unknown }).run === 'function'
+}
+
+/** Without a written name: the default export, or the only function there is. */
+function impliedName(exports: Exports): string {
+  const functions = functionsOf(exports)
+  return exports['default'] === undefined && functions.length === 1 ? (functions[0] as string) : 'default'
+}
+
+/** The export, which may lie inside another (`a.b`) or, in a CommonJS module, only on `module.exports`. */
+function lookUp(exports: Exports, name: string): { owner: unknown; value: unknown } {
+  const parts = name.split('.')
+  let owner: unknown
+  let value: unknown = Object.hasOwn(exports, parts[0] as string) ? exports : exports['default']
+  for (const part of name === 'default' ? ['default'] : parts) {
+    owner = name === 'default' ? exports : value
+    const has = owner !== null && owner !== undefined && hasMember(Object(owner) as object, part)
+    if (!has) return { owner, value: undefined }
+    value = (owner as Readonly<Record<string, unknown>>)[part]
+  }
+  return { owner: owner === exports ? undefined : owner, value }
+}
+
+function functionsOf(exports: Exports): string[] {
+  // Node adds a CommonJS module itself under that name.
+  const all = Object.keys(exports).filter((name) => name !== 'module.exports')
+  const names = all.filter((name) => typeof exports[name] === 'function' || isArrow(exports[name]))
+  const whole: unknown = exports['default']
+  if (names.length > 0 || typeof whole !== 'object' || whole === null) return names
+  return Object.keys(whole).filter((name) => typeof (whole as Record<string, unknown>)[name] === 'function')
+}
+
+function described(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}

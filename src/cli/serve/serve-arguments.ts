@@ -1,0 +1,91 @@
+/**
+ * The words after `skein serve`, checked and completed.
+ *
+ * As those of `skein run` (arguments.ts): a frozen record leaves here, and a wrong word is named.
+ */
+import { availableParallelism } from 'node:os'
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { duration, HELP, splitTarget, usage, wholeNumber, wordsOf } from '../arguments.ts'
+import { CliError } from '../errors.ts'
+
+/** One `skein serve`, as asked for. What is undefined the module may say, else the default counts. */
+export interface ServeOptions {
+  /** A path, a URL or a package, as written before `#`. */
+  readonly module: string
+  /** The export; undefined: `default`, `app`, or the module itself. */
+  readonly exportName: string | undefined
+  readonly port: number | undefined
+  readonly host: string | undefined
+  readonly workers: number
+  readonly core: 'native' | 'node' | undefined
+  /** How long a stop waits for what was accepted, in ms. */
+  readonly drainMs: number
+  /** Whether the address is printed. */
+  readonly quiet: boolean
+}
+
+const WORKERS_MAX = 1024
+const PORT_MAX = 65_535
+const DRAIN_MS = 10_000
+
+const flags = {
+  port: { type: 'string', short: 'p' },
+  host: { type: 'string' },
+  workers: { type: 'string', short: 'w' },
+  core: { type: 'string' },
+  drain: { type: 'string' },
+  quiet: { type: 'boolean', short: 'q' },
+  help: { type: 'boolean', short: 'h' },
+} as const satisfies ParseArgsConfig['options']
+
+/**
+ * Read the arguments of `skein serve`.
+ * @param words What stands behind `serve`.
+ * @param forcedCore The variable SKEIN_HTTP_CORE.
+ * @param folder Where the module's path starts from.
+ * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
+ */
+export function readServeArguments(
+  words: readonly string[],
+  forcedCore: string | undefined,
+  folder: string,
+): ServeOptions | typeof HELP {
+  try {
+    return read(words, forcedCore, folder)
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || thrown.code !== 'CLI_USAGE') throw thrown
+    const { problem } = thrown.facts as { problem: string }
+    throw new CliError('CLI_USAGE', { problem, command: 'serve' })
+  }
+}
+
+function read(
+  words: readonly string[],
+  forcedCore: string | undefined,
+  folder: string,
+): ServeOptions | typeof HELP {
+  const { values, positionals } = wordsOf(() =>
+    parseArgs({ args: [...words], options: flags, allowPositionals: true, strict: true }),
+  )
+  if (values.help === true) return HELP
+  const [target, ...more] = positionals
+  if (target === undefined || target === '') throw usage('name the module whose app to serve')
+  if (more.length > 0) throw usage(`one module is served, not also ${more.join(' ')}`)
+  if (values.host === '') throw usage('--host takes an address or a name, not ""')
+  const core = coreOf(values.core ?? (forcedCore === '' ? undefined : forcedCore))
+  const workers = core === 'node' ? 1 : availableParallelism()
+  return Object.freeze({
+    ...splitTarget(target, folder),
+    port: values.port === undefined ? undefined : wholeNumber('--port', values.port, 0, PORT_MAX, 0),
+    host: values.host,
+    workers: wholeNumber('--workers', values.workers, workers, WORKERS_MAX),
+    core,
+    drainMs: values.drain === undefined ? DRAIN_MS : duration('--drain', values.drain),
+    quiet: values.quiet === true,
+  })
+}
+
+function coreOf(text: string | undefined): 'native' | 'node' | undefined {
+  if (text === undefined || text === 'native' || text === 'node') return text
+  throw usage(`--core (or SKEIN_HTTP_CORE) takes native or node, not "${text}"`)
+}

@@ -1,0 +1,153 @@
+/**
+ * `skein serve`: the same app on every core, from its module to its graceful end.
+ *
+ * `serve({zone})` of skein/http does the serving, in a zone made for it; what is left here is what a command
+ * adds: its words, its lines, and its end by a signal or with the last worker.
+ */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { ZoneServer } from '../../http/index.ts'
+import type { WorkerTold, Zone } from '../../zone/index.ts'
+import { CliError, ExitCode } from '../errors.ts'
+import { resolveModule } from '../resolve.ts'
+import type { StopSignal, Surroundings } from '../run/run.ts'
+import type { ServeOptions } from './serve-arguments.ts'
+import type { ServeJob } from './serve-worker.ts'
+
+const APP = new URL('./serve-worker.js', import.meta.url)
+const ZONE = 'skein serve'
+const ENDED = 'skein.worker.ended'
+/** What closing the zone takes at most; then the process just ends. */
+const END_MS = 3000
+
+/**
+ * Serve until a signal asks to stop.
+ * @returns The exit code: 0 when every open request was answered, otherwise that of the signal.
+ * @throws {CliError} When it cannot be served, or nobody is left to serve.
+ */
+export async function serve(options: ServeOptions, around: Surroundings): Promise<number> {
+  const url = resolveModule(options.module, around.folder)
+  const { core, workers, drainMs } = options
+  if (core === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
+  const stop = stopOf(around)
+  const zone = await openZone(workers)
+  const watch = watchOf(zone, around)
+  try {
+    const begun = begin(zone, url, options)
+    const early = await Promise.race([stop.signal, begun.then(() => undefined)])
+    // The first worker answers before the last one has started: what it has accepted is finished as well.
+    const server = early === undefined ? await begun : await inTime(begun, drainMs)
+    if (server === undefined) return codeOf(early!)
+    if (early === undefined && !options.quiet) around.stdout.write(lineOf(server, workers))
+    const signal = await Promise.race([stop.signal, watch.gone, nobodyLeft(server)])
+    if (around.stderr.isTTY === true)
+      around.stderr.write('\nskein: finishing open requests; Ctrl-C again to stop at once\n')
+    return (await drain(server, drainMs, around)) ? ExitCode.fine : codeOf(signal)
+  } finally {
+    stop.ignore()
+    watch.ignore()
+    await Promise.race([zone.close(), pause(END_MS)])
+  }
+}
+
+/** What `promise` resolves to; undefined when it takes longer. */
+async function inTime<Value>(promise: Promise<Value>, mostMs: number): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, mostMs, undefined)))
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+/** Stop the server. Whether every open request was answered. */
+async function drain(server: ZoneServer, drainMs: number, { stderr }: Surroundings): Promise<boolean> {
+  try {
+    await server.stop({ drainMs })
+    return (await server.stats()).cut === 0
+  } catch (error) {
+    stderr.write(`skein: ${(error as Error).message}\n`)
+    return false
+  }
+}
+
+async function openZone(workers: number): Promise<Zone> {
+  // Loaded here: help and wrong arguments need no workers.
+  const { installTypeScript, zone } = await import('../../zone/index.ts')
+  const { register } = await import('../../transport/index.ts')
+  register(CliError, { cid: 'skein.CliError' }) // as the workers do
+  // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
+  installTypeScript()
+  return zone.create(ZONE, { workers, closeMs: 0, graceMs: 0 })
+}
+
+async function begin(zone: Zone, url: string, options: ServeOptions): Promise<ZoneServer> {
+  const { module, exportName, port, host, core, workers } = options
+  const http = await import('../../http/index.ts')
+  const job: ServeJob = { url, exportName, core, workers }
+  const words = Object.entries({ port, host, core }).filter(([, value]) => value !== undefined)
+  const given = Object.fromEntries(words) // the app may say the rest
+  try {
+    return await http.serve({
+      zone,
+      app: APP,
+      appExport: 'appOf',
+      appArgs: [job],
+      ...given,
+    })
+  } catch (thrown) {
+    if (!(thrown instanceof http.HttpError && thrown.code === 'HTTP_APP')) throw thrown
+    const { reason } = thrown.facts as { reason: string }
+    throw new CliError('CLI_APP', { module, reason }, { cause: thrown })
+  }
+}
+
+/** Rejects when no worker serves, though some may run: the module of one that replaces another can fail. */
+async function nobodyLeft(server: ZoneServer): Promise<never> {
+  throw new CliError('CLI_WORKERS_GONE', { reason: await server.gone })
+}
+
+function lineOf({ url, core }: ZoneServer, workers: number): string {
+  return `skein: serving ${url} with ${workers} ${workers === 1 ? 'worker' : 'workers'} (${core} core)\n`
+}
+
+/** The first signal; a second one ends the process. */
+function stopOf(around: Surroundings): {
+  signal: Promise<StopSignal>
+  ignore: () => void
+} {
+  let first: StopSignal | undefined
+  let resolveFirst!: (signal: StopSignal) => void
+  const signal = new Promise<StopSignal>((resolve) => (resolveFirst = resolve))
+  const ignore = around.onSignal((received) => {
+    if (first !== undefined) return around.exit(codeOf(first))
+    first = received
+    resolveFirst(received)
+  })
+  return { signal, ignore }
+}
+
+/** Tells of workers that end; `gone` rejects when none is left. */
+function watchOf(zone: Zone, around: Surroundings): { gone: Promise<never>; ignore: () => void } {
+  let reject!: (error: Error) => void
+  const gone = new Promise<never>((_, rejectGone) => (reject = rejectGone))
+  gone.catch(() => {}) // While the server begins, its own error is the one that is told.
+  const onEnded = (message: unknown): void => {
+    const { worker, reason = '', error } = message as WorkerTold
+    if (!worker.startsWith(`${ZONE}/`)) return
+    around.stderr.write(
+      `skein: a worker ends and is replaced: ${error === undefined ? reason : stackOf(error)}\n`,
+    )
+    setImmediate(() => zone.stats().workers === 0 && reject(new CliError('CLI_WORKERS_GONE', { reason })))
+  }
+  subscribe(ENDED, onEnded)
+  return { gone, ignore: () => unsubscribe(ENDED, onEnded) }
+}
+
+function stackOf(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref())
+}
+
+function codeOf(signal: StopSignal): number {
+  return signal === 'SIGINT' ? ExitCode.interrupted : ExitCode.terminated
+}

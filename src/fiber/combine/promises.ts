@@ -1,0 +1,286 @@
+/**
+ * Waiting for a promise inside a fiber, and running a body inside the fiber that is already there.
+ *
+ * Both turn what is foreign into a generator's steps. A rejection is a failure, see rejections.ts.
+ */
+import { whenSettled } from '../../base/index.ts'
+import { yieldNow } from '../scheduler/aside.ts'
+import { notABody } from '../errors.ts'
+import { Exit, type Failed } from '../core/exit.ts'
+import type { Extra } from '../core/extra.ts'
+import {
+  Op,
+  type Operation,
+  type Step,
+  type Waiter,
+  Yieldable,
+  isGenerator,
+  isThenable,
+  isYieldable,
+  outside,
+  running,
+} from '../core/op.ts'
+import { failedFrom } from '../core/rejections.ts'
+import { RUNNABLE, type Runnable, isRunnable } from '../core/runnable.ts'
+import { turn } from '../scheduler/scheduler.ts'
+
+/** Waits for a promise; interrupted, it leaves the promise behind or waits on, as it was told. */
+export class PromiseOp<A> extends Op<A, unknown> {
+  readonly #promise: PromiseLike<A>
+  readonly #staysFor: boolean
+  #waiter: Waiter | undefined
+  #value: A | undefined
+  #failed: Failed | undefined
+  /** The fiber was interrupted and waits for the promise all the same: it will not take the result. */
+  #isLate = false
+
+  /** @param staysFor Whether an interrupted fiber waits until the promise has settled. */
+  constructor(promise: PromiseLike<A>, staysFor: boolean) {
+    super()
+    this.#promise = promise
+    this.#staysFor = staysFor
+  }
+
+  park(fiber: Waiter): void {
+    this.#waiter = fiber
+    whenSettled(
+      this.#promise,
+      (value) => {
+        this.#value = value
+        this.#wake()
+      },
+      (reason: unknown) => {
+        this.#failed = failedFrom(reason)
+        if (this.#isLate) fiber.failedBeside(this.#failed)
+        this.#wake()
+      },
+    )
+  }
+
+  unpark(): boolean {
+    if (this.#staysFor) this.#isLate = true
+    else this.#waiter = undefined
+    return !this.#staysFor
+  }
+
+  /** The promise is there already, and so may be its rejection. */
+  leave(fiber: Waiter): boolean {
+    this.park(fiber)
+    return this.unpark()
+  }
+
+  /** @throws What the promise has rejected with. */
+  take(fiber: Waiter): A {
+    if (this.#failed !== undefined) throw fiber.raise(this.#failed)
+    return this.#value as A
+  }
+
+  describe(): string {
+    return 'a promise'
+  }
+
+  #wake(): void {
+    this.#waiter?.makeReady()
+  }
+}
+
+/**
+ * What a body's call has made, run by the fiber that is there: a generator, an op, a promise, or a value as
+ * it is. Runnables are not among them.
+ */
+export function* inline(made: unknown): Operation<unknown> {
+  if (isGenerator(made)) return yield* made as Operation<unknown>
+  if (isYieldable(made)) return yield* made as Yieldable<unknown>
+  return isThenable(made) ? yield* new PromiseOp(made, true) as Op<unknown> : made
+}
+
+/** An op that is ready: it brings an exit that is no value. */
+class Raised<E> extends Op<never, E> {
+  readonly #failed: Failed
+
+  constructor(failed: Failed) {
+    super()
+    this.#failed = failed
+  }
+
+  override isReady(): boolean {
+    return true
+  }
+
+  park(fiber: Waiter): void {
+    fiber.makeReady()
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(fiber: Waiter): never {
+    throw fiber.raise(this.#failed)
+  }
+
+  describe(): string {
+    return 'a failure'
+  }
+}
+
+/** Fail with `error`: `yield* fail(error)` throws it as a failure that the body's type names. */
+export function fail<E>(error: E): Op<never, E> {
+  return new Raised(Exit.failure(error))
+}
+
+/** Go on as `exit` says: its value, or its failure, defect or interruption as one's own. */
+export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
+  if (--turn.steps <= 0) yield* yieldNow()
+  return exit.kind === 'success' ? exit.value : yield* new Raised<E>(exit)
+}
+
+/**
+ * Run a body inside the running fiber, as `fork` would run it in one of its own.
+ * @throws {FiberError} `FIBER_OUTSIDE`; and what the body throws.
+ */
+export function* within(body: unknown): Operation<unknown> {
+  const fiber = inFiber()
+  if (--turn.steps <= 0) yield* yieldNow()
+  return yield* begun(body, fiber)
+}
+
+/**
+ * Run a body inside the running fiber and give its exit.
+ * @throws {InterruptedError} When the running fiber itself is interrupted: nothing else gets past.
+ */
+export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
+  const before = new Raising(inFiber())
+  if (--turn.steps <= 0) yield* yieldNow()
+  try {
+    const value = yield* begun(body, before.fiber)
+    before.raiseAgain()
+    return Exit.success(value)
+  } catch (thrown) {
+    return before.failedBy(thrown)
+  }
+}
+
+/**
+ * Runs a body inside the running fiber; when it fails, `handler` with the failure.
+ *
+ * It is no generator: of bodies inside of each other each is on the stack with all that lies between, and a
+ * call of `next` takes less of it.
+ */
+export class Caught extends Yieldable<unknown> {
+  readonly #body: unknown
+  readonly #handler: (error: never) => unknown
+  #before: Raising | undefined
+  #inner: Operation<unknown> | undefined
+
+  constructor(body: unknown, handler: (error: never) => unknown) {
+    super()
+    this.#body = body
+    this.#handler = handler
+  }
+
+  override [Symbol.iterator](): Iterator<Step, unknown, unknown> {
+    return this.#inner === undefined ? this : new Caught(this.#body, this.#handler)
+  }
+
+  /** See Generator. @throws What the body throws that is no failure, and what the handler throws. */
+  next(): IteratorResult<Step, unknown> {
+    try {
+      return this.#passed((this.#inner ??= this.#begin()).next())
+    } catch (thrown) {
+      return this.#caught(thrown)
+    }
+  }
+
+  /** See Generator. @throws What the body does with it that is no failure. */
+  throw(error: unknown): IteratorResult<Step, unknown> {
+    try {
+      return this.#passed((this.#inner ??= this.#begin()).throw(error))
+    } catch (thrown) {
+      return this.#caught(thrown)
+    }
+  }
+
+  /** See Generator. */
+  return(value: unknown): IteratorResult<Step, unknown> {
+    return this.#inner?.return(value) ?? { done: true, value }
+  }
+
+  #begin(): Operation<unknown> {
+    this.#before = new Raising(inFiber())
+    return --turn.steps > 0 ? begun(this.#body, this.#before.fiber) : beside(this.#body)
+  }
+
+  #passed(result: IteratorResult<Step, unknown>): IteratorResult<Step, unknown> {
+    if (result.done === true) this.#before?.raiseAgain()
+    return result
+  }
+
+  #caught(thrown: unknown): IteratorResult<Step, unknown> {
+    const before = this.#before
+    if (before === undefined) throw thrown
+    this.#before = undefined
+    const exit = before.failedBy(thrown)
+    const handler = this.#handler
+    this.#inner =
+      exit.kind === 'failure' ? begun(() => handler(exit.error as never), before.fiber) : fromExit(exit)
+    return this.#inner.next()
+  }
+}
+
+/** A body for which no step is left. */
+function* beside(body: unknown): Operation<unknown> {
+  yield* yieldNow()
+  return yield* begun(body, inFiber())
+}
+
+/** What was thrown into the fiber on purpose before a body inside of it began. */
+class Raising {
+  readonly fiber: Waiter
+  readonly extra: Extra | undefined
+  readonly raised: Failed | undefined
+  readonly thrown: unknown
+
+  constructor(fiber: Waiter) {
+    this.fiber = fiber
+    this.extra = (fiber as unknown as { readonly extra: Extra | undefined }).extra
+    this.raised = this.extra?.raised
+    this.thrown = this.extra?.thrown
+  }
+
+  /** In a `finally` block an older failure is under way: it must be known again when it goes on. */
+  raiseAgain(): void {
+    if (this.raised !== undefined) this.extra?.raiseAgain(this.thrown, this.raised)
+  }
+
+  /** The exit of the body that threw. @throws What unwinds the fiber. */
+  failedBy(thrown: unknown): Failed {
+    const isToken = this.fiber.isToken(thrown)
+    const failed = isToken ? undefined : this.fiber.failedBy(thrown)
+    this.raiseAgain()
+    if (failed === undefined) throw thrown
+    return failed
+  }
+}
+
+function inFiber(): Waiter {
+  if (running.fiber === undefined) throw outside('a combinator')
+  return running.fiber
+}
+
+/**
+ * What `yield*` runs for a body: its own generator where it has one, so that bodies inside of each other add
+ * few generators.
+ */
+function begun(body: unknown, fiber: Waiter): Operation<unknown> {
+  const made = typeof body === 'function' ? (body as (fiber: Waiter) => unknown)(fiber) : body
+  if (isGenerator(made)) return made as Operation<unknown>
+  if (made !== body || isYieldable(body)) return inline(made)
+  if (isRunnable(body)) return ran(body, fiber)
+  throw notABody(body)
+}
+
+function* ran(body: Runnable<unknown, unknown, unknown>, fiber: Waiter): Operation<unknown> {
+  const made = body[RUNNABLE](undefined, (fiber as unknown as { signal: AbortSignal }).signal)
+  return yield* fromExit((yield* inline(made)) as Exit<unknown>)
+}

@@ -1,0 +1,185 @@
+/**
+ * When to do something again, and how often: the policy of `retry` and `repeat`.
+ *
+ * A Schedule is an immutable value and does nothing. `start()` gives a driver, which is asked after each run
+ * whether to run again and how long to wait first. Time and chance are given to it, so the same questions
+ * give the same answers; it never looks at a clock.
+ */
+import { checkMs, wrong } from '../errors.ts'
+
+/** One use of a schedule. */
+export interface ScheduleDriver<In = unknown> {
+  /**
+   * Whether to run again.
+   * @param input What the run gave: its failure for `retry`, its value for `repeat`.
+   * @param nowMs The time now, in ms, on any clock that does not go back.
+   * @returns How long to wait before the next run, in ms, 0 or more; `undefined`: do not run again. After
+   *   `undefined` every further answer is `undefined`.
+   */
+  next(input: In, nowMs: number): number | undefined
+}
+
+/** What {@link Schedule.start} may be given. */
+export interface ScheduleStart {
+  /** A source of numbers from 0 (included) to 1 (excluded). Default `Math.random`. */
+  readonly random?: () => number
+}
+
+type Step<In> = (input: In, nowMs: number) => number | undefined
+type Begin<In> = (random: () => number) => Step<In>
+
+/** See the module's text. */
+export class Schedule<in In = unknown> {
+  readonly #begin: Begin<In>
+
+  private constructor(begin: Begin<In>) {
+    this.#begin = begin
+  }
+
+  /** Again at once, without end. */
+  static get forever(): Schedule {
+    return new Schedule(() => () => 0)
+  }
+
+  /**
+   * Again at once, so many times: with `recurs(2)` a body runs three times at most.
+   * @param times 0 or more.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  static recurs(times: number): Schedule {
+    if (!Number.isInteger(times) || times < 0) throw wrong('recurs: times', 'an integer from 0', times)
+    return new Schedule(() => {
+      let left = times
+      return () => (left-- > 0 ? 0 : undefined)
+    })
+  }
+
+  /**
+   * Again after `ms`, counted from the end of the run before, without end.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  static spaced(ms: number): Schedule {
+    checkMs('spaced: ms', ms)
+    return new Schedule(() => () => ms)
+  }
+
+  /**
+   * Again after `baseMs`, then `baseMs * factor`, then `baseMs * factor ** 2` and so on, without end; see
+   * {@link Schedule.capped}.
+   * @param factor 1 or more. Default 2.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  static exponential(baseMs: number, factor = 2): Schedule {
+    checkMs('exponential: baseMs', baseMs)
+    if (!(typeof factor === 'number' && factor >= 1 && factor < Infinity))
+      throw wrong('exponential: factor', 'a number from 1', factor)
+    return new Schedule(() => {
+      let delayMs = baseMs
+      return () => {
+        const now = delayMs
+        delayMs = Math.min(delayMs * factor, Number.MAX_SAFE_INTEGER)
+        return now
+      }
+    })
+  }
+
+  /**
+   * The same with each delay multiplied by a number drawn between `least` and `most`, so that many who failed
+   * together do not come back together. Default 0.8 to 1.2.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  jittered(least = 0.8, most = 1.2): Schedule<In> {
+    const areNumbers = typeof least === 'number' && typeof most === 'number'
+    if (!(areNumbers && least >= 0 && least <= most && most < Infinity))
+      throw wrong('jittered: least and most', 'numbers from 0, the larger one last', [least, most])
+    return new Schedule((random) => {
+      const step = this.#begin(random)
+      return (input, nowMs) => {
+        const delayMs = step(input, nowMs)
+        return delayMs === undefined ? undefined : delayMs * (least + (most - least) * random())
+      }
+    })
+  }
+
+  /**
+   * The same with no delay above `mostMs`.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  capped(mostMs: number): Schedule<In> {
+    checkMs('capped: mostMs', mostMs)
+    return new Schedule((random) => {
+      const step = this.#begin(random)
+      return (input, nowMs) => {
+        const delayMs = step(input, nowMs)
+        return delayMs === undefined ? undefined : Math.min(delayMs, mostMs)
+      }
+    })
+  }
+
+  /**
+   * The same while less than `ms` have passed since the end of the first run.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  upTo(ms: number): Schedule<In> {
+    checkMs('upTo: ms', ms)
+    return new Schedule((random) => {
+      const step = this.#begin(random)
+      let beganMs: number | undefined
+      return (input, nowMs) => {
+        beganMs ??= nowMs
+        return nowMs - beganMs < ms ? step(input, nowMs) : undefined
+      }
+    })
+  }
+
+  /**
+   * The same while `holds` says so of what the run gave.
+   * @throws {FiberError} `FIBER_ARGUMENT`. What `holds` throws comes out of the driver.
+   */
+  while<Seen>(holds: (input: Seen) => boolean): Schedule<In & Seen> {
+    if (typeof holds !== 'function') throw wrong('while: holds', 'a function', holds)
+    return new Schedule<In & Seen>((random) => {
+      const step = this.#begin(random)
+      return (input, nowMs) => (holds(input) ? step(input, nowMs) : undefined)
+    })
+  }
+
+  /** Again while both would, after the longer delay (ZIO's intersection, `&&`). */
+  and<Other>(other: Schedule<Other>): Schedule<In & Other> {
+    return this.#with(other, (one, two) =>
+      one === undefined || two === undefined ? undefined : Math.max(one, two),
+    )
+  }
+
+  /** Again while either would, after the shorter delay (ZIO's union, `||`). */
+  or<Other>(other: Schedule<Other>): Schedule<In & Other> {
+    return this.#with(other, (one, two) =>
+      one === undefined ? two : two === undefined ? one : Math.min(one, two),
+    )
+  }
+
+  /** A new use of the schedule, from its beginning. */
+  start({ random = Math.random }: ScheduleStart = {}): ScheduleDriver<In> {
+    const step = this.#begin(random)
+    let over = false
+    return {
+      next(input, nowMs) {
+        const delayMs = over ? undefined : step(input, nowMs)
+        over = delayMs === undefined
+        return delayMs
+      },
+    }
+  }
+
+  #with<Other>(
+    other: Schedule<Other>,
+    decide: (one: number | undefined, two: number | undefined) => number | undefined,
+  ): Schedule<In & Other> {
+    if (!(other instanceof Schedule)) throw wrong('the other schedule', 'a Schedule', other)
+    return new Schedule<In & Other>((random) => {
+      const one = this.start({ random })
+      const two = other.start({ random })
+      return (input, nowMs) => decide(one.next(input, nowMs), two.next(input, nowMs))
+    })
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Why a fiber ends that was interrupted: what its body is given, and what its exit says of it.
+ *
+ * Nothing here runs while a fiber goes its usual way; that is in fiber.ts.
+ */
+import type { InterruptedError } from '../errors.ts'
+import { type Exit, type Failed, thrownBy, withErrors, withOthers } from './exit.ts'
+import type { Extra } from './extra.ts'
+import type { Waited, Waiter } from './op.ts'
+
+/** A fiber, as what unwinds it sees it. */
+interface Unwound extends Waiter {
+  token(): InterruptedError
+}
+
+/** What an interrupted fiber is given in place of what it waited for. */
+export const UNWIND: Waited = {
+  park: (fiber) => fiber.makeReady(),
+  unpark: () => true,
+  take(fiber) {
+    throw (fiber as Unwound).token()
+  },
+  describe: () => 'its end',
+}
+
+/** What a fiber with an async body waits for. */
+export const BODY: Waited = {
+  park() {},
+  unpark: () => false,
+  take: () => undefined,
+  describe: () => 'its promise',
+}
+
+/** What a fiber is given in its next turn: an error. */
+export class Thrown implements Waited {
+  readonly #error: unknown
+
+  constructor(error: unknown) {
+    this.#error = error
+  }
+
+  park(fiber: Waiter): void {
+    fiber.makeReady()
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  /** @throws what the body did wrong. */
+  take(): never {
+    throw this.#error
+  }
+
+  describe(): string {
+    return 'its turn'
+  }
+}
+
+/** What an interrupt was given, or what else unwinds a fiber as it is thrown. */
+export function reasonOf(cause: Failed | undefined): unknown {
+  return cause === undefined ? undefined : cause.kind === 'interruption' ? cause.reason : thrownBy(cause)
+}
+
+/** The exit of a body that has ended with `exit`, and may have been interrupted meanwhile. */
+export function exitWithCause(
+  exit: Exit<unknown, unknown>,
+  extra: Extra | undefined,
+  isUnwinding: boolean,
+): Exit<unknown, unknown> {
+  const cause = extra?.cause
+  if (cause === undefined) return exit
+  // A child's failure that the body did not meet comes behind the body's own.
+  if (!isUnwinding && cause.kind !== 'interruption') return withErrors(exit, [cause])
+  const isEcho = exit.kind === 'success' || exit === cause || isEchoOf(exit, extra?.controller?.signal)
+  if (isEcho) return cause
+  // That it was interrupted the cause says; what went wrong on the way out comes behind it.
+  return withOthers(cause, exit.kind === 'interruption' ? exit.others : [exit])
+}
+
+/** Whether what an interrupted fiber has waited for has only said that it was interrupted. */
+export function isEchoOf(exit: Failed, signal: AbortSignal | undefined): boolean {
+  if (exit.kind === 'interruption') return exit.others.length === 0
+  const thrown = thrownBy(exit)
+  return signal?.aborted === true && (thrown === signal.reason || isAbort(thrown))
+}
+
+function isAbort(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === 'AbortError'
+}

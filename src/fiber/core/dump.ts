@@ -1,0 +1,83 @@
+/**
+ * The fibers of this thread as a tree: who owns whom, what each does and what it waits for.
+ *
+ * A picture of one moment, for people who look for what hangs. Fibers that never waited are not in it.
+ */
+import type { Fiber, FiberStatus } from './fiber.ts'
+import type { Child, Owner } from '../scope/owner.ts'
+import { root } from '../scope/owners.ts'
+import { scopesWithChildren } from '../scope/scope.ts'
+
+/** One fiber, or one scope, and what it owns. */
+export interface FiberDump {
+  readonly kind: 'fiber' | 'scope'
+  /** The fiber's number; 0 for a scope. */
+  readonly id: number
+  /** `''` for none. */
+  readonly name: string
+  /** `'open'` or `'closing'` for a scope. */
+  readonly status: FiberStatus | 'open'
+  /** What it waits for; `undefined` when it does not. */
+  readonly waitsFor: string | undefined
+  /** What it owns, the oldest first. */
+  readonly children: readonly FiberDump[]
+}
+
+/** All fibers of this thread that have not ended, by their owners; the oldest first. */
+export function dump(): FiberDump[] {
+  const scopes = [...scopesWithChildren].map((scope): FiberDump => {
+    const status = scope.isOpen ? 'open' : 'closing'
+    const { name } = scope
+    return { kind: 'scope', id: 0, name, status, waitsFor: undefined, children: childrenOf([scope]) }
+  })
+  return [...childrenOf([root]), ...scopes]
+}
+
+/** {@link dump} as text, one fiber a line, children indented. */
+export function dumpText(): string {
+  const lines: string[] = []
+  const rest = dump().map((one) => ({ one, depth: 0 }))
+  rest.reverse()
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    const { one, depth } = next
+    const called = one.kind === 'scope' ? `scope '${one.name}'` : `#${one.id} ${one.name}`.trimEnd()
+    const waits = one.waitsFor === undefined ? '' : ` for ${one.waitsFor}`
+    lines.push(`${'  '.repeat(depth)}${called}: ${one.status}${waits}`)
+    for (let index = one.children.length - 1; index >= 0; index -= 1)
+      rest.push({ one: one.children[index] as FiberDump, depth: depth + 1 })
+  }
+  return lines.join('\n')
+}
+
+interface Entry {
+  readonly kind: 'fiber'
+  readonly id: number
+  readonly name: string
+  readonly status: FiberStatus
+  readonly waitsFor: string | undefined
+  readonly children: Entry[]
+}
+
+/** Without recursion: trees of fibers can be as deep as there are fibers. */
+function childrenOf(owners: readonly Owner[]): Entry[] {
+  const top: Entry[] = []
+  const rest: { fiber: Fiber; into: Entry[] }[] = fibersOf(owners).map((fiber) => ({ fiber, into: top }))
+  for (const { fiber, into } of rest) {
+    const { id, name, status, op } = fiber
+    const waitsFor = status === 'waiting' || status === 'closing' ? op?.describe() : undefined
+    const entry: Entry = { kind: 'fiber', id, name, status, waitsFor, children: [] }
+    into.push(entry)
+    for (const child of fibersOf(ownersIn(fiber))) rest.push({ fiber: child, into: entry.children })
+  }
+  return top
+}
+
+function ownersIn(fiber: Fiber): Owner[] {
+  const owners: Owner[] = []
+  for (let owner = fiber.extra?.owner; owner !== undefined; owner = owner.outer) owners.unshift(owner)
+  return owners
+}
+
+function fibersOf(owners: readonly Owner[]): Fiber[] {
+  return owners.flatMap((owner) => [...(owner.children() as Iterable<Child>)].toReversed() as Fiber[])
+}

@@ -1,0 +1,137 @@
+/**
+ * How a computation ended: with a value, a failure, a defect, or by interruption.
+ *
+ * A failure is a typed value that the computation names beforehand (`fail(e)`, the rejection of an async
+ * body). A defect is anything else that was thrown: a bug. A defect is never turned into a failure; nothing
+ * that handles failures (`retry`, `catchAll`, `any`) sees one. When more than one thing went wrong, the first
+ * is the exit and the rest are its `others`, in the order they happened: nothing is dropped.
+ */
+import { InterruptedError } from '../errors.ts'
+
+/** It ended with a value. */
+export interface Success<A> {
+  readonly kind: 'success'
+  readonly value: A
+}
+
+/** It ended with a failure that it names in its type. */
+export interface Failure<E> {
+  readonly kind: 'failure'
+  readonly error: E
+  /** What else went wrong on the way out; empty when nothing did. */
+  readonly others: readonly Failed[]
+}
+
+/** It threw what no type names. */
+export interface Defect {
+  readonly kind: 'defect'
+  readonly defect: unknown
+  /** What else went wrong on the way out; empty when nothing did. */
+  readonly others: readonly Failed[]
+}
+
+/** It was interrupted. */
+export interface Interruption {
+  readonly kind: 'interruption'
+  /** What `interrupt` was given; `undefined` when nothing. */
+  readonly reason: unknown
+  /** What else went wrong on the way out; empty when nothing did. */
+  readonly others: readonly Failed[]
+}
+
+/** An exit without a value. */
+export type Failed<E = unknown> = Failure<E> | Defect | Interruption
+
+/** How a computation with the value `A` and failures `E` ended. */
+export type Exit<A, E = never> = Success<A> | Failed<E>
+
+const NONE: readonly Failed[] = Object.freeze([])
+
+/** Constructors and guards of {@link Exit}. The objects are plain: compare `kind`, send them anywhere. */
+export const Exit = Object.freeze({
+  /** An exit with a value. */
+  success<A>(value: A): Success<A> {
+    return { kind: 'success', value }
+  },
+
+  /** An exit with a failure. @param others What else went wrong. Default: nothing. */
+  failure<E>(error: E, others: readonly Failed[] = NONE): Failure<E> {
+    return { kind: 'failure', error, others }
+  },
+
+  /** An exit with a defect. @param others What else went wrong. Default: nothing. */
+  defect(defect: unknown, others: readonly Failed[] = NONE): Defect {
+    return { kind: 'defect', defect, others }
+  },
+
+  /** An exit by interruption. @param others What else went wrong. Default: nothing. */
+  interruption(reason?: unknown, others: readonly Failed[] = NONE): Interruption {
+    return { kind: 'interruption', reason, others }
+  },
+
+  /** Whether it ended with a value. */
+  isSuccess<A, E>(exit: Exit<A, E>): exit is Success<A> {
+    return exit.kind === 'success'
+  },
+
+  /** Whether it ended with a failure; false for defects and interruptions. */
+  isFailure<A, E>(exit: Exit<A, E>): exit is Failure<E> {
+    return exit.kind === 'failure'
+  },
+
+  /** Whether it ended with a defect. */
+  isDefect<A, E>(exit: Exit<A, E>): exit is Defect {
+    return exit.kind === 'defect'
+  },
+
+  /** Whether it was interrupted. */
+  isInterruption<A, E>(exit: Exit<A, E>): exit is Interruption {
+    return exit.kind === 'interruption'
+  },
+})
+
+/**
+ * The value of an exit.
+ * @throws {InterruptedError} When it was interrupted; otherwise the failure or the defect itself, as it is.
+ */
+export function exitValue<A, E>(exit: Exit<A, E>): A {
+  if (exit.kind === 'success') return exit.value
+  throw thrownBy(exit)
+}
+
+/** What {@link exitValue} throws for an exit without a value. */
+export function thrownBy(exit: Failed): unknown {
+  switch (exit.kind) {
+    case 'failure':
+      return exit.error
+    case 'defect':
+      return exit.defect
+    default:
+      return new InterruptedError(exit.reason)
+  }
+}
+
+/**
+ * `first` with `more` behind its others: one exit that keeps all. `first` itself when there are no more.
+ */
+export function withOthers<E>(first: Failed<E>, more: readonly Failed[]): Failed<E> {
+  return more.length === 0 ? first : { ...first, others: [...first.others, ...more] }
+}
+
+/** `exit` with `errors` behind it; when it has a value the first of them is the exit. */
+export function withErrors<A, E>(exit: Exit<A, E>, errors: readonly Failed[]): Exit<A, unknown> {
+  const [first, ...rest] = errors
+  if (first === undefined) return exit
+  return exit.kind === 'success' ? withOthers(first, rest) : withOthers(exit, errors)
+}
+
+/** An exit and its others as one list, the first first, none with others of its own. */
+export function flatExits(exit: Failed): Failed[] {
+  const flat: Failed[] = []
+  const rest: Failed[] = [exit]
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    flat.push(next.others.length === 0 ? next : { ...next, others: NONE })
+    for (let index = next.others.length - 1; index >= 0; index -= 1) rest.push(next.others[index]!)
+  }
+  return flat
+}

@@ -1,0 +1,51 @@
+/**
+ * What few fibers have: a name, locals, a signal, children, errors. Made when the first of them is needed.
+ *
+ * A parked fiber without any of it is small; that is why these are not fields of the fiber.
+ */
+import type { InterruptedError } from '../errors.ts'
+import type { Exit, Failed } from './exit.ts'
+import type { Child, Owner } from '../scope/owner.ts'
+
+/** Values of fiber-locals by their keys; never changed, only replaced. */
+export type Locals = ReadonlyMap<object, unknown>
+
+let ids = 0
+
+/** See the module's text. */
+export class Extra {
+  readonly id = (ids += 1)
+  name = ''
+  locals: Locals | undefined = undefined
+  /** The last thing that was thrown into the body on purpose, and the exit it stands for. */
+  thrown: unknown = undefined
+  raised: Failed | undefined = undefined
+  /** The last exit that a body run inside gave while an older one was under way: see `exitWithin`. */
+  told: Failed | undefined = undefined
+  /** Why it is interrupted. */
+  cause: Failed | undefined = undefined
+  /** What was thrown into the body to unwind it. */
+  token: InterruptedError | undefined = undefined
+  /** How the body ended, while what it owns is being closed. */
+  exit: Exit<unknown, unknown> | undefined = undefined
+  /** What went wrong beside. */
+  errors: Failed[] | undefined = undefined
+  /** Children that failed while it ran. */
+  troubles: Child[] | undefined = undefined
+  controller: AbortController | undefined = undefined
+  /** Owns what it forks and acquires now; see {@link Owner.outer}. */
+  owner: Owner | undefined = undefined
+
+  /** `thrown` stands for `raised` again; what was raised since is kept beside. */
+  raiseAgain(thrown: unknown, raised: Failed): void {
+    if (this.raised === raised) return
+    this.told = this.raised
+    this.thrown = thrown
+    this.raised = raised
+  }
+
+  /** Keep an error that cannot be told now. */
+  addError(failed: Failed): void {
+    ;(this.errors ??= []).push(failed)
+  }
+}

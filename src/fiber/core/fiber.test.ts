@@ -1,0 +1,515 @@
+/**
+ * Fibers: how bodies end, what joiners get, what an interrupt does, and who answers for whom.
+ *
+ * Every test ends with no fiber left; waits are for events, never for time.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { afterEach, test } from 'node:test'
+import {
+  Exit,
+  Fiber,
+  FiberError,
+  InterruptedError,
+  RUNNABLE,
+  type AnyBody,
+  type Operation,
+  attempt,
+  dump,
+  dumpText,
+  exitOf,
+  fail,
+  fork,
+  never,
+  sleep,
+  uninterruptible,
+  yieldNow,
+} from '../index.ts'
+
+afterEach(() => assert.deepEqual(dump(), [], dumpText()))
+
+const bug = new TypeError('bug')
+const failure = new RangeError('failure')
+
+async function exitsWith(body: AnyBody, exit: Exit<unknown, unknown>): Promise<void> {
+  assert.deepEqual(await fork(body).await(), exit)
+}
+
+const ends: Record<string, [AnyBody, Exit<unknown, unknown>]> = {
+  'a generator with a value': [
+    function* () {
+      return 1
+    },
+    Exit.success(1),
+  ],
+  'a generator that waits': [
+    function* () {
+      yield* yieldNow()
+      return 1
+    },
+    Exit.success(1),
+  ],
+  'a generator object': [
+    (function* () {
+      yield* yieldNow()
+      return 1
+    })(),
+    Exit.success(1),
+  ],
+  'a plain function': [() => 1, Exit.success(1)],
+  'a function that gives a generator': [() => exitOf(() => 1), Exit.success(Exit.success(1))],
+  'an async function': [async () => 1, Exit.success(1)],
+  'an op': [sleep(0), Exit.success(undefined)],
+  'a function that gives an op': [() => sleep(0), Exit.success(undefined)],
+  'a generator that throws': [
+    function* () {
+      throw bug
+    },
+    Exit.defect(bug),
+  ],
+  'a generator that waits and throws': [
+    function* () {
+      yield* yieldNow()
+      throw bug
+    },
+    Exit.defect(bug),
+  ],
+  'a plain function that throws': [
+    () => {
+      throw bug
+    },
+    Exit.defect(bug),
+  ],
+  'an async function that rejects': [
+    async () => {
+      throw failure
+    },
+    Exit.failure(failure),
+  ],
+  fail: [
+    function* () {
+      yield* fail(failure)
+    },
+    Exit.failure(failure),
+  ],
+  'fail with a primitive': [fail('text'), Exit.failure('text')],
+  'fail behind a wait': [
+    function* () {
+      yield* yieldNow()
+      yield* fail(failure)
+    },
+    Exit.failure(failure),
+  ],
+  'a failure caught and thrown again': [
+    function* () {
+      try {
+        yield* fail(failure)
+      } catch (error) {
+        yield* yieldNow()
+        throw error
+      }
+    },
+    Exit.failure(failure),
+  ],
+  'a failure caught and replaced': [
+    function* () {
+      try {
+        yield* fail(failure)
+      } catch {
+        throw bug
+      }
+    },
+    Exit.defect(bug),
+  ],
+  'a failure behind a finally that waits': [
+    function* () {
+      try {
+        yield* fail(failure)
+      } finally {
+        yield* yieldNow()
+      }
+    },
+    Exit.failure(failure),
+  ],
+  'a join of what failed': [
+    function* () {
+      yield* fork(fail(failure)).join()
+    },
+    Exit.failure(failure),
+  ],
+  'a join of what has a defect': [
+    function* () {
+      yield* fork(() => {
+        throw bug
+      }).join()
+    },
+    Exit.defect(bug),
+  ],
+  'attempt of what throws': [
+    attempt(() => {
+      throw failure
+    }),
+    Exit.failure(failure),
+  ],
+  'attempt of a rejection': [() => attempt(Promise.reject(failure)), Exit.failure(failure)],
+  'attempt of a value': [attempt(() => 5), Exit.success(5)],
+  'attempt of a promise': [attempt(Promise.resolve(5)), Exit.success(5)],
+}
+for (const [name, [body, exit]] of Object.entries(ends))
+  test(`${name} ends with ${exit.kind}`, () => exitsWith(body, exit))
+
+test('a body that never waits has ended when fork returns', () => {
+  assert.deepEqual(
+    fork(function* () {
+      return yield* fork(() => 2).join()
+    }).exit,
+    Exit.success(2),
+  )
+  assert.equal(fork(() => 1).status, 'done')
+})
+
+test('a defect that goes through an async body stays a defect', async () => {
+  const died = fork(() => {
+    throw bug
+  })
+  await exitsWith(async () => {
+    await died.join()
+  }, Exit.defect(bug))
+})
+
+test('an async body that joins an interrupted fiber is interrupted', async () => {
+  const parked = fork(never())
+  await parked.interrupt('why')
+  await exitsWith(async () => {
+    await parked.join()
+  }, Exit.interruption('why'))
+})
+
+test("a runnable is run with its input and its exit is the fiber's", async () => {
+  const twice = { [RUNNABLE]: (input: number) => Exit.success(input * 2) }
+  assert.deepEqual(fork(twice, { input: 4 }).exit, Exit.success(8))
+  const later = { [RUNNABLE]: async () => Exit.failure('no') }
+  await exitsWith(later, Exit.failure('no'))
+  const broken = {
+    [RUNNABLE]: async () => {
+      throw bug
+    },
+  }
+  await exitsWith(broken as never, Exit.defect(bug))
+})
+
+test('join gives the value, or throws the failure itself', async () => {
+  assert.equal(await fork(() => 3).join(), 3)
+  await assert.rejects(
+    async () => fork(fail(failure)).join(),
+    (thrown) => thrown === failure,
+  )
+})
+
+test('many wait for one', async () => {
+  const one = fork(function* () {
+    yield* sleep(1)
+    return 7
+  })
+  const joiners = Array.from({ length: 50 }, () =>
+    fork(function* () {
+      return yield* one.join()
+    }),
+  )
+  const values = await Promise.all([one.join(), one.join(), ...joiners.map((fiber) => fiber.join())])
+  assert.deepEqual(new Set(values), new Set([7]))
+})
+
+test('an interrupted generator runs its finally blocks, and interrupt waits for them', async () => {
+  const log: string[] = []
+  const fiber = fork(function* () {
+    try {
+      yield* never()
+    } catch (error) {
+      log.push((error as InterruptedError).code)
+      throw error
+    } finally {
+      log.push('begun')
+      yield* sleep(1)
+      log.push('ended')
+    }
+  })
+  assert.deepEqual(await fiber.interrupt('why'), Exit.interruption('why'))
+  assert.deepEqual(log, ['FIBER_INTERRUPTED', 'begun', 'ended'])
+})
+
+test('finally blocks that wait, in generators inside each other, all run', async () => {
+  const log: string[] = []
+  const inner = function* (): Operation<void> {
+    try {
+      yield* never()
+    } finally {
+      yield* sleep(1)
+      yield* fork(() => 1).join()
+      log.push('inner')
+    }
+  }
+  const fiber = fork(function* () {
+    try {
+      yield* inner()
+      log.push('not reached')
+    } finally {
+      yield* yieldNow()
+      log.push('outer')
+    }
+  })
+  assert.deepEqual(await fiber.interrupt(), Exit.interruption())
+  assert.deepEqual(log, ['inner', 'outer'])
+})
+
+test('a body that swallows its interrupt and ends is interrupted all the same', async () => {
+  const fiber = fork(function* () {
+    try {
+      yield* never()
+    } catch {
+      yield* sleep(1)
+    }
+    return 'went on'
+  })
+  assert.deepEqual(await fiber.interrupt('why'), Exit.interruption('why'))
+})
+
+test('an interrupted fiber is unwound once, and what fails then is kept', async () => {
+  let count = 0
+  const fiber = fork(function* () {
+    try {
+      yield* never()
+    } finally {
+      count += 1
+      yield* sleep(1)
+      throw bug
+    }
+  })
+  void fiber.interrupt('one')
+  const exit = await fiber.interrupt('two')
+  assert.deepEqual(exit, Exit.interruption('one', [Exit.defect(bug)]))
+  assert.equal(count, 1)
+})
+
+test('an async body is interrupted through its signal', async () => {
+  const fiber = fork(
+    ({ signal }: Fiber) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  )
+  assert.deepEqual(await fiber.interrupt('why'), Exit.interruption('why'))
+})
+
+test('an interrupted async body that fails otherwise keeps that', async () => {
+  const fiber = fork(async ({ signal }: Fiber) => {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    throw failure
+  })
+  assert.deepEqual(await fiber.interrupt(), Exit.interruption(undefined, [Exit.failure(failure)]))
+})
+
+test('interrupt of what has ended changes nothing', async () => {
+  const fiber = fork(() => 1)
+  assert.deepEqual(await fiber.interrupt(), Exit.success(1))
+})
+
+test('a fiber that interrupts itself stops at its next yield*', async () => {
+  const log: string[] = []
+  const fiber: Fiber = fork(function* (self: Fiber): Operation<void> {
+    void self.interrupt('self')
+    log.push('before')
+    yield* fork(() => 1).join()
+    log.push('behind')
+  })
+  assert.deepEqual(await fiber.await(), Exit.interruption('self'))
+  assert.deepEqual(log, ['before'])
+})
+
+test('joining oneself is refused', async () => {
+  const exit = await fork(function* (self: Fiber): Operation<unknown, unknown> {
+    return yield* self.join()
+  }).await()
+  assert.equal(exit.kind === 'defect' && (exit.defect as FiberError).code, 'FIBER_WAITS_FOR_ITSELF')
+})
+
+test('who joins an interrupted fiber gets an InterruptedError, which interrupts if it passes', async () => {
+  const parked = fork(never())
+  const joiner = fork(function* () {
+    yield* parked.join()
+  })
+  const catcher = fork(function* () {
+    try {
+      return yield* parked.join()
+    } catch (error) {
+      return (error as InterruptedError).reason
+    }
+  })
+  await parked.interrupt('why')
+  assert.deepEqual(await joiner.await(), Exit.interruption('why'))
+  assert.deepEqual(await catcher.await(), Exit.success('why'))
+})
+
+test('an interrupted joiner leaves what it joined alone', async () => {
+  const parked = fork(never())
+  const joiner = fork(function* () {
+    yield* parked.join()
+  })
+  await joiner.interrupt()
+  assert.equal(parked.status, 'waiting')
+  await parked.interrupt()
+})
+
+test('an interrupt waits for an uninterruptible part', async () => {
+  const log: string[] = []
+  const fiber = fork(function* () {
+    yield* uninterruptible(function* () {
+      yield* sleep(2)
+      log.push('done')
+    })
+    yield* yieldNow()
+    log.push('not reached')
+  })
+  assert.deepEqual(await fiber.interrupt(), Exit.interruption(undefined))
+  assert.deepEqual(log, ['done'])
+})
+
+test('children are interrupted when their fiber ends', async () => {
+  const log: string[] = []
+  let child: Fiber | undefined
+  await fork(function* () {
+    child = fork(function* () {
+      try {
+        yield* never()
+      } finally {
+        yield* sleep(1)
+        log.push('child')
+      }
+    })
+    yield* yieldNow()
+    log.push('parent')
+  }).join()
+  assert.deepEqual(log, ['parent', 'child'])
+  assert.equal(child?.exit?.kind, 'interruption')
+})
+
+test('a daemon goes on when its fiber ends', async () => {
+  let daemon: Fiber | undefined
+  await fork(function* () {
+    daemon = fork(never(), { daemon: true, name: 'd' })
+  }).join()
+  assert.equal(daemon?.status, 'waiting')
+  await daemon?.interrupt()
+})
+
+test('a child that fails while nobody waits for it fails its fiber and its siblings', async () => {
+  const log: string[] = []
+  const fiber = fork(function* () {
+    fork(function* () {
+      try {
+        yield* never()
+      } finally {
+        log.push('sibling')
+        throw bug
+      }
+    })
+    fork(function* () {
+      yield* sleep(1)
+      yield* fail(failure)
+    })
+    try {
+      yield* never()
+    } finally {
+      log.push('parent')
+    }
+  })
+  assert.deepEqual(await fiber.await(), Exit.failure(failure, [Exit.defect(bug)]))
+  assert.deepEqual(log, ['parent', 'sibling'])
+})
+
+test('a failure that the fiber joins and catches is over', async () => {
+  const fiber = fork(function* () {
+    const child = fork(fail(failure))
+    try {
+      yield* child.join()
+    } catch {
+      return 'caught'
+    }
+    return 'not'
+  })
+  assert.deepEqual(await fiber.await(), Exit.success('caught'))
+})
+
+test('a failure inside fork that nobody looks at fails the fiber at its next wait', async () => {
+  const fiber = fork(function* () {
+    fork(fail(failure))
+    yield* never()
+  })
+  assert.deepEqual(await fiber.await(), Exit.failure(failure))
+  const ended = fork(function* () {
+    fork(fail(failure))
+    return 1
+  })
+  assert.deepEqual(await ended.await(), Exit.failure(failure))
+})
+
+test('a plain yield is refused', async () => {
+  const exit = await fork(function* () {
+    yield 5 as never
+  }).await()
+  assert.equal(exit.kind === 'defect' && (exit.defect as FiberError).code, 'FIBER_YIELD')
+  const op = await fork(function* () {
+    yield sleep(1) as never
+  }).await()
+  assert.equal(op.kind === 'defect' && (op.defect as FiberError).code, 'FIBER_YIELD')
+})
+
+test('ops outside of fibers are refused', () => {
+  assert.throws(() => [...(sleep(1) as unknown as Iterable<unknown>)], { code: 'FIBER_OUTSIDE' })
+})
+
+for (const [name, make] of Object.entries({
+  'a body that is a number': () => fork(5 as never),
+  'a nameless daemon': () => fork(never(), { daemon: true }),
+  'a scope that is none': () => fork(never(), { scope: {} as never }),
+  'an empty name': () => fork(never(), { name: '' }),
+  'sleep(-1)': () => sleep(-1),
+}))
+  test(`${name} is refused by name`, () => assert.throws(make, { code: 'FIBER_ARGUMENT' }))
+
+test('a failure that nobody joins is an uncaught exception', () => {
+  const index = new URL('../index.js', import.meta.url).href
+  const program = `
+    import { fail, fork } from ${JSON.stringify(index)}
+    process.on('uncaughtException', ({ code, message, cause }) => console.log(code, message, cause.message))
+    fork(fail(new RangeError('lost')), { name: 'lonely' })
+    fork(fail(new RangeError('joined'))).join().then(undefined, () => {})`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+  assert.match(stdout, /^FIBER_UNHANDLED fiber 'lonely' \(#\d+\) ended with a failure .*lost\n$/)
+})
+
+test('one op may be waited for by many, at once and again', async () => {
+  const target = fork(sleep(3))
+  let calls = 0
+  const ops = [sleep(2), attempt(async () => (calls += 1)), target.await(), target.join(), yieldNow()]
+  for (const op of ops) {
+    const wait = function* (): Operation<void, unknown> {
+      yield* op as ReturnType<typeof attempt>
+      yield* op as ReturnType<typeof attempt>
+    }
+    const fibers = Array.from({ length: 3 }, () => fork(wait))
+    for (const fiber of fibers) assert.equal((await fiber.await()).kind, 'success')
+  }
+  assert.equal(calls, 6)
+})
+
+test('status says what a fiber does', async () => {
+  const fiber = fork(
+    function* () {
+      yield* sleep(1)
+    },
+    { name: 'worker' },
+  )
+  assert.equal(fiber.status, 'waiting')
+  assert.match(dumpText(), /^#\d+ worker: waiting for 1 ms$/)
+  await fiber.join()
+  assert.equal(fiber.status, 'done')
+})

@@ -1,0 +1,710 @@
+/**
+ * The fiber itself: its states, and every way from one to the next.
+ *
+ * A fiber runs when somebody calls `start` or `resume`, until its generator yields an op or ends. It is in
+ * exactly one of these: unstarted, running, parked (`op` is set), ready (in the scheduler's queue), done.
+ * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
+ * told. A fiber that never waits is in no owner's list, so it costs its own object and no more.
+ */
+import { shown, whenSettled } from '../../base/index.ts'
+import { FiberError, InterruptedError } from '../errors.ts'
+import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
+import { closeOwners } from '../scope/closing.ts'
+import { Ending, Join, PromisedEnding, type Waitable } from './endings.ts'
+import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
+import { Extra } from './extra.ts'
+import {
+  type Step,
+  type Waited,
+  type Waiter,
+  PARKED,
+  PENDING,
+  generatorNext,
+  generatorThrow,
+  isGenerator,
+  isThenable,
+  isYieldable,
+  running,
+  takeResult,
+} from './op.ts'
+import type { Child, Owner } from '../scope/owner.ts'
+import { FiberOwner, type Host, root } from '../scope/owners.ts'
+import { inline } from '../combine/promises.ts'
+import { failedFrom } from './rejections.ts'
+import { RUNNABLE, type Runnable, isRunnable } from './runnable.ts'
+import { type Ready, turn } from '../scheduler/scheduler.ts'
+import { DONE, OBSERVED, OK } from './states.ts'
+import { type Waiters, type Wakeable, wakeAll, withWaiter, withoutWaiter } from './waiters.ts'
+
+/** In the scheduler's queue. */
+const READY = 4
+/** Shall unwind, as soon as no mask forbids it. */
+const CANCELLED = 8
+/** Is being unwound: its `finally` blocks run, and are not interrupted again. */
+const UNWINDING = 16
+/** Its own finalizers run. */
+const CLOSING = 32
+/** Inside `uninterruptible`. */
+const MASKED = 64
+/** Its body has not been called. */
+const UNSTARTED = 256
+/** Its body is a promise that has not settled. */
+const ASYNC = 512
+/** A child has failed and the body may not have looked. */
+const TROUBLED = 1024
+/** It stands at a `yield` of nothing to wait for, and its error is in `op`. */
+const WRONG = 2048
+/** It has parked and is on the stack still, below the fiber that it joins. */
+const BELOW = 4096
+
+/** Most fibers on the stack that have parked there. */
+const BELOW_MAX = 16
+
+const MASKS = UNWINDING | CLOSING | MASKED
+
+/** What a fiber is doing. */
+export type FiberStatus = 'unstarted' | 'running' | 'ready' | 'waiting' | 'closing' | 'done'
+
+/**
+ * A running computation that can be joined and interrupted and is owned by a scope. `fork` makes one. A body
+ * that is an async function is called with its fiber, of which it needs `signal` most.
+ *
+ * Fields that are documented as internal change without notice.
+ */
+export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Ready, Waited, Wakeable, Waiter {
+  /** Its generator while that runs, its value or its {@link Failed} afterwards. @internal */
+  state: unknown
+  /** See {@link Waiter}. @internal */
+  op: Waited | undefined
+  /** Who waits for its end. @internal */
+  waiters: Waiters
+  /** Whose list it is in; set when it first waits. @internal */
+  owner: Owner | undefined
+  /** See {@link Child}. @internal */
+  younger: Child | undefined
+  /** See {@link Child}. @internal */
+  older: Child | undefined
+  /** See the constants. @internal */
+  flags: number
+  /** What few fibers have. @internal */
+  extra: Extra | undefined
+
+  /** Use `fork`. @internal */
+  constructor() {
+    this.state = undefined
+    this.op = undefined
+    this.waiters = undefined
+    this.owner = undefined
+    this.younger = undefined
+    this.older = undefined
+    this.flags = 0
+    this.extra = undefined
+  }
+
+  /** Its number in this thread, given when first asked for. */
+  get id(): number {
+    return this.more().id
+  }
+
+  /** The name it was forked with; `''` for none. */
+  get name(): string {
+    return this.extra?.name ?? ''
+  }
+
+  /** What it is doing. */
+  get status(): FiberStatus {
+    if ((this.flags & DONE) !== 0) return 'done'
+    if ((this.flags & UNSTARTED) !== 0) return 'unstarted'
+    if ((this.flags & CLOSING) !== 0) return 'closing'
+    if ((this.flags & READY) !== 0) return 'ready'
+    return this.op === undefined ? 'running' : 'waiting'
+  }
+
+  /** How it ended; `undefined` while it has not. */
+  get exit(): Exit<A, E> | undefined {
+    if ((this.flags & DONE) === 0) return undefined
+    return (this.flags & OK) !== 0 ? Exit.success(this.state as A) : (this.state as Failed<E>)
+  }
+
+  /**
+   * Aborted when the fiber is interrupted, with `interrupt`'s reason. Made when first asked for. Finalizers
+   * run where interrupts are masked: theirs is another one, which is not aborted.
+   */
+  get signal(): AbortSignal {
+    const extra = this.more()
+    if (extra.controller === undefined) {
+      extra.controller = new AbortController()
+      const isCancelled = (this.flags & CANCELLED) !== 0 && (this.flags & (MASKED | CLOSING)) === 0
+      if (isCancelled) extra.controller.abort(reasonOf(extra.cause))
+    }
+    return extra.controller.signal
+  }
+
+  /**
+   * Wait for its end: its value, or its failure, its defect or an {@link InterruptedError} thrown. In a fiber
+   * `yield* fiber.join()`, elsewhere `await fiber.join()`. An interrupted joiner leaves this fiber as it is.
+   */
+  join(): Waitable<A, E> {
+    return new Join(this)
+  }
+
+  /** Wait for its end however it comes: its {@link Exit}. With `yield*` in a fiber, `await` elsewhere. */
+  await(): Waitable<Exit<A, E>> {
+    return new Ending(this)
+  }
+
+  /**
+   * Interrupt it, now; the result waits until its finalizers have run and gives its exit.
+   *
+   * At the `yield*` where a generator stands an {@link InterruptedError} is thrown; its `finally` blocks run
+   * and may wait, since a fiber is unwound once. A `catch` sees the error too and should let it pass: a body
+   * that goes on is left to go on, and is interrupted all the same when it has ended. An async body's signal
+   * is aborted. Nothing happens to a fiber that has ended.
+   * @param reason What its exit will say.
+   */
+  interrupt(reason?: unknown): Waitable<Exit<A, E>> {
+    this.interruptWith(Exit.interruption(reason))
+    return new Ending(this)
+  }
+
+  /** Interrupts it and waits for its end. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.interrupt()
+  }
+
+  /** How a message calls it. @internal */
+  get title(): string {
+    return this.name === '' ? `fiber #${this.id}` : `fiber '${this.name}' (#${this.id})`
+  }
+
+  /** See {@link Extra}. @internal */
+  more(): Extra {
+    return (this.extra ??= new Extra())
+  }
+
+  /** Whether somebody knows or will know how it ended. @internal */
+  get isObserved(): boolean {
+    return (this.flags & OBSERVED) !== 0
+  }
+
+  /** Whether an interrupt would have to wait. @internal */
+  get isMasked(): boolean {
+    return (this.flags & MASKS) !== 0
+  }
+
+  /** See {@link Waiter}. @internal */
+  get isStopped(): boolean {
+    return (this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0
+  }
+
+  /** However it ends, somebody will know. @internal */
+  observe(): void {
+    this.flags |= OBSERVED
+  }
+
+  /** Call its body soon, not now. @internal */
+  startLater(body: unknown, input: unknown): void {
+    this.flags |= UNSTARTED
+    this.state = { body, input }
+    this.link()
+    this.makeReady()
+  }
+
+  /** The owner of what it forks and acquires now. @internal */
+  children(): Owner {
+    const extra = this.more()
+    return (extra.owner ??= new FiberOwner(this)).forks
+  }
+
+  /** Take its owner away for `owner`, in whose `outer` it is. @internal */
+  enter(owner: Owner | undefined): void {
+    this.more().owner = owner
+  }
+
+  /** Belong to `owner` from now on. @internal */
+  ownedBy(owner: Owner): void {
+    this.owner = owner
+    owner.add(this)
+  }
+
+  /** Call its body and run until the first wait. @internal */
+  start(body: unknown, input: unknown): void {
+    const outer = running.fiber
+    running.fiber = this
+    running.depth += 1
+    let made: unknown
+    let result: IteratorResult<unknown> | undefined
+    try {
+      made = typeof body !== 'function' ? body : input === undefined ? body(this) : body(input, this)
+      if (typeof made === 'object' && made !== null) {
+        if (isGenerator(made)) {
+          this.state = made
+          result = generatorNext.call(made)
+        } else made = this.adopted(made, body, input)
+      }
+    } catch (thrown) {
+      leave(outer)
+      return this.bodyThrew(thrown)
+    }
+    leave(outer)
+    if (result === undefined) {
+      if (made instanceof Awaited) this.awaitBody(made)
+      else this.bodyEnded(made)
+    } else if (result.done === true) this.bodyEnded(result.value)
+    else this.yielded(result)
+  }
+
+  /** See {@link Ready}. @internal */
+  resume(): void {
+    const flags = (this.flags &= ~READY)
+    if ((flags & (UNSTARTED | WRONG)) !== 0) return this.resumeOddly()
+    if ((flags & CANCELLED) !== 0 && (flags & MASKS) === 0) this.unwind()
+    const outer = running.fiber
+    running.fiber = this
+    let result
+    try {
+      result = generatorNext.call(this.state)
+    } catch (thrown) {
+      running.fiber = outer
+      return this.bodyThrew(thrown)
+    }
+    running.fiber = outer
+    if (result.done === true) this.bodyEnded(result.value)
+    else this.yielded(result)
+  }
+
+  /** See {@link Waiter}. @internal */
+  makeReady(): void {
+    if ((this.flags & (READY | DONE)) !== 0) return
+    this.flags |= READY
+    turn.scheduler.push(this)
+  }
+
+  /** See {@link Waiter}. @internal */
+  raise(failed: Failed): unknown {
+    const extra = this.more()
+    extra.raised = failed
+    extra.thrown = thrownBy(failed)
+    return extra.thrown
+  }
+
+  /** What unwinds the body: an error that stands for the interrupt. @internal */
+  token(): InterruptedError {
+    const extra = this.more()
+    return (extra.token ??= new InterruptedError(reasonOf(extra.cause)))
+  }
+
+  /** Whether `thrown` unwinds the body: who catches it lets it pass. @internal */
+  isToken(thrown: unknown): boolean {
+    return this.extra?.token !== undefined && this.extra.token === thrown
+  }
+
+  /** The exit that `thrown` stands for: what was raised in this fiber is that again. @internal */
+  failedBy(thrown: unknown): Failed {
+    const extra = this.extra
+    if (this.isToken(thrown)) return extra?.cause as Failed
+    if (extra?.raised !== undefined && Object.is(extra.thrown, thrown)) return extra.raised
+    const told = extra?.told
+    return told !== undefined && Object.is(thrownBy(told), thrown) ? told : Exit.defect(thrown)
+  }
+
+  /** See {@link Waiter}. @internal */
+  failedBeside(failed: Failed): void {
+    const extra = this.more()
+    if (!isEchoOf(failed, extra.controller?.signal)) extra.addError(failed)
+  }
+
+  /** See {@link Child}. @internal */
+  interruptWith(why: Failed): void {
+    if ((this.flags & DONE) !== 0) return
+    const extra = this.more()
+    // Of a fiber that closes the exit stands: it is not unwound, and what goes wrong comes behind its exit.
+    const hasTrouble = why.kind !== 'interruption' || why.others.length > 0
+    if ((this.flags & CLOSING) !== 0 && hasTrouble) return extra.addError(why)
+    if ((this.flags & CANCELLED) !== 0) {
+      if (hasTrouble) extra.addError(why)
+      return
+    }
+    this.flags |= CANCELLED
+    extra.cause = why
+    if ((this.flags & MASKS) !== 0) return
+    // Listeners run here: they may end this very fiber, or fork.
+    extra.controller?.abort(reasonOf(why))
+    if ((this.flags & (READY | UNSTARTED | DONE)) !== 0) return
+    if (this.op === undefined)
+      turn.steps = 0 // It runs: at its next `yield*` it stops, which it does not when it has steps left.
+    else if (this.op.unpark(this)) this.makeReady()
+  }
+
+  /** Forbid interrupts, or allow them again; returns whether they were allowed. @internal */
+  mask(on: boolean): boolean {
+    const wereAllowed = (this.flags & MASKED) === 0
+    if (on) this.flags |= MASKED
+    else this.flags &= ~MASKED
+    if (!on && (this.flags & CANCELLED) !== 0) {
+      turn.steps = 0
+      if (!this.isMasked) this.extra?.controller?.abort(reasonOf(this.extra.cause))
+    }
+    return wereAllowed
+  }
+
+  /** A child has failed and nobody waits for it. @internal */
+  troubledBy(child: Child, failed: Failed): void {
+    if ((this.flags & READY) === 0 && this.op !== undefined) this.interruptWith(failed)
+    else {
+      this.flags |= TROUBLED
+      const extra = this.more()
+      ;(extra.troubles ??= []).push(child)
+    }
+  }
+
+  /**
+   * Its own code is about to wait for its end: only its unwinding can follow.
+   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF` when it would wait for ever.
+   * @internal
+   */
+  checkAwaited(): void {
+    const isUnwoundNow = (this.flags & CANCELLED) !== 0 && !this.isMasked
+    if (running.fiber === this && !isUnwoundNow) throw this.waitsForItself('await()')
+  }
+
+  /** The error of one that waits for its own end. @internal */
+  waitsForItself(call: string): FiberError {
+    return new FiberError('FIBER_WAITS_FOR_ITSELF', { id: this.id, name: this.name, call })
+  }
+
+  /** Be told of its end. @internal */
+  addWaiter(one: Wakeable): void {
+    this.flags |= OBSERVED
+    if ((this.flags & DONE) !== 0) one.wakeBy(this)
+    else this.waiters = withWaiter(this.waiters, one)
+  }
+
+  /** Not any more. @internal */
+  dropWaiter(one: Wakeable): void {
+    this.waiters = withoutWaiter(this.waiters, one, this)
+  }
+
+  /** Its exit, when it has ended. @internal */
+  promise(): Promise<Exit<A, E>> {
+    return new Promise((resolve) => this.addWaiter(new PromisedEnding(resolve)))
+  }
+
+  /** See {@link Waited}: to be joined. @internal */
+  park(fiber: Waiter): void {
+    this.addWaiter(fiber as Fiber)
+  }
+
+  /** See {@link Waited}. @internal */
+  unpark(fiber: Waiter): boolean {
+    fiber.op = undefined
+    this.dropWaiter(fiber as Fiber)
+    return true
+  }
+
+  /** See {@link Waited}. @throws Its failure, its defect, or an {@link InterruptedError}. @internal */
+  take(fiber: Waiter): unknown {
+    if ((this.flags & OK) !== 0) return this.state
+    throw fiber.raise(this.state as Failed)
+  }
+
+  /** See {@link Waited}. @internal */
+  describe(): string {
+    return this.title
+  }
+
+  /** See {@link Wakeable}. @internal */
+  waitsFor(target: object): boolean {
+    return this.op === target
+  }
+
+  /** See {@link Wakeable}. @internal */
+  wakeBy(target: object): void {
+    if (this.op === target) this.makeReady()
+  }
+
+  /** For `yield*` of its join, apart from the `next` of ops, so that compiled code knows it. @internal */
+  next(): IteratorResult<Step, unknown> {
+    if (!running.asks) return { done: true, value: takeResult() }
+    running.asks = false
+    if ((this.flags & OK) !== 0 && --turn.steps > 0) return { done: true, value: this.state }
+    return this.joinSlowly()
+  }
+
+  /**
+   * A join when it has not ended, has failed, or is out of steps.
+   * @throws {FiberError} `FIBER_OUTSIDE`, `FIBER_WAITS_FOR_ITSELF`.
+   */
+  private joinSlowly(): IteratorResult<Step, unknown> {
+    const fiber = running.fiber as Fiber | undefined
+    if (fiber === undefined) throw new FiberError('FIBER_OUTSIDE', { call: 'yield* fiber.join()' })
+    if (fiber === this) throw this.waitsForItself('join()')
+    this.flags |= OBSERVED
+    if ((this.flags & DONE) !== 0 && turn.steps > 0) return { done: true, value: this.take(fiber) }
+    fiber.op = this
+    const canRun = (this.flags & (READY | BELOW)) === READY && fiber.canRunBelow()
+    if (!canRun || !turn.scheduler.takeOnly(this)) return PENDING
+    if (!fiber.runBelow(this)) return PARKED
+    fiber.op = undefined
+    return { done: true, value: this.take(fiber) }
+  }
+
+  /** Whether it may park without leaving the stack. */
+  private canRunBelow(): boolean {
+    const isUsual = this.owner !== undefined && (this.flags & (CANCELLED | TROUBLED)) === 0
+    return isUsual && running.depth === 0 && running.below < BELOW_MAX
+  }
+
+  /**
+   * Nobody but `joined` is ready: park, and let it go on from here, as the queue would. When nobody but this
+   * fiber is ready then, its generator has not been left.
+   * @returns Whether it is this fiber's turn again.
+   */
+  private runBelow(joined: Fiber): boolean {
+    joined.park(this)
+    this.flags |= BELOW
+    running.below += 1
+    running.fiber = undefined
+    try {
+      joined.resume()
+    } finally {
+      running.fiber = this
+      running.below -= 1
+      this.flags &= ~BELOW
+    }
+    if ((this.flags & (READY | CANCELLED)) !== READY || !turn.scheduler.takeOnly(this)) return false
+    this.flags &= ~READY
+    return true
+  }
+
+  private resumeOddly(): void {
+    if ((this.flags & UNSTARTED) !== 0) return this.startNow()
+    this.flags &= ~WRONG
+    if ((this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0) this.unwind()
+    try {
+      const op = this.op as Waited
+      this.op = undefined
+      op.take(this)
+    } catch (error) {
+      this.throwIn(error)
+    }
+  }
+
+  private startNow(): void {
+    const { body, input } = this.state as { body: unknown; input: unknown }
+    this.flags &= ~UNSTARTED
+    this.state = undefined
+    if ((this.flags & CANCELLED) === 0) this.start(body, input)
+    else this.endUnstarted()
+  }
+
+  /** It was interrupted before its generator began. */
+  private endUnstarted(): void {
+    this.flags |= UNWINDING
+    this.settle(Exit.success(undefined))
+  }
+
+  /** What a body has made that is neither a generator nor a plain value. */
+  private adopted(made: object, body: unknown, input: unknown): unknown {
+    let promise: unknown = made
+    const isRun = made === body && isRunnable(made)
+    if (isRun) promise = (made as Runnable<unknown, unknown, unknown>)[RUNNABLE](input, this.signal)
+    if (isYieldable(promise)) {
+      this.state = inline(promise)
+      return new Awaited(undefined, false)
+    }
+    if (isThenable(promise)) return new Awaited(promise, isRun)
+    return isRun ? this.valueOf(promise as Exit<unknown, unknown>) : made
+  }
+
+  /** The value of a body's own exit, or what to throw in its place. */
+  private valueOf(exit: Exit<unknown, unknown>): unknown {
+    if (exit.kind === 'success') return exit.value
+    throw this.raise(exit)
+  }
+
+  private awaitBody({ promise, givesExit }: Awaited): void {
+    if (promise === undefined) return (this.flags & CANCELLED) === 0 ? this.resume() : this.endUnstarted()
+    this.flags |= ASYNC
+    this.op = BODY
+    if (this.owner === undefined) this.link()
+    whenSettled(
+      promise,
+      (value) => this.bodySettled(() => (givesExit ? this.valueOf(value as never) : value)),
+      (reason) =>
+        this.bodySettled(() => {
+          throw this.raise(givesExit ? Exit.defect(reason) : failedFrom(reason))
+        }),
+    )
+  }
+
+  private bodySettled(value: () => unknown): void {
+    this.flags &= ~ASYNC
+    this.op = undefined
+    if ((this.flags & CANCELLED) !== 0) this.flags |= UNWINDING
+    let result: unknown
+    try {
+      result = value()
+    } catch (thrown) {
+      return this.bodyThrew(thrown)
+    }
+    this.bodyEnded(result)
+  }
+
+  private link(): void {
+    if (this.owner !== undefined) return
+    const parent = running.fiber as Fiber | undefined
+    this.ownedBy(parent === undefined ? root : parent.children())
+  }
+
+  /** The generator has yielded. */
+  private yielded(result: IteratorResult<unknown>): void {
+    if (result !== PENDING) {
+      if (result !== PARKED) this.throwIn(this.wrongYield(result.value))
+      return
+    }
+    if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) return this.divert()
+    if (this.owner === undefined) this.link()
+    ;(this.op as Waited).park(this)
+  }
+
+  /** It unwinds instead of waiting, unless what it has begun must be waited for all the same. */
+  private divert(): void {
+    const op = this.op as Waited
+    if (op.leave === undefined || op.leave(this)) {
+      this.unwind()
+      return this.resume()
+    }
+    if (this.owner === undefined) this.link()
+  }
+
+  /** Whether it has to unwind instead of waiting. */
+  private isDiverted(): boolean {
+    const op = this.op
+    this.op = undefined
+    if ((this.flags & TROUBLED) !== 0) {
+      this.flags &= ~TROUBLED
+      for (const failed of this.troubles()) this.interruptWith(failed)
+    }
+    this.op = op
+    return (this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0
+  }
+
+  /** The exits of children that failed while it ran and that nobody has joined since. */
+  private troubles(): Failed[] {
+    const extra = this.more()
+    const children = extra.troubles ?? []
+    extra.troubles = undefined
+    return children.filter((child) => !child.isObserved).map((child) => child.exit as Failed)
+  }
+
+  /** From here on it is on its way out: the interrupt is thrown where it waits. */
+  private unwind(): void {
+    this.flags |= UNWINDING
+    this.op = UNWIND
+  }
+
+  /** It has yielded what nobody can wait for. */
+  private wrongYield(value: unknown): FiberError {
+    return new FiberError('FIBER_YIELD', { id: this.id, name: this.name, received: shown(value) })
+  }
+
+  /** Throw `error` where its generator stands. */
+  private throwIn(error: unknown): void {
+    const outer = running.fiber
+    running.fiber = this
+    let result
+    try {
+      result = generatorThrow.call(this.state, error)
+    } catch (thrown) {
+      running.fiber = outer
+      return this.bodyThrew(thrown)
+    }
+    running.fiber = outer
+    if (result.done === true) return this.bodyEnded(result.value)
+    if (result === PENDING || result === PARKED) return this.yielded(result)
+    // A body that catches the error and does it again may do so for ever: in turns, not on the stack.
+    if (this.owner === undefined) this.link()
+    this.flags |= WRONG
+    this.op = new Thrown(this.wrongYield(result.value))
+    this.op.park(this)
+  }
+
+  private bodyEnded(value: unknown): void {
+    if (this.extra !== undefined) this.settle(Exit.success(value))
+    else if (this.owner !== undefined || this.waiters !== undefined) this.finish(OK, value)
+    else {
+      // It never waited, so nobody knows of it yet.
+      this.flags = DONE | OK
+      this.state = value
+    }
+  }
+
+  private bodyThrew(thrown: unknown): void {
+    this.settle(this.failedBy(thrown))
+  }
+
+  /** The body has ended, or the closing of what it owns. */
+  private settle(exit: Exit<unknown, unknown>): void {
+    const extra = this.more()
+    let final = exit
+    if ((this.flags & CLOSING) !== 0) {
+      const errors = exit.kind === 'success' ? (exit.value as Failed[]) : [exit]
+      final = withErrors(extra.exit as Exit<unknown, unknown>, [...errors, ...this.troubles()])
+    } else final = this.withCause(exit)
+    const errors = extra.errors
+    if (errors !== undefined) {
+      extra.errors = undefined
+      final = withErrors(final, errors)
+    }
+    if (extra.owner !== undefined && (this.flags & CLOSING) === 0) {
+      extra.exit = final
+      extra.controller = undefined
+      this.flags |= CLOSING
+      this.state = closeOwners(extra.owner, undefined, final)
+      return this.resume()
+    }
+    if (final.kind === 'success') this.finish(OK, final.value)
+    else this.finish(0, final)
+  }
+
+  /** The exit of a body that may have been interrupted meanwhile, or whose children have failed. */
+  private withCause(exit: Exit<unknown, unknown>): Exit<unknown, unknown> {
+    const final = exitWithCause(exit, this.extra, (this.flags & UNWINDING) !== 0)
+    return this.extra?.troubles === undefined ? final : withErrors(final, this.troubles())
+  }
+
+  private finish(ok: number, state: unknown): void {
+    this.flags = (this.flags & OBSERVED) | DONE | ok
+    this.state = state
+    this.op = undefined
+    const { owner, waiters } = this
+    if (owner !== undefined) owner.remove(this)
+    if (waiters !== undefined) {
+      this.waiters = undefined
+      wakeAll(waiters, this)
+    }
+    if (owner !== undefined) owner.childEnded(this, ok === 0 ? (state as Failed) : undefined)
+    else if (ok === 0) {
+      const parent = running.fiber as Fiber | undefined
+      const above = parent === undefined ? root : parent.children()
+      above.childEnded(this, state as Failed)
+    }
+  }
+}
+
+/** A body whose end is a promise; without a promise its generator is in the fiber's state. */
+class Awaited {
+  readonly promise: PromiseLike<unknown> | undefined
+  readonly givesExit: boolean
+
+  constructor(promise: PromiseLike<unknown> | undefined, givesExit: boolean) {
+    this.promise = promise
+    this.givesExit = givesExit
+  }
+}
+
+function leave(outer: Waiter | undefined): void {
+  running.fiber = outer
+  running.depth -= 1
+}

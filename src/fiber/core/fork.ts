@@ -1,0 +1,159 @@
+/**
+ * `fork`: a body becomes a running fiber.
+ *
+ * The body is run at once, on the caller's stack, until it first waits; one that never waits has ended when
+ * `fork` returns. Forks nested deeper than {@link DEPTH_MAX} start from the queue instead, so that programs
+ * which fork recursively do not overflow the stack.
+ */
+import { FiberError, notABody, wrong } from '../errors.ts'
+import { Fiber } from './fiber.ts'
+import { type Op, type Step, isGenerator, isYieldable, running } from './op.ts'
+import { Owner } from '../scope/owner.ts'
+import { root } from '../scope/owners.ts'
+import { type Place, bodyAt } from '../remote/place.ts'
+import { type Runnable, isRunnable } from './runnable.ts'
+import { STEPS_MAX, turn } from '../scheduler/scheduler.ts'
+
+/** Most forks that run inside each other on the stack. */
+const DEPTH_MAX = 100
+
+/** Everything that can be a fiber's body, whatever it gives. */
+export type AnyBody =
+  | ((...given: never[]) => unknown)
+  | Generator<unknown, unknown, never>
+  | Runnable<never, unknown, unknown>
+  | Op<unknown, unknown>
+
+/** The failures in what a generator yields. */
+type FailureOfStep<Y> = Y extends Step<infer E> ? E : never
+
+/** What calling a body has made gives, as a pair of value and failure. */
+type Made<R> =
+  R extends Generator<infer Y, infer A, infer _N>
+    ? [A, FailureOfStep<Y>]
+    : R extends Op<infer A, infer E>
+      ? [A, E]
+      : R extends PromiseLike<infer A>
+        ? [Awaited<A>, unknown]
+        : [R, never]
+
+type Outcome<B> =
+  B extends Runnable<infer _In, infer A, infer E>
+    ? [A, E]
+    : B extends (...given: never[]) => infer R
+      ? Made<R>
+      : Made<B>
+
+/** The value that a fiber with the body `B` ends with. */
+export type ValueOf<B> = Outcome<B>[0]
+
+/** The failures that a fiber with the body `B` can end with. */
+export type FailureOf<B> = Outcome<B>[1]
+
+/** How a fiber is forked. */
+export interface ForkOptions {
+  /** Its name, in `dump` and in messages. Default: none. */
+  readonly name?: string
+  /**
+   * Who owns it: a scope, or a fiber that does not wait for the end of its children yet. Default: the fiber
+   * that forks, the process outside of fibers. The values of fiber-locals are those of the fiber that forks;
+   * outside of fibers those of the owner.
+   */
+  readonly scope?: Owner | Fiber
+  /** It may outlive the fiber that forks it. It must have a `name`, and nobody interrupts it but by hand. */
+  readonly daemon?: boolean
+  /**
+   * Run the body in that zone. It must be an arrow or a function without captured variables. Default: here.
+   */
+  readonly on?: Place
+  /** What the body is called with; functions get the fiber behind it. */
+  readonly input?: unknown
+}
+
+/**
+ * Run a body as a fiber.
+ *
+ * The body is a generator function (`function* () { ... yield* sleep(5) ... }`), which is called with its
+ * fiber, or a generator object that it has made; an async or plain function, called with its fiber (`async ({
+ * signal }) => ...`); an arrow, or whatever else is a {@link Runnable}, with `options.input`; or an op like
+ * `sleep(5)`. What `yield* fail(e)` brings and what an async body rejects with are failures; what else is
+ * thrown is a defect.
+ * @throws {FiberError} `FIBER_ARGUMENT`; `FIBER_SCOPE_CLOSED`. What the body throws is its exit, never this.
+ */
+export function fork<const B extends AnyBody>(
+  body: B,
+  options?: ForkOptions,
+): Fiber<ValueOf<B>, FailureOf<B>> {
+  const fiber = new Fiber<ValueOf<B>, FailureOf<B>>()
+  const parent = running.fiber as Fiber | undefined
+  if (parent !== undefined && parent.extra !== undefined && parent.extra.locals !== undefined)
+    fiber.more().locals = parent.extra.locals
+  if (typeof body !== 'function') checkBody(body)
+  const placed = options?.on === undefined ? body : bodyAt(options.on, body, options.input)
+  if (options !== undefined) configure(fiber, options)
+  if (running.depth >= DEPTH_MAX) fiber.startLater(placed, options?.input)
+  else if (parent !== undefined || turn.scheduler.isDraining) fiber.start(placed, options?.input)
+  else startOutside(fiber, placed, options?.input)
+  return fiber
+}
+
+/**
+ * Code that is no fiber's has a budget of steps for each fork. That of the queue stays as it is: the fork may
+ * be in a microtask, one of many, and timers and I/O have had no turn.
+ */
+function startOutside(fiber: Fiber, body: unknown, input: unknown): void {
+  const { steps } = turn
+  turn.steps = STEPS_MAX
+  fiber.start(body, input)
+  turn.steps = steps
+}
+
+function configure(fiber: Fiber, options: ForkOptions): void {
+  const { name, scope, daemon } = options
+  if ((options as { readonly [ASKED]?: true })[ASKED] === true) fiber.observe()
+  if (name !== undefined) {
+    if (typeof name !== 'string' || name === '')
+      throw wrong('options.name', 'a string that is not empty', name)
+    fiber.more().name = name
+  }
+  if (daemon === true) {
+    if (name === undefined) throw wrong('options.name', 'given: a daemon has a name', name)
+    if (scope !== undefined) throw wrong('options.scope', 'absent: a daemon has no scope', scope)
+    fiber.ownedBy(root)
+  }
+  if (scope === undefined) return
+  if (scope instanceof Fiber) {
+    if (scope.exit !== undefined) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: scope.title })
+    const owner = scope.children()
+    owner.checkOpen()
+    const locals = running.fiber === undefined ? scope.extra?.locals : undefined
+    if (locals !== undefined) fiber.more().locals = locals
+    fiber.ownedBy(owner)
+  } else if (scope instanceof Owner) {
+    scope.checkOpen()
+    fiber.ownedBy(scope)
+  } else throw wrong('options.scope', 'a Scope or a Fiber', scope)
+}
+
+/** An option of {@link forkAsked}. */
+const ASKED = Symbol('asked')
+
+/**
+ * Fork for somebody who will ask how it ends: even a failure before the first wait is not its owner's. The
+ * owner is the fiber whose code runs, otherwise `owner`.
+ * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
+ * @internal
+ */
+export function forkAsked(body: AnyBody, owner: Fiber | undefined): Fiber {
+  const isBehind = owner !== undefined && running.fiber === undefined
+  return fork(body, { ...(isBehind && { scope: owner }), [ASKED]: true } as ForkOptions) as Fiber
+}
+
+/** Whether `value` is a generator, an op or a runnable: a body that need not be called. @internal */
+export function isProgram(value: unknown): value is Exclude<AnyBody, (...given: never[]) => unknown> {
+  return isGenerator(value) || isYieldable(value) || isRunnable(value)
+}
+
+function checkBody(body: unknown): void {
+  if (!isProgram(body)) throw notABody(body)
+}

@@ -1,0 +1,58 @@
+/**
+ * Values that belong to a fiber and go to the fibers that it forks, such as the user of a request.
+ *
+ * A fork takes the values of that moment; later changes on either side are not seen on the other. They are
+ * those of the fiber that forks, whoever owns the new one; outside of fibers, those of the fiber that owns
+ * it.
+ */
+import { wrong } from '../errors.ts'
+import type { Fiber } from './fiber.ts'
+import type { AnyBody, FailureOf, ValueOf } from './fork.ts'
+import { type Operation, running } from './op.ts'
+import { within } from '../combine/promises.ts'
+import { currentFiber } from '../scope/resources.ts'
+
+/** See the module's text. */
+export class FiberLocal<A> {
+  readonly #initial: A
+
+  /** @param initial What fibers have that were given nothing, and code outside of fibers. */
+  constructor(initial: A) {
+    this.#initial = initial
+  }
+
+  /**
+   * The value in the running fiber.
+   * @param fiber Another fiber; async bodies give theirs, since behind an `await` nobody knows whose code
+   *   runs.
+   */
+  get(fiber: Fiber | undefined = running.fiber as Fiber | undefined): A {
+    const locals = fiber?.extra?.locals
+    return locals !== undefined && locals.has(this) ? (locals.get(this) as A) : this.#initial
+  }
+
+  /**
+   * Give the running fiber a value, from now to its end, and to those that it forks from now on.
+   * @throws {FiberError} `FIBER_OUTSIDE`.
+   */
+  set(value: A, fiber: Fiber = currentFiber('set()')): void {
+    const extra = fiber.more()
+    extra.locals = new Map(extra.locals).set(this, value)
+  }
+
+  /**
+   * Run `body` in this fiber with the value, and have the former value again behind it.
+   * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+   */
+  *with<const B extends AnyBody>(value: A, body: B): Operation<ValueOf<B>, FailureOf<B>> {
+    if (body === undefined) throw wrong('with: the body', 'a body', body)
+    const fiber = currentFiber('with()')
+    const former = this.get(fiber)
+    this.set(value, fiber)
+    try {
+      return (yield* within(body)) as ValueOf<B>
+    } finally {
+      this.set(former, fiber)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Stepping aside: the op that lets all others go first.
+ *
+ * A body asks for it by `yieldNow`. Combinators, and whatever else runs a body inside of a fiber, do it when
+ * the steps of the turn are used up: a fiber whose bodies never wait leaves timers and I/O theirs, and stops
+ * there when it is interrupted.
+ */
+import { Op, type Waiter } from '../core/op.ts'
+import { type Ready, turn } from './scheduler.ts'
+
+/** An op without a state of its own, one for all. */
+class Turn extends Op<void> {
+  park(fiber: Waiter): void {
+    fiber.makeReady()
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(): void {}
+
+  describe(): string {
+    return 'its turn'
+  }
+}
+
+const TURN = new Turn()
+
+/** Let all others that are ready go first. */
+export function yieldNow(): Op<void> {
+  return TURN
+}
+
+/**
+ * A step of code that is no fiber's: when the steps of the turn are used up, `ready` goes on behind timers
+ * and I/O, with the fibers that are ready.
+ * @returns Whether it waits for that; otherwise it goes on by itself.
+ * @internal
+ */
+export function stepAside(ready: Ready): boolean {
+  if (--turn.steps > 0) return false
+  turn.scheduler.push(ready)
+  return true
+}

@@ -1,0 +1,86 @@
+/**
+ * How an owner ends: its children are interrupted and waited for, then its finalizers run, the last added
+ * first.
+ *
+ * Finalizers may fork and may add finalizers, so this goes on until nothing is left. What throws is kept and
+ * does not stop the rest. It runs where interrupts are masked.
+ */
+import { yieldNow } from '../scheduler/aside.ts'
+import { reasonOf } from '../core/causes.ts'
+import { type Failed, Exit } from '../core/exit.ts'
+import { Op, type Operation, type Waiter, running } from '../core/op.ts'
+import type { Owner } from './owner.ts'
+import { inline } from '../combine/promises.ts'
+
+/** The reason that children see whose owner ends with a value; otherwise it is what the owner ends with. */
+const SCOPE_ENDED = 'its scope has ended'
+
+/** Waits until an owner's last child has ended. */
+class Emptied extends Op<void> {
+  readonly #owner: Owner
+  #waiter: Waiter | undefined
+
+  constructor(owner: Owner) {
+    super()
+    this.#owner = owner
+  }
+
+  park(fiber: Waiter): void {
+    this.#waiter = fiber
+    this.#owner.whenEmpty(this.#wake)
+  }
+
+  unpark(): boolean {
+    this.#owner.forgetEmpty(this.#wake)
+    return true
+  }
+
+  take(): void {}
+
+  describe(): string {
+    return 'the end of its children'
+  }
+
+  readonly #wake = (): void => this.#waiter?.makeReady()
+}
+
+/** Wait until `owner` has no children. */
+export function* emptied(owner: Owner): Operation<void> {
+  while (owner.hasChildren) yield* new Emptied(owner)
+}
+
+/**
+ * Close `owner` and those around it, up to and without `end`.
+ * @param exit What finalizers are called with; what went wrong in it is the reason that children see.
+ * @returns What went wrong on the way.
+ */
+export function* closeOwners(
+  owner: Owner,
+  end: Owner | undefined,
+  exit: Exit<unknown, unknown>,
+): Operation<Failed[]> {
+  const errors: Failed[] = []
+  const why = Exit.interruption(exit.kind === 'success' ? SCOPE_ENDED : reasonOf(exit))
+  for (let next: Owner | undefined = owner; next !== undefined && next !== end; next = next.outer) {
+    next.isClosing = true
+    while (!next.isIdle) {
+      next.isEmptying = true
+      next.interruptChildren(why)
+      while (next.hasNewcomers) {
+        yield* yieldNow()
+        next.interruptChildren(why)
+      }
+      yield* emptied(next)
+      next.isEmptying = false
+      const finalizer = next.takeFinalizer()
+      if (finalizer === undefined) continue
+      try {
+        yield* inline(finalizer(exit))
+      } catch (thrown) {
+        next.errors.push((running.fiber as Waiter).failedBy(thrown))
+      }
+    }
+    for (const error of next.errors) errors.push(error)
+  }
+  return errors
+}

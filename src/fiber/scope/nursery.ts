@@ -1,0 +1,162 @@
+/**
+ * Children of one combinator: forked together, heard one after the other, gone when it returns.
+ *
+ * While a combinator waits its fiber runs nothing else, so its nursery takes the place of the fiber's own
+ * owner: what ends the fiber ends the nursery first. Failures of children are for the combinator to judge.
+ * Only what the combinator itself forks is in it: what others fork into the fiber meanwhile, or the iterator
+ * of `forEach`, belongs to the owner outside.
+ */
+import { yieldNow } from '../scheduler/aside.ts'
+import { closeOwners } from './closing.ts'
+import { Exit, type Failed } from '../core/exit.ts'
+import type { Fiber } from '../core/fiber.ts'
+import { type AnyBody, type FailureOf, type ValueOf, fork } from '../core/fork.ts'
+import { Op, type Operation, type Waiter } from '../core/op.ts'
+import { type Child, Owner } from './owner.ts'
+import { reportBeside, troublesIn } from './owners.ts'
+import { currentFiber } from './resources.ts'
+import { turn } from '../scheduler/scheduler.ts'
+import type { Timed } from '../scheduler/timers.ts'
+
+/** See the module's text. */
+export class Nursery extends Owner {
+  readonly #ended: Fiber[] = []
+  #read = 0
+  #heard: (() => void) | undefined
+  /** The fiber that waits for them. */
+  readonly host: Fiber
+
+  constructor(host: Fiber) {
+    super(host.extra?.owner ?? host.children())
+    this.host = host
+  }
+
+  override get forks(): Owner {
+    return (this.outer as Owner).forks
+  }
+
+  /** Fork a child. */
+  fork<const B extends AnyBody>(body: B): Fiber<ValueOf<B>, FailureOf<B>> {
+    return fork(body, { scope: this })
+  }
+
+  /** Whether a child has ended that was not yet given by {@link Nursery.take}. */
+  get hasNews(): boolean {
+    return this.#read < this.#ended.length
+  }
+
+  /** The child that ended next, in the order of their ends. */
+  take(): Fiber | undefined {
+    return this.#ended[this.#read++]
+  }
+
+  /** Wait for {@link Nursery.take}; `undefined` when `untilMs` comes first. */
+  next(untilMs?: number): Op<Fiber | undefined> {
+    return new News(this, untilMs)
+  }
+
+  /** Call once when a child ends. @internal */
+  whenHeard(heard: (() => void) | undefined): void {
+    this.#heard = heard
+  }
+
+  override childEnded(child: Child): void {
+    const fiber = child as Fiber
+    fiber.observe()
+    this.#ended.push(fiber)
+    const heard = this.#heard
+    this.#heard = undefined
+    heard?.()
+  }
+
+  /** Interrupt the rest, wait, and return what went wrong in those that {@link Nursery.take} did not give. */
+  *close(why: Exit<unknown, unknown>): Operation<Failed[]> {
+    const errors = yield* closeOwners(this, this.outer, why)
+    for (let child = this.take(); child !== undefined; child = this.take()) {
+      const { exit } = child
+      if (exit !== undefined && exit.kind !== 'success')
+        for (const trouble of troublesIn(exit)) errors.push(trouble)
+    }
+    return errors
+  }
+
+  /** Interrupt the rest and wait, for an outcome that they cannot change: what went wrong is reported. */
+  *dismiss(why: Exit<unknown, unknown>): Operation<void> {
+    yield* closeOwners(this, this.outer, why)
+    for (let child = this.take(); child !== undefined; child = this.take()) reportBeside(child)
+  }
+}
+
+/** Waits for the next child of a nursery that ends. */
+class News extends Op<Fiber | undefined> implements Timed {
+  readonly #nursery: Nursery
+  readonly atMs: number
+  place = -1
+  order = 0
+  #waiter: Waiter | undefined
+
+  constructor(nursery: Nursery, untilMs = Infinity) {
+    super()
+    this.#nursery = nursery
+    this.atMs = untilMs
+  }
+
+  override isReady(): boolean {
+    return this.#nursery.hasNews
+  }
+
+  park(fiber: Waiter): void {
+    if (this.#nursery.hasNews) return fiber.makeReady()
+    this.#waiter = fiber
+    this.#nursery.whenHeard(() => this.#wake())
+    if (this.atMs < Infinity) turn.scheduler.wait(this)
+  }
+
+  unpark(): boolean {
+    this.#leave()
+    return true
+  }
+
+  take(): Fiber | undefined {
+    return this.#nursery.hasNews ? this.#nursery.take() : undefined
+  }
+
+  due(): void {
+    this.#wake()
+  }
+
+  describe(): string {
+    const names = [...this.#nursery.children()].map(({ title }) => title)
+    return names.length > 4 ? `${names.length} children` : names.join(', ')
+  }
+
+  #wake(): void {
+    this.#leave()
+    this.#waiter?.makeReady()
+  }
+
+  #leave(): void {
+    this.#nursery.whenHeard(undefined)
+    if (this.place >= 0) turn.scheduler.forget(this)
+  }
+}
+
+/** Run `work` with a nursery; whatever happens to the fiber, the nursery is empty afterwards. */
+export function* inNursery<A, E>(call: string, work: (nursery: Nursery) => Operation<A, E>): Operation<A, E> {
+  const host = currentFiber(call)
+  if (--turn.steps <= 0) yield* yieldNow()
+  const nursery = new Nursery(host)
+  host.enter(nursery)
+  try {
+    return yield* work(nursery)
+  } finally {
+    if (!nursery.isIdle || nursery.hasNews) {
+      // Only when the fiber is unwound or `work` has a defect: otherwise `work` has closed it.
+      const isOutermost = host.mask(true)
+      for (const error of yield* nursery.close(host.extra?.cause ?? Exit.interruption()))
+        host.more().addError(error)
+      if (isOutermost) host.mask(false)
+    }
+    host.enter(nursery.outer)
+  }
+}

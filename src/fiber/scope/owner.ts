@@ -1,0 +1,131 @@
+/**
+ * Who answers for fibers: a list of children and of finalizers.
+ *
+ * Every fiber that waits is in exactly one owner's list, and an owner ends only after its list is empty. What
+ * an owner does with a child that fails is its own; this file keeps the books. Scopes and fibers are built on
+ * it, and it knows neither.
+ */
+import type { Exit, Failed } from '../core/exit.ts'
+
+/** A fiber, as its owner sees it. */
+export interface Child {
+  /** Towards the younger and the older child; the owner's own. */
+  younger: Child | undefined
+  older: Child | undefined
+  /** How it ended, when it has. */
+  readonly exit: Exit<unknown, unknown> | undefined
+  /** Whether somebody knows or will know how it ended. */
+  readonly isObserved: boolean
+  /** How a message calls it. */
+  readonly title: string
+  /** Unwind it, and let `why` be its exit. */
+  interruptWith(why: Failed): void
+}
+
+/** What is called when an owner closes. It may return a body: a generator or a promise. */
+export type Finalizer = (exit: Exit<unknown, unknown>) => unknown
+
+/** See the module's text. */
+export class Owner {
+  /** The owner that takes over again when this one is left; used by owners inside one fiber. */
+  readonly outer: Owner | undefined
+  /** What went wrong while it closed. */
+  readonly errors: Failed[] = []
+  /** Whether its children are being interrupted and its finalizers run. */
+  isClosing = false
+  /** Whether it waits for children that it has interrupted: none may come. Finalizers may have children. */
+  isEmptying = false
+  /** A child came since they were interrupted: the listener of an abort may fork. */
+  hasNewcomers = false
+  #youngest: Child | undefined
+  #finalizers: Finalizer[] | undefined
+  #emptied: Set<() => void> | undefined
+
+  constructor(outer?: Owner) {
+    this.outer = outer
+  }
+
+  /** Whether nothing is left to interrupt or to release. */
+  get isIdle(): boolean {
+    return this.#youngest === undefined && (this.#finalizers === undefined || this.#finalizers.length === 0)
+  }
+
+  /** The owner of what the code of its fiber forks and acquires while this one is the innermost. */
+  get forks(): Owner {
+    return this
+  }
+
+  /** May it be given children and finalizers? @throws {FiberError} `FIBER_SCOPE_CLOSED` in some kinds. */
+  checkOpen(): void {}
+
+  /** Whether a child has not ended. */
+  get hasChildren(): boolean {
+    return this.#youngest !== undefined
+  }
+
+  /** Its children, the youngest first. */
+  *children(): Generator<Child> {
+    for (let child = this.#youngest; child !== undefined; child = child.older) yield child
+  }
+
+  /** Take a child in. */
+  add(child: Child): void {
+    const older = this.#youngest
+    child.older = older
+    this.hasNewcomers = true
+    if (older !== undefined) older.younger = child
+    this.#youngest = child
+  }
+
+  /** Let a child go that has ended. */
+  remove(child: Child): void {
+    const { younger, older } = child
+    if (younger === undefined) this.#youngest = older
+    else younger.older = older
+    if (older !== undefined) older.younger = younger
+    child.younger = undefined
+    child.older = undefined
+    if (this.#youngest === undefined && this.#emptied !== undefined) {
+      const emptied = this.#emptied
+      this.#emptied = undefined
+      for (const one of emptied) one()
+    }
+  }
+
+  /** A child has ended; `failed` unless with a value. It has left the list. */
+  childEnded(_child: Child, _failed: Failed | undefined): void {}
+
+  /** Interrupt all children, the youngest first. They leave the list as they end. */
+  interruptChildren(why: Failed): void {
+    this.hasNewcomers = false
+    // Interrupting one may run code that ends others, so the list is taken first; the ended do not mind.
+    for (const child of [...this.children()]) child.interruptWith(why)
+  }
+
+  /** Call `emptied` once, when the last child has left; at once when there is none. */
+  whenEmpty(emptied: () => void): void {
+    if (this.#youngest === undefined) emptied()
+    else (this.#emptied ??= new Set()).add(emptied)
+  }
+
+  /** Do not call it. */
+  forgetEmpty(emptied: () => void): void {
+    this.#emptied?.delete(emptied)
+  }
+
+  /** Add what is to be called when it closes, before all that were added earlier. */
+  addFinalizer(finalizer: Finalizer): void {
+    ;(this.#finalizers ??= []).push(finalizer)
+  }
+
+  /** Do not call it; it is the last added of those that are the same. */
+  forgetFinalizer(finalizer: Finalizer): void {
+    const place = this.#finalizers?.lastIndexOf(finalizer) ?? -1
+    if (place >= 0) this.#finalizers?.splice(place, 1)
+  }
+
+  /** Take the finalizer out whose turn it is: the last added. */
+  takeFinalizer(): Finalizer | undefined {
+    return this.#finalizers?.pop()
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The owners that every thread has: the root, and one for each fiber that has children.
+ *
+ * What becomes of a child's failure is their difference. In a fiber a failure that nobody waits for fails the
+ * fiber. At the root nobody is above, so a failure that nobody has joined when timers and I/O had their turn
+ * is thrown as the process's uncaught exception: nothing is swallowed.
+ */
+import { shown } from '../../base/index.ts'
+import { FiberError } from '../errors.ts'
+import { type Failed, flatExits, thrownBy } from '../core/exit.ts'
+import { type Child, Owner } from './owner.ts'
+import { turn } from '../scheduler/scheduler.ts'
+
+/** A fiber, as the owner of its children sees it. */
+export interface Host {
+  /** Whose list it is in. */
+  readonly owner: Owner | undefined
+  /** How a message calls it. */
+  readonly title: string
+  /** A child has failed and nobody waits for it. */
+  troubledBy(child: Child, failed: Failed): void
+}
+
+/** Owns what a fiber forks. */
+export class FiberOwner extends Owner {
+  /** The fiber. */
+  readonly host: Host
+
+  constructor(host: Host, outer?: Owner) {
+    super(outer)
+    this.host = host
+  }
+
+  /** @throws {FiberError} `FIBER_SCOPE_CLOSED` while the fiber waits for its children. */
+  override checkOpen(): void {
+    if (this.isEmptying) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: this.host.title })
+  }
+
+  override childEnded(child: Child, failed: Failed | undefined): void {
+    if (failed === undefined || child.isObserved || !isTrouble(failed)) return
+    if (this.isClosing) for (const trouble of troublesIn(failed)) this.errors.push(trouble)
+    else this.host.troubledBy(child, failed)
+  }
+}
+
+/** Owns those who were forked outside of any fiber, and the daemons. */
+class RootOwner extends Owner {
+  #unhandled: Child[] = []
+
+  override childEnded(child: Child, failed: Failed | undefined): void {
+    if (failed === undefined || child.isObserved || !isTrouble(failed)) return
+    if (this.#unhandled.push(child) === 1) turn.scheduler.later(() => this.#report())
+  }
+
+  #report(): void {
+    const children = this.#unhandled
+    this.#unhandled = []
+    for (const child of children) {
+      if (child.isObserved) continue
+      turn.scheduler.report(unhandled(child, troublesIn(child.exit as Failed)[0] as Failed))
+    }
+  }
+}
+
+/** See {@link RootOwner}. */
+export const root: Owner = new RootOwner()
+
+/** Whether more than an interruption happened. */
+export function isTrouble(failed: Failed): boolean {
+  return failed.kind !== 'interruption' || (failed.others.length > 0 && troublesIn(failed).length > 0)
+}
+
+/** The failures and defects of an exit, flat: an interruption is what was asked for. */
+export function troublesIn(failed: Failed): Failed[] {
+  return flatExits(failed).filter(({ kind }) => kind !== 'interruption')
+}
+
+/**
+ * Report what went wrong in a child whose outcome nobody needs any more. A failure that it ended with by
+ * itself is an outcome; a defect, and what failed while it was on its way out, is trouble.
+ */
+export function reportBeside(child: Child): void {
+  const { exit } = child
+  if (exit === undefined || exit.kind === 'success') return
+  const troubles = troublesIn(exit)
+  if (exit.kind === 'failure') troubles.shift()
+  if (troubles[0] !== undefined) turn.scheduler.report(unhandled(child, troubles[0]))
+}
+
+function unhandled(child: Child, failed: Failed): FiberError {
+  const cause = thrownBy(failed)
+  const error = cause instanceof Error ? `${cause.name}: ${cause.message}` : shown(cause)
+  return new FiberError('FIBER_UNHANDLED', { fiber: child.title, kind: failed.kind, error }, { cause })
+}

@@ -1,0 +1,158 @@
+/**
+ * What must be given back, and what must not be interrupted.
+ *
+ * A fiber gives back when it ends; `scoped` makes a smaller scope inside one fiber. Releases run in reverse
+ * order, once, where interrupts are masked, however the scope ends.
+ */
+import { yieldNow } from '../scheduler/aside.ts'
+import { wrong } from '../errors.ts'
+import { Exit, withErrors } from '../core/exit.ts'
+import { closeOwners } from './closing.ts'
+import type { Fiber } from '../core/fiber.ts'
+import type { AnyBody, FailureOf, ValueOf } from '../core/fork.ts'
+import { type Operation, outside, running } from '../core/op.ts'
+import type { Finalizer } from './owner.ts'
+import { FiberOwner } from './owners.ts'
+import { fromExit, within } from '../combine/promises.ts'
+import { turn } from '../scheduler/scheduler.ts'
+
+/** The fiber whose code runs; `undefined` elsewhere. @internal */
+export function runningFiber(): Fiber | undefined {
+  return running.fiber as Fiber | undefined
+}
+
+/** The fiber whose code runs. @throws {FiberError} `FIBER_OUTSIDE`. */
+export function currentFiber(call = 'currentFiber()'): Fiber {
+  if (running.fiber === undefined) throw outside(call)
+  return running.fiber as Fiber
+}
+
+/**
+ * Run `body` without being interrupted. An interrupt that comes meanwhile is delivered where the outermost
+ * `uninterruptible` ends: what is behind it does not run. What `body` failed with is then kept in the exit's
+ * `others`.
+ * @throws {FiberError} `FIBER_OUTSIDE`.
+ */
+export function* uninterruptible<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
+  const fiber = currentFiber('uninterruptible()')
+  if (--turn.steps <= 0) yield* yieldNow()
+  return (yield* masked(fiber, () => within(body))) as ValueOf<B>
+}
+
+/** Runs a body as it would run outside of the mask; see {@link uninterruptibleMask}. */
+export type Restore = <const B extends AnyBody>(body: B) => Operation<ValueOf<B>, FailureOf<B>>
+
+/**
+ * Run `body` without being interrupted, except in what it passes to `restore`: there interrupts are allowed
+ * if they were allowed around the mask. An interrupt that is pending is delivered where `restore` begins.
+ * @param body Called with `restore`, in place of the fiber.
+ * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+ */
+export function* uninterruptibleMask<R>(
+  body: (restore: Restore) => R,
+): Operation<ValueOf<() => R>, FailureOf<() => R>> {
+  if (typeof body !== 'function') throw wrong('uninterruptibleMask: body', 'a function', body)
+  const fiber = currentFiber('uninterruptibleMask()')
+  if (--turn.steps <= 0) yield* yieldNow()
+  const isRestored = !fiber.isMasked
+  function* restore(inner: unknown): Operation<unknown, unknown> {
+    return yield* isRestored && running.fiber === fiber ? unmasked(fiber, inner) : within(inner)
+  }
+  return (yield* masked(fiber, () => within(() => body(restore as Restore)))) as ValueOf<() => R>
+}
+
+/** Run `work` masked; deliver at the end the interrupt that came meanwhile. */
+function* masked(fiber: Fiber, work: () => Operation<unknown>): Operation<unknown> {
+  const isOutermost = fiber.mask(true)
+  let value: unknown
+  try {
+    value = yield* work()
+  } catch (thrown) {
+    if (isOutermost) fiber.mask(false)
+    if (!fiber.isStopped) throw thrown
+    fiber.failedBeside(fiber.failedBy(thrown))
+  }
+  if (isOutermost) fiber.mask(false)
+  if (fiber.isStopped) yield* yieldNow()
+  return value
+}
+
+/** Run `body` with interrupts allowed inside of a mask: those that come are delivered before it ends. */
+function* unmasked(fiber: Fiber, body: unknown): Operation<unknown> {
+  const wereAllowed = fiber.mask(false)
+  try {
+    if (fiber.isStopped) yield* yieldNow()
+    const value = yield* within(body)
+    if (fiber.isStopped) yield* yieldNow()
+    return value
+  } finally {
+    if (!wereAllowed) fiber.mask(true)
+  }
+}
+
+/**
+ * Get something that must be given back: `acquire` runs uninterruptibly, and when the fiber, or the `scoped`
+ * around, ends, `release` is called once, with the value and the exit. An interrupt that comes during
+ * `acquire` is delivered when it has ended: what is behind does not run, and `release` does.
+ * @param release May return a generator or a promise, which is waited for; what it throws is kept with the
+ *   exit.
+ * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+ */
+export function* acquireRelease<const B extends AnyBody>(
+  acquire: B,
+  release: (value: ValueOf<B>, exit: Exit<unknown, unknown>) => unknown,
+): Operation<ValueOf<B>, FailureOf<B>> {
+  if (typeof release !== 'function') throw wrong('release', 'a function', release)
+  return (yield* uninterruptible(function* () {
+    const value = (yield* within(acquire)) as ValueOf<B>
+    currentFiber()
+      .children()
+      .addFinalizer((exit) => release(value, exit))
+    return value
+  })) as ValueOf<B>
+}
+
+/**
+ * Call `finalizer` with the exit when the running fiber, or the `scoped` around, ends: before all that were
+ * added earlier. It may return a generator or a promise.
+ * @throws {FiberError} `FIBER_OUTSIDE`; `FIBER_ARGUMENT`.
+ */
+export function addFinalizer(finalizer: Finalizer): void {
+  if (typeof finalizer !== 'function') throw wrong('finalizer', 'a function', finalizer)
+  currentFiber('addFinalizer()').children().addFinalizer(finalizer)
+}
+
+/**
+ * Run `body` in a scope of its own: what it forks is interrupted and what it acquires is released when it
+ * ends, not when the fiber does.
+ * @throws {FiberError} `FIBER_OUTSIDE`.
+ */
+export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
+  const fiber = currentFiber('scoped()')
+  const owner = new FiberOwner(fiber, fiber.extra?.owner)
+  fiber.enter(owner)
+  let exit: Exit<unknown, unknown>
+  let token: unknown
+  try {
+    exit = Exit.success(yield* within(body))
+  } catch (thrown) {
+    exit = fiber.failedBy(thrown)
+    if (fiber.isToken(thrown)) token = thrown
+  }
+  const isOutermost = fiber.mask(true)
+  const extra = fiber.more()
+  const { controller } = extra
+  extra.controller = undefined // For finalizers one that is not aborted.
+  const errors = yield* closeOwners(owner, owner.outer, exit)
+  extra.controller = controller
+  fiber.enter(owner.outer)
+  if (isOutermost) fiber.mask(false)
+  if (token === undefined) {
+    const whole = withErrors(exit, errors)
+    // Interrupted meanwhile: the next step unwinds, and would drop what went wrong here.
+    if (fiber.isStopped && whole.kind !== 'success') fiber.more().addError(whole)
+    return (yield* fromExit(whole)) as ValueOf<B>
+  }
+  for (const error of errors) fiber.more().addError(error)
+  throw token
+}

@@ -1,0 +1,229 @@
+/**
+ * A scope that is an object: it owns fibers and resources until it is closed, wherever that is.
+ *
+ * The first child that fails fails the scope: the others are interrupted and all is released. Its exit keeps
+ * every error. A fiber has a scope of its own and needs none of these; they are for code outside of fibers,
+ * and for lives that are not those of one fiber.
+ */
+import { yieldNow } from '../scheduler/aside.ts'
+import { FiberError, wrong } from '../errors.ts'
+import { closeOwners, emptied } from './closing.ts'
+import { Exit, type Failed, exitValue, flatExits, withErrors } from '../core/exit.ts'
+import type { Waitable } from '../core/endings.ts'
+import type { Fiber } from '../core/fiber.ts'
+import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork } from '../core/fork.ts'
+import { Nursery } from './nursery.ts'
+import { type Operation, running } from '../core/op.ts'
+import { type Child, type Finalizer, Owner } from './owner.ts'
+import { FiberOwner, isTrouble, troublesIn } from './owners.ts'
+import { fromExit } from '../combine/promises.ts'
+
+/** What a scope may be made with. */
+export interface ScopeOptions {
+  /** Its name in messages and in `dump`. Default: none. */
+  readonly name?: string
+}
+
+/** Scopes that have children, for `dump`. @internal */
+export const scopesWithChildren = new Set<Scope>()
+
+/** See the module's text. */
+export class Scope extends Owner {
+  /** Its name; `''` for none. */
+  readonly name: string
+  readonly #failedChildren: Child[] = []
+  #failed: Failed | undefined
+  #closing: Fiber<void, unknown> | undefined
+  /** Takes it from the list of the fiber that made it. */
+  readonly #leaveHost: (() => void) | undefined
+  /** Somebody has its exit, or will. */
+  #isAsked = false
+
+  /**
+   * Made inside a fiber it is closed when that fiber ends, if not before, and what failed it fails the fiber
+   * when nobody has joined or closed it; elsewhere whoever makes it closes it (`await using scope = new
+   * Scope()`), and is told then.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  constructor(options: ScopeOptions = {}) {
+    super()
+    const { name = '' } = options
+    if (typeof name !== 'string') throw wrong('options.name', 'a string', name)
+    this.name = name
+    const host = running.fiber as Fiber | undefined
+    if (host === undefined) return
+    const owner = host.children()
+    const end = (): unknown => this.#endWithHost()
+    owner.addFinalizer(end)
+    this.#leaveHost = () => owner.forgetFinalizer(end)
+  }
+
+  /** Whether it has not begun to close. */
+  get isOpen(): boolean {
+    return this.#closing === undefined
+  }
+
+  /** How a message calls it. */
+  get title(): string {
+    return this.name === '' ? 'the scope' : `scope '${this.name}'`
+  }
+
+  /**
+   * Run a body as a fiber that this scope owns.
+   * @throws {FiberError} `FIBER_SCOPE_CLOSED`; and as `fork`.
+   */
+  fork<const B extends AnyBody>(
+    body: B,
+    options: Omit<ForkOptions, 'scope' | 'daemon'> = {},
+  ): Fiber<ValueOf<B>, FailureOf<B>> {
+    return fork(body, { ...options, scope: this })
+  }
+
+  /**
+   * Call `finalizer` when the scope closes, before all that were added earlier; with the scope's exit so far.
+   * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
+   */
+  override addFinalizer(finalizer: Finalizer): void {
+    this.checkOpen()
+    if (typeof finalizer !== 'function') throw wrong('finalizer', 'a function', finalizer)
+    super.addFinalizer(finalizer)
+  }
+
+  /**
+   * Wait until all children have ended by themselves, then close. Gives nothing; throws what failed the
+   * scope. With `yield*` in a fiber, `await` elsewhere.
+   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF` in a fiber that the scope owns.
+   */
+  join(): Waitable<void, unknown> {
+    const fiber = running.fiber as Fiber | undefined
+    if (fiber !== undefined) this.checkJoiner(fiber)
+    const options = { name: `join of ${this.title}`, daemon: true, input: { scope: this, joiner: fiber } }
+    return fork(joinScope, options).join() as Waitable<void, unknown>
+  }
+
+  /**
+   * Interrupt all children, wait for them, release in reverse order. The first call does it, every call waits
+   * for the end and gives the scope's exit: a value, or everything that went wrong. With `yield*` in a fiber,
+   * `await` elsewhere.
+   */
+  close(): Waitable<Exit<void, unknown>> {
+    this.#isAsked = true
+    const closing = this.#close()
+    if (closing.exit !== undefined) this.#leaveHost?.()
+    return closing.await()
+  }
+
+  /** Closes; throws what failed the scope unless who joined the failed fiber was told already. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const exit = await this.close()
+    if (!this.#isTold(exit)) exitValue(exit)
+  }
+
+  /** Whether all that went wrong was told already, to who joined the failed fibers. */
+  #isTold(exit: Exit<void, unknown>): boolean {
+    if (exit.kind === 'success') return true
+    const areJoined = this.#failedChildren.every((child) => child.isObserved)
+    return areJoined && flatExits(exit).length <= this.#failedChildren.length
+  }
+
+  /** The fiber that made it ends: close it, and let nothing be lost that nobody has asked for. */
+  *#endWithHost(): Operation<void, unknown> {
+    const exit = yield* this.#close().await()
+    if (!this.#isAsked && !this.#isTold(exit)) yield* fromExit(exit)
+  }
+
+  /**
+   * Refuse a joiner that the scope waits for, or whose end one of those waits for.
+   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF`.
+   * @internal
+   */
+  checkJoiner(fiber: Fiber): void {
+    if (isWithin(fiber, this)) throw fiber.waitsForItself(`join() of ${this.title}`)
+  }
+
+  /** @throws {FiberError} `FIBER_SCOPE_CLOSED`. @internal */
+  override checkOpen(): void {
+    if (!this.isOpen) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: this.title })
+  }
+
+  /** @internal */
+  override add(child: Child): void {
+    if (!this.hasChildren) scopesWithChildren.add(this)
+    super.add(child)
+  }
+
+  /** @internal */
+  override remove(child: Child): void {
+    super.remove(child)
+    if (!this.hasChildren) scopesWithChildren.delete(this)
+  }
+
+  /** @internal */
+  override childEnded(child: Child, failed: Failed | undefined): void {
+    if (failed === undefined || !isTrouble(failed)) return
+    this.#failedChildren.push(child)
+    if (this.#failed !== undefined || !this.isOpen) {
+      for (const trouble of troublesIn(failed)) this.errors.push(trouble)
+      return
+    }
+    this.#failed = failed
+    this.#close()
+  }
+
+  #close(): Fiber<void, unknown> {
+    if (this.#closing !== undefined) return this.#closing
+    const options = { name: `close of ${this.title}`, daemon: true, input: this }
+    this.#closing = fork(closeScope, options) as Fiber<void, unknown>
+    // The scope keeps what went wrong until it is asked; see `[Symbol.asyncDispose]`.
+    this.#closing.observe()
+    return this.#closing
+  }
+
+  /**
+   * It has closed with `exit`: nothing is left for the fiber that made it, unless nobody knows of a failure.
+   * @internal
+   */
+  closed(exit: Exit<void, unknown>): void {
+    if (this.#isAsked || exit.kind === 'success') this.#leaveHost?.()
+  }
+
+  /** What has failed it, for the fiber that closes it. @internal */
+  get failed(): Failed | undefined {
+    return this.#failed
+  }
+}
+
+/** Whether `scope` waits for `fiber`, or for one that waits for it. */
+function isWithin(fiber: Fiber, scope: Scope): boolean {
+  for (let owner = fiber.owner; owner !== undefined;) {
+    if (owner === scope) return true
+    owner = owner instanceof FiberOwner || owner instanceof Nursery ? owner.host.owner : undefined
+  }
+  return false
+}
+
+interface ScopeJoin {
+  readonly scope: Scope
+  readonly joiner: Fiber | undefined
+}
+
+function* joinScope({ scope, joiner }: ScopeJoin): Operation<void, unknown> {
+  if (joiner !== undefined) {
+    // In its first step a fiber is in no owner's list yet, nor may be the one that forks it.
+    yield* yieldNow()
+    if (joiner.exit === undefined) scope.checkJoiner(joiner)
+  }
+  if (scope.isOpen) yield* emptied(scope)
+  yield* fromExit(yield* scope.close())
+}
+
+function* closeScope(scope: Scope, fiber: Fiber): Operation<void, unknown> {
+  fiber.mask(true)
+  // The scope must know this fiber before any child hears of it.
+  yield* yieldNow()
+  const exit: Exit<void, unknown> = scope.failed ?? Exit.success(undefined)
+  const errors = yield* closeOwners(scope, undefined, exit)
+  const final = withErrors(exit, errors)
+  scope.closed(final)
+  yield* fromExit(final)
+}

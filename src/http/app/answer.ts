@@ -1,0 +1,248 @@
+/**
+ * Sends what a handler gave as the answer of an exchange.
+ *
+ * What is there at once goes out in one call and nothing is left to wait for; a stream is pumped piece by
+ * piece, each pull of its reader waiting until the client has taken what came before.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { shown } from '../../base/index.ts'
+import { type Exchange, TypeOf } from '../core/core.ts'
+import { HttpError } from '../errors.ts'
+import { isBodiless, isSkeinResponse, NativeResponse, type Parts, responseParts } from '../fetch/response.ts'
+import { onAbort } from '../fetch/request.ts'
+import type { ReadResult } from '../fetch/standard.ts'
+import { jsonOf, objectAsResponse } from './value.ts'
+
+/** Bytes of one streamed answer that are written in one turn of the loop. */
+const TURN_BYTES_MAX = 256 * 1024
+/** How often a stream is asked whether it has ended already before its answer becomes a streamed one. */
+const LOOKS_MAX = 8
+/** A stream that gives nothing for so long, ms, to a client that sends nothing more, is given up. */
+const QUIET_MS = 1000
+
+/**
+ * Send `value`; `where` names its maker for errors.
+ * @returns A promise when the answer goes on after the call; it rejects when the answer was cut.
+ * @throws {HttpError} `HTTP_ANSWER` when it is no answer; `HTTP_HEADER` for a header that cannot be sent.
+ * @throws {TypeError} For a response whose body was read.
+ */
+export function sendAnswer(exchange: Exchange, value: unknown, where: string): Promise<void> | undefined {
+  switch (typeof value) {
+    case 'string':
+      exchange.respond(200, TypeOf.text, '', value)
+      return undefined
+    case 'object':
+      if (value !== null) return sendObject(exchange, value, where)
+      break
+    case 'number':
+    case 'boolean':
+      break
+    default:
+      throw new HttpError('HTTP_ANSWER', { where, received: shown(value) })
+  }
+  exchange.respond(200, TypeOf.json, '', JSON.stringify(value))
+  return undefined
+}
+
+function sendObject(exchange: Exchange, value: object, where: string): Promise<void> | undefined {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === Array.prototype) {
+    const text = jsonOf(value, where)
+    // An iterable made by hand has nothing that JSON shows, so only what shows nothing is looked at again.
+    if (text === '{}') return sendOther(exchange, value, where)
+    exchange.respond(200, TypeOf.json, '', text)
+    return undefined
+  }
+  if (isSkeinResponse(value) || value instanceof NativeResponse) {
+    const parts = responseParts(value)
+    if (parts.status < 200) throw new HttpError('HTTP_ANSWER', { where, received: 'Response.error()' })
+    return parts.stream === undefined ? sendWhole(exchange, parts) : sendStream(exchange, parts, parts.stream)
+  }
+  if (value instanceof Uint8Array) exchange.respond(200, TypeOf.bytes, '', value)
+  else if (value instanceof ArrayBuffer) exchange.respond(200, TypeOf.bytes, '', new Uint8Array(value))
+  else if (value instanceof ReadableStream) {
+    const head = { type: TypeOf.bytes, lines: '', length: undefined }
+    const stream = value as ReadableStream<Uint8Array>
+    return sendStream(exchange, { status: 200, head, body: undefined, stream }, stream)
+  } else return sendOther(exchange, value, where)
+  return undefined
+}
+
+/** An object that is not a response of ours and not plain. */
+function sendOther(exchange: Exchange, value: object, where: string): Promise<void> | undefined {
+  const response = objectAsResponse(value, where)
+  if (response !== undefined) return sendObject(exchange, response, where)
+  exchange.respond(200, TypeOf.json, '', jsonOf(value, where))
+  return undefined
+}
+
+function sendWhole(exchange: Exchange, { status, head, body }: Parts): undefined {
+  if (body === undefined && head.length !== undefined && exchange.method === 'HEAD') {
+    exchange.start(status, head.type, head.lines, head.length)
+    exchange.end()
+  } else exchange.respond(status, head.type, head.lines, body)
+}
+
+function sendStream(
+  exchange: Exchange,
+  { status, head }: Parts,
+  stream: ReadableStream<Uint8Array>,
+): Promise<void> {
+  exchange.retain()
+  if (isBodiless(exchange, status)) {
+    exchange.start(status, head.type, head.lines, head.length)
+    exchange.end()
+    return stream.cancel()
+  }
+  return new Pump(exchange, stream, { status, type: head.type, lines: head.lines, length: head.length }).run()
+}
+
+interface Head {
+  readonly status: number
+  readonly type: number
+  readonly lines: string
+  readonly length: number | undefined
+}
+
+/** One streamed answer. */
+class Pump {
+  readonly #exchange: Exchange
+  readonly #reader: { read(): Promise<ReadResult>; cancel(reason: unknown): Promise<void> }
+  readonly #head: Head
+  #sentBytes = 0
+  /** Nothing more is read of the stream. */
+  #isOver = false
+  /** The client is what is waited for, not the stream. */
+  #isDraining = false
+  /** Pieces given and waits for the client that have ended. */
+  #movesCount = 0
+  #quietTimer: NodeJS.Timeout | undefined
+
+  constructor(exchange: Exchange, stream: ReadableStream<Uint8Array>, head: Head) {
+    this.#exchange = exchange
+    this.#reader = stream.getReader()
+    this.#head = head
+  }
+
+  /** Rejects with the stream's error; an answer that had begun is cut then, and when its client has gone. */
+  async run(): Promise<void> {
+    this.#exchange.onClose = () => this.#giveUp()
+    if (this.#exchange.aborted) this.#onGone()
+    else onAbort(this.#exchange, () => this.#onGone())
+    try {
+      await this.#send()
+    } finally {
+      this.#isOver = true
+      clearInterval(this.#quietTimer)
+    }
+  }
+
+  /**
+   * The client sends nothing more, and nothing tells whether it has gone: what is given is sent, which shows.
+   * A stream that gives nothing would show nothing.
+   */
+  #onGone(): void {
+    if (this.#exchange.isClosed) return this.#giveUp()
+    let before = this.#movesCount
+    this.#quietTimer = setInterval(() => {
+      const isQuiet = before === this.#movesCount && !this.#isDraining
+      before = this.#movesCount
+      if (isQuiet) this.#giveUp()
+    }, QUIET_MS)
+  }
+
+  #giveUp(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearInterval(this.#quietTimer)
+    this.#reader.cancel(this.#gone()).catch(() => {}) // its maker has been told; nobody else is left
+  }
+
+  async #send(): Promise<void> {
+    const first = await this.#reader.read()
+    if (this.#isOver) return this.#exchange.abort()
+    this.#movesCount += 1
+    const next = first.done ? undefined : this.#reader.read()
+    next?.catch(() => {}) // whoever reads on will see it; nobody may before the client has taken the first
+    const { status, type, lines, length } = this.#head
+    if (next === undefined || (length === undefined && (await endsAtOnce(next)))) {
+      if (this.#isOver) this.#exchange.abort()
+      else this.#exchange.respond(status, type, lines, first.done ? undefined : bytesOf(first.value))
+      return
+    }
+    this.#exchange.start(status, type, lines, length)
+    try {
+      await this.#rest(first.value!, next)
+      if (this.#isOver) return this.#exchange.abort()
+      if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
+      this.#exchange.end()
+    } catch (error) {
+      this.#exchange.abort()
+      this.#reader.cancel(error).catch(() => {}) // it failed itself, or is told why it is not wanted
+      throw error
+    }
+  }
+
+  async #rest(first: Uint8Array, second: Promise<ReadResult>): Promise<void> {
+    let turnBytes = this.#sentBytes
+    if (!this.#write(first)) await this.#drained()
+    for (let next = await second; !next.done; next = await this.#reader.read()) {
+      if (!this.#write(next.value)) await this.#drained()
+      else if (this.#sentBytes - turnBytes > TURN_BYTES_MAX) {
+        // A stream that always has more would keep the loop from others, and from hearing that its reader
+        // left.
+        await nextTurn()
+        turnBytes = this.#sentBytes
+      }
+      if (this.#isOver) return
+    }
+  }
+
+  async #drained(): Promise<void> {
+    this.#isDraining = true
+    await this.#exchange.drained()
+    this.#isDraining = false
+    this.#movesCount += 1
+  }
+
+  #write(chunk: unknown): boolean {
+    const bytes = bytesOf(chunk)
+    this.#movesCount += 1
+    this.#sentBytes += bytes.byteLength
+    if (this.#head.length !== undefined && this.#sentBytes > this.#head.length) throw this.#wrongLength()
+    return bytes.byteLength === 0 || this.#exchange.write(bytes)
+  }
+
+  #gone(): HttpError {
+    return new HttpError('HTTP_CLIENT_GONE', { during: 'a streamed answer' })
+  }
+
+  #wrongLength(): HttpError {
+    return new HttpError('HTTP_ANSWER_LENGTH', { expected: this.#head.length!, received: this.#sentBytes })
+  }
+}
+
+/**
+ * Whether a stream turns out to have ended without anybody waiting for anything: it was a string or bytes
+ * before Node's Response made a stream of it, and goes out whole, with its length.
+ */
+async function endsAtOnce(next: Promise<ReadResult>): Promise<boolean> {
+  let result: ReadResult | undefined
+  next.then(
+    (found) => (result = found),
+    () => {}, // whoever reads on will see it
+  )
+  for (let look = 0; look < LOOKS_MAX && result === undefined; look += 1) await Promise.resolve()
+  return result?.done === true
+}
+
+/**
+ * A piece of a body; strings are sent as UTF-8, as most servers do.
+ * @throws {HttpError} `HTTP_ANSWER` for any other.
+ */
+function bytesOf(chunk: unknown): Uint8Array {
+  if (chunk instanceof Uint8Array) return chunk
+  if (typeof chunk === 'string') return Buffer.from(chunk)
+  const facts = { expected: 'bytes or strings', received: shown(chunk) }
+  throw new HttpError('HTTP_ANSWER', { where: 'the stream of a body', ...facts })
+}

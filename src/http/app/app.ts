@@ -1,0 +1,304 @@
+/**
+ * An app: routes, a `fetch` behind them, and what happens to errors; it answers exchanges and owns no socket.
+ *
+ * A request whose handler gives its answer at once is answered before `onExchange` returns, without a
+ * promise. An error never leaves this file: it becomes an answer, and somebody is told.
+ */
+import diagnostics from 'node:diagnostics_channel'
+import { type TransportCodes, TransportError } from '../../transport/index.ts'
+import { sendAnswer } from './answer.ts'
+import { type Exchange, TypeOf } from '../core/core.ts'
+import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
+import { ANSWERS_REFUSALS, pathOf, StatusError, statusAnswer } from './status-error.ts'
+import { HttpError, statusOf } from '../errors.ts'
+import { Finder, type Found } from './finder.ts'
+import { closeRequest, SkeinRequest } from '../fetch/request.ts'
+import { NativeResponse, SkeinResponse } from '../fetch/response.ts'
+import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
+import type { Route } from './router.ts'
+import type { Target } from './target.ts'
+import { responseOf } from './value.ts'
+
+/** What each message on the channel `skein:http:error` is. */
+export interface ErrorMessage {
+  readonly error: unknown
+  /** The request, while its answer is open. */
+  readonly request: HttpRequest
+}
+
+/** What an app is made from, checked. */
+export interface AppParts {
+  readonly routes: CompiledRoutes
+  readonly fetch: ((request: Request) => unknown) | undefined
+  readonly error: ErrorHandler | undefined
+}
+
+/** Status and headers of an answer where no route is. */
+interface Refusal {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const errors = diagnostics.channel('skein:http:error')
+const BAD_REQUEST = 'Bad Request'
+const REASONS: Readonly<Record<number, string>> = {
+  400: BAD_REQUEST,
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  500: 'Internal Server Error',
+}
+
+/** See the file's text. */
+export class App {
+  readonly #finder: Finder
+  readonly #fetch: ((request: Request) => unknown) | undefined
+  readonly #error: ErrorHandler | undefined
+  readonly #unmatched: Wrap | undefined
+  /** What 404 and 405 are made by, where `error` makes them. */
+  readonly #refusal: ErrorHandler | undefined
+  #errorsCount = 0
+
+  constructor({ routes, fetch, error }: AppParts) {
+    this.#finder = new Finder(routes.router)
+    this.#fetch = fetch
+    this.#error = error
+    this.#unmatched = routes.unmatched
+    this.#refusal = error !== undefined && ANSWERS_REFUSALS in error ? error : undefined
+  }
+
+  /** Errors that no handler caught and no client caused, so far. */
+  get errorsCount(): number {
+    return this.#errorsCount
+  }
+
+  /** Answer a request, now or later. Never throws. */
+  readonly onExchange = (exchange: Exchange): void => {
+    const found = this.#finder.find(exchange)
+    if (found === undefined) return respondText(exchange, 400, BAD_REQUEST)
+    const { route, onGet } = found
+    if (onGet !== undefined && exchange.method === 'GET') this.#dispatch(exchange, onGet, found)
+    else if (found.read.path === '*') this.#onAsterisk(exchange)
+    else if (route === undefined) this.#onOther(exchange, found)
+    else {
+      const { methods } = route
+      const { method } = exchange
+      const compiled = methods.get(method) ?? (method === 'HEAD' ? onGet : undefined) ?? methods.get('*')
+      if (compiled === undefined) this.#onOtherMethod(exchange, route, found)
+      else this.#dispatch(exchange, compiled, found)
+    }
+  }
+
+  #dispatch(exchange: Exchange, compiled: Compiled, { params, read }: Found): void {
+    if (compiled.run !== undefined)
+      return this.#run(exchange, compiled.run, new SkeinRequest(exchange, params, read), compiled.where)
+    const { status, type, lines, body } = compiled.constant!
+    exchange.respond(status, type, lines, body)
+  }
+
+  #onOtherMethod(exchange: Exchange, route: Route<Compiled>, found: Found): void {
+    if (this.#fetch !== undefined) return this.#onOther(exchange, found)
+    const allow = `allow: ${route.allow}\r\n`
+    const isAsked = exchange.method === 'OPTIONS'
+    if (this.#unmatched !== undefined || (this.#refusal !== undefined && !isAsked)) {
+      const [status, body] = isAsked ? [204, null] : [405, 'Method Not Allowed']
+      return this.#refuse(exchange, found.read, body, { status, headers: { allow: route.allow } })
+    }
+    if (isAsked) exchange.respond(204, TypeOf.none, allow, undefined)
+    else exchange.respond(405, TypeOf.text, allow, 'Method Not Allowed')
+  }
+
+  /**
+   * An answer where no route is, with what stands around those; its `body` is said as `error` says errors.
+   */
+  #refuse(exchange: Exchange, target: Target, body: string | null, init: Refusal): void {
+    const answered = (request: HttpRequest): unknown =>
+      body === null || this.#refusal === undefined
+        ? new SkeinResponse(body, init)
+        : this.#refusal(new StatusError(init.status, body, init), request)
+    const run = (this.#unmatched?.(answered) ?? answered) as (request: unknown) => unknown
+    this.#run(exchange, run, new SkeinRequest(exchange, undefined, target), `${init.status}`)
+  }
+
+  /** `OPTIONS *` asks what the server can do; no other method goes with `*` (RFC 9112, 3.2.4). */
+  #onAsterisk(exchange: Exchange): void {
+    if (exchange.method !== 'OPTIONS') return respondText(exchange, 400, BAD_REQUEST)
+    exchange.respond(204, TypeOf.none, 'allow: GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE\r\n', undefined)
+  }
+
+  #onOther(exchange: Exchange, { read }: Found): void {
+    if (this.#fetch === undefined && (this.#unmatched ?? this.#refusal) !== undefined)
+      this.#refuse(exchange, read, 'Not Found', { status: 404 })
+    else if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
+    else this.#run(exchange, this.#fetch, new SkeinRequest(exchange, undefined, read), 'fetch')
+  }
+
+  #run(
+    exchange: Exchange,
+    handle: (request: SkeinRequest) => unknown,
+    request: SkeinRequest,
+    where: string,
+  ): void {
+    try {
+      const value = handle(request)
+      if (isThenable(value)) this.#later(exchange, request, value, where)
+      else this.#answer(exchange, request, value, where)
+    } catch (error) {
+      this.#fail(exchange, request, error, where)
+    }
+  }
+
+  #later(exchange: Exchange, request: SkeinRequest, value: PromiseLike<unknown>, where: string): void {
+    exchange.retain()
+    value.then(
+      (answer) => {
+        try {
+          this.#answer(exchange, request, answer, where)
+        } catch (error) {
+          this.#fail(exchange, request, error, where)
+        }
+      },
+      (error: unknown) => this.#fail(exchange, request, error, where),
+    )
+  }
+
+  #answer(exchange: Exchange, request: SkeinRequest, value: unknown, where: string): void {
+    const rest = sendAnswer(exchange, value, where)
+    if (rest === undefined) closeRequest(request)
+    else this.#untilSent(exchange, request, rest, where)
+  }
+
+  #untilSent(exchange: Exchange, request: SkeinRequest, rest: Promise<void>, where: string): void {
+    rest.then(
+      () => closeRequest(request),
+      // When the answer has begun it has been cut already, and the new one goes nowhere.
+      (error: unknown) => this.#fail(exchange, request, error, where),
+    )
+  }
+
+  /** Nobody caught it: tell, and answer in its place. */
+  #fail(exchange: Exchange, request: SkeinRequest, cause: unknown, where: string): void {
+    try {
+      this.#answerFor(exchange, request, cause, where)
+    } catch (error) {
+      // What was thrown cannot even be looked at: a proxy whose traps throw.
+      this.#apologize(exchange, request, error)
+    }
+  }
+
+  #answerFor(exchange: Exchange, request: SkeinRequest, thrown: unknown, where: string): void {
+    const cause = withWay(thrown)
+    if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
+    if (isGone(cause) || (exchange.aborted && isAbort(cause))) {
+      exchange.abort() // a client that only stopped sending waits for an answer that will not come
+      return closeRequest(request)
+    }
+    const handled = this.#tell(cause, request, where)
+    if (!isThenable(handled)) return this.#lastAnswer(exchange, request, handled, cause)
+    exchange.retain()
+    handled.then(
+      (answer) => this.#lastAnswer(exchange, request, answer, cause),
+      (error: unknown) => {
+        this.#say(error, request)
+        this.#lastAnswer(exchange, request, undefined, cause)
+      },
+    )
+  }
+
+  /** What `error` gave instead of an answer; whatever goes wrong here ends with a plain 500. */
+  #lastAnswer(exchange: Exchange, request: SkeinRequest, given: unknown, cause?: unknown): void {
+    try {
+      const value = carrying(request, given ?? statusAnswer(cause, request), statusOf(cause))
+      const rest = value === undefined ? undefined : sendAnswer(exchange, value, 'error')
+      if (value === undefined) respondText(exchange, statusOf(cause))
+      if (rest === undefined) return closeRequest(request)
+      rest.then(
+        () => closeRequest(request),
+        (error: unknown) => {
+          this.#say(error, request)
+          exchange.abort()
+          closeRequest(request)
+        },
+      )
+    } catch (error) {
+      this.#apologize(exchange, request, error)
+    }
+  }
+
+  /** What should have answered an error failed itself. */
+  #apologize(exchange: Exchange, request: SkeinRequest, error: unknown): void {
+    this.#say(error, request)
+    try {
+      const value = carrying(request, undefined, 500)
+      if (value === undefined) respondText(exchange, 500)
+      else sendAnswer(exchange, value, 'error')?.catch(() => exchange.abort()) // nobody is left to hear why
+    } catch {
+      respondText(exchange, 500) // what the request carries is what cannot be sent
+    }
+    closeRequest(request)
+  }
+
+  /** Tell the channel and `error`; what `error` gave. */
+  #tell(cause: unknown, request: SkeinRequest, where: string): unknown {
+    const isOurs = statusOf(cause) >= 500
+    if (isOurs) this.#errorsCount += 1
+    if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorMessage)
+    if (this.#error === undefined) {
+      if (!isOurs) return undefined // what a client does wrong fills nobody's log
+      const id = requestIdOf(request)
+      const named = `route ${where}${id === undefined ? '' : `, request ${id}`}`
+      console.error(`skein/http: ${request.method} ${pathOf(request)} failed (${named}):`, cause)
+      return undefined
+    }
+    try {
+      return this.#error(cause, request as unknown as HttpRequest)
+    } catch (error) {
+      this.#say(error, request)
+      return undefined
+    }
+  }
+
+  /** An error of what should have handled errors: nobody but the channel and the console is left. */
+  #say(error: unknown, request: SkeinRequest): void {
+    this.#errorsCount += 1
+    if (errors.hasSubscribers) errors.publish({ error, request } satisfies ErrorMessage)
+    console.error('skein/http: an error could not be answered as `error` wanted:', error)
+  }
+}
+
+/**
+ * An answer to an error with what its request carries; of none the text, where there is something to carry.
+ */
+function carrying(request: SkeinRequest, value: unknown, status: number): unknown {
+  const headers = carriedHeaders(request)
+  if (headers === undefined) return value
+  const text = (): Response => new SkeinResponse(REASONS[status] ?? BAD_REQUEST, { status })
+  return withCarried(value === undefined ? text() : responseOf(value, 'error'), headers)
+}
+
+function respondText(exchange: Exchange, status: number, text = REASONS[status] ?? BAD_REQUEST): void {
+  exchange.respond(status, TypeOf.text, '', text)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  )
+}
+
+/** The client has gone: nobody is left to be answered, and nobody is to blame. */
+function isGone(cause: unknown): boolean {
+  return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_GONE'
+}
+
+/** Of a request that was to travel we can say more than the transport does. */
+function withWay(cause: unknown): unknown {
+  if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_REFUSED') return cause
+  const { path, what } = cause.facts as TransportCodes['TRANSPORT_REFUSED']
+  const isRequest = what === `an object of ${SkeinRequest.name}`
+  return isRequest ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
+}
+
+/** What handlers throw when the signal of their request aborts. */
+function isAbort(cause: unknown): boolean {
+  return cause instanceof Error && cause.name === 'AbortError'
+}

@@ -1,0 +1,140 @@
+/**
+ * Headers that answers carry for their request: each client gets its own, and each answer has them.
+ *
+ * Answers here are shared between requests on purpose: what one client is told must not stay on them.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onServer } from '../cores.test.support.ts'
+import { SkeinResponse, NativeResponse } from '../fetch/response.ts'
+import { createApp } from '../server.ts'
+import { carry } from './carried.ts'
+import { cors } from '../middleware/cors.ts'
+import { rateLimit } from '../middleware/rate-limit.ts'
+import { requestId } from '../middleware/request-id.ts'
+import { type Middleware, use } from '../middleware/middleware.ts'
+
+const OWN = ['https://a.example', 'https://b.example']
+const EVIL = 'https://evil.example'
+
+/** A cookie with the origin of its request in it. */
+const cookies: Middleware = (request, next) => {
+  carry(request).append('set-cookie', `of=${request.headers.get('origin')}`)
+  return next()
+}
+
+onServer('of one shared answer each client gets its own headers', async (start, core) => {
+  const shared = {
+    '/empty': new SkeinResponse(null, { status: 204 }),
+    '/native': new NativeResponse(null, { status: 204 }),
+    '/text': new SkeinResponse('whole'),
+    '/bytes': new SkeinResponse(Uint8Array.of(119, 104, 111, 108, 101)),
+    '/thrown': new SkeinResponse('whole', { status: 403 }),
+  }
+  const routes = Object.fromEntries(
+    Object.entries(shared).map(([path, answer]) => [
+      path,
+      () => {
+        if (path === '/thrown') throw answer
+        return answer
+      },
+    ]),
+  )
+  let ids = 0
+  const server = await start({
+    routes: use(
+      routes,
+      requestId({ make: () => `id-${(ids += 1)}` }),
+      cors({ origin: OWN, credentials: true }),
+      rateLimit({ requestsMax: 100, name: `shared answers of ${core}`, now: () => 1_000_000 }),
+      cookies,
+    ),
+  })
+  let asked = 0
+  for (const path of Object.keys(shared)) {
+    for (const origin of [...OWN, EVIL, ...OWN]) {
+      asked += 1
+      const answer = await fetch(server.url + path, { headers: { origin } })
+      const { status, headers } = answer
+      const isOwn = origin !== EVIL
+      assert.equal(headers.get('access-control-allow-origin'), isOwn ? origin : null, path)
+      assert.equal(headers.get('access-control-allow-credentials'), isOwn ? 'true' : null, path)
+      assert.equal(headers.get('x-request-id'), `id-${asked}`)
+      assert.match(headers.get('ratelimit') ?? '', new RegExp(`;r=${100 - asked};`))
+      assert.deepEqual(headers.getSetCookie(), [`of=${origin}`])
+      assert.equal(headers.get('vary'), 'Origin')
+      assert.equal(await answer.text(), status === 204 ? '' : 'whole')
+    }
+  }
+  for (const [path, answer] of Object.entries(shared)) {
+    const names = [...answer.headers.keys()].filter((name) => name !== 'content-type')
+    assert.deepEqual(names, [], path)
+  }
+})
+
+test('an answer that has it all is not copied', async () => {
+  const own = new SkeinResponse('x', { headers: { 'x-request-id': 'own', vary: 'origin' } })
+  let seen: Response | undefined
+  const look: Middleware = async (_, next) => (seen = await next())
+  const inner = use({ '/': () => own }, requestId(), cors({ origin: OWN }))
+  const app = createApp({ routes: use(inner, look) })
+  assert.equal((await app.inject('/')).headers.get('x-request-id'), 'own')
+  assert.equal(seen, own)
+})
+
+onServer('whoever answers an error, its answer has what the request carries', async (start, _, t) => {
+  t.mock.method(console, 'error', () => {}) // where nobody else is told
+  const routes = {
+    '/bug': () => Promise.reject(new Error('a bug')),
+    '/json': async (request: Request) => (await request.json()) as object,
+    '/stream': () =>
+      new ReadableStream({
+        pull: () => {
+          throw new Error('early')
+        },
+      }),
+  }
+  const shared = new SkeinResponse('sorry', { status: 503 })
+  const handlers: Readonly<Record<string, [number, (() => unknown) | undefined]>> = {
+    'a response': [503, () => new SkeinResponse('sorry', { status: 503 })],
+    'a shared response': [503, () => shared],
+    'a response later': [503, async () => new NativeResponse('sorry', { status: 503 })],
+    'a value': [200, () => ({ sorry: true })],
+    nothing: [500, () => undefined],
+    'nothing later': [500, async () => undefined],
+    'no answer': [500, () => () => {}],
+    'an error': [500, () => Promise.reject(new Error('worse'))],
+    none: [500, undefined],
+  }
+  for (const [name, [status, error]] of Object.entries(handlers)) {
+    const around = [requestId({ make: () => 'id-1' }), cors({ origin: OWN }), cookies]
+    const server = await start({ routes: use(routes, ...around), error: error as never })
+    for (const path of Object.keys(routes)) {
+      const init = path === '/json' ? { method: 'POST', body: '{' } : {}
+      const answer = await fetch(server.url + path, { ...init, headers: { origin: OWN[0]! } })
+      const expected = path === '/json' && /nothing|an error|none/.test(name) ? 400 : status
+      assert.equal(answer.status, expected, `${name} ${path}`)
+      assert.equal(answer.headers.get('x-request-id'), 'id-1', `${name} ${path}`)
+      assert.equal(answer.headers.get('access-control-allow-origin'), OWN[0], `${name} ${path}`)
+      assert.deepEqual(answer.headers.getSetCookie(), [`of=${OWN[0]}`], `${name} ${path}`)
+      assert.match(
+        await answer.text(),
+        expected === 400 ? /^Bad Request$/ : /^(sorry|\{"sorry":true\}|Internal Server Error)$/,
+      )
+    }
+    await server.stop()
+  }
+})
+
+onServer('a carried header that cannot be sent is a plain 500', async (start, _, t) => {
+  t.mock.method(console, 'error', () => {})
+  const odd: Middleware = (request, next) => {
+    carry(request).set('x-odd', 'a\x01b')
+    return next()
+  }
+  const server = await start({ routes: use({ '/': () => 'x', '/later': async () => 'x' }, odd) })
+  for (const path of ['/', '/later']) {
+    const answer = await fetch(server.url + path)
+    assert.deepEqual([answer.status, await answer.text()], [500, 'Internal Server Error'])
+  }
+})

@@ -1,0 +1,154 @@
+/**
+ * Sources of streamed answers that do not do as they should, and those that handlers give without a word.
+ *
+ * Nothing that a source does may end the process or leave a client waiting.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onServer } from '../cores.test.support.ts'
+import { createApp } from '../server.ts'
+import { events, ndjson, pieces, type Source } from './events.ts'
+import { use, type Middleware } from '../middleware/middleware.ts'
+
+type Step = () => unknown
+
+/** A source whose `next` is given. */
+function sourceOf(next: Step, kind: 'asyncIterator' | 'iterator' = 'asyncIterator'): Source<unknown> {
+  return { [Symbol[kind]]: () => ({ next }) } as unknown as Source<unknown>
+}
+
+const fail: Step = () => {
+  throw new Error('of the source')
+}
+const BROKEN: Readonly<Record<string, Source<unknown>>> = {
+  'undefined at once': sourceOf(() => undefined, 'iterator'),
+  'undefined later': sourceOf(async () => undefined),
+  'null later': sourceOf(async () => null),
+  'a number': sourceOf(() => 7),
+  'a getter that throws': sourceOf(async () => ({
+    get done() {
+      return fail()
+    },
+  })),
+  'a value that throws': sourceOf(() => ({
+    done: false,
+    get value() {
+      return fail()
+    },
+  })),
+  'an error': sourceOf(fail),
+  'a rejection': sourceOf(async () => fail()),
+  'no function': { [Symbol.iterator]: () => ({}) } as unknown as Source<unknown>,
+}
+
+onServer('a source that gives no steps fails its answer and nothing else', async (start) => {
+  const failed: unknown[] = []
+  const routes = Object.fromEntries(
+    Object.keys(BROKEN).map((name, index) => [`/${index}`, () => ndjson(BROKEN[name]!)]),
+  )
+  const server = await start({
+    routes: { ...routes, '/events': () => events(BROKEN['undefined later']!), '/fine': 'fine' },
+    error: (cause) => void failed.push(cause),
+  })
+  for (const [index, name] of Object.keys(BROKEN).entries()) {
+    const answer = await fetch(`${server.url}/${index}`, { signal: AbortSignal.timeout(5000) })
+    assert.equal(answer.status, 500, name)
+    await answer.text()
+  }
+  // Its answer had begun: it is cut.
+  await assert.rejects(
+    fetch(`${server.url}/events`).then((answer) => answer.text()),
+    TypeError,
+  )
+  assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
+  assert.equal(failed.length, Object.keys(BROKEN).length + 1)
+})
+
+test('promises among the values of an iterable are awaited, and one that rejects closes it', async () => {
+  assert.equal(await events([Promise.resolve(1)]).text(), ':\n\ndata: 1\n\n')
+  assert.equal(await ndjson([Promise.resolve({ a: 1 }), { b: 2 }]).text(), '{"a":1}\n{"b":2}\n')
+  assert.equal(await pieces([Promise.resolve('x') as never, 'y']).text(), 'xy')
+  let isClosed = false
+  function* values(): Generator<unknown> {
+    try {
+      yield 1
+      yield Promise.reject(new Error('of the value'))
+    } finally {
+      isClosed = true
+    }
+  }
+  await assert.rejects(ndjson(values).text(), /of the value/)
+  assert.equal(isClosed, true)
+})
+
+onServer('what a handler gives step by step is its answer step by step', async (start) => {
+  let isClosed = false
+  async function* endless(): AsyncGenerator<string> {
+    try {
+      for (;;) yield 'more '
+    } finally {
+      isClosed = true
+    }
+  }
+  const routes = {
+    '/later': async function* () {
+      yield 'a'
+      yield 'ä'
+    },
+    '/now': function* () {
+      yield 'b'
+      yield Buffer.from('c')
+    },
+    '/iterable': () => ({ [Symbol.asyncIterator]: () => pieces(['d']).body!.values() }),
+    '/class': () => new Blob(['e']).stream().pipeThrough(new TextDecoderStream()).values(),
+    '/endless': endless,
+    '/objects': function* () {
+      yield { a: 1 }
+    },
+    '/data': () => ({ a: [1, 2], next: 'x' }),
+    '/empty': () => ({}),
+    '/said': () => ({ toJSON: () => 'said', [Symbol.asyncIterator]: endless }),
+  }
+  const pass: Middleware = (_, next) => next()
+  for (const given of [routes, use(routes, pass)]) {
+    const server = await start({ routes: given })
+    const get = async (path: string): Promise<[number, string, string | null]> => {
+      const answer = await fetch(server.url + path)
+      return [answer.status, await answer.text(), answer.headers.get('content-type')]
+    }
+    const text = 'text/plain;charset=UTF-8'
+    assert.deepEqual(await get('/later'), [200, 'aä', text])
+    assert.deepEqual(await get('/now'), [200, 'bc', text])
+    assert.deepEqual(await get('/iterable'), [200, 'd', text])
+    assert.deepEqual(await get('/class'), [200, 'e', text])
+    assert.equal((await get('/objects'))[0], 500)
+    assert.deepEqual(await get('/data'), [200, '{"a":[1,2],"next":"x"}', 'application/json'])
+    assert.deepEqual(await get('/empty'), [200, '{}', 'application/json'])
+    assert.deepEqual(await get('/said'), [200, '"said"', 'application/json'])
+    isClosed = false
+    const reader = (await fetch(`${server.url}/endless`)).body!.getReader()
+    await reader.read()
+    await reader.cancel()
+    while (!isClosed) await new Promise((resolve) => setImmediate(resolve))
+  }
+})
+
+test('fields of an event are what the standard reads, or an error that names them', async () => {
+  const told = { data: 1, event: 'e', id: '', retryMs: 0 }
+  assert.equal(await events([told]).text(), ':\n\nevent: e\nid: \nretry: 0\ndata: 1\n\n')
+  assert.match(await events([{ data: 1, retryMs: 2 ** 31 - 1 }]).text(), /^retry: 2147483647$/m)
+  const refused: [string, unknown][] = [
+    ...[NaN, 1e21, -5, 1.5, 2 ** 31, '5', null].map((retryMs) => ['retryMs', retryMs] as [string, unknown]),
+    ...[false, 7, null, {}, 'a\nb', 'a\rb', 'a\0b'].map((event) => ['event', event] as [string, unknown]),
+    ...[7, true, null, 'a\nb'].map((id) => ['id', id] as [string, unknown]),
+  ]
+  for (const [name, value] of refused) {
+    const answer = events([{ data: 1, [name]: value }])
+    await assert.rejects(answer.text(), { name: 'TypeError', message: new RegExp(`^events: ${name} `) })
+  }
+  const app = createApp({
+    routes: { '/': () => events([{ data: 1, event: false }]) },
+    error: () => undefined,
+  })
+  await assert.rejects(async () => (await app.inject('/')).text())
+})

@@ -1,0 +1,58 @@
+/**
+ * Where targets lead: route, parameters, canonical path, found once for targets that come again.
+ *
+ * A core that remembers targets gives each a number; what was found for it is kept under that number and is
+ * right as long as the text is the same. So a target that was seen of late costs one look at an array, and a
+ * client that asks for ever new ones displaces the others and nothing grows.
+ */
+import type { Exchange } from '../core/core.ts'
+import type { Compiled } from './routes.ts'
+import { paramsOf, type Router, type Route } from './router.ts'
+import { readTarget, type Target } from './target.ts'
+
+/** What a target leads to. */
+export interface Found {
+  /** As on the wire. */
+  readonly target: string
+  /** Taken apart. */
+  readonly read: Target
+  /** Undefined when no route's pattern fits. */
+  readonly route: Route<Compiled> | undefined
+  /** What the pattern named, decoded and frozen; undefined when it named nothing. */
+  readonly params: Readonly<Record<string, string>> | undefined
+  /** The route's endpoint for GET, if it has one. */
+  readonly onGet: Compiled | undefined
+}
+
+/** See the file's text. */
+export class Finder {
+  readonly #router: Router<Compiled>
+  readonly #found: (Found | undefined)[] = []
+
+  constructor(router: Router<Compiled>) {
+    this.#router = router
+  }
+
+  /** What the target of an exchange leads to; undefined when it is no target that a server answers. */
+  find(exchange: Exchange): Found | undefined {
+    const { target, targetNumber } = exchange
+    if (targetNumber < 0) return this.#search(target)
+    const known = this.#found[targetNumber]
+    if (known !== undefined && known.target === target) return known
+    const found = this.#search(target)
+    while (this.#found.length < targetNumber) this.#found.push(undefined) // no holes
+    this.#found[targetNumber] = found
+    return found
+  }
+
+  #search(target: string): Found | undefined {
+    const read = readTarget(target)
+    if (read === undefined) return undefined
+    const values: string[] = []
+    const route = this.#router.find(read.path, values)
+    const params = route === undefined || values.length === 0 ? undefined : paramsOf(route.names, values)
+    if (params === null) return undefined
+    const onGet = route?.methods.get('GET') ?? route?.methods.get('*')
+    return { target, read, route, params, onGet }
+  }
+}

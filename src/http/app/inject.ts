@@ -1,0 +1,191 @@
+/**
+ * Answers a standard request without a socket: an exchange whose client is this process.
+ *
+ * The app sees no difference; what cores do (framing, limits, `date`) does not happen. Back-pressure does: a
+ * streamed answer is written as fast as the response is read.
+ */
+import { type Exchange, TYPES, TypeOf } from '../core/core.ts'
+import { HttpError } from '../errors.ts'
+import { NativeRequest, nativeRequest } from '../fetch/request.ts'
+import { type BodySource, NativeResponse } from '../fetch/response.ts'
+
+/** What can be injected: a request, or what `new Request(input, init)` takes; a path alone is enough. */
+export type Injected = string | URL | Request
+
+/**
+ * Have `onExchange` answer; the response is Node's own.
+ * @throws {TypeError} For an input that is no request.
+ */
+export function inject(
+  onExchange: (exchange: Exchange) => void,
+  input: Injected,
+  init?: RequestInit,
+): Promise<Response> {
+  const given = typeof input === 'string' && input.startsWith('/') ? `http://localhost${input}` : input
+  return answered(onExchange, new NativeRequest(nativeRequest(given) as Request, init))
+}
+
+/** Where a request comes from. */
+interface Client {
+  /** Aborts when the client goes. Default: that of the request. */
+  readonly signal?: AbortSignal
+  readonly remoteAddress?: string | undefined
+}
+
+/** The same for a request of Node's own class. */
+export function answered(
+  onExchange: (exchange: Exchange) => void,
+  request: Request,
+  client: Client = {},
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const exchange = new InjectedExchange(request, client, resolve, reject)
+    onExchange(exchange)
+  })
+}
+
+type Controller = ReadableStreamDefaultController<Uint8Array>
+
+class InjectedExchange implements Exchange {
+  readonly method: string
+  readonly target: string
+  readonly targetNumber = -1
+  readonly remoteAddress: string
+  readonly bodyBytes: number
+  onAbort: (() => void) | undefined
+  aborted = false
+  onClose: (() => void) | undefined
+  readonly #request: Request
+  readonly #signal: AbortSignal
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  readonly #resolve: (response: Response) => void
+  readonly #reject: (error: unknown) => void
+  #isAnswered = false
+  #controller: Controller | undefined
+  #wake: (() => void) | undefined
+
+  constructor(
+    request: Request,
+    { signal = request.signal, remoteAddress = '' }: Client,
+    resolve: (response: Response) => void,
+    reject: (error: unknown) => void,
+  ) {
+    const { pathname, search } = new URL(request.url)
+    this.method = request.method
+    this.target = pathname + search
+    this.remoteAddress = remoteAddress
+    this.#request = request
+    this.#signal = signal
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#reader = request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined
+    this.bodyBytes = this.#reader === undefined ? 0 : Number(request.headers.get('content-length') ?? -1)
+    if (signal.aborted) this.#gone()
+    else signal.addEventListener('abort', () => this.#gone(), { once: true })
+  }
+
+  /** A client without a socket is there, or has gone. */
+  get isClosed(): boolean {
+    return this.aborted
+  }
+
+  header(name: string): string | undefined {
+    if (name === 'host') return this.#request.headers.get('host') ?? new URL(this.#request.url).host
+    return this.#request.headers.get(name) ?? undefined
+  }
+
+  headerPairs(): string[] {
+    const pairs = [...this.#request.headers].flat()
+    return this.#request.headers.has('host') ? pairs : ['host', this.header('host')!, ...pairs]
+  }
+
+  bodyNow(): Uint8Array | undefined {
+    return undefined
+  }
+
+  async pull(): Promise<Uint8Array | undefined> {
+    const result = await this.#reader?.read()
+    return result?.done === false ? result.value : undefined
+  }
+
+  retain(): void {
+    // nothing here is ever used again
+  }
+
+  respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
+    if (this.#isAnswered) return
+    const bytes = Buffer.from((body ?? '') as Uint8Array) // a copy; of bytes that were transferred, none
+    const isNull = status === 204 || status === 205 || status === 304
+    const content = isNull || this.method === 'HEAD' ? null : bytes
+    const length = isNull ? undefined : bytes.byteLength
+    this.#answer(content, status, headersFrom(type, headers, length))
+  }
+
+  start(status: number, type: number, headers: string, length: number | undefined): void {
+    if (this.#isAnswered) return
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#controller = controller
+      },
+      pull: () => this.#wake?.(),
+      cancel: () => this.#gone(),
+    })
+    const isNull = status === 204 || status === 205 || status === 304 || this.method === 'HEAD'
+    this.#answer(isNull ? null : stream, status, headersFrom(type, headers, length))
+  }
+
+  #answer(body: Uint8Array | ReadableStream<Uint8Array> | null, status: number, headers: Headers): void {
+    this.#isAnswered = true
+    this.#resolve(new NativeResponse(body as BodySource, { status, headers }))
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (this.aborted) return true
+    this.#controller!.enqueue(chunk.slice())
+    return this.#controller!.desiredSize! > 0
+  }
+
+  drained(): Promise<void> {
+    if (this.aborted || this.#controller!.desiredSize! > 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  end(): void {
+    if (!this.aborted) this.#controller!.close()
+  }
+
+  abort(): void {
+    const error = new HttpError('HTTP_CLIENT_GONE', { during: 'an answer that was cut by the server' })
+    if (this.#isAnswered) this.#controller?.error(error)
+    else this.#reject(error)
+    this.#isAnswered = true
+  }
+
+  #gone(): void {
+    if (this.aborted) return
+    this.aborted = true
+    if (!this.#isAnswered) this.#reject(this.#signal.reason)
+    this.#isAnswered = true
+    this.#wake?.()
+    // An app learns it in a turn of its own, as from a socket.
+    queueMicrotask(() => {
+      this.onClose?.()
+      this.onAbort?.()
+    })
+  }
+}
+
+function headersFrom(type: number, lines: string, length: number | undefined): Headers {
+  const pairs = lines
+    .split('\r\n')
+    .filter((line) => line !== '')
+    .map((line): [string, string] => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon), line.slice(colon + 2)]
+    })
+  if (type !== TypeOf.none) pairs.push(['content-type', TYPES[type as 1]])
+  if (length !== undefined) pairs.push(['content-length', String(length)])
+  return new Headers(pairs)
+}

@@ -1,0 +1,242 @@
+/**
+ * What `routes` may hold, and its compilation into the router and the constants of the cores.
+ *
+ * A value is told apart once, at the start: a handler, an app with `fetch`, an arrow with `run`, a table of
+ * methods, or a constant. Inside there are endpoints only.
+ */
+import { shown } from '../../base/index.ts'
+import { type Constant, TYPES, TypeOf } from '../core/core.ts'
+import { HttpError } from '../errors.ts'
+import { wrong } from '../limits.ts'
+import type { SkeinRequest } from '../fetch/request.ts'
+import { isSkeinResponse, NativeResponse, responseParts } from '../fetch/response.ts'
+import { type Params, Router } from './router.ts'
+
+/** Values that JSON can say; an answer of `application/json`. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
+
+/** What answers a request, iterators among the objects: see docs/guide/http.md for how each is sent. */
+export type Answer = Response | ReadableStream<Uint8Array> | Uint8Array | ArrayBuffer | Json | object
+
+/** Told each error that no handler caught; what it gives, if anything, is the answer. */
+export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
+
+/** A request as handlers of a pattern get it: a standard `Request` and what the router knows. */
+export type HttpRequest<Pattern extends string = string> = Request & {
+  /** What the pattern named, percent-decoded. */
+  readonly params: string extends Pattern ? Readonly<Record<string, string>> : Params<Pattern>
+  /** The client's address without its port; '' on a Unix socket and for injected requests. */
+  readonly remoteAddress: string
+}
+
+/** Answers requests. */
+export type Handler<Pattern extends string = string> = (
+  request: HttpRequest<Pattern>,
+) => Answer | Promise<Answer>
+
+/** What an arrow of `skein/arrow` looks like from here. */
+export interface ArrowLike {
+  run(input: never): unknown
+}
+
+/** Any web-standard app: hono's, itty-router's, h3's, ... */
+export interface FetchApp {
+  fetch(request: Request): Response | Promise<Response>
+}
+
+/** One method's endpoint. */
+export type Endpoint<Pattern extends string = string> =
+  Handler<Pattern> | ArrowLike | FetchApp | Response | Json
+
+/** Endpoints by method, in upper case. */
+export type MethodTable<Pattern extends string = string> = {
+  readonly [Method in (typeof METHODS)[number]]?: Endpoint<Pattern>
+}
+
+/** What a pattern may stand for: a function, arrow or app answers every method, a constant GET and HEAD. */
+export type RouteValue<Pattern extends string = string> = MethodTable<Pattern> | Endpoint<Pattern>
+
+/** Patterns and what they stand for. */
+export type Routes<Pattern extends string = string> = { readonly [P in Pattern]: RouteValue<P> }
+
+/** Under this key `use` leaves what stands around the answers to requests that no route takes. */
+export const UNMATCHED = Symbol('skein.unmatched')
+
+/** Puts something around a handler. */
+export type Wrap = (handler: (request: HttpRequest) => unknown) => (request: HttpRequest) => unknown
+
+/** Methods that a table may name. */
+export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'] as const
+
+const EXPECTED =
+  'a handler, an arrow, an app with fetch(), a Response, a string, bytes, a JSON value, or these by method ' +
+  `(${METHODS.join(', ')})`
+
+/** A constant, complete. */
+export interface Whole {
+  readonly status: number
+  readonly type: number
+  readonly lines: string
+  readonly body: Uint8Array
+}
+
+/** What a route carries. */
+export interface Compiled {
+  /** For errors: `GET /user/:id`. */
+  readonly where: string
+  /** Undefined for a constant. */
+  readonly run: ((request: SkeinRequest) => unknown) | undefined
+  /** Filled in by `ready` when it has to be read first. */
+  constant: Whole | undefined
+}
+
+/** Routes, compiled; constants that came as Node's own responses are there after `ready`. */
+export interface CompiledRoutes {
+  readonly router: Router<Compiled>
+  /** What stands around 404 and 405. */
+  readonly unmatched: Wrap | undefined
+  /** Reads what can only be read asynchronously. Rejects when a constant's body cannot be read. */
+  ready(): Promise<void>
+  /** For the core; complete after `ready`. */
+  constants(): Constant[]
+}
+
+/**
+ * @throws {HttpError} `HTTP_ROUTE`, `HTTP_ROUTE_CONFLICT`, or `HTTP_SETTING` for a value that can be no
+ *   endpoint.
+ */
+export function compileRoutes(routes: unknown): CompiledRoutes {
+  if (!isPlainObject(routes)) throw wrong('routes', 'an object of patterns', routes)
+  const router = new Router<Compiled>()
+  const late: (() => Promise<void>)[] = []
+  for (const [pattern, value] of Object.entries(routes)) {
+    if (value === undefined) throw wrong(`routes['${pattern}']`, 'what answers there', value)
+    const table = isMethodTable(value) ? Object.entries(value) : [[methodFor(value), value] as const]
+    for (const [method, endpoint] of table) {
+      if (endpoint === undefined) continue
+      const where = method === '*' ? pattern : `${method} ${pattern}`
+      router.add(pattern, method, compile(endpoint, where, late))
+    }
+  }
+  let reading: Promise<void> | undefined
+  return {
+    router,
+    unmatched: (routes as { readonly [UNMATCHED]?: Wrap })[UNMATCHED],
+    ready: () => (reading ??= Promise.all(late.map((read) => read())).then(() => {})),
+    constants: () => constantsOf(router),
+  }
+}
+
+function isMethodTable(value: unknown): value is Record<string, unknown> {
+  if (!isPlainObject(value)) return false
+  const keys = Object.keys(value)
+  return keys.length > 0 && keys.every((key) => (METHODS as readonly string[]).includes(key))
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (value === null || typeof value !== 'object') return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+function methodFor(value: unknown): string {
+  return runOf(value) === undefined ? 'GET' : '*'
+}
+
+function compile(value: unknown, where: string, late: (() => Promise<void>)[]): Compiled {
+  const run = runOf(value)
+  if (run !== undefined) return { where, run, constant: undefined }
+  const compiled: Compiled = { where, run: undefined, constant: undefined }
+  if (
+    typeof value === 'object' &&
+    value !== null &&
+    (isSkeinResponse(value) || value instanceof NativeResponse)
+  )
+    late.push(() => readConstant(value as Response, compiled))
+  else compiled.constant = wholeOf(value, where)
+  return compiled
+}
+
+/** How a value is run; undefined when it is a constant. */
+function runOf(value: unknown): Compiled['run'] {
+  if (typeof value === 'function') return value as (request: SkeinRequest) => unknown
+  if (value === null || typeof value !== 'object') return undefined
+  const { fetch, run } = value as { fetch?: unknown; run?: unknown }
+  if (typeof fetch === 'function') return (request) => (value as unknown as FetchApp).fetch(request)
+  if (typeof run === 'function') return (request) => (value as unknown as ArrowLike).run(request as never)
+  return undefined
+}
+
+/** A constant as it is sent. @throws {HttpError} `HTTP_SETTING` for what can be none. */
+export function wholeOf(value: unknown, where: string): Whole {
+  if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
+  if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
+  if (value instanceof ArrayBuffer) return whole(TypeOf.bytes, new Uint8Array(value.slice()))
+  const text = isJson(value) ? jsonOf(value, where) : undefined
+  if (text !== undefined) return whole(TypeOf.json, Buffer.from(text))
+  throw wrong(`routes['${where}']`, lowerMethod(value) ?? EXPECTED, value)
+}
+
+/** The advice for a table of methods in lower case. */
+function lowerMethod(value: unknown): string | undefined {
+  const names = isPlainObject(value) ? Object.keys(value) : []
+  const name = names.find((one) => (METHODS as readonly string[]).includes(one.toUpperCase()))
+  return name === undefined || name === name.toUpperCase()
+    ? undefined
+    : `a table of methods, whose names are upper case: ${name.toUpperCase()} instead of ${name}`
+}
+
+/** Whether JSON says all of a value, as far as its top shows: `{Get: handler}` would be sent as `{}`. */
+function isJson(value: unknown): boolean {
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return true
+  if (Array.isArray(value)) return true
+  return isPlainObject(value) && Object.values(value).every((field) => typeof field !== 'function')
+}
+
+/** @throws {HttpError} `HTTP_SETTING` for what JSON cannot say: a circle, a bigint. */
+function jsonOf(value: unknown, where: string): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch (cause) {
+    const facts = { name: `routes['${where}']`, expected: EXPECTED, received: shown(value) }
+    throw new HttpError('HTTP_SETTING', facts, { cause })
+  }
+}
+
+function whole(type: number, body: Uint8Array): Whole {
+  return { status: 200, type, lines: '', body }
+}
+
+async function readConstant(response: Response, compiled: Compiled): Promise<void> {
+  const { status, head, body } = responseParts(response)
+  const bytes =
+    typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array(await bytesOf(response)))
+  compiled.constant = { status, type: head.type, lines: head.lines, body: bytes }
+}
+
+function bytesOf(response: Response): Promise<ArrayBuffer> {
+  return response.body === null ? Promise.resolve(new ArrayBuffer(0)) : response.clone().arrayBuffer()
+}
+
+/** Only fixed paths: the core compares and does not match. HEAD is answered from GET by the core. */
+function constantsOf(router: Router<Compiled>): Constant[] {
+  const constants: Constant[] = []
+  for (const { pattern, names, methods } of router.routes) {
+    if (names.length > 0) continue
+    const path = new URL(`http://x${pattern}`).pathname
+    for (const [method, { constant }] of methods) {
+      if (constant === undefined || (method === 'GET' && methods.has('HEAD'))) continue
+      const { status, type, lines, body } = constant
+      const typed = type === TypeOf.none ? lines : `content-type: ${TYPES[type as 1]}\r\n${lines}`
+      constants.push({ method, path, status, headers: typed, body })
+    }
+  }
+  return constants
+}
+
+/** A checked value of `fetch`. @throws {HttpError} `HTTP_SETTING`. */
+export function fetchOf(value: unknown): ((request: Request) => unknown) | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'function') throw wrong('fetch', 'a function (request) => Response', value)
+  return value as (request: Request) => unknown
+}

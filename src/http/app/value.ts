@@ -1,0 +1,133 @@
+/**
+ * What handlers return, as responses.
+ *
+ * Whatever the fetch standard takes as a body is sent as such. An error that is returned counts as thrown,
+ * and an object of which JSON would show nothing is refused: `{}` with status 200 is the worst answer.
+ */
+import { types } from 'node:util'
+import { shown } from '../../base/index.ts'
+import { HttpError } from '../errors.ts'
+import { iterated } from './events.ts'
+import { type BodySource, NativeResponse, SkeinResponse } from '../fetch/response.ts'
+
+/** What is known of a Response of another maker: a ponyfill, a second copy of undici. */
+interface ResponseLike {
+  readonly status: number
+  readonly statusText?: string
+  readonly headers: {
+    get(name: string): string | null
+    forEach(each: (value: string, name: string) => void): void
+    getSetCookie?(): string[]
+  }
+  readonly body: unknown
+  readonly bodyUsed?: boolean
+}
+
+/**
+ * Any value of a handler as a Response; `where` names the handler for errors.
+ * @throws {HttpError} `HTTP_ANSWER` for what cannot be sent. Whatever error was returned.
+ */
+export function responseOf(value: unknown, where = 'a handler'): Response {
+  if (value instanceof NativeResponse) return value
+  if (typeof value === 'string') return new SkeinResponse(value)
+  if (typeof value === 'object' && value !== null) {
+    const response = objectAsResponse(value, where)
+    if (response !== undefined) return response
+  } else if (value !== null && !['number', 'boolean'].includes(typeof value))
+    throw new HttpError('HTTP_ANSWER', { where, received: shown(value) })
+  return new SkeinResponse(jsonOf(value, where), { headers: { 'content-type': 'application/json' } })
+}
+
+/**
+ * An object that is not sent as JSON; undefined: it is.
+ * @throws {HttpError} `HTTP_ANSWER` for an object of which JSON shows nothing. The value, when it is an
+ *   error.
+ */
+export function objectAsResponse(value: object, where: string): Response | undefined {
+  if (types.isNativeError(value) || value instanceof Error) throw value
+  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value) || value instanceof ReadableStream) {
+    const headers = { 'content-type': 'application/octet-stream' }
+    return new SkeinResponse(value as BodySource, { headers })
+  }
+  if (value instanceof Blob || value instanceof FormData || value instanceof URLSearchParams)
+    return new SkeinResponse(value as BodySource)
+  if (isResponseLike(value)) return copied(value)
+  const pieces = iterated(value)
+  if (pieces !== undefined) return pieces
+  if (isShownByJson(value)) return undefined
+  throw new HttpError('HTTP_ANSWER', { where, received: `${shown(value)}, of which JSON shows nothing` })
+}
+
+/** Whether JSON says something of it, or there is nothing to say. */
+function isShownByJson(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === null || Array.isArray(value)) return true
+  return typeof (value as { toJSON?: unknown }).toJSON === 'function' || Object.keys(value).length > 0
+}
+
+function isResponseLike(value: object): value is ResponseLike {
+  if (!('body' in value)) return false
+  const { status, headers } = value as Partial<ResponseLike>
+  return (
+    typeof status === 'number' && typeof headers?.get === 'function' && typeof headers.forEach === 'function'
+  )
+}
+
+/** @throws {TypeError} When its body was read. */
+function copied({ status, statusText = '', headers: given, body, bodyUsed }: ResponseLike): Response {
+  if (bodyUsed === true) throw new TypeError('Response: the body was read before the response was sent')
+  const headers = new SkeinResponse(null).headers
+  given.forEach((text, name) => {
+    if (name.toLowerCase() !== 'set-cookie' || given.getSetCookie === undefined) headers.append(name, text)
+  })
+  for (const cookie of given.getSetCookie?.() ?? []) headers.append('set-cookie', cookie)
+  return new SkeinResponse(bodyOf(body), { status, statusText, headers })
+}
+
+/** Streams of another maker are read by their reader. */
+function bodyOf(body: unknown): BodySource {
+  if (body === null || body === undefined || body instanceof ReadableStream)
+    return (body ?? null) as BodySource
+  const { getReader } = body as Partial<ReadableStream<Uint8Array>>
+  if (typeof getReader !== 'function') return body as BodySource // bytes, a string, an async iterable
+  const reader = getReader.call(body, undefined as never) as ReadableStreamDefaultReader<Uint8Array>
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  ) as BodySource
+}
+
+/** @throws {HttpError} `HTTP_ANSWER` that names the part which is not JSON-serializable. */
+export function jsonOf(value: unknown, where: string): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value) as string | undefined
+  } catch (cause) {
+    const fault = faultIn(value, [], '')
+    if (fault === undefined) throw cause // of a toJSON() or a getter
+    throw new HttpError('HTTP_ANSWER', { where, expected: 'what JSON can show', received: fault }, { cause })
+  }
+  if (text !== undefined) return text
+  throw new HttpError('HTTP_ANSWER', { where, received: 'an object whose toJSON() returned undefined' })
+}
+
+/** The first part of a value that JSON.stringify refuses, with its path. */
+function faultIn(value: unknown, within: readonly object[], path: string): string | undefined {
+  const name = path === '' ? 'the value' : path.replace(/^\./, '')
+  if (typeof value === 'bigint') return `a bigint: ${name}`
+  if (typeof value !== 'object' || value === null) return undefined
+  if (within.includes(value)) return `a value that contains itself: ${name}`
+  for (const [key, part] of Object.entries(value)) {
+    const step = Array.isArray(value) ? `[${key}]` : `.${key}`
+    const fault = faultIn(part, [...within, value], path + step)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}

@@ -1,0 +1,86 @@
+/**
+ * The app of the zone server's tests, as modules export it: its default export for all tests, others for one.
+ *
+ * Each worker counts for itself; nothing is shared but the port.
+ */
+import { writeFileSync } from 'node:fs'
+import { threadId } from 'node:worker_threads'
+import { around } from '../middleware/middleware.ts'
+import { rateLimit } from '../middleware/rate-limit.ts'
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+export default {
+  routes: {
+    '/': (): string => String(threadId),
+    '/constant': 'constant',
+    '/slow': async (): Promise<string> => {
+      await pause(300)
+      return 'slow'
+    },
+    '/never': (): Promise<never> => new Promise(() => {}),
+    '/fails': (): never => {
+      throw new Error('on purpose')
+    },
+    '/dies': (): string => {
+      setImmediate(() => process.exit(1))
+      return 'dying'
+    },
+    '/throws': (): string => {
+      setImmediate(() => {
+        throw new Error('uncaught, on purpose')
+      })
+      return 'dying'
+    },
+    '/spins': (): never => {
+      for (;;);
+    },
+  },
+  error: (): undefined => undefined,
+  limits: { bodyBytesMax: 10 },
+  port: 0,
+}
+
+/** Says that it was closed, in a file that the environment names. */
+export const closes = {
+  fetch: (): Response => new Response('closes'),
+  close: (): void =>
+    writeFileSync(process.env['SKEIN_TEST_CLOSED']!, `${threadId}\n`, {
+      flag: 'a',
+    }),
+}
+
+/** Makes an app; refuses to without an answer. */
+export async function make({ answer }: { readonly answer: string }): Promise<object> {
+  await pause(1)
+  return { routes: { '/': answer, '/dies': (): never => process.exit(1) } }
+}
+
+/** Answers so many requests with its thread, counted with all other workers. */
+export function limited({ name, requestsMax }: { name: string; requestsMax: number }): object {
+  const limit = rateLimit({ requestsMax, windowMs: 3_600_000, name, key: () => 'all' })
+  return { routes: { '/': around(() => String(threadId), limit) } }
+}
+
+/** Cannot close. */
+export const fails = {
+  fetch: (): Response => new Response('fails'),
+  close: (): never => {
+    throw new Error('cannot close')
+  },
+}
+
+/** A setting that there is not. */
+export const wrong = { routes: {}, prot: 1 }
+
+/** No app. */
+export const nothing = 7
+
+/** Counts requests for `/spins`; the first so many never return. */
+export function spinning({ begun, most }: { begun: Int32Array; most: number }): object {
+  const spins = (): string => {
+    if (Atomics.add(begun, 0, 1) < most) for (;;);
+    return 'over'
+  }
+  return { routes: { '/': (): string => String(threadId), '/constant': 'constant', '/spins': spins } }
+}

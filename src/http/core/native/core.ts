@@ -1,0 +1,167 @@
+/**
+ * This thread's end of the native HTTP core: batches of requests in, a server's beginning and end.
+ *
+ * The core calls `#onBatch` once per batch and takes what was answered when it returns, microtasks included.
+ * Exchanges are made here, one per request; what they read and write lies in the link's memory.
+ */
+import { lookup } from 'node:dns/promises'
+import { checkAttached, native } from '../../../native/index.ts'
+import type { Core, CoreAddress, CoreSettings, CoreStats } from '../core.ts'
+import { NativeExchange } from './exchange.ts'
+import { COUNT, EVENT_WORDS, Event, FIELD_WORDS, HEADER_BYTES, REQUEST_WORDS, Request } from './layout.ts'
+import { NativeLink } from './link.ts'
+
+/** Doubles that `httpStats` writes. */
+const COUNTS = 10
+
+/** A server on the native core. @throws {NativeError} when the core does not load. */
+export function createNativeCore(settings: CoreSettings): Core {
+  return new NativeCore(settings)
+}
+
+class NativeCore implements Core {
+  readonly kind = 'native'
+  readonly #settings: CoreSettings
+  readonly #link: NativeLink
+  #stopped: (() => void) | undefined
+  #stopping: Promise<void> | undefined
+  #last: CoreStats | undefined
+
+  constructor(settings: CoreSettings) {
+    this.#settings = settings
+    this.#link = new NativeLink(settings.limits)
+  }
+
+  async listen(): Promise<CoreAddress> {
+    const { host, port, unixPath, constants } = this.#settings
+    const address = unixPath === undefined ? (await lookup(host)).address : ''
+    const link = this.#link
+    link.server = native.httpOpen(
+      () => this.#onBatch(),
+      link.bytes,
+      link.out,
+      link.body,
+      numbersOf(this.#settings, port),
+      address,
+      new Uint8Array(Buffer.from(unixPath ?? '')),
+      packed(constants),
+    )
+    const text = native.httpAddress(link.server)
+    const space = text.indexOf(' ')
+    if (unixPath !== undefined) return { host: '', port: 0, unixPath }
+    return { host: text.slice(space + 1), port: Number(text.slice(0, space)), unixPath: undefined }
+  }
+
+  get member(): number {
+    return this.#link.server < 0 ? 0 : native.httpMember(this.#link.server)
+  }
+
+  stats(): CoreStats {
+    const { server } = this.#link
+    const counts = new Float64Array(COUNTS)
+    if (server < 0) return this.#last ?? statsOf(counts)
+    native.httpStats(server, new Uint8Array(counts.buffer))
+    return statsOf(counts)
+  }
+
+  stop(graceMs: number): Promise<void> {
+    return (this.#stopping ??= new Promise((resolve) => {
+      if (this.#link.server < 0) return resolve()
+      this.#stopped = resolve
+      native.httpStop(this.#link.server, graceMs)
+    }))
+  }
+
+  #onBatch(): void {
+    const { bytes, words } = this.#link
+    checkAttached(bytes)
+    const count = words[COUNT]!
+    let at = HEADER_BYTES / 4
+    for (let index = 0; index < count; index++) {
+      const kind = words[at]!
+      if ((kind & 0xff) === Event.request) {
+        const next = at + REQUEST_WORDS + words[at + Request.fields]! * FIELD_WORDS
+        this.#onRequest(at)
+        at = next
+      } else {
+        this.#onEvent(kind, words[at + 1]!, words[at + 2]!)
+        at += EVENT_WORDS
+      }
+    }
+  }
+
+  #onRequest(at: number): void {
+    const exchange = new NativeExchange(this.#link, at)
+    try {
+      this.#settings.onExchange(exchange)
+    } catch (error) {
+      this.#settings.onFault(error)
+      exchange.abort()
+    }
+    exchange.settle()
+  }
+
+  #onEvent(kind: number, slot: number, stamp: number): void {
+    if (kind === Event.stopped) return this.#onStopped()
+    const exchange = this.#link.find(slot, stamp)
+    if (exchange === undefined) return
+    try {
+      if (kind === Event.gone) exchange.onGone()
+      else if (kind === Event.body) exchange.onBody()
+      else if (kind === Event.drained) exchange.onDrained()
+      else if (kind === Event.closed) exchange.onClosed()
+    } catch (error) {
+      this.#settings.onFault(error)
+    }
+  }
+
+  #onStopped(): void {
+    this.#last = this.stats()
+    native.httpClose(this.#link.server)
+    this.#link.server = -1
+    this.#stopped?.()
+  }
+}
+
+/** What `httpOpen` is given as numbers; the same order stands in crates/node/src/http.rs. */
+function numbersOf(settings: CoreSettings, port: number): Uint8Array {
+  const { backlog, reusePort, limits } = settings
+  const numbers = Float64Array.of(
+    port,
+    backlog,
+    reusePort ? 1 : 0,
+    limits.headerBytesMax,
+    limits.headersMax,
+    limits.targetBytesMax,
+    limits.bodyBytesMax,
+    limits.idleMs,
+    limits.headersMs,
+    limits.bodyMs,
+    limits.connectionsMax,
+    limits.requestsPerConnectionMax,
+    limits.pipelineMax,
+    limits.outBytesMax,
+    limits.lingerMs,
+    limits.outBytesTotalMax,
+  )
+  return new Uint8Array(numbers.buffer)
+}
+
+/** Constants as the core reads them: five words each, then method, path, lines and body. */
+function packed(constants: CoreSettings['constants']): Uint8Array {
+  const parts: Uint8Array[] = []
+  for (const { method, path, status, headers, body } of constants) {
+    const texts = [method, path, headers].map((text) => Buffer.from(text, 'latin1'))
+    const lengths = [...texts.map((text) => text.byteLength), body.byteLength, status]
+    parts.push(new Uint8Array(Uint32Array.from(lengths).buffer), ...texts, body)
+  }
+  return new Uint8Array(Buffer.concat(parts))
+}
+
+function statsOf(counts: Float64Array): CoreStats {
+  const [connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut] =
+    counts as unknown as [number, number, number, number, number, number, number, number]
+  const [cut, heldBytes] = counts.subarray(8) as unknown as [number, number]
+  const all = { connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut }
+  return { ...all, cut, heldBytes }
+}

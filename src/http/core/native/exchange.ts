@@ -1,0 +1,299 @@
+/**
+ * One request of the native core and its answer.
+ *
+ * Made from a record in shared memory and reading from it when asked. What `retain` asks for is copied when
+ * the microtasks of the batch have run: most answers that are promised are there by then, and need none.
+ * What it answers goes into the core's out region; the core takes it at the end of the batch.
+ */
+import { type Exchange } from '../core.ts'
+import { HttpError } from '../../errors.ts'
+import { FIELD_WORDS, Flag, METHODS, NO_TARGET, Pull, REQUEST_WORDS, Reply, Request } from './layout.ts'
+import type { Listed, NativeLink } from './link.ts'
+import { isName, latin1At } from './text.ts'
+
+/** Bits of an exchange's state. */
+const State = {
+  started: 1,
+  ended: 2,
+  aborted: 4,
+  listed: 8,
+  read: 16,
+  retained: 32,
+  kept: 64,
+  closed: 128,
+} as const
+
+/** What an exchange has when it lives longer than its batch, or streams. */
+class Rest {
+  /** The record and the bytes it was made from: the core's, or a copy. */
+  words: Int32Array
+  bytes: Uint8Array
+  /** What to take from an offset in the record to have one in `bytes`. */
+  base = 0
+  address: string | undefined = undefined
+  pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
+    undefined
+  draining: (() => void) | undefined = undefined
+  onClose: (() => void) | undefined = undefined
+
+  constructor(words: Int32Array, bytes: Uint8Array) {
+    this.words = words
+    this.bytes = bytes
+  }
+}
+
+/**
+ * See the file's text. One is made per request, so it is kept small: what only some need is in {@link Rest}.
+ */
+export class NativeExchange implements Exchange, Listed {
+  readonly slot: number
+  readonly stamp: number
+  readonly method: string
+  readonly target: string
+  readonly targetNumber: number
+  onAbort: (() => void) | undefined = undefined
+  /** The next one that is listed under the same slot. */
+  next: Listed | undefined = undefined
+  private readonly link: NativeLink
+  /** Where the record begins in the words. */
+  private at: number
+  private state = 0
+  private rest: Rest | undefined = undefined
+
+  /** The request whose record begins at word `at`. */
+  constructor(link: NativeLink, at: number) {
+    const { words } = link
+    this.link = link
+    this.at = at
+    this.slot = words[at + Request.slot]!
+    this.stamp = words[at + Request.stamp]!
+    const method = words[at + Request.method]!
+    this.method = method === 0 ? link.text(at + Request.methodAt) : METHODS[method]!
+    const number = words[at + Request.target]!
+    this.targetNumber = number
+    if ((words[at + Request.kind]! & Flag.newTarget) === 0 && number !== NO_TARGET) {
+      this.target = link.targets[number]!
+    } else {
+      this.target = link.text(at + Request.targetAt)
+      if (number !== NO_TARGET) link.targets[number] = this.target
+    }
+  }
+
+  get aborted(): boolean {
+    return (this.state & State.aborted) !== 0
+  }
+
+  get isClosed(): boolean {
+    return (this.state & State.closed) !== 0
+  }
+
+  get onClose(): (() => void) | undefined {
+    return this.rest?.onClose
+  }
+
+  set onClose(act: (() => void) | undefined) {
+    this.more().onClose = act
+  }
+
+  get remoteAddress(): string {
+    return (this.more().address ??= this.link.remote(this.slot, this.stamp))
+  }
+
+  header(name: string): string | undefined {
+    const { words, bytes, base } = this.rest ?? this.link
+    let found: string | undefined
+    let at = this.at + REQUEST_WORDS
+    for (let left = words[this.at + Request.fields]!; left > 0; left--, at += FIELD_WORDS) {
+      const lengths = words[at + 1]!
+      if ((lengths & 0xffff) !== name.length || !isName(bytes, words[at]! - base, name)) continue
+      const value = latin1At(bytes, words[at + 2]! - base, lengths >>> 16)
+      found = found === undefined ? value : `${found}${name === 'cookie' ? '; ' : ', '}${value}`
+    }
+    return found
+  }
+
+  headerPairs(): string[] {
+    const { words, bytes, base } = this.rest ?? this.link
+    const pairs: string[] = []
+    let at = this.at + REQUEST_WORDS
+    for (let left = words[this.at + Request.fields]!; left > 0; left--, at += FIELD_WORDS) {
+      const lengths = words[at + 1]!
+      pairs.push(latin1At(bytes, words[at]! - base, lengths & 0xffff))
+      pairs.push(latin1At(bytes, words[at + 2]! - base, lengths >>> 16))
+    }
+    return pairs
+  }
+
+  get bodyBytes(): number {
+    const { words } = this.rest ?? this.link
+    const low = words[this.at + Request.lengthLow]!
+    const high = words[this.at + Request.lengthHigh]!
+    return low === -1 && high === -1 ? -1 : high * 0x1_0000_0000 + (low >>> 0)
+  }
+
+  bodyNow(): Uint8Array | undefined {
+    const { words, bytes, base } = this.rest ?? this.link
+    const { at } = this
+    if ((words[at]! & Flag.whole) === 0) return undefined
+    const start = words[at + Request.bodyAt]! - base
+    return bytes.subarray(start, start + words[at + Request.bodyBytes]!)
+  }
+
+  pull(): Promise<Uint8Array | undefined> {
+    if ((this.state & State.read) !== 0) return Promise.resolve(undefined)
+    // Without a copy of its own, another request may lie by now where it was.
+    if ((this.state & (State.ended | State.kept)) === State.ended) return Promise.reject(this.over())
+    const body = this.bodyNow()
+    if (body !== undefined) {
+      this.state |= State.read
+      return Promise.resolve(body.byteLength === 0 ? undefined : body.slice())
+    }
+    if ((this.state & State.ended) !== 0) return Promise.reject(this.over())
+    const found = this.link.pull(this.slot, this.stamp)
+    if (typeof found === 'object') return this.link.inTurn(found)
+    if (found === Pull.end) {
+      this.state |= State.read
+      return Promise.resolve(undefined)
+    }
+    if (found !== Pull.wait) return Promise.reject(this.link.bodyError(found))
+    this.list()
+    return new Promise((resolve, reject) => {
+      this.more().pulling = { resolve, reject }
+    })
+  }
+
+  retain(): void {
+    if ((this.state & (State.retained | State.ended)) !== 0) return
+    this.state |= State.retained
+    this.list()
+    this.link.keepLater(this)
+  }
+
+  /**
+   * The batch's memory is used again: copy what the request was made from, unless it has been answered. A
+   * handler goes on when its client has gone.
+   */
+  keep(): void {
+    if ((this.state & (State.ended | State.aborted)) === State.ended) return
+    this.state |= State.kept
+    const rest = this.more()
+    const { at } = this
+    const { words, bytes } = this.link
+    const headEnd = words[at + Request.bodyAt]!
+    // Where its input begins: a field without a value lies there, which may be before the method.
+    const start = headEnd - words[at + Request.headBytes]!
+    const end = (words[at]! & Flag.whole) === 0 ? headEnd : headEnd + words[at + Request.bodyBytes]!
+    rest.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields]! * FIELD_WORDS)
+    rest.bytes = bytes.slice(start, end)
+    rest.base = start
+    this.at = 0
+  }
+
+  respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
+    if ((this.state & (State.started | State.ended)) !== 0) return
+    this.link.respond(this, status, type, headers, body) // what cannot be sent leaves it open for an error
+    this.state |= State.ended
+    if ((this.state & State.listed) !== 0) this.close()
+  }
+
+  start(status: number, type: number, headers: string, length: number | undefined): void {
+    if ((this.state & (State.started | State.ended)) !== 0) return
+    this.link.start(this, status, type, headers, length)
+    this.state |= State.started
+    this.list()
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (!this.isStreaming()) return true
+    return this.link.write(this, chunk)
+  }
+
+  drained(): Promise<void> {
+    if (!this.isStreaming() || !this.link.isFull(this)) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.more().draining = resolve
+    })
+  }
+
+  end(): void {
+    if (this.isStreaming()) this.finish(Reply.end)
+  }
+
+  abort(): void {
+    if ((this.state & State.ended) === 0) this.finish(Reply.abort)
+  }
+
+  /** The batch is over: if nothing was answered, keep what the request was made from. */
+  settle(): void {
+    if ((this.state & State.ended) === 0) this.retain()
+  }
+
+  /** The body can be pulled again. */
+  onBody(): void {
+    const pulling = this.rest?.pulling
+    if (pulling === undefined) return
+    this.more().pulling = undefined
+    this.pull().then(pulling.resolve, pulling.reject)
+  }
+
+  /** What was written has left. */
+  onDrained(): void {
+    const draining = this.rest?.draining
+    if (draining === undefined) return
+    this.more().draining = undefined
+    draining()
+  }
+
+  /** The client has gone, or at least sends nothing more. */
+  onGone(): void {
+    if (this.aborted) return
+    this.state |= State.aborted
+    this.onAbort?.()
+  }
+
+  /** The connection is closed: whatever is answered now goes nowhere. */
+  onClosed(): void {
+    const wasGone = this.aborted
+    this.state |= State.ended | State.aborted | State.closed
+    this.close()
+    this.onDrained()
+    this.onClose?.()
+    if (!wasGone) this.onAbort?.()
+  }
+
+  private isStreaming(): boolean {
+    return (this.state & (State.started | State.ended)) === State.started
+  }
+
+  private finish(kind: number): void {
+    this.state |= State.ended
+    this.link.record(kind, this, undefined)
+    if ((this.state & State.listed) !== 0) this.close()
+  }
+
+  private more(): Rest {
+    return (this.rest ??= new Rest(this.link.words, this.link.bytes))
+  }
+
+  /** Why nothing more comes of its body. */
+  private over(): HttpError {
+    if (this.aborted) return new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
+    return new HttpError('HTTP_REQUEST_OVER', { what: 'the body' })
+  }
+
+  private list(): void {
+    if ((this.state & State.listed) !== 0) return
+    this.state |= State.listed
+    this.link.list(this)
+  }
+
+  /** It has ended: nothing more is told of it, and nobody waits. */
+  private close(): void {
+    this.state &= ~State.listed
+    this.link.unlist(this)
+    const pulling = this.rest?.pulling
+    if (pulling === undefined) return
+    this.more().pulling = undefined
+    pulling.reject(this.over())
+  }
+}

@@ -1,0 +1,293 @@
+/**
+ * The memory that one server shares with the native core, and what is written there.
+ *
+ * Three buffers are registered once: `inbound`, where the core puts records of requests and the bytes they
+ * were made from; `out`, where answers are written; `body`, where pieces of bodies that are pulled arrive.
+ * What is written outside of a batch is handed over after the microtasks of that turn.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { native, sharedMemory } from '../../../native/index.ts'
+import type { CoreLimits } from '../core.ts'
+import { HttpError } from '../../errors.ts'
+import { ANSWER_WORDS, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
+import { latin1At, putLatin1, putUtf8 } from './text.ts'
+
+/** Bytes of the out region: a batch of some thousand small answers. */
+const OUT_BYTES = 256 * 1024
+/** Answers that may be longer than this are not written into it. */
+const PIECE_BYTES_MAX = 64 * 1024
+/** Bytes of inbound data that a batch can hold beyond what one connection needs. */
+const BATCH_BYTES = 192 * 1024
+/** Bytes of bodies that are pulled in one turn of the loop. */
+const TURN_BYTES_MAX = 256 * 1024
+const ANSWER_BYTES = ANSWER_WORDS * 4
+const EMPTY = new Uint8Array()
+const DONE = Promise.resolve()
+
+/** A request of a connection: its slot, and its own number. */
+export interface Place {
+  readonly slot: number
+  readonly stamp: number
+}
+
+/** What is told about a request while it is listed. */
+export interface Listed extends Place {
+  /** The next one of the same slot. */
+  next: Listed | undefined
+  onGone(): void
+  onClosed(): void
+  onBody(): void
+  onDrained(): void
+  /** Copy what it has in the batch's memory. */
+  keep(): void
+}
+
+/** See the file's text. */
+export class NativeLink {
+  /** Records and what they were made from; valid during a batch. */
+  readonly bytes: Uint8Array
+  /** Offsets of records are offsets in `bytes`. */
+  readonly base = 0
+  /** The same as words. */
+  readonly words: Int32Array
+  /** Where answers are written. */
+  readonly out: Uint8Array
+  /** Where pieces of bodies arrive. */
+  readonly body: Uint8Array
+  /** Targets by number, as strings. */
+  readonly targets: string[] = new Array<string>(TARGETS).fill('')
+  /** The server's number; -1 before it listens and after it has stopped. */
+  server = -1
+  readonly #limits: CoreLimits
+  readonly #outWords: Int32Array
+  readonly #listed: (Listed | undefined)[] = []
+  /** Those that live on the batch's memory and may outlive it. */
+  #unkept: Listed[] = []
+  /** A tick that a microtask asks for comes after all microtasks of the batch. */
+  readonly #keepSoon = (): void => process.nextTick(this.#keepAll)
+  readonly #keepAll = (): void => {
+    const unkept = this.#unkept
+    this.#unkept = []
+    for (const listed of unkept) listed.keep()
+  }
+  /** Bytes of bodies that were pulled since others had their turn. */
+  #turnBytes = 0
+  #isFlushQueued = false
+  readonly #flush = (): void => {
+    this.#isFlushQueued = false
+    if (this.server >= 0) native.httpFlush(this.server)
+  }
+
+  constructor(limits: CoreLimits) {
+    this.#limits = limits
+    const dataBytes = limits.headerBytesMax + 2 * READ_BYTES_MAX + BATCH_BYTES
+    const bytes = (WORDS_BYTES + dataBytes + 7) & ~7
+    const memory = sharedMemory<Uint8Array[]>(native, bytes, OUT_BYTES, READ_BYTES_MAX)
+    ;[this.bytes, this.out, this.body] = memory as [Uint8Array, Uint8Array, Uint8Array]
+    this.words = new Int32Array(this.bytes.buffer, this.bytes.byteOffset, bytes / 4)
+    this.#outWords = new Int32Array(this.out.buffer, this.out.byteOffset, OUT_BYTES / 4)
+  }
+
+  /** The text whose place and length are words of a record of the batch. */
+  text(at: number): string {
+    return latin1At(this.bytes, this.words[at]!, this.words[at + 1]!)
+  }
+
+  /** Tell this exchange what happens to its connection. */
+  list(exchange: Listed): void {
+    exchange.next = this.#listed[exchange.slot]
+    this.#listed[exchange.slot] = exchange
+  }
+
+  /** Tell it nothing more. */
+  unlist(exchange: Listed): void {
+    const { slot } = exchange
+    let before = this.#listed[slot]
+    if (before === exchange) this.#listed[slot] = exchange.next
+    else {
+      while (before !== undefined && before.next !== exchange) before = before.next
+      if (before !== undefined) before.next = exchange.next
+    }
+    exchange.next = undefined
+  }
+
+  /** The one that is listed under both. */
+  find(slot: number, stamp: number): Listed | undefined {
+    let listed = this.#listed[slot]
+    while (listed !== undefined && listed.stamp !== stamp) listed = listed.next
+    return listed
+  }
+
+  /** Let it copy what it needs before the batch's memory is used again. */
+  keepLater(exchange: Listed): void {
+    if (this.#unkept.push(exchange) === 1) void DONE.then(this.#keepSoon)
+  }
+
+  /** The address of the client of an exchange. */
+  remote(slot: number, stamp: number): string {
+    return this.server < 0 ? '' : native.httpRemote(this.server, slot, stamp)
+  }
+
+  /** The next piece of a body, or one of `Pull`, or minus a status. */
+  pull(slot: number, stamp: number): Uint8Array | number {
+    if (this.server < 0) return Pull.gone
+    const found = native.httpPull(this.server, slot, stamp)
+    return found > 0 ? this.body.slice(0, found) : found
+  }
+
+  /**
+   * A piece that was there at once, in its turn: a body that always has more would keep the thread in its
+   * microtasks, and everybody else waiting.
+   */
+  async inTurn(piece: Uint8Array): Promise<Uint8Array> {
+    this.#turnBytes += piece.byteLength
+    if (this.#turnBytes > TURN_BYTES_MAX) {
+      await nextTurn()
+      this.#turnBytes = 0
+    }
+    return piece
+  }
+
+  /** The error for what a pull found instead of bytes. */
+  bodyError(found: number): HttpError {
+    const { bodyBytesMax, bodyMs, headerBytesMax, headersMax } = this.#limits
+    switch (found) {
+      case Pull.gone:
+        return new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
+      case -413:
+        return new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
+      case -408:
+        return new HttpError('HTTP_BODY_TIMEOUT', { bodyMs })
+      case -431:
+        return new HttpError('HTTP_TRAILERS_TOO_LARGE', { headerBytesMax, headersMax })
+      default:
+        return new HttpError('HTTP_BODY_MALFORMED', { reason: 'its chunks, extensions or trailers' })
+    }
+  }
+
+  /** Write a whole answer. */
+  respond(
+    { slot, stamp }: Place,
+    status: number,
+    type: number,
+    headers: string,
+    body: string | Uint8Array | undefined,
+  ): void {
+    const bytesMax = body === undefined ? 0 : typeof body === 'string' ? body.length * 3 : body.byteLength
+    const room = headers.length + bytesMax
+    if (room > PIECE_BYTES_MAX) return this.#respondLarge({ slot, stamp, status, type, headers, body })
+    const at = this.#place(room)
+    if (at < 0) return
+    const words = this.#outWords
+    const word = at >> 2
+    const lines = headers.length
+    let end = at + ANSWER_BYTES
+    words[word] = Reply.respond | (type << 8)
+    words[word + 1] = slot
+    words[word + 2] = stamp
+    words[word + 3] = status
+    words[word + 4] = lines
+    words[word + 6] = 0
+    words[word + 7] = 0
+    if (lines > 0) {
+      putLatin1(this.out, headers, end)
+      end += lines
+    }
+    let bytes = 0
+    if (typeof body === 'string') bytes = putUtf8(this.out, body, end)
+    else if (body !== undefined && body.byteLength > 0) {
+      this.out.set(body, end) // which throws for bytes that were given away; these have no length
+      bytes = body.byteLength
+    }
+    words[word + 5] = bytes
+    words[Out.end] = (end + bytes + 3) & ~3
+  }
+
+  #respondLarge(given: {
+    readonly slot: number
+    readonly stamp: number
+    readonly status: number
+    readonly type: number
+    readonly headers: string
+    readonly body: string | Uint8Array | undefined
+  }): void {
+    const { slot, stamp, status, type, headers, body } = given
+    const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array())
+    this.#put(Reply.respond | (type << 8), { slot, stamp }, status, headers, 0, 0, 1)
+    if (this.server >= 0) native.httpLarge(this.server, bytes)
+    this.#flushSoon()
+  }
+
+  /** Write the head of an answer that is streamed. */
+  start(exchange: Place, status: number, type: number, headers: string, length: number | undefined): void {
+    const low = length === undefined ? -1 : length | 0
+    const high = length === undefined ? -1 : Math.floor(length / 0x1_0000_0000)
+    this.#put(Reply.start | (type << 8), exchange, status, headers, low, high, 0)
+  }
+
+  /** Write a piece of an answer; false when its client reads too slowly. */
+  write(exchange: Place, chunk: Uint8Array): boolean {
+    if (this.server < 0) return true
+    if (chunk.byteLength > PIECE_BYTES_MAX) {
+      this.#put(Reply.write, exchange, 0, '', 0, 0, 1)
+      native.httpLarge(this.server, chunk)
+    } else {
+      this.record(Reply.write, exchange, chunk)
+      native.httpPut(this.server)
+    }
+    this.#flushSoon()
+    return this.#outWords[Out.found]! <= this.#limits.outBytesMax
+  }
+
+  /** Whether a `write` to this exchange would say to wait. */
+  isFull(exchange: Place): boolean {
+    return this.server >= 0 && !this.write(exchange, EMPTY)
+  }
+
+  /** Write a record that has a piece of a body, or none. */
+  record(kind: number, place: Place, piece: Uint8Array | undefined): void {
+    this.#put(kind, place, 0, '', piece?.byteLength ?? 0, 0, 0, piece)
+  }
+
+  #put(
+    kind: number,
+    { slot, stamp }: Place,
+    status: number,
+    headers: string,
+    low: number,
+    high: number,
+    elsewhere: number,
+    body?: Uint8Array,
+  ): void {
+    const at = this.#place(headers.length + (body?.byteLength ?? 0))
+    if (at < 0) return
+    const end = at + ANSWER_BYTES
+    this.#outWords.set([kind, slot, stamp, status, headers.length, low, high, elsewhere], at >> 2)
+    putLatin1(this.out, headers, end)
+    if (body !== undefined) this.out.set(body, end + headers.length)
+    this.#outWords[Out.end] = (end + headers.length + (body?.byteLength ?? 0) + 3) & ~3
+  }
+
+  /**
+   * Where the next record goes, with room for `bytes` after its words; -1 when the server has been closed.
+   * @throws {HttpError} `HTTP_HEADER` when there is not so much room at all; nothing has been written then.
+   */
+  #place(bytes: number): number {
+    const words = this.#outWords
+    if (this.server < 0) return -1
+    if (words[Out.inBatch] === 0) this.#flushSoon()
+    const at = words[Out.end]!
+    if (at + ANSWER_BYTES + bytes <= OUT_BYTES) return at
+    native.httpPut(this.server)
+    const from = words[Out.end]!
+    if (from + ANSWER_BYTES + bytes <= OUT_BYTES) return from
+    throw new HttpError('HTTP_HEADER', { name: 'of an answer', received: `${bytes} bytes of lines` })
+  }
+
+  /** Outside of a batch, answers are sent together when the microtasks of this turn have run. */
+  #flushSoon(): void {
+    if (this.#isFlushQueued || this.#outWords[Out.inBatch] !== 0) return
+    this.#isFlushQueued = true
+    process.nextTick(this.#flush)
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * An adapter from node:http to the app, for platforms that have no native core and for development there.
+ *
+ * node:http parses, waits, refuses and closes as it does anywhere; docs/guide/http.md lists where that is
+ * laxer than the native core. A request becomes Node's `Request` and goes the way of `inject`, and the
+ * `Response` is written. Added are only the limits of `serve` that node:http lacks.
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
+import { HttpError } from '../../errors.ts'
+import { answered } from '../../app/inject.ts'
+import { NativeRequest } from '../../fetch/request.ts'
+
+/** node:http's own bound on the time of a whole request, ms; it may not be less than that of the head. */
+const REQUEST_MS = 300_000
+
+/** See the file's text. */
+export class NodeCore implements Core {
+  readonly kind = 'node'
+  readonly #settings: CoreSettings
+  readonly #server: ReturnType<typeof createServer>
+  /** Connections, and what aborts their requests that have no whole response yet. */
+  readonly #open = new Map<Socket, Map<ServerResponse, AbortController>>()
+  readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0, cut: 0 }
+  /**
+   * Connections that a request offered to upgrade. node:http loses what was read after it, so the next bytes
+   * may be the body of a request whose head is lost: nothing after it is taken for a request.
+   */
+  readonly #offered = new WeakSet<Socket>()
+  readonly #closedBytes = { in: 0, out: 0 }
+  #isStopping = false
+
+  constructor(settings: CoreSettings) {
+    const { limits } = settings
+    this.#settings = settings
+    this.#server = createServer({
+      maxHeaderSize: limits.headerBytesMax,
+      headersTimeout: limits.headersMs,
+      requestTimeout: Math.max(REQUEST_MS, limits.headersMs),
+      connectionsCheckingInterval: Math.max(10, Math.min(1000, limits.headersMs / 2)),
+      keepAliveTimeout: limits.idleMs,
+      highWaterMark: limits.outBytesMax,
+      noDelay: true,
+    })
+    this.#server.maxHeadersCount = 0 // counted here: node:http drops what exceeds its limit
+    this.#server.maxConnections = limits.connectionsMax
+    this.#server.maxRequestsPerSocket = limits.requestsPerConnectionMax
+    this.#server
+      .on('connection', (socket: Socket) => this.#onConnection(socket))
+      .on('request', (request, response) => void this.#onRequest(request, response))
+  }
+
+  async listen(): Promise<CoreAddress> {
+    const { host, port, unixPath, backlog } = this.#settings
+    const where = unixPath === undefined ? { host, port } : { path: unixPath }
+    this.#server.listen({ ...where, backlog, exclusive: true })
+    await once(this.#server, 'listening') // rejects with the server's error
+    this.#server.on('error', this.#settings.onFault)
+    if (unixPath !== undefined) return { host: '', port: 0, unixPath }
+    const { address, port: bound } = this.#server.address() as AddressInfo
+    return { host: address, port: bound, unixPath: undefined }
+  }
+
+  stats(): CoreStats {
+    let { in: bytesIn, out: bytesOut } = this.#closedBytes
+    for (const socket of this.#open.keys()) {
+      bytesIn += socket.bytesRead
+      bytesOut += socket.bytesWritten
+    }
+    return { connections: this.#open.size, ...this.#counts, bytesIn, bytesOut, heldBytes: 0 }
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true
+    // node:http's own `close` also destroys connections whose last response has not left yet.
+    const closed = new Promise<void>((resolve) => {
+      NetServer.prototype.close.call(this.#server, () => resolve())
+    })
+    for (const [socket, open] of this.#open) if (open.size === 0) socket.destroySoon()
+    const late = setTimeout(() => {
+      for (const responses of this.#open.values()) this.#counts.cut += responses.size > 0 ? 1 : 0
+      this.#server.closeAllConnections()
+    }, graceMs)
+    await closed
+    while (this.#open.size > 0) await nextTurn() // the last events of their sockets
+    clearTimeout(late)
+    this.#server.close(() => {}) // ends the clock that looks at heads
+  }
+
+  #onConnection(socket: Socket): void {
+    this.#counts.connectionsTotal += 1
+    this.#open.set(socket, new Map())
+    socket.once('close', () => {
+      this.#closedBytes.in += socket.bytesRead
+      this.#closedBytes.out += socket.bytesWritten
+      // Pipelined responses that wait for others have no socket, so node:http does not close them.
+      for (const response of [...this.#open.get(socket)!.keys()]) this.#onOver(socket, response)
+      this.#open.delete(socket)
+    })
+  }
+
+  async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { limits, onExchange } = this.#settings
+    const { socket } = request
+    if (this.#offered.has(socket)) return
+    if (request.headers.upgrade !== undefined) {
+      this.#offered.add(socket)
+      response.shouldKeepAlive = false
+    }
+    const standard = refusalOf(request, limits) || requestOf(request, limits)
+    if (typeof standard === 'number') {
+      this.#counts.refused += 1
+      response.writeHead(standard, { 'content-length': 0 }).end()
+      return
+    }
+    this.#counts.requests += 1
+    const gone = new AbortController()
+    this.#open.get(socket)?.set(response, gone)
+    response.once('close', () => this.#onOver(socket, response))
+    try {
+      const { signal } = gone
+      await send(
+        await answered(onExchange, standard, { signal, remoteAddress: socket.remoteAddress }),
+        response,
+      )
+    } catch {
+      response.destroy() // the client has gone, or the app has cut its response
+    }
+  }
+
+  /** The response has left, or its connection has closed. */
+  #onOver(socket: Socket, response: ServerResponse): void {
+    const open = this.#open.get(socket)
+    const gone = open?.get(response)
+    if (open?.delete(response) !== true) return
+    if (!response.writableFinished) {
+      this.#counts.aborted += 1
+      gone!.abort()
+    }
+    if (this.#isStopping && open.size === 0) socket.destroySoon()
+  }
+}
+
+/** Status of the response that refuses a request; 0: it is not refused. */
+function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLimits): number {
+  if (url!.length > limits.targetBytesMax) return 414
+  if (rawHeaders.length > 2 * limits.headersMax) return 431
+  return Number(headers['content-length'] ?? 0) > limits.bodyBytesMax ? 413 : 0
+}
+
+/** The same as a standard request; 400 for a target or a method that it cannot have. */
+function requestOf(request: IncomingMessage, limits: CoreLimits): Request | number {
+  const { method, url, rawHeaders } = request
+  const headers = new Headers()
+  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!)
+  const hasBody = headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) > 0
+  const body = hasBody && method !== 'GET' && method !== 'HEAD' ? piecesOf(request, limits) : null
+  try {
+    const target = url!.startsWith('/') ? `http://localhost${url}` : url!
+    return new NativeRequest(target, { method, headers, body, duplex: 'half' } as RequestInit)
+  } catch {
+    return 400
+  }
+}
+
+async function* piecesOf(request: IncomingMessage, { bodyBytesMax }: CoreLimits): AsyncGenerator<Buffer> {
+  let bytes = 0
+  try {
+    for await (const piece of request as AsyncIterable<Buffer>) {
+      if ((bytes += piece.byteLength) > bodyBytesMax) break
+      yield piece
+    }
+  } catch (cause) {
+    throw new HttpError('HTTP_CLIENT_GONE', { during: 'its body' }, { cause })
+  }
+  if (bytes > bodyBytesMax) throw new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
+}
+
+async function send({ status, headers, body }: Response, response: ServerResponse): Promise<void> {
+  const { req: request } = response
+  const pairs = [...headers].flat()
+  // node:http reads away a body that nobody has begun to read, and no other.
+  if (request.readableDidRead && !request.complete) pairs.push('connection', 'close')
+  response.writeHead(status, pairs)
+  if (body === null) response.end()
+  else await pipeline(Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]), response)
+}

@@ -1,0 +1,373 @@
+/**
+ * `Headers` as the Fetch standard has them, cheap to make and to send.
+ *
+ * Fields lie in two arrays in the order they came; sorting and joining happen when somebody iterates. The
+ * headers of a request are read from its exchange one by one until somebody wants them all. Instances pass
+ * `instanceof Headers`, and whatever takes `HeadersInit` takes them, because it iterates.
+ */
+import { shown } from '../../base/index.ts'
+import { type Exchange, TYPES } from '../core/core.ts'
+import { HttpError } from '../errors.ts'
+import type { HeadersInit, Inspect } from './standard.ts'
+
+const NativeHeaders = globalThis.Headers
+
+/** Where the fields of a request are read from. */
+type Fields = Pick<Exchange, 'header' | 'headerPairs'>
+
+/** The fields of a request that has been answered: others may lie there by now. */
+const OVER: Fields = { header: over, headerPairs: over }
+
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** What a value may be on the wire: no control character but tab, nothing beyond Latin-1. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+/** What the standard refuses of a value after its ends were trimmed. */
+const VALUE_FORBIDDEN = /[\0\r\n]|[^\0-\xff]/
+const ENDS = /^[\t\n\r ]+|[\t\n\r ]+$/g
+/** Names met before, to their lower case: nearly all headers of a program. Bounded. */
+const KNOWN_NAMES = new Map<string, string>()
+const KNOWN_NAMES_MAX = 512
+/** Headers that the core writes itself; an app's own are dropped. */
+const CORE_OWN = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** The headers of an answer, ready to be sent. */
+export interface HeaderLines {
+  /** Content type by number; 0 when it stands in `lines` or there is none. */
+  readonly type: number
+  /** Lines of the form `name: value\r\n`, without those that the core writes. */
+  readonly lines: string
+  /** The app's own content-length; undefined when there is none. */
+  readonly length: number | undefined
+}
+
+/** Lower-case `name`, or throw as the standard does. @throws {TypeError} When it is no field name. */
+function nameOf(name: unknown): string {
+  const text = typeof name === 'string' ? name : String(name)
+  const known = KNOWN_NAMES.get(text)
+  if (known !== undefined) return known
+  if (!NAME.test(text)) throw new TypeError(`Headers: ${shown(text)} is an invalid header name`)
+  const lower = text.toLowerCase()
+  if (KNOWN_NAMES.size < KNOWN_NAMES_MAX) KNOWN_NAMES.set(text, lower)
+  return lower
+}
+
+/** Trim `value`, or throw as the standard does. @throws {TypeError} When it cannot be sent. */
+function valueOf(value: unknown, name: string): string {
+  let text = typeof value === 'string' ? value : String(value)
+  if (VALUE.test(text) && !isSpace(text.charCodeAt(0)) && !isSpace(text.charCodeAt(text.length - 1)))
+    return text
+  text = text.replace(ENDS, '')
+  if (VALUE_FORBIDDEN.test(text))
+    throw new TypeError(`Headers: ${shown(text)} is an invalid value for the header ${name}`)
+  return text
+}
+
+function isSpace(code: number): boolean {
+  return code === 32 || code === 9
+}
+
+let linesOf: (headers: SkeinHeaders) => HeaderLines
+let isOwn: (headers: object) => headers is SkeinHeaders
+let close: (headers: SkeinHeaders) => void
+
+/** See the file's text; the class behind the global `Headers` while a server runs. */
+export class SkeinHeaders implements Headers {
+  #names: string[] = []
+  #values: string[] = []
+  /** Where the fields of a request still lie; undefined once they are here. */
+  #exchange: Fields | undefined
+  /** What iterating gives, until the next change. */
+  #sorted: [string, string][] | undefined
+
+  static {
+    linesOf = (headers) => headers.#lines()
+    isOwn = (headers): headers is SkeinHeaders => #names in headers
+    close = (headers) => {
+      if (headers.#exchange !== undefined) headers.#exchange = OVER
+    }
+  }
+
+  /**
+   * @param init What the standard's constructor takes.
+   * @param exchange Of Skein's own use: the request whose headers these are.
+   * @throws {TypeError} For names and values that cannot be sent.
+   */
+  constructor(init?: HeadersInit | null, exchange?: Exchange) {
+    this.#exchange = exchange instanceof Object ? exchange : undefined
+    if (init !== undefined) this.#fill(init)
+  }
+
+  #fill(init: HeadersInit | null): void {
+    if (init === null || typeof init !== 'object') throw new TypeError('Headers: init must be an object')
+    if (#names in init && !Object.hasOwn(init, Symbol.iterator)) {
+      init.#load()
+      this.#names = [...init.#names]
+      this.#values = [...init.#values]
+    } else if (Symbol.iterator in init) {
+      for (const pair of init as Iterable<Iterable<string>>) {
+        const parts = [...pair]
+        if (parts.length !== 2) throw new TypeError('Headers: each pair of init must have a name and a value')
+        this.append(parts[0]!, parts[1]!)
+      }
+    } else {
+      for (const [name, value] of recordOf(init as Record<string, string>)) this.append(name, value)
+    }
+  }
+
+  /** All fields of the request, taken over from its exchange. */
+  #load(): void {
+    const exchange = this.#exchange
+    if (exchange === undefined) return
+    const pairs = exchange.headerPairs()
+    this.#exchange = undefined
+    for (let at = 0; at < pairs.length; at += 2) {
+      this.#names.push(pairs[at]!.toLowerCase())
+      this.#values.push(pairs[at + 1]!)
+    }
+  }
+
+  #change(): void {
+    this.#load()
+    this.#sorted = undefined
+  }
+
+  /** @throws {TypeError} For what cannot be sent. */
+  append(name: string, value: string): void {
+    needs(arguments.length, 2)
+    const key = nameOf(name)
+    const text = valueOf(value, key)
+    this.#change()
+    this.#names.push(key)
+    this.#values.push(text)
+  }
+
+  /** @throws {TypeError} For what cannot be sent. */
+  set(name: string, value: string): void {
+    needs(arguments.length, 2)
+    const key = nameOf(name)
+    const text = valueOf(value, key)
+    this.#change()
+    const at = this.#names.indexOf(key)
+    if (at < 0) {
+      this.#names.push(key)
+      this.#values.push(text)
+      return
+    }
+    this.#values[at] = text
+    this.#drop(key, at + 1)
+  }
+
+  /** @throws {TypeError} When `name` is no field name. */
+  delete(name: string): void {
+    needs(arguments.length, 1)
+    const key = nameOf(name)
+    this.#change()
+    this.#drop(key, 0)
+  }
+
+  #drop(key: string, from: number): void {
+    for (let at = this.#names.indexOf(key, from); at >= 0; at = this.#names.indexOf(key, at)) {
+      this.#names.splice(at, 1)
+      this.#values.splice(at, 1)
+    }
+  }
+
+  /** @throws {TypeError} When `name` is no field name. */
+  get(name: string): string | null {
+    needs(arguments.length, 1)
+    const key = nameOf(name)
+    if (this.#exchange !== undefined && key !== 'cookie' && key !== 'set-cookie')
+      return this.#exchange.header(key) ?? null
+    this.#load()
+    const first = this.#names.indexOf(key)
+    if (first < 0) return null
+    let joined = this.#values[first]!
+    for (let at = this.#names.indexOf(key, first + 1); at >= 0; at = this.#names.indexOf(key, at + 1)) {
+      joined += `${key === 'cookie' ? '; ' : ', '}${this.#values[at]!}`
+    }
+    return joined
+  }
+
+  /** @throws {TypeError} When `name` is no field name. */
+  has(name: string): boolean {
+    needs(arguments.length, 1)
+    return this.get(name) !== null
+  }
+
+  getSetCookie(): string[] {
+    this.#load()
+    return this.#values.filter((_, at) => this.#names[at] === 'set-cookie')
+  }
+
+  /** As the standard's. @throws {TypeError} When `callback` is no function. */
+  forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void {
+    if (typeof callback !== 'function') throw new TypeError('Headers.forEach: callback must be a function')
+    for (const [name, value] of this) callback.call(thisArg, value, name, this)
+  }
+
+  entries(): ReturnType<Headers['entries']> {
+    return this.#entries((pair) => [...pair]) as unknown as ReturnType<Headers['entries']>
+  }
+
+  keys(): ReturnType<Headers['keys']> {
+    return this.#entries(([name]) => name) as unknown as ReturnType<Headers['keys']>
+  }
+
+  values(): ReturnType<Headers['values']> {
+    return this.#entries(([, value]) => value) as unknown as ReturnType<Headers['values']>
+  }
+
+  [Symbol.iterator](): ReturnType<Headers['entries']> {
+    return this.entries()
+  }
+
+  #entries<Part>(part: (pair: [string, string]) => Part): HeadersIterator<Part> {
+    // By index into what is there now, as the standard has it: what changes meanwhile is seen.
+    return new HeadersIterator((at) => {
+      const pair = this.#pairs()[at]
+      return pair === undefined ? { done: true, value: undefined } : { done: false, value: part(pair) }
+    })
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Headers'
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: number, options: object, inspect: Inspect): string {
+    return `Headers ${inspect(Object.fromEntries(this.#pairs()), options)}`
+  }
+
+  #pairs(): [string, string][] {
+    if (this.#sorted !== undefined) return this.#sorted
+    this.#load()
+    const pairs: [string, string][] = []
+    for (const name of [...new Set(this.#names)].sort()) {
+      if (name === 'set-cookie') for (const value of this.getSetCookie()) pairs.push([name, value])
+      else pairs.push([name, this.get(name)!])
+    }
+    this.#sorted = pairs
+    return pairs
+  }
+
+  #lines(): HeaderLines {
+    this.#load()
+    const sink = new LineSink()
+    for (let at = 0; at < this.#names.length; at += 1) sink.add(this.#names[at]!, this.#values[at]!)
+    return sink
+  }
+}
+
+Object.setPrototypeOf(SkeinHeaders, NativeHeaders)
+Object.setPrototypeOf(SkeinHeaders.prototype, NativeHeaders.prototype)
+Object.defineProperty(SkeinHeaders, 'name', { value: 'Headers' })
+Object.defineProperty(SkeinHeaders, Symbol.hasInstance, {
+  value: (value: unknown) =>
+    typeof value === 'object' && value !== null && NativeHeaders.prototype.isPrototypeOf(value),
+})
+
+/**
+ * A record as the standard reads it: each key's descriptor, then its value.
+ * @throws {TypeError} For an enumerable symbol.
+ */
+function recordOf(init: Record<string, string>): [string, string][] {
+  const pairs: [string, string][] = []
+  for (const key of Reflect.ownKeys(init)) {
+    if (Reflect.getOwnPropertyDescriptor(init, key)?.enumerable !== true) continue
+    if (typeof key === 'symbol') throw new TypeError('Headers: a symbol is not a header name')
+    pairs.push([key, String(init[key])])
+  }
+  return pairs
+}
+
+/** What `entries`, `keys` and `values` return. */
+class HeadersIterator<Part> {
+  #at = 0
+  readonly #read: (at: number) => IteratorResult<Part, undefined>
+
+  constructor(read: (at: number) => IteratorResult<Part, undefined>) {
+    this.#read = read
+  }
+
+  next(): IteratorResult<Part, undefined> {
+    const result = this.#read(this.#at)
+    this.#at += 1
+    return result
+  }
+}
+Object.setPrototypeOf(
+  HeadersIterator.prototype,
+  Object.getPrototypeOf(Object.getPrototypeOf([].values())) as object,
+)
+Object.defineProperty(HeadersIterator.prototype, 'next', { enumerable: true })
+Object.defineProperty(HeadersIterator.prototype, Symbol.toStringTag, {
+  value: 'Headers Iterator',
+  configurable: true,
+})
+
+/** @throws {TypeError} When a method has fewer arguments than the standard wants. */
+function needs(given: number, wanted: number): void {
+  if (given < wanted)
+    throw new TypeError(`Headers: ${wanted} argument${wanted > 1 ? 's' : ''} required, ${given} given`)
+}
+
+/** Gathers checked fields into what the core wants. */
+class LineSink implements HeaderLines {
+  type = 0
+  lines = ''
+  length: number | undefined
+
+  /** A name in lower case and a value, both checked before. */
+  add(name: string, value: string): void {
+    if (name === 'content-type' && this.type === 0) {
+      const type = TYPES.indexOf(value as (typeof TYPES)[number], 1)
+      if (type > 0) {
+        this.type = type
+        return
+      }
+    }
+    if (CORE_OWN.has(name)) {
+      if (name === 'content-length' && /^\d{1,15}$/.test(value)) this.length = Number(value)
+      return
+    }
+    if (!VALUE.test(value)) throw new HttpError('HTTP_HEADER', { name, received: shown(value) })
+    this.lines += `${name}: ${value}\r\n`
+  }
+}
+
+/**
+ * Make any headers ready to be sent; plain objects and pairs are checked on the way.
+ * @throws {HttpError} `HTTP_HEADER` for a value with a control character.
+ * @throws {TypeError} For names and values that `Headers` refuses.
+ */
+export function headerLines(headers: HeadersInit): HeaderLines {
+  if (isOwn(headers)) return linesOf(headers)
+  const sink = new LineSink()
+  if (Symbol.iterator in headers) {
+    for (const [name, value] of headers as Iterable<[string, string]>) {
+      const key = nameOf(name)
+      sink.add(key, valueOf(value, key))
+    }
+  } else {
+    for (const name in headers) {
+      const key = nameOf(name)
+      sink.add(key, valueOf(headers[name], key))
+    }
+  }
+  return sink
+}
+
+/** The request has been answered: fields that were not taken over are gone. */
+export function closeHeaders(headers: SkeinHeaders): void {
+  close(headers)
+}
+
+function over(): never {
+  throw new HttpError('HTTP_REQUEST_OVER', { what: 'the headers' })
+}

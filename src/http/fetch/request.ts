@@ -1,0 +1,377 @@
+/**
+ * `Request` as the Fetch standard has it, over an exchange, made of nothing until somebody looks.
+ *
+ * While its answer is open it reads from the exchange; when the answer has been given, what was not looked at
+ * is gone, and asking for it is an error that says so. `clone()`, and whatever else needs a body twice, makes
+ * Node's own Request, which then is the truth. Instances pass `instanceof Request`.
+ */
+import stream from 'node:stream'
+import type { Exchange } from '../core/core.ts'
+import { clientFault, HttpError } from '../errors.ts'
+import { closeHeaders, SkeinHeaders } from './headers.ts'
+import { textOf } from '../core/native/text.ts'
+import { NativeResponse, textStreamOf } from './response.ts'
+import type { Inspect, RequestField } from './standard.ts'
+import { type Target, urlOf } from '../app/target.ts'
+
+/** Node's own class, whatever the global one is at the moment. */
+export const NativeRequest: typeof globalThis.Request = globalThis.Request
+
+/** What is made when somebody looks. */
+interface Looked {
+  url: string
+  headers: SkeinHeaders | undefined
+  controller: AbortController | undefined
+  /** The body as a stream, when it was asked for as one. */
+  body: ReadableStream<Uint8Array> | undefined
+  native: Request | undefined
+  bodyUsed: boolean
+}
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+/** Node's test for whether anybody has read of a stream, which its types do not know. */
+const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }
+const NO_BYTES = new Uint8Array(0)
+
+let ownOf: (request: SkeinRequest) => Request
+let isOwn: (value: object) => value is SkeinRequest
+let close: (request: SkeinRequest) => void
+
+/** See the file's text; what handlers receive. */
+export class SkeinRequest implements Request {
+  #exchange: Exchange | undefined
+  readonly #params: Readonly<Record<string, string>>
+  readonly #method: string
+  readonly #target: Target
+  #looked: Looked | undefined
+
+  static {
+    ownOf = (request) => request.#own()
+    isOwn = (value): value is SkeinRequest => #looked in value
+    close = (request) => {
+      request.#exchange = undefined
+      if (request.#looked?.headers !== undefined) closeHeaders(request.#looked.headers)
+    }
+  }
+
+  constructor(exchange: Exchange, params: Readonly<Record<string, string>> | undefined, target: Target) {
+    this.#exchange = exchange
+    this.#params = params ?? NO_PARAMS
+    this.#method = exchange.method
+    this.#target = target
+    this.#looked = undefined
+  }
+
+  #open(what: string): Exchange {
+    if (this.#exchange === undefined) throw new HttpError('HTTP_REQUEST_OVER', { what })
+    return this.#exchange
+  }
+
+  #look(): Looked {
+    return (this.#looked ??= {
+      url: '',
+      headers: undefined,
+      controller: undefined,
+      body: undefined,
+      native: undefined,
+      bodyUsed: false,
+    })
+  }
+
+  get method(): string {
+    return this.#method
+  }
+
+  get url(): string {
+    const looked = this.#look()
+    if (looked.url !== '') return looked.url
+    const exchange = this.#open('the URL')
+    const { tail, host } = this.#target
+    const named = host !== '' ? host : (exchange.header('host') ?? '')
+    return (looked.url = urlOf('http', named !== '' ? named : 'localhost', tail))
+  }
+
+  /** What the route's pattern named, decoded and frozen; empty outside of a route. */
+  get params(): Readonly<Record<string, string>> {
+    return this.#params
+  }
+
+  /** Routers put their own here. */
+  set params(value: unknown) {
+    Object.defineProperty(this, 'params', { value, writable: true, configurable: true, enumerable: true })
+  }
+
+  /** The client's address; '' on a Unix socket and for injected requests. */
+  get remoteAddress(): string {
+    return this.#open('the remote address').remoteAddress
+  }
+
+  get headers(): SkeinHeaders {
+    const looked = this.#look()
+    return (looked.headers ??= new SkeinHeaders(undefined, this.#open('the headers')))
+  }
+
+  /** Aborts when the client goes before it has its answer. */
+  get signal(): AbortSignal {
+    const looked = this.#look()
+    if (looked.controller === undefined) {
+      const controller = (looked.controller = new AbortController())
+      const exchange = this.#exchange
+      if (exchange?.aborted === true) controller.abort()
+      else if (exchange !== undefined) onAbort(exchange, () => controller.abort())
+    }
+    return looked.controller.signal
+  }
+
+  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+    type Body = ReadableStream<Uint8Array<ArrayBuffer>>
+    const looked = this.#look()
+    if (looked.native !== undefined) return looked.native.body as Body | null
+    if (looked.body !== undefined) return looked.body as Body
+    if (looked.bodyUsed) return (looked.body = usedStream()) as Body
+    if (this.#hasNoBody()) return null
+    return (looked.body = bodyStream(this.#open('the body'))) as Body
+  }
+
+  get bodyUsed(): boolean {
+    const looked = this.#looked
+    if (looked === undefined) return false
+    if (looked.native !== undefined) return looked.native.bodyUsed
+    return looked.bodyUsed || (looked.body !== undefined && isDisturbed(looked.body))
+  }
+
+  #hasNoBody(): boolean {
+    return this.#method === 'GET' || this.#method === 'HEAD' || this.#open('the body').bodyBytes === 0
+  }
+
+  /** The whole body: at once when it is there. */
+  #bytes(): Uint8Array | Promise<Uint8Array> {
+    const looked = this.#look()
+    if (looked.native !== undefined)
+      return looked.native.arrayBuffer().then((buffer) => new Uint8Array(buffer))
+    if (looked.bodyUsed) throw new TypeError('Request: the body has been read already')
+    if (looked.body !== undefined) {
+      return new NativeResponse(looked.body).arrayBuffer().then((buffer) => new Uint8Array(buffer))
+    }
+    if (this.#hasNoBody()) return NO_BYTES
+    looked.bodyUsed = true
+    const exchange = this.#open('the body')
+    return exchange.bodyNow() ?? gather(exchange)
+  }
+
+  /**
+   * The whole body as `use` makes it. A read that had to wait and that nobody looks at may fail: clients that
+   * go, or an answer that came first, end no process.
+   */
+  #read<Found>(use: (bytes: Uint8Array, isOwn: boolean) => Found): Promise<Found> {
+    try {
+      const bytes = this.#bytes()
+      if (!(bytes instanceof Promise)) return Promise.resolve(use(bytes, false))
+      const read = bytes.then((found) => use(found, true))
+      read.catch(() => {})
+      return read
+    } catch (error) {
+      return Promise.reject(error as Error)
+    }
+  }
+
+  text(): Promise<string> {
+    return this.#read(textOf)
+  }
+
+  /** The body's text as it comes. */
+  textStream(): ReadableStream<string> {
+    return textStreamOf(this.body)
+  }
+
+  /**
+   * As the standard's.
+   * @throws {SyntaxError} When it is no JSON; answered with 400 when nobody catches it.
+   */
+  json(): Promise<unknown> {
+    return this.#read(jsonOf)
+  }
+
+  bytes(): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#read(ownBytes)
+  }
+
+  arrayBuffer(): Promise<ArrayBuffer> {
+    return this.#read((bytes, isOwn) => {
+      const { buffer, byteOffset, byteLength } = ownBytes(bytes, isOwn)
+      return byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength)
+    })
+  }
+
+  async blob(): Promise<Blob> {
+    const headers = { 'content-type': this.headers.get('content-type') ?? '' }
+    return new NativeResponse(await this.bytes(), { headers }).blob()
+  }
+
+  /** As the standard's. @throws {TypeError} When it is no form; answered with 400 when nobody catches it. */
+  async formData(): Promise<FormData> {
+    const type = this.headers.get('content-type')
+    const headers: Record<string, string> = type === null ? {} : { 'content-type': type }
+    const body = await this.bytes()
+    try {
+      return await new NativeRequest('http://localhost', { method: 'POST', headers, body }).formData()
+    } catch (error) {
+      throw clientFault(error)
+    }
+  }
+
+  /** @throws {TypeError} When the body was read. */
+  clone(): Request {
+    return this.#own().clone()
+  }
+
+  /** The same in Node's own class, made once; the body is there from now on. */
+  #own(): Request {
+    const looked = this.#look()
+    if (looked.native !== undefined) return looked.native
+    if (this.bodyUsed) throw new TypeError('Request: the body has been read already')
+    const { headers, signal } = this
+    const body = this.#whole() ?? this.body
+    const init = { method: this.#method, headers, signal, ...(body === null ? {} : { body, duplex: 'half' }) }
+    return (looked.native = new NativeRequest(this.url, init as RequestInit))
+  }
+
+  /** A copy of the body when all of it is there and nobody has asked for it: it outlives the answer. */
+  #whole(): Uint8Array<ArrayBuffer> | undefined {
+    if (this.#look().body !== undefined || this.#hasNoBody()) return undefined
+    return this.#open('the body').bodyNow()?.slice() as Uint8Array<ArrayBuffer> | undefined
+  }
+
+  get cache(): RequestField<'cache'> {
+    return 'default'
+  }
+
+  get credentials(): RequestField<'credentials'> {
+    return 'same-origin'
+  }
+
+  get destination(): RequestField<'destination'> {
+    return ''
+  }
+
+  get duplex(): RequestField<'duplex', 'half'> {
+    return 'half'
+  }
+
+  get integrity(): string {
+    return ''
+  }
+
+  get keepalive(): boolean {
+    return false
+  }
+
+  get mode(): RequestField<'mode'> {
+    return 'cors'
+  }
+
+  get redirect(): RequestField<'redirect'> {
+    return 'follow'
+  }
+
+  get referrer(): string {
+    return 'about:client'
+  }
+
+  get referrerPolicy(): RequestField<'referrerPolicy'> {
+    return ''
+  }
+
+  get isReloadNavigation(): boolean {
+    return false
+  }
+
+  get isHistoryNavigation(): boolean {
+    return false
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Request'
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: number, options: object, inspect: Inspect): string {
+    if (this.#exchange === undefined) return `Request ${inspect({ method: this.#method }, options)}`
+    const { method, url, headers, params } = this
+    return `Request ${inspect({ method, url, headers, params }, options)}`
+  }
+}
+
+Object.setPrototypeOf(SkeinRequest.prototype, NativeRequest.prototype)
+
+/** Node's own request behind any: ours is unwrapped, others are what they are. */
+export function nativeRequest(request: unknown): unknown {
+  return typeof request === 'object' && request !== null && isOwn(request) ? ownOf(request) : request
+}
+
+/** The answer has been given: what was not looked at is gone. */
+export function closeRequest(request: SkeinRequest): void {
+  close(request)
+}
+
+/** Be told when the client goes, beside whoever is told already. */
+export function onAbort(exchange: Exchange, act: () => void): void {
+  const before = exchange.onAbort
+  exchange.onAbort =
+    before === undefined
+      ? act
+      : () => {
+          before()
+          act()
+        }
+}
+
+/** The whole body in one piece that belongs to the caller. */
+async function gather(exchange: Exchange): Promise<Uint8Array> {
+  const first = await exchange.pull()
+  if (first === undefined) return NO_BYTES
+  const second = await exchange.pull()
+  if (second === undefined) return first
+  const chunks = [first, second]
+  for (let next = await exchange.pull(); next !== undefined; next = await exchange.pull()) chunks.push(next)
+  const whole = new Uint8Array(chunks.reduce((bytes, chunk) => bytes + chunk.byteLength, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return whole
+}
+
+/** The body as a stream: a pull of the reader is a pull of the core, so nothing is read ahead. */
+function bodyStream(exchange: Exchange): ReadableStream<Uint8Array> {
+  const source = {
+    type: 'bytes' as const,
+    async pull(controller: ReadableByteStreamController): Promise<void> {
+      const chunk = await exchange.pull()
+      if (chunk !== undefined) return controller.enqueue(chunk as Uint8Array<ArrayBuffer>)
+      controller.close()
+      controller.byobRequest?.respond(0) // a reader that brought its own buffer gets it back
+    },
+  }
+  return new ReadableStream(source, { highWaterMark: 0 })
+}
+
+/** The stream of a body that somebody reads, or has read, in another way: nobody else can read it. */
+function usedStream(): ReadableStream<Uint8Array> {
+  const used = new ReadableStream<Uint8Array>({ type: 'bytes' })
+  void used.getReader().cancel() // never fails: it has no source
+  return used
+}
+
+/** What is there already is a view of the core's memory; what was waited for is the caller's own. */
+function ownBytes(bytes: Uint8Array, isOwn: boolean): Uint8Array<ArrayBuffer> {
+  return (isOwn ? bytes : bytes.slice()) as Uint8Array<ArrayBuffer>
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(textOf(bytes))
+  } catch (error) {
+    throw clientFault(error)
+  }
+}

@@ -1,0 +1,362 @@
+/**
+ * `Response` as the Fetch standard has it, made of nothing but its arguments until somebody looks.
+ *
+ * A body that is a string or bytes stays one on its way to the core. Streams, forms and blobs, and everything
+ * that reads a body back (`text()`, `clone()`, ...), are left to Node's own Response, which is made on demand
+ * and then is the truth. Instances pass `instanceof Response` in both directions.
+ */
+import { type Exchange, TypeOf } from '../core/core.ts'
+import { headerLines, type HeaderLines, SkeinHeaders } from './headers.ts'
+import type { HeadersInit, Inspect } from './standard.ts'
+
+/** Node's own class, whatever the global one is at the moment. */
+export const NativeResponse: typeof globalThis.Response = globalThis.Response
+
+/** What a body may be made from. */
+export type BodySource = ConstructorParameters<typeof globalThis.Response>[0]
+type Init = ResponseInit & { readonly headers?: HeadersInit }
+
+/** What a response is on its way out: all there is when `stream` is undefined. */
+export interface Parts {
+  readonly status: number
+  readonly head: HeaderLines
+  readonly body: string | Uint8Array | undefined
+  readonly stream: ReadableStream<Uint8Array> | undefined
+}
+
+const EMPTY_HEAD: HeaderLines = { type: TypeOf.none, lines: '', length: undefined }
+const TEXT_HEAD: HeaderLines = { type: TypeOf.text, lines: '', length: undefined }
+const JSON_HEAD: HeaderLines = { type: TypeOf.json, lines: '', length: undefined }
+const JSON_TYPE = 'application/json'
+const TEXT_TYPE = 'text/plain;charset=UTF-8'
+const FORM_TYPE = 'application/x-www-form-urlencoded;charset=UTF-8'
+const NULL_BODY = new Set([101, 103, 204, 205, 304])
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+/** Marks a body that `Response.json` made. */
+const JSON_MADE = Symbol('json')
+
+/** The bodies behind streams that `.body` made: one that nobody has read is taken back as it was. */
+const sources = new WeakMap<ReadableStream, { source: string | Uint8Array; touched: boolean }>()
+
+let partsOf: (response: SkeinResponse) => Parts
+let isOwn: (value: object) => value is SkeinResponse
+let nativeOf: (response: SkeinResponse) => Response | undefined
+
+/** See the file's text; the class behind the global `Response` while a server runs. */
+export class SkeinResponse implements Response {
+  readonly #status: number
+  readonly #statusText: string
+  #headers: SkeinHeaders | undefined
+  /** String and bytes as they are; `null`: none; undefined: it is in `#native`. */
+  #body: string | Uint8Array | null | undefined
+  /** Content type that the body implies; '' when it implies none. */
+  #type: string
+  #native: Response | undefined
+
+  static {
+    partsOf = (response) => response.#parts()
+    isOwn = (value): value is SkeinResponse => #native in value
+    nativeOf = (response) => response.#native
+  }
+
+  /**
+   * @param body A string, bytes, a stream or whatever else the standard takes.
+   * @param init `status` (200 to 599), `statusText` and `headers`.
+   * @throws {RangeError} For a status outside of 200 to 599.
+   * @throws {TypeError} For a body with a status that has none, and for headers that cannot be sent.
+   */
+  constructor(body?: BodySource, init?: Init, made?: unknown) {
+    this.#status = 200
+    this.#statusText = ''
+    this.#headers = undefined
+    this.#type = ''
+    this.#native = undefined
+    if (init !== undefined && init !== null) {
+      const { status, statusText, headers } = init
+      if (status !== undefined) this.#status = statusOf(status)
+      if (statusText !== undefined && statusText !== '') this.#statusText = checkedText(statusText)
+      // Copied now: later changes of `headers` are not seen, and bad ones throw here.
+      if (headers !== undefined) this.#headers = new SkeinHeaders(headers)
+    }
+    if (typeof body === 'string') {
+      this.#body = body
+      this.#type = made === JSON_MADE ? JSON_TYPE : TEXT_TYPE
+    } else if (body === null || body === undefined) {
+      this.#body = null
+    } else {
+      this.#body = undefined
+      this.#takeBody(body)
+    }
+    if (NULL_BODY.has(this.#status) && this.#body !== null)
+      throw new TypeError(`Response: status ${this.#status} has no body`)
+  }
+
+  #takeBody(body: NonNullable<BodySource>): void {
+    if (body instanceof Uint8Array) this.#body = body.slice()
+    else if (body instanceof ArrayBuffer) this.#body = new Uint8Array(body.slice(0))
+    else if (ArrayBuffer.isView(body))
+      this.#body = new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice()
+    else if (body instanceof URLSearchParams) {
+      this.#body = body.toString()
+      this.#type = FORM_TYPE
+    } else if (body instanceof ReadableStream) this.#takeStream(body as ReadableStream<Uint8Array>)
+    else if (typeof body !== 'object') {
+      this.#body = String(body)
+      this.#type = TEXT_TYPE
+    } else {
+      this.#native = new NativeResponse(body, { status: this.#status })
+      this.#type = this.#native.headers.get('content-type') ?? ''
+    }
+  }
+
+  #takeStream(stream: ReadableStream<Uint8Array>): void {
+    const known = sources.get(stream)
+    if (known !== undefined && !known.touched && !stream.locked) {
+      known.touched = true // what is taken back cannot be read there as well
+      this.#body = known.source
+    } else this.#native = new NativeResponse(stream, { status: this.#status })
+  }
+
+  /** As the standard's: 200, `application/json`. @throws {TypeError} For what JSON cannot say. */
+  static json(data: unknown, init?: Init): SkeinResponse {
+    const text = JSON.stringify(data)
+    if (text === undefined) throw new TypeError('Response.json: the value cannot be said in JSON')
+    return new SkeinResponse(text, init, JSON_MADE)
+  }
+
+  /** As the standard's: a status of 3xx and `location`. @throws {RangeError} For another status. */
+  static redirect(url: string | URL, status = 302): SkeinResponse {
+    const location = new URL(url).href
+    if (!REDIRECTS.has(status)) throw new RangeError(`Response.redirect: ${status} is no redirect`)
+    return new SkeinResponse(null, { status, headers: { location } })
+  }
+
+  /** As the standard's: the response that stands for a network error. */
+  static error(): Response {
+    return NativeResponse.error()
+  }
+
+  get status(): number {
+    return this.#status
+  }
+
+  get statusText(): string {
+    return this.#statusText
+  }
+
+  get ok(): boolean {
+    return this.#status >= 200 && this.#status <= 299
+  }
+
+  get type(): Response['type'] {
+    return 'default'
+  }
+
+  get url(): string {
+    return ''
+  }
+
+  get redirected(): boolean {
+    return false
+  }
+
+  get headers(): SkeinHeaders {
+    const headers = (this.#headers ??= new SkeinHeaders())
+    if (this.#type !== '') {
+      if (!headers.has('content-type')) headers.set('content-type', this.#type)
+      this.#type = ''
+    }
+    return headers
+  }
+
+  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+    type Body = ReadableStream<Uint8Array<ArrayBuffer>>
+    if (this.#native !== undefined) return this.#native.body as Body | null
+    if (this.#body === null || this.#body === undefined) return null
+    const stream = streamOf(this.#body)
+    this.#body = undefined
+    this.#native = new NativeResponse(stream, { status: this.#status })
+    // Node's Response may wrap the stream it is given; what `.body` gives is what must be known here.
+    const shown = this.#native.body as Body
+    const record = sources.get(stream)!
+    if (shown !== stream) sources.set(shown, record)
+    return shown
+  }
+
+  get bodyUsed(): boolean {
+    return this.#native?.bodyUsed ?? false
+  }
+
+  /** The same in Node's own class, made once; the body is there from now on. */
+  #own(): Response {
+    if (this.#native !== undefined) return this.#native
+    const body = this.#body as BodySource
+    this.#body = undefined
+    this.#native = new NativeResponse(body, { status: this.#status })
+    return this.#native
+  }
+
+  async text(): Promise<string> {
+    return this.#own().text()
+  }
+
+  /** The body's text as it comes. */
+  textStream(): ReadableStream<string> {
+    return textStreamOf(this.body)
+  }
+
+  async json(): Promise<unknown> {
+    return this.#own().json()
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    return this.#own().arrayBuffer()
+  }
+
+  async bytes(): Promise<Uint8Array<ArrayBuffer>> {
+    return new Uint8Array(await this.#own().arrayBuffer())
+  }
+
+  async blob(): Promise<Blob> {
+    const headers = { 'content-type': this.headers.get('content-type') ?? '' }
+    return new NativeResponse(await this.#own().arrayBuffer(), { headers }).blob()
+  }
+
+  async formData(): Promise<FormData> {
+    const type = this.headers.get('content-type')
+    const headers = type === null ? {} : { 'content-type': type }
+    return new NativeResponse(await this.#own().arrayBuffer(), { headers }).formData()
+  }
+
+  /** @throws {TypeError} When the body was read. */
+  clone(): SkeinResponse {
+    const init = { status: this.#status, statusText: this.#statusText, headers: this.headers }
+    if (this.#native !== undefined) return new SkeinResponse(this.#native.clone().body, init)
+    const copy = new SkeinResponse(null, init)
+    copy.#body = this.#body
+    return copy
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Response'
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: number, options: object, inspect: Inspect): string {
+    const { status, statusText, headers, ok, bodyUsed } = this
+    return `Response ${inspect({ status, statusText, headers, ok, bodyUsed }, options)}`
+  }
+
+  #parts(): Parts {
+    const body = this.#body
+    if (body === undefined) return this.#streamParts()
+    return { status: this.#status, head: this.#head(), body: body ?? undefined, stream: undefined }
+  }
+
+  #head(): HeaderLines {
+    if (this.#headers !== undefined) return headerLines(this.headers)
+    if (this.#type === '') return EMPTY_HEAD
+    if (this.#type === JSON_TYPE) return JSON_HEAD
+    return this.#type === TEXT_TYPE ? TEXT_HEAD : headerLines({ 'content-type': this.#type })
+  }
+
+  #streamParts(): Parts {
+    const native = this.#native!
+    if (native.bodyUsed) throw new TypeError('Response: the body was read before the response was sent')
+    const stream = native.body as ReadableStream<Uint8Array> | null
+    const known = stream === null ? undefined : sources.get(stream)
+    const head = this.#head()
+    if (known !== undefined && !known.touched && !stream!.locked)
+      return { status: this.#status, head, body: known.source, stream: undefined }
+    return { status: this.#status, head, body: undefined, stream: stream ?? undefined }
+  }
+}
+
+Object.setPrototypeOf(SkeinResponse, NativeResponse)
+Object.setPrototypeOf(SkeinResponse.prototype, NativeResponse.prototype)
+Object.defineProperty(SkeinResponse, 'name', { value: 'Response' })
+Object.defineProperty(SkeinResponse, Symbol.hasInstance, {
+  value(this: { prototype: object }, value: unknown) {
+    if (typeof value !== 'object' || value === null) return false
+    return (this === SkeinResponse ? NativeResponse.prototype : this.prototype).isPrototypeOf(value)
+  },
+})
+
+/** Whether `value` is a response of ours; a cheap test. */
+export function isSkeinResponse(value: object): value is SkeinResponse {
+  return isOwn(value)
+}
+
+/**
+ * The same with headers of its own: a whole body belongs to both then, a stream to the copy.
+ * @throws {TypeError} When its body was read.
+ */
+export function copyOf(response: Response): SkeinResponse {
+  const native = isOwn(response) ? nativeOf(response) : response
+  if (native === undefined) return (response as SkeinResponse).clone()
+  const { status, statusText, headers } = response
+  return new SkeinResponse(native.body, { status, statusText, headers })
+}
+
+/** Take a response apart for sending. @throws {TypeError} When its body was read. */
+export function responseParts(response: Response): Parts {
+  if (isOwn(response)) return partsOf(response)
+  if (response.bodyUsed) throw new TypeError('Response: the body was read before the response was sent')
+  const { status, headers, url } = response
+  const stream = (response.body ?? undefined) as ReadableStream<Uint8Array> | undefined
+  // Node's fetch decodes a body and leaves the headers of the encoded one.
+  const isDecoded = url !== '' && stream !== undefined && headers.has('content-encoding')
+  return { status, head: headerLines(isDecoded ? decoded(headers) : headers), body: undefined, stream }
+}
+
+function decoded(headers: Headers): Headers {
+  const left = new SkeinHeaders(headers)
+  left.delete('content-encoding')
+  left.delete('content-length')
+  return left
+}
+
+/** A stream of one chunk that is made when somebody reads. */
+function streamOf(source: string | Uint8Array): ReadableStream<Uint8Array> {
+  const record = { source, touched: false }
+  const stream = new ReadableStream(
+    {
+      type: 'bytes' as const,
+      pull(controller: ReadableByteStreamController) {
+        record.touched = true
+        const bytes = typeof source === 'string' ? new TextEncoder().encode(source) : source.slice()
+        if (bytes.byteLength > 0) controller.enqueue(bytes as Uint8Array<ArrayBuffer>)
+        controller.close()
+        controller.byobRequest?.respond(0) // a reader that brought its own buffer gets it back
+      },
+      cancel() {
+        record.touched = true
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  sources.set(stream, record)
+  return stream
+}
+
+/** A body's text, piece by piece, whole characters each. */
+export function textStreamOf(body: ReadableStream<Uint8Array> | null): ReadableStream<string> {
+  const bytes = body ?? new ReadableStream<Uint8Array>({ start: (controller) => controller.close() })
+  return bytes.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+}
+
+function statusOf(status: unknown): number {
+  const number = Math.trunc(Number(status))
+  if (!(number >= 200 && number <= 599))
+    throw new RangeError(`Response: status must be from 200 to 599; received ${String(status)}`)
+  return number
+}
+
+function checkedText(text: string): string {
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) throw new TypeError('Response: statusText cannot be sent')
+  return text
+}
+
+/** Whether an exchange's answer goes out without its body. */
+export function isBodiless(exchange: Exchange, status: number): boolean {
+  return exchange.method === 'HEAD' || status === 204 || status === 304
+}

@@ -1,0 +1,110 @@
+/**
+ * One record for each request when its answer is decided: who, what, how it ended, how long it took.
+ *
+ * Records go to anything with `info(record, message)`, such as a pino logger, or to a function, or as lines
+ * of JSON to standard output. Pino is only a dependency of the tests.
+ */
+import { HttpError } from '../errors.ts'
+import { wrong } from '../limits.ts'
+import type { HttpRequest } from '../app/routes.ts'
+import { requestIdOf } from '../app/carried.ts'
+import { logged } from '../app/logged.ts'
+import { EVERYWHERE, type Middleware } from './middleware.ts'
+import { errorStatus, StatusError } from '../app/status-error.ts'
+
+/** What logs of servers write where the client closed its connection before it had its answer. */
+const CLIENT_GONE = 499
+
+/** One request. */
+export interface AccessRecord {
+  /** When it came, as ISO 8601. */
+  readonly time: string
+  /** Where `requestId()` is in use, further out or further in. */
+  readonly requestId: string | undefined
+  readonly method: string
+  /** The path, without the query. */
+  readonly path: string
+  /**
+   * Of its answer. For an error that nothing further in answered, what `errorAnswers()` makes of it; 499
+   * where the client went before that. A stream that fails before its first byte is told with the status it
+   * was given, and answered with 500: `errorAnswers({ log })` tells of it.
+   */
+  readonly status: number
+  /** From the request to its answer's head, in ms. A streamed body goes on after that. */
+  readonly ms: number
+  readonly remoteAddress: string
+  readonly userAgent: string | undefined
+}
+
+/** A logger such as pino's. */
+export interface AccessLogger {
+  /** @param message Such as `GET /user/7 200`. */
+  info(record: Omit<AccessRecord, 'time'>, message: string): void
+}
+
+/** What {@link accessLog} takes. */
+export interface AccessLogOptions {
+  /**
+   * A logger such as pino's, which gets records without their `time` because it gives its lines one itself;
+   * or a function. One that throws or rejects is told on the console. Default: a line of JSON on standard
+   * output.
+   */
+  readonly log?: AccessLogger | ((record: AccessRecord) => void)
+  /** Requests that are not told: a health check, say. */
+  readonly skip?: (record: AccessRecord) => boolean
+}
+
+/**
+ * Tells of each request. Put it before all others; `requestId()` may stand on either side of it.
+ * @throws {HttpError} `HTTP_SETTING`.
+ */
+export function accessLog(options: AccessLogOptions = {}): Middleware {
+  const write = writerOf(options.log)
+  const { skip } = options
+  if (skip !== undefined && typeof skip !== 'function') throw wrong('skip', 'a function', skip)
+  const middleware: Middleware = async (request, next) => {
+    const startMs = performance.now()
+    const begun = {
+      time: new Date().toISOString(),
+      method: request.method,
+      path: new URL(request.url).pathname,
+      remoteAddress: request.remoteAddress,
+      userAgent: request.headers.get('user-agent') ?? undefined,
+    }
+    const tell = (status: number): void => {
+      const ms = Math.round((performance.now() - startMs) * 1000) / 1000
+      // Now: what stands further in may have given it.
+      const record = { ...begun, requestId: requestIdOf(request), status, ms }
+      logged('the access log', () => (skip?.(record) === true ? undefined : write(record)))
+    }
+    let answer: Response
+    try {
+      answer = await next()
+    } catch (error) {
+      tell(isGone(request, error) ? CLIENT_GONE : errorStatus(error))
+      throw error
+    }
+    // A network error, and a body that was read already, are answered with 500.
+    tell(answer.type === 'error' || answer.bodyUsed ? 500 : answer.status)
+    return answer
+  }
+  return Object.assign(middleware, { [EVERYWHERE]: true })
+}
+
+/**
+ * Whether nobody is answered, as the app decides it: a client that only stopped sending gets the answer to
+ * any other error. A time limit further in aborts the signal too, and is answered.
+ */
+function isGone({ signal }: HttpRequest, error: unknown): boolean {
+  if (error instanceof HttpError && error.code === 'HTTP_CLIENT_GONE') return true
+  const isAbort = error instanceof Error && error.name === 'AbortError'
+  return isAbort && signal.aborted && !(signal.reason instanceof StatusError)
+}
+
+function writerOf(log: AccessLogOptions['log']): (record: AccessRecord) => unknown {
+  if (log === undefined) return (record) => void process.stdout.write(`${JSON.stringify(record)}\n`)
+  if (typeof log === 'function') return log
+  if (log === null || typeof log !== 'object' || typeof log.info !== 'function')
+    throw wrong('log', 'a function, or a logger with info()', log)
+  return ({ time: _, ...record }) => log.info(record, `${record.method} ${record.path} ${record.status}`)
+}

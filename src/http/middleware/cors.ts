@@ -1,0 +1,116 @@
+/**
+ * Cross-origin requests, as the Fetch standard has them: who may call from a page of another origin.
+ *
+ * Preflights are answered here and never reach a handler. What is not allowed is not refused either: the
+ * answer lacks the headers, and the browser keeps it from the page.
+ */
+import { SkeinResponse } from '../fetch/response.ts'
+import { wrong } from '../limits.ts'
+import { carry } from '../app/carried.ts'
+import { ANSWERS_OPTIONS, EVERYWHERE, type Middleware } from './middleware.ts'
+
+/** What {@link cors} takes. */
+export interface CorsOptions {
+  /** Origins that may call: `'*'` for all, some by name, or a function that decides. Default '*'. */
+  readonly origin?: '*' | string | readonly string[] | ((origin: string) => boolean)
+  /** Methods besides GET, HEAD and POST. Default PUT, PATCH, DELETE. */
+  readonly methods?: readonly string[]
+  /** Headers that requests may have. Default: those that the preflight asks for. */
+  readonly allowHeaders?: readonly string[]
+  /** Headers of answers that scripts may read. Default: none besides the standard's. */
+  readonly exposeHeaders?: readonly string[]
+  /** Whether cookies go along; needs origins by name or a function. Default false. */
+  readonly credentials?: boolean
+  /** How long a browser may remember a preflight, in seconds. Default 600. */
+  readonly maxAgeS?: number
+}
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const ASKED = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:\s*,\s*[!#$%&'*+\-.^_`|~0-9A-Za-z]+)*$/
+const MAX_AGE_S_MAX = 86_400
+
+interface Rules {
+  readonly isAllowed: (origin: string) => boolean
+  readonly isOpen: boolean
+  readonly methods: string
+  readonly allowHeaders: string | undefined
+  readonly exposeHeaders: string
+  readonly credentials: boolean
+  readonly maxAge: string
+}
+
+/**
+ * Lets pages of other origins call.
+ * @throws {HttpError} `HTTP_SETTING`, also for `credentials` together with the origin '*'.
+ */
+export function cors(options: CorsOptions = {}): Middleware {
+  const rules = parsed(options)
+  const middleware: Middleware = (request, next) => {
+    const origin = request.headers.get('origin')
+    const headers = carry(request)
+    if (!rules.isOpen) headers.append('vary', 'Origin')
+    const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
+    if (origin === null || !rules.isAllowed(origin)) return isPreflight ? answered() : next()
+    headers.set('access-control-allow-origin', rules.isOpen ? '*' : origin)
+    if (rules.credentials) headers.set('access-control-allow-credentials', 'true')
+    if (!isPreflight) {
+      if (rules.exposeHeaders !== '') headers.set('access-control-expose-headers', rules.exposeHeaders)
+      return next()
+    }
+    headers.set('access-control-allow-methods', rules.methods)
+    headers.set('access-control-max-age', rules.maxAge)
+    const asked = request.headers.get('access-control-request-headers') ?? ''
+    const allowed = rules.allowHeaders ?? (ASKED.test(asked) ? asked : '')
+    if (rules.allowHeaders === undefined) headers.append('vary', 'Access-Control-Request-Headers')
+    if (allowed !== '') headers.set('access-control-allow-headers', allowed)
+    return answered()
+  }
+  // Where no route is, the page shall read that. A route without CORS stays closed: its OPTIONS is not 404.
+  const unmatched: Middleware = async (request, next) => {
+    const answer = await next()
+    if (request.method === 'OPTIONS' && answer.status !== 404) return answer
+    return middleware(request, () => Promise.resolve(answer))
+  }
+  return Object.assign(middleware, { [ANSWERS_OPTIONS]: true, [EVERYWHERE]: unmatched })
+}
+
+function answered(): Response {
+  return new SkeinResponse(null, { status: 204 })
+}
+
+function parsed(options: CorsOptions): Rules {
+  const { origin = '*', credentials = false, maxAgeS = 600 } = options
+  if (typeof credentials !== 'boolean') throw wrong('credentials', 'true or false', credentials)
+  if (credentials && origin === '*') throw wrong('origin', 'named when there are credentials', origin)
+  if (!Number.isInteger(maxAgeS) || maxAgeS < 0 || maxAgeS > MAX_AGE_S_MAX)
+    throw wrong('maxAgeS', `an integer from 0 to ${MAX_AGE_S_MAX}`, maxAgeS)
+  const methods = tokens('methods', options.methods ?? ['PUT', 'PATCH', 'DELETE'])
+  const { allowHeaders, exposeHeaders = [] } = options
+  return {
+    isAllowed: originTest(origin),
+    isOpen: origin === '*',
+    methods: ['GET', 'HEAD', 'POST', ...methods].join(', '),
+    allowHeaders: allowHeaders === undefined ? undefined : tokens('allowHeaders', allowHeaders).join(', '),
+    exposeHeaders: tokens('exposeHeaders', exposeHeaders).join(', '),
+    credentials,
+    maxAge: String(maxAgeS),
+  }
+}
+
+function tokens(name: string, value: unknown): readonly string[] {
+  if (!Array.isArray(value) || !value.every((one) => typeof one === 'string' && TOKEN.test(one)))
+    throw wrong(name, 'an array of names', value)
+  return value as string[]
+}
+
+function originTest(origin: unknown): (origin: string) => boolean {
+  if (origin === '*') return () => true
+  if (typeof origin === 'function') return (given) => (origin as (given: string) => unknown)(given) === true
+  const names: unknown[] = Array.isArray(origin) ? (origin as unknown[]) : [origin]
+  for (const name of names) {
+    const isOrigin = typeof name === 'string' && URL.canParse(name) && new URL(name).origin === name
+    if (!isOrigin) throw wrong('origin', "'*', origins such as 'https://example.com', or a function", name)
+  }
+  const known = new Set(names as string[])
+  return (given) => known.has(given)
+}

@@ -1,0 +1,233 @@
+/**
+ * Files of a folder: `'/assets/*': files('./public')`.
+ *
+ * No request reaches a file outside of the folder, by `..`, by an escape or by a symbolic link, or one whose
+ * name begins with a dot. What a request names is looked up in the file system once; the answer is read from
+ * that one open file, so it is not a mixture of two.
+ */
+import { constants } from 'node:fs'
+import { lstat, open, realpath, type FileHandle } from 'node:fs/promises'
+import { join, resolve, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { wrong } from '../limits.ts'
+import { SkeinResponse } from '../fetch/response.ts'
+import type { HttpRequest } from '../app/routes.ts'
+import { typeOf } from './media-types.ts'
+import { decide, type Decision, type Validators } from './ranges.ts'
+import { StatusError } from '../app/status-error.ts'
+
+/** What {@link files} takes. */
+export interface FilesOptions {
+  /** The file that stands for a folder; '' for none. Default 'index.html'. */
+  readonly index?: string
+  /** `cache-control` of the answers. Default 'no-cache': kept, and asked for with each use. */
+  readonly cacheControl?: string
+  /** More headers, such as a content-security-policy. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Files that are not longer are sent in one piece. */
+const WHOLE_BYTES_MAX = 64 * 1024
+const PIECE_BYTES = 64 * 1024
+/** How often a file is looked up when it is replaced meanwhile. */
+const TRIES = 3
+
+/**
+ * Serves GET and HEAD; its pattern ends with `*` or `*name`, or has no name and then stands for the index.
+ */
+export type FilesHandler = (request: HttpRequest) => Promise<Response>
+
+/**
+ * A handler for the files of a folder.
+ * @param folder A path or a file URL. It may be made later.
+ * @throws {HttpError} `HTTP_SETTING`. The handler throws a {@link StatusError} 404 for what is not there, and
+ *   405 for other methods.
+ */
+export function files(folder: string | URL, options: FilesOptions = {}): FilesHandler {
+  if (typeof folder !== 'string' && !(folder instanceof URL))
+    throw wrong('folder', 'a path or a file URL', folder)
+  const root = resolve(folder instanceof URL ? fileURLToPath(folder) : folder)
+  const { index = 'index.html', cacheControl = 'no-cache', headers = {} } = options
+  if (typeof index !== 'string' || /[/\\\0]/.test(index)) throw wrong('index', 'the name of a file', index)
+  const base = {
+    ...headers,
+    'cache-control': cacheControl,
+    'accept-ranges': 'bytes',
+  }
+  return async (request) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      throw new StatusError(405, 'files can be read', {
+        headers: { allow: 'GET, HEAD' },
+      })
+    const rest = Object.values(request.params).at(-1) ?? '' // names before it may stand for anything
+    const { handle, path, there } = await found(root, rest, index)
+    let isKept = false
+    try {
+      const decision = decide(request.method, (name) => request.headers.get(name), there)
+      const sent = {
+        ...base,
+        etag: there.etag,
+        'last-modified': new Date(there.modifiedMs).toUTCString(),
+      }
+      const answer = answerOf(request.method, decision, {
+        headers: sent,
+        path,
+        there,
+      })
+      if (answer instanceof SkeinResponse) return answer
+      const { start, end, init } = answer
+      if (end - start <= WHOLE_BYTES_MAX) return new SkeinResponse(await whole(handle, start, end), init)
+      isKept = true
+      return new SkeinResponse(streamOf(handle, start, end), init)
+    } finally {
+      if (!isKept) await handle.close()
+    }
+  }
+}
+
+interface Found {
+  readonly handle: FileHandle
+  readonly path: string
+  readonly there: Validators
+}
+
+/** @throws {StatusError} 404. */
+async function found(root: string, rest: string, index: string, tries = TRIES): Promise<Found> {
+  const segments = rest.split('/').filter((segment) => segment !== '')
+  if (segments.some((segment) => segment.startsWith('.') || /[\\\0]/.test(segment))) throw missing()
+  const path = join(root, ...segments)
+  const file = await opened(path)
+  const folder = file === undefined && index !== '' ? await opened(join(path, index)) : undefined
+  const handle = file ?? folder
+  if (handle === undefined) throw missing()
+  try {
+    const named = file === undefined ? join(path, index) : path
+    const [stats, real, top] = await Promise.all([
+      handle.stat({ bigint: true }),
+      realpath(named),
+      realpath(root),
+    ])
+    const isInside = real.startsWith(top.endsWith(sep) ? top : top + sep)
+    const isPlain = stats.isFile() && !(rest.endsWith('/') && file !== undefined)
+    if (!isInside || !isPlain || hidden(real.slice(top.length))) throw missing()
+    // The name may have become another file's since it was opened: only what is there now was checked.
+    const checked = await lstat(real, { bigint: true })
+    if (checked.ino !== stats.ino || checked.dev !== stats.dev) {
+      if (tries <= 1) throw missing()
+      await handle.close()
+      return await found(root, rest, index, tries - 1)
+    }
+    const etag = `"${stats.size.toString(36)}-${stats.mtimeNs.toString(36)}"`
+    const there = {
+      etag,
+      modifiedMs: Number(stats.mtimeMs),
+      bytes: Number(stats.size),
+    }
+    return { handle, path: named, there }
+  } catch (error) {
+    await handle.close()
+    throw error instanceof StatusError ? error : missing(error)
+  }
+}
+
+function hidden(path: string): boolean {
+  return path.split(sep).some((segment) => segment.startsWith('.'))
+}
+
+/** An open file; undefined for what is none. A pipe is not waited for. */
+async function opened(path: string): Promise<FileHandle | undefined> {
+  let handle: FileHandle
+  try {
+    handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG', 'EISDIR', 'ENXIO'].includes(code))
+      return undefined
+    throw error // EMFILE and the like are no matter of the path
+  }
+  try {
+    if ((await handle.stat()).isFile()) return handle
+  } catch {
+    // Said by closing it: it is not there.
+  }
+  await handle.close()
+  return undefined
+}
+
+interface Body {
+  readonly start: number
+  readonly end: number
+  readonly init: {
+    readonly status: number
+    readonly headers: Record<string, string>
+  }
+}
+
+function answerOf(
+  method: string,
+  decision: Decision,
+  { headers, path, there }: { headers: Record<string, string>; path: string; there: Validators },
+): SkeinResponse | Body {
+  const { status } = decision
+  if (status === 304 || status === 412) return new SkeinResponse(null, { status, headers })
+  if (status === 416)
+    return new SkeinResponse(null, {
+      status,
+      headers: { ...headers, 'content-range': `bytes */${there.bytes}` },
+    })
+  const { start, end } = status === 206 ? decision : { start: 0, end: there.bytes }
+  const all: Record<string, string> = {
+    ...headers,
+    'content-type': typeOf(path),
+    'content-length': String(end - start),
+    'x-content-type-options': 'nosniff',
+  }
+  if (status === 206) all['content-range'] = `bytes ${start}-${end - 1}/${there.bytes}`
+  if (method === 'HEAD') return new SkeinResponse(null, { status, headers: all })
+  return { start, end, init: { status, headers: all } }
+}
+
+async function whole(handle: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(end - start)
+  let at = 0
+  while (at < bytes.length) {
+    const { bytesRead } = await handle.read(bytes, at, bytes.length - at, start + at)
+    if (bytesRead === 0) throw shorter()
+    at += bytesRead
+  }
+  return bytes
+}
+
+/** The file from `start` to `end`, a piece for each pull; the file is closed at the end, however it comes. */
+function streamOf(handle: FileHandle, start: number, end: number): ReadableStream<Uint8Array> {
+  let at = start
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const piece = new Uint8Array(Math.min(PIECE_BYTES, end - at))
+          const { bytesRead } = await handle.read(piece, 0, piece.length, at)
+          if (bytesRead === 0) throw shorter()
+          at += bytesRead
+          controller.enqueue(bytesRead === piece.length ? piece : piece.subarray(0, bytesRead))
+          if (at < end) return
+          controller.close()
+          await handle.close()
+        } catch (error) {
+          controller.error(error)
+          await handle.close()
+        }
+      },
+      cancel: () => handle.close(),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function shorter(): Error {
+  return new Error('the file became shorter while it was sent')
+}
+
+function missing(cause?: unknown): StatusError {
+  return new StatusError(404, 'there is no such file', { cause })
+}

@@ -1,0 +1,294 @@
+/**
+ * Logs around handlers: what they are told is what was answered, and one that fails costs nothing.
+ *
+ * A rejection that nobody handles would fail the test that caused it.
+ */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { pino } from 'pino'
+import { fork, sleep, timeout as fiberTimeout } from '../../fiber/index.ts'
+import { StoreError } from '../../store/index.ts'
+import { SyncError } from '../../sync/index.ts'
+import { ZoneError } from '../../zone/index.ts'
+import { onServer } from '../cores.test.support.ts'
+import { HttpError } from '../errors.ts'
+import { NativeResponse } from '../fetch/response.ts'
+import type { HttpRequest } from '../app/routes.ts'
+import { createApp } from '../server.ts'
+import { accessLog, type AccessRecord } from './access-log.ts'
+import { requestIdOf } from '../app/carried.ts'
+import { pieces } from '../app/events.ts'
+import { type Middleware, use } from './middleware.ts'
+import { requestId } from './request-id.ts'
+import { errorAnswers } from '../app/status-error.ts'
+import { timeout } from './time-limit.ts'
+
+const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+onServer('request ids and the access log', async (start) => {
+  const lines: string[] = []
+  const told = pino({}, { write: (line: string) => void lines.push(line) })
+  const server = await start({
+    routes: use(
+      {
+        '/who': (request: Request) => requestIdOf(request) ?? 'nobody',
+        '/fails': () => {
+          throw new Error('x')
+        },
+        '/health': 'ok',
+      },
+      requestId({ trust: true, header: 'X-Trace' }),
+      accessLog({
+        log: told,
+        skip: ({ path }) => path === '/health',
+      }),
+    ),
+  })
+  const who = async (id: string): Promise<string> =>
+    (await fetch(`${server.url}/who?q`, { headers: { 'x-trace': id } })).text()
+  assert.equal(await who('from-proxy'), 'from-proxy')
+  assert.match(await who('not an id'), /^[0-9a-f-]{36}$/)
+  await (await fetch(`${server.url}/fails`)).text()
+  await (await fetch(`${server.url}/health`)).text()
+  const records = lines.map((line) => JSON.parse(line) as AccessRecord & { msg: string })
+  const messages = ['GET /who 200', 'GET /who 200', 'GET /fails 500']
+  assert.deepEqual(
+    records.map(({ method, path, status }) => `${method} ${path} ${status}`),
+    messages,
+  )
+  assert.deepEqual(
+    records.map(({ msg }) => msg),
+    messages,
+  )
+  assert.equal(records[0]!.requestId, 'from-proxy')
+  assert.ok(records.every(({ ms }) => ms >= 0))
+  // A key that stands there twice is one behind JSON.parse.
+  for (const line of lines)
+    assert.equal(line.match(/"(\w+)":/g)!.length, Object.keys(JSON.parse(line) as object).length)
+})
+
+onServer('the id is in the log wherever it is given, and a function is told the time', async (start) => {
+  const records: AccessRecord[] = []
+  const id = requestId({ make: () => 'id-1' })
+  const log = accessLog({ log: (record) => records.push(record) })
+  const throwing = (): never => {
+    throw new Error('x')
+  }
+  const server = await start({
+    routes: {
+      ...use({ '/inside': () => 'x', '/throws': throwing }, log, id),
+      ...use({ '/outside': () => 'x' }, id, log),
+    },
+  })
+  for (const path of ['/inside', '/throws', '/outside']) await (await fetch(server.url + path)).text()
+  assert.deepEqual(
+    records.map(({ path, requestId: told }) => `${path} ${told}`),
+    ['/inside id-1', '/throws id-1', '/outside id-1'],
+  )
+  assert.ok(records.every(({ time }) => !Number.isNaN(Date.parse(time))))
+})
+
+onServer('the access log says what was answered, whatever was thrown', async (start) => {
+  const records: number[] = []
+  const refuse = (error: Error) => async (): Promise<never> => {
+    throw error
+  }
+  const server = await start({
+    routes: use(
+      {
+        '/json': async (request: Request) => (await request.json()) as object,
+        '/full': refuse(new ZoneError('ZONE_FULL', { zone: 'z', queueMax: 1 } as never)),
+        '/large': refuse(new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax: 1 })),
+        '/bug': refuse(new Error('x')),
+      },
+      accessLog({ log: ({ status }) => void records.push(status) }),
+    ),
+    error: errorAnswers({ log: () => {} }),
+  })
+  const answered: number[] = []
+  for (const path of ['/json', '/full', '/large', '/bug'])
+    answered.push((await fetch(server.url + path, { method: 'POST', body: '{' })).status)
+  assert.deepEqual(answered, [400, 503, 413, 500])
+  assert.deepEqual(records, answered)
+})
+
+onServer('a request that no route takes has its id and its record too', async (start) => {
+  const records: AccessRecord[] = []
+  let ids = 0
+  const named = use(
+    { '/here': { GET: () => 'here' }, '/constant': 'constant' },
+    requestId({ make: () => `id-${(ids += 1)}` }),
+    accessLog({ log: (record) => records.push(record) }),
+    () => new Response('another middleware knows nothing of what no route takes', { status: 500 }),
+  )
+  const server = await start({ routes: { ...named, '/bare': { GET: () => 'bare' } } })
+  const ask = async (path: string, method = 'GET'): Promise<unknown[]> => {
+    const response = await fetch(`${server.url}${path}`, { method })
+    const { status, headers } = response
+    return [status, await response.text(), headers.get('x-request-id'), headers.get('allow')]
+  }
+  assert.deepEqual(await ask('/nothing?q=1'), [404, 'Not Found', 'id-1', null])
+  assert.deepEqual(await ask('/here', 'DELETE'), [405, 'Method Not Allowed', 'id-2', 'GET, HEAD, OPTIONS'])
+  assert.deepEqual(await ask('/here', 'OPTIONS'), [204, '', 'id-3', 'GET, HEAD, OPTIONS'])
+  assert.deepEqual(await ask('/nothing', 'HEAD'), [404, '', 'id-4', null])
+  assert.deepEqual(await ask('/bare'), [200, 'bare', null, null])
+  assert.deepEqual(
+    records.map(({ requestId: id, method, path, status }) => `${id} ${method} ${path} ${status}`),
+    ['id-1 GET /nothing 404', 'id-2 DELETE /here 405', 'id-3 OPTIONS /here 204', 'id-4 HEAD /nothing 404'],
+  )
+})
+
+onServer(
+  'a log that fails, at once or later, costs neither an answer nor the process',
+  async (start, _, t) => {
+    const told = t.mock.method(console, 'error', () => {})
+    const logs = [
+      () => {
+        throw new Error('the disk is full')
+      },
+      async () => {
+        throw new Error('the disk is full')
+      },
+      () => ({
+        then: (_: unknown, onError: (error: Error) => void) => onError(new Error('the disk is full')),
+      }),
+    ]
+    for (const log of logs) {
+      const broken = { '/fine': () => 'fine', '/bug': () => Promise.reject(new Error('a bug')) }
+      const server = await start({
+        routes: use(broken, requestId({ make: () => 'id-1' }), accessLog({ log: { info: log } })),
+        error: errorAnswers({ log }),
+      })
+      assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
+      const answer = await fetch(`${server.url}/bug`)
+      const { error } = (await answer.json()) as { error: object }
+      const said = { code: 'INTERNAL_SERVER_ERROR', message: 'Internal Server Error', requestId: 'id-1' }
+      assert.deepEqual([answer.status, error, answer.headers.get('x-request-id')], [500, said, 'id-1'])
+      await later()
+    }
+    const failures = told.mock.calls.map(({ arguments: [what] }) => String(what))
+    const each = ['the access log', 'the access log', 'the log of errorAnswers()']
+    const expected = logs.flatMap(() => each).map((what) => `skein/http: ${what} failed:`)
+    assert.deepEqual(failures.sort(), expected.sort())
+  },
+)
+
+test('a `skip` that fails costs no answer either', async (t) => {
+  const told = t.mock.method(console, 'error', () => {})
+  const skip = (): never => {
+    throw new Error('the disk is full')
+  }
+  const app = createApp({ routes: use({ '/': () => 'ok' }, accessLog({ log: () => {}, skip })) })
+  assert.equal(await (await app.inject('/')).text(), 'ok')
+  assert.equal(told.mock.callCount(), 1)
+})
+
+onServer('what cannot be sent is told as the 500 that is sent', async (start) => {
+  const records: string[] = []
+  const routes = {
+    '/network-error': () => NativeResponse.error(),
+    '/read': async () => {
+      const answer = new Response('x')
+      await answer.text()
+      return answer
+    },
+  }
+  const server = await start({
+    routes: use(routes, accessLog({ log: ({ path, status }) => void records.push(`${path} ${status}`) })),
+  })
+  for (const path of Object.keys(routes)) assert.equal((await fetch(server.url + path)).status, 500, path)
+  assert.deepEqual(records, ['/network-error 500', '/read 500'])
+})
+
+onServer('a client that went is told as 499, one whose time was up as it was answered', async (start) => {
+  const records: string[] = []
+  let onRecord: (() => void) | undefined
+  const waiting = (request: HttpRequest): Promise<never> =>
+    new Promise((_, reject) => {
+      onAsked?.()
+      request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))
+    })
+  let onAsked: (() => void) | undefined
+  const reading = async (request: HttpRequest): Promise<string> => {
+    onAsked?.()
+    return request.text()
+  }
+  const buggy: Middleware = async (_, next) => {
+    await next()
+    throw new Error('a bug around a time limit')
+  }
+  const log = accessLog({
+    log: ({ path, status }) => {
+      records.push(`${path} ${status}`)
+      onRecord?.()
+    },
+  })
+  const server = await start({
+    routes: {
+      ...use({ '/waiting': waiting, '/reading': reading }, log),
+      ...use({ '/late': waiting }, log, buggy, timeout(5)),
+    },
+  })
+  for (const head of [
+    'GET /waiting HTTP/1.1\r\nhost: x\r\n\r\n',
+    'POST /reading HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n1',
+  ]) {
+    const isTold = new Promise<void>((resolve) => (onRecord = resolve))
+    const socket = connect(server.port, '127.0.0.1')
+    await new Promise<void>((resolve) => {
+      onAsked = resolve
+      socket.write(head)
+    })
+    socket.destroy()
+    await isTold
+  }
+  assert.equal((await fetch(`${server.url}/late`)).status, 500)
+  assert.deepEqual(records, ['/waiting 499', '/reading 499', '/late 500'])
+})
+
+test('what comes too late is 504 and what finds no room 503, whichever part of Skein says so', async () => {
+  const facts = { zone: 'z', timeoutMs: 1, started: false, kind: 'lock', name: 'l', id: 's' } as never
+  const refuse = (error: Error) => (): never => {
+    throw error
+  }
+  const app = createApp({
+    routes: {
+      '/fiber': () => fork(() => fiberTimeout(1, () => sleep(60_000))).join(),
+      '/sync': refuse(new SyncError('SYNC_TIMEOUT', facts)),
+      '/broadcast': refuse(new ZoneError('BROADCAST_TIMEOUT', facts)),
+      '/broadcasts': refuse(new ZoneError('ZONE_BROADCASTS_FULL', facts)),
+      '/store': refuse(new StoreError('STORE_FULL', facts)),
+    },
+    error: errorAnswers({ log: () => assert.fail('nobody is to be told') }),
+  })
+  const answered: unknown[] = []
+  for (const path of ['/fiber', '/sync', '/broadcast', '/broadcasts', '/store']) {
+    const answer = await app.inject(path)
+    const { error } = (await answer.json()) as { error: { code: string } }
+    answered.push([answer.status, error.code, answer.headers.get('retry-after')])
+  }
+  assert.deepEqual(answered, [
+    [504, 'FIBER_TIMEOUT', null],
+    [504, 'SYNC_TIMEOUT', null],
+    [504, 'BROADCAST_TIMEOUT', null],
+    [503, 'ZONE_BROADCASTS_FULL', '1'],
+    [503, 'STORE_FULL', '1'],
+  ])
+})
+
+test('a stream that fails before its first byte is told with the status it had', async () => {
+  const records: number[] = []
+  const early = (): Response =>
+    pieces(
+      (async function* (): AsyncGenerator<string> {
+        throw new Error('early')
+      })(),
+    )
+  const app = createApp({
+    routes: use({ '/': early }, accessLog({ log: ({ status }) => void records.push(status) })),
+    error: () => undefined,
+  })
+  assert.equal((await app.inject('/')).status, 500)
+  assert.deepEqual(records, [200])
+})

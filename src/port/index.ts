@@ -1,8 +1,0 @@
-/**
- * This thread's end of the native core: its port, its scratch memory, its waits.
- *
- * What zones, stores and locks have in common. Not exported from the package.
- */
-export { type Arrival, type MailHandler, Port, thisPort, valueOf } from './port.ts'
-export { Stage, thisStage } from './stage.ts'
-export { Fact, type Told, Waits, thisWaits } from './waits.ts'

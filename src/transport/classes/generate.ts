@@ -1,0 +1,265 @@
+/**
+ * One writer and one reader for each shape that is used often, generated.
+ *
+ * Each has its own code, so objects that make the engine's caches of one shape useless (in dictionary mode,
+ * or of very many hidden classes) leave all other shapes alone. The code gets the writer or the reader it
+ * works for as an argument and keeps nothing between calls. Where generating code is forbidden nothing is
+ * generated, and the loops in writer.ts and reader.ts do the same work.
+ *
+ * Keys enter the code as JSON strings only; nothing else in it comes from a value or a frame.
+ */
+import { CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE } from '../format.ts'
+
+/**
+ * Keys up to which a field is read by name; beyond, the loops in writer.ts are as fast and take less memory.
+ */
+const UNROLLED_KEYS_MAX = 40
+
+/** What generated code may ask of the writer. */
+export interface GeneratedSink {
+  readonly bytes: Uint8Array
+  readonly isProcess: boolean
+  text: string
+  depth: number
+  /** Objects so far in which no other object was met. */
+  leafCount: number
+  number(value: number, at: number): number
+  string(text: string, at: number): number
+  /** Field `index` of an object of `shape`: a value of no common kind. */
+  field(value: unknown, shape: GeneratedShape, index: number, at: number): number
+  /** Which shape follows. */
+  shapeTag(shape: GeneratedShape, at: number): number
+  /** Which class the shape that follows is of. */
+  classTag(owner: GeneratedClass, at: number): number
+  /** True when no property above the objects of the class is enumerable; asked once in a frame. */
+  admits(owner: GeneratedClass): boolean
+  /** Nested deeper than a tree should be. */
+  deep(): void
+  /** No other object was met in this one, whose content lies there (for classes: nowhere, see writer.ts). */
+  leaf(object: object, from: number, to: number): void
+}
+
+/** What generated code knows of its shape. */
+export interface GeneratedShape {
+  readonly keys: readonly string[]
+  /** Process-wide number, 0 when it has none. */
+  readonly number: number
+}
+
+/** What generated code may ask of the reader. */
+export interface GeneratedSource {
+  readonly bytes: Uint8Array
+  at: number
+  readonly text: string
+  textAt: number
+  other(tag: number): unknown
+}
+
+/**
+ * Writes a whole object at `at` of a frame without a graph; the position behind it, -1
+ * when it has other keys or another prototype.
+ */
+export type WriteObject = (sink: GeneratedSink, object: object, at: number) => number
+/** Reads the fields into a new plain object. */
+export type ReadFields = (source: GeneratedSource) => object
+
+/** Most shapes of one kind (written, read) that have code at a time; each takes some kilobytes. */
+const GENERATED_MAX = 1000
+/** Keys that code may be generated for at a time: every key of a reader takes about a kilobyte. */
+const KEYS_MAX = 32_768
+/** Objects of a shape that must pass before code is generated for it, at first and at most. */
+const USES_FIRST = 16
+const USES_MAX = 16_384
+
+/** Something that code may be generated for. */
+export interface Generated {
+  readonly keys: readonly string[]
+  /** Give up the code; count uses from 0 again. */
+  forget(): void
+}
+
+/**
+ * How much code there may be. When it is too much, all of it is given up, and shapes must be used twice as
+ * often as before until they get code again: shapes that pass in endless variety soon stay without.
+ */
+export class CodeBudget {
+  /** Uses after which a shape may ask for code. */
+  usesMin = USES_FIRST
+  #holders: Generated[] = []
+  #keys = 0
+
+  /**
+   * True when `holder` may have code now: it has been used `usesMin` times, and code may be generated at all.
+   */
+  admits(holder: Generated): boolean {
+    if (isGeneratingForbidden()) return false
+    if (this.#holders.length >= GENERATED_MAX || this.#keys + holder.keys.length > KEYS_MAX) {
+      for (const other of this.#holders) other.forget()
+      this.#holders = []
+      this.#keys = 0
+      this.usesMin = Math.min(this.usesMin * 2, USES_MAX)
+    }
+    this.#holders.push(holder)
+    this.#keys += holder.keys.length
+    return true
+  }
+
+  /** True when a holder that has code may have more of it, for a class. */
+  admitsMore(holder: Generated): boolean {
+    if (this.#keys + holder.keys.length > KEYS_MAX) return false
+    this.#keys += holder.keys.length
+    return true
+  }
+}
+
+/** How generated code asks for the prototype; the language lets `__proto__` be switched off. */
+const prototypeOf = hasProto() ? 'object.__proto__' : 'Object.getPrototypeOf(object)'
+
+function hasProto(): boolean {
+  try {
+    return Reflect.get({}, '__proto__') === Object.prototype
+  } catch {
+    return false
+  }
+}
+
+/** False for keys that would hide an object's prototype from generated code. */
+export function isGenerable(keys: readonly string[]): boolean {
+  return !keys.includes('__proto__')
+}
+
+let isForbidden: boolean | undefined
+
+/** True when this process may not generate code (`--disallow-code-generation-from-strings`). */
+function isGeneratingForbidden(): boolean {
+  if (isForbidden === undefined) {
+    try {
+      isForbidden = new Function('return true')() !== true
+    } catch {
+      isForbidden = true
+    }
+  }
+  return isForbidden
+}
+
+/** The class whose objects a generated writer or reader is for; plain objects have none. */
+export interface GeneratedClass {
+  readonly prototype: object
+  readonly version: number
+  /** The last frame that admitted it. */
+  frame: number
+  /** True when the class was registered anew since. */
+  readonly isStale: boolean
+  /** Process-wide number, 0 when it has none. */
+  readonly number: number
+}
+
+/**
+ * The writer for objects of `shape`, plain or of a class. Its numbers are part of the code, so they must not
+ * change afterwards. The keys are compared before anything else: an object of other keys leaves no trace in
+ * the engine's caches for the fields. Then the prototype, by the one expression that costs nothing once the
+ * engine knows the hidden class; a shape with a key of that name gets no code, see {@link isGenerable}.
+ */
+export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: GeneratedClass): WriteObject {
+  const { keys, number } = shape
+  const fields =
+    keys.length <= UNROLLED_KEYS_MAX
+      ? keys.map((key, index) => `value = object[${JSON.stringify(key)}]${writeOne(`${index}`)}`).join('')
+      : `for (let index = 0; index < ${keys.length}; index++) {
+      value = object[keys[index]]${writeOne('index')}
+    }`
+  const tag = `at = sink.shapeTag(shape, at)`
+  const numbered =
+    number === 0 || number > 0xffff
+      ? tag
+      : `if (sink.isProcess) {
+      bytes[at] = ${TAG_OBJECT16}; bytes[at + 1] = ${number & 0xff}; bytes[at + 2] = ${number >> 8}
+      at += 3
+    } else ${tag}`
+  const code = `return function writeObject(sink, object, at) {
+    let count = 0
+    for (const key in object) if (key !== keys[count++]) return -1
+    if (count !== ${keys.length} || ${prototypeOf} !== prototype) return -1
+    ${owner === undefined ? '' : `if (${isNotOwn(keys)}) return -1`}
+    if (++sink.depth > ${depthMax}) sink.deep()
+    const leaves = sink.leafCount
+    const bytes = sink.bytes
+    ${owner === undefined ? '' : 'at = sink.classTag(owner, at)'}
+    ${numbered}
+    ${owner === undefined ? 'const from = at' : ''}
+    let text = sink.text
+    let value
+    ${fields}
+    sink.text = text
+    sink.depth--
+    if (leaves === sink.leafCount) sink.leaf(object, ${owner === undefined ? 'from' : 'at'}, at)
+    return at
+  }`
+  const prototype = owner?.prototype ?? Object.prototype
+  return new Function('keys', 'shape', 'owner', 'prototype', code)(
+    keys,
+    shape,
+    owner,
+    prototype,
+  ) as WriteObject
+}
+
+/**
+ * What is true of an object of these keys when its class was registered anew, or not all of them are its own.
+ * A `for-in` finds those of the prototype last, so where that lacks the last key there is none.
+ */
+function isNotOwn(keys: readonly string[]): string {
+  if (keys.length === 0) return 'owner.isStale'
+  return `owner.isStale || (${JSON.stringify(keys[keys.length - 1])} in prototype && !sink.admits(owner))`
+}
+
+function writeOne(index: string): string {
+  return `
+    if (typeof value === 'number') {
+      if (value > 0 && value < ${TAG_STRING} && (value | 0) === value) bytes[at++] = value
+      else at = sink.number(value, at)
+    } else if (typeof value === 'string') {
+      if (value.length < 64 && text.length < ${CHUNK_CHARS - 64}) {
+        bytes[at++] = ${TAG_STRING} + value.length
+        text += value
+      } else { sink.text = text; at = sink.string(value, at); text = sink.text }
+    } else if (value === true) bytes[at++] = ${TAG_TRUE}
+    else if (value === false) bytes[at++] = ${TAG_FALSE}
+    else { sink.text = text; at = sink.field(value, shape, ${index}, at); text = sink.text }`
+}
+
+/** The reader for these keys: of plain objects, or of objects of a class that accept all keys as fields. */
+export function generateReader(keys: readonly string[], prototype?: object): ReadFields {
+  const fields = keys.map(
+    (_, index) => `
+    tag = bytes[at++]
+    let value${index}
+    if (tag < ${TAG_STRING}) value${index} = tag
+    else if (tag < ${TAG_INT16} && textAt + tag - ${TAG_STRING} <= textLength) {
+      value${index} = text.substring(textAt, textAt += tag - ${TAG_STRING})
+    } else if (tag === ${TAG_TRUE}) value${index} = true
+    else if (tag === ${TAG_FALSE}) value${index} = false
+    else {
+      source.at = at; source.textAt = textAt
+      value${index} = source.other(tag)
+      at = source.at; textAt = source.textAt; text = source.text; textLength = text.length
+    }`,
+  )
+  // In brackets `__proto__` is a field like any other.
+  const nameOf = (key: string) => (key === '__proto__' ? '["__proto__"]' : JSON.stringify(key))
+  const literal = `return { ${keys.map((key, index) => `${nameOf(key)}: value${index}`).join(', ')} }`
+  const made = `const object = new Made()
+    ${keys.map((key, index) => `object[${JSON.stringify(key)}] = value${index}`).join('\n    ')}
+    return object`
+  const code = `return function readFields(source) {
+    const bytes = source.bytes
+    let at = source.at, text = source.text, textLength = text.length, textAt = source.textAt, tag
+    ${fields.join('')}
+    source.at = at
+    source.textAt = textAt
+    ${prototype === undefined ? literal : made}
+  }`
+  const Made = function () {}
+  if (prototype !== undefined) Made.prototype = prototype
+  return new Function('Made', code)(Made) as ReadFields
+}

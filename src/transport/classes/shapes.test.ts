@@ -1,0 +1,173 @@
+/**
+ * Shapes: when they get numbers and code, and that those which come once leave nothing behind.
+ *
+ * Also the whole of the codec where code must not be generated.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { share } from '../../base/part.test.support.ts'
+import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS } from '../format.ts'
+import { marshall, unmarshall } from '../frame.ts'
+import { memoryInUse } from '../hostile.test.support.ts'
+import { LocalTables, setProcessTables, TABLE_SHAPES } from '../process.ts'
+import { ShapeTable, type WriteShape } from './shapes.ts'
+import { Writer } from '../write/writer.ts'
+
+const HEADER = 6
+const tagOf = (value: unknown) => marshall(value, { mode: 'process' })[HEADER]
+
+test('a shape is numbered only after it has been used several times', () => {
+  const value = () => ({ onlyHere: 1, andHere: 2 })
+  for (let use = 1; use < 8; use++) assert.equal(tagOf(value()), TAG_OBJECT_KEYS)
+  assert.equal(tagOf(value()), TAG_OBJECT16)
+  for (let use = 0; use < 50; use++) assert.equal(tagOf(value()), TAG_OBJECT16)
+  assert.equal(marshall(value())[HEADER], TAG_OBJECT_KEYS, 'never in a self-contained frame')
+})
+
+test('keys stand in a frame once', () => {
+  const list = Array.from({ length: 5 }, (_, rare) => ({
+    rare,
+    keyOfThisTestAlone: rare,
+  }))
+  const frame = Buffer.from(marshall(list))
+  assert.equal(frame.indexOf('keyOfThisTestAlone'), frame.lastIndexOf('keyOfThisTestAlone'))
+  assert.ok(frame.includes(TAG_OBJECT_AGAIN))
+  assert.deepEqual(unmarshall(frame, { mode: 'process' }), list)
+})
+
+test('a full process-wide table means keys in the frame, and nothing else', () => {
+  const tables = new LocalTables(0)
+  setProcessTables(tables)
+  try {
+    for (let use = 0; use < 100; use++) {
+      const frame = marshall({ full: use, table: 'x' }, { mode: 'process' })
+      assert.equal(frame[HEADER], TAG_OBJECT_KEYS)
+      assert.deepEqual(unmarshall(frame, { mode: 'process' }), { full: use, table: 'x' })
+    }
+  } finally {
+    setProcessTables(new LocalTables())
+  }
+})
+
+test('a million shapes that come once leave neither numbers nor memory', () => {
+  const tables = new LocalTables()
+  setProcessTables(tables)
+  const churn = (from: number, to: number) => {
+    for (let id = from; id < to; id++) {
+      const shape = (name: string, inner: unknown) => ({ [`${name}${id}`]: inner })
+      const value = shape('a', shape('b', [shape('c', id), shape('d', 'text'), shape('e', null)]))
+      const mode = id % 2 === 0 ? 'process' : 'self-contained'
+      assert.deepEqual(unmarshall(marshall(value, { mode }), { mode }), value)
+    }
+  }
+  churn(0, 20_000)
+  const before = memoryInUse()
+  // Five shapes each: a million in all, or that part of it which this run was given.
+  churn(20_000, 20_000 + share(180_000))
+  const grown = memoryInUse() - before
+  assert.ok(grown < 4_000_000, `grown by ${grown} bytes`)
+  assert.equal(tables.interned(TABLE_SHAPES, 1), undefined)
+})
+
+test('shapes in use beyond the budget of generated code still travel, in bounded memory', () => {
+  const shape = (id: number) => ({
+    [`w${id}`]: id,
+    text: `${id}`,
+    inner: { [`i${id % 500}`]: true },
+  })
+  const pass = () => {
+    for (let id = 0; id < 3000; id++) {
+      const value = shape(id)
+      for (let use = 0; use < 20; use++)
+        assert.deepEqual(unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }), value)
+    }
+  }
+  pass()
+  const before = memoryInUse()
+  pass()
+  pass()
+  const grown = memoryInUse() - before
+  assert.ok(grown < 30_000_000, `grown by ${grown} bytes`)
+})
+
+test('compiled writers stay in use after dictionary-mode objects and hundreds of hidden classes', () => {
+  const shapes = new ShapeTable()
+  const writer = new Writer(new Uint8Array(1024), shapes)
+  const write = (value: object) => (writer.begin(++attempt), writer.value(value, 0))
+  const spoilt = (id: number) => ({ id, label: `${id}`, rate: id / 3 })
+  const other = (id: number) => ({ other: id, list: null, kept: `${id}` })
+  for (let use = 0; use < 100; use++) [spoilt(use), other(use)].forEach(write)
+  const compiled = [spoilt(0), other(0)].map((value) => countedWriter(shapes.find(value)))
+  for (let id = 0; id < 2000; id++) {
+    const dictionary: object = Object.assign({ gone: 0 }, spoilt(id))
+    delete (dictionary as { gone?: number }).gone
+    const Made = function () {} as unknown as new () => object
+    Made.prototype = Object.prototype
+    const value = id % 2 === 0 ? dictionary : Object.assign(new Made(), spoilt(id))
+    write(value)
+    write([value, other(id)])
+    write({ other: value, list: [other(id)], kept: '' })
+  }
+  // As the value itself, first in an array, in a field; the others after them and as what holds them.
+  assert.deepEqual(
+    compiled.map(({ written }) => written),
+    [6000, 6000],
+  )
+})
+
+let attempt = 1_000_000
+
+/** Counts what the code of a shape writes. */
+function countedWriter(shape: WriteShape | undefined): { written: number } {
+  const write = shape?.write
+  assert.ok(shape !== undefined && write !== undefined, 'there is code for the shape')
+  const counted = { written: 0 }
+  shape.write = (sink, object, at) => {
+    const end = write(sink, object, at)
+    if (end >= 0) counted.written++
+    return end
+  }
+  return counted
+}
+
+test('a third shape whose set is full is kept as well', () => {
+  const table = new ShapeTable()
+  const values = ['customer', 'shipment', 'invoices'].map((name) => ({ [`${name}_ref_number`]: 1 }))
+  const shapes = values.map((value) => table.find(value))
+  for (let use = 0; use < 10; use++)
+    assert.ok(values.every((value, index) => table.find(value) === shapes[index]))
+})
+
+test('the table of shapes finds, keeps what is used and refuses what is too large', () => {
+  const table = new ShapeTable()
+  const kept = table.find({ kept: 1 })
+  for (let id = 0; id < 50_000; id++) {
+    table.find({ [`passing${id}`]: 1 })
+    if (id % 10 === 0) assert.equal(table.find({ kept: id }), kept)
+  }
+  assert.notEqual(table.find({ a: 1, b: 2 }), table.find({ b: 1, a: 2 }))
+  assert.equal(table.find({ ['x'.repeat(256)]: 1 }), undefined)
+  assert.equal(
+    table.find(Object.fromEntries(Array.from({ length: 257 }, (_, id) => [`k${id}`, id]))),
+    undefined,
+  )
+  assert.equal(
+    table.find(Object.create({ inherited: 1 }, { own: { value: 1, enumerable: true } }) as object),
+    undefined,
+  )
+})
+
+for (const flag of ['--disallow-code-generation-from-strings', '--jitless']) {
+  test(`everything works under ${flag}`, { timeout: 300_000 }, () => {
+    const files = ['values', 'classes'].map((name) =>
+      fileURLToPath(new URL(`./${name}.test.js`, import.meta.url)),
+    )
+    for (const file of files)
+      execFileSync(process.execPath, [flag, file], {
+        stdio: 'pipe',
+        env: { ...process.env, NODE_TEST_CONTEXT: '' },
+      })
+  })
+}

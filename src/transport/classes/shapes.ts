@@ -1,0 +1,186 @@
+/**
+ * The ordered keys of plain objects, as the writer knows them.
+ *
+ * A fixed table of slots, two to a set and two sets for a shape: it is kept by being used and forgotten when
+ * others take its slot, so a million different objects cost a million look-ups and no memory. A shape gets a
+ * process-wide number only after `NUMBER_AFTER` objects of it, because those numbers are never given back;
+ * until then, and when the process-wide table is full, its keys stand in the frame.
+ */
+import type { ClassWriter } from './class-entry.ts'
+import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from '../format.ts'
+import { CodeBudget, generateWriter, isGenerable, type Generated, type WriteObject } from './generate.ts'
+import { processTables, TABLE_SHAPES } from '../process.ts'
+
+/** Objects of one shape that must pass before it is numbered. */
+const NUMBER_AFTER = 8
+/** Uses after which a process-wide table that was full is asked again. */
+const ASK_AGAIN_AFTER = 4096
+/** Sets of two slots. A power of two. */
+const SETS = 2048
+/** How many other shapes may claim a slot in vain before its shape is forgotten. */
+const HEAT_MAX = 64
+
+const budget = new CodeBudget()
+
+/** What an object is expected to be: always checked before it is believed. */
+export type Guess = WriteShape | ClassWriter
+
+/** One list of keys in one order. */
+export class WriteShape implements Generated {
+  readonly prototype: object = Object.prototype
+  readonly keys: readonly string[]
+  readonly hash: number
+  /** The keys as they stand in a frame. */
+  readonly block: Uint8Array
+  /** Objects seen, up to a bound: what decides about numbering and compiling. */
+  uses = 0
+  heat = 1
+  /** Process-wide number, 0 while it has none. */
+  number = 0
+  /** The frame that last carried the keys, and which block of that frame they are. */
+  frame = 0
+  frameIndex = 0
+  /** What the objects in each field were last time: a guess, always checked. */
+  readonly inner: (Guess | undefined)[]
+  /** Generated, once the shape has been used often enough. */
+  write: WriteObject | undefined = undefined
+
+  constructor(keys: readonly string[], hash: number, block: Uint8Array) {
+    this.keys = keys
+    this.hash = hash
+    this.block = block
+    this.inner = new Array<Guess | undefined>(keys.length).fill(undefined)
+  }
+
+  /**
+   * True when `object` has exactly these keys in this order. Wants a plain object, prototype already checked.
+   */
+  fits(object: object): boolean {
+    const keys = this.keys
+    let index = 0
+    for (const key in object) if (key !== keys[index++]) return false
+    return index === keys.length
+  }
+
+  /** One more object of this shape that was written without generated code. */
+  used(): void {
+    this.uses++
+    if (this.number === 0 && this.uses % ASK_AGAIN_AFTER === NUMBER_AFTER) {
+      this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
+    }
+    if (this.write !== undefined || this.uses < budget.usesMin || !isGenerable(this.keys)) return
+    if (budget.admits(this)) {
+      this.write = generateWriter(this, TREE_DEPTH_MAX)
+    }
+  }
+
+  forget(): void {
+    this.write = undefined
+    this.uses = NUMBER_AFTER
+  }
+}
+
+/** The shapes one thread has in use. */
+export class ShapeTable {
+  readonly #slots = new Array<WriteShape | undefined>(SETS * 2).fill(undefined)
+
+  /** The shape of a plain object; `undefined` when it has too many or too long keys for one. */
+  find(object: object): WriteShape | undefined {
+    let hash = 0
+    let count = 0
+    for (const key in object) {
+      // Length and last character tell most lists of keys apart; a look at more of each key costs more than
+      // it saves.
+      const length = key.length
+      hash = (Math.imul(hash, 31) + length * 131 + key.charCodeAt(length - 1)) | 0
+      if (++count > SHAPE_KEYS_MAX) return undefined
+    }
+    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0
+    const set = (hash & (SETS - 1)) * 2
+    for (let slot = set; slot < set + 2; slot++) {
+      const shape = this.#slots[slot]
+      if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
+        if (shape.heat < HEAT_MAX) shape.heat++
+        return shape
+      }
+    }
+    return this.#findFurther(object, count, { hash, set })
+  }
+
+  /** Where both shapes of a set are in use, a third one has a second set, by all there is of its keys. */
+  #findFurther(object: object, count: number, first: Place): WriteShape | undefined {
+    const keys = Object.keys(object)
+    // Enumerable properties were inherited: only Object.keys tells which are the object's own.
+    if (keys.length !== count) return undefined
+    if (this.#slots[first.set] === undefined || this.#slots[first.set + 1] === undefined)
+      return this.#place(keys, [first])
+    const hash = wholeHash(keys)
+    const second: Place = { hash, set: (hash & (SETS - 1)) * 2 }
+    return this.#inSet(object, second) ?? this.#place(keys, [first, second])
+  }
+
+  #inSet(object: object, { hash, set }: Place): WriteShape | undefined {
+    for (let slot = set; slot < set + 2; slot++) {
+      const shape = this.#slots[slot]
+      if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
+        if (shape.heat < HEAT_MAX) shape.heat++
+        return shape
+      }
+    }
+    return undefined
+  }
+
+  /**
+   * A new shape, in a free slot, or in that of the coldest shape once others have asked for it often enough.
+   */
+  #place(keys: readonly string[], places: readonly Place[]): WriteShape | undefined {
+    const block = keyBlock(keys)
+    if (block === undefined) return undefined
+    let [hash, slot, heat] = [0, 0, Infinity]
+    for (const place of places) {
+      for (let at = place.set; at < place.set + 2; at++) {
+        const heatAt = this.#slots[at]?.heat ?? 0
+        if (heatAt < heat) [hash, slot, heat] = [place.hash, at, heatAt]
+      }
+    }
+    const made = new WriteShape(keys, hash, block)
+    const victim = this.#slots[slot]
+    if (victim === undefined || --victim.heat <= 0) this.#slots[slot] = made
+    return made
+  }
+}
+
+/** A set, by the number of its first slot, and the hash that led there. */
+interface Place {
+  readonly hash: number
+  readonly set: number
+}
+
+/** A hash of all characters of all keys. */
+function wholeHash(keys: readonly string[]): number {
+  let hash = keys.length
+  for (const key of keys) {
+    for (let index = 0; index < key.length; index++)
+      hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193)
+    hash = Math.imul(hash ^ (hash >>> 13), 0x2c1b3c6d)
+  }
+  return (hash ^ (hash >>> 15)) >>> 0
+}
+
+/**
+ * The keys as bytes: u16 bytes that follow, u16 count with the top bit set when characters take two bytes, a
+ * length byte per key, the characters of all keys. `undefined` when they exceed the limits of a shape.
+ */
+function keyBlock(keys: readonly string[]): Uint8Array | undefined {
+  if (keys.length > SHAPE_KEYS_MAX || keys.some((key) => key.length > SHAPE_KEY_CHARS_MAX)) return undefined
+  const text = keys.join('')
+  const isWide = /[^\0-\xff]/.test(text)
+  const bytesAfter = 2 + keys.length + text.length * (isWide ? 2 : 1)
+  if (bytesAfter > 0xffff) return undefined
+  const block = Buffer.alloc(2 + bytesAfter)
+  block.writeUInt16LE(bytesAfter, 0)
+  block.writeUInt16LE(keys.length | (isWide ? 0x8000 : 0), 2)
+  keys.forEach((key, index) => block.writeUInt8(key.length, 4 + index))
+  block.write(text, 4 + keys.length, isWide ? 'utf16le' : 'latin1')
+  return new Uint8Array(block.buffer, block.byteOffset, block.byteLength)
+}

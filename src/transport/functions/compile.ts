@@ -1,0 +1,360 @@
+/**
+ * Makes a function, in this thread, of the text that functions.ts numbered in another.
+ *
+ * The text arrives checked and rewritten, so nothing is parsed here but by the engine. A function is compiled
+ * under the file, line and column it was written at: stack traces, `import()` and `require` mean the same as
+ * there. Uses `vm`, which works where code generation from strings is forbidden.
+ */
+import { createRequire } from 'node:module'
+import { dirname, isAbsolute } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import * as vm from 'node:vm'
+import { assert, hasMember, shown } from '../../base/index.ts'
+import { callerFile } from './caller.ts'
+import { FunctionError } from './function-errors.ts'
+import { learnSourceMap } from './source-maps.ts'
+
+/** Names a compiled function may be given instead of finding them around itself. */
+export type Given = 'require' | '__filename' | '__dirname' | '__name' | 'import.meta'
+
+/** A function ready to be compiled anywhere. */
+export interface FunctionSource {
+  readonly code: string
+  readonly form: 'expression' | 'method'
+  /** URL or path of the script, '' when it has none. */
+  readonly file: string
+  /** Where `code` begins in it, from 0. */
+  readonly line: number
+  readonly column: number
+  readonly strict: boolean
+  /** The function's own `name`. */
+  readonly name: string
+  /** The variable that holds the function around itself, when it calls itself by it. */
+  readonly self: string | undefined
+  readonly usesImport: boolean
+  readonly given: readonly Given[]
+  /** Stands for `import.meta` in `code`. */
+  readonly metaName: string | undefined
+}
+
+/** Code that parses. Not Node's own type: the package's types need those of Node nowhere. */
+export interface Checked {
+  runInThisContext(): unknown
+}
+
+/** Called before this thread runs something written in `file`: a module's URL, or the text of a function. */
+export type Preparation = (file: string, text: string) => void
+
+let prepare: Preparation = () => {}
+
+/** Have `next` called before anything from another thread is compiled or imported here. @internal */
+export function setPreparation(next: Preparation): void {
+  prepare = next
+}
+
+/** The text under which a function is numbered. Equal texts are the same function. */
+export function functionKey(source: FunctionSource): string {
+  const { code, ...head } = source
+  return `f${JSON.stringify(head)}\n${code}`
+}
+
+/** The text under which an export is numbered. `from` is set when `module` is relative to it. */
+export function moduleKey(module: string, name: string, from: string | undefined): string {
+  return `m${JSON.stringify(from === undefined ? [module, name] : [module, name, from])}`
+}
+
+/** The text under which code is numbered. */
+export function codeKey(code: string, file: string): string {
+  return `c${JSON.stringify(file)}\n${code}`
+}
+
+/**
+ * Make the function that a key stands for; a promise for an export, whose module must be imported first.
+ * @throws {FunctionError} `FUNCTION_SYNTAX`, `FUNCTION_CODE` when the engine of this thread refuses the text;
+ * the promise rejects with `FUNCTION_MODULE`, `FUNCTION_EXPORT_MISSING` or `FUNCTION_EXPORT_KIND`.
+ */
+export function compileKey(key: string): Function | Promise<Function> {
+  const rest = key.slice(1)
+  if (key[0] === 'm') {
+    const loaded = exportsByKey.get(key)
+    if (loaded !== undefined) return loaded
+    const [module, name, from] = JSON.parse(rest) as [string, string, string | undefined]
+    return exportedFunction(module, name, from)
+  }
+  const end = rest.indexOf('\n')
+  const head: unknown = JSON.parse(rest.slice(0, end))
+  const code = rest.slice(end + 1)
+  if (key[0] === 'c') return codeFunction(code, head as string)
+  assert(key[0] === 'f', `a function key begins with f, m or c, not ${shown(key[0])}`)
+  return compiledFunction({ ...(head as Omit<FunctionSource, 'code'>), code })
+}
+
+/**
+ * Check that code parses.
+ * @throws {FunctionError} `FUNCTION_CODE` with the SyntaxError as its cause.
+ */
+export function checkCode(code: string, file: string): Checked {
+  try {
+    return withLoader((loader) => new vm.Script(code, { ...loader, filename: filenameOf(file) }))
+  } catch (error) {
+    throw new FunctionError('FUNCTION_CODE', { file, reason: messageOf(error) }, { cause: error })
+  }
+}
+
+function compiledFunction(source: FunctionSource): Function {
+  if (source.usesImport || source.given.includes('require')) prepare(source.file, source.code)
+  learnSourceMap(source.file)
+  const strict = source.strict ? '"use strict";' : ''
+  const [before, after] =
+    source.form === 'method'
+      ? ['return {', '\n}']
+      : source.self === undefined
+        ? ['return (', '\n)']
+        : [`const ${source.self} = (`, `\n); return ${source.self}`]
+  const names = source.given.map((name) => (name === 'import.meta' ? (source.metaName as string) : name))
+  const options: vm.CompileFunctionOptions = {
+    filename: filenameOf(source.file),
+    lineOffset: source.line,
+    columnOffset: source.column - strict.length - before.length,
+  }
+  let make: Function
+  try {
+    const text = strict + before + source.code + after
+    make = source.usesImport
+      ? withLoader((loader) => vm.compileFunction(text, names, { ...options, ...loader }))
+      : vm.compileFunction(text, names, options)
+  } catch (error) {
+    const { name, file, line, column } = source
+    const facts = { name, file, line: line + 1, column: column + 1, reason: messageOf(error) }
+    throw new FunctionError('FUNCTION_SYNTAX', facts, { cause: error })
+  }
+  const made: unknown = make(...source.given.map((name) => givenValue(name, source.file)))
+  const fn = source.form === 'method' ? methodOf(made as object) : (made as Function)
+  if (fn.name !== source.name) Object.defineProperty(fn, 'name', { value: source.name, configurable: true })
+  return fn
+}
+
+function methodOf(holder: object): Function {
+  const [key] = Reflect.ownKeys(holder)
+  const made = Object.getOwnPropertyDescriptor(holder, key) as PropertyDescriptor
+  return (made.value ?? made.get ?? made.set) as Function
+}
+
+/** Code runs as a script of this thread: what it declares at the top stays for later code. */
+function codeFunction(code: string, file: string): Function {
+  const script = checkCode(code, file)
+  prepare(file, code)
+  return () => {
+    // Scripts have no require of their own; as with `node -e`, it is a global while nobody else defined one.
+    if (/\brequire\b/.test(code) && !Object.hasOwn(globalThis, 'require')) {
+      const value = scriptRequire(file)
+      Object.defineProperty(globalThis, 'require', { value, configurable: true, writable: true })
+    }
+    return script.runInThisContext()
+  }
+}
+
+async function exportedFunction(module: string, name: string, from: string | undefined): Promise<Function> {
+  let space: Readonly<Record<string, unknown>>
+  prepare(module, '')
+  try {
+    space = (await (from === undefined ? import(module) : importerOf(from)(module))) as typeof space
+  } catch (error) {
+    throw new FunctionError('FUNCTION_MODULE', { module, reason: reasonOf(error, module) }, { cause: error })
+  }
+  rememberExports(module, from, space)
+  let { owner, value } = member(space, name)
+  if (value === undefined && isObject(space.default)) ({ owner, value } = member(space.default, name))
+  if (typeof value === 'function') {
+    return owner === space || owner === space.default ? value : (value.bind(owner) as Function)
+  }
+  if (value === undefined) {
+    const exports = Object.keys(space)
+      .filter((key) => key !== 'module.exports')
+      .slice(0, EXPORTS_SHOWN_MAX)
+    throw new FunctionError('FUNCTION_EXPORT_MISSING', { module, export: name, exports })
+  }
+  throw new FunctionError('FUNCTION_EXPORT_KIND', { module, export: name, received: shown(value) })
+}
+
+/**
+ * Of modules that tasks have loaded here: the functions they export, and the texts they are numbered under.
+ */
+const exportsByKey = new Map<string, Function>()
+const exportPlaces = new WeakMap<Function, string>()
+/** A module with more is a table of functions made by a program; those are told apart by their text. */
+const EXPORTS_KEPT_MAX = 1000
+
+function rememberExports(module: string, from: string | undefined, space: object): void {
+  for (const [name, value] of Object.entries(space).slice(0, EXPORTS_KEPT_MAX)) {
+    if (typeof value !== 'function') continue
+    const key = moduleKey(module, name, from)
+    exportsByKey.set(key, value)
+    if (!exportPlaces.has(value)) exportPlaces.set(value, key)
+  }
+}
+
+/**
+ * The text under which an export of a module is numbered, for function objects of modules that tasks have
+ * loaded in this thread: such a function travels as that export, whatever it captures.
+ */
+export function exportPlaceOf(fn: Function): string | undefined {
+  return exportPlaces.get(fn)
+}
+
+/** Node's sentence would name this file as the one that imports. */
+function reasonOf(error: unknown, module: string): string {
+  const { code, url } = Object(error) as { code?: unknown; url?: unknown }
+  return code === 'ERR_MODULE_NOT_FOUND' && url === module ? 'there is no such file' : messageOf(error)
+}
+
+/** How many exports an error lists. */
+const EXPORTS_SHOWN_MAX = 30
+
+type Member = { owner: unknown; value: unknown }
+
+/** `name`, or with dots the member of a member; the owner is what a method is called on. */
+function member(space: object, name: string): Member {
+  if (hasMember(space, name)) return { owner: space, value: (space as Record<string, unknown>)[name] }
+  let found: Member = { owner: undefined, value: space }
+  for (const part of name.split('.')) {
+    const owner = found.value
+    if (!isObject(owner) || !hasMember(owner, part)) return { owner: undefined, value: undefined }
+    found = { owner, value: (owner as Record<string, unknown>)[part] }
+  }
+  return found
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function'
+}
+
+type Importer = (module: string) => Promise<unknown>
+
+const importers = new Map<string, Importer>()
+
+/** An `import()` that resolves as if written in `from`. */
+function importerOf(from: string): Importer {
+  let importer = importers.get(from)
+  if (importer === undefined) {
+    const code = 'return import(module)'
+    importer = withLoader(
+      (loader) => vm.compileFunction(code, ['module'], { ...loader, filename: from }) as unknown as Importer,
+    )
+    importers.set(from, importer)
+  }
+  return importer
+}
+
+type Loader = { readonly importModuleDynamically: typeof vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }
+
+const LOADER: Loader = { importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }
+
+let warned = false
+
+/** Give `compile` Node's own module loader. Node warns at its first use in a thread: use it once, unheard. */
+function withLoader<Made>(compile: (loader: Loader) => Made): Made {
+  if (!warned) {
+    warned = true
+    const emitWarning = process.emitWarning
+    process.emitWarning = () => {}
+    try {
+      const first = vm.compileFunction('return import("node:process")', [], LOADER) as () => Promise<unknown>
+      first().catch(() => {}) // Only hooks could refuse it, and nobody waits for it.
+    } finally {
+      process.emitWarning = emitWarning
+    }
+  }
+  return compile(LOADER)
+}
+
+function givenValue(name: Given, file: string): unknown {
+  switch (name) {
+    case 'require':
+      return requireOf(file)
+    case '__filename':
+      return pathOf(file)
+    case '__dirname':
+      return dirname(pathOf(file))
+    case '__name': // Compilers call it to keep the names of functions inside.
+      return (target: Function, value: string) =>
+        Object.defineProperty(target, 'name', { value, configurable: true })
+    case 'import.meta':
+      return metaOf(file)
+  }
+}
+
+const metas = new Map<string, object>()
+
+/** The `import.meta` of a file: one object per file and thread, as in Node. */
+function metaOf(file: string): object {
+  let meta = metas.get(file)
+  if (meta === undefined) {
+    const url = isAbsolute(file) ? pathToFileURL(file).href : file
+    const path = url.startsWith('file:') ? fileURLToPath(url) : undefined
+    const place = path === undefined ? {} : { dirname: dirname(path), filename: path }
+    const resolve = (specifier: string): string => resolvedFrom(specifier, url)
+    meta = Object.assign(Object.create(null) as object, place, { main: false, resolve, url })
+    metas.set(file, meta)
+  }
+  return meta
+}
+
+function resolvedFrom(specifier: string, url: string): string {
+  if (/^\.{0,2}\//.test(specifier)) return new URL(specifier, url).href
+  if (URL.canParse(specifier)) return specifier
+  const path = requireOf(url).resolve(specifier)
+  return isAbsolute(path) ? pathToFileURL(path).href : path.startsWith('node:') ? path : `node:${path}`
+}
+
+const requires = new Map<string, NodeJS.Require>()
+
+function requireOf(file: string): NodeJS.Require {
+  let made = requires.get(file)
+  if (made === undefined) {
+    made = createRequire(pathOf(file))
+    requires.set(file, made)
+  }
+  return made
+}
+
+/**
+ * The one `require` of all scripts of this thread: relative to the file of the script that calls it,
+ * whichever came first. Where that cannot be seen (a callback of the engine's own) it is relative to `file`.
+ */
+function scriptRequire(file: string): NodeJS.Require {
+  const of = (above: Function): NodeJS.Require => {
+    const caller = callerFile(above)
+    return caller === '' || caller.startsWith('node:') ? requireOf(file) : requireOf(originalOf(caller))
+  }
+  const { cache, extensions, main } = requireOf(file)
+  const resolve = Object.assign((id: string, options?: object) => of(resolve).resolve(id, options), {
+    paths: (request: string) => of(resolve.paths).resolve.paths(request),
+  })
+  const required = Object.assign((id: string): unknown => of(required)(id), {
+    cache,
+    extensions,
+    main,
+    resolve,
+  })
+  return required as NodeJS.Require
+}
+
+/** The file that a script's name, as stacks show it, was made of. */
+function originalOf(filename: string): string {
+  return filename === filenameOf('') ? '' : filename
+}
+
+/** Path of a script; a script without one stands in the working directory, as with `node -e`. */
+function pathOf(file: string): string {
+  if (file.startsWith('file:')) return fileURLToPath(file)
+  return isAbsolute(file) ? file : `${process.cwd()}/${file.replace(/[^\w.[\]-]/g, '_') || '[eval]'}`
+}
+
+function filenameOf(file: string): string {
+  return file === '' ? 'anonymous' : file
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : shown(error)
+}

@@ -1,0 +1,48 @@
+/**
+ * What the readers of single kinds of value may do with the frame being read.
+ *
+ * The interface between reader.ts and read-special.ts; each read checks what is left and throws
+ * TransportError.
+ */
+
+import type { Resizables } from '../format.ts'
+
+/** Carries what a load hook threw past the reader, which turns every other error into its own. */
+export class HookError {
+  readonly thrown: unknown
+
+  /** @param thrown What the hook threw. */
+  constructor(thrown: unknown) {
+    this.thrown = thrown
+  }
+}
+
+/** The frame being read. */
+export interface Source {
+  /** True: numbers of this process are allowed. */
+  readonly isProcess: boolean
+  value(): unknown
+  string(): string
+  uint8(): number
+  uint32(): number
+  float64(): number
+  /** A count of things of which each takes `bytesMin` bytes or more. */
+  count(bytesMin: number): number
+  /** The next `length` bytes, still in the frame: copy what outlives the call. */
+  raw(length: number): Uint8Array
+  /** The next `length` bytes, in memory of their own. */
+  copy(length: number): Uint8Array
+  /** The bytes of the buffer that comes next, if it has `length` of them and nothing else refers to it. */
+  wholeBuffer(length: number): Uint8Array | undefined
+  /** `object` is what is being read: references to it may follow. Before anything inside is read. */
+  claim(object: object): void
+  /** An object of this prototype and the fields that follow. */
+  instance(prototype: object): object
+  /** Read the fields of an object into `object`. */
+  fieldsInto(object: object): void
+  /** What is being read cannot be referred to before it is complete. */
+  unclaimed(): void
+  /** The resizable buffers read so far. */
+  resizables(): Resizables
+  fail(why: string, cause?: unknown): never
+}

@@ -1,0 +1,149 @@
+/**
+ * The ordered keys of plain objects, as the reader knows them.
+ *
+ * By process-wide number, and by the bytes of a key block. Both tables are bounded: numbers by the
+ * process-wide table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like
+ * any other.
+ */
+import { SHAPE_KEYS_MAX } from '../format.ts'
+import { CodeBudget, generateReader, type Generated, type ReadFields } from '../classes/generate.ts'
+import { processTables, TABLE_SHAPES } from '../process.ts'
+
+/** Process-wide numbers this thread remembers; beyond, it asks for the names again. */
+const NUMBERS_MAX = 8192
+/** Classes whose objects may have one shape and code for it. */
+const CLASSES_MAX = 8
+/** Slots for blocks. A power of two. */
+const SLOTS = 1024
+
+const budget = new CodeBudget()
+
+/** One list of keys in one order. */
+export class ReadShape implements Generated {
+  readonly keys: readonly string[]
+  /** Objects read, up to a bound: what decides about compiling. */
+  uses = 0
+  /** Generated, once the shape has been used often enough. */
+  read: ReadFields | undefined = undefined
+  /** True when a plain assignment of some key would not make a field. */
+  readonly isOdd: boolean
+
+  /** Readers for objects of classes: the last one, and all by prototype. */
+  #class: object | undefined = undefined
+  #readClass: ReadFields | undefined = undefined
+  readonly #classes = new Map<object, ReadFields | undefined>()
+
+  constructor(keys: readonly string[]) {
+    this.keys = keys
+    this.isOdd = keys.some((key) => key in Object.prototype)
+  }
+
+  /** The reader for objects of `prototype`, once there have been enough; `undefined` until then. */
+  readOf(prototype: object): ReadFields | undefined {
+    if (this.#class === prototype) return this.#readClass
+    if (this.read === undefined) return undefined
+    if (!this.#classes.has(prototype)) {
+      if (this.#classes.size >= CLASSES_MAX) return undefined
+      // A key that the class knows as something else cannot be assigned.
+      const isFree = !this.keys.some((key) => key in prototype) && budget.admitsMore(this)
+      this.#classes.set(prototype, isFree ? generateReader(this.keys, prototype) : undefined)
+    }
+    this.#class = prototype
+    return (this.#readClass = this.#classes.get(prototype))
+  }
+
+  /** One more object of this shape that was read without generated code. */
+  used(): void {
+    if (++this.uses >= budget.usesMin && this.read === undefined && budget.admits(this)) {
+      this.read = generateReader(this.keys)
+    }
+  }
+
+  forget(): void {
+    this.read = this.#class = this.#readClass = undefined
+    this.#classes.clear()
+    this.uses = 0
+  }
+}
+
+/** The shapes one thread can read. */
+export class ReadShapeTable {
+  /** By process-wide number, as far as this thread has met them. */
+  readonly byNumber: (ReadShape | undefined)[] = []
+  #remembered = 0
+  readonly #blocks = new Array<{ bytes: Uint8Array; shape: ReadShape } | undefined>(SLOTS).fill(undefined)
+
+  /** The shape of this process-wide number; `undefined` when there is none. */
+  numbered(number: number): ReadShape | undefined {
+    return this.byNumber[number] ?? this.#learn(number)
+  }
+
+  #learn(number: number): ReadShape | undefined {
+    const keys = processTables().interned(TABLE_SHAPES, number)
+    if (keys === undefined) return undefined
+    const shape = new ReadShape(JSON.parse(keys) as string[])
+    if (this.#remembered++ >= NUMBERS_MAX) {
+      this.byNumber.fill(undefined)
+      this.#remembered = 1
+    }
+    while (this.byNumber.length < number) this.byNumber.push(undefined)
+    this.byNumber[number] = shape
+    return shape
+  }
+
+  /**
+   * The shape of the block in `bytes` from `start` (after its length) to `end`; `undefined` when its own
+   * lengths contradict each other.
+   */
+  block(bytes: Uint8Array, start: number, end: number): ReadShape | undefined {
+    const slot = blockHash(bytes, start, end) & (SLOTS - 1)
+    const known = this.#blocks[slot]
+    if (known !== undefined && isSame(known.bytes, bytes, start, end)) return known.shape
+    const keys = blockKeys(bytes, start, end)
+    if (keys === undefined) return undefined
+    const shape = new ReadShape(keys)
+    this.#blocks[slot] = { bytes: bytes.slice(start, end), shape }
+    return shape
+  }
+}
+
+function blockHash(bytes: Uint8Array, start: number, end: number): number {
+  let hash = end - start
+  // The ends of keys differ more often than their beginnings; sixteen bytes from the end tell most blocks
+  // apart.
+  for (let index = Math.max(start, end - 16); index < end; index++)
+    hash = (Math.imul(hash, 31) + bytes[index]) | 0
+  const middle = (start + end) >> 1
+  for (let index = middle; index < Math.min(end, middle + 8); index++)
+    hash = (Math.imul(hash, 31) + bytes[index]) | 0
+  return hash ^ (hash >>> 13)
+}
+
+function isSame(known: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
+  if (known.length !== end - start) return false
+  for (let index = 0; index < known.length; index++) if (known[index] !== bytes[start + index]) return false
+  return true
+}
+
+function blockKeys(bytes: Uint8Array, start: number, end: number): string[] | undefined {
+  if (end - start < 2) return undefined
+  const head = bytes[start] | (bytes[start + 1] << 8)
+  const count = head & 0x7fff
+  // A writer makes no larger ones, and the code for one would be of any size.
+  if (count > SHAPE_KEYS_MAX) return undefined
+  const isWide = head >= 0x8000
+  const textStart = start + 2 + count
+  if (textStart > end) return undefined
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + textStart, end - textStart).toString(
+    isWide ? 'utf16le' : 'latin1',
+  )
+  const keys: string[] = []
+  let used = 0
+  for (let index = 0; index < count; index++) {
+    const length = bytes[start + 2 + index]
+    keys.push(text.slice(used, used + length))
+    used += length
+  }
+  const bytesUsed = isWide ? used * 2 : used
+  return bytesUsed === end - textStart && new Set(keys).size === count ? keys : undefined
+}

@@ -1,0 +1,358 @@
+/**
+ * Bytes into the rare kinds of object: the counterpart of write-special.ts and write-error.ts.
+ *
+ * What the engine would throw over content that makes no sense is caught here and becomes a TransportError;
+ * what a load hook throws passes. Nothing here runs code that a frame brought along.
+ */
+import { types } from 'node:util'
+import { SkeinError, withStackLimit } from '../../base/index.ts'
+import type { ClassEntry } from '../classes/class-entry.ts'
+import { classOfCid, handleOfTag } from '../classes/classes.ts'
+import { TransportError } from '../errors.ts'
+import {
+  ERROR_KINDS,
+  TAG_ARRAY_BUFFER,
+  TAG_ARRAY_BUFFER_RESIZABLE,
+  TAG_BIGINT,
+  TAG_BOXED,
+  TAG_CLASS,
+  TAG_CLASS_NAMED,
+  TAG_DATE,
+  TAG_ERROR,
+  TAG_FUNCTION,
+  TAG_HANDLE,
+  TAG_MAP,
+  TAG_MOVED_BUFFER,
+  TAG_NODE_BUFFER,
+  TAG_PLATFORM,
+  TAG_REGEXP,
+  TAG_SET,
+  TAG_SHARED_BUFFER,
+  TAG_URL,
+  TAG_VIEW,
+  VIEW_KINDS,
+} from '../format.ts'
+import { functionByNumber } from '../functions/functions.ts'
+import { platformKind } from '../classes/platform.ts'
+import { processTables, TABLE_CLASSES } from '../process.ts'
+import { HookError, type Source } from '../functions/source.ts'
+import {
+  DOM_EXCEPTION,
+  ERROR_HAS_CAUSE,
+  ERROR_HAS_CLASS,
+  ERROR_HAS_ERROR,
+  ERROR_HAS_ERRORS,
+  ERROR_HAS_NAME,
+  ERROR_HAS_SUPPRESSED,
+  ERROR_PARTS,
+  isErrorPrototype,
+} from '../write/write-error.ts'
+
+type ReadKind = (source: Source) => unknown
+
+const kinds = new Map<number, ReadKind>([
+  [TAG_BIGINT, readBigInt],
+  [TAG_DATE, (source) => new Date(source.float64())],
+  [TAG_REGEXP, readRegExp],
+  [TAG_MAP, readMap],
+  [TAG_SET, readSet],
+  [TAG_ERROR, readError],
+  [TAG_ARRAY_BUFFER, (source) => source.copy(source.uint32()).buffer],
+  [TAG_ARRAY_BUFFER_RESIZABLE, readResizable],
+  [TAG_VIEW, readView],
+  [TAG_NODE_BUFFER, (source) => Buffer.from(source.copy(source.uint32()).buffer)],
+  [TAG_SHARED_BUFFER, readShared],
+  [TAG_MOVED_BUFFER, readShared],
+  [TAG_URL, readUrl],
+  [TAG_CLASS, (source) => readClass(source, classOfNumber(source))],
+  [TAG_CLASS_NAMED, (source) => readClass(source, knownClass(source.string()))],
+  [TAG_HANDLE, readHandle],
+  [TAG_FUNCTION, readFunction],
+  [TAG_BOXED, readBoxed],
+  [TAG_PLATFORM, readPlatform],
+])
+
+/**
+ * The object whose tag was just read.
+ * @throws {TransportError} when the tag or what follows it makes no sense.
+ */
+export function readSpecial(source: Source, tag: number): unknown {
+  const kind = kinds.get(tag)
+  return kind === undefined ? source.fail(`tag ${tag} is unknown`) : kind(source)
+}
+
+function readBigInt(source: Source): bigint {
+  const sign = source.uint8()
+  const magnitude = source.raw(source.uint32())
+  if (sign > 1 || magnitude.length === 0) source.fail('a BigInt is malformed')
+  try {
+    const value = BigInt(`0x${Buffer.from(magnitude).toString('hex')}`)
+    return sign === 1 ? -value : value
+  } catch {
+    return source.fail('a BigInt is too large')
+  }
+}
+
+function readRegExp(source: Source): RegExp {
+  const pattern = source.string()
+  const flags = source.string()
+  const lastIndex = source.float64()
+  let made: RegExp
+  try {
+    made = new RegExp(pattern, flags)
+  } catch {
+    return source.fail('a RegExp is malformed')
+  }
+  made.lastIndex = lastIndex
+  return made
+}
+
+function readMap(source: Source): Map<unknown, unknown> {
+  const map = new Map<unknown, unknown>()
+  source.claim(map)
+  const count = source.count(2)
+  for (let index = 0; index < count; index++) {
+    const key = source.value()
+    map.set(key, source.value())
+  }
+  return map
+}
+
+function readSet(source: Source): Set<unknown> {
+  const set = new Set<unknown>()
+  source.claim(set)
+  const count = source.count(1)
+  for (let index = 0; index < count; index++) set.add(source.value())
+  return set
+}
+
+function readResizable(source: Source): ArrayBuffer {
+  const length = source.uint32()
+  const lengthMax = source.uint32()
+  const content = source.raw(length)
+  if (lengthMax < length) source.fail('a resizable buffer is malformed')
+  const why = source.resizables().tooMuch(length, lengthMax)
+  if (why !== undefined) source.fail(`a resizable buffer too much: ${why}`)
+  const make = ArrayBuffer as unknown as new (
+    length: number,
+    options: { maxByteLength: number },
+  ) => ArrayBuffer
+  try {
+    const buffer = new make(length, { maxByteLength: lengthMax })
+    new Uint8Array(buffer).set(content)
+    return buffer
+  } catch {
+    return source.fail('there is no address space for a resizable buffer')
+  }
+}
+
+function readView(source: Source): object {
+  const name = VIEW_KINDS[source.uint8()]
+  const offset = source.uint32()
+  const count = source.uint32()
+  // The most common one; short ones stay in the engine's own memory, where they cost an eighth.
+  if (offset === 0 && name === 'Uint8Array') {
+    const bytes = source.wholeBuffer(count)
+    if (bytes !== undefined) return bytes
+  }
+  const buffer = source.value()
+  if (!types.isAnyArrayBuffer(buffer) || name === undefined) return source.fail('a view has no buffer')
+  if (name !== 'Buffer' && !(name in globalThis)) {
+    throw new TransportError('TRANSPORT_KIND_UNKNOWN', { kind: name })
+  }
+  try {
+    if (name === 'Buffer') return Buffer.from(buffer as ArrayBuffer, offset, count)
+    type View = new (buffer: unknown, offset: number, count: number) => object
+    return new (globalThis as unknown as Record<string, View>)[name](buffer, offset, count)
+  } catch {
+    return source.fail('a view lies outside its buffer')
+  }
+}
+
+function readShared(source: Source): unknown {
+  if (!source.isProcess) source.fail('memory of another process')
+  const id = source.uint32()
+  try {
+    const tables = processTables()
+    const buffer = tables.bufferTake(id)
+    // Moved memory arrives once: nothing is left to keep, whether or not somebody releases what the frame
+    // held.
+    if (buffer instanceof ArrayBuffer) tables.bufferRelease(id)
+    return buffer
+  } catch {
+    return source.fail(`memory ${id} is not there any more`)
+  }
+}
+
+function readUrl(source: Source): URL {
+  const href = source.string()
+  try {
+    return new URL(href)
+  } catch {
+    return source.fail('a URL is malformed')
+  }
+}
+
+function readBoxed(source: Source): object {
+  const value = source.value()
+  const isPrimitive = ['number', 'string', 'boolean', 'bigint'].includes(typeof value)
+  return isPrimitive ? (Object(value) as object) : source.fail('a boxed value is malformed')
+}
+
+function readPlatform(source: Source): object {
+  const name = source.string()
+  const kind = platformKind(name)
+  if (kind?.classHere() === undefined) throw new TransportError('TRANSPORT_KIND_UNKNOWN', { kind: name })
+  if (!source.isProcess && kind.insideOnly !== undefined) source.fail(`a ${name} of another process`)
+  const saved = source.value()
+  try {
+    return kind.load(saved)
+  } catch (error) {
+    return source.fail(`a ${name} cannot be made of what it holds`, error)
+  }
+}
+
+function readFunction(source: Source): Function {
+  if (!source.isProcess) source.fail('a frame from elsewhere carries no functions')
+  const number = source.uint32()
+  let made: unknown
+  try {
+    made = functionByNumber(number)
+  } catch (error) {
+    return source.fail(error instanceof Error ? error.message : `function ${number} cannot be made`, error)
+  }
+  return typeof made === 'function' ? (made as Function) : source.fail('a function is not loaded yet')
+}
+
+function readHandle(source: Source): object {
+  const tag = source.string()
+  const entry = handleOfTag(tag)
+  if (entry === undefined) throw new TransportError('TRANSPORT_HANDLE_UNKNOWN', { tag })
+  if (!source.isProcess && !entry.isSelfContained) source.fail(`a handle of kind '${tag}' of another process`)
+  const saved = source.value()
+  try {
+    return entry.load(saved)
+  } catch (error) {
+    // The owner of the kind says in its own errors what is gone; anything else it stumbled over is the
+    // frame's.
+    if (error instanceof SkeinError) throw error
+    return source.fail(`a handle of kind '${tag}' cannot be made of what it holds`, error)
+  }
+}
+
+const classByNumber = new Map<number, ClassEntry>()
+
+function classOfNumber(source: Source): ClassEntry {
+  if (!source.isProcess) source.fail('a class number of another process')
+  const number = source.uint32()
+  const known = classByNumber.get(number)
+  if (known !== undefined) return classOfCid(known.cid) ?? known
+  const cid = processTables().interned(TABLE_CLASSES, number)
+  if (cid === undefined) return source.fail(`class number ${number} was never given`)
+  const entry = knownClass(cid)
+  classByNumber.set(number, entry)
+  return entry
+}
+
+function knownClass(cid: string): ClassEntry {
+  const entry = classOfCid(cid)
+  if (entry === undefined) throw new TransportError('TRANSPORT_CLASS_UNKNOWN', { cid })
+  return entry
+}
+
+function readClass(source: Source, entry: ClassEntry): object {
+  const version = source.uint32()
+  checkVersion(entry, version)
+  if (entry.save === undefined && entry.load === undefined) return source.instance(entry.prototype)
+  source.unclaimed()
+  const saved = source.value()
+  if (entry.load !== undefined) {
+    try {
+      return entry.load(saved, version)
+    } catch (error) {
+      throw new HookError(error)
+    }
+  }
+  if (!isPlain(saved)) return source.fail(`class '${entry.cid}' has no fields`)
+  const object = Object.create(entry.prototype) as object
+  return Object.defineProperties(object, Object.getOwnPropertyDescriptors(saved))
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+function checkVersion(entry: ClassEntry, version: number): void {
+  if (version === entry.version || entry.load !== undefined) return
+  throw new TransportError('TRANSPORT_CLASS_VERSION', {
+    cid: entry.cid,
+    version,
+    versionKnown: entry.version,
+  })
+}
+
+function readError(source: Source): object {
+  const kind = source.uint8()
+  const parts = source.uint8()
+  const message = source.value()
+  const stack = source.value()
+  const name = (parts & ERROR_HAS_NAME) === 0 ? undefined : source.string()
+  if (ERROR_KINDS[kind] === undefined || parts > ERROR_PARTS) source.fail('an error is malformed')
+  const isTextOrNone = (part: unknown) => part === undefined || typeof part === 'string'
+  if (!isTextOrNone(message) || !isTextOrNone(stack)) source.fail('an error is malformed')
+  const error = bareError(kind, message as string | undefined, name)
+  source.claim(error)
+  if ((parts & ERROR_HAS_CAUSE) !== 0) hide(error, 'cause', source.value())
+  if ((parts & ERROR_HAS_ERRORS) !== 0) hide(error, 'errors', source.value())
+  if ((parts & ERROR_HAS_CLASS) !== 0) {
+    const entry = knownClass(source.string())
+    checkVersion(entry, source.uint32())
+    const hasHooks = entry.save !== undefined || entry.load !== undefined
+    if (hasHooks || !isErrorPrototype(entry.prototype)) source.fail(`class '${entry.cid}' is no error`)
+    Object.setPrototypeOf(error, entry.prototype)
+  }
+  if ((parts & ERROR_HAS_ERROR) !== 0) hide(error, 'error', source.value())
+  if ((parts & ERROR_HAS_SUPPRESSED) !== 0) hide(error, 'suppressed', source.value())
+  if (name !== undefined && kind !== DOM_EXCEPTION) hide(error, 'name', name)
+  hide(error, 'stack', stack)
+  source.fieldsInto(error)
+  return error
+}
+
+/** An error of a language class that has a message or none, and no stack of its own. */
+function bareError(kind: number, message: string | undefined, name: string | undefined): object {
+  if (kind === DOM_EXCEPTION) return new DOMException(message, name)
+  return withStackLimit(0, () => bareNamed(ERROR_KINDS[kind], message))
+}
+
+function bareNamed(name: string, message: string | undefined): Error {
+  type Made = new (...parts: unknown[]) => Error
+  const made = (globalThis as unknown as Record<string, Made | undefined>)[name]
+  // A class that this Node is too old for: its name and its parts are kept.
+  if (made === undefined) return bareElsewhere(name, message)
+  if (name === 'AggregateError' || name === 'SuppressedError') {
+    const error = (
+      name === 'AggregateError' ? new made([], message) : new made(undefined, undefined, message)
+    ) as Error & Record<string, unknown>
+    for (const part of ['errors', 'error', 'suppressed']) delete error[part]
+    return error
+  }
+  return new made(message)
+}
+
+function bareElsewhere(name: string, message: string | undefined): Error {
+  const error = new Error(message)
+  hide(error, 'name', name)
+  return error
+}
+
+function hide(object: object, key: string, value: unknown): void {
+  Object.defineProperty(object, key, {
+    value,
+    writable: true,
+    enumerable: false,
+    configurable: true,
+  })
+}

@@ -1,0 +1,172 @@
+/**
+ * `zone.node`: the calling thread with the API of a zone.
+ *
+ * The same table of calls runs on it and on a zone of workers; what comes out is the same but for what the
+ * module's text names: arguments are the very ones, and captured variables are allowed.
+ */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { NodeZone, type Task, ZoneError, currentTask, zone } from '../index.ts'
+
+const worker = zone.create('node-zone', { workers: 1 })
+after(() => worker.close())
+
+/** Both kinds of zones do the same with a call: the value, or the error's class, code and message. */
+function both(name: string, call: (on: typeof worker) => Promise<unknown>): void {
+  test(`both kinds of zones: ${name}`, async () => {
+    const [there, here] = await Promise.all([outcome(call(worker)), outcome(call(zone.node as never))])
+    assert.deepEqual(here, there)
+  })
+}
+
+async function outcome(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    return { value: await promise }
+  } catch (error) {
+    const { name, code, message } = error as ZoneError
+    return {
+      name,
+      code,
+      message: message.replaceAll(/node-zone|node/g, 'ZONE'),
+    }
+  }
+}
+
+const MATH = new URL('../../../test/zone/modules/math.mjs', import.meta.url)
+
+both('run', (on) => on.run((a: number, b: number) => a + b, 1, 2))
+both('run an asynchronous function', (on) => on.run(async (a: number) => a + 1, 1))
+both('an error', (on) =>
+  on.run(() => {
+    throw new RangeError('no')
+  }),
+)
+both('execute gives a Result', async (on) => (await on.execute((a: number) => [a], [1])).value)
+both('execute an export', async (on) => (await on.execute(MATH, 'add', [2, 3])).value)
+both('an export that is missing', (on) => on.execute(MATH, 'none'))
+both('module', (on) => on.module<{ add(a: number, b: number): number }>(MATH).add(3, 4))
+both('a module is no promise', async (on) => typeof (await on.module<object>(MATH)))
+both('what is no function', (on) => on.run(5 as never))
+both('wrong options', (on) => on.execute(() => 1, [], { timeoutMs: -1 }))
+both('a deadline', (on) => on.execute(() => new Promise(() => {}), [], { timeoutMs: 30 }))
+both('an aborted signal', (on) =>
+  on.execute(() => 1, [], { signal: AbortSignal.abort(new RangeError('why')) }),
+)
+both('a broadcast that throws', (on) =>
+  on.broadcast(() => {
+    throw new EvalError('cast')
+  }),
+)
+both('a broadcast of code that does not parse', (on) => on.broadcast('let = ='))
+both('ready', (on) => on.ready())
+
+test('both kinds of zones: an option that a method does not have is refused, not ignored', async () => {
+  for (const on of [worker, zone.node] as (typeof worker)[]) {
+    const { signal } = new AbortController()
+    const refused = (name: string): object => ({
+      code: 'ZONE_SETTING',
+      message: new RegExp(`^options\\.${name} must be absent`),
+    })
+    await assert.rejects(on.ready({ timeoutMs: 1 } as never), refused('timeoutMs'))
+    await assert.rejects(on.close({ signal } as never), refused('signal'))
+    assert.throws(() => on.broadcastSync(() => {}, [], { signal } as never), refused('signal'))
+    assert.equal(await on.run(() => 'open'), 'open')
+  }
+})
+
+test('arguments are the very ones, variables may be captured, the call comes later', async () => {
+  const argument = { here: true }
+  let called = false
+  const made = zone.node.run((given: object) => ((called = true), given), argument)
+  assert.equal(called, false)
+  assert.equal(await made, argument)
+  assert.equal(called, true)
+})
+
+test('this is the task and currentTask() gives it, also in calls that overlap', async () => {
+  const seen = await Promise.all(
+    [1, 2, 3].map(() =>
+      zone.node.run(async function (this: Task) {
+        await new Promise((resolve) => setImmediate(resolve))
+        return currentTask() === this && this.zone === 'node'
+      }),
+    ),
+  )
+  assert.deepEqual(seen, [true, true, true])
+  assert.equal(currentTask(), undefined)
+})
+
+test('a task that is given up hears of it through its signal', async () => {
+  const controller = new AbortController()
+  let heard: unknown
+  const call = zone.node.execute(
+    function () {
+      return new Promise((resolve) =>
+        this.signal.addEventListener('abort', () => resolve((heard = this.signal.reason))),
+      )
+    },
+    [],
+    { signal: controller.signal },
+  )
+  await new Promise((resolve) => setImmediate(resolve))
+  controller.abort(new RangeError('stop'))
+  await assert.rejects(call, { message: 'stop' })
+  assert.equal((heard as Error).message, 'stop')
+})
+
+test('it cannot be made again, counts what it runs, and closing changes nothing', async () => {
+  assert.ok(zone.node instanceof NodeZone)
+  assert.throws(() => zone.create(NodeZone.id), { code: 'ZONE_EXISTS' })
+  const { ended, running } = zone.node.stats()
+  const call = zone.node.run(() => zone.node.stats().running)
+  assert.equal(await call, running + 1)
+  const now = zone.node.stats()
+  assert.deepEqual([now.ended - ended, now.running - running, now.workers], [1, 0, 1])
+  await zone.node.close()
+  zone.node.broadcastSync('globalThis.nodeZoneMark = 1')
+  assert.equal((globalThis as { nodeZoneMark?: number }).nodeZoneMark, 1)
+  assert.equal(await zone.node.run(() => 5), 5)
+})
+
+test('it measures what it runs, and tells whoever listens', async () => {
+  const told: unknown[] = []
+  const listen = (message: unknown): void => void told.push(message)
+  subscribe('skein.zone.stats', listen)
+  const before = zone.node.stats()
+  await zone.node.run(() => new Promise((resolve) => setTimeout(resolve, 20)))
+  await assert.rejects(zone.node.run(() => Promise.reject(new Error('x'))))
+  const now = zone.node.stats()
+  unsubscribe('skein.zone.stats', listen)
+  const { count, p50, max } = now.runUs
+  assert.equal(count - before.runUs.count, 2)
+  assert.ok(0 < p50 && p50 <= max && max >= 18_000 && max < 60e6)
+  assert.ok(now.utilisation > 0 && now.utilisation <= 1)
+  assert.deepEqual([now.byWorker.length, now.byWorker[0]?.runUs], [1, now.runUs])
+  assert.deepEqual(
+    told,
+    [before, now].map((stats) => ({ zone: 'node', stats })),
+  )
+})
+
+test('a call that failed or ended leaves no timer', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+  const before = timers()
+  await zone.node.execute(() => 1, [], { timeoutMs: 60_000 })
+  await assert.rejects(
+    zone.node.execute(() => Promise.reject(new Error('x')), [], {
+      timeoutMs: 60_000,
+    }),
+  )
+  await assert.rejects(
+    zone.node.execute(
+      () => {
+        throw new Error('x')
+      },
+      [],
+      { timeoutMs: 60_000 },
+    ),
+  )
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(timers(), before)
+})

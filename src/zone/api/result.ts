@@ -1,0 +1,35 @@
+/**
+ * The result of `execute`: decoded when it is looked at, or never.
+ *
+ * napajs's Result, with bytes of Skein's transport as payload where napajs has JSON.
+ */
+import { processFrame, publicFrame } from '../../transport/index.ts'
+import { valueOf } from '../../bridge/index.ts'
+
+const unread: unique symbol = Symbol('unread')
+
+/** See the module's text. */
+export class Result<T = unknown> {
+  readonly #frame: Uint8Array
+  #value: T | typeof unread = unread
+
+  constructor(frame: Uint8Array) {
+    this.#frame = frame
+  }
+
+  /** The value as bytes, a copy each time, for `unmarshall(payload, { mode: 'process' })` in this process. */
+  get payload(): Uint8Array {
+    return publicFrame(this.frameBytes === 0 ? processFrame(undefined) : this.#frame)
+  }
+
+  /** Bytes that the value took on its way; 0 for `undefined`. @internal */
+  get frameBytes(): number {
+    return this.#frame.length
+  }
+
+  /** The value, decoded once. @throws {TransportError} when this thread cannot read it. */
+  get value(): T {
+    if (this.#value === unread) this.#value = valueOf(this.#frame, 0, this.#frame.length) as T
+    return this.#value as T
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * The door: every setting and argument with values at, inside and beyond its bounds.
+ *
+ * The oracle is the table: what is taken is found again in `settings`, what is not names the setting and
+ * shows what was received. No worker starts here.
+ */
+import assert from 'node:assert/strict'
+import { availableParallelism } from 'node:os'
+import { test } from 'node:test'
+import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
+import { ZoneError } from '../errors.ts'
+import { type ZoneSettings, parseId, parseMs, parseSettings } from './settings.ts'
+
+/** What `body` throws must be a ZONE_SETTING about `name` that shows `received`. */
+function refuses(body: () => unknown, name: string, received: string): void {
+  assert.throws(body, (error) => {
+    assert.ok(error instanceof ZoneError && error.code === 'ZONE_SETTING', String(error))
+    const facts = error.facts as {
+      name: string
+      received: string
+      expected: string
+    }
+    assert.deepEqual([facts.name, facts.received], [name, received])
+    assert.equal(error.message, `${name} must be ${facts.expected}, received ${received}`)
+    return true
+  })
+}
+
+/** Bounds of each number: least, most. */
+const NUMBERS: [keyof ZoneSettings, number, number][] = [
+  ['workers', 1, 1024],
+  ['tasksMax', 1, 2 ** 31 - 1],
+  ['taskBytesMax', 0, 2 ** 30],
+  ['queueBytesMax', 0, 2 ** 40],
+  ['broadcastsMax', 0, 1_000_000],
+  ['tasksPerWorkerMax', 1, 65_536],
+  ['spinUs', 0, 1000],
+  ['nice', 0, 19],
+  ['graceMs', 0, 2 ** 31 - 1],
+  ['closeMs', 0, 2 ** 31 - 1],
+  ['heapMbMax', 4, 2 ** 20],
+]
+
+for (const [name, least, most] of NUMBERS) {
+  test(`${name} is an integer from ${least} to ${most}; anything else is refused by name`, () => {
+    for (const right of [least, most]) assert.equal(parseSettings({ [name]: right })[name], right)
+    const wrong: [unknown, string][] = [
+      [least - 1, String(least - 1)],
+      [most + 1, String(most + 1)],
+      [least + 0.5, String(least + 0.5)],
+      [NaN, 'NaN'],
+      [Infinity, 'Infinity'],
+      ['5', '"5"'],
+      [null, 'null'],
+      [5n, '5n'],
+      [true, 'true'],
+      [{}, 'an object of Object'],
+      [[5], 'an array of 1'],
+      [Symbol('five'), 'Symbol(five)'],
+      [function five() {}, 'function five'],
+    ]
+    for (const [value, shown] of wrong)
+      refuses(() => parseSettings({ [name]: value }), `settings.${name}`, shown)
+  })
+}
+
+const OTHERS: [string, unknown[], [unknown, string][]][] = [
+  [
+    'executor',
+    ['fixed', undefined],
+    [
+      ['stealing', '"stealing"'],
+      [null, 'null'],
+      [1, '1'],
+    ],
+  ],
+  [
+    'execArgv',
+    [[], ['--no-warnings'], undefined],
+    [
+      ['--no-warnings', '"--no-warnings"'],
+      [[1], 'an array of 1'],
+      [null, 'null'],
+      [{}, 'an object of Object'],
+    ],
+  ],
+  [
+    'env',
+    [{}, { A: '1' }, undefined],
+    [
+      [{ A: 1 }, 'an object of Object'],
+      [null, 'null'],
+      ['A=1', '"A=1"'],
+      [{ A: undefined }, 'an object of Object'],
+    ],
+  ],
+]
+
+for (const [name, right, wrong] of OTHERS) {
+  test(`${name} is taken and refused by the same rules`, () => {
+    for (const value of right) {
+      const parsed = parseSettings({ [name]: value }) as unknown as Record<string, unknown>
+      assert.deepEqual(parsed[name], value ?? (name === 'executor' ? 'fixed' : null))
+    }
+    for (const [value, shown] of wrong)
+      refuses(() => parseSettings({ [name]: value }), `settings.${name}`, shown)
+  })
+}
+
+test('what is absent, or undefined, has the documented default', () => {
+  const expected = {
+    executor: 'fixed',
+    workers: availableParallelism(),
+    workersMax: availableParallelism(),
+    idleMs: 60_000,
+    tasksMax: 1_000_000,
+    taskBytesMax: 256 * 1024 ** 2,
+    queueBytesMax: 1024 ** 3,
+    broadcastsMax: 10_000,
+    tasksPerWorkerMax: 1,
+    waitingPerWorkerMax: 1024,
+    callDepthMax: 4096,
+    spinUs: 50,
+    nice: 0,
+    graceMs: 1000,
+    closeMs: 30_000,
+    heapMbMax: null,
+    callStacks: false,
+    execArgv: null,
+    env: null,
+  }
+  assert.deepEqual(parseSettings({}), expected)
+  assert.deepEqual(
+    parseSettings(Object.fromEntries(Object.keys(expected).map((name) => [name, undefined]))),
+    expected,
+  )
+})
+
+test('each executor has its own workers', () => {
+  const rows: [object, number, number][] = [
+    [{ executor: 'work-stealing' }, availableParallelism(), availableParallelism()],
+    [{ executor: 'blocking' }, 1, 64],
+    [{ executor: 'blocking', workers: 3, workersMax: 3 }, 3, 3],
+    [{ executor: 'cached' }, 0, 64],
+    [{ executor: 'cached', workers: 100 }, 100, 100],
+  ]
+  for (const [given, workers, workersMax] of rows) {
+    const parsed = parseSettings(given)
+    assert.deepEqual([parsed.workers, parsed.workersMax], [workers, workersMax])
+  }
+  refuses(() => parseSettings({ workers: 0 }), 'settings.workers', '0')
+  refuses(() => parseSettings({ executor: 'cached', workersMax: 0 }), 'settings.workersMax', '0')
+  refuses(
+    () => parseSettings({ executor: 'blocking', workers: 5, workersMax: 4 }),
+    'settings.workersMax',
+    '4',
+  )
+  refuses(() => parseSettings({ workersMax: 4 }), 'settings.workersMax', '4')
+  refuses(() => parseSettings({ executor: 'work-stealing', idleMs: 4 }), 'settings.idleMs', '4')
+})
+
+test('an unknown setting is named, with the list of those there are', () => {
+  assert.throws(() => parseSettings({ worker: 2 }), {
+    code: 'ZONE_SETTING',
+    message: /settings\.worker must be absent; the settings are executor, workers, .*, env, received 2$/,
+  })
+})
+
+test('settings that are no object are refused', () => {
+  const wrong: [unknown, string][] = [
+    [null, 'null'],
+    [5, '5'],
+    ['x', '"x"'],
+    [[], 'an array of 0'],
+  ]
+  for (const [value, shown] of wrong) refuses(() => parseSettings(value), 'settings', shown)
+})
+
+test("parsed settings are complete, frozen, plain data, and no longer the caller's objects", () => {
+  const given = { execArgv: ['--no-warnings'], env: { A: '1' } }
+  const parsed = parseSettings(given)
+  given.execArgv.push('--broken')
+  given.env.A = '2'
+  assert.deepEqual([parsed.execArgv, parsed.env], [['--no-warnings'], { A: '1' }])
+  assert.ok([parsed, parsed.execArgv, parsed.env].every(Object.isFrozen))
+  assert.deepEqual(JSON.parse(JSON.stringify(parsed)), parsed)
+})
+
+test('a name is a string of 1 to 256 characters without NUL', () => {
+  for (const right of ['a', 'x'.repeat(256), 'ü/\n🙂', '\ud800']) assert.equal(parseId(right), right)
+  const wrong: [unknown, string][] = [
+    ['', '""'],
+    ['x'.repeat(257), JSON.stringify(`${'x'.repeat(57)}...`)],
+    ['a\0b', '"a\\u0000b"'],
+    [5, '5'],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [{}, 'an object of Object'],
+    [Object.create(null), 'an object of no class'],
+  ]
+  for (const [value, shown] of wrong) refuses(() => parseId(value), 'the id of a zone', shown)
+})
+
+test('options of a call are checked one by one', () => {
+  const { signal } = new AbortController()
+  for (const right of [{}, { timeoutMs: 0 }, { timeoutMs: 1.5 }, { timeoutMs: 2 ** 31 - 1, signal }]) {
+    assert.deepEqual({ ...optionsOf(right) }, { timeoutMs: undefined, signal: undefined, ...right })
+  }
+  assert.deepEqual(optionsOf(undefined), {})
+  const wrong: [unknown, string, string][] = [
+    [null, 'options', 'null'],
+    [5, 'options', '5'],
+    [{ timeoutMs: -1 }, 'options.timeoutMs', '-1'],
+    [{ timeoutMs: 2 ** 31 }, 'options.timeoutMs', '2147483648'],
+    [{ timeoutMs: NaN }, 'options.timeoutMs', 'NaN'],
+    [{ timeoutMs: Infinity }, 'options.timeoutMs', 'Infinity'],
+    [{ timeoutMs: '5' }, 'options.timeoutMs', '"5"'],
+    [{ timeoutMs: null }, 'options.timeoutMs', 'null'],
+    [{ signal: {} }, 'options.signal', 'an object of Object'],
+    [{ signal: new AbortController() }, 'options.signal', 'an object of AbortController'],
+    [{ signal: null }, 'options.signal', 'null'],
+  ]
+  for (const [value, name, shown] of wrong) refuses(() => optionsOf(value), name, shown)
+  refuses(() => parseMs('x', 'y'), 'x', '"y"')
+})
+
+test('arguments are an array, a module is a URL or path, an export has a name', () => {
+  assert.deepEqual(argumentsOf(undefined), [])
+  assert.deepEqual(argumentsOf([1, undefined]), [1, undefined])
+  const noArray: [unknown, string][] = [
+    [null, 'null'],
+    ['ab', '"ab"'],
+    [{ length: 1 }, 'an object of Object'],
+    [5, '5'],
+  ]
+  for (const [value, shown] of noArray) refuses(() => argumentsOf(value), 'args', shown)
+  assert.deepEqual(exportOf('./m.js', 'f'), ['./m.js', 'f'])
+  const noModule: [unknown, string][] = [
+    [5, '5'],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [{}, 'an object of Object'],
+  ]
+  for (const [value, shown] of noModule) refuses(() => exportOf(value, 'f'), 'the first argument', shown)
+  const noName: [unknown, string][] = [
+    ['', '""'],
+    [undefined, 'undefined'],
+    [5, '5'],
+    [null, 'null'],
+  ]
+  for (const [value, shown] of noName)
+    refuses(() => exportOf('./m.js', value), 'the name of an export', shown)
+})

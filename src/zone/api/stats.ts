@@ -1,0 +1,184 @@
+/**
+ * What a zone has done and is doing, as the core counts it.
+ *
+ * Every task and every worker is counted once; of a task that is just being taken or ended, `waiting`,
+ * `running` and `ended` may show both states for an instant, or neither. Times come from histograms with two
+ * significant digits that the workers keep natively, one pair for each, so counting costs a task some ten
+ * nanoseconds. Asking costs some microseconds for each worker: it is for now and then, not for every call.
+ */
+import { type RecordableHistogram, createHistogram } from 'node:perf_hooks'
+import { COUNTS, native } from '../../native/index.ts'
+
+/** How long something took, over all tasks since the zone was made or the worker started; in µs. */
+export interface Times {
+  /** Tasks measured. */
+  readonly count: number
+  readonly mean: number
+  readonly p50: number
+  readonly p90: number
+  readonly p99: number
+  readonly p999: number
+  readonly max: number
+}
+
+/** What one worker has done and is doing. */
+export interface WorkerStats {
+  /** Its name: the zone's, a slash, its slot. */
+  readonly worker: string
+  /**
+   * Tasks that its own tasks forked and nobody has started, in a zone that steals. What waits in the zone's
+   * queue is nobody's yet and counted for the zone alone.
+   */
+  readonly waiting: number
+  /** Tasks started and not ended. */
+  readonly running: number
+  /** Tasks ended well. */
+  readonly done: number
+  /** Tasks whose function failed. */
+  readonly failed: number
+  /** Tasks taken from other workers. */
+  readonly stolen: number
+  /** Times it was woken. */
+  readonly wakeUps: number
+  /** The share of its life in which it had a task, 0 to 1. */
+  readonly utilisation: number
+  /** From acceptance to start, of the tasks that it started. */
+  readonly waitUs: Times
+  /** From start to end, of those that have ended. */
+  readonly runUs: Times
+}
+
+/** What a zone has done and is doing. */
+export interface ZoneStats {
+  /** Tasks accepted and not started. */
+  readonly waiting: number
+  /** Bytes of their arguments, and of the memory that moves with them. */
+  readonly waitingBytes: number
+  /** Tasks started and not ended. */
+  readonly running: number
+  /** Tasks ended by workers, well or not: `done` and `failed` together. */
+  readonly ended: number
+  /** Tasks ended well. */
+  readonly done: number
+  /** Tasks whose function failed. */
+  readonly failed: number
+  /** Tasks lost with their workers. */
+  readonly died: number
+  /**
+   * Errors in workers that no caller of a task received: a rejection that nobody handled, or a throwing
+   * timer, between tasks. See `Zone.onError`.
+   */
+  readonly errors: number
+  /** Tasks taken by a worker from what another's tasks had forked. */
+  readonly stolen: number
+  /** Times a sleeping worker was woken. */
+  readonly wakeUps: number
+  /** Workers now, those that are starting included. */
+  readonly workers: number
+  /** Workers asleep now. */
+  readonly asleep: number
+  /** The mean of the workers' utilisation, 0 to 1. */
+  readonly utilisation: number
+  /** From acceptance to start. */
+  readonly waitUs: Times
+  /** From start to end. */
+  readonly runUs: Times
+  /** Each worker of this moment. */
+  readonly byWorker: readonly WorkerStats[]
+}
+
+const TIMES = 7
+const WORKER_NUMBERS = 8 + 2 * TIMES
+
+/** No task was measured. */
+export const NO_TIMES: Times = { count: 0, mean: 0, p50: 0, p90: 0, p99: 0, p999: 0, max: 0 }
+
+/** How long tasks run in a zone that is this thread itself, and how much of the time there is one. */
+export class OwnTimes {
+  readonly #madeMs = performance.now()
+  #histogram: RecordableHistogram | undefined
+  #busyMs = 0
+  #busySinceMs = 0
+
+  /** A task begins where so many run already. Returns when. */
+  begun(running: number): number {
+    const nowMs = performance.now()
+    if (running === 0) this.#busySinceMs = nowMs
+    return nowMs
+  }
+
+  /** It has ended; so many others run. */
+  ended(begunMs: number, running: number): void {
+    const nowMs = performance.now()
+    if (running === 0) this.#busyMs += nowMs - this.#busySinceMs
+    this.#histogram ??= createHistogram({ figures: 2 })
+    this.#histogram.record(Math.max(1, Math.round((nowMs - begunMs) * 1e6)))
+  }
+
+  /** The share of its life in which a task ran, where so many run now. */
+  utilisation(running: number): number {
+    const nowMs = performance.now()
+    const busyMs = this.#busyMs + (running > 0 ? nowMs - this.#busySinceMs : 0)
+    return Math.min(1, busyMs / Math.max(nowMs - this.#madeMs, Number.MIN_VALUE))
+  }
+
+  /** The times of those that have ended. */
+  told(): Times {
+    const histogram = this.#histogram
+    if (histogram === undefined) return NO_TIMES
+    const us = (ns: number): number => ns / 1000
+    const at = (percent: number): number => us(histogram.percentile(percent))
+    const { count, mean, max } = histogram
+    const quantiles = { p50: at(50), p90: at(90), p99: at(99), p999: at(99.9) }
+    return { count, mean: us(mean), ...quantiles, max: us(max) }
+  }
+}
+
+/** Ask the core about the zone with that handle and name. */
+export function statsOf(handle: number, zone: string): ZoneStats {
+  const counts = new Float64Array(COUNTS)
+  native.zoneCounts(handle, new Uint8Array(counts.buffer))
+  const [waiting, waitingBytes, running, ended, died, wakeUps, workers, asleep, failed, stolen, errors] =
+    counts as unknown as number[] as [number, ...number[]] & Record<number, number>
+  const byWorker = workersOf(handle, zone)
+  const used = byWorker.reduce((sum, worker) => sum + worker.utilisation, 0)
+  const times = counts.length - 2 * TIMES
+  return {
+    waiting,
+    waitingBytes,
+    running,
+    ended,
+    done: (ended as number) - (failed as number),
+    failed,
+    died,
+    errors,
+    stolen,
+    wakeUps,
+    workers,
+    asleep,
+    utilisation: byWorker.length === 0 ? 0 : used / byWorker.length,
+    waitUs: timesOf(counts.subarray(times, times + TIMES)),
+    runUs: timesOf(counts.subarray(times + TIMES)),
+    byWorker,
+  } as ZoneStats
+}
+
+function timesOf(numbers: Float64Array): Times {
+  const [count, ...ns] = numbers as unknown as [number, ...number[]]
+  const [mean, p50, p90, p99, p999, max] = ns.map((each) => each / 1000) as number[]
+  return { count, mean, p50, p90, p99, p999, max } as Times
+}
+
+function workersOf(handle: number, zone: string): WorkerStats[] {
+  const numbers = new Float64Array(native.zoneWorkers(handle).buffer)
+  return Array.from({ length: numbers.length / WORKER_NUMBERS }, (_, index) => {
+    const row = numbers.subarray(index * WORKER_NUMBERS, (index + 1) * WORKER_NUMBERS)
+    const [slot, waiting, running, ended, failed, stolen, wakeUps, utilisation] = row as unknown as number[]
+    const done = (ended as number) - (failed as number)
+    const times = WORKER_NUMBERS - 2 * TIMES
+    const waitUs = timesOf(row.subarray(times, times + TIMES))
+    const runUs = timesOf(row.subarray(times + TIMES))
+    const counts = { waiting, running, done, failed, stolen, wakeUps, utilisation }
+    return { worker: `${zone}/${slot}`, ...counts, waitUs, runUs } as WorkerStats
+  })
+}

@@ -1,0 +1,52 @@
+/**
+ * What the tests of zones share: a zone for the length of a test, and deadlines that pass while a task runs.
+ *
+ * Not a test itself.
+ */
+import assert from 'node:assert/strict'
+import { WAIT_MS_MAX } from '../../base/wait.test.support.ts'
+import { type Zone, ZoneError, type ZoneSettings, zone } from '../index.ts'
+
+export { until } from '../../base/wait.test.support.ts'
+
+let made = 0
+
+/** A zone under a name that no other test of the file has. */
+export function makeZone(settings: ZoneSettings): Zone {
+  return zone.create(`test-${++made}`, settings)
+}
+
+/** Run `body` with a zone of its own, whose workers have started, and close that. */
+export async function inZone(settings: ZoneSettings, body: (own: Zone) => Promise<void>): Promise<void> {
+  const own = makeZone(settings)
+  try {
+    await own.ready()
+    await body(own)
+  } finally {
+    await own.close()
+  }
+}
+
+/**
+ * The error of a call whose deadline passes while its task runs. On a busy machine a short one passes before
+ * the task has started; then the call is made again, with twice the time.
+ */
+export async function timedOut(
+  call: (timeoutMs: number) => Promise<unknown>,
+): Promise<ZoneError<'TASK_TIMEOUT'>> {
+  for (let timeoutMs = 20; timeoutMs < WAIT_MS_MAX; timeoutMs *= 2) {
+    const error = await call(timeoutMs).then(
+      () => assert.fail(`the task has ended within ${timeoutMs} ms`),
+      (reason: unknown) => reason,
+    )
+    assert.ok(error instanceof ZoneError && error.code === 'TASK_TIMEOUT', String(error))
+    if ((error.facts as { started: boolean }).started) return error as ZoneError<'TASK_TIMEOUT'>
+  }
+  return assert.fail('no call of a task started before its deadline')
+}
+
+/** Repeat what the machine may keep from happening in time, until it has happened once. */
+export async function once(attempt: () => Promise<boolean>, what: string): Promise<void> {
+  for (let left = 20; left > 0; left--) if (await attempt()) return
+  assert.fail(`not once in 20 attempts: ${what}`)
+}

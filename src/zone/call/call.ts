@@ -1,0 +1,251 @@
+/**
+ * A call in flight: the promise of its caller, its deadline and its signal.
+ *
+ * Settles exactly once. A caller that stops waiting (deadline, signal) hears so at once; the task is
+ * withdrawn if it has not started, told through its own signal if it has, and after `graceMs` the zone's
+ * owner replaces its worker, whether this thread still lives or not. The call keeps its number until the task
+ * has come home, so a late result finds nobody and harms nobody.
+ */
+import { Status, Withdrawn, native } from '../../native/index.ts'
+import { readFrame } from '../../transport/index.ts'
+import { onAbort } from './aborts.ts'
+import { ZoneError } from '../errors.ts'
+import { Result } from '../api/result.ts'
+import { type Arrival, type Port, thisPort, valueOf } from '../../bridge/index.ts'
+import { UNSAID, forgetReason, keepReason } from './reasons.ts'
+import { type FailedCall, rejection, stackless } from './stacks.ts'
+
+/** The zone of a call, as far as the call needs it. */
+export interface CallZone extends FailedCall {
+  readonly handle: number
+  /** What keeps the zone's handle open, where this is a copy of it. */
+  readonly of: CallZone | undefined
+}
+
+/** What a call is limited by. */
+export interface CallOptions {
+  /** Longest time from the call to its end, in ms; then it fails with `TASK_TIMEOUT`. Default: none. */
+  readonly timeoutMs?: number
+  /** Aborting it ends the call with the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+type Resolve = (value: unknown) => void
+type Reject = (reason: unknown) => void
+
+/** A call whose promise, that `resolve` and `reject` are of, becomes the value. */
+export class ValueCall implements Arrival {
+  protected readonly zone: CallZone
+  protected readonly resolve: Resolve
+  /** Settle with an error that needs no stack: the caller's own. */
+  readonly reject: Reject
+
+  constructor(zone: CallZone, resolve: Resolve, reject: Reject) {
+    this.zone = zone
+    this.resolve = resolve
+    this.reject = reject
+  }
+
+  ended(status: number, bytes: Uint8Array, start: number, end: number): void {
+    if (status !== Status.done) return this.fail(failureOf(this.zone, status, bytes, start, end))
+    let value: unknown
+    try {
+      value = this.receive(bytes, start, end)
+    } catch (error) {
+      return this.fail(error)
+    }
+    this.resolve(value)
+  }
+
+  /** Settle with an error that was not made where the call was: its stack goes on there. */
+  fail(error: unknown): void {
+    this.resolve(rejection(error, this.zone))
+  }
+
+  protected receive(bytes: Uint8Array, start: number, end: number): unknown {
+    return valueOf(bytes, start, end)
+  }
+}
+
+/** A call without a promise: `resolve` and `reject` are any functions. */
+export class BareCall extends ValueCall {
+  override fail(error: unknown): void {
+    this.reject(error)
+  }
+}
+
+/** The payload of `undefined`: all of them share it. */
+const NOTHING = Object.freeze(new Uint8Array(0))
+
+/** A call whose promise becomes a {@link Result}. */
+export class ResultCall extends ValueCall {
+  protected override receive(bytes: Uint8Array, start: number, end: number): unknown {
+    const result = new Result(start === end ? NOTHING : bytes.slice(start, end))
+    // Read at once what refers to memory that is let go after this batch.
+    if (thisPort().settlesAttachments) void result.value
+    return result
+  }
+}
+
+/** What a signal ends: one listener for all calls that share it, however many they are. */
+const watchers = new WeakMap<AbortSignal, Set<() => void>>()
+
+function watch(signal: AbortSignal, aborted: () => void): void {
+  const known = watchers.get(signal)
+  if (known !== undefined) return void known.add(aborted)
+  onAbort(signal, tellAll)
+  watchers.set(signal, new Set([aborted]))
+}
+
+function unwatch(signal: AbortSignal, aborted: () => void): void {
+  const all = watchers.get(signal)
+  if (all === undefined || !all.delete(aborted) || all.size > 0) return
+  watchers.delete(signal)
+  signal.removeEventListener('abort', tellAll)
+}
+
+function tellAll(event: Event): void {
+  for (const aborted of [...(watchers.get(event.target as AbortSignal) ?? [])]) aborted()
+}
+
+/** Watches over a call with a deadline or a signal; stands between it and the port. */
+export class LimitedCall implements Arrival {
+  readonly #call: ValueCall
+  protected readonly zone: CallZone
+  protected readonly port: Port
+  readonly #signal: AbortSignal | undefined
+  #number = -1
+  #deadline: NodeJS.Timeout | undefined
+  #reason: number = UNSAID
+  #over = false
+  /** The signal was aborted before the call was sent: while its arguments were read. */
+  #early = false
+
+  constructor(port: Port, zone: CallZone, call: ValueCall, signal: AbortSignal | undefined) {
+    this.port = port
+    this.zone = zone
+    this.#call = call
+    this.#signal = signal
+  }
+
+  /** Listen to the signal, before anything is sent: it may not be what it seems, and throw. */
+  listen(): void {
+    if (this.#signal !== undefined) watch(this.#signal, this.#aborted)
+  }
+
+  /** Nothing was sent. */
+  drop(): void {
+    this.#release()
+  }
+
+  /** The core has accepted the call under this number. */
+  begin(number: number, timeoutMs: number | undefined): void {
+    this.#number = number
+    if (timeoutMs !== undefined) this.#deadline = setTimeout(() => this.#late(timeoutMs), timeoutMs)
+    if (this.#early) this.#aborted()
+  }
+
+  ended(status: number, bytes: Uint8Array, start: number, end: number): void {
+    this.#release()
+    forgetReason(this.#reason)
+    if (!this.#over) this.#call.ended(status, bytes, start, end)
+    this.#over = true
+  }
+
+  /** Stop waiting, as an aborted signal does, and tell nobody. A call that has ended does not mind. */
+  abandon(): void {
+    if (!this.#over) this.#stopWaiting(() => new DOMException('The caller no longer waits', 'AbortError'))
+  }
+
+  /** End as by a signal that was aborted with `why`. A call that has ended does not mind. */
+  cancel(why: unknown): void {
+    if (this.#over) return
+    this.#stopWaiting(() => why)
+    this.#call.reject(why)
+  }
+
+  readonly #aborted = (): void => {
+    if (this.#number < 0) this.#early = true
+    else this.cancel(this.#signal?.reason)
+  }
+
+  #late(timeoutMs: number): void {
+    const why = (): unknown => new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError')
+    const started = this.#stopWaiting(why)
+    this.#call.fail(stackless(() => this.lateError(timeoutMs, started)))
+  }
+
+  /** What the caller is told after `timeoutMs`. */
+  protected lateError(timeoutMs: number, started: boolean): Error {
+    return new ZoneError('TASK_TIMEOUT', { zone: this.zone.id, timeoutMs, started })
+  }
+
+  #stopWaiting(why: () => unknown): boolean {
+    this.#over = true
+    this.#release()
+    return this.giveUp(this.#number, why)
+  }
+
+  /** Withdraw the call, which the caller no longer waits for; returns whether the task had started. */
+  protected giveUp(number: number, why: () => unknown): boolean {
+    const reason = keepReason(why())
+    const became = native.withdraw(this.zone.handle, number, reason)
+    if (became === Withdrawn.over) this.port.release(number)
+    if (became === Withdrawn.told) this.#reason = reason
+    else forgetReason(reason)
+    return became === Withdrawn.told || became === Withdrawn.ended
+  }
+
+  #release(): void {
+    clearTimeout(this.#deadline)
+    if (this.#signal !== undefined) unwatch(this.#signal, this.#aborted)
+  }
+}
+
+/** Watches over a broadcast. Giving up ends the wait alone: every worker still runs it. */
+export class LimitedBroadcast extends LimitedCall {
+  protected override giveUp(): boolean {
+    return true
+  }
+
+  protected override lateError(timeoutMs: number): Error {
+    return new ZoneError('BROADCAST_TIMEOUT', { zone: this.zone.id, timeoutMs })
+  }
+}
+
+/** Watches over one who waits for room, and keeps no place in that line when it is given up. */
+export class LimitedRoom extends LimitedCall {
+  protected override giveUp(number: number): boolean {
+    if (native.zoneReadyCancel(this.zone.handle, number) === 1) this.port.release(number)
+    return false
+  }
+}
+
+/** A call that ends without a value: a broadcast, a close. */
+export class PlainCall extends ValueCall {
+  protected override receive(): undefined {
+    return undefined
+  }
+}
+
+/** Why a call ended otherwise than well, as the error for its caller. */
+export function failureOf(
+  zone: CallZone,
+  status: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): unknown {
+  switch (status) {
+    case Status.closed:
+      return stackless(() => new ZoneError('ZONE_CLOSED', { zone: zone.id }))
+    case Status.orphaned:
+      return stackless(() => new ZoneError('ZONE_OWNER_DIED', { zone: zone.id }))
+    default:
+      try {
+        return readFrame(bytes, start, end)
+      } catch (error) {
+        return error
+      }
+  }
+}

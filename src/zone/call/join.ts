@@ -1,0 +1,176 @@
+/**
+ * `join`: two calls of one task, at once where a worker is free, and never a blocked thread.
+ *
+ * In a worker of a `work-stealing` zone the second call is put on the worker's deque, where others may steal
+ * it, while the first runs here. If nobody has, it runs here next, on the very arguments: nothing is read
+ * back. If somebody has, this thread helps with forked work until the result is there. So a join costs a
+ * fraction of a hop where nobody is idle, and a tree of joins spreads by itself (Frigo, Leiserson, Randall:
+ * The implementation of the Cilk-5 multithreaded language, 1998; Rayon's `join`). Everywhere else the two run
+ * here, one after the other.
+ */
+import { FOUND, Given, HEADER_BYTES, Helped, OUTCOME, Status, Step, native } from '../../native/index.ts'
+import { functionNumber } from '../../transport/index.ts'
+import { ZoneError } from '../errors.ts'
+import { type Arrival, type Port, valueOf } from '../../bridge/index.ts'
+import { wrong } from '../api/settings.ts'
+import { addCaller, siteOf } from './stacks.ts'
+import { type Task, callDepth, currentTask } from './task.ts'
+
+/** A function and its arguments: one side of a join. */
+export type Fork<Args extends unknown[] = unknown[], Value = unknown> = readonly [
+  (this: Task, ...args: Args) => Value,
+  ...Args,
+]
+
+type AnyFunction = (this: Task | undefined, ...args: unknown[]) => unknown
+
+/** How a worker of a zone that steals joins. Set by its main module. */
+export interface Joiner {
+  readonly port: Port
+  readonly zone: string
+  /** This thread's handle of its own zone. */
+  readonly handle: number
+  /** Run the task that `help` has found, to its end or its first `await`. */
+  runFound(): void
+}
+
+let joiner: Joiner | undefined
+
+/** This thread joins as that worker. @internal */
+export function useJoiner(next: Joiner): void {
+  joiner = next
+}
+
+/** Joins within joins within what is run while waiting for one; deeper ones do not take others' work. */
+const HELP_DEPTH_MAX = 32
+let helping = 0
+
+/** What waits for a joined call is the thread itself. */
+const NOBODY: Arrival = { ended: () => {} }
+
+/**
+ * Call two synchronous functions, each with its arguments, and return both values: at once if a worker of
+ * this zone is idle, one after the other if not. For divide and conquer inside a task: the parts should take
+ * some microseconds at least. The functions must be able to travel (see `run`): self-contained, or exported
+ * by a module that a task of this zone has been called from; they get the task as `this`. The arguments of
+ * the second are copied if another worker takes it; share memory with a SharedArrayBuffer. With memory that
+ * is given away by `move` the second is not offered to others: it runs here, and the memory stays.
+ *
+ * If a function throws, `join` throws its error once neither runs any more; the first one's, if both do. A
+ * second one that has not begun by then never does.
+ * @throws {ZoneError} `JOIN_ASYNC` when one returns a promise; `WORKER_DIED` when the worker that had taken
+ *   the second died.
+ */
+export function join<A extends unknown[], X, B extends unknown[], Y>(
+  first: Fork<A, X>,
+  second: Fork<B, Y>,
+): [X, Y] {
+  const [f, ...a] = sideOf('the first side', first)
+  const [g, ...b] = sideOf('the second side', second)
+  const task = currentTask()
+  const call = joiner === undefined ? -1 : fork(joiner, g, b)
+  if (joiner === undefined || call < 0) {
+    return [sync(f, f.apply(task, a)) as X, sync(g, g.apply(task, b)) as Y]
+  }
+  let x: unknown
+  try {
+    x = sync(f, f.apply(task, a))
+  } catch (error) {
+    quietly(() => settle(joiner as Joiner, call, () => {}))
+    throw error
+  }
+  const y = settle(joiner, call, () => sync(g, g.apply(task, b)))
+  return [x as X, y as Y]
+}
+
+/** The first error is the one that counts. */
+function quietly(body: () => void): void {
+  try {
+    body()
+  } catch {
+    // See above.
+  }
+}
+
+function sideOf(name: string, side: unknown): [AnyFunction, ...unknown[]] {
+  if (!Array.isArray(side) || typeof side[0] !== 'function') {
+    throw wrong(`${name} of a join`, 'an array of a function and its arguments', side)
+  }
+  return side as never
+}
+
+function sync(fn: AnyFunction, value: unknown): unknown {
+  if (
+    value !== null &&
+    typeof value === 'object' &&
+    typeof (value as { then?: unknown }).then === 'function'
+  ) {
+    // Nobody will look at it: a rejection of it is not the process's business.
+    Promise.resolve(value).catch(() => {})
+    throw new ZoneError('JOIN_ASYNC', {
+      zone: joiner?.zone ?? 'node',
+      name: fn.name,
+    })
+  }
+  return value
+}
+
+/** Offer a call to others; its number, or -1 when the zone has no room for it. */
+function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
+  const number = functionNumber(fn)
+  const length = args.length === 0 ? 0 : port.write(args, 'args', true)
+  // What is too large for the scratch is not worth the copy. Memory that was given away is in one place only:
+  // once it had left for the frame, this thread could not run the call any more if nobody takes it.
+  if (length < 0 || (length > 0 && port.writer.lent.length > 0)) {
+    port.discard()
+    return -1
+  }
+  const call = port.take(NOBODY)
+  const { given } = port
+  given[Given.zone] = handle
+  given[Given.fn] = number
+  given[Given.length] = length
+  given[Given.call] = call
+  given[Given.depth] = callDepth()
+  native.joinFork()
+  if (given[OUTCOME] === 0) return call
+  port.release(call)
+  return -1
+}
+
+/** Wait for a forked call, helping meanwhile; `mine` runs it here if nobody has taken it. */
+function settle({ port, zone, runFound }: Joiner, call: number, mine: () => unknown): unknown {
+  const { given, words } = port
+  for (;;) {
+    given[Helped.call] = call
+    given[Helped.steals] = helping < HELP_DEPTH_MAX ? 1 : 0
+    native.help()
+    const found = words[FOUND]
+    if (found === Step.mine) {
+      port.release(call)
+      return mine()
+    }
+    if (found === Step.joined) return received(port, zone, call)
+    if (found !== Step.task) continue
+    helping++
+    try {
+      runFound()
+    } finally {
+      helping--
+    }
+  }
+}
+
+function received(port: Port, zone: string, call: number): unknown {
+  const { words, inbound } = port
+  const [status, length, , , large] = words as unknown as [number, number, number, number, number]
+  const bytes = large === 1 ? native.largeResult(call) : inbound
+  const start = large === 1 ? 0 : HEADER_BYTES
+  port.release(call)
+  if (status === Status.done) return valueOf(bytes, start, start + length)
+  if (status === Status.closed) throw new ZoneError('ZONE_CLOSED', { zone })
+  if (status === Status.orphaned) throw new ZoneError('ZONE_OWNER_DIED', { zone })
+  const error = valueOf(bytes, start, start + length)
+  addCaller(error, zone, siteOf(join))
+  throw error
+}

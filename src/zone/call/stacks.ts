@@ -1,0 +1,143 @@
+/**
+ * The stacks of errors that cross threads: the worker's frames, then those of who called.
+ *
+ * Taking a stack costs more than a whole call (some 10 µs against 2.5), so a call that ends well takes none.
+ * When one fails its promise follows one made here, and V8 itself finds who awaits it: the frames that an
+ * error of the caller's own thread would show behind its last `await`. Where nobody awaits yet there are
+ * none; a zone made with `callStacks` takes the stack at every call and always has it.
+ */
+import { types } from 'node:util'
+import { fileURLToPath } from 'node:url'
+import { withStackLimit } from '../../base/index.ts'
+
+/** Where a call was made: an object that formats its stack when it is first asked for. */
+export interface CallSite {
+  readonly stack?: unknown
+}
+
+/** The zone of a failed call, as far as its stack needs it. */
+export interface FailedCall {
+  readonly id: string
+  /** Where it was called, if that was taken then. */
+  readonly site: CallSite | undefined
+}
+
+/** A stack that went through many zones, or through one many times, grows no further. */
+const STACK_CHARS_MAX = 16_384
+/** How deep the causes of an error are looked at. */
+const CAUSES_MAX = 8
+
+/** Errors that have their caller's frames. */
+const traced = new WeakSet<object>()
+
+/** Where the function that was called `above` this one was called from. */
+export function siteOf(above: Function): CallSite {
+  const site: CallSite = {}
+  Error.captureStackTrace(site, above)
+  return site
+}
+
+/**
+ * A promise that rejects with `error`, whose stack goes on with the frames of whoever awaits it by then. Give
+ * it to the `resolve` of a promise. An error that is none is left alone. Never fulfilled.
+ * @throws `error`, as the rejection.
+ */
+export async function rejection(error: unknown, call: FailedCall): Promise<never> {
+  if (types.isNativeError(error) && !traced.has(error)) {
+    if (call.site === undefined) {
+      // The first turn ends before the promise that was resolved with this one hangs on it.
+      await undefined
+      await undefined
+    }
+    addCaller(error, call.id, call.site ?? siteOf(rejection))
+  }
+  throw error
+}
+
+/** Make an error where its stack would say nothing: in a timer, or as mail comes in. */
+export function stackless<Made extends Error>(make: () => Made): Made {
+  return withStackLimit(0, make)
+}
+
+/** Put the frames of `site` behind those of an error that came from a zone. */
+export function addCaller(error: unknown, zone: string, site: CallSite): void {
+  try {
+    if (!types.isNativeError(error) || traced.has(error)) return
+    const { stack } = error
+    const frames = typeof site.stack === 'string' ? framesOf(site.stack) : []
+    if (frames.length === 0 || typeof stack !== 'string' || stack.length > STACK_CHARS_MAX) return
+    error.stack = [stack, `    at zone ${JSON.stringify(zone)} (called from)`, ...frames].join('\n')
+    traced.add(error)
+  } catch {
+    // A class's own `load` may have made an error that lets nothing be changed.
+  }
+}
+
+/** The lines of a stack that are frames, without Skein's own and those of Node's loop. */
+function framesOf(stack: string): string[] {
+  const isFrame = (line: string): boolean => /^ +at /.test(line) && !/\(node:internal\/process\//.test(line)
+  return stack.split('\n').filter((line) => isFrame(line) && !isOwn(line))
+}
+
+/** Take Skein's frames out of the stack of an error, and of what caused it: only the user's lines stay. */
+export function hideOwnFrames(error: unknown, causesMax = CAUSES_MAX): void {
+  try {
+    if (!types.isNativeError(error)) return
+    hideIn(error)
+    if (causesMax === 0) return
+    if (Object.hasOwn(error, 'cause')) hideOwnFrames(error.cause, causesMax - 1)
+    const errors: unknown = Object.hasOwn(error, 'errors') && (error as { errors?: unknown }).errors
+    if (Array.isArray(errors)) for (const each of errors) hideOwnFrames(each, causesMax - 1)
+  } catch {
+    // A hostile error keeps the stack that it will not let go of.
+  }
+}
+
+function hideIn(error: Error): void {
+  const { stack } = error
+  if (typeof stack !== 'string') return
+  const lines = stack.split('\n')
+  // What stands below is the loop of the worker, or a task that helps with this one.
+  const bottom = lines.findIndex((line) => isFrameOf(PUMP, line))
+  const kept = lines.slice(0, bottom < 0 ? lines.length : bottom).filter((line) => !isOwn(line))
+  if (kept.length < lines.length) error.stack = kept.join('\n')
+}
+
+/** The module that calls a task's function. */
+const PUMP = filesOf('zone/pump')
+/** The other modules that stand between a call and a task's function, on either side. */
+const OWN_FILES = [
+  ...[
+    'call',
+    'chunks',
+    'flow',
+    'join',
+    'outbox',
+    'parallel',
+    'spread',
+    'stacks',
+    'task',
+    'worker',
+    'zone',
+    'node-zone',
+  ].map((name) => `zone/${name}`),
+  'port/port',
+  'transport/compile',
+].flatMap(filesOf)
+
+/** A module as frames name it: compiled, and as its source map has it. */
+function filesOf(module: string): string[] {
+  const compiled = new URL(`../${module}.js`, import.meta.url).href
+  return [`${compiled}:`, `${fileURLToPath(new URL(`../../src/${module}.ts`, import.meta.url))}:`]
+}
+
+function isFrameOf(files: readonly string[], line: string): boolean {
+  return /^ +at /.test(line) && files.some((file) => line.includes(file))
+}
+
+function isOwn(line: string): boolean {
+  return (
+    isFrameOf(OWN_FILES, line) ||
+    /^ +at (async )?(AsyncLocalStorage\.run|Script\.runIn\w+) \(node:/.test(line)
+  )
+}

@@ -1,0 +1,141 @@
+/**
+ * What a running task knows of itself: its zone, its worker, and whether its caller still waits.
+ *
+ * A task function is called with its {@link Task} as `this`; `currentTask()` gives the same to code that it
+ * calls. A task's signal is made when it is first asked for, so that tasks which never ask pay nothing.
+ * Also the shapes of what is called: task functions, and the exports of a module.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { DEPTH_UNKNOWN } from '../../native/index.ts'
+import { type Tracker as AnyTracker, here } from '../worker/current.ts'
+
+/** See the module's text. */
+export class Task {
+  /** Name of the zone that runs it. */
+  readonly zone: string
+  /** Name of the worker that runs it. */
+  readonly worker: string
+  #controller: AbortController | undefined
+  #reason: { readonly why: unknown } | undefined
+  /** How many tasks wait for this one, each for the next, as far as is known. @internal */
+  readonly depth: number | undefined
+
+  /** @internal */
+  constructor(zone: string, worker: string, depth: number | undefined) {
+    this.zone = zone
+    this.worker = worker
+    this.depth = depth
+  }
+
+  /** Aborted when the caller's deadline passes or its signal is aborted. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason.why)
+    }
+    return this.#controller.signal
+  }
+
+  /**
+   * Throw the signal's reason if the caller has given up; without making the signal.
+   * @internal
+   * @throws that reason.
+   */
+  throwIfAbandoned(): void {
+    if (this.#reason !== undefined) throw this.#reason.why
+  }
+
+  /** The caller has given up. @internal */
+  abandon(why: unknown): void {
+    this.#reason = { why }
+    this.#controller?.abort(why)
+  }
+}
+
+/**
+ * A task for a broadcast, which holds up the worker, so that nothing it waits for in its zone can happen
+ * there.
+ * @internal
+ */
+export function broadcastTask(zone: string, worker: string): Task {
+  const task = new Task(zone, worker, undefined)
+  here.broadcasts.add(task)
+  return task
+}
+
+/** Whether the calling code belongs to a broadcast. @internal */
+export function isInBroadcast(): boolean {
+  const task = currentTask()
+  return task !== undefined && here.broadcasts.has(task)
+}
+
+/** A function that can be a task: it may use its {@link Task} as `this` and may be asynchronous. */
+export type TaskFunction<Args extends unknown[], Value> = (this: Task, ...args: Args) => Value
+
+/** The exported functions of a module as calls to a zone. */
+export type ModuleCalls<Module> = {
+  readonly [
+    Name in keyof Module as Module[Name] extends (...args: never[]) => unknown ? Name : never
+  ]: Module[Name] extends (...args: infer Args) => infer Value
+    ? (...args: Args) => Promise<Awaited<Value>>
+    : never
+}
+
+/** Which task the running code belongs to; the worker's loop says when one has ended. */
+export interface Tracker extends AnyTracker<Task> {
+  ended(task: Task): void
+}
+
+/** One task at a time: a variable is enough. */
+export function singleTracker(): { set(task: Task): void } & Tracker {
+  let now: Task | undefined
+  return {
+    set: (task) => void (now = task),
+    run: (task, body) => {
+      now = task
+      return body()
+    },
+    current: () => now,
+    ended: () => void (now = undefined),
+  }
+}
+
+/**
+ * Overlapping tasks: Node's AsyncLocalStorage follows each through its promises. `alone` began when there was
+ * no other and is not followed: what belongs to none of the others is taken to be its own until it ends.
+ */
+export function overlappingTracker(alone?: Task): Tracker {
+  const storage = new AsyncLocalStorage<Task>()
+  let first = alone
+  return {
+    run: (task, body) => storage.run(task, body),
+    current: () => storage.getStore() ?? first,
+    ended: (task) => {
+      if (task === first) first = undefined
+    },
+  }
+}
+
+/** Use `next` in this thread. @internal */
+export function useTracker(next: Tracker): void {
+  here.tracker = next
+}
+
+/**
+ * Run `body` as part of `task`, in a thread that is no worker or in one: its own task comes back after.
+ * @internal
+ */
+export function useTrackerOnce<R>(task: Task, body: () => R): R {
+  return here.outside.run(task, body)
+}
+
+/** The task that the calling code belongs to; `undefined` outside of tasks. */
+export function currentTask(): Task | undefined {
+  return (here.outside.getStore() ?? here.tracker?.current()) as Task | undefined
+}
+
+/** The depth of a call that the calling code makes, in a worker. @internal */
+export function callDepth(): number {
+  const depth = currentTask()?.depth
+  return depth === undefined ? DEPTH_UNKNOWN : depth + 1
+}

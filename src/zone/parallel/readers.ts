@@ -1,0 +1,210 @@
+/**
+ * What a flow reads its items from: an array, an iterable, an asynchronous one.
+ *
+ * A reader reads when it is told to and there is room, and hands over whole chunks. The asynchronous one asks
+ * for one item at a time and, when the source is slower than a turn of the loop, lets what has come go on its
+ * way: nothing waits for a full chunk.
+ */
+import { textOf } from '../call/portable.ts'
+
+/** What a reader is given by its flow. */
+export interface ReaderPlan {
+  /** Whether so many more items may be read now. */
+  room(more: number): boolean
+  /** How many items the next chunk should have. */
+  sizeNow(): number
+  /** Take a chunk. */
+  chunk(items: ArrayLike<unknown>): void
+  /** There are no more. */
+  ended(): void
+  /** Reading has failed. */
+  failed(why: unknown): void
+}
+
+/** Reads one source. */
+export interface Reader {
+  /** Read what there is room for. */
+  read(): void
+  /** Read no more, and let the source clean up. */
+  close(): Promise<void> | void
+}
+
+/** An array or a typed array. */
+export type Items<Item> = ArrayLike<Item> & Iterable<Item>
+
+/** Whether a source is an array or a typed array. */
+export function isItems(source: object): source is Items<unknown> {
+  return Array.isArray(source) || (ArrayBuffer.isView(source) && !(source instanceof DataView))
+}
+
+/** The reader for a source. */
+export function readerOf(source: Iterable<unknown> | AsyncIterable<unknown>, plan: ReaderPlan): Reader {
+  if (isItems(source)) return new ItemsReader(source, plan)
+  if (Symbol.asyncIterator in source) return new AsyncReader(source, plan)
+  return new IterableReader(source, plan)
+}
+
+class ItemsReader implements Reader {
+  readonly #items: Items<unknown>
+  readonly #plan: ReaderPlan
+  #next = 0
+
+  constructor(items: Items<unknown>, plan: ReaderPlan) {
+    this.#items = items
+    this.#plan = plan
+  }
+
+  read(): void {
+    try {
+      this.#readAll()
+    } catch (error) {
+      // Of a getter, or of a class of arrays that slices in its own way.
+      this.#plan.failed(error)
+    }
+  }
+
+  #readAll(): void {
+    const slice = (this.#items as unknown[]).slice
+    for (let size = this.#plan.sizeNow(); this.#plan.room(size); size = this.#plan.sizeNow()) {
+      if (this.#next >= this.#items.length) return this.#plan.ended()
+      const items = slice.call(this.#items, this.#next, this.#next + size)
+      if (!(items.length > 0)) throw new TypeError('the slice of an array has none of its items')
+      this.#next += items.length
+      this.#plan.chunk(items)
+    }
+  }
+
+  close(): void {}
+}
+
+class IterableReader implements Reader {
+  readonly #source: Iterable<unknown>
+  readonly #plan: ReaderPlan
+  #iterator: Iterator<unknown> | undefined
+  #done = false
+  #reading = false
+
+  constructor(source: Iterable<unknown>, plan: ReaderPlan) {
+    this.#source = source
+    this.#plan = plan
+  }
+
+  read(): void {
+    if (this.#reading || this.#done) return
+    this.#reading = true
+    try {
+      this.#iterator ??= this.#source[Symbol.iterator]()
+      for (
+        let size = this.#plan.sizeNow();
+        this.#plan.room(size) && !this.#done;
+        size = this.#plan.sizeNow()
+      ) {
+        this.#readChunk(this.#iterator, size)
+      }
+    } catch (error) {
+      this.#done = true
+      this.#plan.failed(error)
+    }
+    this.#reading = false
+  }
+
+  #readChunk(iterator: Iterator<unknown>, size: number): void {
+    const items: unknown[] = []
+    while (items.length < size) {
+      const next = resultOf(iterator.next())
+      if (next.done === true) {
+        this.#done = true
+        break
+      }
+      items.push(next.value)
+    }
+    if (items.length > 0) this.#plan.chunk(items)
+    if (this.#done) this.#plan.ended()
+  }
+
+  close(): void {
+    if (!this.#done) this.#iterator?.return?.()
+    this.#done = true
+  }
+}
+
+class AsyncReader implements Reader {
+  readonly #source: AsyncIterable<unknown>
+  readonly #plan: ReaderPlan
+  #iterator: AsyncIterator<unknown> | undefined
+  #items: unknown[] = []
+  #pending = false
+  #done = false
+  #soon: NodeJS.Immediate | undefined
+
+  constructor(source: AsyncIterable<unknown>, plan: ReaderPlan) {
+    this.#source = source
+    this.#plan = plan
+  }
+
+  read(): void {
+    if (this.#pending || this.#done || !this.#plan.room(this.#items.length + 1)) return
+    this.#pending = true
+    try {
+      this.#iterator ??= this.#source[Symbol.asyncIterator]()
+      Promise.resolve(this.#iterator.next()).then(this.#arrived, this.#failed)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  readonly #failed = (error: unknown): void => {
+    this.#pending = false
+    this.#done = true
+    this.#plan.failed(error)
+  }
+
+  readonly #arrived = (next: IteratorResult<unknown>): void => {
+    this.#pending = false
+    if (this.#done) return
+    try {
+      this.#take(resultOf(next))
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #take(next: IteratorResult<unknown>): void {
+    if (next.done === true) {
+      this.#done = true
+      this.#flush()
+      this.#plan.ended()
+      return
+    }
+    this.#items.push(next.value)
+    if (this.#items.length >= this.#plan.sizeNow()) this.#flush()
+    else this.#soon ??= setImmediate(() => this.#flush())
+    this.read()
+  }
+
+  #flush(): void {
+    clearImmediate(this.#soon)
+    this.#soon = undefined
+    const items = this.#items
+    if (items.length === 0) return
+    this.#items = []
+    this.#plan.chunk(items)
+  }
+
+  async close(): Promise<void> {
+    clearImmediate(this.#soon)
+    if (this.#done) return
+    this.#done = true
+    const returned = this.#iterator?.return?.()
+    // One that still waits for its next item may never answer.
+    if (this.#pending) void returned?.catch?.(() => {})
+    else await returned
+  }
+}
+
+/** What an iterator has given. @throws {TypeError} when it is no object, as a loop over it would. */
+function resultOf(given: unknown): IteratorResult<unknown> {
+  if ((typeof given === 'object' && given !== null) || typeof given === 'function')
+    return given as IteratorResult<unknown>
+  throw new TypeError(`Iterator result ${textOf(given)} is not an object`)
+}

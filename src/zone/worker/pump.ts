@@ -1,0 +1,360 @@
+/**
+ * The loop of a worker: take, run, complete.
+ *
+ * One call into the core per task ends one and takes the next. The core says when timers and I/O should have
+ * a turn, and calls again at once if there is more. A task that returns a promise leaves the loop and comes
+ * back through `#settled`. Broadcasts run alone.
+ */
+import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../../native/index.ts'
+import { functionByNumber, readFrame } from '../../transport/index.ts'
+import { ZoneError } from '../errors.ts'
+import type { Port } from '../../bridge/index.ts'
+import { portable } from '../call/portable.ts'
+import { reasonOf } from '../call/reasons.ts'
+import { hideOwnFrames } from '../call/stacks.ts'
+import {
+  Task,
+  type Tracker,
+  broadcastTask,
+  isInBroadcast,
+  overlappingTracker,
+  singleTracker,
+  useTracker,
+} from '../call/task.ts'
+
+const EMPTY = new Uint8Array(0)
+
+type TaskFunction = (this: Task, ...args: unknown[]) => unknown
+
+/** What the worker's main module is told. */
+export interface PumpEvents {
+  /** Once: all broadcasts that were made before have run. */
+  ready(): void
+  /** The zone lets the worker go. */
+  leave(): void
+  /** An error, as a frame, belongs to no task in flight. */
+  report(error: Uint8Array): void
+}
+
+/** See the module's text. */
+export class Pump {
+  readonly #port: Port
+  readonly #zone: string
+  readonly #worker: string
+  readonly #events: PumpEvents
+  #tracker: Tracker
+  /** The tracker, as long as no two tasks have overlapped: spares a closure, and following promises. */
+  #single: ReturnType<typeof singleTracker> | undefined
+  readonly #functions: (TaskFunction | undefined)[] = []
+  /** Tasks in progress that have returned a promise, by token. */
+  readonly #started = new Map<number, { readonly serial: number; readonly task: Task }>()
+  #pumping = false
+  #broadcasting = false
+  #isReady = false
+
+  constructor(port: Port, zone: string, worker: string, tasksPerWorkerMax: number, events: PumpEvents) {
+    this.#port = port
+    this.#zone = zone
+    this.#worker = worker
+    this.#events = events
+    this.#single = tasksPerWorkerMax === 1 ? singleTracker() : undefined
+    this.#tracker = this.#single ?? overlappingTracker()
+    useTracker(this.#tracker)
+  }
+
+  /** Run what there is, for one turn. */
+  readonly run = (): void => {
+    if (this.#pumping) return
+    this.#pumping = true
+    try {
+      this.#turn()
+    } finally {
+      this.#pumping = false
+    }
+  }
+
+  /**
+   * A task is about to call its own zone.
+   * @throws {ZoneError} `ZONE_WAITS_FOR_ITSELF` where a broadcast is: it holds this worker up.
+   */
+  readonly beforeFork = (): void => {
+    if (this.#broadcasting && isInBroadcast())
+      throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.#zone, call: 'a call from a broadcast' })
+  }
+
+  /** Another task begins beside the one that runs: from now on each is followed through its promises. */
+  #overlap(): void {
+    this.#tracker = overlappingTracker(this.#single?.current())
+    this.#single = undefined
+    useTracker(this.#tracker)
+  }
+
+  /** Run the task that `help` has found, in the middle of another one. */
+  readonly runFound = (): void => {
+    const { words, given } = this.#port
+    const token = words[2] as number
+    const status = this.#status
+    const length = this.#start(token)
+    if (length !== ELSEWHERE) {
+      given[Ended.token] = token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
+      native.complete()
+    }
+    this.#status = status
+  }
+
+  /**
+   * An error was not caught. The task in flight that it belongs to fails with it, if others are in flight,
+   * and the worker goes on; one that belongs to none of several is reported. Returns false where nobody else
+   * would be hurt: then it ends the worker, which is replaced.
+   */
+  uncaught(error: unknown, task: Task | undefined): boolean {
+    const started = [...this.#started]
+    const guilty = started.find(([, each]) => each.task === task)
+    if (started.length < (guilty === undefined ? 1 : 2) || this.#broadcasting) return false
+    // One task at a time is not followed through its promises: an error beside it is taken to be its own.
+    if (guilty === undefined) this.#events.report(this.#frame(error))
+    else this.#settled(guilty[0], guilty[1].task, Status.failed, error)
+    return true
+  }
+
+  /** An error as a frame of its own. */
+  #frame(error: unknown): Uint8Array {
+    hideOwnFrames(error)
+    this.#status = Status.failed
+    const length = this.#write(error)
+    const { out, writer } = this.#port
+    return length >= 0 ? out.slice(HEADER_BYTES, HEADER_BYTES + length) : (writer.overflow ?? EMPTY)
+  }
+
+  /** The caller of a task has given up; `why` is the number of the reason. */
+  abandon(token: number, serial: number, why: number): void {
+    const started = this.#started.get(token)
+    if (started?.serial === serial) started.task.abandon(reasonOf(why, this.#zone))
+  }
+
+  #turn(): void {
+    const { words, given } = this.#port
+    given[Ended.token] = NO_TOKEN
+    for (;;) {
+      native.step()
+      const kind = words[FOUND]
+      given[Ended.token] = NO_TOKEN
+      if (kind === Step.hadTurn) return
+      if (kind === Step.nothing) return this.#caughtUp()
+      if (kind === Step.leave) {
+        this.#caughtUp()
+        return this.#events.leave()
+      }
+      if (kind === Step.broadcast) return this.#broadcast()
+      if (!this.#isReady) this.#caughtUp()
+      const token = words[2] as number
+      const length = this.#start(token)
+      given[Ended.token] = length === ELSEWHERE ? NO_TOKEN : token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
+    }
+  }
+
+  /** Nothing is left to replay: the worker is as good as those that were there before. */
+  #caughtUp(): void {
+    if (this.#isReady || this.#broadcasting) return
+    this.#isReady = true
+    this.#events.ready()
+  }
+
+  #status: number = Status.done
+  /** The caller of the task that is being started blocks until it has ended. */
+  #joined = false
+
+  /**
+   * Run the task in the inbound scratch. Returns the length of its result in the out scratch, or ELSEWHERE.
+   */
+  #start(token: number): number {
+    const { words, inbound } = this.#port
+    const length = words[1] as number
+    const serial = words[3] as number
+    const joined = words[JOINED] === 1
+    let result: unknown
+    let promise: Promise<unknown> | undefined
+    this.#status = Status.done
+    const task = new Task(this.#zone, this.#worker, words[DEPTH] as number)
+    try {
+      const number = words[0] as number
+      const large = words[4] === 1
+      const fn = this.#functions[number]
+      const bytes = large ? native.taskBytes(token) : inbound
+      const from = large ? 0 : HEADER_BYTES
+      const args = length === 0 ? undefined : (readFrame(bytes, from, from + length) as unknown[])
+      this.#joined = joined
+      result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
+      if (isThenable(result)) {
+        if (joined && fn !== undefined) throw this.#refuseAsync(fn.name, result)
+        promise = Promise.resolve(result)
+      }
+    } catch (error) {
+      this.#tracker.ended(task)
+      return this.#finish(token, Status.failed, error)
+    }
+    if (promise !== undefined) {
+      this.#started.set(token, { serial, task })
+      follow(
+        promise,
+        (value) => this.#settled(token, task, Status.done, value),
+        (error) => this.#settled(token, task, Status.failed, error),
+      )
+      return ELSEWHERE
+    }
+    this.#tracker.ended(task)
+    return this.#finish(token, Status.done, result)
+  }
+
+  /** The task's caller blocks, perhaps in a thread that this promise waits for. */
+  #refuseAsync(name: string, promise: PromiseLike<unknown>): ZoneError {
+    Promise.resolve(promise).catch(() => {})
+    return new ZoneError('JOIN_ASYNC', { zone: this.#zone, name })
+  }
+
+  /** Call a function for the first time here. */
+  #firstCall(fn: TaskFunction, task: Task, args: unknown[] | undefined, joined: boolean): unknown {
+    const result = this.#call(fn, task, args)
+    if (joined && isThenable(result)) throw this.#refuseAsync(fn.name, result)
+    return result
+  }
+
+  #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
+    if (this.#single !== undefined) {
+      if (this.#single.current() === undefined) {
+        this.#single.set(task)
+        return invoke(fn, task, args)
+      }
+      this.#overlap()
+    }
+    return this.#tracker.run(task, () => invoke(fn, task, args))
+  }
+
+  /** The function of a number that this worker has not run yet: compiled, or imported, first. */
+  #first(number: number, task: Task, args: unknown[] | undefined): unknown {
+    const joined = this.#joined
+    const found = functionByNumber(number) as TaskFunction | Promise<TaskFunction>
+    if (typeof found === 'function') {
+      this.#functions[number] = found
+      native.functionReady(number)
+      return this.#firstCall(found, task, args, joined)
+    }
+    return found.then((fn) => {
+      this.#functions[number] = fn
+      native.functionReady(number)
+      return this.#firstCall(fn, task, args, joined)
+    })
+  }
+
+  #settled(token: number, task: Task, status: number, value: unknown): void {
+    // It may have failed already by an error that it left behind.
+    if (this.#started.get(token)?.task !== task) return
+    this.#started.delete(token)
+    this.#tracker.ended(task)
+    const length = this.#finish(token, status, value)
+    if (length !== ELSEWHERE) {
+      const { given } = this.#port
+      given[Ended.token] = token
+      given[Ended.status] = this.#status
+      given[Ended.length] = length
+      native.complete()
+    }
+    this.run()
+  }
+
+  /** Write a result or error; what does not fit the scratch goes at once. */
+  #finish(token: number, status: number, value: unknown): number {
+    this.#status = status
+    if (status === Status.done && value === undefined) return 0
+    if (status === Status.failed) hideOwnFrames(value)
+    const length = this.#write(value)
+    if (length >= 0) return length
+    native.completeLarge(token, this.#status, this.#port.writer.overflow ?? EMPTY)
+    return ELSEWHERE
+  }
+
+  #write(value: unknown): number {
+    try {
+      return this.#port.write(value)
+    } catch (error) {
+      const sent = this.#status === Status.failed ? portable(value, error) : error
+      this.#status = Status.failed
+      return this.#writeError(sent)
+    }
+  }
+
+  #writeError(error: unknown): number {
+    try {
+      return this.#port.write(error)
+    } catch (why) {
+      return this.#port.write(portable(error, why))
+    }
+  }
+
+  #broadcast(): void {
+    const { words, inbound } = this.#port
+    const [number, length] = [words[0] as number, words[1] as number]
+    const large = words[4] === 1
+    const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
+    this.#broadcasting = true
+    this.#joined = false
+    const task = broadcastTask(this.#zone, this.#worker)
+    const done = (): void => {
+      this.#broadcasting = false
+      this.#tracker.ended(task)
+      native.broadcastDone(Status.done, EMPTY)
+      this.run()
+    }
+    const failed = (error: unknown): void => {
+      this.#broadcasting = false
+      this.#tracker.ended(task)
+      native.broadcastDone(Status.failed, this.#frame(error))
+      this.run()
+    }
+    try {
+      const args = length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[])
+      const result = this.#first(number, task, args)
+      if (isThenable(result)) follow(Promise.resolve(result), done, failed)
+      else this.#afterTurn(done)
+    } catch (error) {
+      this.#afterTurn(() => failed(error))
+    }
+  }
+
+  /** `done` runs the loop again, which this turn is still in. */
+  #afterTurn(body: () => void): void {
+    queueMicrotask(body)
+  }
+}
+
+/** Word of a step that says whether the task's caller waits for it, blocking. */
+const JOINED = 6
+/** And how many tasks wait for it, each for the next. */
+const DEPTH = 7
+
+/** The result went another way, or has not come yet. */
+const ELSEWHERE = -1
+
+function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
+  return args === undefined ? fn.call(task) : fn.apply(task, args)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
+  return typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** As `await` waits: once, whatever a `then` of the promise's own would do. */
+function follow(
+  promise: Promise<unknown>,
+  done: (value: unknown) => void,
+  failed: (error: unknown) => void,
+): void {
+  void PROMISE_THEN.call(promise, done, failed)
+}
+
+const PROMISE_THEN = Promise.prototype.then
