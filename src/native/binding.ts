@@ -184,7 +184,7 @@ export interface Binding {
   channelClose(handle: number): void
   channelLength(handle: number): number
 
-  /** Listen; returns the server's number. src/http/core/native/core.ts packs numbers, host, path and constants. */
+  /** Listen; returns the server's number. src/http/core/native/core.ts packs the arguments. */
   httpOpen(
     call: () => void,
     inbound: Uint8Array,
