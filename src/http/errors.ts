@@ -41,6 +41,8 @@ export type HttpCodes = {
   HTTP_REQUEST_OVER: { readonly what: string }
   /** A request was sent to another thread, as the input of an arrow whose first stage is placed, say. */
   HTTP_REQUEST_TRAVELS: { readonly path: string }
+  /** A class or function of Node received a handler's request, which it cannot read (Node 24 and later). */
+  HTTP_REQUEST_CLASS: { readonly reason: string }
   /** The native core was asked for and cannot be had. */
   HTTP_CORE: { readonly reason: string }
   /** The module of an app did not load, exports no app, or failed at its end. */
@@ -76,6 +78,9 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_REQUEST_TRAVELS: (f) =>
     `${f.path} is a request, which stays in the thread that it came to: read what is needed of it first, ` +
     'and send that, as in liftAsync((request) => request.text()).andThen(work.on(zone))',
+  HTTP_REQUEST_CLASS: (f) =>
+    "Node's own Request, a class that extends it, or its fetch cannot read a handler's request: " +
+    `${f.reason}; pass request.clone(), or (request.url, request)`,
   HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>

@@ -12,7 +12,7 @@ import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
 import { ANSWERS_REFUSALS, pathOf, StatusError, statusAnswer } from './status-error.ts'
 import { HttpError, statusOf } from '../errors.ts'
 import { Finder, type Found } from './finder.ts'
-import { closeRequest, SkeinRequest } from '../fetch/request.ts'
+import { closeRequest, HAS_PRIVATE_STATE, SkeinRequest } from '../fetch/request.ts'
 import { NativeResponse, SkeinResponse } from '../fetch/response.ts'
 import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
 import type { Route } from './router.ts'
@@ -290,12 +290,23 @@ function isGone(cause: unknown): boolean {
   return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_GONE'
 }
 
-/** Of a request that was to travel we can say more than the transport does. */
+/** An error that a request caused where it was passed on, with what to do instead. */
 function withWay(cause: unknown): unknown {
+  if (cause instanceof TypeError && isForeignRead(cause))
+    return new HttpError('HTTP_REQUEST_CLASS', { reason: cause.message }, { cause })
   if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_REFUSED') return cause
   const { path, what } = cause.facts as TransportCodes['TRANSPORT_REFUSED']
   const isRequest = what === `an object of ${SkeinRequest.name}`
   return isRequest ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
+}
+
+/** Whether Node's fetch classes looked for private fields of theirs, which no other object can have. */
+function isForeignRead({ message, stack }: TypeError): boolean {
+  return (
+    HAS_PRIVATE_STATE &&
+    message.startsWith('Cannot read private member #') &&
+    /^\s+at .*node:internal\/deps\/undici\//m.test(stack ?? '')
+  )
 }
 
 /** What handlers throw when the signal of their request aborts. */

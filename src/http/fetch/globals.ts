@@ -4,26 +4,21 @@
  * A web-standard app says `new Response(...)` and means the global one; Node's own builds a stream and header
  * lists that a server then takes apart again. Ours pass `instanceof` in both directions, so code that kept
  * Node's classes goes on working. `fetch`, whosever it is, is wrapped only to unwrap the requests of
- * handlers; classes that somebody else has put there stay. What stood there comes back when the last server
- * stops, unless somebody else has put something of their own there.
+ * handlers, and so are the members of Node's `Request.prototype` where they read private fields. Classes that
+ * somebody else has put there stay. What stood there comes back when the last server stops, unless somebody
+ * else has put something of their own there.
  */
 import { SkeinHeaders } from './headers.ts'
-import { NativeRequest, nativeRequest } from './request.ts'
+import { HAS_PRIVATE_STATE, NativeRequest, nativeRequest } from './request.ts'
 import { NativeResponse, SkeinResponse } from './response.ts'
 
 /** Node's Request, which takes requests of ours as its input. */
-class GlobalRequest extends NativeRequest {
-  constructor(input: string | URL | Request, init?: RequestInit) {
-    super(nativeRequest(input) as Request, init)
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    if (typeof value !== 'object' || value === null) return false
-    const { prototype } = this === GlobalRequest ? NativeRequest : this
-    return Object.prototype.isPrototypeOf.call(prototype, value)
-  }
-}
-Object.defineProperty(GlobalRequest, 'name', { value: 'Request' })
+const GlobalRequest = new Proxy(NativeRequest, {
+  construct(target, [input, ...rest], newTarget) {
+    const given = input === undefined && rest.length === 0 ? [] : [nativeRequest(input), ...rest]
+    return Reflect.construct(target, given, newTarget) as Request
+  },
+})
 
 /** Whoever watches or mocks `fetch` has put theirs there before: it goes on being called. */
 function fetchOver(inner: typeof fetch): typeof fetch {
@@ -32,26 +27,58 @@ function fetchOver(inner: typeof fetch): typeof fetch {
   }
 }
 
+/** What is put where, and what it replaces. */
+interface Patch {
+  readonly on: object
+  readonly name: string
+  readonly ours: PropertyDescriptor
+  readonly before: PropertyDescriptor
+}
+
 const OURS = { Request: GlobalRequest, Response: SkeinResponse, Headers: SkeinHeaders }
 const NODES: readonly unknown[] = [NativeRequest, NativeResponse, globalThis.Headers]
-/** What stands there for us, and what stood there before. */
-const kept = new Map<string, { ours: unknown; before: PropertyDescriptor }>()
+const kept: Patch[] = []
 let users = 0
+
+function globalPatches(): Patch[] {
+  const patches: Patch[] = []
+  for (const [name, value] of Object.entries({ ...OURS, fetch: fetchOver(globalThis.fetch) })) {
+    if (name !== 'fetch' && !NODES.includes(Reflect.get(globalThis, name))) continue
+    const before = Object.getOwnPropertyDescriptor(globalThis, name)!
+    const ours = { value, writable: true, configurable: true, enumerable: false }
+    patches.push({ on: globalThis, name, ours, before })
+  }
+  return patches
+}
+
+/** Getters and methods of Node's prototype, which are called with requests of ours unwrapped. */
+function prototypePatches(): Patch[] {
+  const on = NativeRequest.prototype
+  const patches: Patch[] = []
+  for (const [name, before] of Object.entries(Object.getOwnPropertyDescriptors(on))) {
+    const { get, value } = before
+    if (name === 'constructor' || before.configurable !== true) continue
+    const inner = (get ?? value) as unknown
+    if (typeof inner !== 'function') continue
+    const call = function (this: unknown, ...args: unknown[]): unknown {
+      return Reflect.apply(inner, nativeRequest(this), args) as unknown
+    }
+    patches.push({
+      on,
+      name,
+      before,
+      ours: { ...before, ...(get === undefined ? { value: call } : { get: call }) },
+    })
+  }
+  return patches
+}
 
 /** Put them there; the function takes them away again when its caller is the last. */
 export function useGlobals(): () => void {
   users += 1
   if (users === 1) {
-    for (const [name, value] of Object.entries({ ...OURS, fetch: fetchOver(globalThis.fetch) })) {
-      if (name !== 'fetch' && !NODES.includes(Reflect.get(globalThis, name))) continue
-      kept.set(name, { ours: value, before: Object.getOwnPropertyDescriptor(globalThis, name)! })
-      Object.defineProperty(globalThis, name, {
-        value,
-        writable: true,
-        configurable: true,
-        enumerable: false,
-      })
-    }
+    kept.push(...globalPatches(), ...(HAS_PRIVATE_STATE ? prototypePatches() : []))
+    for (const { on, name, ours } of kept) Object.defineProperty(on, name, ours)
   }
   let isUsed = true
   return () => {
@@ -59,8 +86,9 @@ export function useGlobals(): () => void {
     isUsed = false
     users -= 1
     if (users > 0) return
-    for (const [name, { ours, before }] of kept)
-      if (Reflect.get(globalThis, name) === ours) Object.defineProperty(globalThis, name, before)
-    kept.clear()
+    for (const { on, name, ours, before } of kept.splice(0)) {
+      const now = Object.getOwnPropertyDescriptor(on, name)
+      if (now?.get === ours.get && now?.value === ours.value) Object.defineProperty(on, name, before)
+    }
   }
 }

@@ -33,8 +33,13 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }
 const NO_BYTES = new Uint8Array(0)
 
+/**
+ * The request itself, also where a `Proxy` of it or an object that inherits from it is `this`: those have no
+ * private fields.
+ */
+const SELF = Symbol('self')
+
 let ownOf: (request: SkeinRequest) => Request
-let isOwn: (value: object) => value is SkeinRequest
 let close: (request: SkeinRequest) => void
 
 /** See the file's text; what handlers receive. */
@@ -44,10 +49,10 @@ export class SkeinRequest implements Request {
   readonly #method: string
   readonly #target: Target
   #looked: Looked | undefined
+  readonly [SELF]: this
 
   static {
     ownOf = (request) => request.#own()
-    isOwn = (value): value is SkeinRequest => #looked in value
     close = (request) => {
       request.#exchange = undefined
       if (request.#looked?.headers !== undefined) closeHeaders(request.#looked.headers)
@@ -60,6 +65,7 @@ export class SkeinRequest implements Request {
     this.#method = exchange.method
     this.#target = target
     this.#looked = undefined
+    this[SELF] = this
   }
 
   #open(what: string): Exchange {
@@ -79,21 +85,22 @@ export class SkeinRequest implements Request {
   }
 
   get method(): string {
-    return this.#method
+    return this[SELF].#method
   }
 
   get url(): string {
-    const looked = this.#look()
+    const self = this[SELF]
+    const looked = self.#look()
     if (looked.url !== '') return looked.url
-    const exchange = this.#open('the URL')
-    const { tail, host } = this.#target
+    const exchange = self.#open('the URL')
+    const { tail, host } = self.#target
     const named = host !== '' ? host : (exchange.header('host') ?? '')
     return (looked.url = urlOf('http', named !== '' ? named : 'localhost', tail))
   }
 
   /** What the route's pattern named, decoded and frozen; empty outside of a route. */
   get params(): Readonly<Record<string, string>> {
-    return this.#params
+    return this[SELF].#params
   }
 
   /** Routers put their own here. */
@@ -103,20 +110,22 @@ export class SkeinRequest implements Request {
 
   /** The client's address; '' on a Unix socket and for injected requests. */
   get remoteAddress(): string {
-    return this.#open('the remote address').remoteAddress
+    return this[SELF].#open('the remote address').remoteAddress
   }
 
   get headers(): SkeinHeaders {
-    const looked = this.#look()
-    return (looked.headers ??= new SkeinHeaders(undefined, this.#open('the headers')))
+    const self = this[SELF]
+    const looked = self.#look()
+    return (looked.headers ??= new SkeinHeaders(undefined, self.#open('the headers')))
   }
 
   /** Aborts when the client goes before it has its answer. */
   get signal(): AbortSignal {
-    const looked = this.#look()
+    const self = this[SELF]
+    const looked = self.#look()
     if (looked.controller === undefined) {
       const controller = (looked.controller = new AbortController())
-      const exchange = this.#exchange
+      const exchange = self.#exchange
       if (exchange?.aborted === true) controller.abort()
       else if (exchange !== undefined) onAbort(exchange, () => controller.abort())
     }
@@ -125,16 +134,17 @@ export class SkeinRequest implements Request {
 
   get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
     type Body = ReadableStream<Uint8Array<ArrayBuffer>>
-    const looked = this.#look()
+    const self = this[SELF]
+    const looked = self.#look()
     if (looked.native !== undefined) return looked.native.body as Body | null
     if (looked.body !== undefined) return looked.body as Body
     if (looked.bodyUsed) return (looked.body = usedStream()) as Body
-    if (this.#hasNoBody()) return null
-    return (looked.body = bodyStream(this.#open('the body'))) as Body
+    if (self.#hasNoBody()) return null
+    return (looked.body = bodyStream(self.#open('the body'))) as Body
   }
 
   get bodyUsed(): boolean {
-    const looked = this.#looked
+    const looked = this[SELF].#looked
     if (looked === undefined) return false
     if (looked.native !== undefined) return looked.native.bodyUsed
     return looked.bodyUsed || (looked.body !== undefined && isDisturbed(looked.body))
@@ -176,7 +186,7 @@ export class SkeinRequest implements Request {
   }
 
   text(): Promise<string> {
-    return this.#read(textOf)
+    return this[SELF].#read(textOf)
   }
 
   /** The body's text as it comes. */
@@ -189,15 +199,15 @@ export class SkeinRequest implements Request {
    * @throws {SyntaxError} When it is no JSON; answered with 400 when nobody catches it.
    */
   json(): Promise<unknown> {
-    return this.#read(jsonOf)
+    return this[SELF].#read(jsonOf)
   }
 
   bytes(): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#read(ownBytes)
+    return this[SELF].#read(ownBytes)
   }
 
   arrayBuffer(): Promise<ArrayBuffer> {
-    return this.#read((bytes, isOwn) => {
+    return this[SELF].#read((bytes, isOwn) => {
       const { buffer, byteOffset, byteLength } = ownBytes(bytes, isOwn)
       return byteLength === buffer.byteLength ? buffer : buffer.slice(byteOffset, byteOffset + byteLength)
     })
@@ -222,18 +232,19 @@ export class SkeinRequest implements Request {
 
   /** @throws {TypeError} When the body was read. */
   clone(): Request {
-    return this.#own().clone()
+    return this[SELF].#own().clone()
   }
 
-  /** The same in Node's own class, made once; the body is there from now on. */
+  /** The same in Node's own class, made once; it has the body from now on. */
   #own(): Request {
     const looked = this.#look()
     if (looked.native !== undefined) return looked.native
-    if (this.bodyUsed) throw new TypeError('Request: the body has been read already')
-    const { headers, signal } = this
-    const body = this.#whole() ?? this.body
+    const { headers, signal, bodyUsed } = this
+    const body = bodyUsed ? NO_BYTES : (this.#whole() ?? this.body)
     const init = { method: this.#method, headers, signal, ...(body === null ? {} : { body, duplex: 'half' }) }
-    return (looked.native = new NativeRequest(this.url, init as RequestInit))
+    const native = new NativeRequest(this.url, init as RequestInit)
+    if (bodyUsed) void native.arrayBuffer() // never fails; Node's refuses what needs a body
+    return (looked.native = native)
   }
 
   /** A copy of the body when all of it is there and nobody has asked for it: it outlives the answer. */
@@ -295,7 +306,7 @@ export class SkeinRequest implements Request {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](_depth: number, options: object, inspect: Inspect): string {
-    if (this.#exchange === undefined) return `Request ${inspect({ method: this.#method }, options)}`
+    if (this[SELF].#exchange === undefined) return `Request ${inspect({ method: this.method }, options)}`
     const { method, url, headers, params } = this
     return `Request ${inspect({ method, url, headers, params }, options)}`
   }
@@ -303,9 +314,31 @@ export class SkeinRequest implements Request {
 
 Object.setPrototypeOf(SkeinRequest.prototype, NativeRequest.prototype)
 
+/**
+ * Where Node 20 and 22 keep what a Request is: its constructor, `fetch` and the getters of its prototype find
+ * it on ours too. Later versions have private fields there, so the list is empty.
+ */
+const STATE = Object.getOwnPropertySymbols(new NativeRequest('http://localhost'))
+for (const symbol of STATE) {
+  Object.defineProperty(SkeinRequest.prototype, symbol, {
+    get(this: SkeinRequest): unknown {
+      return Reflect.get(ownOf(this[SELF]), symbol)
+    },
+  })
+}
+
+/** Whether Node's Request reads requests of handlers only after they are unwrapped. */
+export const HAS_PRIVATE_STATE = STATE.length === 0
+
+/** The request of a handler behind `value`, which may be a `Proxy` of it or inherit from it. */
+function selfOf(value: unknown): SkeinRequest | undefined {
+  return typeof value === 'object' && value !== null ? (value as Partial<SkeinRequest>)[SELF] : undefined
+}
+
 /** Node's own request behind any: ours is unwrapped, others are what they are. */
 export function nativeRequest(request: unknown): unknown {
-  return typeof request === 'object' && request !== null && isOwn(request) ? ownOf(request) : request
+  const self = selfOf(request)
+  return self === undefined ? request : ownOf(self)
 }
 
 /** The answer has been given: what was not looked at is gone. */

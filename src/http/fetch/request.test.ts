@@ -1,0 +1,121 @@
+/**
+ * What Node's `Request`, classes that extend it and its `fetch` make of a handler's request: what they make
+ * of their own, or, where a private field of Node's makes that impossible, an error that names the remedy.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { serve } from '../serve.ts'
+
+const NodeRequest = globalThis.Request
+const nodeFetch = globalThis.fetch
+/** As a framework has it that was loaded before the server started. */
+class Kept extends Request {}
+/** Node 20 and 22 keep what a Request is under symbols, which any object can have. */
+const HAS_PRIVATE_STATE = Object.getOwnPropertySymbols(new Request('http://x')).length === 0
+
+type Use = (request: Request) => Promise<string>
+
+async function facts(request: Request): Promise<string> {
+  const { method, url, headers } = request
+  return `${method} ${new URL(url).search} ${headers.get('x-a')} ${await request.text()}`
+}
+
+function inherited(request: Request, name: string): unknown {
+  return Reflect.get(NodeRequest.prototype, name, request)
+}
+
+/** Works with every object that is a request by its methods. */
+const ALWAYS: readonly Use[] = [
+  (request) => facts(new Request(request.url, request)),
+  (request) => facts(new Kept(request.url, request)),
+  (request) => facts(new Kept(request.clone())),
+  (request) => facts(new Proxy(request, {})),
+  (request) => facts(Object.create(request) as Request),
+  (request) => facts(new Proxy(request, {}).clone()),
+  async (request) => (await nodeFetch(new URL('/upstream?q', request.url), request)).text(),
+]
+
+/** Works where the globals are replaced, and on Node 20 and 22. */
+const WITH_GLOBALS: readonly Use[] = [
+  (request) => facts(new Request(request)),
+  (request) => facts(new Request(new Proxy(request, {}))),
+  async (request) =>
+    (await fetch(new Request(new URL('/upstream?q', request.url), new Request(request)))).text(),
+  (request) => {
+    for (const name of ['method', 'url', 'bodyUsed'] as const)
+      assert.equal(inherited(request, name), request[name])
+    assert.equal((inherited(request, 'headers') as Headers).get('x-a'), '1')
+    assert.equal(inherited(request, 'isHistoryNavigation'), false)
+    return facts(request)
+  },
+  (request) => {
+    const text = NodeRequest.prototype.text.call(request)
+    assert.equal(request.bodyUsed, true)
+    return text.then((body) => `POST ?q 1 ${body}`)
+  },
+]
+
+/** Reads a field that only Node's own objects have from Node 24 on. */
+const KEPT: readonly Use[] = [
+  (request) => facts(new Kept(request)),
+  (request) => facts(new NodeRequest(new Proxy(request, {}))),
+]
+
+async function answered(use: Use, globals: boolean): Promise<string> {
+  const server = await serve({
+    port: 0,
+    globals,
+    routes: { '/upstream': (request) => facts(request) },
+    fetch: async (request) => new Response(await use(request)),
+    error: (cause) => new Response(`${(cause as { code?: string }).code}: ${(cause as Error).message}`),
+  })
+  const init = { method: 'POST', body: 'body', headers: { 'x-a': '1' } }
+  try {
+    return await (await nodeFetch(`${server.url}/p?q`, init)).text()
+  } finally {
+    await server.stop()
+  }
+}
+
+for (const globals of [true, false]) {
+  const works = [...ALWAYS]
+  const refused: Use[] = []
+  ;(HAS_PRIVATE_STATE && !globals ? refused : works).push(...WITH_GLOBALS)
+  ;(HAS_PRIVATE_STATE ? refused : works).push(...KEPT)
+
+  test(`a handler's request passes for Node's own, globals: ${globals}`, async () => {
+    for (const use of works) assert.equal(await answered(use, globals), 'POST ?q 1 body', String(use))
+  })
+
+  test(`what cannot read a handler's request fails with the remedy, globals: ${globals}`, async () => {
+    for (const use of refused)
+      assert.match(await answered(use, globals), /^HTTP_REQUEST_CLASS: .*request\.clone\(\)/, String(use))
+  })
+}
+
+test('a request whose body was read has its other fields for Node, and no body', async () => {
+  const seen = await answered(async (request) => {
+    await request.text()
+    assert.throws(() => request.clone(), TypeError)
+    assert.throws(() => new Request(request), TypeError)
+    assert.equal(inherited(request, 'bodyUsed'), true)
+    assert.throws(() => new Proxy(request, {}).clone(), TypeError)
+    return `${inherited(request, 'method') as string} ${request.bodyUsed}`
+  }, true)
+  assert.equal(seen, 'POST true')
+})
+
+test("the getters of Node's Request come back when the last server stops", async () => {
+  const before = Object.getOwnPropertyDescriptors(NodeRequest.prototype)
+  const server = await serve({ port: 0, globals: true, fetch: () => new Response('') })
+  assert.equal(Request.prototype, NodeRequest.prototype)
+  class Late extends Request {}
+  const late = new Late('http://x/', { method: 'PUT' })
+  assert.ok(late instanceof Late && late instanceof NodeRequest && late.method === 'PUT')
+  assert.throws(() => new Request(...([] as unknown as [string])), TypeError)
+  await server.stop()
+  for (const [name, { get, value }] of Object.entries(before)) {
+    const now = Object.getOwnPropertyDescriptor(NodeRequest.prototype, name)
+    assert.ok(now?.get === get && now?.value === value, name)
+  }
+})
