@@ -4,6 +4,7 @@
  * The core gives permits in the order they were asked for. A thread that ends gives back what it held.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { isThenable, promiseOf } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { Fact, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
@@ -122,9 +123,10 @@ export function tryGuard<R>(
   let isHeld = false
   try {
     const value = holding.run(here, fn, status === GRANTED_ABANDONED ? ABANDONED : FRESH)
-    if (!isThenable(value)) return { value }
+    const promise = promiseOf(value)
+    if (promise === undefined) return { value: value as R }
     isHeld = true
-    return { value: Promise.resolve(value).finally(end) as R }
+    return { value: promise.finally(end) as R }
   } finally {
     if (!isHeld) end()
   }
@@ -171,10 +173,4 @@ function ownPermits(thing: Thing, within: Holding | undefined): number {
     if (at.active && at.number === thing.number) own += at.amount
   }
   return own
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  )
 }

@@ -8,7 +8,7 @@
  * run. What settles at once makes steps of the fibers' budget: when they are used up the run goes on behind
  * timers and I/O, so its own timeout and signal are heard.
  */
-import { whenSettled } from '../../base/index.ts'
+import { isThenable, promiseOf, whenSettled } from '../../base/index.ts'
 import { type Failed, type Fiber, type Ready, runningFiber, stepAside } from '../../fiber/index.ts'
 import { either } from '../build/either.ts'
 import { checkSignal, wrong } from '../errors.ts'
@@ -318,13 +318,14 @@ class Machine implements RunContext, Ready {
   #wait(wait: Wait): boolean {
     const input = this.#value
     const value = depth < DEPTH_MAX ? this.#begun(wait, input) : this.#begunLater(wait, input)
-    if (!isThenable(value)) {
+    const promise = promiseOf(value)
+    if (promise === undefined) {
       this.#value = valueOf(value)
       return stepAside(this)
     }
     this.#holds = wait.kind !== 'async'
     whenSettled(
-      value,
+      promise,
       (settled) => this.#resume(settled),
       (reason) => this.#fail(reason),
     )
@@ -536,13 +537,4 @@ function measureOf(plan: Plan, node: Node): Measure {
   let measure = plan.measures.get(node)
   if (measure === undefined) plan.measures.set(node, (measure = { calls: 0, ms: 0 }))
   return measure
-}
-
-/** Whether something can be waited for. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    value !== null &&
-    (typeof value === 'object' || typeof value === 'function') &&
-    typeof (value as { then?: unknown }).then === 'function'
-  )
 }

@@ -15,10 +15,11 @@ import {
   isRunnable,
   runningFiber,
 } from '../../fiber/index.ts'
+import { isThenable } from '../../base/index.ts'
 import type { Store } from '../../store/index.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
-import { isThenable, runNode, valueOf } from './machine.ts'
+import { runNode, valueOf } from './machine.ts'
 import type { Node, RunContext, StageContext, Wait } from '../build/node.ts'
 
 /** An asynchronous function of users. */

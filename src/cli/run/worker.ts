@@ -7,7 +7,7 @@
  */
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { stayHere } from '../../arrow/index.ts'
-import { hasMember, loadReason, reasonOf } from '../../base/index.ts'
+import { hasMember, loadReason, promiseOf, reasonOf } from '../../base/index.ts'
 import { isRunnable } from '../../fiber/index.ts'
 import { currentTask } from '../../zone/index.ts'
 import { Clocks } from './clocks.ts'
@@ -70,10 +70,11 @@ function mapWith(here: Ready, text: string, item: number, clock: number): Line |
   let waits = false
   try {
     const value = here.call(here.job.json ? parsed(text) : text)
-    waits = isThenable(value)
-    if (!waits) return resultLine(value, item, here.job.style)
+    const promise = promiseOf(value)
+    if (promise === undefined) return resultLine(value, item, here.job.style)
+    waits = true
     // Only with a timeout is anything ever given up.
-    const awaited = here.clocks === undefined ? value : Promise.race([value, givenUp()])
+    const awaited = here.clocks === undefined ? promise : Promise.race([promise, givenUp()])
     return settledLine(here, awaited, text, item, () => here.clocks?.stop(clock, started))
   } catch (thrown) {
     return failureLine(thrown, item, text, here.job.style)
@@ -115,13 +116,6 @@ function parsed(text: string): unknown {
   } catch (thrown) {
     throw new CliError('CLI_LINE_NOT_JSON', { reason: reasonOf(thrown) }, { cause: thrown })
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
-    typeof (value as { then?: unknown }).then === 'function'
-  )
 }
 
 async function load(): Promise<Ready> {

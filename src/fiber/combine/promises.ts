@@ -3,7 +3,7 @@
  *
  * Both turn what is foreign into a generator's steps. A rejection is a failure, see rejections.ts.
  */
-import { whenSettled } from '../../base/index.ts'
+import { promiseOf, whenSettled } from '../../base/index.ts'
 import { yieldNow } from '../scheduler/aside.ts'
 import { notABody } from '../errors.ts'
 import { Exit, type Failed } from '../core/exit.ts'
@@ -15,7 +15,6 @@ import {
   type Waiter,
   Yieldable,
   isGenerator,
-  isThenable,
   isYieldable,
   outside,
   running,
@@ -26,7 +25,7 @@ import { turn } from '../scheduler/scheduler.ts'
 
 /** Waits for a promise; interrupted, it leaves the promise behind or waits on, as it was told. */
 export class PromiseOp<A> extends Op<A, unknown> {
-  readonly #promise: PromiseLike<A>
+  readonly #promise: Promise<A>
   readonly #staysFor: boolean
   #waiter: Waiter | undefined
   #value: A | undefined
@@ -35,7 +34,7 @@ export class PromiseOp<A> extends Op<A, unknown> {
   #isLate = false
 
   /** @param staysFor Whether an interrupted fiber waits until the promise has settled. */
-  constructor(promise: PromiseLike<A>, staysFor: boolean) {
+  constructor(promise: Promise<A>, staysFor: boolean) {
     super()
     this.#promise = promise
     this.#staysFor = staysFor
@@ -91,7 +90,8 @@ export class PromiseOp<A> extends Op<A, unknown> {
 export function* inline(made: unknown): Operation<unknown> {
   if (isGenerator(made)) return yield* made as Operation<unknown>
   if (isYieldable(made)) return yield* made as Yieldable<unknown>
-  return isThenable(made) ? yield* new PromiseOp(made, true) as Op<unknown> : made
+  const promise = promiseOf(made)
+  return promise === undefined ? made : yield* new PromiseOp(promise, true) as Op<unknown>
 }
 
 /** An op that is ready: it brings an exit that is no value. */

@@ -6,7 +6,7 @@
  * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
  * told. A fiber that never waits is in no owner's list, so it costs its own object and no more.
  */
-import { shown, whenSettled } from '../../base/index.ts'
+import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
 import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
 import { closeOwners } from '../scope/closing.ts'
@@ -22,7 +22,6 @@ import {
   generatorNext,
   generatorThrow,
   isGenerator,
-  isThenable,
   isYieldable,
   running,
   takeResult,
@@ -236,7 +235,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
     let result: IteratorResult<unknown> | undefined
     try {
       made = typeof body !== 'function' ? body : input === undefined ? body(this) : body(input, this)
-      if (typeof made === 'object' && made !== null) {
+      if ((typeof made === 'object' && made !== null) || typeof made === 'function') {
         if (isGenerator(made)) {
           this.state = made
           result = generatorNext.call(made)
@@ -513,7 +512,8 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
       this.state = inline(promise)
       return new Awaited(undefined, false)
     }
-    if (isThenable(promise)) return new Awaited(promise, isRun)
+    const awaited = promiseOf(promise)
+    if (awaited !== undefined) return new Awaited(awaited, isRun)
     return isRun ? this.valueOf(promise as Exit<unknown, unknown>) : made
   }
 
@@ -695,10 +695,10 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
 
 /** A body whose end is a promise; without a promise its generator is in the fiber's state. */
 class Awaited {
-  readonly promise: PromiseLike<unknown> | undefined
+  readonly promise: Promise<unknown> | undefined
   readonly givesExit: boolean
 
-  constructor(promise: PromiseLike<unknown> | undefined, givesExit: boolean) {
+  constructor(promise: Promise<unknown> | undefined, givesExit: boolean) {
     this.promise = promise
     this.givesExit = givesExit
   }

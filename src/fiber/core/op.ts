@@ -146,14 +146,6 @@ export function isGenerator(value: unknown): value is Generator<unknown, unknown
   return value instanceof (GeneratorObject as unknown as new () => object)
 }
 
-/** Whether `value` can be awaited. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
-    typeof (value as { then?: unknown }).then === 'function'
-  )
-}
-
 /** Whether `value` is an op or what a fiber's `join` gives: something of ours for `yield*`. */
 export function isYieldable(value: unknown): value is Yieldable<unknown, unknown> {
   return value instanceof Yieldable

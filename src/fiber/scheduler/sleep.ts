@@ -3,10 +3,11 @@
  *
  * Times are those of the scheduler's clock, so a test runtime can give its own.
  */
+import { promiseOf } from '../../base/index.ts'
 import { UNWIND } from '../core/causes.ts'
 import { checkMs } from '../errors.ts'
 import { Exit } from '../core/exit.ts'
-import { Op, PENDING, type Step, type Waiter, isThenable, outside, running, takeResult } from '../core/op.ts'
+import { Op, PENDING, type Step, type Waiter, outside, running, takeResult } from '../core/op.ts'
 import { PromiseOp } from '../combine/promises.ts'
 import { turn } from './scheduler.ts'
 import type { Timed } from './timers.ts'
@@ -123,10 +124,10 @@ class Attempt extends Op<unknown, unknown> {
         throw fiber.raise(Exit.failure(thrown))
       }
     }
-    const isPromised = typeof made === 'object' && isThenable(made)
-    if (!isPromised && --turn.steps > 0) return { done: true, value: made }
-    const stays = isPromised && typeof what === 'function' && what.length > 0
-    this.#outcome = isPromised ? new PromiseOp(made as PromiseLike<unknown>, stays) : made
+    const promise = promiseOf(made)
+    if (promise === undefined && --turn.steps > 0) return { done: true, value: made }
+    const stays = promise !== undefined && typeof what === 'function' && what.length > 0
+    this.#outcome = promise === undefined ? made : new PromiseOp(promise, stays)
     fiber.op = this
     return PENDING
   }

@@ -5,6 +5,7 @@
  * promise. An error never leaves this file: it becomes an answer, and somebody is told.
  */
 import diagnostics from 'node:diagnostics_channel'
+import { promiseOf, whenSettled } from '../../base/index.ts'
 import { type TransportCodes, TransportError } from '../../transport/index.ts'
 import { sendAnswer } from './answer.ts'
 import { type Exchange, TypeOf } from '../core/core.ts'
@@ -140,16 +141,18 @@ export class App {
   ): void {
     try {
       const value = handle(request)
-      if (isThenable(value)) this.#later(exchange, request, value, where)
+      const promise = promiseOf(value)
+      if (promise !== undefined) this.#later(exchange, request, promise, where)
       else this.#answer(exchange, request, value, where)
     } catch (error) {
       this.#fail(exchange, request, error, where)
     }
   }
 
-  #later(exchange: Exchange, request: SkeinRequest, value: PromiseLike<unknown>, where: string): void {
+  #later(exchange: Exchange, request: SkeinRequest, value: Promise<unknown>, where: string): void {
     exchange.retain()
-    value.then(
+    whenSettled(
+      value,
       (answer) => {
         try {
           this.#answer(exchange, request, answer, where)
@@ -193,9 +196,11 @@ export class App {
       return closeRequest(request)
     }
     const handled = this.#tell(cause, request, where)
-    if (!isThenable(handled)) return this.#lastAnswer(exchange, request, handled, cause)
+    const promise = promiseOf(handled)
+    if (promise === undefined) return this.#lastAnswer(exchange, request, handled, cause)
     exchange.retain()
-    handled.then(
+    whenSettled(
+      promise,
       (answer) => this.#lastAnswer(exchange, request, answer, cause),
       (error: unknown) => {
         this.#say(error, request)
@@ -277,12 +282,6 @@ function carrying(request: SkeinRequest, value: unknown, status: number): unknow
 
 function respondText(exchange: Exchange, status: number, text = REASONS[status] ?? BAD_REQUEST): void {
   exchange.respond(status, TypeOf.text, '', text)
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  )
 }
 
 /** The client has gone: nobody is left to be answered, and nobody is to blame. */

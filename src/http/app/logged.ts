@@ -3,13 +3,14 @@
  *
  * Nothing waits for a log, so a promise that it gives is only watched for its failure.
  */
+import { promiseOf, whenSettled } from '../../base/index.ts'
 
 /** Call a log; `what` names it on the console, where a failure of it is told. */
 export function logged(what: string, call: () => unknown): void {
   const report = (error: unknown): void => console.error(`skein/http: ${what} failed:`, error)
   try {
-    const told = call() as PromiseLike<unknown> | null | undefined
-    if (typeof told?.then === 'function') told.then(undefined, report)
+    const promise = promiseOf(call())
+    if (promise !== undefined) whenSettled(promise, () => {}, report)
   } catch (error) {
     report(error)
   }

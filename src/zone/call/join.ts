@@ -8,6 +8,7 @@
  * The implementation of the Cilk-5 multithreaded language, 1998; Rayon's `join`). Everywhere else the two run
  * here, one after the other.
  */
+import { promiseOf } from '../../base/index.ts'
 import { FOUND, Given, HEADER_BYTES, Helped, OUTCOME, Status, Step, native } from '../../native/index.ts'
 import { functionNumber } from '../../transport/index.ts'
 import { ZoneError } from '../errors.ts'
@@ -100,13 +101,10 @@ function sideOf(name: string, side: unknown): [AnyFunction, ...unknown[]] {
 }
 
 function sync(fn: AnyFunction, value: unknown): unknown {
-  if (
-    value !== null &&
-    typeof value === 'object' &&
-    typeof (value as { then?: unknown }).then === 'function'
-  ) {
+  const promise = promiseOf(value)
+  if (promise !== undefined) {
     // Nobody will look at it: a rejection of it is not the process's business.
-    Promise.resolve(value).catch(() => {})
+    promise.catch(() => {})
     throw new ZoneError('JOIN_ASYNC', {
       zone: joiner?.zone ?? 'node',
       name: fn.name,

@@ -6,6 +6,7 @@
  * takes long gives its thread's loop a turn now and then, in which it hears whether its caller still waits;
  * if not, the next item does not begin.
  */
+import { promiseOf } from '../../base/index.ts'
 import { isTransportable, marshall } from '../../transport/index.ts'
 import { canTravel, portable } from '../call/portable.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
@@ -70,7 +71,8 @@ export function mapChunk(
   const values: unknown[] = []
   for (let index = 0; index < items.length; index++) {
     const value = fn(items[index], first + index)
-    if (isThenable(value) || turns.isDue()) return waiting(value, index)
+    const promise = promiseOf(value)
+    if (promise !== undefined || turns.isDue()) return waiting(promise ?? value, index)
     if (keeps) values.push(value)
   }
   return [turns.ms, values]
@@ -122,7 +124,8 @@ export function settleChunk(
   for (let index = 0; index < items.length; index++) {
     try {
       const value = fn(items[index], first + index)
-      if (isThenable(value)) return waiting(value, index)
+      const promise = promiseOf(value)
+      if (promise !== undefined) return waiting(promise, index)
       ended(value)
     } catch (error) {
       failed(error)
@@ -133,11 +136,10 @@ export function settleChunk(
 
   /** From the first item on that gave a promise, or took too long and has ended. */
   async function waiting(
-    promise: PromiseLike<unknown> | undefined,
+    promise: Promise<unknown> | undefined,
     from: number,
   ): Promise<readonly [number, ChunkSettled]> {
-    // A thenable's own `then` may return nothing to wait for, and may throw.
-    if (promise !== undefined) await Promise.resolve(promise).then(ended, failed)
+    if (promise !== undefined) await promise.then(ended, failed)
     for (let index = from + 1; index < items.length; index++) {
       const turn = turns.next()
       if (turn !== undefined) await turn
@@ -170,23 +172,19 @@ export function reduceChunk(
   let sum = initial
   for (let index = 0; index < items.length; index++) {
     sum = fn(sum, items[index], first + index)
-    if (turns.isDue()) return waiting(index)
+    const promise = promiseOf(sum)
+    if (promise !== undefined || turns.isDue()) return waiting(promise, index)
   }
   return [turns.ms, sum]
 
-  /** From an item on that ended late. */
-  async function waiting(from: number): Promise<ChunkOutcome> {
+  /** From the first item on that gave a promise, or ended late. */
+  async function waiting(promise: Promise<unknown> | undefined, from: number): Promise<ChunkOutcome> {
+    if (promise !== undefined) sum = await promise
     for (let index = from + 1; index < items.length; index++) {
       const turn = turns.next()
       if (turn !== undefined) await turn
-      sum = fn(sum, items[index], first + index)
+      sum = await fn(sum, items[index], first + index)
     }
     return [turns.ms, sum]
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    value !== null && typeof value === 'object' && typeof (value as PromiseLike<unknown>).then === 'function'
-  )
 }

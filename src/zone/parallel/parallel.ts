@@ -59,7 +59,7 @@ export interface ReduceOptions<Sum> extends SpreadOptions {
   /**
    * Adds two partial results, the earlier first. Default: the folding function itself. Runs in the caller.
    */
-  readonly combine?: (sum: Sum, next: Sum) => Sum
+  readonly combine?: (sum: Sum, next: Sum) => Sum | PromiseLike<Sum>
 }
 
 export type { Items } from './readers.ts'
@@ -373,7 +373,7 @@ export async function reduce(
   let isFirst = true
   for await (const partials of spread(zone, source, send, given)) {
     for (const partial of partials) {
-      sum = isFirst ? partial : combine(sum, partial)
+      sum = isFirst ? partial : await combine(sum, partial)
       isFirst = false
     }
   }

@@ -73,12 +73,13 @@ export abstract class Spread {
   /**
    * Fold the items into one value: each chunk in a worker, from `initial`, and the partial results, in order,
    * here. So `initial` is used once per chunk and must be neutral, as 0 is for sums; and where the sum is of
-   * another kind than the items, `combine` says how two partial sums are added. The function must be
-   * synchronous. It may change the sum that it is given: each chunk has a copy of `initial`.
+   * another kind than the items, `combine` says how two partial sums are added. Either may
+   * return a promise of the sum. The function may change the sum that it is given: each chunk has a copy of
+   * `initial`.
    */
   reduce<Item, Sum>(
     items: Source<Item>,
-    fn: (sum: Sum, item: Item, index: number) => Sum,
+    fn: (sum: Sum, item: Item, index: number) => Sum | PromiseLike<Sum>,
     initial: Sum,
     options?: ReduceOptions<Sum>,
   ): Promise<Sum> {

@@ -5,6 +5,7 @@
  * a turn, and calls again at once if there is more. A task that returns a promise leaves the loop and comes
  * back through `#settled`. Broadcasts run alone.
  */
+import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../../native/index.ts'
 import { functionByNumber, readFrame } from '../../transport/index.ts'
 import { ZoneError } from '../errors.ts'
@@ -189,17 +190,15 @@ export class Pump {
       const args = length === 0 ? undefined : (readFrame(bytes, from, from + length) as unknown[])
       this.#joined = joined
       result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
-      if (isThenable(result)) {
-        if (joined && fn !== undefined) throw this.#refuseAsync(fn.name, result)
-        promise = Promise.resolve(result)
-      }
+      promise = promiseOf(result)
+      if (promise !== undefined && joined && fn !== undefined) throw this.#refuseAsync(fn.name, promise)
     } catch (error) {
       this.#tracker.ended(task)
       return this.#finish(token, Status.failed, error)
     }
     if (promise !== undefined) {
       this.#started.set(token, { serial, task })
-      follow(
+      whenSettled(
         promise,
         (value) => this.#settled(token, task, Status.done, value),
         (error) => this.#settled(token, task, Status.failed, error),
@@ -211,15 +210,16 @@ export class Pump {
   }
 
   /** The task's caller blocks, perhaps in a thread that this promise waits for. */
-  #refuseAsync(name: string, promise: PromiseLike<unknown>): ZoneError {
-    Promise.resolve(promise).catch(() => {})
+  #refuseAsync(name: string, promise: Promise<unknown>): ZoneError {
+    promise.catch(() => {})
     return new ZoneError('JOIN_ASYNC', { zone: this.#zone, name })
   }
 
   /** Call a function for the first time here. */
   #firstCall(fn: TaskFunction, task: Task, args: unknown[] | undefined, joined: boolean): unknown {
     const result = this.#call(fn, task, args)
-    if (joined && isThenable(result)) throw this.#refuseAsync(fn.name, result)
+    const promise = joined ? promiseOf(result) : undefined
+    if (promise !== undefined) throw this.#refuseAsync(fn.name, promise)
     return result
   }
 
@@ -318,7 +318,8 @@ export class Pump {
     try {
       const args = length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[])
       const result = this.#first(number, task, args)
-      if (isThenable(result)) follow(Promise.resolve(result), done, failed)
+      const promise = promiseOf(result)
+      if (promise !== undefined) whenSettled(promise, done, failed)
       else this.#afterTurn(done)
     } catch (error) {
       this.#afterTurn(() => failed(error))
@@ -342,19 +343,3 @@ const ELSEWHERE = -1
 function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
   return args === undefined ? fn.call(task) : fn.apply(task, args)
 }
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
-  return typeof (value as { then?: unknown }).then === 'function'
-}
-
-/** As `await` waits: once, whatever a `then` of the promise's own would do. */
-function follow(
-  promise: Promise<unknown>,
-  done: (value: unknown) => void,
-  failed: (error: unknown) => void,
-): void {
-  void PROMISE_THEN.call(promise, done, failed)
-}
-
-const PROMISE_THEN = Promise.prototype.then
