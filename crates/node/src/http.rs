@@ -215,6 +215,10 @@ unsafe extern "C" fn on_ready(handle: *mut c_void, _: c_int, _: c_int) {
     // statements, so that none is alive while JavaScript runs.
     unsafe {
         let server = uv::data_of(handle).cast::<Server>();
+        if !crate::js::is_live((*server).env) {
+            // Nobody would answer what it accepted; the others get its queue when it is released.
+            return;
+        }
         (*server).in_turn = true;
         (*server).reactor.begin();
         while (*server).reactor.advance() == Step::Call {
@@ -237,6 +241,9 @@ unsafe extern "C" fn on_tick(handle: *mut c_void) {
     // SAFETY: as in on_ready. What a tick finds to tell is told in the next turn.
     unsafe {
         let server = uv::data_of(handle).cast::<Server>();
+        if !crate::js::is_live((*server).env) {
+            return;
+        }
         (*server).reactor.tick();
         (*server).set_ticking();
     }

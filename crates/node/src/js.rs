@@ -212,6 +212,20 @@ pub unsafe fn call_back(
     }
 }
 
+/// Whether the environment can still run JavaScript. Node turns the loop of a thread that ends a few times
+/// more, to close its handles.
+///
+/// # Safety
+///
+/// On the thread of `env`, outside of any call from JavaScript.
+pub unsafe fn is_live(env: sys::napi_env) -> bool {
+    let mut equal = false;
+    // SAFETY: valid environment and out pointer. The missing values are refused after the question whether
+    // JavaScript can run, and nothing is made.
+    let status = unsafe { sys::napi_strict_equals(env, ptr::null_mut(), ptr::null_mut(), &raw mut equal) };
+    status == sys::Status::napi_invalid_arg
+}
+
 /// The arguments of one call, at most `N`, and the data of its function.
 pub struct Arguments<const N: usize> {
     values: [Value; N],

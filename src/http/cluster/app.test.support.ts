@@ -76,6 +76,16 @@ export const wrong = { routes: {}, prot: 1 }
 /** No app. */
 export const nothing = 7
 
+/** The first request for `/exits` waits without returning until it may go on, and ends its worker. */
+export function exiting({ words }: { words: Int32Array }): object {
+  const exits = (): string => {
+    if (Atomics.add(words, 0, 1) > 0) return 'another one did'
+    Atomics.wait(words, 1, 0)
+    process.exit()
+  }
+  return { routes: { '/constant': 'constant', '/exits': exits } }
+}
+
 /** Counts requests for `/spins`; the first so many never return. */
 export function spinning({ begun, most }: { begun: Int32Array; most: number }): object {
   const spins = (): string => {

@@ -107,12 +107,39 @@ withStuck(
   },
 )
 
+test('connections that wait for a worker that ends by itself are answered by the others', async () => {
+  const own = zone.create(`http stall ${(zones += 1)}`, { workers: 2, closeMs: 0 })
+  const words = new Int32Array(new SharedArrayBuffer(8))
+  const app = { app: APP, appExport: 'exiting', appArgs: [{ words }] }
+  const server = await serve({ zone: own, ...app, core: 'native', port: 0, handlerMsMax: FOREVER_MS })
+  try {
+    const ended = assert.rejects(get(server, '/exits'), { code: 'ECONNRESET' })
+    const late = Date.now() + 60_000
+    while (Atomics.load(words, 0) === 0) {
+      assert.ok(Date.now() < late, 'the handler was not called')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const answers = wave(server)
+    const { connectionsTotal } = await server.stats()
+    assert.ok(connectionsTotal < 40, 'some wait in the queue of the worker that does not return')
+    Atomics.store(words, 1, 1)
+    Atomics.notify(words, 1)
+    await Promise.all([ended, answers])
+  } finally {
+    Atomics.store(words, 1, 1)
+    Atomics.notify(words, 1)
+    await server.stop({ drainMs: 0 }).catch(() => {})
+    await own.close()
+  }
+})
+
 withStuck(
   'stopping waits for a stuck worker until it is replaced',
   { stuck: 1, handlerMsMax: 2500 },
   async ({ server }) => {
     await wave(server)
-    await server.stop({ drainMs: 60_000 })
+    // Less than the time for which the last one would be left its sockets if nobody had asked it to stop.
+    await server.stop({ drainMs: 20_000 })
     await assert.rejects(get(server, '/constant'), { code: 'ECONNREFUSED' })
     assert.equal((await server.stats()).workers, 0)
   },

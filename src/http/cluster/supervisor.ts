@@ -94,7 +94,8 @@ export class Supervisor {
     }
     const isAway = native.httpSendAway(member, 0) === 1 // again and again: at first there may be nobody else
     // The last one keeps the sockets, and what waits in their queues, until one that was replaced serves.
-    const patienceMs = isAway || !this.#shares ? this.#handlerMsMax : this.#handlerMsMax + LAST_MS
+    const isWaitedFor = this.#shares && !isAway && !this.#isStopping
+    const patienceMs = isWaitedFor ? this.#handlerMsMax + LAST_MS : this.#handlerMsMax
     const isReplaced = stalledMs >= patienceMs && this.#stalled.get(member) === false
     if (isReplaced) {
       const reason = `it did not return to its event loop for ${stalledMs} ms (handlerMsMax)`
