@@ -2,8 +2,8 @@
  * The native core of this process, loaded once.
  *
  * The only folder that sees the .node file. When another copy of the package has loaded its core before, that
- * one is used, so that all copies share one set of tables, each with a port of its own in every thread; a
- * copy of another version is refused.
+ * one is used, so that all copies share one set of tables, each with a port of its own in every thread; the
+ * import of a copy of another version is refused.
  */
 import { createRequire } from 'node:module'
 import { types } from 'node:util'
@@ -38,7 +38,7 @@ export { checkAttached, sharedMemory } from './memory.ts'
 /**
  * The core, loaded with this module. Where it does not load, each of its functions throws the
  * {@link NativeError} that says why: what needs no threads works without it, and what does fails by name when
- * it is used.
+ * it is used. A core of another version fails the import.
  */
 export const native: Binding = loadOrRefuse()
 
@@ -46,6 +46,8 @@ function loadOrRefuse(): Binding {
   try {
     return theOne(loadBinding() as Binding)
   } catch (error) {
+    // Two versions in one process share more than the core: what hangs on the thread's global object.
+    if (error instanceof NativeError && error.code === 'NATIVE_VERSION_MISMATCH') throw error
     return refusing(error)
   }
 }
