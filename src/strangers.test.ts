@@ -14,6 +14,9 @@ import { processFrame, readFrame } from './transport/index.ts'
 const here = zone.create('strangers', { workers: 1 })
 after(() => here.close())
 
+/** Of docs/design/transport.md. */
+const TOKEN_BYTES = 8
+
 const MODES = [undefined, {}, { mode: 'self-contained' }, { mode: 'process' }] as const
 
 /** `frame` is refused in every one of `modes`, and once more: a refusal has used nothing up. */
@@ -42,18 +45,20 @@ for (const [what, value] of things) {
     assert.ok(Array.isArray(readFrame(inside, 0, inside.length)), 'the forged numbers are right')
     refused(inside)
     const frame = marshall([value], { mode: 'process' })
+    assert.equal(frame.length, inside.length + TOKEN_BYTES)
     refused(frame, MODES.slice(0, 3))
     assert.ok(Array.isArray(unmarshall(frame, { mode: 'process' })))
-    for (let at = frame.length - 16; at < frame.length; at++) {
+    for (let at = frame.length - TOKEN_BYTES; at < frame.length; at++) {
       const forged = Uint8Array.from(frame)
       forged[at] ^= 1
       refused(forged)
     }
-    for (const length of [16, frame.length - 16, frame.length - 1]) refused(frame.subarray(0, length))
+    const { length } = frame
+    for (const cut of [TOKEN_BYTES, length - TOKEN_BYTES, length - 1]) refused(frame.subarray(0, cut))
     const claimed = Uint8Array.from(inside)
     claimed[1] = 2
     refused(claimed)
-    refused(Uint8Array.from([...claimed, ...new Uint8Array(16)]))
+    refused(Uint8Array.from([...claimed, ...new Uint8Array(TOKEN_BYTES)]))
     claimed[1] = 1
     if (what !== 'a plain value')
       assert.throws(() => unmarshall(claimed, { mode: 'process' }), { code: 'TRANSPORT_MALFORMED' })

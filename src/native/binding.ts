@@ -99,7 +99,7 @@ export interface Binding {
   bufferLeave(buffer: ArrayBuffer): void
   bufferTake(number: number): ArrayBuffer | SharedArrayBuffer
   bufferRelease(number: number): void
-  /** Replace the 16 bytes by the token of the process, which is the first offer. */
+  /** Replace the 8 bytes by the token of the process, which is the first offer. */
   frameToken(offer: Uint8Array): void
   bufferCount(): number
   signalMake(): number

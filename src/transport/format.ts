@@ -16,8 +16,11 @@ export const MODE_PROCESS = 0
 export const MODE_SELF_CONTAINED = 1
 /** Second byte: as {@link MODE_PROCESS}, for users: the token of the process follows the text. */
 export const MODE_PROCESS_TOKEN = 2
-/** Bytes of that token, which nobody outside the process can guess. */
-export const TOKEN_BYTES = 16
+/**
+ * Bytes of that token, which nobody outside the process can guess while the process lives. Not more: the
+ * engine keeps typed arrays of up to 64 bytes in its own heap, and those beyond take twice as long to make.
+ */
+export const TOKEN_BYTES = 8
 /** Version, mode, bytes of the body (u32). */
 export const HEADER_BYTES = 6
 

@@ -156,8 +156,8 @@ export function marshall(
   value: unknown,
   options?: { readonly mode?: 'process' | 'self-contained' },
 ): Uint8Array {
-  const mode = checkedMode(options)
-  return mode === 'process' ? tokened(newFrame(value, true, TOKEN_BYTES)) : newFrame(value, false, 0)
+  const isProcess = checkedMode(options) === 'process'
+  return newFrame(value, isProcess, isProcess)
 }
 
 /**
@@ -166,7 +166,7 @@ export function marshall(
  * @throws {TransportError} naming the path of the part that cannot travel.
  */
 export function processFrame(value: unknown): Uint8Array {
-  return newFrame(value, true, 0)
+  return newFrame(value, true, false)
 }
 
 /**
@@ -176,40 +176,42 @@ export function processFrame(value: unknown): Uint8Array {
 export function publicFrame(frame: Uint8Array): Uint8Array {
   const copy = new Uint8Array(frame.length + TOKEN_BYTES)
   copy.set(frame)
-  return tokened(copy)
+  addToken(new DataView(copy.buffer), frame.length)
+  return copy
 }
 
-/** Put the token of this process into the last bytes of `frame`. */
-function tokened(frame: Uint8Array): Uint8Array {
+/** Make the process frame at the start of `view` one that users may hold: the token follows its text. */
+function addToken(view: DataView, textEnd: number): void {
   const token = processToken()
-  const at = frame.length - TOKEN_BYTES
-  for (let index = 0; index < TOKEN_BYTES; index++) frame[at + index] = token[index] as number
-  frame[1] = MODE_PROCESS_TOKEN
-  return frame
+  view.setUint8(1, MODE_PROCESS_TOKEN)
+  view.setInt32(textEnd, token[0], true)
+  view.setInt32(textEnd + 4, token[1], true)
 }
 
 /** True when `frame` ends with the token of this process; how long that takes says nothing of the token. */
 function isTokened(frame: Uint8Array): boolean {
+  if (frame.length < TOKEN_BYTES) return false
   const token = processToken()
   const at = frame.length - TOKEN_BYTES
-  if (at < 0) return false
-  let difference = 0
-  for (let index = 0; index < TOKEN_BYTES; index++)
-    difference |= (frame[at + index] as number) ^ (token[index] as number)
-  return difference === 0
+  return ((int32At(frame, at) ^ token[0]) | (int32At(frame, at + 4) ^ token[1])) === 0
 }
 
-/** A frame in memory of its own, with `tailBytes` behind it. */
-function newFrame(value: unknown, isProcess: boolean, tailBytes: number): Uint8Array {
+function int32At(bytes: Uint8Array, at: number): number {
+  const low = (bytes[at] as number) | ((bytes[at + 1] as number) << 8)
+  return low | ((bytes[at + 2] as number) << 16) | ((bytes[at + 3] as number) << 24)
+}
+
+/** A frame in memory of its own, not in a pool as of Buffer: users may transfer it. */
+function newFrame(value: unknown, isProcess: boolean, isPublic: boolean): Uint8Array {
   const writer = idleWriters.pop() ?? new Writer(new Uint8Array(SCRATCH_BYTES), writeShapes)
   try {
     writer.isProcess = isProcess
-    const end = writeFrame(writer, value, 0, 'value')
+    const textEnd = writeFrame(writer, value, 0, 'value')
     if (writer.commitments.length > 0) leave(commit(writer, value, 'value')[1])
-    if (end + tailBytes <= writer.bytes.length) return writer.bytes.slice(0, end + tailBytes)
-    const frame = new Uint8Array(end + tailBytes)
-    frame.set(writer.bytes.subarray(0, end))
-    return frame
+    const end = isPublic ? textEnd + TOKEN_BYTES : textEnd
+    if (end > writer.bytes.length) return publicFrame(writer.bytes.subarray(0, textEnd))
+    if (isPublic) addToken(writer.view, textEnd)
+    return writer.bytes.slice(0, end)
   } finally {
     writer.end()
     if (writer.bytes.length > SCRATCH_BYTES) writer.into(new Uint8Array(SCRATCH_BYTES))

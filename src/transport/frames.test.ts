@@ -16,8 +16,8 @@ import { marshall, unmarshall } from './frame.ts'
 import { readHostile } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
 
-const KEPT = new URL('./frames/v1.json', import.meta.url)
-const HARM = new URL('./frames/harm.json', import.meta.url)
+const KEPT = new URL('../../src/transport/frames/v1.json', import.meta.url)
+const HARM = new URL('../../src/transport/frames/harm.json', import.meta.url)
 
 class Point {
   x: number

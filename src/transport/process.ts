@@ -107,8 +107,11 @@ export class LocalTables implements ProcessTables {
   }
 }
 
+/** The two words of the token. */
+type Token = readonly [first: number, second: number]
+
 let tables: ProcessTables = new LocalTables()
-let token: Uint8Array | undefined
+let token: Token | undefined
 
 /** The tables this thread uses. */
 export function processTables(): ProcessTables {
@@ -123,11 +126,16 @@ export function setProcessTables(shared: ProcessTables): void {
   token = undefined
 }
 
-/** What frames of this process carry that users hold: random bytes, the same in all threads. */
-export function processToken(): Uint8Array {
-  if (token !== undefined) return token
+/** What frames of this process carry that users hold: 64 random bits, the same in all threads. */
+export function processToken(): Token {
+  return token ?? firstToken()
+}
+
+function firstToken(): Token {
   const { randomFillSync } = process.getBuiltinModule('node:crypto')
-  token = randomFillSync(new Uint8Array(TOKEN_BYTES))
-  tables.frameToken(token)
+  const bytes = randomFillSync(new Uint8Array(TOKEN_BYTES))
+  tables.frameToken(bytes)
+  const view = new DataView(bytes.buffer)
+  token = [view.getInt32(0), view.getInt32(4)]
   return token
 }

@@ -105,7 +105,7 @@ call!(
 );
 
 /// What frames of this process carry that users hold; the same for all threads.
-static FRAME_TOKEN: OnceLock<[u8; 16]> = OnceLock::new();
+static FRAME_TOKEN: OnceLock<[u8; 8]> = OnceLock::new();
 
 call!(
     frame_token,
@@ -114,11 +114,11 @@ call!(
         let (data, length) = env.bytes(arguments[0])?;
         // SAFETY: the buffer of the argument, which nobody else touches while this call runs.
         let offer = unsafe { std::slice::from_raw_parts_mut(data, length) };
-        let random: [u8; 16] = (&*offer).try_into().map_err(|_| wrong("expected 16 bytes"))?;
+        let random: [u8; 8] = (&*offer).try_into().map_err(|_| wrong("expected 8 bytes"))?;
         offer.copy_from_slice(FRAME_TOKEN.get_or_init(|| random));
         Ok(env.undefined())
     },
-    "frameToken(offer): replace its 16 bytes by the token of the process; the first offer becomes it."
+    "frameToken(offer): replace its 8 bytes by the token of the process; the first offer becomes it."
 );
 
 call!(
