@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import { H3, HTTPError, readBody } from 'h3'
 import { Hono } from 'hono'
 import { cors } from 'hono/cors'
@@ -15,6 +16,7 @@ import { secureHeaders } from 'hono/secure-headers'
 import { stream, streamSSE } from 'hono/streaming'
 import { AutoRouter, error, type IRequest, json } from 'itty-router'
 import { onCores } from './cores.test.support.ts'
+import { requestId, use } from './index.ts'
 
 type Fetch = (request: Request) => Response | Promise<Response>
 
@@ -200,11 +202,36 @@ onCores('an app of a framework below a pattern, beside routes', async (start) =>
   )
 })
 
+test('the globals are replaced where a framework is served, or on request', async () => {
+  const { serve } = await import('./serve.ts')
+  const { Response: NodeResponse } = globalThis
+  const app = new Hono()
+  const replaced = [
+    { fetch: app.fetch },
+    { routes: { '/a': app } },
+    { routes: use({ '/a': app }, requestId()) },
+    { routes: { '/a': { POST: app } } },
+    { routes: { '/': 'x' }, globals: true },
+  ]
+  const kept = [
+    { routes: { '/': 'x', '/run': () => new Response('x') } },
+    { routes: use({ '/a': () => 'x' }, requestId()) },
+    { fetch: app.fetch, globals: false },
+    { routes: { '/a': app }, globals: false },
+  ]
+  for (const settings of [...replaced, ...kept]) {
+    const server = await serve({ port: 0, ...settings } as never)
+    const isReplaced = globalThis.Response !== NodeResponse
+    await server.stop()
+    assert.equal(isReplaced, (replaced as unknown[]).includes(settings), inspect(settings))
+  }
+})
+
 test('the globals come back when the last server stops', async () => {
   const { serve } = await import('./serve.ts')
   const { Response: NodeResponse } = globalThis
   const before = [globalThis.Request, NodeResponse, globalThis.Headers, globalThis.fetch]
-  const given = { port: 0, host: '127.0.0.1', core: 'node', routes: { '/': 'x' } } as const
+  const given = { port: 0, host: '127.0.0.1', core: 'node', fetch: () => new Response('x') } as const
   const first = await serve(given)
   const second = await serve(given)
   assert.notEqual(globalThis.Response, NodeResponse)

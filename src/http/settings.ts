@@ -51,7 +51,7 @@ export interface ServeSettings<Pattern extends string = string> extends AppSetti
   readonly drainMs?: number
   /**
    * Whether the global `Request`, `Response`, `Headers` and `fetch` are Skein's while the server runs; web
-   * frameworks are slower without. Default true.
+   * frameworks are slower without. Default: true if there is `fetch` or a route is an app with one.
    */
   readonly globals?: boolean
 }
@@ -101,7 +101,7 @@ export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'e
 /** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING` or those of routes. */
 export function parseSettings(given: unknown, forced: string | undefined): Settings {
   const fields = fieldsOf(given, NAMES)
-  const { host = DEFAULT_HOST, unixPath, reusePort = false, globals = true } = fields
+  const { host = DEFAULT_HOST, unixPath, reusePort = false } = fields
   if (typeof host !== 'string' || host === '' || /[\0\s]/.test(host))
     throw wrong('host', 'an address or a name', host)
   if (unixPath !== undefined) {
@@ -111,9 +111,11 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
     if (fields.port !== undefined) throw wrong('port', 'absent when there is a unixPath', fields.port)
   }
   if (typeof reusePort !== 'boolean') throw wrong('reusePort', 'true or false', reusePort)
+  const parts = app(fields)
+  const { globals = parts.fetch !== undefined || parts.routes.hasApps } = fields
   if (typeof globals !== 'boolean') throw wrong('globals', 'true or false', globals)
   return Object.freeze({
-    ...app(fields),
+    ...parts,
     port: integerIn('port', fields.port, { least: 0, most: 65_535, default: DEFAULT_PORT }),
     host,
     unixPath,

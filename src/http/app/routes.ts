@@ -62,6 +62,9 @@ export type Routes<Pattern extends string = string> = { readonly [P in Pattern]:
 /** Under this key `use` leaves what stands around the answers to requests that no route takes. */
 export const UNMATCHED = Symbol('skein.unmatched')
 
+/** Under this key `use` leaves that apps are among what it has wrapped. */
+export const HAS_APPS = Symbol('skein.hasApps')
+
 /** Puts something around a handler. */
 export type Wrap = (handler: (request: HttpRequest) => unknown) => (request: HttpRequest) => unknown
 
@@ -95,6 +98,8 @@ export interface CompiledRoutes {
   readonly router: Router<Compiled>
   /** What stands around 404 and 405. */
   readonly unmatched: Wrap | undefined
+  /** Whether a route is an app with `fetch`, as frameworks make them. */
+  readonly hasApps: boolean
   /** Reads what can only be read asynchronously. Rejects when a constant's body cannot be read. */
   ready(): Promise<void>
   /** For the core; complete after `ready`. */
@@ -121,13 +126,23 @@ export function compileRoutes(routes: unknown): CompiledRoutes {
   let reading: Promise<void> | undefined
   return {
     router,
+    hasApps: hasApps(routes),
     unmatched: (routes as { readonly [UNMATCHED]?: Wrap })[UNMATCHED],
     ready: () => (reading ??= Promise.all(late.map((read) => read())).then(() => {})),
     constants: () => constantsOf(router),
   }
 }
 
-function isMethodTable(value: unknown): value is Record<string, unknown> {
+/** Whether a route is an app with `fetch`, also where `use` has wrapped it. */
+export function hasApps(routes: object): boolean {
+  if (HAS_APPS in routes) return true
+  return Object.values(routes).some(
+    (value) => isApp(value) || (isMethodTable(value) && Object.values(value).some(isApp)),
+  )
+}
+
+/** Whether all keys of a value are methods. */
+export function isMethodTable(value: unknown): value is Record<string, unknown> {
   if (!isPlainObject(value)) return false
   const keys = Object.keys(value)
   return keys.length > 0 && keys.every((key) => (METHODS as readonly string[]).includes(key))
@@ -161,10 +176,14 @@ function compile(value: unknown, where: string, late: (() => Promise<void>)[]): 
 function runOf(value: unknown): Compiled['run'] {
   if (typeof value === 'function') return value as (request: SkeinRequest) => unknown
   if (value === null || typeof value !== 'object') return undefined
-  const { fetch, run } = value as { fetch?: unknown; run?: unknown }
-  if (typeof fetch === 'function') return (request) => (value as unknown as FetchApp).fetch(request)
+  if (isApp(value)) return (request) => value.fetch(request)
+  const { run } = value as { run?: unknown }
   if (typeof run === 'function') return (request) => (value as unknown as ArrowLike).run(request as never)
   return undefined
+}
+
+function isApp(value: unknown): value is FetchApp {
+  return typeof value === 'object' && typeof (value as { fetch?: unknown } | null)?.fetch === 'function'
 }
 
 /** A constant as it is sent. @throws {HttpError} `HTTP_SETTING` for what can be none. */

@@ -9,8 +9,10 @@ import { SkeinResponse, NativeResponse } from '../fetch/response.ts'
 import {
   type Answer,
   type Handler,
+  HAS_APPS,
+  hasApps,
   type HttpRequest,
-  METHODS,
+  isMethodTable,
   type Routes,
   UNMATCHED,
   wholeOf,
@@ -64,11 +66,12 @@ export function use<Pattern extends string>(
   const answersOptions = list.some((one) => ANSWERS_OPTIONS in one)
   const wrapped = Object.entries(routes).map(([pattern, value]) => [
     pattern,
-    isTable(value)
+    isMethodTable(value)
       ? tableOf(pattern, value, list, answersOptions)
       : endpointOf(pattern, value, list, answersOptions),
   ])
   const result = Object.fromEntries(wrapped) as Routes<Pattern>
+  if (hasApps(routes)) Object.assign(result, { [HAS_APPS]: true })
   const unmatched = unmatchedOf(list, (routes as { readonly [UNMATCHED]?: Wrap })[UNMATCHED])
   return unmatched === undefined ? result : Object.assign(result, { [UNMATCHED]: unmatched })
 }
@@ -88,14 +91,6 @@ function checked(middleware: readonly unknown[]): readonly Middleware[] {
     if (typeof one !== 'function') throw wrong(`middleware ${index + 1}`, 'a function (request, next)', one)
   }
   return middleware as readonly Middleware[]
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  if (value === null || typeof value !== 'object') return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  const keys = Object.keys(value)
-  const isPlain = prototype === Object.prototype || prototype === null
-  return isPlain && keys.length > 0 && keys.every((key) => (METHODS as readonly string[]).includes(key))
 }
 
 function tableOf(
