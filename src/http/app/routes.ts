@@ -69,7 +69,7 @@ export const HAS_APPS = Symbol('skein.hasApps')
 export type Wrap = (handler: (request: HttpRequest) => unknown) => (request: HttpRequest) => unknown
 
 /** Methods that a table may name. */
-export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'] as const
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'] as const
 
 const EXPECTED =
   'a handler, an arrow, an app with fetch(), a Response, a string, bytes, a JSON value, or these by method ' +
