@@ -8,6 +8,23 @@
 export { AssertionFailure, assert } from './assert.ts'
 export { SkeinError, shown, type Sentences } from './errors.ts'
 export { hasMember } from './members.ts'
+export {
+  type ArgumentFacts,
+  type Kind,
+  type Wrong,
+  abortSignal,
+  anything,
+  argumentSentence,
+  callback,
+  flag,
+  integer,
+  oneOf,
+  optionsOf,
+  ownOption,
+  ownOptions,
+  refuser,
+  valueOfKind,
+} from './options.ts'
 export { loadReason, oneLine, reasonOf } from './reasons.ts'
 export { withStackLimit } from './stack-limit.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'

@@ -4,12 +4,12 @@
  * Decide by `code`, read `facts`; the sentence is for people. Where a web standard says which error a method
  * throws (a `TypeError` for a body that was read twice, say), that one is thrown instead of these.
  */
-import { SkeinError, type Sentences } from '../base/index.ts'
+import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence } from '../base/index.ts'
 
 /** The facts of each code. */
 export type HttpCodes = {
   /** A setting of `serve` is not what it must be. */
-  HTTP_SETTING: { readonly name: string; readonly expected: string; readonly received: string }
+  HTTP_SETTING: ArgumentFacts
   /** Somebody else listens there. */
   HTTP_PORT_TAKEN: { readonly where: string }
   /** Listening failed for another reason. */
@@ -52,7 +52,7 @@ export type HttpCodes = {
 }
 
 const SENTENCES: Sentences<HttpCodes> = {
-  HTTP_SETTING: (f) => `the setting ${f.name} must be ${f.expected}; received ${f.received}`,
+  HTTP_SETTING: argumentSentence,
   HTTP_PORT_TAKEN: (f) => `${f.where} is taken: another server listens there`,
   HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}`,
   HTTP_ROUTE: (f) => `the route '${f.pattern}' cannot be read: ${f.reason}`,

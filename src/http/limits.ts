@@ -3,7 +3,7 @@
  *
  * What a core does at each limit stands at the field and in docs/design/http-app.md; nothing here is a hint.
  */
-import { shown } from '../base/index.ts'
+import { integer, optionsOf, refuser, valueOfKind } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
 import { HttpError } from './errors.ts'
 import { HEADER_BYTES_MAX } from './core/native/layout.ts'
@@ -78,30 +78,22 @@ export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
   outBytesTotalMax: { least: 0, most: 2 ** 40, default: 256 * MEBI },
 }
 
+const KINDS = Object.fromEntries(
+  Object.entries(LIMIT_RANGES).map(([name, { least, most, default: otherwise }]) => [
+    name,
+    integer(least, most, otherwise),
+  ]),
+)
+
 /** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING`. */
 export function parseLimits(given: unknown): CoreLimits {
-  if (given !== undefined && (given === null || typeof given !== 'object' || Array.isArray(given))) {
-    throw wrong('limits', 'an object', given)
-  }
-  const fields = (given ?? {}) as Record<string, unknown>
-  const names = Object.keys(LIMIT_RANGES) as (keyof CoreLimits)[]
-  for (const name of Object.keys(fields)) {
-    if (!names.includes(name as keyof CoreLimits))
-      throw wrong(`limits.${name}`, `absent; the limits are ${names.join(', ')}`, fields[name])
-  }
-  const entries = names.map((name) => [name, integerIn(`limits.${name}`, fields[name], LIMIT_RANGES[name])])
-  return Object.freeze(Object.fromEntries(entries)) as unknown as CoreLimits
+  return optionsOf(given, KINDS, wrong, 'limits') as unknown as CoreLimits
 }
 
 /** An integer within a range, or its default. @throws {HttpError} `HTTP_SETTING`. */
 export function integerIn(name: string, value: unknown, range: Range): number {
-  if (value === undefined) return range.default
-  if (!Number.isInteger(value) || (value as number) < range.least || (value as number) > range.most)
-    throw wrong(name, `an integer from ${range.least} to ${range.most}`, value)
-  return value as number
+  return valueOfKind(name, value, integer(range.least, range.most, range.default), wrong)
 }
 
 /** The error for a setting that cannot be what it is. */
-export function wrong(name: string, expected: string, received: unknown): HttpError {
-  return new HttpError('HTTP_SETTING', { name, expected, received: shown(received) })
-}
+export const wrong = refuser((facts) => new HttpError('HTTP_SETTING', facts))

@@ -3,6 +3,7 @@
  *
  * A name that is not known is refused, so that a misspelt limit is not a missing one.
  */
+import { ownOptions } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
 import type { ErrorHandler } from './app/routes.ts'
 import { type HttpLimits, integerIn, parseLimits, TIMER_MS_MAX, wrong } from './limits.ts'
@@ -129,13 +130,7 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
 }
 
 function fieldsOf(given: unknown, names: readonly string[], what = 'settings'): Record<string, unknown> {
-  if (given === null || typeof given !== 'object' || Array.isArray(given))
-    throw wrong(what, 'an object', given)
-  const fields = given as Record<string, unknown>
-  for (const name of Object.keys(fields)) {
-    if (!names.includes(name)) throw wrong(name, `absent; the ${what} are ${names.join(', ')}`, fields[name])
-  }
-  return fields
+  return ownOptions(given ?? null, names, wrong, what, '')
 }
 
 function app({

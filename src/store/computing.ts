@@ -5,7 +5,7 @@
  * computes a key and asks for it again would wait for itself; the async context tells.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { shown } from '../base/index.ts'
+import { ownOption, shown } from '../base/index.ts'
 import { Fact, thisWaits } from '../bridge/index.ts'
 import { StoreError } from './errors.ts'
 import { parseTtl } from './settings.ts'
@@ -58,8 +58,9 @@ export class Computations<Value> {
     fn: (key: string) => Value | Promise<Value>,
     options: ComputeOptions | undefined,
   ): Promise<Value> {
-    const signal = options?.signal
-    const ttlMs = options?.ttlMs === undefined ? 0 : parseTtl('ttlMs', options.ttlMs)
+    const signal = options === undefined ? undefined : ownOption(options, 'signal')
+    const given = options === undefined ? undefined : ownOption(options, 'ttlMs')
+    const ttlMs = given === undefined ? 0 : parseTtl('ttlMs', given)
     for (;;) {
       const found = this.#store.find(key)
       if (found !== this.#store.absent) return found as Value

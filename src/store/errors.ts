@@ -3,7 +3,7 @@
  *
  * Decide by `code`, read `facts`; the sentence is for people.
  */
-import { SkeinError, type Sentences } from '../base/index.ts'
+import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence } from '../base/index.ts'
 
 /** The facts of each code. */
 export type StoreCodes = {
@@ -14,9 +14,9 @@ export type StoreCodes = {
   /** The store was closed, here or by another thread. */
   STORE_CLOSED: { readonly id: string }
   /** A setting is not what it must be. */
-  STORE_SETTING: { readonly name: string; readonly expected: string; readonly received: string }
+  STORE_SETTING: ArgumentFacts
   /** An argument is not what it must be. */
-  STORE_ARGUMENT: { readonly name: string; readonly expected: string; readonly received: string }
+  STORE_ARGUMENT: ArgumentFacts
   /** The value is longer than `valueBytesMax`, or larger than the whole store may be. */
   STORE_VALUE_TOO_LARGE: { readonly id: string; readonly key: string; readonly bytesMax: number }
   /** The store holds all it may and its `eviction` is `'none'`. */
@@ -37,8 +37,8 @@ const SENTENCES: Sentences<StoreCodes> = {
     `no store is named '${f.id}'; ` +
     (f.known.length === 0 ? 'there are none' : `there are ${f.known.map((id) => `'${id}'`).join(', ')}`),
   STORE_CLOSED: (f) => `the store '${f.id}' is closed`,
-  STORE_SETTING: (f) => `the setting ${f.name} must be ${f.expected}; received ${f.received}`,
-  STORE_ARGUMENT: (f) => `${f.name} must be ${f.expected}; received ${f.received}`,
+  STORE_SETTING: argumentSentence,
+  STORE_ARGUMENT: argumentSentence,
   STORE_VALUE_TOO_LARGE: (f) =>
     `the value for ${f.key} is too large for the store '${f.id}': a value may have ${f.bytesMax} bytes, ` +
     'and not more than the store itself',

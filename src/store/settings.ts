@@ -3,7 +3,7 @@
  *
  * A name that is not known is refused, so that a misspelt bound is not a missing one.
  */
-import { shown } from '../base/index.ts'
+import { type Kind, oneOf, optionsOf, refuser, valueOfKind } from '../base/index.ts'
 import { StoreError } from './errors.ts'
 
 /** What `store.create` takes; everything has a default. */
@@ -27,38 +27,40 @@ const VALUE_BYTES_MAX = 64 * 1024 * 1024
 /** Longer than any program runs, and exact in every number here. */
 const TTL_MS_MAX = 2 ** 48
 
+/** An integer of at least 1, or `Infinity` for the widest. */
+function bound(otherwise: number): Kind<number> {
+  const accepts = (value: unknown): boolean =>
+    value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 1)
+  return { expected: 'an integer of at least 1', accepts, default: otherwise }
+}
+
+const LIFE: Kind<number> = {
+  expected: 'a number of milliseconds above 0',
+  accepts: (value) => typeof value === 'number' && value > 0 && value <= TTL_MS_MAX,
+  default: 0,
+}
+const KINDS = {
+  entriesMax: bound(Infinity),
+  bytesMax: bound(Infinity),
+  valueBytesMax: bound(VALUE_BYTES_MAX),
+  ttlMs: { ...LIFE, accepts: (value) => value === 0 || LIFE.accepts(value) } as Kind<number>,
+  eviction: oneOf<'hot' | 'none'>(['hot', 'none'], 'hot'),
+}
+
 /** @throws {StoreError} `STORE_SETTING`. */
-export function parseSettings(settings: StoreSettings): Settings {
-  if (typeof settings !== 'object' || settings === null) throw wrong('settings', 'an object', settings)
-  const known = ['entriesMax', 'bytesMax', 'valueBytesMax', 'ttlMs', 'eviction']
-  for (const name of Object.keys(settings)) {
-    if (!known.includes(name)) throw wrong(name, `one of ${known.join(', ')}`, name)
-  }
-  const eviction = settings.eviction ?? 'hot'
-  if (eviction !== 'hot' && eviction !== 'none') throw wrong('eviction', "'hot' or 'none'", eviction)
+export function parseSettings(given: StoreSettings): Settings {
+  const { ttlMs, valueBytesMax, ...settings } = optionsOf(given, KINDS, wrong, 'settings', '')
   return Object.freeze({
-    entriesMax: bound('entriesMax', settings.entriesMax, Infinity),
-    bytesMax: bound('bytesMax', settings.bytesMax, Infinity),
-    valueBytesMax: bound('valueBytesMax', settings.valueBytesMax, VALUE_BYTES_MAX),
-    ttlMs: settings.ttlMs === undefined || settings.ttlMs === 0 ? 0 : parseTtl('ttlMs', settings.ttlMs),
-    eviction,
+    ...settings,
+    valueBytesMax: valueBytesMax === Infinity ? VALUE_BYTES_MAX : valueBytesMax,
+    ttlMs: Math.ceil(ttlMs),
   })
 }
 
 /** A life in ms, above 0. @throws {StoreError} `STORE_SETTING`. */
 export function parseTtl(name: string, ttlMs: number): number {
-  if (typeof ttlMs !== 'number' || !(ttlMs > 0) || ttlMs > TTL_MS_MAX) {
-    throw wrong(name, 'a number of milliseconds above 0', ttlMs)
-  }
-  return Math.ceil(ttlMs)
+  return Math.ceil(valueOfKind(name, ttlMs, LIFE, wrong))
 }
 
-function bound(name: string, value: number | undefined, otherwise: number): number {
-  if (value === undefined || value === Infinity) return otherwise
-  if (!Number.isSafeInteger(value) || value < 1) throw wrong(name, 'an integer of at least 1', value)
-  return value
-}
-
-function wrong(name: string, expected: string, received: unknown): StoreError {
-  return new StoreError('STORE_SETTING', { name, expected, received: shown(received) })
-}
+/** The error for a value that a setting cannot have. */
+const wrong = refuser((facts) => new StoreError('STORE_SETTING', facts))

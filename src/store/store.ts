@@ -6,7 +6,7 @@
  * which wait, and `keys`, `entries` and `size`, which look at the parts of the store one after the other.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { shown } from '../base/index.ts'
+import { ownOption, ownOptions, refuser, shown } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'
 import { Stage, thisStage, thisWaits } from '../bridge/index.ts'
 import { Computations, EXPECTS, HAS_LIFE } from './computing.ts'
@@ -133,7 +133,7 @@ export class Store<Value = unknown> {
   set(key: string, value: Value, options?: WriteOptions): void {
     if (value === undefined) throw wrong('value', NO_UNDEFINED, value)
     if (this.#changing !== undefined) this.#refuseCycle(key)
-    const ttlMs = options?.ttlMs
+    const ttlMs = options === undefined ? undefined : ownOption(options, 'ttlMs')
     if (ttlMs !== undefined) this.#write(key, value, HAS_LIFE, 0, 0, parseTtl('ttlMs', ttlMs))
     else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#stage.busy)
       this.#put(key, value)
@@ -238,7 +238,11 @@ export class Store<Value = unknown> {
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    */
   watch(what: string | { readonly prefix: string }, options?: WatchOptions): Watch {
-    const eventsMax = options?.eventsMax ?? EVENTS_MAX
+    const { eventsMax = EVENTS_MAX, signal } = ownOptions(
+      options,
+      ['eventsMax', 'signal'],
+      wrong,
+    ) as WatchOptions
     if (!Number.isSafeInteger(eventsMax) || eventsMax < 1 || eventsMax > 2 ** 31) {
       throw wrong('eventsMax', 'an integer of at least 1', eventsMax)
     }
@@ -248,7 +252,7 @@ export class Store<Value = unknown> {
     const open = (ticket: number): number =>
       this.#withKey(key, () => native.storeWatch(this.#handle, ticket, isPrefix, eventsMax))
     this.#checkOpen()
-    return new Watch(thisWaits(), open, options?.signal)
+    return new Watch(thisWaits(), open, signal)
   }
 
   /** Number of entries. @throws {StoreError} `STORE_CLOSED`. */
@@ -393,7 +397,8 @@ export class Store<Value = unknown> {
 
   /** One read, one write of what `change` makes of it, again until nobody came in between. */
   #change(key: string, change: (old: unknown) => unknown, options: WriteOptions | undefined): unknown {
-    const ttlMs = options?.ttlMs === undefined ? 0 : parseTtl('ttlMs', options.ttlMs)
+    const given = options === undefined ? undefined : ownOption(options, 'ttlMs')
+    const ttlMs = given === undefined ? 0 : parseTtl('ttlMs', given)
     const mode = EXPECTS | (ttlMs > 0 ? HAS_LIFE : KEEPS_LIFE)
     const within = this.#changing
     if (within !== undefined) this.#refuseCycle(key)
@@ -559,7 +564,8 @@ export class Store<Value = unknown> {
 
   #wrongKey(key: unknown): StoreError {
     const received = typeof key === 'string' ? `a string of ${key.length} characters` : shown(key)
-    return wrong('key', `a string of at most ${KEY_BYTES_MAX} bytes`, received)
+    const expected = `a string of at most ${KEY_BYTES_MAX} bytes`
+    return new StoreError('STORE_ARGUMENT', { name: 'key', expected, received })
   }
 }
 
@@ -574,7 +580,4 @@ const NO_UNDEFINED = 'a value other than undefined, which means no value (delete
 /** What `#change` is told when nothing shall be written. */
 const KEEP = Symbol('keep')
 
-function wrong(name: string, expected: string, received: unknown): StoreError {
-  const text = typeof received === 'string' ? received : shown(received)
-  return new StoreError('STORE_ARGUMENT', { name, expected, received: text })
-}
+const wrong = refuser((facts) => new StoreError('STORE_ARGUMENT', facts))

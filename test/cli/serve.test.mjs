@@ -271,7 +271,7 @@ const refused = [
   [['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)], /^the route 'x' cannot be read: /],
   [
     ['serve', module('prot.mjs', `export default { routes: {}, prot: 1 }`)],
-    /^the setting prot must be absent;/,
+    /^unknown option "prot"; did you mean "port"\?$/,
   ],
 ]
 for (const [row, [words, line]] of refused.entries()) {

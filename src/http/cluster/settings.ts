@@ -6,6 +6,7 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { NodeZone, Zone } from '../../zone/index.ts'
+import { ownOptions } from '../../base/index.ts'
 import { integerIn, TIMER_MS_MAX, wrong } from '../limits.ts'
 import { parseSettings, type ServeSettings } from '../settings.ts'
 import type { AppSource } from './app-module.ts'
@@ -73,17 +74,18 @@ const PASSED_ON = [
   'drainMs',
   'globals',
 ] as const
-const NAMES = ['zone', 'app', 'appExport', 'appArgs', 'handlerMsMax', ...PASSED_ON]
+const NAMES = ['zone', 'app', 'appExport', 'appArgs', 'handlerMsMax', ...PASSED_ON] as const
+
+/** Absent here: what is undefined counts as that. */
+const APP = ['routes', 'fetch', 'error'] as const
 
 /** Check `given`. @throws {HttpError} `HTTP_SETTING`. */
 export function parseZoneSettings(given: object, forced: string | undefined): ZoneSettings {
-  const fields = given as Readonly<Record<string, unknown>>
-  for (const name of Object.keys(fields)) {
-    if (NAMES.includes(name) || fields[name] === undefined) continue
-    const isApp = name === 'routes' || name === 'fetch' || name === 'error'
-    const why = isApp ? 'absent with a zone, whose app is a module: export it there' : 'absent with a zone'
-    throw wrong(name, `${why}; the settings are ${NAMES.join(', ')}`, fields[name])
+  for (const name of APP) {
+    if (!Object.hasOwn(given, name) || (given as never)[name] === undefined) continue
+    throw wrong(name, 'absent with a zone, whose app is a module: export it there', (given as never)[name])
   }
+  const fields = ownOptions(given, [...NAMES, ...APP], wrong, 'settings', '')
   const passed = PASSED_ON.filter((name) => fields[name] !== undefined)
   const settings = Object.fromEntries(passed.map((name) => [name, fields[name]])) as Job['settings']
   const { drainMs, core } = parseSettings({ ...settings, routes: {} }, forced)
@@ -96,7 +98,7 @@ export function parseZoneSettings(given: object, forced: string | undefined): Zo
     throw wrong('appArgs', 'an array, what the export is called with', appArgs)
   return {
     zone: zone as Zone | string,
-    source: { app: urlOf(fields['app']), appExport, appArgs },
+    source: { app: urlOf(fields.app), appExport, appArgs },
     settings,
     drainMs,
     core,

@@ -401,7 +401,10 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
       message: /: export "nothing" is no app: .*; it exports /,
     },
   )
-  await named({ appExport: 'wrong' }, { code: 'HTTP_SETTING', message: /^the setting prot must be absent;/ })
+  await named(
+    { appExport: 'wrong' },
+    { code: 'HTTP_SETTING', message: /^unknown option "prot"; did you mean "port"\?$/ },
+  )
   await named({ appExport: 'missing' }, { code: 'HTTP_APP' })
   const none = /: export "nothing" is no function that makes an app; it exports /
   await named({ appExport: 'nothing', appArgs: [] }, { code: 'HTTP_APP', message: none })

@@ -1,0 +1,53 @@
+/**
+ * Objects with options: what is filled in, what is refused and how, and that only their own properties count.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { argumentSentence, flag, integer, oneOf, optionsOf, refuser } from './options.ts'
+
+const wrong = refuser((facts) => Object.assign(new Error(argumentSentence(facts)), { facts }))
+const kinds = {
+  workers: integer(1, 1024, 4),
+  ordered: flag(true),
+  eviction: oneOf<'hot' | 'none'>(['hot', 'none'], 'hot'),
+}
+const read = (given: unknown): object => optionsOf(given, kinds, wrong)
+
+test('what is absent has its default, and the record is complete and frozen', () => {
+  const defaults = { workers: 4, ordered: true, eviction: 'hot' }
+  assert.deepEqual(read(undefined), defaults)
+  assert.deepEqual(read({ workers: undefined }), defaults)
+  assert.deepEqual(read({ workers: 2, ordered: false }), { ...defaults, workers: 2, ordered: false })
+  assert.ok(Object.isFrozen(read({})))
+})
+
+test('an unknown name is refused, with the nearest one that exists, or with all', () => {
+  assert.throws(() => read({ worker: 2 }), { message: 'unknown option "worker"; did you mean "workers"?' })
+  assert.throws(() => read({ orderd: 2 }), { message: 'unknown option "orderd"; did you mean "ordered"?' })
+  assert.throws(() => read({ x: 2 }), {
+    message: 'unknown option "x"; the options are workers, ordered, eviction',
+    facts: {
+      name: 'options.x',
+      expected: 'the options are workers, ordered, eviction',
+      received: '2',
+      unknown: 'x',
+    },
+  })
+})
+
+test('a wrong value is refused with what it must be and what was received', () => {
+  for (const [given, message] of [
+    [5, 'options must be an object; received 5'],
+    [null, 'options must be an object; received null'],
+    [[], 'options must be an object; received an array of 0'],
+    [{ workers: '5' }, 'options.workers must be an integer from 1 to 1024; received "5"'],
+    [{ workers: 0 }, 'options.workers must be an integer from 1 to 1024; received 0'],
+    [{ ordered: 1 }, 'options.ordered must be true or false; received 1'],
+    [{ eviction: 'cold' }, `options.eviction must be 'hot' or 'none'; received "cold"`],
+  ] as const)
+    assert.throws(() => read(given), { message })
+})
+
+test('what an object inherits is not an option', () => {
+  assert.deepEqual(read(Object.create({ workers: 'x', other: 1 })), read({}))
+})

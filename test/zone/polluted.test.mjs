@@ -1,0 +1,37 @@
+/**
+ * A program whose `Object.prototype` has the names of options: they are not options of anything.
+ * A process of its own, since everything in it inherits them.
+ */
+import { test } from 'node:test'
+import { check } from './run.mjs'
+
+const index = new URL('../../dist/index.js', import.meta.url).href
+const names = [
+  'signal',
+  'timeoutMs',
+  'ttlMs',
+  'eventsMax',
+  'eviction',
+  'entriesMax',
+  'error',
+  'limits',
+  'port',
+  'host',
+]
+
+test('stores and apps do not read options from Object.prototype', () =>
+  check(
+    `const { createApp, store } = await import('${index}')
+     for (const name of ${JSON.stringify(names)})
+       Object.defineProperty(Object.prototype, name, { value: 'x', configurable: true, writable: true })
+     const used = store.create('polluted', {})
+     used.set('k', 1, {})
+     used.update('k', (old) => old + 1, {})
+     const computed = await used.getOrCompute('other', () => 2, {})
+     used.watch('k', {}).close?.()
+     const app = createApp({ routes: { '/': () => 'right' } })
+     for (const name of ${JSON.stringify(names)}) delete Object.prototype[name]
+     console.log(used.get('k'), computed, await (await app.inject('/')).text())
+     used.close()`,
+    { zone: false, out: '2 2 right' },
+  ))
