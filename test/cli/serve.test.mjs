@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { skein, skipOf, start, until } from './skein.mjs'
+import { hearing, signalled, skein, skipOf, start, until } from './skein.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-serve-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -27,8 +27,8 @@ const app = module(
   export default {
     routes: {
       '/': (): string => String(threadId),
-      '/slow': async (): Promise<string> => { await pause(700); return 'slow' },
-      '/slower': async (): Promise<string> => { await pause(20_000); return 'slower' },
+      '/slow': async (): Promise<string> => { writeSync(2, 'asked\\n'); await pause(700); return 'slow' },
+      '/slower': async (): Promise<string> => { writeSync(2, 'asked\\n'); await pause(20_000); return 'slower' },
       '/dies': (): string => { setImmediate(() => { throw new Error('on purpose') }); return 'dying' },
       '/exits': (): string => { setImmediate(() => process.exit(3)); return 'leaving' },
     },
@@ -37,13 +37,16 @@ const app = module(
 )
 
 /** Serve and wait for the line with the address. */
-async function serving(words) {
-  const started = start(['serve', ...words, '--port', '0'])
+async function serving(words, env = {}) {
+  const started = start(['serve', ...words, '--port', '0'], { env })
   started.child.stdin.end()
   await until(started.child.stdout, () => started.out.includes('\n'))
   const url = /http:\S+/.exec(started.out)[0]
   return { ...started, started, url }
 }
+
+/** Resolves when a handler that takes its time runs. */
+const asked = (started) => until(started.child.stderr, () => started.err.includes('asked\n'))
 
 const get = async (url) => (await fetch(url, { headers: { connection: 'close' } })).text()
 
@@ -70,11 +73,11 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
     for (let count = 0; count < 400 && threads.size < 2; count += 1) threads.add(await get(url))
     assert.equal(threads.size, 2)
     const slow = get(`${url}/slow`)
-    await new Promise((done) => setTimeout(done, 200))
+    await asked(started)
     child.kill(signal)
     assert.equal(await slow, 'slow')
     const end = await ended
-    assert.deepEqual([end.code, end.err], [0, 'closed\nclosed\n'])
+    assert.deepEqual([end.code, end.err], [0, 'asked\nclosed\nclosed\n'])
     await assert.rejects(get(url))
   })
 }
@@ -113,21 +116,21 @@ test('a signal before all workers have started costs no request', { timeout: 120
 })
 
 test('a stop that cuts a request ends with the code of its signal', { timeout: 60_000 }, async () => {
-  const { url, child, ended } = await serving([app, '--workers', '2', '--drain', '1s'])
+  const { url, child, ended, started } = await serving([app, '--workers', '2', '--drain', '1s'])
   const slower = get(`${url}/slower`)
   slower.catch(() => {})
-  await new Promise((done) => setTimeout(done, 200))
+  await asked(started)
   child.kill('SIGTERM')
   assert.equal((await ended).code, 143)
   await assert.rejects(slower)
 })
 
 test('a second signal stops at once', { timeout: 60_000 }, async () => {
-  const { url, child, ended } = await serving([app, '--workers', '1'])
+  const { url, child, ended, started } = await serving([app, '--workers', '1'], hearing())
   const slow = get(`${url}/slower`)
   slow.catch(() => {})
-  await new Promise((done) => setTimeout(done, 100))
-  child.kill('SIGINT')
+  await asked(started)
+  await signalled(started, 'SIGINT')
   // Sooner it would be an echo of the first.
   await new Promise((done) => setTimeout(done, 400))
   child.kill('SIGINT')
@@ -136,14 +139,13 @@ test('a second signal stops at once', { timeout: 60_000 }, async () => {
 })
 
 test('a signal that npm hands on as well is one signal', { timeout: 60_000 }, async () => {
-  const { url, child, ended } = await serving([app, '--workers', '1'])
+  const { url, child, ended, started } = await serving([app, '--workers', '1'], hearing({ twice: true }))
   const slow = get(`${url}/slow`)
-  await new Promise((done) => setTimeout(done, 200))
-  child.kill('SIGINT')
-  await new Promise((done) => setTimeout(done, 20))
+  await asked(started)
   child.kill('SIGINT')
   assert.equal(await slow, 'slow')
-  assert.equal((await ended).code, 0)
+  const { code, err } = await ended
+  assert.deepEqual([code, err.split('heard SIGINT').length], [0, 3], err)
 })
 
 const deaths = [

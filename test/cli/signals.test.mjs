@@ -7,22 +7,24 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { numbers, start, until } from './skein.mjs'
+import { hearing, numbers, signalled, start, until } from './skein.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
 after(() => rmSync(folder, { recursive: true }))
 let holds = 0
 
 /** A run whose items go on only when released; resolves when `running` of them run. */
-async function held(words, input, running) {
+async function held(words, input, running, { twice = false } = {}) {
   const HOLD = join(folder, `hold-${++holds}`)
-  const started = start(['run', 'modules/items.mjs#hold', '-w', '2', ...words], { env: { HOLD } })
+  const started = start(['run', 'modules/items.mjs#hold', '-w', '2', ...words], {
+    env: { HOLD, ...hearing({ twice }) },
+  })
   started.child.stdin.write(input)
   await until(started.child.stderr, () => started.err.match(/^runs /gm)?.length === running)
   return { ...started, started, release: () => writeFileSync(HOLD, '') }
 }
 
-const said = ({ err }) => err.replace(/^runs .*\n/gm, '')
+const said = ({ err }) => err.replace(/^(runs|heard) .*\n/gm, '')
 
 for (const [signal, code] of [
   ['SIGINT', 130],
@@ -30,10 +32,9 @@ for (const [signal, code] of [
 ]) {
   for (const order of [[], ['--unordered']]) {
     test(`${signal} finishes what runs ${order.join('')}`, { timeout: 60_000 }, async () => {
-      const { child, ended, release } = await held(order, numbers(1000), 2)
-      child.kill(signal)
-      // The signal has to arrive before the items go on: their results are the only thing that could race.
-      await new Promise((done) => setTimeout(done, 200))
+      const { started, ended, release } = await held(order, numbers(1000), 2)
+      // It has to arrive before the items go on: their results are the only thing that could race.
+      await signalled(started, signal)
       release()
       const end = await ended
       assert.deepEqual(end.out.trimEnd().split('\n').sort(), ['"1"', '"2"'])
@@ -58,18 +59,20 @@ test('the report is exact: what is said to be done is what came out', { timeout:
   assert.equal(code, 130)
 })
 
-/** A second signal that comes sooner is an echo of the first. */
-const beyondEcho = () => new Promise((done) => setTimeout(done, 400))
+/** A second signal, so long after the program has heard the first that it is no echo. */
+async function twoSignals(started) {
+  await signalled(started, 'SIGINT')
+  await new Promise((done) => setTimeout(done, 400))
+  started.child.kill('SIGINT')
+}
 
 for (const [order, which] of [
   ['ordered', 'item 1 and later ones'],
   ['unordered', 'items that ran'],
 ]) {
   test(`a second SIGINT stops at once, ${order}`, { timeout: 60_000 }, async () => {
-    const { child, ended } = await held(order === 'ordered' ? [] : ['--unordered'], numbers(10), 2)
-    child.kill('SIGINT')
-    await beyondEcho()
-    child.kill('SIGINT')
+    const { started, ended } = await held(order === 'ordered' ? [] : ['--unordered'], numbers(10), 2)
+    await twoSignals(started)
     const end = await ended
     assert.equal(end.code, 130)
     assert.equal(end.out, '')
@@ -78,11 +81,9 @@ for (const [order, which] of [
 }
 
 test('a SIGINT that npm hands on as well is one SIGINT', { timeout: 60_000 }, async () => {
-  const { child, ended, release } = await held([], numbers(1000), 2)
-  child.kill('SIGINT')
-  await new Promise((done) => setTimeout(done, 20))
-  child.kill('SIGINT')
-  await new Promise((done) => setTimeout(done, 200))
+  const { started, ended, release } = await held([], numbers(1000), 2, { twice: true })
+  started.child.kill('SIGINT')
+  await until(started.child.stderr, () => started.err.split('heard SIGINT').length === 3)
   release()
   assert.equal(said(await ended), 'skein: interrupted: 2 items are done, the next would be item 3\n')
 })
@@ -91,21 +92,19 @@ test(
   'stopped at once with a reader that stalls: what is said to be there is',
   { timeout: 60_000 },
   async () => {
-    const started = start(['run', 'modules/items.mjs#wide', '-w', '2'])
+    const started = start(['run', 'modules/items.mjs#wide', '-w', '2'], { env: hearing() })
     const { child } = started
     child.stdin.write('0\n')
     await until(child.stdout, () => started.out !== '')
     child.stdout.pause()
     child.stdin.write(numbers(5000))
     await new Promise((done) => setTimeout(done, 1500)) // The pipe and every buffer before it are full.
-    child.kill('SIGINT')
-    await beyondEcho()
-    child.kill('SIGINT')
+    await twoSignals(started)
     await new Promise((done) => child.once('exit', done))
     child.stdout.resume()
     const { out, err, code } = await started.ended
     const next = Number(
-      /^skein: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(err)?.[1],
+      /^skein: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(said({ err }))?.[1],
     )
     const lineCount = out.split('\n').length - 1
     assert.ok(next > 1 && next - 1 <= lineCount, `item ${next} is the first in doubt of ${lineCount} lines`)

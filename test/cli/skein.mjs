@@ -31,6 +31,20 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
   return started
 }
 
+/** Variables with which the program writes what signals it hears, and hears the first one twice. */
+export function hearing({ twice = false } = {}) {
+  const preload = new URL('heard.mjs', import.meta.url).href
+  return { NODE_OPTIONS: `--import=${preload}`, HEARD_TWICE: twice ? '1' : '0' }
+}
+
+/** Send a signal to a program that was started with `hearing`, and wait until it has come. */
+export async function signalled(started, signal) {
+  const count = () => started.err.split(`heard ${signal}\n`).length
+  const before = count()
+  started.child.kill(signal)
+  await until(started.child.stderr, () => count() > before)
+}
+
 /** Run `skein` with `words` and the whole of `input`. */
 export async function skein(words, input = '', options = {}) {
   const started = start(words, options)

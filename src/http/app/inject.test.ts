@@ -58,7 +58,9 @@ test('request.json() makes no code from what clients send', async () => {
 })
 
 test('an answer is made as it is read, and its maker is told when nobody reads on', async () => {
-  let [made, cancelled] = [0, false]
+  let made = 0
+  let isCancelled = (): void => {}
+  const cancelled = new Promise<void>((resolve) => (isCancelled = resolve))
   const app = createApp({
     fetch: () =>
       new Response(
@@ -67,9 +69,7 @@ test('an answer is made as it is read, and its maker is told when nobody reads o
             made += 1
             controller.enqueue(new Uint8Array(1000))
           },
-          cancel() {
-            cancelled = true
-          },
+          cancel: () => isCancelled(),
         }),
       ),
   })
@@ -79,15 +79,17 @@ test('an answer is made as it is read, and its maker is told when nobody reads o
   await new Promise((resolve) => setTimeout(resolve, 20))
   assert.ok(made < 10, `${made} pieces made, one read`)
   await reader.cancel()
-  await new Promise((resolve) => setTimeout(resolve, 20))
-  assert.equal(cancelled, true)
+  await cancelled
 })
 
 test('an aborted request aborts the signal of the handler and rejects', async () => {
   let aborted = false
+  let isCalled = (): void => {}
+  const called = new Promise<void>((resolve) => (isCalled = resolve))
   const app = createApp({
     fetch: (request) =>
       new Promise((_, reject) => {
+        isCalled()
         request.signal.addEventListener('abort', () => {
           aborted = true
           reject(request.signal.reason as Error)
@@ -96,9 +98,9 @@ test('an aborted request aborts the signal of the handler and rejects', async ()
   })
   const controller = new AbortController()
   const answer = app.inject('/', { signal: controller.signal })
-  setTimeout(() => controller.abort(), 10)
+  await called
+  controller.abort()
   await assert.rejects(answer, { name: 'AbortError' })
-  await new Promise((resolve) => setTimeout(resolve, 5))
   assert.equal(aborted, true)
 })
 
