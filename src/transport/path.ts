@@ -5,6 +5,7 @@
  * part that exists only in what a save hook returned is named by `saved`.
  */
 import { types } from 'node:util'
+import { kindOfPrototype } from './classes/platform.ts'
 
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
 /** Parts looked at before the search gives up and names the root. */
@@ -110,7 +111,12 @@ function addParts(
   savedOf: (object: object) => unknown,
 ): void {
   const saved = savedOf(object)
-  if (saved !== undefined) return add('.saved', saved)
+  if (saved !== undefined) {
+    const parts = kindOfPrototype(Object.getPrototypeOf(object) as object)?.parts
+    if (parts === undefined) return add('.saved', saved)
+    for (const [step, value] of parts(saved)) add(step, value)
+    return
+  }
   if (types.isMap(object)) {
     let index = 0
     for (const [key, value] of object) {

@@ -7,6 +7,7 @@
 import { isArrayBuffer } from 'node:util/types'
 import { shown } from '../../base/index.ts'
 import { TransportError } from '../errors.ts'
+import { whyRefused } from './platform.ts'
 
 const marked = new WeakSet<object>()
 
@@ -25,11 +26,18 @@ export function move<Source extends ArrayBuffer | ArrayBufferView>(source: Sourc
     throw new TransportError('TRANSPORT_ARGUMENT', {
       name: 'source',
       expected: 'an ArrayBuffer or a view that owns its whole buffer',
-      received: isPooled ? 'a Buffer that shares a larger one' : shown(source),
+      received: isPooled ? 'a Buffer that shares a larger one' : receivedAs(source),
     })
   }
   marked.add(buffer)
   return source
+}
+
+/** What was passed instead of memory, and what to do with it if it belongs to its thread. */
+function receivedAs(source: unknown): string {
+  const prototype: unknown = typeof source === 'object' && source !== null && Object.getPrototypeOf(source)
+  const why = typeof prototype === 'object' && prototype !== null ? whyRefused(prototype) : undefined
+  return why === undefined ? shown(source) : `${shown(source)}: ${why}`
 }
 
 /** True when the owner gave this buffer away. */

@@ -5,14 +5,14 @@
 import assert from 'node:assert/strict'
 import { Blob, File } from 'node:buffer'
 import crypto from 'node:crypto'
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { openAsBlob } from 'node:fs'
 import { BlockList, Server, Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
-import { isTransportable, marshall, processFrame, readFrame, register, unmarshall } from '../index.ts'
+import { isTransportable, marshall, move, processFrame, readFrame, register, unmarshall } from '../index.ts'
 import { readHostile } from '../hostile.test.support.ts'
 
 /** The value behind a frame between threads. */
@@ -56,6 +56,33 @@ test('a Blob of a file is refused with what to send instead', async () => {
   assert.equal(isTransportable(blob), false)
   // The reader that was begun has ended: the Blob is still whole.
   assert.ok((await blob.text()).includes('still whole'))
+})
+
+test('a part of a FormData that is refused is named as its caller reaches it', async () => {
+  const later = await openAsBlob(fileURLToPath(import.meta.url))
+  const form = new FormData()
+  form.append('notes', 'text')
+  form.append('file', later as never, 'a.ts')
+  assert.throws(() => processFrame({ form }), {
+    code: 'TRANSPORT_REFUSED',
+    message: /^value\.form\.get\("file"\) /,
+  })
+  form.set('file', new Blob(['in memory']) as never)
+  form.append('file', later as never, 'b.ts')
+  assert.throws(() => marshall([form]), { message: /^value\[0\]\.getAll\("file"\)\[1\] / })
+})
+
+test('a port that is moved or sent is refused with what to send instead, and stays usable', async () => {
+  const { port1, port2 } = new MessageChannel()
+  assert.throws(() => move(port1 as never), { code: 'TRANSPORT_ARGUMENT', message: /a Channel of skein/ })
+  assert.throws(() => processFrame([port1]), {
+    code: 'TRANSPORT_REFUSED',
+    message: /^value\[0\] .*a Channel of skein/,
+  })
+  const arrived = once(port2, 'message')
+  port1.postMessage('still open')
+  assert.deepEqual(await arrived, ['still open'])
+  port1.close()
 })
 
 test('URLSearchParams, Headers and FormData arrive with all entries in order', async () => {
@@ -229,7 +256,7 @@ test('what belongs to its thread is refused with what to do, and never advised t
   const { port1, port2 } = new MessageChannel()
   const socket = new Socket()
   const cases: [unknown, RegExp][] = [
-    [port1, /transfer it with the postMessage/],
+    [port1, /send a Channel of skein, or create a BroadcastChannel/],
     [socket, /send the bytes/],
     [new Server(), /socket belongs/],
     [new PassThrough(), /send the path that it reads, or the bytes/],

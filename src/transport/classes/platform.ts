@@ -20,6 +20,8 @@ export interface PlatformKind {
   readonly save: (object: object) => unknown
   /** The object again. Throws anything when `saved` is not what `save` returns. */
   readonly load: (saved: unknown) => object
+  /** The parts of `saved` with the steps of their paths in the words of the caller, where any can be refused. */
+  readonly parts?: (saved: unknown) => [step: string, value: unknown][]
   /** Set when its content must not leave the process: what to do instead. */
   readonly insideOnly?: string
 }
@@ -74,6 +76,16 @@ add({
       else data.append(text(name), text(value))
     }
     return data
+  },
+  parts: (saved) => {
+    const entries = pairs(saved)
+    const names = entries.map(([name]) => name)
+    return entries.map(([name, value], at) => {
+      const isOnly = names.indexOf(name) === names.lastIndexOf(name)
+      const before = names.slice(0, at).filter((other) => other === name).length
+      const written = JSON.stringify(name)
+      return [isOnly ? `.get(${written})` : `.getAll(${written})[${before}]`, value]
+    })
   },
 })
 add({
@@ -229,7 +241,9 @@ function isPlatformClass(made: Function): boolean {
 const A_STREAM = 'a stream belongs to its thread; send the path that it reads, or the bytes'
 const A_SOCKET = 'a socket belongs to its thread; send the bytes that were read from it'
 const A_BODY = 'its body belongs to its thread; send its method, URL, headers and the bytes of its body'
-const A_PORT = 'a port belongs to one thread; transfer it with the postMessage of node:worker_threads'
+const A_PORT =
+  'a port belongs to one thread, and which worker takes a task is decided later; send a Channel of skein, ' +
+  'or create a BroadcastChannel of one name on both sides'
 const AN_EVENT = 'it belongs to its thread; send its fields'
 const remedies: Readonly<Record<string, string | undefined>> = {
   Request: A_BODY,
