@@ -4,10 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { marshall, processFrame, readFrame, unmarshall } from '../../transport/index.ts'
+import { Headers as OwnHeaders } from '../index.ts'
 import { serve } from '../serve.ts'
 
 const NodeRequest = globalThis.Request
 const nodeFetch = globalThis.fetch
+const NodeHeaders = globalThis.Headers
 /** As a framework has it that was loaded before the server started. */
 class Kept extends Request {}
 /** Node 20 and 22 keep what a Request is under symbols, which any object can have. */
@@ -104,6 +107,65 @@ test('a request whose body was read has its other fields for Node, and no body',
   }, true)
   assert.equal(seen, 'POST true')
 })
+
+/** Between threads, and through self-contained bytes. */
+const SENDS = [
+  <Value>(value: Value): Value => {
+    const frame = processFrame(value)
+    return readFrame(frame, 0, frame.length) as Value
+  },
+  <Value>(value: Value): Value => unmarshall(marshall(value)) as Value,
+]
+
+for (const core of ['native', 'node'] as const) {
+  test(`headers and forms of a handler travel and arrive as the global classes, core: ${core}`, async () => {
+    const entries: [string, string][] = [
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=2'],
+      ['x-a', '1'],
+    ]
+    const use = async (request: Request): Promise<void> => {
+      const all = {
+        sent: request.headers,
+        own: new OwnHeaders(entries),
+        node: new NodeHeaders(entries),
+        response: new Response('', { headers: entries }).headers,
+      }
+      const form = await request.formData()
+      for (const send of SENDS) {
+        const far = send({ ...all, form })
+        for (const [name, headers] of Object.entries(all)) {
+          const copy = far[name as keyof typeof all]
+          assert.equal(copy.constructor, Headers, name)
+          assert.deepEqual([...copy], [...headers], name)
+        }
+        assert.equal(far.form.constructor, FormData)
+        const file = far.form.get('file') as File
+        assert.deepEqual([far.form.get('text'), file.name, await file.text()], ['ü', 'up.txt', 'body'])
+      }
+    }
+    const server = await serve({
+      port: 0,
+      core,
+      fetch: (request) => use(request).then(() => new Response('all arrived')),
+      error: (cause) => new Response(String(cause)),
+    })
+    try {
+      const body = new FormData()
+      body.append('text', 'ü')
+      body.append('file', new Blob(['body']), 'up.txt')
+      const response = await nodeFetch(server.url, { method: 'POST', body, headers: { 'x-a': '1' } })
+      assert.equal(await response.text(), 'all arrived')
+    } finally {
+      await server.stop()
+    }
+    for (const send of SENDS) {
+      const far = send(new OwnHeaders(entries))
+      assert.equal(far.constructor, NodeHeaders)
+      assert.deepEqual([...far], entries)
+    }
+  })
+}
 
 test("the getters of Node's Request come back when the last server stops", async () => {
   const before = Object.getOwnPropertyDescriptors(NodeRequest.prototype)

@@ -20,7 +20,7 @@ export interface PlatformKind {
   readonly save: (object: object) => unknown
   /** The object again. Throws anything when `saved` is not what `save` returns. */
   readonly load: (saved: unknown) => object
-  /** The parts of `saved` with the steps of their paths in the words of the caller, where any can be refused. */
+  /** The parts of `saved` by the steps that lead the caller to them, where any can be refused. */
   readonly parts?: (saved: unknown) => [step: string, value: unknown][]
   /** Set when its content must not leave the process: what to do instead. */
   readonly insideOnly?: string
