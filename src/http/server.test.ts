@@ -80,6 +80,18 @@ onCores('routes: params, the rest, methods, HEAD, OPTIONS, 405', async (start) =
   assert.deepEqual([fixed.status, fixed.headers.get('content-length'), await fixed.text()], [200, '8', ''])
 })
 
+onCores('a path with a character that no URI has is refused before it is routed', async (start) => {
+  const { port } = await start({ routes: { '/admin': () => 'secret', '/*': () => 'page' } })
+  for (const target of ['/public\\..\\admin', '/..\\admin', '/a"b', '/a|b', '/a^b', '/a`b', '/{a}', '/<a>']) {
+    const { answers } = await converse(port, [`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`], { answers: 1 })
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [400],
+      target,
+    )
+  }
+})
+
 onCores('the body of a request, in every way to read it', async (start) => {
   const server = await start({
     routes: {

@@ -220,12 +220,25 @@ export class ZoneServer implements AsyncDisposable {
         drainMs + STOP_EXTRA_MS,
       )
       this.#supervisor.stop(left, true)
-      if (left.length > 0) throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
+      if (left.length > 0) {
+        this.#watchLeft()
+        throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
+      }
       if (failure !== undefined)
         throw new HttpError('HTTP_APP', { app: this.#parts.app, reason: `close() failed: ${failure}` })
     } finally {
       this.#release()
     }
+  }
+
+  /** Workers that did not stop in time are still ended after `handlerMsMax`; nothing waits for that. */
+  #watchLeft(): void {
+    const timer = setInterval(() => {
+      const left = this.#serving()
+      if (left.length === 0) clearInterval(timer)
+      else this.#supervisor.look(left)
+    }, LOOK_MS)
+    timer.unref()
   }
 
   /** Tell all workers and wait for their word; those that die meanwhile have none. */

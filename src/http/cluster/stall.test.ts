@@ -153,3 +153,16 @@ withStuck(
     await assert.rejects(get(server, '/constant'), { code: 'ECONNREFUSED' })
   },
 )
+
+withStuck(
+  'a worker that kept the server from stopping is ended after handlerMsMax all the same',
+  { stuck: 1, handlerMsMax: 3000 },
+  async ({ server, told }) => {
+    await assert.rejects(server.stop({ drainMs: 10 }), { code: 'HTTP_STOP_TIMEOUT' })
+    const late = Date.now() + 60_000
+    while (!told.some(({ isReplaced }) => isReplaced)) {
+      assert.ok(Date.now() < late, 'the stuck worker is not ended')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  },
+)

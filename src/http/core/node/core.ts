@@ -16,6 +16,9 @@ import { HttpError } from '../../errors.ts'
 import { answered } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
 
+/** A path with a character that no URI has; the URL class would turn `\\` into `/` behind a proxy's rules. */
+const NOT_IN_PATHS = /^[^?]*["<>\\^`{|}]/
+
 /** node:http's own bound on the time of a whole request, ms; it may not be less than that of the head. */
 const REQUEST_MS = 300_000
 
@@ -148,6 +151,7 @@ export class NodeCore implements Core {
 
 /** Status of the response that refuses a request; 0: it is not refused. */
 function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLimits): number {
+  if (NOT_IN_PATHS.test(url!)) return 400
   if (url!.length > limits.targetBytesMax) return 414
   if (rawHeaders.length > 2 * limits.headersMax) return 431
   return Number(headers['content-length'] ?? 0) > limits.bodyBytesMax ? 413 : 0
