@@ -1,12 +1,13 @@
 /**
  * Table `service`: what a heavy route does to a light one of the same server, with its heavy stage in a zone
- * and inline.
+ * and inline; and what other programs leave of the processor for that zone.
  *
  * The server is `skein serve` on all cores, as users run it; its clients are processes on the same machine,
  * so they compete for the cores too, alike in every row, and are as light as can be.
  */
 import { type Figures, Samples } from '../harness/rounds.ts'
 import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
+import { besideBusy, shareOf } from './service/busy.ts'
 import { ask, builtClient, type ClientPlan } from './service/client.ts'
 import { withService } from './service/process.ts'
 
@@ -33,15 +34,38 @@ const HEAVY_CONNECTIONS = 8
 /** The heavy load begins this long before hello is measured, and ends after it. */
 const LEAD_S = 0.5
 const FACTOR_MAX = 2
+const SHARE_SECTION = 'the heavy route, beside busy processes'
+/** The zone has a worker for each core, and each core a busy process. */
+const FAIR_SHARE = 0.5
+const OF_FAIR_MIN = 0.5
 
 async function run(context: Context): Promise<Row[]> {
   const rows: Row[] = []
   const client = builtClient(context.skip)
   if (client === undefined) return rows
-  await withService(PORT, client, async () => {
+  await withService(PORT, client, async (pid) => {
     for (const load of LOADS) rows.push(...(await measure(client, load, context)))
+    rows.push(...(await measureShare(client, pid, context)))
   })
   return rows
+}
+
+/** How much of its fair share the server gets whose heavy route is saturated, where others take all cores. */
+async function measureShare(client: string, pid: number, context: Context): Promise<Row[]> {
+  const samples = new Samples()
+  const seconds = context.number('slice-s')
+  for (let round = 0; round < context.number('rounds'); round += 1) {
+    context.say(`${SHARE_SECTION}: round ${round + 1}`)
+    const share = await besideBusy(async (busy) => {
+      const heavy = heavyLoad(client, 'zone', seconds)
+      await new Promise((resolve) => setTimeout(resolve, LEAD_S * 1000))
+      const [measured] = await Promise.all([shareOf(pid, busy, seconds), heavy])
+      return measured
+    })
+    samples.add(ZONE, { share: share / FAIR_SHARE })
+  }
+  const shape = { section: SHARE_SECTION, condition: 'all on all cores', threads: 0 } as const
+  return samples.rows({ ...shape, row: 'share', figure: 'share', unit: '× fair', better: 'higher' })
 }
 
 async function measure(client: string, load: Load, context: Context): Promise<Row[]> {
@@ -95,6 +119,17 @@ function rowsOf(section: string, samples: Samples): Row[] {
 }
 
 function verdicts(rows: readonly Row[]): Verdict[] {
+  return [...latencyVerdicts(rows), shareVerdict(rows)]
+}
+
+function shareVerdict(rows: readonly Row[]): Verdict {
+  const bar = `zone.cpu beside a busy process for each core: at least ${OF_FAIR_MIN} × its fair share`
+  const share = findRow(rows, { section: SHARE_SECTION, row: 'share', contender: ZONE })?.median
+  if (share === undefined) return { bar, measured: 'not measured', holds: undefined }
+  return { bar, measured: `${share.toFixed(2)} ×`, holds: share >= OF_FAIR_MIN }
+}
+
+function latencyVerdicts(rows: readonly Row[]): Verdict[] {
   return LOADS.map(({ section }) => {
     const of = (contender: string): number | undefined =>
       findRow(rows, { section, row: 'p99', contender })?.ratio?.median
@@ -116,6 +151,9 @@ const table: Table = {
       'Ten connections, paced; latency counts from when it was due, however late it could be sent.',
     'p99.9': 'Only where each slice had 10,000 samples, so that ten or more lie beyond it.',
     'hello, as fast as it goes': 'Twenty connections that ask again at once.',
+    [SHARE_SECTION]:
+      'A process for each core that only computes, in the same session as the server. CPU time of the ' +
+      'server as a part of all that it and they get, as a ratio to the half that equal weights leave it.',
     ratio: 'Against quiet in the same round; the median of the rounds.',
   },
   parameters: {

@@ -3,10 +3,11 @@
  *
  * All are up during the whole run; one that nobody asks costs nothing.
  */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { ASKED } from '../../contenders/http/answers.ts'
+import { cpuSeconds } from '../../harness/cpu.ts'
 import { BenchError } from '../../harness/errors.ts'
 import { compiled } from '../../harness/floor.ts'
 import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/place.ts'
@@ -18,7 +19,6 @@ export const HYPER = 'hyper'
 const BUN = `${BENCH_FOLDER}/node_modules/@oven/bun-linux-x64/bin/bun`
 const DENO = `${BENCH_FOLDER}/node_modules/@deno/linux-x64-glibc/deno`
 const READY_MS_MAX = 15_000
-const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
 /** A running server. */
 export class Server {
@@ -64,12 +64,7 @@ export class Server {
 
   /** CPU seconds of the process and its threads so far. */
   get cpuSeconds(): number {
-    const stat = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8')
-    const [user, system] = stat
-      .slice(stat.lastIndexOf(')') + 2)
-      .split(' ')
-      .slice(11, 13)
-    return (Number(user) + Number(system)) / TICKS_PER_SECOND
+    return cpuSeconds(this.#process.pid!)
   }
 
   /** Resident memory, MB. */

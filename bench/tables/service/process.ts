@@ -12,7 +12,11 @@ import { ask } from './client.ts'
 const START_MS_MAX = 20_000
 
 /** Start the server, warm both its heavy routes up with `client`, let `body` measure, end it. */
-export async function withService(port: number, client: string, body: () => Promise<void>): Promise<void> {
+export async function withService(
+  port: number,
+  client: string,
+  body: (pid: number) => Promise<void>,
+): Promise<void> {
   const command = [`${PACKAGE_FOLDER}/dist/cli/main.js`, 'serve', `${DIST_FOLDER}/contenders/service/app.js`]
   const server = spawn(process.execPath, [...command, '--port', String(port)], {
     cwd: BENCH_FOLDER,
@@ -28,7 +32,7 @@ export async function withService(port: number, client: string, body: () => Prom
     }
     for (const route of ['zone', 'inline'] as const)
       await ask(client, { port, route, connections: 4, seconds: 1, perSecond: 0 })
-    await body()
+    await body(server.pid!)
   } finally {
     clearTimeout(late)
     server.kill('SIGKILL')

@@ -1,13 +1,17 @@
 //! How a thread gives way to the others of the machine.
 //!
-//! A thread that computes at a high `nice` still keeps one that wakes up waiting: the scheduler lets whoever
-//! runs finish a slice, some milliseconds, before it looks at weights (Linux's EEVDF, `RUN_TO_PARITY`). Since
-//! Linux 6.12 a thread may ask for slices of its own length, so one that gives way asks for the shortest;
-//! older kernels do not look at that field. Nowhere else than on Linux is a priority that of a thread.
+//! Weight alone keeps a thread that wakes up waiting: Linux's EEVDF lets the running thread finish a slice,
+//! some milliseconds, before it compares (`RUN_TO_PARITY`). Since Linux 6.12 a thread sets the length of
+//! its own slices, and one that wakes up preempts at once a thread whose slices are longer than its own and
+//! whose deadline, the end of its slice, is later (`PREEMPT_SHORT`). So a thread that gives way asks for
+//! long slices: they move its deadlines away and leave its share as it is. Older kernels ignore the field.
+//! Outside Linux a priority belongs to a process, not to a thread.
 
-/// The shortest slice that Linux gives, in ns.
+/// Several times the slice that Linux has by default (at most some 3 ms), in ns. Longer ones, up to the 100
+/// ms that it accepts, do not spare the others more, and two workers on one core would take turns less
+/// often.
 #[cfg(target_os = "linux")]
-const SLICE_NS: u64 = 100_000;
+const SLICE_NS: u64 = 10_000_000;
 
 /// `struct sched_attr` in its first version, linux/sched/types.h.
 #[cfg(target_os = "linux")]
@@ -24,7 +28,7 @@ struct Attributes {
     period: u64,
 }
 
-/// Let this thread give way to others by so many steps of `nice`, in short slices.
+/// Let this thread give way to others by so many steps of `nice`, in long slices.
 #[cfg(target_os = "linux")]
 pub fn give_way(steps: i32) {
     const KEEP_POLICY: u64 = 8;

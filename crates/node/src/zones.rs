@@ -537,7 +537,7 @@ call!(
         priority::give_way(env.u32(arguments[0])?.min(i32::MAX as u32) as i32);
         Ok(env.int(0))
     },
-    "giveWay(steps): this thread gives way to others by so many steps of nice, in short slices."
+    "giveWay(steps): this thread gives way to others by so many steps of nice, in long slices."
 );
 
 call!(

@@ -78,9 +78,12 @@ function make(name: string, settings: Settings): Zone | undefined {
   return remember(new Zone(name, handle, settings), handle)
 }
 
-/** The zones that need not be created. */
+/**
+ * The zones that need not be created. What `nice` costs `zone.cpu` beside busy programs, and spares the
+ * threads that serve: docs/design/service.md.
+ */
 const READY_MADE: ReadonlyMap<string, ZoneSettings> = new Map([
-  ['skein.cpu', { executor: 'work-stealing', nice: 19 }],
+  ['skein.cpu', { executor: 'work-stealing', nice: 3 }],
   ['skein.blocking', { executor: 'blocking' }],
   ['skein.cached', { executor: 'cached' }],
 ])
