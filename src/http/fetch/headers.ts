@@ -274,16 +274,21 @@ Object.defineProperty(SkeinHeaders, Symbol.hasInstance, {
 
 /**
  * A record as the standard reads it: each key's descriptor, then its value.
- * @throws {TypeError} For an enumerable symbol.
+ * @throws {TypeError} For an enumerable symbol, and for text beyond Latin-1, before anything behind it is read.
  */
 function recordOf(init: Record<string, string>): [string, string][] {
   const pairs: [string, string][] = []
   for (const key of Reflect.ownKeys(init)) {
     if (Reflect.getOwnPropertyDescriptor(init, key)?.enumerable !== true) continue
     if (typeof key === 'symbol') throw new TypeError('Headers: a symbol is not a header name')
-    pairs.push([key, String(init[key])])
+    pairs.push([latin1(key), latin1(`${init[key]}`)])
   }
   return pairs
+}
+
+function latin1(text: string): string {
+  if (/[^\0-\xff]/.test(text)) throw new TypeError(`Headers: ${shown(text)} has a character beyond Latin-1`)
+  return text
 }
 
 /** What `entries`, `keys` and `values` return. */

@@ -262,3 +262,42 @@ test('the body of a string is a byte stream, and blobs have a serialized type', 
   const headers = { 'content-type': 'application/json; charset=utf-8' }
   assert.equal((await new OwnResponse('x', { headers }).blob()).type, 'application/json;charset=utf-8')
 })
+
+test('Headers read a record with the same operations, in the same order, as those of Node', () => {
+  const hidden = { enumerable: false, configurable: true, value: 'h' }
+  const shown = { enumerable: true, configurable: true, get: (): string => 'got' }
+  const records: (() => object)[] = [
+    () => ({}),
+    () => ({ a: 'b' }),
+    () => ({ a: 'b', c: 'd' }),
+    () => ({ c: 'd', a: 'b', 1: 'e' }),
+    () => ({ a: 'b', 'bad name': 'c', d: 'e' }),
+    () => ({ a: 'b', c: '\u0100', d: 'e' }),
+    () => ({ a: 'b', '\u0100': 'c', d: 'e' }),
+    () => ({ a: undefined, b: null, c: 1 }),
+    () => Object.defineProperty({ a: 'b', c: 'd' }, 'a', hidden),
+    () => Object.defineProperty({ a: 'b' }, 'c', shown),
+    () => Object.create({ inherited: '1' }, { own: shown }) as object,
+    () => Object.defineProperty({ a: 'b' }, Symbol('hidden'), hidden),
+    () => ({ a: 'b', [Symbol('shown')]: 'c' }),
+    () => ({ a: Symbol('value') }),
+  ]
+  for (const make of records) {
+    const [own, node] = [OwnHeaders, Headers].map((Class) => {
+      const log: string[] = []
+      const traced = new Proxy(make(), {
+        ownKeys: (target) => (log.push('ownKeys'), Reflect.ownKeys(target)),
+        getOwnPropertyDescriptor: (target, key) => {
+          log.push(`descriptor ${String(key)}`)
+          return Reflect.getOwnPropertyDescriptor(target, key)
+        },
+        get: (target, key) => (log.push(`get ${String(key)}`), Reflect.get(target, key) as unknown),
+      })
+      return [
+        outcome(() => [...new Class(traced as never)]),
+        log.filter((line) => !line.includes('Symbol.iterator')),
+      ]
+    })
+    assert.deepEqual(own, node, String(make))
+  }
+})
