@@ -158,7 +158,7 @@ test('what flatMap makes is let go of, measured or not', async () => {
 })
 
 test('all of it works where code may not be generated', () => {
-  const files = ['arrow', 'differential', 'explain', 'laws'].map(
+  const files = ['build/arrow', 'differential', 'explain', 'laws'].map(
     (name) => new URL(`./${name}.test.js`, import.meta.url),
   )
   for (const file of files) {

@@ -104,31 +104,29 @@ function hideIn(error: Error): void {
 }
 
 /** The module that calls a task's function. */
-const PUMP = filesOf('zone/pump')
+const PUMP = filesOf('zone/worker/pump')
 /** The other modules that stand between a call and a task's function, on either side. */
 const OWN_FILES = [
-  ...[
-    'call',
-    'chunks',
-    'flow',
-    'join',
-    'outbox',
-    'parallel',
-    'spread',
-    'stacks',
-    'task',
-    'worker',
-    'zone',
-    'node-zone',
-  ].map((name) => `zone/${name}`),
-  'port/port',
-  'transport/compile',
+  'zone/api/node-zone',
+  'zone/api/zone',
+  'zone/call/call',
+  'zone/call/join',
+  'zone/call/stacks',
+  'zone/call/task',
+  'zone/parallel/chunks',
+  'zone/parallel/flow',
+  'zone/parallel/outbox',
+  'zone/parallel/parallel',
+  'zone/parallel/spread',
+  'zone/worker/worker',
+  'bridge/port',
+  'transport/functions/compile',
 ].flatMap(filesOf)
 
 /** A module as frames name it: compiled, and as its source map has it. */
 function filesOf(module: string): string[] {
-  const compiled = new URL(`../${module}.js`, import.meta.url).href
-  return [`${compiled}:`, `${fileURLToPath(new URL(`../../src/${module}.ts`, import.meta.url))}:`]
+  const compiled = new URL(`../../${module}.js`, import.meta.url).href
+  return [`${compiled}:`, `${fileURLToPath(new URL(`../../../src/${module}.ts`, import.meta.url))}:`]
 }
 
 function isFrameOf(files: readonly string[], line: string): boolean {
