@@ -4,12 +4,12 @@
  * A function's own error is not here: it arrives as what it was. These are Skein's words about the call
  * itself.
  */
-import { SkeinError, type Sentences } from '../base/index.ts'
+import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence } from '../base/index.ts'
 
 /** The codes of {@link ZoneError} and what each is about. */
 export interface ZoneCodes {
   /** A setting or an argument of the API has a value that it cannot have. */
-  ZONE_SETTING: { readonly name: string; readonly expected: string; readonly received: string }
+  ZONE_SETTING: ArgumentFacts
   /** A zone with that name exists. */
   ZONE_EXISTS: { readonly zone: string }
   /** No zone with that name exists. */
@@ -47,7 +47,7 @@ export interface ZoneCodes {
 }
 
 const SENTENCES: Sentences<ZoneCodes> = {
-  ZONE_SETTING: ({ name, expected, received }) => `${name} must be ${expected}, received ${received}`,
+  ZONE_SETTING: argumentSentence,
   ZONE_EXISTS: ({ zone }) =>
     `a zone named ${JSON.stringify(zone)} exists already; zone.getOrCreate takes it, zone.get finds it`,
   ZONE_UNKNOWN: ({ zone, known }) =>

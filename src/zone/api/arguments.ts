@@ -3,11 +3,12 @@
  *
  * What comes out is complete and of the right kind, so the methods themselves check nothing twice.
  */
+import { ownOptions } from '../../base/index.ts'
 import type { CallOptions } from '../call/call.ts'
 import { parseMs, wrong } from './settings.ts'
 
 const NO_ARGUMENTS: readonly unknown[] = Object.freeze([])
-const NO_OPTIONS: CallOptions = Object.freeze({})
+const NO_OPTIONS: CallOptions = Object.freeze({ timeoutMs: undefined, signal: undefined } as never)
 
 /** The arguments of a task. @throws {ZoneError} `ZONE_SETTING` when they are no array. */
 export function argumentsOf(args: unknown): readonly unknown[] {
@@ -27,13 +28,7 @@ export function optionsOf<Name extends keyof CallOptions>(
   known: readonly Name[] = CALL_OPTIONS as never,
 ): Pick<CallOptions, Name> {
   if (options === undefined) return NO_OPTIONS
-  if (options === null || typeof options !== 'object') throw wrong('options', 'an object', options)
-  for (const name of Object.keys(options)) {
-    if (known.includes(name as Name)) continue
-    const names = known.length === 1 ? `the option is ${known[0]}` : `the options are ${known.join(', ')}`
-    throw wrong(`options.${name}`, `absent; ${names}`, (options as never)[name])
-  }
-  const { timeoutMs, signal } = options as CallOptions
+  const { timeoutMs, signal } = { ...NO_OPTIONS, ...ownOptions(options, known, wrong) }
   if (timeoutMs !== undefined) parseMs('options.timeoutMs', timeoutMs)
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw wrong('options.signal', 'an AbortSignal', signal)
@@ -48,19 +43,4 @@ export function exportOf(module: unknown, name: unknown): [string | URL, string]
   if (typeof name !== 'string' || name === '')
     throw wrong('the name of an export', 'a string that is not empty', name)
   return [module, name]
-}
-
-/**
- * An options object with no other fields than `known`, each read just once.
- * @throws {ZoneError} `ZONE_SETTING`.
- */
-export function argumentsRecord(options: unknown, known: readonly string[]): object {
-  if (options === undefined) return {}
-  if (options === null || typeof options !== 'object') throw wrong('options', 'an object', options)
-  const given = options as Record<string, unknown>
-  for (const name of Object.keys(given)) {
-    if (!known.includes(name))
-      throw wrong(`options.${name}`, `absent; the options are ${known.join(', ')}`, given[name])
-  }
-  return Object.fromEntries(known.map((name) => [name, given[name]]))
 }

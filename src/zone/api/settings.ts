@@ -6,7 +6,7 @@
  * workers as JSON, so everything in it is plain data.
  */
 import { availableParallelism } from 'node:os'
-import { shown } from '../../base/index.ts'
+import { flag, ownOptions, refuser, valueOfKind } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 
 /** How work meets the workers of a zone. */
@@ -152,19 +152,13 @@ const EXECUTORS: Readonly<Record<ExecutorName, { default: () => number; least: n
 
 /** Check `given` and fill in what is absent. @throws {ZoneError} `ZONE_SETTING`. */
 export function parseSettings(given: unknown): Settings {
-  if (given === null || typeof given !== 'object' || Array.isArray(given))
-    throw wrong('settings', 'an object', given)
   const known = ['executor', 'workers', 'workersMax', ...Object.keys(NUMBERS), ...OTHERS]
-  const fields = given as Record<string, unknown>
-  for (const name of Object.keys(fields)) {
-    if (known.includes(name)) continue
-    throw wrong(`settings.${name}`, `absent; the settings are ${known.join(', ')}`, fields[name])
-  }
+  const fields: Record<string, unknown> = ownOptions(given ?? null, known, wrong, 'settings')
   const numbers = Object.fromEntries(
     Object.entries(NUMBERS).map(([name, range]) => [name, numberIn(`settings.${name}`, fields[name], range)]),
   ) as Record<keyof typeof NUMBERS, number>
-  const { heapMbMax, callStacks = false, execArgv, env } = fields
-  if (typeof callStacks !== 'boolean') throw wrong('settings.callStacks', 'true or false', callStacks)
+  const { heapMbMax, execArgv, env } = fields
+  const callStacks = valueOfKind('settings.callStacks', fields['callStacks'], flag(false), wrong)
   return Object.freeze({
     ...parseWorkers(fields),
     ...numbers,
@@ -244,6 +238,4 @@ function textRecord(name: string, value: unknown): Readonly<Record<string, strin
 }
 
 /** The error for a value that an argument cannot have. */
-export function wrong(name: string, expected: string, received: unknown): ZoneError {
-  return new ZoneError('ZONE_SETTING', { name, expected, received: shown(received) })
-}
+export const wrong = refuser((facts) => new ZoneError('ZONE_SETTING', facts))

@@ -374,7 +374,10 @@ test('what is no source, no function or no option is refused by name', async () 
     const iterated = target.map(new Set([1]), 5 as never)
     await refused(() => iterated.next(), /the function/)
     await refused(() => target.map([], () => {}, { chunkMax: 0 }), /options.chunkMax/)
-    await refused(() => target.map([], () => {}, { chunk: 1 } as never), /options.chunk must be absent/)
+    await refused(
+      () => target.map([], () => {}, { chunk: 1 } as never),
+      /unknown option "chunk"; the options are signal, chunkMax/,
+    )
     await refused(() => target.reduce([], () => 0, 0, { combine: 1 } as never), /options.combine/)
   }
 })

@@ -8,7 +8,7 @@
  * items where they are kept in it, ends everything: nothing after it starts any more, and what comes before
  * it ends first.
  */
-import { argumentsRecord } from '../api/arguments.ts'
+import { type Kind, abortSignal, callback, flag, integer, optionsOf } from '../../base/index.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
 import type { CallOptions } from '../call/call.ts'
 import { type Chunk, Flow } from './flow.ts'
@@ -207,7 +207,12 @@ function thrown(_: Chunk, error: unknown): never {
   throw error
 }
 
-function checked(source: unknown, fn: unknown, options: unknown, known: readonly string[]): MapOptions {
+type Kinds = Readonly<Record<string, Kind<unknown>>>
+const ABSENT = integer(1, Infinity, undefined)
+const BOUNDS = { signal: abortSignal, chunkMax: ABSENT, chunksMax: ABSENT, aheadMax: ABSENT }
+const MAP = { ordered: flag(undefined), settle: flag(undefined), itemSignal: callback }
+
+function checked(source: unknown, fn: unknown, options: unknown, known: Kinds): MapOptions {
   const iterable =
     (source !== null && typeof source === 'object') || typeof source === 'string'
       ? Symbol.iterator in Object(source) || Symbol.asyncIterator in Object(source)
@@ -216,29 +221,11 @@ function checked(source: unknown, fn: unknown, options: unknown, known: readonly
     throw wrong('the items', 'an array, a typed array or an (async) iterable', source)
   }
   if (typeof fn !== 'function') throw wrong('the function', 'a function', fn)
-  const given = argumentsRecord(options, [
-    'signal',
-    'chunkMax',
-    'chunksMax',
-    'aheadMax',
-    ...known,
-  ]) as MapOptions
-  const { signal, ordered, settle, itemSignal } = given
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw wrong('options.signal', 'an AbortSignal', signal)
-  for (const name of ['chunkMax', 'chunksMax', 'aheadMax'] as const) {
-    const most = given[name]
-    if (most !== undefined && !(Number.isInteger(most) && most >= 1))
-      throw wrong(`options.${name}`, 'an integer from 1', most)
-  }
-  for (const [name, value] of Object.entries({ ordered, settle })) {
-    if (value !== undefined && typeof value !== 'boolean')
-      throw wrong(`options.${name}`, 'true or false', value)
-  }
+  const none = { ordered: undefined, settle: undefined, itemSignal: undefined }
+  const given = { ...none, ...optionsOf(options, { ...BOUNDS, ...known }, wrong) } as unknown as MapOptions
+  const { ordered } = given
   if (ordered === false && isItems(source as object))
     throw wrong('options.ordered', 'true or absent for an array, whose values are an array', ordered)
-  if (itemSignal !== undefined && typeof itemSignal !== 'function')
-    throw wrong('options.itemSignal', 'a function', itemSignal)
   return given
 }
 
@@ -250,7 +237,7 @@ export function map(
   options: unknown,
 ): Promise<unknown[]> | AsyncGenerator<unknown, void, undefined> {
   const start = (): AsyncGenerator<unknown, void, undefined> => {
-    const given = checked(source, fn, options, ['ordered', 'settle', 'itemSignal'])
+    const given = checked(source, fn, options, MAP)
     return given.settle === true ? settled(zone, source, fn, given) : values(zone, source, fn, given)
   }
   if (source !== null && typeof source === 'object' && !isItems(source)) {
@@ -352,7 +339,7 @@ export async function forEach(
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'mapChunk', [fn, items, first, false], call, way.begun)
   // What an item gives is not kept, so none waits for the ones before it.
-  const chunks = spread(zone, source, send, { ...checked(source, fn, options, []), ordered: false })
+  const chunks = spread(zone, source, send, { ...checked(source, fn, options, {}), ordered: false })
   while ((await chunks.next()).done !== true);
 }
 
@@ -364,9 +351,8 @@ export async function reduce(
   initial: unknown,
   options: unknown,
 ): Promise<unknown> {
-  const given: ReduceOptions<unknown> = checked(source, fn, options, ['combine'])
+  const given: ReduceOptions<unknown> = checked(source, fn, options, { combine: callback })
   const { combine = fn as (sum: unknown, next: unknown) => unknown } = given
-  if (typeof combine !== 'function') throw wrong('options.combine', 'a function', combine)
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call, way.begun)
   let sum: unknown = initial
