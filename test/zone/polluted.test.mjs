@@ -19,9 +19,11 @@ const names = [
   'host',
 ]
 
-test('stores and apps do not read options from Object.prototype', () =>
+test('stores, apps and zones do not read options from Object.prototype', () =>
   check(
-    `const { createApp, store } = await import('${index}')
+    `const { createApp, store, zone } = await import('${index}')
+     const own = zone.create('polluted', { workers: 1 })
+     await own.ready()
      for (const name of ${JSON.stringify(names)})
        Object.defineProperty(Object.prototype, name, { value: 'x', configurable: true, writable: true })
      const used = store.create('polluted', {})
@@ -30,6 +32,8 @@ test('stores and apps do not read options from Object.prototype', () =>
      const computed = await used.getOrCompute('other', () => 2, {})
      used.watch('k', {}).close?.()
      const app = createApp({ routes: { '/': () => 'right' } })
+     await own.ready({})
+     await own.close({})
      for (const name of ${JSON.stringify(names)}) delete Object.prototype[name]
      console.log(used.get('k'), computed, await (await app.inject('/')).text())
      used.close()`,
