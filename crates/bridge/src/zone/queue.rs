@@ -76,6 +76,9 @@ impl Queue {
     /// The oldest of those at least so deep, which stays.
     fn first_from(&self, least: u32) -> Option<&'static Task> {
         let outer = self.outer.first.filter(|_| least == 0);
+        if self.deeper.is_empty() {
+            return outer;
+        }
         let deeper = self.deeper.iter().filter(|lane| lane.depth >= least).filter_map(|lane| lane.first);
         // SAFETY: as in push.
         outer.into_iter().chain(deeper).min_by_key(|task| unsafe { task.place(|place| place.order) })
@@ -107,6 +110,7 @@ impl Queue {
     }
 
     /// Take out `task`, which is in this queue.
+    #[inline]
     pub(crate) fn remove(&mut self, task: &'static Task) {
         debug_assert_eq!(task.stage(), Stage::Queued);
         task.set_stage(Stage::Accepted);
@@ -118,6 +122,7 @@ impl Queue {
         }
     }
 
+    #[inline]
     fn lane(&mut self, depth: u32) -> &mut Lane {
         if depth == 0 {
             return &mut self.outer;

@@ -103,6 +103,7 @@ impl Worker {
     /// may begin. With all places taken a task may still begin if fewer than `tasks_per_worker_max` of those
     /// that run here are at least as deep. So whatever waits here, what it waits for, which is deeper, can
     /// begin.
+    #[inline]
     fn least_depth(&self) -> Option<u32> {
         match self.running_count() {
             busy if busy < self.places() => Some(0),
@@ -257,6 +258,7 @@ impl Worker {
         self.leave_queue(&mut inner, least)
     }
 
+    #[inline]
     fn leave_queue(&self, inner: &mut Inner, least: u32) -> Option<(&'static Task, u32)> {
         let zone = &*self.zone;
         let task = inner.queue.pop_from(least);
