@@ -274,14 +274,16 @@ Object.defineProperty(SkeinHeaders, Symbol.hasInstance, {
 
 /**
  * A record as the standard reads it: each key's descriptor, then its value.
- * @throws {TypeError} For an enumerable symbol, and for text beyond Latin-1, before anything behind it is read.
+ * @throws {TypeError} For an enumerable symbol, and for text beyond Latin-1 before anything after it is read.
  */
 function recordOf(init: Record<string, string>): [string, string][] {
   const pairs: [string, string][] = []
   for (const key of Reflect.ownKeys(init)) {
     if (Reflect.getOwnPropertyDescriptor(init, key)?.enumerable !== true) continue
     if (typeof key === 'symbol') throw new TypeError('Headers: a symbol is not a header name')
-    pairs.push([latin1(key), latin1(`${init[key]}`)])
+    const name = latin1(key)
+    const value: unknown = init[key]
+    pairs.push([name, latin1(`${value as number}`)]) // unlike String, throws for a symbol
   }
   return pairs
 }
