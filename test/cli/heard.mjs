@@ -1,6 +1,6 @@
 /**
- * Imported by `skein` before it starts: writes each signal to stderr when the program hears it, for tests that
- * go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on.
+ * Imported by `skein` before it starts: writes each signal to stderr when the program hears it, for tests
+ * that go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on.
  */
 import { writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'

@@ -24,11 +24,12 @@ const app = module(
   `import { threadId } from 'node:worker_threads'
   import { writeSync } from 'node:fs'
   const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+  const told = (): void => void writeSync(2, 'asked\\n')
   export default {
     routes: {
       '/': (): string => String(threadId),
-      '/slow': async (): Promise<string> => { writeSync(2, 'asked\\n'); await pause(700); return 'slow' },
-      '/slower': async (): Promise<string> => { writeSync(2, 'asked\\n'); await pause(20_000); return 'slower' },
+      '/slow': async (): Promise<string> => { told(); await pause(700); return 'slow' },
+      '/slower': async (): Promise<string> => { told(); await pause(20_000); return 'slower' },
       '/dies': (): string => { setImmediate(() => { throw new Error('on purpose') }); return 'dying' },
       '/exits': (): string => { setImmediate(() => process.exit(3)); return 'leaving' },
     },
