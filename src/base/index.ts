@@ -13,7 +13,6 @@ export {
   type Kind,
   type Wrong,
   abortSignal,
-  anything,
   argumentSentence,
   callback,
   flag,

@@ -1,5 +1,6 @@
 /**
- * Objects with options: what is filled in, what is refused and how, and that only their own properties count.
+ * Objects with options: what is filled in, what is refused and how.
+ * Only their own properties count, whatever `Object.prototype` has.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -81,9 +81,6 @@ export const abortSignal: Kind<AbortSignal | undefined> = {
   default: undefined,
 }
 
-/** What its user checks; or absent. */
-export const anything: Kind<unknown> = { expected: '', accepts: () => true, default: undefined }
-
 /** `value`, or its default when it is `undefined`. @throws what `wrong` makes. */
 export function valueOfKind<T>(name: string, value: unknown, kind: Kind<T>, wrong: Wrong): T {
   if (value === undefined) return kind.default
