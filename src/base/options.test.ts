@@ -25,6 +25,7 @@ test('what is absent has its default, and the record is complete and frozen', ()
 test('an unknown name is refused, with the nearest one that exists, or with all', () => {
   assert.throws(() => read({ worker: 2 }), { message: 'unknown option "worker"; did you mean "workers"?' })
   assert.throws(() => read({ orderd: 2 }), { message: 'unknown option "orderd"; did you mean "ordered"?' })
+  assert.throws(() => read({ wrokers: 2 }), { message: 'unknown option "wrokers"; did you mean "workers"?' })
   assert.throws(() => read({ x: 2 }), {
     message: 'unknown option "x"; the options are workers, ordered, eviction',
     facts: {

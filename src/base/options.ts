@@ -142,16 +142,19 @@ function advice(name: string, known: readonly string[]): string {
   return known.length === 1 ? `the option is ${known[0]}` : `the options are ${known.join(', ')}`
 }
 
-/** How many characters must be added, dropped or replaced to make `b` of `a`. */
+/** How many characters must be added, dropped, replaced or swapped with their neighbour to make `b` of `a`. */
 function edits(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= a.length; i++) {
-    const above = row
-    row = [i]
+    const above = rows[i - 1]!
+    const row = [i]
     for (let j = 1; j <= b.length; j++) {
-      const replaced = (above[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(replaced, (above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1))
+      const replaced = above[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = isSwapped ? rows[i - 2]![j - 2]! + 1 : Infinity
+      row.push(Math.min(replaced, swapped, above[j]! + 1, row[j - 1]! + 1))
     }
+    rows.push(row)
   }
-  return row[b.length] ?? 0
+  return rows[a.length]![b.length]!
 }

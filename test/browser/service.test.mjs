@@ -319,7 +319,7 @@ visit('the server stops and starts under the page', async (page) => {
   await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')
   await scored(page, tangled)
   await page.waitForSelector('#history tr')
-  assert.equal(await stopped(server), 130)
+  assert.equal(await stopped(server), 0)
   await page.waitForFunction(() => /away/.test(document.querySelector('#state').textContent))
   await page.fill('#text', tangled)
   await page.click('#send')
