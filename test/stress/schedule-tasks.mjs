@@ -150,7 +150,7 @@ export const KINDS = {
   },
   uncaught: {
     weight: 2,
-    ends: [],
+    ends: ['Error: uncaught'], // where other tasks are in flight on its worker
     deadly: true,
     call: simple((cells, at) => {
       Atomics.add(cells, at, 1)
@@ -162,7 +162,7 @@ export const KINDS = {
   },
   unhandled: {
     weight: 1,
-    ends: [],
+    ends: ['Error: unhandled'],
     deadly: true,
     call: simple((cells, at) => {
       Atomics.add(cells, at, 1)
