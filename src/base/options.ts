@@ -142,7 +142,7 @@ function advice(name: string, known: readonly string[]): string {
   return known.length === 1 ? `the option is ${known[0]}` : `the options are ${known.join(', ')}`
 }
 
-/** How many characters must be added, dropped, replaced or swapped with their neighbour to make `b` of `a`. */
+/** How many characters are added, dropped, replaced or swapped with their neighbour to make `b` of `a`. */
 function edits(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= a.length; i++) {
