@@ -189,9 +189,6 @@ fn a_chosen_worker_that_ends_passes_the_wake_up_on() {
 
 /// A worker whose only place is taken goes to sleep while a task is submitted that is deeper than the one it
 /// runs: it runs it.
-///
-/// Seen to fail: `register_full` without its second look; `wake_one` that looks for those who have a place
-/// alone.
 #[test]
 fn no_deeper_task_is_slept_through() {
     explore(|| {
