@@ -9,7 +9,7 @@ if (isMainThread) {
   let repeats = process.env.HEARD_TWICE === '1'
   for (const signal of ['SIGINT', 'SIGTERM']) {
     process.on(signal, () => {
-      writeSync(2, `heard ${signal}\n`)
+      queueMicrotask(() => writeSync(2, `heard ${signal}\n`)) // when the program's own listeners have run
       if (repeats) {
         repeats = false
         process.emit(signal, signal)
