@@ -215,7 +215,7 @@ test('the signal of a masked fiber is aborted where the mask ends, and in restor
   assert.deepEqual(seen, [false, true])
 })
 
-test('what is no function is refused by uninterruptibleMask', async () => {
+test('uninterruptibleMask refuses a body that is not a function', async () => {
   const exit = await fork(() => uninterruptibleMask(5 as never)).await()
   assert.equal((exit as { defect: { code: string } }).defect.code, 'FIBER_ARGUMENT')
 })

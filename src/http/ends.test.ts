@@ -138,7 +138,7 @@ onServer('nobody is waited for longer than bodyMs by a client that stopped sendi
   assert.equal(server.stats().aborted, 1)
 })
 
-onServer('a client that goes in the middle of a body that nobody reads is told of at once', async (start) => {
+onServer('a client that disconnects during an unread body is reported at once', async (start) => {
   const reasons: unknown[] = []
   const server = await start({
     error: (error) => void reasons.push(error),

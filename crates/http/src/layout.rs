@@ -1,5 +1,5 @@
 //! Where things lie in the memory that is shared with the host. The same numbers stand in
-//! src/http/core/native/layout.ts; the protocol is told in README.md.
+//! src/http/core/native/layout.ts; README.md describes the protocol.
 
 /// Bytes before the records of either region.
 pub const HEADER_BYTES: usize = 64;

@@ -23,7 +23,7 @@ import { failedFrom } from '../core/rejections.ts'
 import { RUNNABLE, type Runnable, isRunnable } from '../core/runnable.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
-/** Waits for a promise; interrupted, it leaves the promise behind or waits on, as it was told. */
+/** Waits for a promise; when interrupted, drops the promise or waits on, by its setting. */
 export class PromiseOp<A> extends Op<A, unknown> {
   readonly #promise: Promise<A>
   readonly #staysFor: boolean

@@ -287,7 +287,7 @@ function postChunked(url: string, body: Buffer): Promise<[number, string]> {
   })
 }
 
-onServer('a body limit of a route, whether the length is told or not', async (start) => {
+onServer('a body limit of a route, with and without content-length', async (start) => {
   const server = await start({
     routes: use(
       {

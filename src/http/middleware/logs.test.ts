@@ -68,7 +68,7 @@ onServer('request ids and the access log', async (start) => {
     assert.equal(line.match(/"(\w+)":/g)!.length, Object.keys(JSON.parse(line) as object).length)
 })
 
-onServer('the id is in the log wherever it is given, and a function is told the time', async (start) => {
+onServer('the id is in the log wherever it is set, and a function receives the time', async (start) => {
   const records: AccessRecord[] = []
   const id = requestId({ make: () => 'id-1' })
   const log = accessLog({ log: (record) => records.push(record) })

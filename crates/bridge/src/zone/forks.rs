@@ -124,7 +124,7 @@ impl Worker {
         unsafe { task.body(|body| body.from_worker = false) };
     }
 
-    /// A task that a task of this worker called has come home.
+    /// A task that a task of this worker called has returned.
     pub const fn call_home(&mut self) {
         self.calls = self.calls.saturating_sub(1);
     }
