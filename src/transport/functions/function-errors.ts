@@ -5,6 +5,7 @@
  * its own beside TransportError, because a function is refused for reasons no other value has.
  */
 import { SkeinError, type Sentences } from '../../base/index.ts'
+import { rewritingToolOf } from './rewriting-tools.ts'
 
 /** A function as errors show it. Lines and columns count from 1; both are 0 where the place is unknown. */
 export interface FunctionPlace {
@@ -131,6 +132,17 @@ function capturedText(captured: Captured): string {
 }
 
 function advice(captured: readonly Captured[]): string {
+  const tools = new Map(captured.map(({ name }) => [name, rewritingToolOf(name)]))
+  const own = captured.filter(({ name }) => tools.get(name) === undefined)
+  const sentences = new Set(own.length === 0 ? [] : [ownAdvice(own)])
+  for (const [name, tool] of tools) {
+    if (tool !== undefined) sentences.add(`${name} is in no source file: ${tool.adds}; ${tool.remedy}`)
+  }
+  return [...sentences].join('. ')
+}
+
+/** What helps with the variables that the author wrote. */
+function ownAdvice(captured: readonly Captured[]): string {
   const imported = captured.find((each) => each.from !== undefined)
   const others = captured.some((each) => each.from === undefined)
   const parts: string[] = []
