@@ -25,6 +25,7 @@ export {
   Mail,
   NO_TOKEN,
   OUTCOME,
+  Plan,
   RECORD_BYTES,
   Refused,
   Status,
@@ -32,6 +33,7 @@ export {
   Table,
   UNKNOWN_FUNCTION,
   Withdrawn,
+  Work,
 } from './layout.ts'
 export { checkAttached, sharedMemory } from './memory.ts'
 

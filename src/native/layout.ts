@@ -1,8 +1,7 @@
 /**
- * The numbers that this side and crates/node agree on: records in the scratch buffers, kinds, statuses.
+ * The numbers that this side and the core agree on: words of the scratch buffers, kinds, statuses.
  *
- * The same constants stand in crates/node/src/calls.rs, scratch.rs and registry.rs and
- * crates/bridge/src/task.rs.
+ * Those of crates/bridge/src/layout.rs, which explains each; src/contract.test.ts compares the two files.
  */
 
 /**
@@ -29,9 +28,12 @@ export const HEADER_BYTES = 64
 export const RECORD_BYTES = 16
 
 /** Tables of interned texts. */
-export const Table = { shapes: 0, functions: 1, classes: 2, signals: 3 } as const
+export const Table = { functions: 1 } as const
 
-/** What `step` and `help` found. Its words: function, length, token, serial, large, found, joined, depth. */
+/** Words of the inbound scratch that describe a task to run. */
+export const Work = { fn: 0, length: 1, token: 2, serial: 3, large: 4, joined: 6, depth: 7 } as const
+
+/** What `step` and `help` found. */
 export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3, mine: 4, joined: 5, hadTurn: 6 } as const
 
 /** Words of the out scratch that `help` is given. */
@@ -64,3 +66,21 @@ export const Flag = { mail: 1, attachments: 2 } as const
 
 /** "No task" as a token, and the token of a broadcast. */
 export const NO_TOKEN = 0xffff_ffff
+
+/** Numbers of the plan of a zone that is made. */
+export const Plan = {
+  steals: 0,
+  blocks: 1,
+  workers: 2,
+  workersMax: 3,
+  patienceUs: 4,
+  tasksMax: 5,
+  taskBytesMax: 6,
+  queueBytesMax: 7,
+  broadcastsMax: 8,
+  tasksPerWorkerMax: 9,
+  spinUs: 10,
+  waitingPerWorkerMax: 11,
+  callDepthMax: 12,
+  numbers: 13,
+} as const

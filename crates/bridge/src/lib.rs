@@ -8,6 +8,7 @@ mod broadcast;
 mod bytes;
 pub mod clock;
 mod deque;
+pub mod layout;
 mod machine;
 mod measure;
 mod port;

@@ -5,22 +5,7 @@
 use std::any::Any;
 
 use crate::bytes::Bytes;
-
-/// How a call ended. The numbers are the ones JavaScript sees.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[repr(u32)]
-pub enum Status {
-    /// The bytes are the value.
-    Done = 0,
-    /// The bytes are the error that the function threw.
-    Failed = 1,
-    /// The worker that ran it died; the bytes are the reason.
-    Died = 2,
-    /// The zone closed before it ran.
-    Closed = 3,
-    /// The thread that owned the zone's workers ended.
-    Orphaned = 4,
-}
+pub use crate::layout::Status;
 
 /// What a task carries.
 #[derive(Debug)]

@@ -5,14 +5,7 @@
 
 use std::io::Write as _;
 
-/// Content types by number; the same stand in src/http/core/core.ts.
-pub const TYPES: [&str; 5] = [
-    "",
-    "text/plain;charset=UTF-8",
-    "application/json",
-    "text/html;charset=UTF-8",
-    "application/octet-stream",
-];
+use crate::layout::TYPES;
 
 /// The phrase of a status; empty for those that have none.
 pub const fn phrase(status: u16) -> &'static str {

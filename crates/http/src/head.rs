@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 
 use memchr::memchr_iter;
 
+pub use crate::layout::Method;
 use crate::limits::{HEADERS_MAX, Limits, Refusal};
 
 /// A stretch of the bytes that a head was parsed from.
@@ -33,28 +34,6 @@ pub struct Field {
     pub name: Span,
     /// The value.
     pub value: Span,
-}
-
-/// Methods by number; the same numbers stand in src/http/core/native/layout.ts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Method {
-    /// Any other token.
-    Other = 0,
-    /// GET
-    Get = 1,
-    /// HEAD
-    Head = 2,
-    /// POST
-    Post = 3,
-    /// PUT
-    Put = 4,
-    /// DELETE
-    Delete = 5,
-    /// PATCH
-    Patch = 6,
-    /// OPTIONS
-    Options = 7,
 }
 
 impl Method {

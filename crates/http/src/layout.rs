@@ -1,5 +1,8 @@
-//! Where things lie in the memory that is shared with the host. The same numbers stand in
-//! src/http/core/native/layout.ts; README.md describes the protocol.
+//! Where things lie in the memory that is shared with the host, and numbers for methods and types; README.md
+//! describes the protocol.
+//!
+//! The one source of src/http/core/native/layout.ts: src/contract.test.ts reads this file and compares, so it
+//! contains constants, modules of constants and enums with numbers, and nothing else.
 
 /// Bytes before the records of either region.
 pub const HEADER_BYTES: usize = 64;
@@ -7,8 +10,8 @@ pub const HEADER_BYTES: usize = 64;
 pub const WORDS_BYTES: usize = 96 * 1024;
 /// Bytes read from a socket at once.
 pub const READ_BYTES_MAX: usize = 32 * 1024;
-/// Least bytes of the out region.
-pub const OUT_BYTES_MIN: usize = 4096;
+/// Offsets within a head have sixteen bits.
+pub const HEADER_BYTES_MAX: usize = 0xffff;
 
 /// Words of the inbound region's header.
 pub mod inbound {
@@ -26,8 +29,7 @@ pub mod out {
     pub const FOUND: usize = 2;
 }
 
-/// Words of an inbound record that is a request; its fields follow, three words each: where the name begins,
-/// both lengths (name low), where the value begins.
+/// Words of an inbound record that is a request; its fields follow.
 pub mod request {
     /// [`super::event`] and flags.
     pub const KIND: usize = 0;
@@ -61,16 +63,19 @@ pub mod request {
     pub const HEAD_BYTES: usize = 14;
     /// Words before the fields.
     pub const WORDS: usize = 15;
-    /// Words of a field.
-    pub const FIELD_WORDS: usize = 3;
 }
+
+/// Words of a field: where its name begins, both lengths (the name's low), where its value begins.
+pub const FIELD_WORDS: usize = 3;
 
 /// Flag of a request's kind: its target's number stands for a new text.
 pub const FLAG_NEW_TARGET: u32 = 0x100;
 /// Flag of a request's kind: the whole body is there.
 pub const FLAG_WHOLE: u32 = 0x200;
 /// A target that has no number.
-pub const NO_TARGET: u32 = u32::MAX;
+pub const NO_TARGET: u32 = 0xffff_ffff;
+/// Targets that are remembered, and have numbers below this.
+pub const TARGETS: usize = 256;
 
 /// Kinds of inbound records. All but requests are [`EVENT_WORDS`] long: kind, slot, stamp.
 pub mod event {
@@ -133,3 +138,98 @@ pub const PULL_END: i32 = 0;
 pub const PULL_WAIT: i32 = -1;
 /// The client has gone. Smaller numbers are refusals: minus the status.
 pub const PULL_GONE: i32 = -2;
+
+/// Methods by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Method {
+    /// Any other token.
+    Other = 0,
+    /// GET
+    Get = 1,
+    /// HEAD
+    Head = 2,
+    /// POST
+    Post = 3,
+    /// PUT
+    Put = 4,
+    /// DELETE
+    Delete = 5,
+    /// PATCH
+    Patch = 6,
+    /// OPTIONS
+    Options = 7,
+}
+
+/// Content types by number.
+pub const TYPES: [&str; 5] = [
+    "",
+    "text/plain;charset=UTF-8",
+    "application/json",
+    "text/html;charset=UTF-8",
+    "application/octet-stream",
+];
+
+/// Numbers that a server is opened with, as doubles; those behind the first three are of `Limits`.
+pub mod opening {
+    /// The port.
+    pub const PORT: usize = 0;
+    /// Connections that wait to be accepted.
+    pub const BACKLOG: usize = 1;
+    /// 1: other servers may listen on the same port.
+    pub const IS_SHARED: usize = 2;
+    /// `Limits::header_bytes_max`.
+    pub const HEADER_BYTES_MAX: usize = 3;
+    /// `Limits::headers_max`.
+    pub const HEADERS_MAX: usize = 4;
+    /// `Limits::target_bytes_max`.
+    pub const TARGET_BYTES_MAX: usize = 5;
+    /// `Limits::body_bytes_max`.
+    pub const BODY_BYTES_MAX: usize = 6;
+    /// `Limits::idle_ms`.
+    pub const IDLE_MS: usize = 7;
+    /// `Limits::headers_ms`.
+    pub const HEADERS_MS: usize = 8;
+    /// `Limits::body_ms`.
+    pub const BODY_MS: usize = 9;
+    /// `Limits::connections_max`.
+    pub const CONNECTIONS_MAX: usize = 10;
+    /// `Limits::requests_per_connection_max`.
+    pub const REQUESTS_PER_CONNECTION_MAX: usize = 11;
+    /// `Limits::pipeline_max`.
+    pub const PIPELINE_MAX: usize = 12;
+    /// `Limits::out_bytes_max`.
+    pub const OUT_BYTES_MAX: usize = 13;
+    /// `Limits::linger_ms`.
+    pub const LINGER_MS: usize = 14;
+    /// `Limits::out_bytes_total_max`.
+    pub const OUT_BYTES_TOTAL_MAX: usize = 15;
+    /// How many there are.
+    pub const NUMBERS: usize = 16;
+}
+
+/// Counts of a server, as doubles; see `Stats`.
+pub mod counts {
+    /// `Stats::connections`.
+    pub const CONNECTIONS: usize = 0;
+    /// `Stats::connections_total`.
+    pub const CONNECTIONS_TOTAL: usize = 1;
+    /// `Stats::requests`.
+    pub const REQUESTS: usize = 2;
+    /// `Stats::constants`.
+    pub const CONSTANTS: usize = 3;
+    /// `Stats::refused`.
+    pub const REFUSED: usize = 4;
+    /// `Stats::aborted`.
+    pub const ABORTED: usize = 5;
+    /// `Stats::bytes_in`.
+    pub const BYTES_IN: usize = 6;
+    /// `Stats::bytes_out`.
+    pub const BYTES_OUT: usize = 7;
+    /// `Stats::cut`.
+    pub const CUT: usize = 8;
+    /// `Stats::held_bytes`.
+    pub const HELD_BYTES: usize = 9;
+    /// How many there are.
+    pub const NUMBERS: usize = 10;
+}

@@ -38,6 +38,9 @@ use crate::{
 };
 use state::{Batch, Slots, Tell};
 
+/// Least bytes of the out and the body region.
+const OUT_BYTES_MIN: usize = 4096;
+
 /// What a reactor is made from.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -178,7 +181,7 @@ impl Reactor {
     /// What the system says to opening, binding and listening.
     pub fn open(settings: Settings, inbound: Region, out: Region, body: Region) -> io::Result<Self> {
         let room = layout::WORDS_BYTES + Batch::data_bytes_min(&settings.limits);
-        if inbound.len() < room || out.len() < layout::OUT_BYTES_MIN || body.len() < layout::OUT_BYTES_MIN {
+        if inbound.len() < room || out.len() < OUT_BYTES_MIN || body.len() < OUT_BYTES_MIN {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         let (epoll, bell) = (sys::epoll()?, sys::bell()?);

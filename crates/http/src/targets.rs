@@ -3,8 +3,8 @@
 //! A direct-mapped cache of short targets: a new one takes the place of whatever hashed to it. It never
 //! grows, and a client that asks for ever new targets costs what no cache would cost, and a copy.
 
-/// Targets remembered.
-pub const TARGETS: usize = 256;
+use crate::layout::TARGETS;
+
 /// Longest target that is remembered.
 const BYTES_MAX: usize = 63;
 

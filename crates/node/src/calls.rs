@@ -2,50 +2,36 @@
 //!
 //! They neither take nor return anything: small integers lie in the first words of the scratch memory that
 //! was registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument.
-//! The thread is found by the environment of the call. None makes a JavaScript object. The layout stands in
-//! the constants here and in `src/native/layout.ts`.
+//! The thread is found by the environment of the call. None makes a JavaScript object. The layout is
+//! `skein_bridge::layout`.
 
 use std::ptr;
 
 use napi_sys as sys;
-use skein_bridge::{Broadcast, Failure, Help, Next, Refusal, Status, Task, Worker};
+use skein_bridge::{
+    Broadcast, Failure, Help, Next, Refusal, Status, Task, Worker,
+    layout::{
+        DEPTH_UNKNOWN, FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, ended,
+        flag, given, helped, refused, work,
+    },
+};
 
 use crate::{
     js::{Arguments, Env, Outcome, Value, wrong},
     places, registry,
-    scratch::HEADER_BYTES,
     thread::{self, Thread, thread},
 };
 
-/// Bytes before the data of a drained record.
-const RECORD_BYTES: usize = 16;
-
-/// Words of the out scratch that carry what a call is given.
+/// Words of the out scratch that each of these calls reads; their patterns, and what `put_work` writes, name
+/// them in this order.
 const GIVEN: usize = 4;
-/// Word of the out scratch for the outcome of `submit`.
-const OUTCOME: usize = 4;
-/// Word of the out scratch for the depth of a call from a worker, 0 in all other threads.
-const DEPTH: usize = 5;
-/// A depth that JavaScript cannot tell: the code that calls belongs to no task.
-const DEPTH_UNKNOWN: u32 = u32::MAX;
-/// Word of the inbound scratch for the kind that `step` found and the count of `drain`.
-const FOUND: usize = 5;
-
-/// `step` found nothing.
-const NOTHING: i32 = 0;
-/// `step` found a task.
-const TASK: i32 = 1;
-/// `step` found a broadcast.
-const BROADCAST: i32 = 2;
-/// `step` found that the zone lets the worker go.
-const LEAVE: i32 = 3;
-/// `step` would find something: the loop's turn comes first.
-const HAD_TURN: i32 = 6;
-
-/// `help`: nobody has started the joined call, which is over for the core: run it here.
-const MINE: i32 = 4;
-/// `help`: the joined call has ended, its result lies in the inbound scratch.
-const JOINED: i32 = 5;
+const _: () = {
+    assert!(matches!([given::ZONE, given::FN, given::LENGTH, given::CALL], [0, 1, 2, 3]));
+    assert!(matches!([ended::TOKEN, ended::STATUS, ended::LENGTH], [0, 1, 2]));
+    assert!(matches!([helped::CALL, helped::STEALS], [0, 1]));
+    assert!(matches!([work::FN, work::LENGTH, work::TOKEN, work::SERIAL, work::LARGE], [0, 1, 2, 3, 4]));
+    assert!(work::DEPTH == work::JOINED + 1);
+};
 
 /// Longest sleep of one `help`: Node waits for the call when it ends the thread.
 const HELP_SLEEP: std::time::Duration = std::time::Duration::from_millis(5);
@@ -55,24 +41,21 @@ const HELP_SPIN: std::time::Duration = std::time::Duration::from_micros(50);
 /// A refusal as JavaScript sees it.
 pub fn refusal(refusal: Refusal) -> i32 {
     match refusal {
-        Refusal::Full => -1,
-        Refusal::BytesFull => -2,
-        Refusal::TooLarge => -3,
-        Refusal::Closed => -4,
-        Refusal::BroadcastsFull => -5,
-        Refusal::TooDeep => -6,
+        Refusal::Full => refused::FULL,
+        Refusal::BytesFull => refused::BYTES_FULL,
+        Refusal::TooLarge => refused::TOO_LARGE,
+        Refusal::Closed => refused::CLOSED,
+        Refusal::BroadcastsFull => refused::BROADCASTS_FULL,
+        Refusal::TooDeep => refused::TOO_DEEP,
     }
 }
 
 /// A status from JavaScript.
 pub fn status(number: u32) -> Status {
-    match number {
-        0 => Status::Done,
-        1 => Status::Failed,
-        2 => Status::Died,
-        3 => Status::Closed,
-        _ => Status::Orphaned,
-    }
+    [Status::Done, Status::Failed, Status::Died, Status::Closed]
+        .into_iter()
+        .find(|status| *status as u32 == number)
+        .unwrap_or(Status::Orphaned)
 }
 
 fn put_words(memory: &mut [u8], words: &[u32]) {
@@ -128,17 +111,14 @@ pub unsafe extern "C" fn submit<const FURTHER: bool>(
     })
 }
 
-/// `submitFunction` does not know the function; nothing was sent.
-const UNKNOWN: u32 = 1;
-
-/// submitFunction(function): zone, (unused), length, call. The same as submit for a function object that this
+/// submitFunction(fn): zone, (unused), length, call. The same as submit for a function object that this
 /// thread has not seen but whose place it knows: one crossing instead of two.
 pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     // SAFETY: napi calls this with its environment and info; the value is one of this call.
     let known = unsafe { places::known(Env(env), Arguments::<1>::read(Env(env), info)[0]) };
     hot::<true>(env, info, |thread, [zone, _, length, call]| {
         let Some(function) = known.filter(|&number| number > 0) else {
-            thread.out.put(OUTCOME, UNKNOWN);
+            thread.out.put(OUTCOME, UNKNOWN_FUNCTION);
             return Ok(());
         };
         // SAFETY: JavaScript waits for this call.
@@ -150,7 +130,7 @@ pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_cal
     })
 }
 
-/// submitLarge(zone, function, bytes, call): the same with bytes of their own.
+/// submitLarge(zone, fn, bytes, call): the same with bytes of their own.
 pub unsafe extern "C" fn submit_large(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit; the bytes are read before JavaScript runs again.
@@ -178,7 +158,7 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
         thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
     let task = thread.desk.task(call);
     // SAFETY: JavaScript waits for this call.
-    let depth = match unsafe { thread.out.word(DEPTH) } {
+    let depth = match unsafe { thread.out.word(given::DEPTH) } {
         DEPTH_UNKNOWN => thread.depth_of_stray().min(zone.limits().call_depth_max),
         depth => depth,
     };
@@ -225,7 +205,7 @@ pub unsafe extern "C" fn step<const FURTHER: bool>(
 ) -> Value {
     hot::<FURTHER>(env, info, |thread, [token, status, length, _]| {
         let had_turn = thread.had_turn();
-        if token != u32::MAX {
+        if token != NO_TOKEN {
             let searches = !had_turn && thread.looks();
             end(thread, token, status, length as usize, searches)?;
         }
@@ -287,12 +267,12 @@ fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8], searches: 
     Ok(())
 }
 
-fn next(thread: &mut Thread, had_turn: bool) -> Outcome<i32> {
+fn next(thread: &mut Thread, had_turn: bool) -> Outcome<Step> {
     thread.wake_up();
     thread.desk.set_blocked(false);
     let worker = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
     if had_turn && worker.has_work() {
-        return Ok(HAD_TURN);
+        return Ok(Step::HadTurn);
     }
     let mut taken = worker.take();
     // Nothing else to do here: look for some microseconds before going back through the loop.
@@ -310,10 +290,10 @@ fn next(thread: &mut Thread, had_turn: bool) -> Outcome<i32> {
     // SAFETY: JavaScript waits for this call and keeps no view that it reads across one.
     let memory = unsafe { thread.inbound.write() };
     Ok(match taken {
-        Next::Nothing => NOTHING,
+        Next::Nothing => Step::Nothing,
         Next::Leave => {
             thread.retire();
-            LEAVE
+            Step::Leave
         }
         Next::Task { task, token, serial } => {
             thread.note_activity();
@@ -321,20 +301,16 @@ fn next(thread: &mut Thread, had_turn: bool) -> Outcome<i32> {
                 thread.desk.set_blocked(true);
             }
             put_task(memory, task, token, serial);
-            TASK
+            Step::Task
         }
         Next::Broadcast(broadcast) => {
             thread.note_activity();
-            put_work(memory, broadcast.function, &broadcast.bytes, u32::MAX, 0);
+            put_work(memory, broadcast.function, &broadcast.bytes, NO_TOKEN, 0);
             thread.current = Some(broadcast);
-            BROADCAST
+            Step::Broadcast
         }
     })
 }
-
-/// Words of the inbound scratch that say whether the caller of the task waits for it, blocking; and the
-/// task's depth.
-const JOINED_WORD: usize = 6;
 
 fn put_task(memory: &mut [u8], task: &'static Task, token: u32, serial: u32) {
     // SAFETY: this worker holds the task.
@@ -344,7 +320,7 @@ fn put_task(memory: &mut [u8], task: &'static Task, token: u32, serial: u32) {
             body.depth
         })
     };
-    put_words(&mut memory[JOINED_WORD * 4..], &[u32::from(task.is_joined()), depth]);
+    put_words(&mut memory[work::JOINED * 4..], &[u32::from(task.is_joined()), depth]);
 }
 
 fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: u32) {
@@ -383,7 +359,7 @@ pub unsafe extern "C" fn help(env: sys::napi_env, info: sys::napi_callback_info)
     })
 }
 
-fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<i32> {
+fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
     // After an `await` of I/O the thread counts as asleep: it would go to sleep twice and wake up once.
     thread.wake_up();
     let task = thread.desk.task(call);
@@ -410,24 +386,24 @@ fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<i32> {
     // SAFETY: JavaScript waits for this call and keeps no view that it reads across one.
     let memory = unsafe { thread.inbound.write() };
     Ok(match help {
-        Help::Nothing => NOTHING,
+        Help::Nothing => Step::Nothing,
         Help::Mine => {
             thread.put_away(task);
-            MINE
+            Step::Mine
         }
         Help::Done => {
             // SAFETY: it is at home, which is this thread.
             let (status, bytes) = unsafe { task.body(|body| (body.status as u32, body.bytes.take())) };
             put_work(memory, status, &bytes, 0, 0);
-            if memory[16] != 0 {
+            if memory[work::LARGE * 4] != 0 {
                 thread.large.push((call, bytes));
             }
             put_away(thread, task);
-            JOINED
+            Step::Joined
         }
         Help::Task { task, token, serial } => {
             put_task(memory, task, token, serial);
-            TASK
+            Step::Task
         }
     })
 }
@@ -472,7 +448,7 @@ pub unsafe extern "C" fn task_bytes(env: sys::napi_env, info: sys::napi_callback
     let outcome = unsafe {
         let arguments = Arguments::<1>::read(env, info);
         thread(arguments.data).and_then(|thread| match env.u32(arguments[0])? {
-            u32::MAX => env.copy(
+            NO_TOKEN => env.copy(
                 thread
                     .current
                     .as_ref()
@@ -511,11 +487,6 @@ pub unsafe extern "C" fn broadcast_done(env: sys::napi_env, info: sys::napi_call
         Err(thrown) => env.throw(&thrown),
     }
 }
-
-/// Flag of a drain: there is mail.
-const FLAG_MAIL: u32 = 1;
-/// Flag of a drain: say `drained` when the results have been read.
-const FLAG_ATTACHMENTS: u32 = 2;
 
 /// drain(): write as many results as fit into the inbound scratch, flags into its first word, and their
 /// number into the found word.
@@ -574,8 +545,8 @@ fn drain_into(thread: &mut Thread) -> u32 {
         put_away(thread, task);
         count += 1;
     }
-    let mail = if thread.desk.port().has_mail() { FLAG_MAIL } else { 0 };
-    let attachments = if thread.read_soon.is_empty() { 0 } else { FLAG_ATTACHMENTS };
+    let mail = if thread.desk.port().has_mail() { flag::MAIL } else { 0 };
+    let attachments = if thread.read_soon.is_empty() { 0 } else { flag::ATTACHMENTS };
     put_words(memory, &[mail | attachments]);
     count
 }

@@ -19,6 +19,7 @@ use napi_sys as sys;
 use skein_http::{
     Limits, Reactor, Settings, Step,
     constants::Constant,
+    layout::{HEADER_BYTES_MAX, counts, opening},
     reactor::{self, Place},
     region::Region,
 };
@@ -75,41 +76,35 @@ fn named(error: &io::Error) -> Thrown {
     Thrown(name, format!("listen {name}: {error}"))
 }
 
-/// Numbers that `httpOpen` is given, as doubles: see `numbersOf` in src/http/core/native/core.ts.
-const NUMBERS: usize = 16;
-
 fn settings(env: Env, numbers: Value, texts: [Value; 2], constants: Value) -> Outcome<Settings> {
     let bytes = env.slice(numbers)?.as_chunks::<8>().0;
-    let given: [u64; NUMBERS] = std::array::from_fn(|index| {
-        // A double becomes the nearest integer, too large ones the largest.
-        bytes.get(index).map_or(0, |bytes| f64::from_ne_bytes(*bytes) as u64)
-    });
-    let [port, backlog, is_shared, limits @ ..] = given;
-    let small = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    // A double becomes the nearest integer, too large ones the largest.
+    let number = |index: usize| bytes.get(index).map_or(0, |bytes| f64::from_ne_bytes(*bytes) as u64);
+    let size = |index| usize::try_from(number(index)).unwrap_or(usize::MAX);
     let limits = Limits {
-        // Offsets of a field's parts have sixteen bits.
-        header_bytes_max: small(limits[0]).min(usize::from(u16::MAX)),
-        headers_max: small(limits[1]),
-        target_bytes_max: small(limits[2]),
-        body_bytes_max: limits[3],
-        idle_ms: limits[4],
-        headers_ms: limits[5],
-        body_ms: limits[6],
-        connections_max: small(limits[7]),
-        requests_per_connection_max: u32::try_from(limits[8]).unwrap_or(u32::MAX),
-        pipeline_max: small(limits[9]).max(1),
-        out_bytes_max: small(limits[10]),
-        linger_ms: limits[11],
-        out_bytes_total_max: limits[12],
+        header_bytes_max: size(opening::HEADER_BYTES_MAX).min(HEADER_BYTES_MAX),
+        headers_max: size(opening::HEADERS_MAX),
+        target_bytes_max: size(opening::TARGET_BYTES_MAX),
+        body_bytes_max: number(opening::BODY_BYTES_MAX),
+        idle_ms: number(opening::IDLE_MS),
+        headers_ms: number(opening::HEADERS_MS),
+        body_ms: number(opening::BODY_MS),
+        connections_max: size(opening::CONNECTIONS_MAX),
+        requests_per_connection_max: u32::try_from(number(opening::REQUESTS_PER_CONNECTION_MAX))
+            .unwrap_or(u32::MAX),
+        pipeline_max: size(opening::PIPELINE_MAX).max(1),
+        out_bytes_max: size(opening::OUT_BYTES_MAX),
+        linger_ms: number(opening::LINGER_MS),
+        out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),
     };
     let host = String::from_utf16_lossy(&env.string(texts[0])?);
     let path = env.slice(texts[1])?;
     let path = (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path.to_vec())));
-    let place = Settings::place(&host, port as u16, path).map_err(|error| named(&error))?;
+    let place = Settings::place(&host, number(opening::PORT) as u16, path).map_err(|error| named(&error))?;
     Ok(Settings {
         place,
-        is_shared: is_shared != 0,
-        backlog: i32::try_from(backlog).unwrap_or(i32::MAX),
+        is_shared: number(opening::IS_SHARED) != 0,
+        backlog: i32::try_from(number(opening::BACKLOG)).unwrap_or(i32::MAX),
         limits,
         constants: constants_of(env.slice(constants)?)?,
     })
@@ -386,28 +381,26 @@ call!(
         let (data, length) = env.bytes(arguments[1])?;
         // SAFETY: the reference ends with the statement.
         let stats = unsafe { (*server).reactor.stats() };
-        let numbers = [
-            stats.connections,
-            stats.connections_total,
-            stats.requests,
-            stats.constants,
-            stats.refused,
-            stats.aborted,
-            stats.bytes_in,
-            stats.bytes_out,
-            stats.cut,
-            stats.held_bytes,
-        ];
-        if length < numbers.len() * 8 {
-            return Err(wrong("room for ten doubles"));
+        if length < counts::NUMBERS * 8 {
+            return Err(wrong("httpStats: too short"));
         }
-        for (index, number) in numbers.into_iter().enumerate() {
+        let put = |index: usize, number: u64| {
             // SAFETY: within the array, which JavaScript does not touch during the call.
             unsafe { data.cast::<f64>().add(index).write_unaligned(number as f64) };
-        }
+        };
+        put(counts::CONNECTIONS, stats.connections);
+        put(counts::CONNECTIONS_TOTAL, stats.connections_total);
+        put(counts::REQUESTS, stats.requests);
+        put(counts::CONSTANTS, stats.constants);
+        put(counts::REFUSED, stats.refused);
+        put(counts::ABORTED, stats.aborted);
+        put(counts::BYTES_IN, stats.bytes_in);
+        put(counts::BYTES_OUT, stats.bytes_out);
+        put(counts::CUT, stats.cut);
+        put(counts::HELD_BYTES, stats.held_bytes);
         Ok(ptr::null_mut())
     },
-    "httpStats(server, doubles): write the ten counts."
+    "httpStats(server, counts): write the ten counts."
 );
 
 call!(

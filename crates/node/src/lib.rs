@@ -32,10 +32,11 @@ use std::{
 };
 
 use napi_sys as sys;
+use skein_bridge::layout::HEADER_BYTES;
 
 use crate::{
     js::{Arguments, Env, Outcome, Value, wrong},
-    scratch::{HEADER_BYTES, Scratch},
+    scratch::Scratch,
     thread::Thread,
 };
 

@@ -97,7 +97,7 @@ impl Hasher for PlaceHasher {
     }
 }
 
-/// functionKnown(function): the number that was remembered for its place; 0 when none was, -1 without a
+/// functionKnown(fn): the number that was remembered for its place; 0 when none was, -1 without a
 /// place.
 pub unsafe extern "C" fn function_known(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
@@ -119,7 +119,7 @@ pub unsafe fn known(env: Env, value: Value) -> Option<u32> {
     found.map(|place| KNOWN.with_borrow(|known| known.get(&place).copied().unwrap_or(0)))
 }
 
-/// functionRemember(function, number): the number of every function of this place in this thread.
+/// functionRemember(fn, number): the number of every function of this place in this thread.
 pub unsafe extern "C" fn function_remember(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: napi calls this with its environment and info.
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn function_remember(env: sys::napi_env, info: sys::napi_c
     env.undefined()
 }
 
-/// functionOrigin(function, numbers): the file of its script, or `undefined` where it cannot be told; four
+/// functionOrigin(fn, numbers): the file of its script, or `undefined` where it cannot be told; four
 /// int32 are written: script, line, column (from 0) and whether it is a module.
 pub unsafe extern "C" fn function_origin(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);

@@ -11,25 +11,10 @@ use std::{
     },
 };
 
-use skein_bridge::{Desk, Executor, Growth, Limits, Machine, Mail, Port, Zone};
+use skein_bridge::{Desk, Executor, Growth, Limits, Machine, Mail, Port, Zone, layout::mail};
 
 /// A text as JavaScript has it.
 pub type Text = Box<[u16]>;
-
-/// Mail: start the worker of zone `subject` in slot `facts[0]`.
-pub const MAIL_SPAWN: u32 = 1;
-/// Mail: the caller of the task with token `subject` and serial `facts[0]` has given up.
-pub const MAIL_ABORT: u32 = 2;
-/// Mail: a caller of zone `subject` has given up a task that runs; look at once when `facts[0]` is 1. See
-/// `Zone::overdue`.
-pub const MAIL_GIVEN_UP: u32 = 3;
-/// Mail: the signal with number `subject` was aborted.
-pub const MAIL_SIGNAL: u32 = 4;
-/// Mail: the wait with ticket `subject` is told fact `facts[0]`; see stage.rs.
-pub const MAIL_SHARED: u32 = 6;
-
-/// Mail: tasks of zone `subject` wait and none of its workers is free; see `Zone::grow`.
-pub const MAIL_GROW: u32 = 7;
 
 /// How a zone that is to be made meets its work.
 #[derive(Clone, Copy)]
@@ -157,7 +142,7 @@ pub fn make_zone(id: Text, settings: Text, limits: Limits, plan: Plan) -> Option
             workers_max: plan.workers_max as usize,
             patience: plan.patience,
             owner,
-            mail: MAIL_GROW,
+            mail: mail::GROW,
         });
         let executor = Executor { steals: plan.steals, blocks: plan.blocks, growth };
         let zone = Arc::new(Zone::with(number, limits, executor));
@@ -181,14 +166,14 @@ pub fn start_worker(entry: &Entry) -> bool {
 }
 
 fn ask_for(entry: &Entry, slot: u32) -> bool {
-    entry.owner.send(Mail { kind: MAIL_SPAWN, subject: entry.zone.number(), facts: [slot, 0] })
+    entry.owner.send(Mail { kind: mail::SPAWN, subject: entry.zone.number(), facts: [slot, 0] })
 }
 
 /// Tell the owner of a zone that a task runs whose caller has given up: what goes on too long ends with its
 /// worker, whatever becomes of the caller's thread.
 pub fn given_up(number: u32, at_once: bool) {
     if let Some(entry) = zone(number) {
-        entry.owner.send(Mail { kind: MAIL_GIVEN_UP, subject: number, facts: [u32::from(at_once), 0] });
+        entry.owner.send(Mail { kind: mail::GIVEN_UP, subject: number, facts: [u32::from(at_once), 0] });
     }
 }
 

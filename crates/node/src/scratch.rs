@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
+use skein_bridge::layout::HEADER_BYTES;
+
 use crate::{
     js::{Env, Outcome, Value},
     memory::Memory,
 };
-
-/// Bytes before the data of a step, and before the first record of a drain.
-pub const HEADER_BYTES: usize = 64;
 
 /// A stretch of the core's memory, registered once.
 #[derive(Clone)]

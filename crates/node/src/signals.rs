@@ -9,9 +9,9 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-use skein_bridge::{Mail, Port};
+use skein_bridge::{Mail, Port, layout::mail};
 
-use crate::registry::{self, MAIL_SIGNAL, lock};
+use crate::registry::{self, lock};
 
 struct Signal {
     /// The thread whose signal it is; it dies with it.
@@ -54,7 +54,7 @@ pub fn fire(id: u32, reason: &[u8]) {
         std::mem::take(&mut signal.listeners)
     };
     for port in listeners {
-        port.send(Mail { kind: MAIL_SIGNAL, subject: id, facts: [0, 0] });
+        port.send(Mail { kind: mail::SIGNAL, subject: id, facts: [0, 0] });
     }
 }
 

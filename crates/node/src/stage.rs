@@ -10,7 +10,10 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_bridge::{Mail, Port};
+use skein_bridge::{
+    Mail, Port,
+    layout::{HEADER_BYTES, mail},
+};
 use skein_store::{
     Bytes, Call, Channel, Fact, Gate, Keeps, Key, KeyRef, Limits, Notify, Parker, Store, Watcher,
 };
@@ -20,8 +23,7 @@ use crate::{
     here::{self, Here},
     js::{Env, Outcome, Thrown, Value, wrong},
     memory::Memory,
-    registry::MAIL_SHARED,
-    scratch::{HEADER_BYTES, Scratch},
+    scratch::Scratch,
 };
 
 /// Words that a hot call is given, in the out scratch.
@@ -105,7 +107,7 @@ struct Mailbox(&'static Port);
 
 impl Notify for Mailbox {
     fn notify(&self, ticket: u32, fact: Fact) {
-        self.0.send(Mail { kind: MAIL_SHARED, subject: ticket, facts: [fact as u32, 0] });
+        self.0.send(Mail { kind: mail::SHARED, subject: ticket, facts: [fact as u32, 0] });
     }
 }
 

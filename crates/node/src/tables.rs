@@ -39,7 +39,7 @@ call!(
         // SAFETY: src/native/index.ts has checked the value's class with V8's own test, which napi lacks.
         Ok(env.number(f64::from(unsafe { buffers::share(arguments[0]) }?)))
     },
-    "bufferShare(sharedArrayBuffer): the number of its memory, with one reference more."
+    "bufferShare(buffer): the number of its memory, with one reference more."
 );
 
 /// The argument, if it is an ArrayBuffer.
@@ -58,7 +58,7 @@ call!(
         // SAFETY: the value's class was checked.
         Ok(env.number(f64::from(unsafe { buffers::detach(env, buffer) }?)))
     },
-    "bufferMove(arrayBuffer): detach it and keep its memory under a number, with one reference."
+    "bufferMove(buffer): detach it and keep its memory under a number, with one reference."
 );
 
 call!(
@@ -69,7 +69,7 @@ call!(
         // SAFETY: the value's class was checked.
         Ok(env.number(f64::from(unsafe { buffers::lend(env, buffer) }?)))
     },
-    "bufferLend(arrayBuffer): keep its memory under a number, with one reference; it is not detached yet."
+    "bufferLend(buffer): keep its memory under a number, with one reference; it is not detached yet."
 );
 
 call!(
@@ -81,7 +81,7 @@ call!(
         unsafe { buffers::leave(env, buffer) }?;
         Ok(env.undefined())
     },
-    "bufferLeave(arrayBuffer): detach it, whose memory was lent."
+    "bufferLeave(buffer): detach it, whose memory was lent."
 );
 
 call!(

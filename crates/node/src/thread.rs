@@ -506,7 +506,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     thread.wake_up();
     thread.desk.close();
     if let Some(mut worker) = thread.worker.take() {
-        let running = worker.give_up_joins(&mut thread.desk, registry::MAIL_ABORT, 0);
+        let running = worker.give_up_joins(&mut thread.desk, skein_bridge::layout::mail::ABORT, 0);
         if let Some(at_once) = running {
             registry::given_up(worker.zone().number(), at_once);
         }

@@ -6,21 +6,20 @@
 use std::time::Duration;
 
 use napi_sys as sys;
-use skein_bridge::{Grown, Limits, Mail, Refusal, Task, Times, Withdrawal, Worker, WorkerCounts, Zone};
+use skein_bridge::{
+    Grown, Limits, Mail, Refusal, Task, Times, Withdrawal, Worker, WorkerCounts, Zone,
+    layout::{COUNTS, mail, plan, withdrawn},
+};
 
 use crate::{
     buffers::Attached,
     calls,
     js::{Arguments, Env, Outcome, Value, wrong},
     priority,
-    registry::{self, MAIL_ABORT, Plan},
+    registry::{self, Plan},
     signals,
     thread::{Thread, thread},
 };
-
-/// Numbers of a zone's plan, and of its counts.
-const PLAN_NUMBERS: usize = 13;
-const COUNT_NUMBERS: usize = 25;
 
 /// Run `body` with the thread and arguments of a call and turn its error into an exception.
 macro_rules! call {
@@ -98,7 +97,7 @@ call!(
     |env, thread, arguments| {
         let (data, length) = env.bytes(arguments[2])?;
         let count = env.u32(arguments[3])?;
-        if length != PLAN_NUMBERS * 8 || count as usize != PLAN_NUMBERS {
+        if length != plan::NUMBERS * 8 || count as usize != plan::NUMBERS {
             return Err(wrong("the plan of a zone has other numbers"));
         }
         let number = |index: usize| {
@@ -106,21 +105,21 @@ call!(
             f64::from_le_bytes(unsafe { data.add(index * 8).cast::<[u8; 8]>().read_unaligned() })
         };
         let limits = Limits {
-            tasks_max: number(5) as usize,
-            task_bytes_max: number(6) as usize,
-            queue_bytes_max: number(7) as usize,
-            broadcasts_max: number(8) as usize,
-            tasks_per_worker_max: number(9) as usize,
-            spin: Duration::from_micros(number(10) as u64),
-            waiting_per_worker_max: number(11) as usize,
-            call_depth_max: number(12) as u32,
+            tasks_max: number(plan::TASKS_MAX) as usize,
+            task_bytes_max: number(plan::TASK_BYTES_MAX) as usize,
+            queue_bytes_max: number(plan::QUEUE_BYTES_MAX) as usize,
+            broadcasts_max: number(plan::BROADCASTS_MAX) as usize,
+            tasks_per_worker_max: number(plan::TASKS_PER_WORKER_MAX) as usize,
+            spin: Duration::from_micros(number(plan::SPIN_US) as u64),
+            waiting_per_worker_max: number(plan::WAITING_PER_WORKER_MAX) as usize,
+            call_depth_max: number(plan::CALL_DEPTH_MAX) as u32,
         };
         let plan = Plan {
-            steals: number(0) > 0.0,
-            blocks: number(1) > 0.0,
-            workers: number(2) as u32,
-            workers_max: number(3) as u32,
-            patience: Duration::from_micros(number(4) as u64),
+            steals: number(plan::STEALS) > 0.0,
+            blocks: number(plan::BLOCKS) > 0.0,
+            workers: number(plan::WORKERS) as u32,
+            workers_max: number(plan::WORKERS_MAX) as u32,
+            patience: Duration::from_micros(number(plan::PATIENCE_US) as u64),
         };
         let made = registry::make_zone(env.string(arguments[0])?, env.string(arguments[1])?, limits, plan);
         Ok(env.int(made.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
@@ -324,7 +323,7 @@ call!(
         ];
         let times = [counts.wait, counts.run].map(time_numbers);
         let fields = fields.into_iter().map(|count| count as f64).chain(times.into_iter().flatten());
-        if length < COUNT_NUMBERS * 8 {
+        if length < COUNTS * 8 {
             return Err(wrong("the counts need more bytes"));
         }
         for (index, field) in fields.enumerate() {
@@ -333,7 +332,7 @@ call!(
         }
         Ok(env.undefined())
     },
-    "zoneCounts(handle, bytes): write 25 float64: waiting, waitingBytes, running, ended, died, wakeUps, \
+    "zoneCounts(handle, counts): write 25 float64: waiting, waitingBytes, running, ended, died, wakeUps, \
     workers, asleep, failed, stolen, errors; then of waiting and of running times, in ns: count, mean, p50, \
     p90, p99, p999, max."
 );
@@ -345,17 +344,17 @@ call!(
         let (handle, call, note) = (env.u32(arguments[0])?, env.u32(arguments[1])?, env.u32(arguments[2])?);
         let task = thread.desk.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
-        Ok(env.int(match zone.withdraw(task, MAIL_ABORT, note) {
+        Ok(env.int(match zone.withdraw(task, mail::ABORT, note) {
             Withdrawal::Withdrawn => {
                 thread.put_away(task);
-                0
+                withdrawn::OVER
             }
             Withdrawal::Told { .. } => {
                 registry::given_up(zone.number(), false);
-                1
+                withdrawn::TOLD
             }
-            Withdrawal::Ended => 2,
-            Withdrawal::Skipped => 3,
+            Withdrawal::Ended => withdrawn::ENDED,
+            Withdrawal::Skipped => withdrawn::SKIPPED,
         }))
     },
     "withdraw(handle, call, note): give up a call in flight. Returns 0: it had not started and is over; 1: \
@@ -368,7 +367,7 @@ call!(
     2,
     |env, thread, arguments| {
         let (handle, note) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-        opened(thread, handle)?.tell_all(MAIL_ABORT, note);
+        opened(thread, handle)?.tell_all(mail::ABORT, note);
         Ok(env.undefined())
     },
     "zoneTell(handle, note): tell the workers of all running tasks what a withdrawal would."
@@ -408,7 +407,7 @@ call!(
         let made = wait_for(thread, &zone, task, waits);
         Ok(env.int(made.map_or_else(calls::refusal, |_| 0)))
     },
-    "broadcast(handle, function, bytes, call): call every worker; `call` ends when all have run it. Returns \
+    "broadcast(handle, fn, bytes, call): call every worker; `call` ends when all have run it. Returns \
     0 or why not."
 );
 
@@ -434,7 +433,7 @@ call!(
             Err(why) => calls::refusal(why),
         }))
     },
-    "broadcastSync(handle, function, bytes): the same for a caller that blocks. Returns a number for \
+    "broadcastSync(handle, fn, bytes): the same for a caller that blocks. Returns a number for \
     broadcastWait, or why not, below 0."
 );
 
@@ -526,7 +525,7 @@ call!(
         let lost = registry::zone(number).map_or(0, |entry| entry.zone.slot_gone(slot, status, bytes));
         Ok(env.int(lost as i32))
     },
-    "workerGone(number, slot, status, bytes): the owner's word that a worker has ended: its running tasks \
+    "workerGone(number, slot, status, reason): the owner's word that a worker has ended: its running tasks \
     come home. Returns how many."
 );
 
@@ -573,7 +572,7 @@ call!(
         }
         Ok(env.undefined())
     },
-    "zoneFail(number, bytes): its workers cannot be started: everything that waits ends as died, for that \
+    "zoneFail(number, reason): its workers cannot be started: everything that waits ends as died, for that \
     reason."
 );
 
@@ -627,7 +626,7 @@ call!(
         thread.attachments = Some(Attached::new(ids));
         Ok(env.undefined())
     },
-    "attachBuffers(bytes): the next bytes that leave refer to these buffers (uint32 each) and take over one \
+    "attachBuffers(ids): the next bytes that leave refer to these buffers (uint32 each) and take over one \
     reference of each."
 );
 

@@ -9,7 +9,17 @@
  * here, one after the other.
  */
 import { promiseOf } from '../../base/index.ts'
-import { FOUND, Given, HEADER_BYTES, Helped, OUTCOME, Status, Step, native } from '../../native/index.ts'
+import {
+  FOUND,
+  Given,
+  HEADER_BYTES,
+  Helped,
+  OUTCOME,
+  Status,
+  Step,
+  Work,
+  native,
+} from '../../native/index.ts'
 import { functionNumber } from '../../transport/index.ts'
 import { ZoneError } from '../errors.ts'
 import { type Arrival, type Port, valueOf } from '../../bridge/index.ts'
@@ -161,9 +171,10 @@ function settle({ port, zone, runFound }: Joiner, call: number, mine: () => unkn
 
 function received(port: Port, zone: string, call: number): unknown {
   const { words, inbound } = port
-  const [status, length, , , large] = words as unknown as [number, number, number, number, number]
-  const bytes = large === 1 ? native.largeResult(call) : inbound
-  const start = large === 1 ? 0 : HEADER_BYTES
+  const [status, length] = [words[Work.fn] as number, words[Work.length] as number]
+  const large = words[Work.large] === 1
+  const bytes = large ? native.largeResult(call) : inbound
+  const start = large ? 0 : HEADER_BYTES
   port.release(call)
   if (status === Status.done) return valueOf(bytes, start, start + length)
   if (status === Status.closed) throw new ZoneError('ZONE_CLOSED', { zone })

@@ -1,9 +1,10 @@
 /**
  * What the core is told of a zone that is made: its settings as the numbers that concern queues and workers.
  *
- * The order is the one of `zoneMake` in crates/node/src/zones.rs. What concerns threads (heap, environment)
- * stays in the settings' text, which the core keeps for the owner and does not read.
+ * What concerns threads (heap, environment) stays in the settings' text, which the core keeps for the owner
+ * and does not read.
  */
+import { Plan } from '../../native/index.ts'
 import type { Settings } from '../api/settings.ts'
 
 /**
@@ -14,20 +15,19 @@ const PATIENCE_US = 2000
 
 /** The numbers of a zone's plan, as bytes, and how many there are. */
 export function planOf(settings: Settings): [Uint8Array, number] {
-  const numbers = Float64Array.of(
-    settings.executor === 'work-stealing' ? 1 : 0,
-    settings.executor === 'blocking' ? 1 : 0,
-    settings.workers,
-    settings.workersMax,
-    PATIENCE_US,
-    settings.tasksMax,
-    settings.taskBytesMax,
-    settings.queueBytesMax,
-    settings.broadcastsMax,
-    settings.tasksPerWorkerMax,
-    settings.spinUs,
-    settings.waitingPerWorkerMax,
-    settings.callDepthMax,
-  )
+  const numbers = new Float64Array(Plan.numbers)
+  numbers[Plan.steals] = settings.executor === 'work-stealing' ? 1 : 0
+  numbers[Plan.blocks] = settings.executor === 'blocking' ? 1 : 0
+  numbers[Plan.workers] = settings.workers
+  numbers[Plan.workersMax] = settings.workersMax
+  numbers[Plan.patienceUs] = PATIENCE_US
+  numbers[Plan.tasksMax] = settings.tasksMax
+  numbers[Plan.taskBytesMax] = settings.taskBytesMax
+  numbers[Plan.queueBytesMax] = settings.queueBytesMax
+  numbers[Plan.broadcastsMax] = settings.broadcastsMax
+  numbers[Plan.tasksPerWorkerMax] = settings.tasksPerWorkerMax
+  numbers[Plan.spinUs] = settings.spinUs
+  numbers[Plan.waitingPerWorkerMax] = settings.waitingPerWorkerMax
+  numbers[Plan.callDepthMax] = settings.callDepthMax
   return [new Uint8Array(numbers.buffer), numbers.length]
 }

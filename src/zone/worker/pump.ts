@@ -6,7 +6,7 @@
  * back through `#settled`. Broadcasts run alone.
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
-import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, native } from '../../native/index.ts'
+import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
 import { functionByNumber, readFrame } from '../../transport/index.ts'
 import { ZoneError } from '../errors.ts'
 import type { Port } from '../../bridge/index.ts'
@@ -93,7 +93,7 @@ export class Pump {
   /** Run the task that `help` has found, in the middle of another one. */
   readonly runFound = (): void => {
     const { words, given } = this.#port
-    const token = words[2] as number
+    const token = words[Work.token] as number
     const status = this.#status
     const length = this.#start(token)
     if (length !== ELSEWHERE) {
@@ -150,7 +150,7 @@ export class Pump {
       }
       if (kind === Step.broadcast) return this.#broadcast()
       if (!this.#isReady) this.#caughtUp()
-      const token = words[2] as number
+      const token = words[Work.token] as number
       const length = this.#start(token)
       given[Ended.token] = length === ELSEWHERE ? NO_TOKEN : token
       given[Ended.status] = this.#status
@@ -174,16 +174,16 @@ export class Pump {
    */
   #start(token: number): number {
     const { words, inbound } = this.#port
-    const length = words[1] as number
-    const serial = words[3] as number
-    const joined = words[JOINED] === 1
+    const length = words[Work.length] as number
+    const serial = words[Work.serial] as number
+    const joined = words[Work.joined] === 1
     let result: unknown
     let promise: Promise<unknown> | undefined
     this.#status = Status.done
-    const task = new Task(this.#zone, this.#worker, words[DEPTH] as number)
+    const task = new Task(this.#zone, this.#worker, words[Work.depth] as number)
     try {
-      const number = words[0] as number
-      const large = words[4] === 1
+      const number = words[Work.fn] as number
+      const large = words[Work.large] === 1
       const fn = this.#functions[number]
       const bytes = large ? native.taskBytes(token) : inbound
       const from = large ? 0 : HEADER_BYTES
@@ -297,8 +297,8 @@ export class Pump {
 
   #broadcast(): void {
     const { words, inbound } = this.#port
-    const [number, length] = [words[0] as number, words[1] as number]
-    const large = words[4] === 1
+    const [number, length] = [words[Work.fn] as number, words[Work.length] as number]
+    const large = words[Work.large] === 1
     const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
     this.#broadcasting = true
     this.#joined = false
@@ -331,11 +331,6 @@ export class Pump {
     queueMicrotask(body)
   }
 }
-
-/** Word of a step that says whether the task's caller waits for it, blocking. */
-const JOINED = 6
-/** And how many tasks wait for it, each for the next. */
-const DEPTH = 7
 
 /** The result went another way, or has not come yet. */
 const ELSEWHERE = -1

@@ -235,7 +235,7 @@ impl Batch {
     pub const fn is_full(&self) -> bool {
         self.requests >= self.requests_max
             || self.data_end - self.data_at < self.data_bytes_min
-            || (self.word + request::WORDS + self.fields_max * request::FIELD_WORDS) * 4 > WORDS_BYTES
+            || (self.word + request::WORDS + self.fields_max * layout::FIELD_WORDS) * 4 > WORDS_BYTES
     }
 
     /// Whether a request is in it.
@@ -321,7 +321,7 @@ impl Batch {
             let lengths = field.name.len | field.value.len << 16;
             let field = [at as u32 + field.name.at, lengths, at as u32 + field.value.at];
             inbound.put_all(self.word, field);
-            self.word += request::FIELD_WORDS;
+            self.word += layout::FIELD_WORDS;
         }
         self.records += 1;
         self.requests += 1;

@@ -113,7 +113,7 @@ impl Host {
             let (start, length) = (word(request::TARGET_AT) as usize, word(request::TARGET_BYTES) as usize);
             let target =
                 String::from_utf8_lossy(&self.reactor.inbound.all()[start..start + length]).into_owned();
-            at += request::WORDS + word(request::FIELDS) as usize * request::FIELD_WORDS;
+            at += request::WORDS + word(request::FIELDS) as usize * layout::FIELD_WORDS;
             self.open.push((slot, stamp));
             if self.answers {
                 self.answer(&target);

@@ -8,11 +8,18 @@ import { lookup } from 'node:dns/promises'
 import { checkAttached, native } from '../../../native/index.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from '../core.ts'
 import { NativeExchange } from './exchange.ts'
-import { COUNT, EVENT_WORDS, Event, FIELD_WORDS, HEADER_BYTES, REQUEST_WORDS, Request } from './layout.ts'
+import {
+  Counts,
+  EVENT_WORDS,
+  Event,
+  FIELD_WORDS,
+  HEADER_BYTES,
+  Inbound,
+  Opening,
+  REQUEST_WORDS,
+  Request,
+} from './layout.ts'
 import { NativeLink } from './link.ts'
-
-/** Doubles that `httpStats` writes. */
-const COUNTS = 10
 
 /** A server on the native core. @throws {NativeError} when the core does not load. */
 export function createNativeCore(settings: CoreSettings): Core {
@@ -58,7 +65,7 @@ class NativeCore implements Core {
 
   stats(): CoreStats {
     const { server } = this.#link
-    const counts = new Float64Array(COUNTS)
+    const counts = new Float64Array(Counts.numbers)
     if (server < 0) return this.#last ?? statsOf(counts)
     native.httpStats(server, new Uint8Array(counts.buffer))
     return statsOf(counts)
@@ -75,7 +82,7 @@ class NativeCore implements Core {
   #onBatch(): void {
     const { bytes, words } = this.#link
     checkAttached(bytes)
-    const count = words[COUNT]!
+    const count = words[Inbound.count]!
     let at = HEADER_BYTES / 4
     for (let index = 0; index < count; index++) {
       const kind = words[at]!
@@ -123,27 +130,25 @@ class NativeCore implements Core {
   }
 }
 
-/** What `httpOpen` is given as numbers; the same order stands in crates/node/src/http.rs. */
-function numbersOf(settings: CoreSettings, port: number): Uint8Array {
-  const { backlog, reusePort, limits } = settings
-  const numbers = Float64Array.of(
-    port,
-    backlog,
-    reusePort ? 1 : 0,
-    limits.headerBytesMax,
-    limits.headersMax,
-    limits.targetBytesMax,
-    limits.bodyBytesMax,
-    limits.idleMs,
-    limits.headersMs,
-    limits.bodyMs,
-    limits.connectionsMax,
-    limits.requestsPerConnectionMax,
-    limits.pipelineMax,
-    limits.outBytesMax,
-    limits.lingerMs,
-    limits.outBytesTotalMax,
-  )
+/** What `httpOpen` is given as numbers. */
+function numbersOf({ backlog, reusePort, limits }: CoreSettings, port: number): Uint8Array {
+  const numbers = new Float64Array(Opening.numbers)
+  numbers[Opening.port] = port
+  numbers[Opening.backlog] = backlog
+  numbers[Opening.isShared] = reusePort ? 1 : 0
+  numbers[Opening.headerBytesMax] = limits.headerBytesMax
+  numbers[Opening.headersMax] = limits.headersMax
+  numbers[Opening.targetBytesMax] = limits.targetBytesMax
+  numbers[Opening.bodyBytesMax] = limits.bodyBytesMax
+  numbers[Opening.idleMs] = limits.idleMs
+  numbers[Opening.headersMs] = limits.headersMs
+  numbers[Opening.bodyMs] = limits.bodyMs
+  numbers[Opening.connectionsMax] = limits.connectionsMax
+  numbers[Opening.requestsPerConnectionMax] = limits.requestsPerConnectionMax
+  numbers[Opening.pipelineMax] = limits.pipelineMax
+  numbers[Opening.outBytesMax] = limits.outBytesMax
+  numbers[Opening.lingerMs] = limits.lingerMs
+  numbers[Opening.outBytesTotalMax] = limits.outBytesTotalMax
   return new Uint8Array(numbers.buffer)
 }
 
@@ -159,9 +164,16 @@ function packed(constants: CoreSettings['constants']): Uint8Array {
 }
 
 function statsOf(counts: Float64Array): CoreStats {
-  const [connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut] =
-    counts as unknown as [number, number, number, number, number, number, number, number]
-  const [cut, heldBytes] = counts.subarray(8) as unknown as [number, number]
-  const all = { connections, connectionsTotal, requests, constants, refused, aborted, bytesIn, bytesOut }
-  return { ...all, cut, heldBytes }
+  return {
+    connections: counts[Counts.connections]!,
+    connectionsTotal: counts[Counts.connectionsTotal]!,
+    requests: counts[Counts.requests]!,
+    constants: counts[Counts.constants]!,
+    refused: counts[Counts.refused]!,
+    aborted: counts[Counts.aborted]!,
+    bytesIn: counts[Counts.bytesIn]!,
+    bytesOut: counts[Counts.bytesOut]!,
+    cut: counts[Counts.cut]!,
+    heldBytes: counts[Counts.heldBytes]!,
+  }
 }

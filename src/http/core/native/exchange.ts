@@ -7,9 +7,12 @@
  */
 import { type Exchange } from '../core.ts'
 import { HttpError } from '../../errors.ts'
-import { FIELD_WORDS, Flag, METHODS, NO_TARGET, Pull, REQUEST_WORDS, Reply, Request } from './layout.ts'
+import { FIELD_WORDS, Flag, Method, NO_TARGET, Pull, REQUEST_WORDS, Reply, Request } from './layout.ts'
 import type { Listed, NativeLink } from './link.ts'
 import { isName, latin1At } from './text.ts'
+
+/** Names of methods by number. */
+const METHODS = Object.keys(Method).map((name) => name.toUpperCase())
 
 /** Bits of an exchange's state. */
 const State = {

@@ -1,8 +1,8 @@
 /**
  * The numbers that the native core and this side agree on: where things lie in the memory they share.
  *
- * The same constants stand, each explained, in crates/http/src/layout.rs; crates/http/README.md tells how a
- * batch goes back and forth.
+ * Those of crates/http/src/layout.rs, which explains each; src/contract.test.ts compares the two files.
+ * crates/http/README.md describes how a batch goes back and forth.
  */
 
 /** Bytes before the records of either region. */
@@ -15,7 +15,7 @@ export const READ_BYTES_MAX = 32 * 1024
 export const HEADER_BYTES_MAX = 0xffff
 
 /** Word of the inbound region: how many records follow the header. */
-export const COUNT = 0
+export const Inbound = { count: 0 } as const
 /** Words of the out region. */
 export const Out = { end: 0, inBatch: 1, found: 2 } as const
 
@@ -54,13 +54,68 @@ export const Event = { request: 1, body: 2, gone: 3, drained: 4, stopped: 5, clo
 /** Words of a record that is no request. */
 export const EVENT_WORDS = 3
 
-/** Kinds of answers, and how many words each has before its lines. */
+/** Kinds of answers. */
 export const Reply = { respond: 1, start: 2, write: 3, end: 4, abort: 5 } as const
-/** Words of an answer: kind and type, slot, stamp, status, bytes of lines, bytes (two), elsewhere. */
+/** Words of an answer, before its lines. */
+export const Answer = {
+  kind: 0,
+  slot: 1,
+  stamp: 2,
+  status: 3,
+  lines: 4,
+  bytes: 5,
+  bytesHigh: 6,
+  elsewhere: 7,
+} as const
 export const ANSWER_WORDS = 8
 
 /** What a pull found, if no bytes; smaller numbers are minus a status. */
 export const Pull = { end: 0, wait: -1, gone: -2 } as const
 
-/** Methods by number; 0 is any other. */
-export const METHODS = ['', 'GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const
+/** Methods by number; `other` is one without. */
+export const Method = {
+  other: 0,
+  get: 1,
+  head: 2,
+  post: 3,
+  put: 4,
+  delete: 5,
+  patch: 6,
+  options: 7,
+} as const
+
+/** Numbers that a server is opened with. */
+export const Opening = {
+  port: 0,
+  backlog: 1,
+  isShared: 2,
+  headerBytesMax: 3,
+  headersMax: 4,
+  targetBytesMax: 5,
+  bodyBytesMax: 6,
+  idleMs: 7,
+  headersMs: 8,
+  bodyMs: 9,
+  connectionsMax: 10,
+  requestsPerConnectionMax: 11,
+  pipelineMax: 12,
+  outBytesMax: 13,
+  lingerMs: 14,
+  outBytesTotalMax: 15,
+  numbers: 16,
+} as const
+
+/** Counts of a server. */
+export const Counts = {
+  connections: 0,
+  connectionsTotal: 1,
+  requests: 2,
+  constants: 3,
+  refused: 4,
+  aborted: 5,
+  bytesIn: 6,
+  bytesOut: 7,
+  cut: 8,
+  heldBytes: 9,
+  numbers: 10,
+} as const

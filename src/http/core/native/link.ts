@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
 import type { CoreLimits } from '../core.ts'
 import { HttpError } from '../../errors.ts'
-import { ANSWER_WORDS, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
+import { ANSWER_WORDS, Answer, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
 import { latin1At, putLatin1, putUtf8 } from './text.ts'
 
 /** Bytes of the out region: a batch of some thousand small answers. */
@@ -182,13 +182,13 @@ export class NativeLink {
     const word = at >> 2
     const lines = headers.length
     let end = at + ANSWER_BYTES
-    words[word] = Reply.respond | (type << 8)
-    words[word + 1] = slot
-    words[word + 2] = stamp
-    words[word + 3] = status
-    words[word + 4] = lines
-    words[word + 6] = 0
-    words[word + 7] = 0
+    words[word + Answer.kind] = Reply.respond | (type << 8)
+    words[word + Answer.slot] = slot
+    words[word + Answer.stamp] = stamp
+    words[word + Answer.status] = status
+    words[word + Answer.lines] = lines
+    words[word + Answer.bytesHigh] = 0
+    words[word + Answer.elsewhere] = 0
     if (lines > 0) {
       putLatin1(this.out, headers, end)
       end += lines
@@ -199,7 +199,7 @@ export class NativeLink {
       this.out.set(body, end) // which throws for bytes that were given away; these have no length
       bytes = body.byteLength
     }
-    words[word + 5] = bytes
+    words[word + Answer.bytes] = bytes
     words[Out.end] = (end + bytes + 3) & ~3
   }
 
@@ -262,10 +262,19 @@ export class NativeLink {
     const at = this.#place(headers.length + (body?.byteLength ?? 0))
     if (at < 0) return
     const end = at + ANSWER_BYTES
-    this.#outWords.set([kind, slot, stamp, status, headers.length, low, high, elsewhere], at >> 2)
+    const words = this.#outWords
+    const word = at >> 2
+    words[word + Answer.kind] = kind
+    words[word + Answer.slot] = slot
+    words[word + Answer.stamp] = stamp
+    words[word + Answer.status] = status
+    words[word + Answer.lines] = headers.length
+    words[word + Answer.bytes] = low
+    words[word + Answer.bytesHigh] = high
+    words[word + Answer.elsewhere] = elsewhere
     putLatin1(this.out, headers, end)
     if (body !== undefined) this.out.set(body, end + headers.length)
-    this.#outWords[Out.end] = (end + headers.length + (body?.byteLength ?? 0) + 3) & ~3
+    words[Out.end] = (end + headers.length + (body?.byteLength ?? 0) + 3) & ~3
   }
 
   /**

@@ -1,0 +1,205 @@
+//! The numbers that JavaScript and this core share for calls to zones: words of the scratch memory, kinds,
+//! statuses.
+//!
+//! The one source of src/native/layout.ts: src/contract.test.ts reads this file and compares, so it contains
+//! constants, modules of constants and enums with numbers, and nothing else. A word is an index of 32 bits.
+
+/// Bytes of either scratch before its data: of a step, a result, a call's arguments, the records of a drain.
+pub const HEADER_BYTES: usize = 64;
+/// Bytes before the data of a drained record: call, status, length, large.
+pub const RECORD_BYTES: usize = 16;
+
+/// Words of the out scratch that a call reads.
+pub mod given {
+    /// The thread's handle of the zone.
+    pub const ZONE: usize = 0;
+    /// The function's number.
+    pub const FN: usize = 1;
+    /// Bytes of the arguments.
+    pub const LENGTH: usize = 2;
+    /// The call's number.
+    pub const CALL: usize = 3;
+    /// The call's depth; threads that are not workers never write it.
+    pub const DEPTH: usize = 5;
+}
+
+/// The depth of a call from code that belongs to no task: the core takes one that is deep enough.
+pub const DEPTH_UNKNOWN: u32 = 0xffff_ffff;
+
+/// The same words where a task ends.
+pub mod ended {
+    /// The task's token.
+    pub const TOKEN: usize = 0;
+    /// Its status.
+    pub const STATUS: usize = 1;
+    /// Bytes of its result.
+    pub const LENGTH: usize = 2;
+}
+
+/// The same words for `help`.
+pub mod helped {
+    /// The joined call.
+    pub const CALL: usize = 0;
+    /// Whether other tasks may run meanwhile.
+    pub const STEALS: usize = 1;
+}
+
+/// Word of the out scratch for the outcome of `submit`, signed: 0 or a number of [`refused`].
+pub const OUTCOME: usize = 4;
+/// Outcome of `submitFunction` when it does not know the function; nothing was sent.
+pub const UNKNOWN_FUNCTION: u32 = 1;
+/// Word of the inbound scratch for the kind that `step` found and the count of `drain`.
+pub const FOUND: usize = 5;
+
+/// "No task" as a token, and the token of a broadcast.
+pub const NO_TOKEN: u32 = 0xffff_ffff;
+
+/// Words of the inbound scratch that describe a task to run.
+pub mod work {
+    /// The function's number; of a joined call that has ended, its status.
+    pub const FN: usize = 0;
+    /// Bytes of the arguments, or the result.
+    pub const LENGTH: usize = 1;
+    /// The task's token.
+    pub const TOKEN: usize = 2;
+    /// Its serial number.
+    pub const SERIAL: usize = 3;
+    /// 1: the bytes did not fit the scratch.
+    pub const LARGE: usize = 4;
+    /// 1: its caller waits for it, blocking.
+    pub const JOINED: usize = 6;
+    /// Its depth.
+    pub const DEPTH: usize = 7;
+}
+
+/// What `step` and `help` found.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+pub enum Step {
+    /// Nothing.
+    Nothing = 0,
+    /// A task.
+    Task = 1,
+    /// A broadcast.
+    Broadcast = 2,
+    /// The zone lets the worker go.
+    Leave = 3,
+    /// `help`: nobody has started the joined call, which is over for the core: run it here.
+    Mine = 4,
+    /// `help`: the joined call has ended, its result lies in the inbound scratch.
+    Joined = 5,
+    /// `step` would find something: the loop's turn comes first.
+    HadTurn = 6,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum Status {
+    /// The bytes are the value.
+    Done = 0,
+    /// The bytes are the error that the function threw.
+    Failed = 1,
+    /// The worker that ran it died; the bytes are the reason.
+    Died = 2,
+    /// The zone closed before it ran.
+    Closed = 3,
+    /// The thread that owned the zone's workers ended.
+    Orphaned = 4,
+}
+
+/// Why a call was refused.
+pub mod refused {
+    /// The zone's queue is full.
+    pub const FULL: i32 = -1;
+    /// It has too many bytes.
+    pub const BYTES_FULL: i32 = -2;
+    /// The arguments are larger than any queue.
+    pub const TOO_LARGE: i32 = -3;
+    /// The zone is closed.
+    pub const CLOSED: i32 = -4;
+    /// Too many broadcasts.
+    pub const BROADCASTS_FULL: i32 = -5;
+    /// The call is too deep.
+    pub const TOO_DEEP: i32 = -6;
+}
+
+/// What became of a call that was withdrawn.
+pub mod withdrawn {
+    /// It is over: its number is free.
+    pub const OVER: i32 = 0;
+    /// It runs, and its worker was told.
+    pub const TOLD: i32 = 1;
+    /// It has ended, and is on its way home.
+    pub const ENDED: i32 = 2;
+    /// It comes home without having run.
+    pub const SKIPPED: i32 = 3;
+}
+
+/// Numbers of a zone's counts, in order; the times are in ns, of waiting and then of running.
+pub const COUNTS: usize = 25;
+
+/// Kinds of mail; a piece of mail has a kind, a subject and two facts.
+pub mod mail {
+    /// Start the worker of zone `subject` in slot `facts[0]`.
+    pub const SPAWN: u32 = 1;
+    /// The caller of the task with token `subject` and serial `facts[0]` has given up.
+    pub const ABORT: u32 = 2;
+    /// A caller of zone `subject` has given up a task that runs; look at once when `facts[0]` is 1. See
+    /// `Zone::overdue`.
+    pub const GIVEN_UP: u32 = 3;
+    /// The signal with number `subject` was aborted.
+    pub const SIGNAL: u32 = 4;
+    /// The workers of zone `subject` end now; from one thread to the owner's.
+    pub const CLOSE_NOW: u32 = 5;
+    /// The wait with ticket `subject` is told fact `facts[0]`.
+    pub const SHARED: u32 = 6;
+    /// Tasks of zone `subject` wait and none of its workers is free; see `Zone::grow`.
+    pub const GROW: u32 = 7;
+}
+
+/// Flags of a drain, in the inbound scratch's first word.
+pub mod flag {
+    /// There is mail.
+    pub const MAIL: u32 = 1;
+    /// The results refer to memory: `drained` follows when they have been read.
+    pub const ATTACHMENTS: u32 = 2;
+}
+
+/// Tables of interned texts.
+pub mod table {
+    /// Keys of functions.
+    pub const FUNCTIONS: usize = 1;
+}
+
+/// Numbers of the plan of a zone that is made, as doubles.
+pub mod plan {
+    /// 1: idle workers take forked tasks from others.
+    pub const STEALS: usize = 0;
+    /// 1: its tasks may block their threads.
+    pub const BLOCKS: usize = 1;
+    /// Workers at its start, and the fewest later.
+    pub const WORKERS: usize = 2;
+    /// The most, where that is more.
+    pub const WORKERS_MAX: usize = 3;
+    /// How long the oldest task waits before another worker is started.
+    pub const PATIENCE_US: usize = 4;
+    /// `Limits::tasks_max`.
+    pub const TASKS_MAX: usize = 5;
+    /// `Limits::task_bytes_max`.
+    pub const TASK_BYTES_MAX: usize = 6;
+    /// `Limits::queue_bytes_max`.
+    pub const QUEUE_BYTES_MAX: usize = 7;
+    /// `Limits::broadcasts_max`.
+    pub const BROADCASTS_MAX: usize = 8;
+    /// `Limits::tasks_per_worker_max`.
+    pub const TASKS_PER_WORKER_MAX: usize = 9;
+    /// `Limits::spin`.
+    pub const SPIN_US: usize = 10;
+    /// `Limits::waiting_per_worker_max`.
+    pub const WAITING_PER_WORKER_MAX: usize = 11;
+    /// `Limits::call_depth_max`.
+    pub const CALL_DEPTH_MAX: usize = 12;
+    /// How many there are.
+    pub const NUMBERS: usize = 13;
+}
