@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { thisPort } from '../bridge/index.ts'
 import { FunctionError, TransportError, move, unmarshall } from '../transport/index.ts'
 import { Result, type Task, type Zone, ZoneError, currentTask, zone } from './index.ts'
 
@@ -803,4 +804,61 @@ test('require in broadcast code is relative to the file that broadcasts it, in a
   } finally {
     rmSync(folder, { recursive: true })
   }
+})
+
+/** How often this thread writes a frame while `body` runs. */
+async function framesWritten(body: () => Promise<unknown>): Promise<number> {
+  const port = thisPort()
+  const { write } = port
+  let count = 0
+  port.write = (...given) => {
+    count++
+    return write.apply(port, given)
+  }
+  try {
+    await body()
+  } finally {
+    port.write = write
+  }
+  return count
+}
+
+test('arguments are written once, for a call site that is new and for one that is not', async () => {
+  const long = 'é'.repeat(300_000)
+  const makers = [
+    () => (n: number, text: string) => n + text.length,
+    () => (n: number, text: string) => n - text.length,
+  ]
+  for (const [index, text] of ['short', long].entries()) {
+    const make = makers[index] as () => (n: number, text: string) => number
+    for (let turn = 0; turn < 3; turn++) {
+      const fn = make()
+      let value: number | undefined
+      assert.equal(await framesWritten(async () => (value = await here.run(fn, 1, text))), 1)
+      assert.equal(value, fn(1, text))
+    }
+  }
+  // Arguments that did not fit are not those of the next call.
+  assert.equal(await here.run((...given: unknown[]) => given.length), 0)
+})
+
+test('a call by a getter of the function that is sent leaves the arguments as they were', async () => {
+  const inner: Promise<unknown>[] = []
+  const outer = (a: string, b: number): unknown[] => [a, b]
+  Object.defineProperty(outer, 'name', {
+    get: () => {
+      inner.push(here.run((text: string) => text, 'another text of another length'))
+      return 'outer'
+    },
+  })
+  assert.deepEqual(await here.run(outer, 'mine', 7), ['mine', 7])
+  assert.ok(inner.length > 0)
+  for (const value of await Promise.all(inner)) assert.equal(value, 'another text of another length')
+})
+
+test('a new call site whose arguments are too large is refused, and the next call runs', async () => {
+  await using small = zone.create('calls-small', { workers: 1, taskBytesMax: 1024 })
+  const refused = small.run((text: string) => text.length, 'x'.repeat(2000))
+  await assert.rejects(refused, { code: 'TASK_TOO_LARGE' })
+  assert.equal(await small.run((text: string) => text.length + 1, 'x'), 2)
 })

@@ -7,7 +7,16 @@
  */
 import { availableParallelism } from 'node:os'
 import { assert } from '../../base/index.ts'
-import { Given, Mail, OUTCOME, Refused, Status, UNKNOWN_FUNCTION, native } from '../../native/index.ts'
+import {
+  Given,
+  HEADER_BYTES,
+  Mail,
+  OUTCOME,
+  Refused,
+  Status,
+  UNKNOWN_FUNCTION,
+  native,
+} from '../../native/index.ts'
 import {
   codeNumber,
   functionNumber,
@@ -128,8 +137,8 @@ export class Zone extends Spread {
     try {
       if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
       const number = seenFunctionNumber(fn)
-      if (number !== 0 || !this.#sendFresh(fn, args, call))
-        this.#send(number || functionNumber(fn), args, call)
+      if (number === 0) this.#sendFresh(fn, args, call)
+      else this.#send(number, args, call)
     } catch (error) {
       reject(error)
     }
@@ -429,36 +438,54 @@ export class Zone extends Spread {
     if (this.#isOwn) beforeFork()
     const port = this.#port
     const length = args.length === 0 ? 0 : port.write(args, 'args', true)
+    if (length < 0) return this.#sendFrame(fn, port.writer.overflow, arrival)
     const call = port.take(arrival)
-    const accepted = length >= 0 ? this.#submit(fn, length, call) : this.#submitLarge(fn, call)
-    if (accepted !== 0) {
-      port.release(call)
-      this.#accepted(accepted, length >= 0 ? length : (port.writer.overflow?.length ?? 0))
-    }
-    if (port.writer.lent.length > 0) port.writer.letGo()
+    this.#give(fn, length, call)
+    native.submit()
+    this.#sent(port.given[OUTCOME] as number, length, call)
     return call
   }
 
   /**
-   * Send a function object that was not seen before by the place it was written at: one crossing for both.
-   * False when the core does not know that place; nothing was sent then. Only with arguments that are written
-   * without leaving this thread, since they are written before the function is known to be able to travel.
+   * Send a function object that was not seen before by its call site: one crossing for both. A function of a
+   * new call site is numbered first, and the frame that was written is sent under its number. Only arguments
+   * that are written without leaving this thread come before it is known whether the function can travel.
    */
-  #sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): boolean {
-    if (!args.every(isPrimitive)) return false
+  #sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): void {
+    if (!args.every(isPrimitive)) return void this.#send(functionNumber(fn), args, arrival)
     if (this.#isOwn) beforeFork()
     const port = this.#port
     const length = args.length === 0 ? 0 : port.write(args, 'args')
-    if (length < 0) return false
-    const call = port.take(arrival)
-    this.#give(0, length, call)
-    native.submitFunction(fn)
-    const outcome = port.given[OUTCOME] as number
-    if (outcome === 0) return true
-    port.release(call)
-    if (outcome === UNKNOWN_FUNCTION) return false
-    this.#accepted(outcome, length)
-    return true
+    let frame = port.writer.overflow
+    if (length >= 0) {
+      const call = port.take(arrival)
+      this.#give(0, length, call)
+      native.submitFunction(fn)
+      const outcome = port.given[OUTCOME] as number
+      if (outcome !== UNKNOWN_FUNCTION) return this.#sent(outcome, length, call)
+      port.release(call)
+      // Numbering reads properties of the function, whose getters may call a zone and write to this memory.
+      frame = port.out.slice(HEADER_BYTES, HEADER_BYTES + length)
+    }
+    this.#sendFrame(functionNumber(fn), frame, arrival)
+  }
+
+  /** Send arguments that are in memory of their own. */
+  #sendFrame(fn: number, frame: Uint8Array = EMPTY, arrival: ValueCall | LimitedCall): number {
+    const call = this.#port.take(arrival)
+    if (this.#isWorker) this.#port.given[Given.depth] = callDepth()
+    this.#sent(native.submitLarge(this.#handle, fn, frame, call), frame.length, call)
+    return call
+  }
+
+  /** The core has answered: a call that it has accepted takes with it what its arguments were lent. */
+  #sent(outcome: number, length: number, call: number): void {
+    const port = this.#port
+    if (outcome !== 0) {
+      port.release(call)
+      this.#accepted(outcome, length)
+    }
+    if (port.writer.lent.length > 0) port.writer.letGo()
   }
 
   #give(fn: number, length: number, call: number): void {
@@ -468,17 +495,6 @@ export class Zone extends Spread {
     given[Given.length] = length
     given[Given.call] = call
     if (this.#isWorker) given[Given.depth] = callDepth()
-  }
-
-  #submit(fn: number, length: number, call: number): number {
-    this.#give(fn, length, call)
-    native.submit()
-    return this.#port.given[OUTCOME] as number
-  }
-
-  #submitLarge(fn: number, call: number): number {
-    if (this.#isWorker) this.#port.given[Given.depth] = callDepth()
-    return native.submitLarge(this.#handle, fn, this.#port.writer.overflow ?? EMPTY, call)
   }
 
   #sendLimited(
