@@ -8,9 +8,9 @@ import { Broken, Raised, Stopped, exitOf } from '../build/failure.ts'
 import { type Plan, runNode, valueOf } from '../run/machine.ts'
 import type { Node } from '../build/node.ts'
 import { onWait, type Measured, type Reply } from './place.ts'
-import { fromPlain, type Plain } from './travel.ts'
+import { fromPlain, storedPlan, type Plain } from './travel.ts'
 
-/** Plans kept per thread; of more the one that came first is asked for again. */
+/** Plans kept per thread; of more the one that came first is read again. */
 const PLANS_MAX = 4096
 
 /** A plan that this thread has rebuilt. */
@@ -24,14 +24,15 @@ interface Known {
 const known = new Map<string, Known | Promise<Known>>()
 
 /**
- * Run a plan that this thread knows, or that comes along.
+ * Run a plan that this thread knows, that is stored, or that comes along.
  * @throws whatever a stage threw that is no failure.
  */
 export async function runPlan(id: string, input: unknown, plain?: Plain): Promise<Reply> {
   let found = known.get(id)
-  if (found === undefined && plain === undefined) return { is: 'unknown' }
   if (found === undefined) {
-    found = fromPlain(plain as Plain, onWait as never).then(knownOf)
+    const plan = plain ?? storedPlan(id)
+    if (plan === undefined) return { is: 'unknown' }
+    found = fromPlain(plan, onWait as never).then(knownOf)
     remember(id, found)
   }
   if (found instanceof Promise) found = await found

@@ -88,11 +88,56 @@ test('neighbours in one zone share a hop, and explain counts it', async () => {
   const arrow = one.andThen(lift((x: number) => x * 2).on(place)).andThen(one)
   const before_ = place.stats().ended
   assert.equal(await arrow.run(1), 5)
-  // The first task came back for the plan.
-  assert.equal(place.stats().ended - before_, 2)
+  assert.equal(place.stats().ended - before_, 1)
   assert.equal(await arrow.run(2), 7)
-  assert.equal(place.stats().ended - before_, 3)
+  assert.equal(place.stats().ended - before_, 2)
   assert.match(arrow.explain(), /on zone arrow-place +2 hops, each .* there \+ .* for the hop/)
+})
+
+test('a run is one task in each zone, whichever worker takes it, and in a replaced worker', async () => {
+  const inc = lift((x: number) => x + 1)
+  await using other = zone.create('arrow-three-workers', { workers: 3 })
+  for (const [where_, runs] of [
+    [place, 3],
+    [other, 60],
+  ] as const) {
+    const arrow = inc.andThen(inc).on(where_)
+    const before_ = where_.stats().ended
+    const values = await Promise.all(Array.from({ length: runs }, (_, index) => arrow.run(index)))
+    assert.deepEqual(
+      values,
+      values.map((_, index) => index + 2),
+    )
+    assert.equal(where_.stats().ended - before_, runs)
+  }
+  const arrow = inc.on(place)
+  assert.equal(await arrow.run(1), 2)
+  await assert.rejects(
+    place.run(() => process.exit()),
+    { code: 'WORKER_DIED' },
+  )
+  const before_ = place.stats().ended
+  assert.equal(await arrow.run(2), 3)
+  assert.equal(place.stats().ended - before_, 1)
+})
+
+test('a plan that the store of plans has dropped travels with a second task', async () => {
+  const arrow = lift((x: number) => x + 1).on(place)
+  store.get('skein.arrow.plans').clear()
+  const before_ = place.stats().ended
+  assert.equal(await arrow.run(1), 2)
+  assert.equal(place.stats().ended - before_, 2)
+  assert.equal(await arrow.run(2), 3)
+  assert.equal(place.stats().ended - before_, 3)
+})
+
+test('a run whose signal is aborted before the worker has the plan leaves the plan usable', async () => {
+  const arrow = lift((x: number) => x + 1).on(place)
+  const controller = new AbortController()
+  const run = arrow.runExit(1, controller.signal)
+  controller.abort('enough')
+  assert.deepEqual(await run, { kind: 'interruption', reason: 'enough', others: [] })
+  assert.equal(await arrow.run(2), 3)
 })
 
 test('10,000 neighbours in one zone are one hop, made in linear time', { timeout: 60_000 }, async () => {

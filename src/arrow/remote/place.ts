@@ -1,8 +1,9 @@
 /**
  * Placement: a part of an arrow that runs in a zone, in one hop.
  *
- * The caller sends the plan's number and the input. A worker that does not know the number says so before it
- * has run anything, and gets the plan with the second try; so whatever worker takes a task, it runs once.
+ * The caller sends the plan's id and the input. A worker that does not have the plan reads it from the store
+ * of plans. If the store has dropped it, the worker returns so before it has run anything, and receives the
+ * plan with a second task; so whatever worker takes a task, the plan runs once.
  * In a worker of that zone, and in threads told to stay where they are, there is no hop.
  */
 import type { Failed } from '../../fiber/index.ts'
@@ -86,9 +87,8 @@ async function away(zone: Zone, hop: Hop, input: unknown, signal: AbortSignal | 
   try {
     const { plain } = hop.packed
     let reply = (await zone.execute(FAR_URL, 'runPlan', [plain.id, input], options)).value as Reply
-    if (reply.is === 'unknown') {
+    if (reply.is === 'unknown')
       reply = (await zone.execute(FAR_URL, 'runPlan', [plain.id, input, plain], options)).value as Reply
-    }
     if (reply.is === 'unknown') throw new Raised(undefined)
     hop.awayMs += reply.ms
     if (reply.measured !== undefined) addMeasures(hop.packed.nodes, reply.measured)

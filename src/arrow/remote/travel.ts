@@ -2,12 +2,12 @@
  * Arrows that go to another thread: a graph as plain data, and plain data as a graph.
  *
  * Functions are numbers (src/transport), children are indices, so a part that occurs twice is sent once.
- * What a worker got once it keeps under the plan's number; only the number travels from then on.
+ * Plans are in a store of the process, from which each worker reads a plan once; only the plan's id travels.
  */
 import { threadId } from 'node:worker_threads'
 import type { Schedule } from '../../fiber/index.ts'
-import type { Store } from '../../store/index.ts'
-import { functionByNumber, functionNumber, marshall, moduleFunctionNumber } from '../../transport/index.ts'
+import { store, StoreError, type Store } from '../../store/index.ts'
+import { functionByNumber, functionNumber, moduleFunctionNumber } from '../../transport/index.ts'
 import { ArrowError } from '../errors.ts'
 import { makeNode } from '../build/make.ts'
 import { Op, type Attempt, type Node, type OpCode, type Wait } from '../build/node.ts'
@@ -66,7 +66,30 @@ function numberOf(fn: Function): number {
   return home === undefined ? functionNumber(fn) : moduleFunctionNumber(home.module, home.name)
 }
 
-let plans = 0
+/** Plans that workers can read; of more the ones that were used longest ago travel with a call instead. */
+const PLANS_MAX = 4096
+const PLANS_BYTES_MAX = 64 * 1024 * 1024
+let plansMade = 0
+let plans: Store<Plain> | undefined
+/** Arrows that nothing refers to any more need no plan. */
+const unused = new FinalizationRegistry<string>((id) => withPlans((stored) => stored.delete(id)))
+
+/** Use the store of plans; `undefined` when it refuses, as one that somebody has closed does. */
+function withPlans<Found>(use: (stored: Store<Plain>) => Found): Found | undefined {
+  try {
+    plans ??= store.getOrCreate('skein.arrow.plans', { entriesMax: PLANS_MAX, bytesMax: PLANS_BYTES_MAX })
+    return use(plans)
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    plans = undefined
+    return undefined
+  }
+}
+
+/** The plan of that id, as another thread has stored it; `undefined` when the store does not hold it. */
+export function storedPlan(id: string): Plain | undefined {
+  return withPlans((stored) => stored.get(id))
+}
 
 /** A graph as data, and its nodes by their index there. */
 export interface Packed {
@@ -94,9 +117,12 @@ export function toPlain(node: Node): Packed {
     indices.set(next, nodes.length)
     nodes.push([next.op, indexOf(next.a), indexOf(next.b), datumOf(next, indexOf)])
   }
-  const plain = { id: `${threadId}.${++plans}`, nodes }
-  // Refused now, where it is built, and not at its first run.
-  marshall(plain, { mode: 'process' })
+  const plain = { id: `${threadId}.${++plansMade}`, nodes }
+  // What cannot travel is refused now, where it is built, and not at its first run.
+  withPlans((stored) => {
+    stored.set(plain.id, plain)
+    unused.register(plain, plain.id)
+  })
   return { plain, nodes: [...indices.keys()] }
 }
 
