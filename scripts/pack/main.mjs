@@ -13,10 +13,10 @@ import { filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.m
 
 const STAGE = join(MEMORY, 'stage')
 /** Fields of the manifest that only a checkout needs. */
-const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'napi', 'files']
+const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'files']
 const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md']
-/** Compiled, and not for users: tests, their source maps and types, and compiled cores. */
-const NOT_PUBLISHED = /\.test\.|\.node$/
+/** Compiled, and not for users: tests, their source maps and types, the compiler's record, compiled cores. */
+const NOT_PUBLISHED = /\.test\.|\.tsbuildinfo$|\.node$/
 
 /**
  * Pack everything into a folder.

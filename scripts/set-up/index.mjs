@@ -2,52 +2,71 @@
  * Everything between a fresh clone and a program that runs: tools checked, packages installed, core and
  * TypeScript compiled.
  *
- * Each step says whether it is current, by content; only those that are not do work, under a lock, so two may
- * be started at once. A second run costs the hashes alone.
+ * npm's record, tsc's and cargo's say what is to be done; there is none of our own. Under a lock, so that two
+ * may be started at once. Where all is current this costs a second.
  */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { installStep } from './install.mjs'
+import { installPackages } from './install.mjs'
 import { locked } from './lock.mjs'
-import { nativeStep } from './native.mjs'
-import { MEMORY } from './place.mjs'
+import { compileCore } from './native.mjs'
+import { MEMORY, NATIVE, ROOT } from './place.mjs'
+import { Stop } from './stop.mjs'
 import { cargoVersion } from './tools.mjs'
-import { typescriptStep } from './typescript.mjs'
+import { compileTypeScript } from './typescript.mjs'
 
-export { tsc } from './typescript.mjs'
-export { inRoot, MEMORY, NATIVE, ROOT } from './place.mjs'
-export { must, npm, run } from './run.mjs'
-export { filesBelow, hashOf, isCurrent, remember } from './stamps.mjs'
+export { install } from './install.mjs'
 export { locked } from './lock.mjs'
+export { filesBelow, inRoot, MEMORY, NATIVE, ROOT } from './place.mjs'
+export { must, npm, run } from './run.mjs'
 export { Stop } from './stop.mjs'
 export { needComponent } from './tools.mjs'
+export { tsc } from './typescript.mjs'
+
+/** In this order: tsc is a package, and the compiled TypeScript names the platform of the core. */
+const STEPS = { packages: installPackages, TypeScript: compileTypeScript, 'native core': compileCore }
+
+/** A step that takes longer is announced: less is the look whether there is anything to do. */
+const QUIET_MS = 3000
 
 /**
  * Bring the checkout up to date.
- * @param {{say?: (line: string) => void}} [options] Where progress is told; standard error by default.
+ * @param {{say?: (line: string) => void}} [options] Receives progress; standard error by default.
  * @throws {Stop} With one sentence when a tool is missing, or with the output of what failed.
  */
 export async function setUp({ say = console.error } = {}) {
-  const startedMs = performance.now()
-  const cargo = await cargoVersion()
-  if (steps(cargo).every((step) => step.isCurrent())) return
-  await locked(join(MEMORY, 'lock'), () => workThrough(cargo, say), { say })
-  say(`set-up: done in ${seconds(startedMs)}`)
+  await cargoVersion()
+  if (!mustWrite(MEMORY, NATIVE)) return
+  await locked(ROOT, () => workThrough(say), say)
 }
 
-function steps(cargo) {
-  return [installStep, nativeStep(cargo), typescriptStep()]
-}
-
-async function workThrough(cargo, say) {
-  for (const step of steps(cargo)) {
-    if (step.isCurrent()) continue
-    const startedMs = performance.now()
-    say(`set-up: ${step.name} ...`)
-    await step.work()
-    say(`set-up: ${step.name}, ${seconds(startedMs)}`)
+/**
+ * Whether the set-up can do its work; a checkout that somebody else has set up is used as it is.
+ * @param {string} memory A folder of the checkout, made when missing.
+ * @param {string} native Where its core lies.
+ * @throws {Stop} When it cannot and there is no core.
+ */
+export function mustWrite(memory, native) {
+  try {
+    mkdirSync(memory, { recursive: true })
+    rmdirSync(mkdtempSync(join(memory, 'probe-')))
+    return true
+  } catch ({ code }) {
+    if (existsSync(native) && readdirSync(native).some((name) => name.endsWith('.node'))) return false
+    const problem = `${memory} cannot be written (${code}) and this checkout is not set up`
+    throw new Stop(`${problem}: make it writable for this user, or set up a copy of it.`)
   }
 }
 
-function seconds(sinceMs) {
-  return `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`
+async function workThrough(say) {
+  for (const [name, work] of Object.entries(STEPS)) {
+    const startedMs = performance.now()
+    let isAnnounced = false
+    const timer = setTimeout(() => {
+      isAnnounced = true
+      say(`set-up: ${name} ...`)
+    }, QUIET_MS)
+    await work().finally(() => clearTimeout(timer))
+    if (isAnnounced) say(`set-up: ${name}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+  }
 }

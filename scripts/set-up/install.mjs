@@ -1,13 +1,13 @@
 /**
- * The packages of the lock file, installed when they are not.
+ * The packages of a lock file, installed when they are not.
  *
  * npm writes down what it installed (node_modules/.package-lock.json). The install is current when that
  * record has every package of package-lock.json at the locked version; optional ones of other platforms may
  * be absent. So `npm install <package>` by hand needs no second install here, and a changed lock file does.
  */
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { inRoot } from './place.mjs'
+import { dirname, join } from 'node:path'
+import { inRoot, ROOT } from './place.mjs'
 import { must, npm } from './run.mjs'
 import { checkNpm } from './tools.mjs'
 
@@ -26,39 +26,37 @@ export function isInstalled(lock, record) {
   })
 }
 
-/** The step: `npm ci`, and the link by which examples and benchmarks import this checkout as `skein`. */
-export const installStep = {
-  name: 'packages',
-  isCurrent: () => isInstalled(readJson('package-lock.json'), record()) && LINKS.every(isLinked),
-  async work() {
-    if (!isInstalled(readJson('package-lock.json'), record())) {
-      await checkNpm()
-      const { program, args } = npm()
-      await must('Installing packages', program, [...args, 'ci', '--include=dev', '--include=optional'])
-    }
-    LINKS.forEach(link)
-  },
+/**
+ * `npm ci` in a folder with a package-lock.json, unless that is what is installed.
+ * @param {string} what Is installed, for the sentence of a failure.
+ * @param {string} folder
+ * @throws {Stop} When npm is missing, too old, or fails.
+ */
+export async function install(what, folder) {
+  const record = join(folder, 'node_modules', '.package-lock.json')
+  const recorded = existsSync(record) ? readJson(record) : undefined
+  if (isInstalled(readJson(join(folder, 'package-lock.json')), recorded)) return
+  await checkNpm()
+  const { program, args } = npm()
+  const flags = ['ci', '--include=dev', '--include=optional']
+  await must(`Installing ${what}`, program, [...args, ...flags], { cwd: folder })
 }
 
-function record() {
-  return existsSync(inRoot('node_modules', '.package-lock.json'))
-    ? readJson('node_modules/.package-lock.json')
-    : undefined
+/** The checkout's packages, and the links by which examples and benchmarks import it as `skein`. */
+export async function installPackages() {
+  await install('packages', ROOT)
+  LINKS.forEach(link)
 }
 
 function readJson(path) {
-  return JSON.parse(readFileSync(inRoot(path), 'utf8'))
+  return JSON.parse(readFileSync(path, 'utf8'))
 }
 
 /** examples/ and bench/ are packages of their own, as a user's program is; their `skein` is this checkout. */
 const LINKS = ['examples', 'bench'].map((folder) => inRoot(folder, 'node_modules', 'skein'))
 
-function isLinked(path) {
-  return existsSync(`${path}/package.json`)
-}
-
 function link(path) {
-  if (isLinked(path)) return
+  if (existsSync(`${path}/package.json`)) return
   mkdirSync(dirname(path), { recursive: true })
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) rmSync(path) // a link to nowhere
   symlinkSync('../..', path, 'junction')

@@ -1,152 +1,66 @@
 /**
  * One set-up at a time per checkout: `npm start` and `npm test` may be typed in two terminals at once.
  *
- * The lock is a file holding a process id and when that process began (ids are used again), linked into place
- * in one step, so two cannot both make it. A lock whose process has gone is taken over by renaming it away:
- * only one rename of it can succeed, and what was renamed is looked at again, because between reading and
- * renaming another process may have taken over first. Where a file system has no links the lock is written in
- * place: still only one can make it, and one that is empty is given time to be filled.
+ * cargo locks its own folder; `npm ci`, which removes node_modules first, and tsc, which writes files in
+ * place, do not. The lock is a listening socket: only one process can listen at an address, the system closes
+ * it when that process ends however it ends, and who waits is connected and sees the end as an event. So
+ * nothing is left behind to be judged stale. No library can do this: none is installed yet.
  */
-import { constants, copyFileSync, linkSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
-import { rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Stop } from './stop.mjs'
-
-const POLL_MS = 100
-/** A lock that is empty for longer was left by a process that ended before it wrote its number. */
-const EMPTY_MS_MAX = 2000
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 /**
- * Run `work` while holding the lock.
+ * Run `work` while no other process runs work of that name.
  * @template T
- * @param {string} path The lock file.
+ * @param {string} name A path, such as the folder that is written.
  * @param {() => Promise<T>} work
- * @param {{say?: (line: string) => void, waitMsMax?: number, link?: typeof linkSync}} [options] `link`: tests
- *   replace it.
- * @throws {Stop} When the holder lives and does not let go within `waitMsMax`, or the lock's folder cannot be
- *   written.
+ * @param {(line: string) => void} [say] Receives a line when another process has to be waited for.
+ * @returns {Promise<T>}
  */
-export async function locked(
-  path,
-  work,
-  { say = console.error, waitMsMax = 30 * 60_000, link = linkSync } = {},
-) {
-  const folder = dirname(path)
-  try {
-    mkdirSync(folder, { recursive: true })
-    await acquire(path, say, Date.now() + waitMsMax, link)
-  } catch (error) {
-    if (!['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
-    const problem = `${folder} cannot be written (${error.code}) and this checkout is not set up`
-    throw new Stop(`${problem}: make it writable for this user, or set up a copy of it.`)
+export async function locked(name, work, say = console.error) {
+  const address = addressOf(name)
+  const waiting = new Set()
+  const server = createServer((socket) => waiting.add(socket.on('error', () => {})))
+  for (let hasSaid = false; !(await listens(server, address)); hasSaid = true) {
+    if (!hasSaid) say(`set-up: waiting for another process, which is setting up ${name}`)
+    await endOfHolder(address)
   }
-  const release = () => rmSync(path, { force: true })
-  process.once('exit', release)
   try {
     return await work()
   } finally {
-    process.removeListener('exit', release)
-    release()
+    server.close()
+    for (const socket of waiting) socket.destroy()
   }
 }
 
-async function acquire(path, say, deadline, link) {
-  let emptyMs = 0
-  for (let told = false; !tryMake(path, link);) {
-    const holder = holderOf(path)
-    if (holder === undefined) continue // released between the two looks
-    if (holder === '' && emptyMs < EMPTY_MS_MAX) {
-      emptyMs += POLL_MS
-      await sleep(POLL_MS)
-      continue
-    }
-    emptyMs = 0
-    if (!isAlive(holder)) {
-      takeAway(path, holder, link)
-      continue
-    }
-    const pid = Number.parseInt(holder, 10)
-    if (Date.now() > deadline)
-      throw new Stop(`Process ${pid} has held ${path} for too long: end it and try again.`)
-    if (!told) say(`set-up: waiting for process ${pid}, which is setting up the same checkout`)
-    told = true
-    await sleep(POLL_MS)
-  }
+/** Linux and Windows have names without files; elsewhere it is a file, which a killed process leaves. */
+function addressOf(name) {
+  const id = `skein-set-up-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
+  if (process.platform === 'linux') return `\0${id}`
+  return process.platform === 'win32' ? `\\\\?\\pipe\\${id}` : join(tmpdir(), id)
 }
 
-/**
- * The file appears with its content in one step: written beside, then linked, which fails when one exists.
- */
-function tryMake(path, link) {
-  const draft = `${path}.${process.pid}`
-  writeFileSync(draft, identity(process.pid))
+async function listens(server, address) {
   try {
-    linkOrCopy(draft, path, link)
+    await once(server.listen(address), 'listening')
     return true
   } catch (error) {
-    if (error.code === 'EEXIST') return false
+    if (error.code === 'EADDRINUSE') return false
     throw error
-  } finally {
-    rmSync(draft, { force: true })
   }
 }
 
-/** Fails with EEXIST when `to` exists. The folder is known to be writable: what else fails are links. */
-function linkOrCopy(from, to, link) {
+async function endOfHolder(address) {
+  const socket = connect(address)
   try {
-    link(from, to)
+    await once(socket.resume(), 'close')
   } catch (error) {
-    if (error.code === 'EEXIST') throw error
-    copyFileSync(from, to, constants.COPYFILE_EXCL)
-  }
-}
-
-/** A process id, with the clock tick at which that process began where the system tells it. */
-function identity(pid) {
-  try {
-    const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').pop()
-    return `${pid} ${afterName.split(' ')[19]}`
-  } catch {
-    return `${pid}`
-  }
-}
-
-function holderOf(path) {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return undefined
-  }
-}
-
-function isAlive(holder) {
-  const pid = Number.parseInt(holder, 10)
-  if (!(pid > 0)) return false
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    if (error.code !== 'EPERM') return false // EPERM: it exists and belongs to someone else
-  }
-  return identity(pid) === holder
-}
-
-function takeAway(path, dead, link) {
-  const aside = `${path}.${process.pid}.stale`
-  try {
-    renameSync(path, aside)
-  } catch {
-    return // another process took it away
-  }
-  if (holderOf(aside) !== dead) restore(aside, path, link)
-  rmSync(aside, { force: true })
-}
-
-/** What was renamed was a living process's fresh lock: put it back. */
-function restore(aside, path, link) {
-  try {
-    linkOrCopy(aside, path, link)
-  } catch {
-    // a third process has made its own lock meanwhile; the loop of each sees who holds it
+    // A file that nobody listens at; with a name, the holder has ended in between.
+    if (error.code === 'ECONNREFUSED' && !address.startsWith('\0')) rmSync(address, { force: true })
+    else if (!['ECONNREFUSED', 'ECONNRESET', 'ENOENT'].includes(error.code)) throw error
   }
 }

@@ -3,12 +3,13 @@
  *
  * Everything is an absolute path or a function of one, so scripts work from any current folder.
  */
+import { readdirSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-/** What set-up and the tests remember between runs; ignored by git, safe to delete. */
+/** What set-up and the tests keep between runs; ignored by git, safe to delete. */
 export const MEMORY = join(ROOT, '.set-up')
 /** Where the compiled core lies in a checkout; src/native/load.ts looks here. */
 export const NATIVE = join(ROOT, 'dist', 'native')
@@ -16,4 +17,20 @@ export const NATIVE = join(ROOT, 'dist', 'native')
 /** @param {...string} parts A path below the checkout. */
 export function inRoot(...parts) {
   return join(ROOT, ...parts)
+}
+
+/**
+ * All files below a folder or the file itself, sorted; nothing when it does not exist.
+ * @param {string} path
+ * @param {(path: string) => boolean} [wanted]
+ * @returns {string[]}
+ */
+export function filesBelow(path, wanted = () => true) {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (stat === undefined) return []
+  if (stat.isFile()) return wanted(path) ? [path] : []
+  const names = readdirSync(path).sort()
+  return names.flatMap((name) =>
+    name === 'node_modules' || name === 'target' ? [] : filesBelow(join(path, name), wanted),
+  )
 }

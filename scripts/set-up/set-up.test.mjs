@@ -2,7 +2,7 @@
  * The set-up's own promises: one sentence per missing tool, nothing done twice, one at a time.
  *
  * Tools are played by a function that answers like them; the sentences a person sees are checked by starting
- * the real scripts with an empty PATH. The last test times a second run.
+ * the real scripts with an empty PATH.
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -13,18 +13,20 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { mustWrite } from './index.mjs'
 import { isInstalled } from './install.mjs'
 import { locked } from './lock.mjs'
 import { NODE_RANGE, nodeComplaint } from './node-version.mjs'
-import { inRoot, ROOT } from './place.mjs'
+import { filesBelow, inRoot, ROOT } from './place.mjs'
 import { run } from './run.mjs'
-import { filesBelow, hashOf } from './stamps.mjs'
 import { atLeast, CARGO_MIN, cargoVersion, checkNpm, needComponent } from './tools.mjs'
 
 /** A temporary folder for the length of one test. */
@@ -151,80 +153,74 @@ test('an install is current when npm recorded each locked package', () => {
   }
 })
 
-test(
-  'a hash changes with content, name and order of nothing else',
-  withFolder((folder) => {
-    const write = (name, text) => writeFileSync(join(folder, name), text)
-    const now = () => hashOf(filesBelow(folder), ['fact'])
-    write('a', 'one')
-    write('b', 'two')
-    const first = now()
-    write('a', 'one')
-    assert.equal(now(), first)
-    write('a', 'two')
-    assert.notEqual(now(), first)
-    write('a', 'one')
-    write('c', '')
-    assert.notEqual(now(), first)
-    rmSync(join(folder, 'c'))
-    assert.equal(now(), first)
-    assert.notEqual(hashOf(filesBelow(folder), ['other fact']), first)
-  }),
-)
-
-/** Many processes want a lock that `left` was left in; `link` is what they make links with, as source. */
-const manyLocking = (left, link) =>
-  withFolder(async (folder) => {
-    const lock = join(folder, 'lock')
-    writeFileSync(lock, left)
+test('many processes hold the lock one at a time, also when the one that held it was killed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-set-up-'))
+  const start = (work, ...args) => {
     const program = `
-      import { existsSync, rmSync, writeFileSync } from 'node:fs'
+      import { writeFileSync, rmSync } from 'node:fs'
       import { locked } from ${JSON.stringify(new URL('./lock.mjs', import.meta.url).href)}
-      const [lock, inside] = process.argv.slice(1)
-      await locked(lock, async () => {
-        writeFileSync(inside, '', { flag: 'wx' })
-        await new Promise((resolve) => setTimeout(resolve, 30))
-        rmSync(inside)
-      }, { say() {}, link: ${link} })`
-    const args = ['--input-type=module', '-e', program, lock, join(folder, 'inside')]
-    const one = () =>
-      new Promise((resolve) => {
-        const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
-        let stderr = ''
-        child.stderr.on('data', (chunk) => (stderr += chunk))
-        child.on('close', (code) => resolve(`${code} ${stderr}`))
-      })
-    const ends = await Promise.all([one(), one(), one(), one(), one(), one()])
-    assert.deepEqual(
-      ends,
-      Array.from({ length: 6 }, () => '0 '),
+      const [name, inside] = process.argv.slice(1)
+      await locked(name, async () => { ${work} }, () => {})`
+    const command = ['--input-type=module', '-e', program, folder, ...args]
+    const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'] })
+    return { child, ended: ended(child) }
+  }
+  const holder = start("console.log('held'); await new Promise((end) => setTimeout(end, 600_000))")
+  await once(holder.child.stdout, 'data')
+  const enter = "writeFileSync(inside, '', { flag: 'wx' })"
+  const others = Array.from({ length: 6 }, () => {
+    return start(
+      `${enter}; await new Promise((end) => setTimeout(end, 30)); rmSync(inside)`,
+      join(folder, 'in'),
     )
-    assert.deepEqual(filesBelow(folder), [])
   })
+  const said = []
+  const own = locked(
+    folder,
+    async () => 'held',
+    (line) => (said.push(line), holder.child.kill('SIGKILL')),
+  )
+  assert.equal(await own, 'held')
+  assert.deepEqual(said, [`set-up: waiting for another process, which is setting up ${folder}`])
+  assert.deepEqual(await Promise.all(others.map(({ ended: end }) => end)), Array(6).fill('0 null '))
+  assert.equal(await holder.ended, 'null SIGKILL ')
+  assert.deepEqual(filesBelow(folder), [])
+  rmSync(folder, { recursive: true })
+})
 
-const dead = '4194303 1' // no such process
-const noLinks = "() => { throw Object.assign(new Error('no links here'), { code: 'EPERM' }) }"
-test(
-  'many processes hold the lock one at a time, also when a dead one left it',
-  manyLocking(dead, 'undefined'),
-)
-test('so they do where the file system has no links', manyLocking(dead, noLinks))
-test('and when a process left it empty', manyLocking('', noLinks))
+/** How a child ended, and what it complained of. */
+async function ended(child) {
+  let stderr = ''
+  child.stderr.on('data', (chunk) => (stderr += chunk))
+  const [code, signal] = await once(child, 'close')
+  return `${code} ${signal} ${stderr}`
+}
+
+test('what throws while it holds the lock lets it go', async () => {
+  const work = async () => Promise.reject(new Error('no'))
+  await assert.rejects(locked('a name', work), /^Error: no$/)
+  assert.equal(await locked('a name', async () => 'held'), 'held')
+})
 
 const onPosix = { skip: process.geteuid === undefined && 'permissions are others here' }
 test(
-  'a checkout that cannot be written is one sentence',
+  'a checkout that cannot be written is one sentence, or is used when it is set up',
   onPosix,
   withFolder(async (folder) => {
+    const native = join(folder, 'native')
+    mkdirSync(native)
+    assert.equal(mustWrite(join(folder, '.set-up'), native), true)
+    rmSync(join(folder, '.set-up'), { recursive: true })
     chmodSync(folder, 0o555)
     const isRoot = process.geteuid() === 0
     if (isRoot) process.seteuid(65_534)
     try {
-      const told = { name: 'Stop', message: /\.set-up cannot be written \(EACCES\) .* make it writable/ }
-      await assert.rejects(
-        locked(join(folder, '.set-up', 'lock'), async () => {}),
-        told,
-      )
+      const message = /skein-set-up-\w+\/\.set-up cannot be written \(EACCES\) .* make it writable/
+      assert.throws(() => mustWrite(join(folder, '.set-up'), native), { name: 'Stop', message })
+      if (isRoot) process.seteuid(0)
+      writeFileSync(join(native, 'skein.linux-x64-gnu.node'), '')
+      if (isRoot) process.seteuid(65_534)
+      assert.equal(mustWrite(join(folder, '.set-up'), native), false)
     } finally {
       if (isRoot) process.seteuid(0)
       chmodSync(folder, 0o755)
@@ -241,32 +237,6 @@ test('npm: missing and too old are one sentence each', async () => {
   await assert.rejects(checkNpm(npm('', 127)), /installs its packages with npm and there is none/)
   await assert.rejects(checkNpm(npm('6.14.18\n')), /needs npm 7\.0\.0 and npm is 6\.14\.18: run `npm install/)
 })
-
-test(
-  "a living process's lock is waited for, then complained about by its number",
-  withFolder(async (folder) => {
-    const lock = join(folder, 'lock')
-    const said = []
-    const options = { say: (line) => said.push(line), waitMsMax: 50 }
-    await locked(lock, async () => {
-      await assert.rejects(
-        locked(lock, async () => {}, options),
-        new RegExp(`Process ${process.pid} has held`),
-      )
-    })
-    assert.equal(said.length, 1)
-    assert.deepEqual(filesBelow(folder), [])
-  }),
-)
-
-test(
-  "a lock whose process number now belongs to another process is nobody's",
-  withFolder(async (folder) => {
-    const lock = join(folder, 'lock')
-    writeFileSync(lock, `${process.pid} 1`) // this process began at another tick
-    assert.equal(await locked(lock, async () => 'held', { waitMsMax: 0 }), 'held')
-  }),
-)
 
 test('what ends a script ends the programs it has started', { timeout: 30_000 }, async () => {
   const program = `
@@ -296,14 +266,17 @@ test('a program whose time is over is killed with all it has started', { timeout
   assert.equal((await run(process.execPath, ['-e', ''], { secondsMax: 60 })).code, 0)
 })
 
-test('a second set-up says nothing and takes less than two seconds', () => {
+test('a second set-up writes nothing, and a source that has gone takes what it was compiled to along', () => {
   const setUp = () => spawnSync(process.execPath, [inRoot('scripts', 'setup.mjs')], { encoding: 'utf8' })
+  const written = () =>
+    [...filesBelow(inRoot('dist')), inRoot('node_modules', '.package-lock.json')]
+      .filter((path) => !path.endsWith('.tsbuildinfo'))
+      .map((path) => `${path} ${statSync(path).mtimeMs}`)
   assert.equal(setUp().status, 0)
-  const runs = [1, 2, 3].map(() => {
-    const startedMs = performance.now()
-    const { status, stdout, stderr } = setUp()
-    assert.deepEqual([status, stdout, stderr], [0, '', ''])
-    return performance.now() - startedMs
-  })
-  assert.ok(Math.min(...runs) < 2000, `${runs} ms`)
+  const before = written()
+  for (const ending of ['js', 'js.map', 'd.ts'])
+    writeFileSync(inRoot('dist', 'base', `gone.test.${ending}`), '')
+  const { status, stdout } = setUp()
+  assert.deepEqual([status, stdout], [0, ''])
+  assert.deepEqual(written(), before)
 })
