@@ -58,8 +58,9 @@ pub fn status(number: u32) -> Status {
         .unwrap_or(Status::Orphaned)
 }
 
-fn put_words(memory: &mut [u8], words: &[u32]) {
-    for (slot, word) in memory.chunks_exact_mut(4).zip(words) {
+#[inline]
+fn put_words<const COUNT: usize>(memory: &mut [u8], words: [u32; COUNT]) {
+    for (slot, word) in memory[..COUNT * 4].chunks_exact_mut(4).zip(words) {
         slot.copy_from_slice(&word.to_le_bytes());
     }
 }
@@ -312,6 +313,7 @@ fn next(thread: &mut Thread, had_turn: bool) -> Outcome<Step> {
     })
 }
 
+#[inline(always)]
 fn put_task(memory: &mut [u8], task: &'static Task, token: u32, serial: u32) {
     // SAFETY: this worker holds the task.
     let depth = unsafe {
@@ -320,12 +322,13 @@ fn put_task(memory: &mut [u8], task: &'static Task, token: u32, serial: u32) {
             body.depth
         })
     };
-    put_words(&mut memory[work::JOINED * 4..], &[u32::from(task.is_joined()), depth]);
+    put_words(&mut memory[work::JOINED * 4..], [u32::from(task.is_joined()), depth]);
 }
 
+#[inline]
 fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: u32) {
     let fits = bytes.len() <= memory.len() - HEADER_BYTES;
-    put_words(memory, &[function, bytes.len() as u32, token, serial, u32::from(!fits)]);
+    put_words(memory, [function, bytes.len() as u32, token, serial, u32::from(!fits)]);
     if fits {
         memory[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
     }
@@ -531,7 +534,7 @@ fn drain_into(thread: &mut Thread) -> u32 {
             thread.desk.put_back(task);
             break;
         }
-        put_words(&mut memory[at..], &[task.call(), number, bytes as u32, u32::from(!fits)]);
+        put_words(&mut memory[at..], [task.call(), number, bytes as u32, u32::from(!fits)]);
         at += RECORD_BYTES;
         if fits {
             // SAFETY: as above.
@@ -547,7 +550,7 @@ fn drain_into(thread: &mut Thread) -> u32 {
     }
     let mail = if thread.desk.port().has_mail() { flag::MAIL } else { 0 };
     let attachments = if thread.read_soon.is_empty() { 0 } else { flag::ATTACHMENTS };
-    put_words(memory, &[mail | attachments]);
+    put_words(memory, [mail | attachments]);
     count
 }
 
@@ -600,7 +603,7 @@ pub unsafe extern "C" fn mail(env: sys::napi_env, info: sys::napi_callback_info)
         thread(Arguments::<0>::read(env, info).data).map(|thread| match thread.desk.next_mail() {
             None => 0,
             Some(mail) => {
-                put_words(thread.inbound.write(), &[mail.kind, mail.subject, mail.facts[0], mail.facts[1]]);
+                put_words(thread.inbound.write(), [mail.kind, mail.subject, mail.facts[0], mail.facts[1]]);
                 1
             }
         })

@@ -530,6 +530,7 @@ impl Zone {
     }
 
     /// Put a task on the queue. The lock is held.
+    #[inline(always)]
     fn enqueue(&self, inner: &mut Inner, task: &'static Task) {
         // SAFETY: it is in the zone and nobody has taken it; who would needs the lock.
         let depth = unsafe { task.body(|body| body.depth) };

@@ -17,6 +17,8 @@ pub(crate) struct Queue {
     outer: Lane,
     /// Those of the other depths, in no order.
     deeper: Vec<Lane>,
+    /// Tasks in `deeper`: mostly none, and the queue is its outer lane.
+    deeper_count: usize,
     /// Tasks that came so far.
     pushed: u64,
 }
@@ -30,6 +32,7 @@ struct Lane {
 }
 
 impl Lane {
+    #[inline]
     fn push(&mut self, task: &'static Task, order: u64) {
         let last = self.last.replace(task);
         // SAFETY: the queue is reached only through the zone's lock (`&mut self` proves it is held).
@@ -45,6 +48,20 @@ impl Lane {
                 None => self.first = Some(task),
             }
         }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<&'static Task> {
+        let task = self.first?;
+        // SAFETY: as in push.
+        unsafe {
+            self.first = task.place(|place| place.next.take());
+            match self.first {
+                Some(next) => next.place(|place| place.previous = None),
+                None => self.last = None,
+            }
+        }
+        Some(task)
     }
 
     fn remove(&mut self, task: &'static Task) {
@@ -64,8 +81,9 @@ impl Lane {
 }
 
 impl Queue {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.outer.first.is_none() && self.deeper.iter().all(|lane| lane.first.is_none())
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.outer.first.is_none() && self.deeper_count == 0
     }
 
     /// The oldest, which stays.
@@ -76,9 +94,6 @@ impl Queue {
     /// The oldest of those at least so deep, which stays.
     fn first_from(&self, least: u32) -> Option<&'static Task> {
         let outer = self.outer.first.filter(|_| least == 0);
-        if self.deeper.is_empty() {
-            return outer;
-        }
         let deeper = self.deeper.iter().filter(|lane| lane.depth >= least).filter_map(|lane| lane.first);
         // SAFETY: as in push.
         outer.into_iter().chain(deeper).min_by_key(|task| unsafe { task.place(|place| place.order) })
@@ -90,43 +105,54 @@ impl Queue {
     }
 
     /// Append a task of that depth. The zone's lock is held, since the queue lives under it.
+    #[inline]
     pub(crate) fn push(&mut self, task: &'static Task, depth: u32) {
         task.set_stage(Stage::Queued);
         let order = self.pushed;
         self.pushed += 1;
+        if depth == 0 {
+            return self.outer.push(task, order);
+        }
+        self.deeper_count += 1;
         self.lane(depth).push(task, order);
     }
 
-    /// Take the oldest.
-    pub(crate) fn pop(&mut self) -> Option<&'static Task> {
-        self.pop_from(0)
+    /// Take the oldest of those at least so deep.
+    #[inline]
+    pub(crate) fn pop_from(&mut self, least: u32) -> Option<&'static Task> {
+        if least == 0 && self.deeper_count == 0 {
+            let task = self.outer.pop()?;
+            task.set_stage(Stage::Accepted);
+            return Some(task);
+        }
+        self.pop_deeper(least)
     }
 
-    /// Take the oldest of those at least so deep.
-    pub(crate) fn pop_from(&mut self, least: u32) -> Option<&'static Task> {
+    #[cold]
+    fn pop_deeper(&mut self, least: u32) -> Option<&'static Task> {
         let task = self.first_from(least)?;
         self.remove(task);
         Some(task)
     }
 
     /// Take out `task`, which is in this queue.
-    #[inline]
     pub(crate) fn remove(&mut self, task: &'static Task) {
         debug_assert_eq!(task.stage(), Stage::Queued);
         task.set_stage(Stage::Accepted);
         // SAFETY: as in push.
         let depth = unsafe { task.place(|place| place.depth) };
+        if depth == 0 {
+            return self.outer.remove(task);
+        }
+        self.deeper_count -= 1;
         self.lane(depth).remove(task);
         if self.deeper.len() > LANES_KEPT {
             self.deeper.retain(|lane| lane.first.is_some());
         }
     }
 
-    #[inline]
+    #[cold]
     fn lane(&mut self, depth: u32) -> &mut Lane {
-        if depth == 0 {
-            return &mut self.outer;
-        }
         let found = self.deeper.iter().position(|lane| lane.depth == depth);
         let index = found.unwrap_or_else(|| {
             self.deeper.push(Lane { depth, ..Lane::default() });

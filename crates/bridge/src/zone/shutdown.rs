@@ -124,7 +124,7 @@ impl Zone {
             let task = {
                 let mut inner = lock(&self.inner);
                 self.absorb(&mut inner);
-                inner.queue.pop()
+                inner.queue.pop_from(0)
             };
             let Some(task) = task.or_else(|| self.take_forked()) else { return };
             self.stopped_waiting(task);

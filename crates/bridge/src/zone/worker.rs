@@ -174,7 +174,7 @@ impl Worker {
 
     /// Begin a task that is at least so deep, if there is one.
     fn begin(&mut self, busy: usize, least: u32) -> Next {
-        let (mut skipped, mut shallow) = (Vec::new(), Vec::new());
+        let mut aside = Vec::new();
         // Held until the task is in it: withdraw and slot_gone look for it here.
         let mut held = lock(&self.slot.held);
         if self.running_count() != busy {
@@ -183,17 +183,17 @@ impl Worker {
         let passing = if least == 0 { self.pass() } else { None };
         let passes = passing.is_some();
         let found = passing.or_else(|| match least {
-            0 => self.find(&mut skipped),
-            _ => self.find_deeper(least, &mut shallow),
+            0 => self.find(&mut aside),
+            _ => self.find_deeper(least, &mut aside),
         });
         let next = found.map(|(task, serial)| (task, self.hold(&mut held, task, serial, passes), serial));
         drop(held);
         self.passed += usize::from(passes);
-        for task in skipped {
-            self.zone.skip(task);
-        }
-        for task in shallow {
-            self.zone.hand_on(task);
+        for task in aside {
+            match least {
+                0 => self.zone.skip(task),
+                _ => self.zone.hand_on(task),
+            }
         }
         let Some((task, token, serial)) = next else { return Next::Nothing };
         let zone = &*self.zone;
@@ -258,7 +258,7 @@ impl Worker {
         self.leave_queue(&mut inner, least)
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave_queue(&self, inner: &mut Inner, least: u32) -> Option<(&'static Task, u32)> {
         let zone = &*self.zone;
         let task = inner.queue.pop_from(least);
