@@ -4,12 +4,12 @@
  * Failures and defects of stages are not here: they arrive as what they were. A function that cannot travel
  * is refused by the transport's FunctionError, which names what it captures.
  */
-import { SkeinError, type Sentences, shown } from '../base/index.ts'
+import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
 
 /** The facts of each code. */
 export type ArrowCodes = {
   /** An argument or an option is not what it must be. */
-  ARROW_ARGUMENT: { readonly name: string; readonly expected: string; readonly received: string }
+  ARROW_ARGUMENT: ArgumentFacts
   /** `timeout` ran out before the arrow ended. A failure: `catchAll` may handle it. */
   ARROW_TIMEOUT: { readonly timeoutMs: number }
   /** A plan came to a thread in a form that it does not know. */
@@ -17,7 +17,7 @@ export type ArrowCodes = {
 }
 
 const SENTENCES: Sentences<ArrowCodes> = {
-  ARROW_ARGUMENT: (f) => `${f.name} must be ${f.expected}; received ${f.received}`,
+  ARROW_ARGUMENT: argumentSentence,
   ARROW_TIMEOUT: (f) => `the arrow did not end within ${f.timeoutMs} ms`,
   ARROW_PLAN: (f) => `the plan of a placed arrow cannot be read: ${f.reason}`,
 }
@@ -38,12 +38,4 @@ export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extend
 }
 
 /** The error for a value that an argument cannot have. */
-export function wrong(name: string, expected: string, received: unknown): ArrowError<'ARROW_ARGUMENT'> {
-  return new ArrowError('ARROW_ARGUMENT', { name, expected, received: shown(received) })
-}
-
-/** Refuse what is given as a signal and is none. @throws {ArrowError} `ARROW_ARGUMENT`. */
-export function checkSignal(method: string, signal: unknown): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw wrong(`${method}: signal`, 'an AbortSignal', signal)
-}
+export const wrong = refuser((facts) => new ArrowError('ARROW_ARGUMENT', facts))

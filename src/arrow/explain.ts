@@ -5,6 +5,7 @@
  * and generated code does not even count its runs. A part that occurs twice is drawn twice, a plan of more
  * lines than anybody reads is cut.
  */
+import { oneOf, optionsOf } from '../base/index.ts'
 import { wrong } from './errors.ts'
 import { countedRuns } from './run/heat.ts'
 import type { Measure, Plan } from './run/machine.ts'
@@ -28,7 +29,7 @@ import { FIRST_STEPS } from './run/steps.ts'
 const LINES_MAX = 200
 /** Parts of a chain that are looked at for their rows. */
 const HOPS_MAX = 2 ** 20
-const FORMATS = ['text', 'mermaid', 'dot']
+const EXPLAIN = { format: oneOf<'text' | 'mermaid' | 'dot'>(['text', 'mermaid', 'dot'], 'text') }
 
 /** One stage, or one group of them. */
 interface Line {
@@ -49,10 +50,8 @@ interface Visit {
 type Open = (Line | Visit)[]
 
 /** See `Arrow.explain`. @throws {ArrowError} `ARROW_ARGUMENT`. */
-export function explained(node: Node, options: { readonly format?: 'text' | 'mermaid' | 'dot' }): string {
-  if (typeof options !== 'object' || options === null) throw wrong('explain: options', 'an object', options)
-  const { format = 'text' } = options
-  if (!FORMATS.includes(format)) throw wrong('explain: format', `one of ${FORMATS.join(', ')}`, format)
+export function explained(node: Node, options?: { readonly format?: 'text' | 'mermaid' | 'dot' }): string {
+  const { format } = optionsOf(options, EXPLAIN, wrong, 'explain()')
   const lines = linesOf(node)
   const plan = node.plan as Plan | undefined
   if (format === 'mermaid') return mermaid(lines)

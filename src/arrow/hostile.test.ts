@@ -263,7 +263,7 @@ test('options that are none are refused by name', async () => {
   for (const options of [null, { format: 'svg' }] as never[])
     assert.throws(() => plus.explain(options), wrong)
   await assert.rejects(plus.timeout(50).run(1, 5 as never), {
-    message: /^run: signal must be an AbortSignal/,
+    message: /^run\(\): signal must be an AbortSignal/,
   })
   const exit = await plus.timeout(50).runExit(1, {} as never)
   assert.equal(exit.kind, 'defect')

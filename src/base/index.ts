@@ -11,17 +11,22 @@ export { hasMember } from './members.ts'
 export {
   type ArgumentFacts,
   type Kind,
+  type Kinds,
+  type OptionsOf,
+  TIMER_MS_MAX,
   type Wrong,
   abortSignal,
+  anything,
   argumentSentence,
   callback,
   flag,
   integer,
+  milliseconds,
   oneOf,
   optionsOf,
-  ownOption,
   ownOptions,
   refuser,
+  text,
   valueOfKind,
 } from './options.ts'
 export { loadReason, oneLine, reasonOf } from './reasons.ts'

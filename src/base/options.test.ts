@@ -4,7 +4,17 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { argumentSentence, flag, integer, oneOf, optionsOf, refuser } from './options.ts'
+import {
+  argumentSentence,
+  flag,
+  integer,
+  milliseconds,
+  oneOf,
+  optionsOf,
+  ownOptions,
+  refuser,
+  text,
+} from './options.ts'
 
 const wrong = refuser((facts) => Object.assign(new Error(argumentSentence(facts)), { facts }))
 const kinds = {
@@ -12,7 +22,7 @@ const kinds = {
   ordered: flag(true),
   eviction: oneOf<'hot' | 'none'>(['hot', 'none'], 'hot'),
 }
-const read = (given: unknown): object => optionsOf(given, kinds, wrong)
+const read = (given: unknown): object => optionsOf(given, kinds, wrong, 'make()')
 
 test('what is absent has its default, and the record is complete and frozen', () => {
   const defaults = { workers: 4, ordered: true, eviction: 'hot' }
@@ -23,13 +33,19 @@ test('what is absent has its default, and the record is complete and frozen', ()
 })
 
 test('an unknown name is refused, with the nearest one that exists, or with all', () => {
-  assert.throws(() => read({ worker: 2 }), { message: 'unknown option "worker"; did you mean "workers"?' })
-  assert.throws(() => read({ orderd: 2 }), { message: 'unknown option "orderd"; did you mean "ordered"?' })
-  assert.throws(() => read({ wrokers: 2 }), { message: 'unknown option "wrokers"; did you mean "workers"?' })
+  assert.throws(() => read({ worker: 2 }), {
+    message: 'make(): unknown option "worker"; did you mean "workers"?',
+  })
+  assert.throws(() => read({ orderd: 2 }), {
+    message: 'make(): unknown option "orderd"; did you mean "ordered"?',
+  })
+  assert.throws(() => read({ wrokers: 2 }), {
+    message: 'make(): unknown option "wrokers"; did you mean "workers"?',
+  })
   assert.throws(() => read({ x: 2 }), {
-    message: 'unknown option "x"; the options are workers, ordered, eviction',
+    message: 'make(): unknown option "x"; the options are workers, ordered, eviction',
     facts: {
-      name: 'options.x',
+      name: 'make(): x',
       expected: 'the options are workers, ordered, eviction',
       received: '2',
       unknown: 'x',
@@ -39,17 +55,40 @@ test('an unknown name is refused, with the nearest one that exists, or with all'
 
 test('a wrong value is refused with what it must be and what was received', () => {
   for (const [given, message] of [
-    [5, 'options must be an object; received 5'],
-    [null, 'options must be an object; received null'],
-    [[], 'options must be an object; received an array of 0'],
-    [{ workers: '5' }, 'options.workers must be an integer from 1 to 1024; received "5"'],
-    [{ workers: 0 }, 'options.workers must be an integer from 1 to 1024; received 0'],
-    [{ ordered: 1 }, 'options.ordered must be true or false; received 1'],
-    [{ eviction: 'cold' }, `options.eviction must be 'hot' or 'none'; received "cold"`],
+    [5, 'make(): options must be an object; received 5'],
+    [null, 'make(): options must be an object; received null'],
+    [[], 'make(): options must be an object; received an array of 0'],
+    [{ workers: '5' }, 'make(): workers must be an integer from 1 to 1024; received "5"'],
+    [{ workers: 0 }, 'make(): workers must be an integer from 1 to 1024; received 0'],
+    [{ ordered: 1 }, 'make(): ordered must be true or false; received 1'],
+    [{ eviction: 'cold' }, `make(): eviction must be 'hot' or 'none'; received "cold"`],
   ] as const)
     assert.throws(() => read(given), { message })
 })
 
+test('the name of an inner record is part of the name, and a number of milliseconds has its bounds', () => {
+  const inner = (given: unknown): object =>
+    optionsOf(given, { ms: milliseconds(10, 1), name: text('x') }, wrong, 'make()', 'limits')
+  for (const [given, message] of [
+    [5, 'make(): limits must be an object; received 5'],
+    [{ m: 1 }, 'make(): unknown option "limits.m"; did you mean "ms"?'],
+    [{ ms: -1 }, 'make(): limits.ms must be a number of milliseconds from 0 to 10; received -1'],
+    [{ ms: NaN }, 'make(): limits.ms must be a number of milliseconds from 0 to 10; received NaN'],
+    [{ name: '' }, 'make(): limits.name must be a string that is not empty; received ""'],
+  ] as const)
+    assert.throws(() => inner(given), { message })
+})
+
 test('what an object inherits is not an option', () => {
   assert.deepEqual(read(Object.create({ workers: 'x', other: 1 })), read({}))
+  Object.assign(Object.prototype, { workers: 'x' })
+  try {
+    assert.deepEqual({ ...read({ ordered: false }) }, { ...read(undefined), ordered: false })
+    assert.equal(
+      ownOptions<{ workers?: number }>({}, new Set(['workers']), wrong, 'make()').workers,
+      undefined,
+    )
+  } finally {
+    delete (Object.prototype as { workers?: unknown }).workers
+  }
 })

@@ -9,7 +9,7 @@ import { shown } from './errors.ts'
 
 /** The facts of an error about an argument or an option. */
 export interface ArgumentFacts {
-  /** What it is about, such as `options.timeoutMs`. */
+  /** The function that was called and what of it is wrong, such as `zone.close(): timeoutMs`. */
   readonly name: string
   /** What it must be; of an unknown option the advice. */
   readonly expected: string
@@ -20,8 +20,9 @@ export interface ArgumentFacts {
 
 /** The sentence of an error about an argument or an option. */
 export function argumentSentence({ name, expected, received, unknown }: ArgumentFacts): string {
-  if (unknown !== undefined) return `unknown option ${JSON.stringify(unknown)}; ${expected}`
-  return `${name} must be ${expected}; received ${received}`
+  if (unknown === undefined) return `${name} must be ${expected}; received ${received}`
+  const call = name.slice(0, name.length - unknown.length)
+  return `${call}unknown option ${JSON.stringify(unknown)}; ${expected}`
 }
 
 /** Makes the error for a value that an argument cannot have. */
@@ -55,9 +56,25 @@ export function integer<T = number>(least: number, most: number, otherwise: T): 
   return { expected, accepts, default: otherwise }
 }
 
+/** The longest time that a timer can wait for. */
+export const TIMER_MS_MAX = 2 ** 31 - 1
+
+/** A number of milliseconds, 0 to `most`. */
+export function milliseconds<T = number>(most: number, otherwise: T): Kind<number | T> {
+  const accepts = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= most
+  const expected = `a number of milliseconds from 0${most < Number.MAX_VALUE ? ` to ${most}` : ''}`
+  return { expected, accepts, default: otherwise }
+}
+
 /** `true` or `false`. */
 export function flag<T = boolean>(otherwise: T): Kind<boolean | T> {
   return { expected: 'true or false', accepts: (value) => typeof value === 'boolean', default: otherwise }
+}
+
+/** A string that is not empty. */
+export function text<T = string>(otherwise: T): Kind<string | T> {
+  const accepts = (value: unknown): boolean => typeof value === 'string' && value !== ''
+  return { expected: 'a string that is not empty', accepts, default: otherwise }
 }
 
 /** One of some names. */
@@ -81,57 +98,81 @@ export const abortSignal: Kind<AbortSignal | undefined> = {
   default: undefined,
 }
 
+/** A value that is checked by the module that takes it. */
+export const anything: Kind<unknown> = { expected: 'anything', accepts: () => true, default: undefined }
+
 /** `value`, or its default when it is `undefined`. @throws what `wrong` makes. */
-export function valueOfKind<T>(name: string, value: unknown, kind: Kind<T>, wrong: Wrong): T {
+export function valueOfKind<T>(call: string, name: string, value: unknown, kind: Kind<T>, wrong: Wrong): T {
   if (value === undefined) return kind.default
-  if (!kind.accepts(value)) throw wrong(name, kind.expected, value)
+  if (!kind.accepts(value)) throw wrong(`${call}: ${name}`, kind.expected, value)
   return value as T
 }
 
+const NONE = Object.freeze(Object.create(null)) as Record<string, unknown>
+
+/** A table of options by name. */
+export type Kinds = Readonly<Record<string, Kind<unknown>>>
+/** What {@link optionsOf} returns for a table. */
+export type OptionsOf<Table extends Kinds> = { readonly [Name in keyof Table]: Table[Name]['default'] }
+
 /**
  * The options that an object has of its own, those that are absent with their defaults.
- * @param what How an error names the object: `options`. @param prefix How it names one: `options.`.
+ * @param call The function that takes them, as an error names it: `zone.map()`.
+ * @param within Where they lie in its arguments, if they are not its options themselves: `limits`.
  * @throws what `wrong` makes, for what is not an object, for an unknown name, and for a wrong value.
  */
-export function optionsOf<Kinds extends Readonly<Record<string, Kind<unknown>>>>(
+export function optionsOf<Table extends Kinds>(
   given: unknown,
-  kinds: Kinds,
+  kinds: Table,
   wrong: Wrong,
-  what = 'options',
-  prefix = `${what}.`,
-): { readonly [Name in keyof Kinds]: Kinds[Name]['default'] } {
-  const fields = ownOptions(given, Object.keys(kinds), wrong, what, prefix)
+  call: string,
+  within = '',
+): OptionsOf<Table> {
+  const names = Object.keys(kinds)
+  const own: Record<string, unknown> =
+    given === undefined
+      ? NONE
+      : ownOptions(given as Record<string, unknown>, new Set(names), wrong, call, within)
   const values: Record<string, unknown> = {}
-  for (const name of Object.keys(kinds))
-    values[name] = valueOfKind(prefix + name, fields[name], kinds[name] as Kind<unknown>, wrong)
+  for (const name of names)
+    values[name] = valueOfKind(call, optionName(within, name), own[name], kinds[name]!, wrong)
   return Object.freeze(values) as never
 }
 
-/** One option that an object has of its own, on paths too hot for a record. */
-export function ownOption<T extends object, Name extends keyof T>(given: T, name: Name): T[Name] | undefined {
-  return Object.hasOwn(given, name) ? given[name] : undefined
+/**
+ * `given` with its own properties alone, for paths too hot for a record: it has no names but those in
+ * `known`, and its values are checked by whoever reads them. A plain object is returned as it is, without an
+ * allocation.
+ * @throws what `wrong` makes.
+ */
+export function ownOptions<T extends object>(
+  given: T,
+  known: ReadonlySet<string>,
+  wrong: Wrong,
+  call: string,
+  within = '',
+): T {
+  if (given === null || typeof given !== 'object' || Array.isArray(given))
+    throw wrong(`${call}: ${within || 'options'}`, 'an object', given)
+  for (const name in given)
+    if (!known.has(name) && Object.hasOwn(given, name)) {
+      const unknown = optionName(within, name)
+      throw wrong(`${call}: ${unknown}`, advice(name, [...known]), given[name], unknown)
+    }
+  if (Object.getPrototypeOf(given) === PLAIN && !isPolluted()) return given
+  return Object.assign(Object.create(null), given) as T
 }
 
-/** The same before the values are checked: a record of all names in `known`, each read once. */
-export function ownOptions<Name extends string>(
-  given: unknown,
-  known: readonly Name[],
-  wrong: Wrong,
-  what = 'options',
-  prefix = `${what}.`,
-): Record<Name, unknown> {
-  const values = {} as Record<Name, unknown>
-  if (given !== undefined) {
-    if (given === null || typeof given !== 'object' || Array.isArray(given))
-      throw wrong(what, 'an object', given)
-    for (const name of Object.keys(given))
-      if (!known.includes(name as Name))
-        throw wrong(prefix + name, advice(name, known), (given as never)[name], name)
-  }
-  for (const name of known)
-    values[name] =
-      given !== undefined && Object.hasOwn(given as object, name) ? (given as never)[name] : undefined
-  return values
+const PLAIN = Object.prototype
+
+/** Whether plain objects have more than the language has put on their prototype. */
+function isPolluted(): boolean {
+  for (const _ in PLAIN) return true
+  return false
+}
+
+function optionName(within: string, name: string): string {
+  return within === '' ? name : `${within}.${name}`
 }
 
 function advice(name: string, known: readonly string[]): string {

@@ -4,7 +4,14 @@
  * A body's own failures and defects are not here: they arrive as what they were. Decide by `code`, read
  * `facts`.
  */
-import { SkeinError, type Sentences, shown } from '../base/index.ts'
+import {
+  type ArgumentFacts,
+  SkeinError,
+  type Sentences,
+  argumentSentence,
+  refuser,
+  shown,
+} from '../base/index.ts'
 
 /** A fiber in a message: its number and its name (`''` when it has none). */
 export interface WhichFiber {
@@ -15,7 +22,7 @@ export interface WhichFiber {
 /** The facts of each code. */
 export type FiberCodes = {
   /** An argument or an option is not what it must be. */
-  FIBER_ARGUMENT: { readonly name: string; readonly expected: string; readonly received: string }
+  FIBER_ARGUMENT: ArgumentFacts
   /** What was waited for was interrupted; `cause` is the reason when it is an error. */
   FIBER_INTERRUPTED: { readonly reason: string }
   /** `timeout` ran out before its body ended. */
@@ -33,7 +40,7 @@ export type FiberCodes = {
 }
 
 const SENTENCES: Sentences<FiberCodes> = {
-  FIBER_ARGUMENT: (f) => `${f.name} must be ${f.expected}; received ${f.received}`,
+  FIBER_ARGUMENT: argumentSentence,
   FIBER_INTERRUPTED: (f) => `interrupted: ${f.reason}`,
   FIBER_TIMEOUT: (f) => `not done within ${f.timeoutMs} ms`,
   FIBER_SCOPE_CLOSED: (f) => `${f.scope} is closed`,
@@ -84,9 +91,7 @@ export class InterruptedError extends FiberError<'FIBER_INTERRUPTED'> {
 }
 
 /** The error for a value that an argument cannot have. */
-export function wrong(name: string, expected: string, received: unknown): FiberError {
-  return new FiberError('FIBER_ARGUMENT', { name, expected, received: shown(received) })
-}
+export const wrong = refuser((facts) => new FiberError('FIBER_ARGUMENT', facts))
 
 /** The error for what cannot be run as a fiber's body. */
 export function notABody(received: unknown): FiberError {
@@ -96,7 +101,7 @@ export function notABody(received: unknown): FiberError {
 }
 
 /**
- * Is it a time in ms, 0 to `mostMs`? Default: any but an infinite one.
+ * Checks a time in ms, 0 to `mostMs`; default: any but an infinite one.
  * @throws {FiberError} `FIBER_ARGUMENT`.
  */
 export function checkMs(name: string, ms: unknown, mostMs = Number.MAX_VALUE): void {

@@ -3,7 +3,7 @@
  *
  * What a core does at each limit stands at the field and in docs/design/http-app.md; nothing here is a hint.
  */
-import { integer, optionsOf, refuser, valueOfKind } from '../base/index.ts'
+import { TIMER_MS_MAX, integer, optionsOf, refuser } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
 import { HttpError } from './errors.ts'
 import { HEADER_BYTES_MAX } from './core/native/layout.ts'
@@ -55,8 +55,6 @@ interface Range {
 }
 
 const MEBI = 1024 * 1024
-/** The longest time that a timer can wait for. */
-export const TIMER_MS_MAX = 2 ** 31 - 1
 
 /**
  * Each limit's default and what it may be. Those of heads are what the native core can do: offsets in a head
@@ -86,13 +84,8 @@ const KINDS = Object.fromEntries(
 )
 
 /** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING`. */
-export function parseLimits(given: unknown): CoreLimits {
-  return optionsOf(given, KINDS, wrong, 'limits') as unknown as CoreLimits
-}
-
-/** An integer within a range, or its default. @throws {HttpError} `HTTP_SETTING`. */
-export function integerIn(name: string, value: unknown, range: Range): number {
-  return valueOfKind(name, value, integer(range.least, range.most, range.default), wrong)
+export function parseLimits(given: unknown, call: string): CoreLimits {
+  return optionsOf(given, KINDS, wrong, call, 'limits') as unknown as CoreLimits
 }
 
 /** The error for a setting that cannot be what it is. */

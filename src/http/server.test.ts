@@ -579,7 +579,7 @@ test('stop takes what it knows', async () => {
     assert.throws(
       () => server.stop(options as never),
       (error: { code?: string; facts?: { name: string } }) => {
-        assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', name])
+        assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', `server.stop(): ${name}`])
         return true
       },
     )
@@ -602,7 +602,8 @@ test('settings are checked by name', async () => {
   ] as const satisfies readonly (readonly [unknown, string])[]
   for (const [settings, name] of refused) {
     await assert.rejects(serve(settings as never), (error: { code?: string; facts?: { name: string } }) => {
-      assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', name])
+      const named = name.startsWith('routes[') ? name : `serve(): ${name}`
+      assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', named])
       return true
     })
   }

@@ -95,7 +95,7 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
 /** @throws {HttpError} `HTTP_SETTING` when node:http is asked to share a port. */
 function nodeCore(given: CoreSettings): Core {
   if (given.reusePort)
-    throw wrong('reusePort', 'absent with the node core, which does not share a port', true)
+    throw wrong('serve(): reusePort', 'absent with the node core, which does not share a port', true)
   return new NodeCore(given)
 }
 

@@ -3,10 +3,21 @@
  *
  * A name that is not known is refused, so that a misspelt limit is not a missing one.
  */
-import { ownOptions } from '../base/index.ts'
+import {
+  type Kind,
+  type OptionsOf,
+  TIMER_MS_MAX,
+  anything,
+  callback,
+  flag,
+  integer,
+  oneOf,
+  optionsOf,
+  valueOfKind,
+} from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
 import type { ErrorHandler } from './app/routes.ts'
-import { type HttpLimits, integerIn, parseLimits, TIMER_MS_MAX, wrong } from './limits.ts'
+import { type HttpLimits, parseLimits, wrong } from './limits.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
 
 /** What an app is made from: at least one of `routes` and `fetch`. */
@@ -79,88 +90,76 @@ export const DEFAULT_HOST = '127.0.0.1'
 /** The port of such a server. */
 export const DEFAULT_PORT = 3000
 
-const APP_NAMES = ['routes', 'fetch', 'error']
-const NAMES = [...APP_NAMES].concat([
-  'port',
-  'host',
-  'unixPath',
-  'backlog',
-  'reusePort',
-  'limits',
-  'core',
-  'drainMs',
-  'globals',
-])
 /** Longest path of a Unix socket on Linux, in bytes. */
 const UNIX_BYTES_MAX = 107
 
+const HOST: Kind<string> = {
+  expected: 'an address or a name',
+  accepts: (host) => typeof host === 'string' && host !== '' && !/[\0\s]/.test(host),
+  default: DEFAULT_HOST,
+}
+const UNIX_PATH: Kind<string | undefined> = {
+  expected: `a path of 1 to ${UNIX_BYTES_MAX} bytes`,
+  accepts: (path) =>
+    typeof path === 'string' &&
+    path !== '' &&
+    !path.includes('\0') &&
+    Buffer.byteLength(path) <= UNIX_BYTES_MAX,
+  default: undefined,
+}
+const CORE = oneOf<'native' | 'node', undefined>(['native', 'node'], undefined)
+const APP = {
+  routes: anything,
+  fetch: anything,
+  error: { ...callback, expected: 'a function (cause, request)' } as Kind<ErrorHandler | undefined>,
+}
+const SERVER = {
+  port: integer<number | undefined>(0, 65_535, undefined),
+  host: HOST,
+  unixPath: UNIX_PATH,
+  backlog: integer(1, 65_535, 511),
+  reusePort: flag(false),
+  limits: anything,
+  core: CORE,
+  drainMs: integer(0, TIMER_MS_MAX, 10_000),
+  globals: flag<boolean | undefined>(undefined),
+}
+const ALL = { ...APP, ...SERVER }
+/** The names of what a server is made from besides its app. */
+export const SERVER_NAMES = Object.keys(SERVER) as readonly (keyof typeof SERVER)[]
+
 /** Check the settings of an app alone. @throws {HttpError} `HTTP_SETTING` or those of routes. */
 export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'error'> {
-  return app(fieldsOf(given, APP_NAMES))
+  return app(optionsOf(given ?? null, APP, wrong, 'createApp()'), 'createApp()')
 }
 
 /** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING` or those of routes. */
 export function parseSettings(given: unknown, forced: string | undefined): Settings {
-  const fields = fieldsOf(given, NAMES)
-  const { host = DEFAULT_HOST, unixPath, reusePort = false } = fields
-  if (typeof host !== 'string' || host === '' || /[\0\s]/.test(host))
-    throw wrong('host', 'an address or a name', host)
-  if (unixPath !== undefined) {
-    const isPath = typeof unixPath === 'string' && unixPath !== '' && !unixPath.includes('\0')
-    if (!isPath || Buffer.byteLength(unixPath) > UNIX_BYTES_MAX)
-      throw wrong('unixPath', `a path of 1 to ${UNIX_BYTES_MAX} bytes`, unixPath)
-    if (fields.port !== undefined) throw wrong('port', 'absent when there is a unixPath', fields.port)
-  }
-  if (typeof reusePort !== 'boolean') throw wrong('reusePort', 'true or false', reusePort)
-  const parts = app(fields)
-  const { globals = parts.fetch !== undefined || parts.routes.hasApps } = fields
-  if (typeof globals !== 'boolean') throw wrong('globals', 'true or false', globals)
+  const settings = optionsOf(given ?? null, ALL, wrong, 'serve()')
+  const { port, unixPath, limits, core } = settings
+  if (unixPath !== undefined && port !== undefined)
+    throw wrong('serve(): port', 'absent when there is a unixPath', port)
+  const parts = app(settings, 'serve()')
   return Object.freeze({
+    ...settings,
     ...parts,
-    port: integerIn('port', fields.port, { least: 0, most: 65_535, default: DEFAULT_PORT }),
-    host,
-    unixPath,
-    backlog: integerIn('backlog', fields.backlog, { least: 1, most: 65_535, default: 511 }),
-    reusePort,
-    limits: parseLimits(fields.limits),
-    core: coreOf(fields.core, forced),
-    drainMs: integerIn('drainMs', fields.drainMs, { least: 0, most: TIMER_MS_MAX, default: 10_000 }),
-    globals,
+    port: port ?? DEFAULT_PORT,
+    limits: parseLimits(limits, 'serve()'),
+    core: valueOfKind('serve()', 'SKEIN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,
+    globals: settings.globals ?? (parts.fetch !== undefined || parts.routes.hasApps),
   })
 }
 
-function fieldsOf(given: unknown, names: readonly string[], what = 'settings'): Record<string, unknown> {
-  return ownOptions(given ?? null, names, wrong, what, '')
-}
-
-function app({
-  routes,
-  fetch,
-  error,
-}: Record<string, unknown>): Pick<Settings, 'routes' | 'fetch' | 'error'> {
-  if (routes === undefined && fetch === undefined) throw wrong('routes', 'given, or fetch', routes)
-  if (error !== undefined && typeof error !== 'function')
-    throw wrong('error', 'a function (cause, request)', error)
-  return {
-    routes: compileRoutes(routes === undefined ? {} : routes),
-    fetch: fetchOf(fetch),
-    error: error as ErrorHandler | undefined,
-  }
-}
-
-function coreOf(given: unknown, forced: string | undefined): Settings['core'] {
-  for (const [name, value] of [
-    ['core', given],
-    ['SKEIN_HTTP_CORE', forced === '' ? undefined : forced],
-  ] as const) {
-    if (value !== undefined && value !== 'native' && value !== 'node')
-      throw wrong(name, "'native' or 'node'", value)
-  }
-  return ((forced === '' ? undefined : forced) ?? given) as Settings['core']
+function app(
+  { routes, fetch, error }: OptionsOf<typeof APP>,
+  call: string,
+): Pick<Settings, 'routes' | 'fetch' | 'error'> {
+  if (routes === undefined && fetch === undefined) throw wrong(`${call}: routes`, 'given, or fetch', routes)
+  return { routes: compileRoutes(routes === undefined ? {} : routes), fetch: fetchOf(call, fetch), error }
 }
 
 /** The patience that `stop` is given, checked. @throws {HttpError} `HTTP_SETTING`. */
 export function parseDrainMs(given: unknown, otherwise: number): number {
-  const { drainMs } = fieldsOf(given, ['drainMs'], 'options')
-  return integerIn('drainMs', drainMs, { least: 0, most: TIMER_MS_MAX, default: otherwise })
+  const drainMs = integer(0, TIMER_MS_MAX, otherwise)
+  return optionsOf(given, { drainMs }, wrong, 'server.stop()').drainMs
 }

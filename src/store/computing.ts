@@ -5,15 +5,18 @@
  * computes a key and asks for it again would wait for itself; the async context tells.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { ownOption, shown } from '../base/index.ts'
+import { abortSignal, ownOptions, shown, valueOfKind } from '../base/index.ts'
 import { Fact, thisWaits } from '../bridge/index.ts'
-import { StoreError } from './errors.ts'
-import { parseTtl } from './settings.ts'
+import { StoreError, wrong } from './errors.ts'
+import { ttlOf } from './settings.ts'
 import type { ComputeOptions } from './terms.ts'
 
 /** Modes of a write: it expects a version, and has a life of its own. */
 export const EXPECTS = 1
 export const HAS_LIFE = 4
+
+const CALL = 'store.getOrCompute()'
+const OPTIONS = new Set(['ttlMs', 'signal'])
 
 /** What a computation needs of its store. */
 export interface ComputingStore {
@@ -58,9 +61,9 @@ export class Computations<Value> {
     fn: (key: string) => Value | Promise<Value>,
     options: ComputeOptions | undefined,
   ): Promise<Value> {
-    const signal = options === undefined ? undefined : ownOption(options, 'signal')
-    const given = options === undefined ? undefined : ownOption(options, 'ttlMs')
-    const ttlMs = given === undefined ? 0 : parseTtl('ttlMs', given)
+    const ttlMs = ttlOf(CALL, options, OPTIONS)
+    const given = options && ownOptions(options, OPTIONS, wrong, CALL)
+    const signal = valueOfKind(CALL, 'signal', given?.signal, abortSignal, wrong)
     for (;;) {
       const found = this.#store.find(key)
       if (found !== this.#store.absent) return found as Value

@@ -3,7 +3,7 @@
  *
  * Decide by `code`, read `facts`; the sentence is for people.
  */
-import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence } from '../base/index.ts'
+import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
 
 /** The facts of each code. */
 export type StoreCodes = {
@@ -61,3 +61,6 @@ export class StoreError<Code extends keyof StoreCodes = keyof StoreCodes> extend
     super(SENTENCES as Sentences<StoreCodes>, code, facts, options)
   }
 }
+
+/** The error for a value that an argument cannot have. */
+export const wrong = refuser((facts) => new StoreError('STORE_ARGUMENT', facts))

@@ -242,7 +242,7 @@ test('a key that is refused leaves nothing of its value behind', () => {
 
 test('settings that are no object are refused by name', () => {
   for (const settings of [null, 5, 'hot'] as never[]) {
-    assert.throws(() => made(settings), { code: 'STORE_SETTING', message: /settings/ })
+    assert.throws(() => made(settings), { code: 'STORE_SETTING', message: /store\.create\(\): options/ })
     assert.throws(() => store.getOrCreate(`hostile ${++last}`, settings), { code: 'STORE_SETTING' })
   }
 })

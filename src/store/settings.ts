@@ -3,7 +3,7 @@
  *
  * A name that is not known is refused, so that a misspelt bound is not a missing one.
  */
-import { type Kind, oneOf, optionsOf, refuser, valueOfKind } from '../base/index.ts'
+import { type Kind, oneOf, optionsOf, ownOptions, refuser, valueOfKind } from '../base/index.ts'
 import { StoreError } from './errors.ts'
 
 /** What `store.create` takes; everything has a default. */
@@ -39,6 +39,7 @@ const LIFE: Kind<number> = {
   accepts: (value) => typeof value === 'number' && value > 0 && value <= TTL_MS_MAX,
   default: 0,
 }
+const WRITE_OPTIONS = new Set(['ttlMs'])
 const KINDS = {
   entriesMax: bound(Infinity),
   bytesMax: bound(Infinity),
@@ -48,8 +49,8 @@ const KINDS = {
 }
 
 /** @throws {StoreError} `STORE_SETTING`. */
-export function parseSettings(given: StoreSettings): Settings {
-  const { ttlMs, valueBytesMax, ...settings } = optionsOf(given, KINDS, wrong, 'settings', '')
+export function parseSettings(given: StoreSettings, call: string): Settings {
+  const { ttlMs, valueBytesMax, ...settings } = optionsOf(given ?? null, KINDS, wrong, call)
   return Object.freeze({
     ...settings,
     valueBytesMax: valueBytesMax === Infinity ? VALUE_BYTES_MAX : valueBytesMax,
@@ -57,9 +58,15 @@ export function parseSettings(given: StoreSettings): Settings {
   })
 }
 
-/** A life in ms, above 0. @throws {StoreError} `STORE_SETTING`. */
-export function parseTtl(name: string, ttlMs: number): number {
-  return Math.ceil(valueOfKind(name, ttlMs, LIFE, wrong))
+/** The life in ms that `call` was given; 0 for none. @throws {StoreError} `STORE_SETTING`. */
+export function ttlOf(
+  call: string,
+  options: { readonly ttlMs?: number } | undefined,
+  known: ReadonlySet<string> = WRITE_OPTIONS,
+): number {
+  if (options === undefined) return 0
+  const { ttlMs } = ownOptions(options, known, wrong, call)
+  return Math.ceil(valueOfKind(call, 'ttlMs', ttlMs, LIFE, wrong))
 }
 
 /** The error for a value that a setting cannot have. */

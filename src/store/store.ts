@@ -6,14 +6,14 @@
  * which wait, and `keys`, `entries` and `size`, which look at the parts of the store one after the other.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { ownOption, ownOptions, refuser, shown } from '../base/index.ts'
+import { abortSignal, integer, optionsOf, shown } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'
 import { Stage, thisStage, thisWaits } from '../bridge/index.ts'
 import { Computations, EXPECTS, HAS_LIFE } from './computing.ts'
-import { StoreError } from './errors.ts'
+import { StoreError, wrong } from './errors.ts'
 import { deepFreeze } from './freeze.ts'
 import { CLOSED_HANDLE, Opened } from './opened.ts'
-import { parseTtl, type Settings } from './settings.ts'
+import { type Settings, ttlOf } from './settings.ts'
 import type { ComputeOptions, StoreStats, WriteOptions } from './terms.ts'
 import { Views } from './views.ts'
 import { Watch, type WatchOptions } from './watch.ts'
@@ -131,10 +131,10 @@ export class Store<Value = unknown> {
    * @throws {TransportError} when the value cannot be carried; nothing was written.
    */
   set(key: string, value: Value, options?: WriteOptions): void {
-    if (value === undefined) throw wrong('value', NO_UNDEFINED, value)
+    if (value === undefined) throw wrong('store.set(): value', NO_UNDEFINED, value)
     if (this.#changing !== undefined) this.#refuseCycle(key)
-    const ttlMs = options === undefined ? undefined : ownOption(options, 'ttlMs')
-    if (ttlMs !== undefined) this.#write(key, value, HAS_LIFE, 0, 0, parseTtl('ttlMs', ttlMs))
+    const ttlMs = options === undefined ? 0 : ttlOf('store.set()', options)
+    if (ttlMs > 0) this.#write(key, value, HAS_LIFE, 0, 0, ttlMs)
     else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#stage.busy)
       this.#put(key, value)
     else this.#write(key, value, 0, 0, 0, 0)
@@ -165,6 +165,7 @@ export class Store<Value = unknown> {
   ): boolean {
     let done = false
     this.#change(
+      'store.compareAndSet()',
       key,
       (old) => {
         done = isDeepStrictEqual(old, expected)
@@ -189,7 +190,8 @@ export class Store<Value = unknown> {
     fn: (value: Value | undefined) => Value | undefined,
     options?: WriteOptions,
   ): Value | undefined {
-    return this.#change(key, fn as (value: unknown) => unknown, options) as Value | undefined
+    return this.#change('store.update()', key, fn as (value: unknown) => unknown, options) as
+      Value | undefined
   }
 
   /**
@@ -197,8 +199,9 @@ export class Store<Value = unknown> {
    * @throws {StoreError} `STORE_NOT_NUMBER`, `STORE_ARGUMENT` when `by` is not finite, and as `set`.
    */
   increment(key: string, by = 1, options?: WriteOptions): number {
-    if (!Number.isFinite(by)) throw wrong('by', 'a finite number', by)
+    if (!Number.isFinite(by)) throw wrong('store.increment(): by', 'a finite number', by)
     return this.#change(
+      'store.increment()',
       key,
       (old) => {
         if (old === undefined) return by
@@ -238,17 +241,10 @@ export class Store<Value = unknown> {
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    */
   watch(what: string | { readonly prefix: string }, options?: WatchOptions): Watch {
-    const { eventsMax = EVENTS_MAX, signal } = ownOptions(
-      options,
-      ['eventsMax', 'signal'],
-      wrong,
-    ) as WatchOptions
-    if (!Number.isSafeInteger(eventsMax) || eventsMax < 1 || eventsMax > 2 ** 31) {
-      throw wrong('eventsMax', 'an integer of at least 1', eventsMax)
-    }
+    const { eventsMax, signal } = optionsOf(options, WATCH, wrong, 'store.watch()')
     const isPrefix = typeof what !== 'string'
     const key = isPrefix ? (what as { readonly prefix: string } | null | undefined)?.prefix : what
-    if (typeof key !== 'string') throw wrong('what to watch', 'a key or { prefix }', what)
+    if (typeof key !== 'string') throw wrong('store.watch(): the first argument', 'a key or { prefix }', what)
     const open = (ticket: number): number =>
       this.#withKey(key, () => native.storeWatch(this.#handle, ticket, isPrefix, eventsMax))
     this.#checkOpen()
@@ -396,9 +392,13 @@ export class Store<Value = unknown> {
   }
 
   /** One read, one write of what `change` makes of it, again until nobody came in between. */
-  #change(key: string, change: (old: unknown) => unknown, options: WriteOptions | undefined): unknown {
-    const given = options === undefined ? undefined : ownOption(options, 'ttlMs')
-    const ttlMs = given === undefined ? 0 : parseTtl('ttlMs', given)
+  #change(
+    call: string,
+    key: string,
+    change: (old: unknown) => unknown,
+    options: WriteOptions | undefined,
+  ): unknown {
+    const ttlMs = ttlOf(call, options)
     const mode = EXPECTS | (ttlMs > 0 ? HAS_LIFE : KEEPS_LIFE)
     const within = this.#changing
     if (within !== undefined) this.#refuseCycle(key)
@@ -575,9 +575,8 @@ interface Changing {
   readonly within: Changing | undefined
 }
 
+const WATCH = { eventsMax: integer(1, 2 ** 31, EVENTS_MAX), signal: abortSignal }
 const NO_UNDEFINED = 'a value other than undefined, which means no value (delete() deletes a key)'
 
 /** What `#change` is told when nothing shall be written. */
 const KEEP = Symbol('keep')
-
-const wrong = refuser((facts) => new StoreError('STORE_ARGUMENT', facts))

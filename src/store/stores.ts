@@ -3,11 +3,10 @@
  *
  * A thread has one object per store, as long as somebody holds it.
  */
-import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { thisStage } from '../bridge/index.ts'
 import { register, registerHandle } from '../transport/index.ts'
-import { StoreError } from './errors.ts'
+import { StoreError, wrong } from './errors.ts'
 import { parseSettings, type Settings, type StoreSettings } from './settings.ts'
 import { Store, opened } from './store.ts'
 
@@ -22,7 +21,7 @@ export const store = {
    * @throws {StoreError} `STORE_EXISTS`, `STORE_SETTING`, `STORE_ARGUMENT`.
    */
   create<Value = unknown>(id: string, settings: StoreSettings = {}): Store<Value> {
-    const number = make(id, parseSettings(settings))
+    const number = make('store.create()', id, parseSettings(settings, 'store.create()'))
     if (number === 0) throw new StoreError('STORE_EXISTS', { id })
     return open(number) as Store<Value>
   },
@@ -32,7 +31,7 @@ export const store = {
    * @throws {StoreError} `STORE_UNKNOWN`, `STORE_ARGUMENT`.
    */
   get<Value = unknown>(id: string): Store<Value> {
-    checkId(id)
+    checkId('store.get()', id)
     return open(native.storeNumber(id), id) as Store<Value>
   },
 
@@ -41,10 +40,10 @@ export const store = {
    * @throws {StoreError} `STORE_SETTING`, `STORE_ARGUMENT`.
    */
   getOrCreate<Value = unknown>(id: string, settings: StoreSettings = {}): Store<Value> {
-    const parsed = parseSettings(settings)
+    const parsed = parseSettings(settings, 'store.getOrCreate()')
     for (;;) {
-      checkId(id)
-      const number = native.storeNumber(id) || make(id, parsed)
+      checkId('store.getOrCreate()', id)
+      const number = native.storeNumber(id) || make('store.getOrCreate()', id, parsed)
       const found = number === 0 ? undefined : tryOpen(number)
       // Closed, or made, by another thread in between: once more.
       if (found !== undefined) return found as Store<Value>
@@ -57,8 +56,8 @@ export const store = {
   },
 }
 
-function make(id: string, settings: Settings): number {
-  checkId(id)
+function make(call: string, id: string, settings: Settings): number {
+  checkId(call, id)
   const { entriesMax, bytesMax, valueBytesMax, ttlMs, eviction } = settings
   const text = JSON.stringify({ ...settings, entriesMax: finite(entriesMax), bytesMax: finite(bytesMax) })
   return native.storeMake(id, text, entriesMax, bytesMax, valueBytesMax, ttlMs, eviction === 'hot')
@@ -69,11 +68,9 @@ function finite(bound: number): number | undefined {
   return bound === Infinity ? undefined : bound
 }
 
-function checkId(id: string): void {
-  if (typeof id !== 'string' || id === '' || id.length > ID_LENGTH_MAX) {
-    const expected = `a string of 1 to ${ID_LENGTH_MAX} characters`
-    throw new StoreError('STORE_ARGUMENT', { name: 'id', expected, received: shown(id) })
-  }
+function checkId(call: string, id: string): void {
+  if (typeof id !== 'string' || id === '' || id.length > ID_LENGTH_MAX)
+    throw wrong(`${call}: id`, `a string of 1 to ${ID_LENGTH_MAX} characters`, id)
 }
 
 function open(number: number, id = ''): Store {

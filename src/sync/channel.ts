@@ -7,14 +7,7 @@ import { native } from '../native/index.ts'
 import { Fact, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
 import { type Arrived, Thing, checkCount } from './thing.ts'
-import {
-  type BlockOptions,
-  type WaitOptions,
-  blockingTurn,
-  checkBlocking,
-  checkTimeout,
-  turn,
-} from './turn.ts'
+import { type BlockOptions, type WaitOptions, blockOf, blockingTurn, turn, waitOf } from './turn.ts'
 
 const MESSAGES_MAX = 2 ** 31 - 1
 
@@ -41,7 +34,7 @@ export class Channel<Value = unknown> extends Thing {
    * @throws {SyncError} `SYNC_ARGUMENT`, `SYNC_DIFFERENT`.
    */
   constructor(messagesMax: number, name?: string | Arrived) {
-    super('channel', name, checkCount('messagesMax', messagesMax, MESSAGES_MAX))
+    super('channel', name, checkCount('new Channel(): messagesMax', messagesMax, MESSAGES_MAX))
   }
 
   /**
@@ -59,11 +52,10 @@ export class Channel<Value = unknown> extends Thing {
    * @throws {TransportError} when it cannot be carried.
    */
   async put(value: Value, options?: WaitOptions): Promise<void> {
-    checkTimeout(options?.timeoutMs)
-    options?.signal?.throwIfAborted()
+    const wait = waitOf('channel.put()', options)
     const ticket = thisWaits().ticket()
     if (this.#put(value, ticket, MAIL) !== QUEUED) return
-    const fact = await turn(ticket, this.which, options, () => this.#cancel(ticket))
+    const fact = await turn(ticket, this.which, wait, () => this.#cancel(ticket))
     if (fact === Fact.closed) throw this.#closed()
   }
 
@@ -72,10 +64,10 @@ export class Channel<Value = unknown> extends Thing {
    * @throws {SyncError} `SYNC_BLOCKING` in the main thread, `SYNC_CLOSED`, `SYNC_TIMEOUT`.
    */
   putSync(value: Value, options?: BlockOptions): void {
-    checkBlocking(this.which, options)
+    const timeoutMs = blockOf('channel.putSync()', this.which, options)
     const ticket = thisWaits().ticket()
     if (this.#put(value, ticket, BLOCKING) !== QUEUED) return
-    const fact = blockingTurn(ticket, this.which, options, () => this.#cancel(ticket))
+    const fact = blockingTurn(ticket, this.which, timeoutMs, () => this.#cancel(ticket))
     if (fact === Fact.closed) throw this.#closed()
   }
 
@@ -101,11 +93,11 @@ export class Channel<Value = unknown> extends Thing {
    * @throws {SyncError} `SYNC_BLOCKING` in the main thread, `SYNC_CLOSED`, `SYNC_TIMEOUT`.
    */
   takeSync(options?: BlockOptions): Value {
-    checkBlocking(this.which, options)
+    const timeoutMs = blockOf('channel.takeSync()', this.which, options)
     const ticket = thisWaits().ticket()
     let taken = this.#take(ticket, BLOCKING)
     if (taken === undefined && this.#status === QUEUED) {
-      blockingTurn(ticket, this.which, options, () => (taken = this.#fetch(ticket)) === undefined)
+      blockingTurn(ticket, this.which, timeoutMs, () => (taken = this.#fetch(ticket)) === undefined)
       taken ??= this.#fetch(ticket)
     }
     if (taken === undefined) throw this.#closed()
@@ -138,12 +130,11 @@ export class Channel<Value = unknown> extends Thing {
   }
 
   async #next(options: WaitOptions | undefined): Promise<{ readonly value: Value } | undefined> {
-    checkTimeout(options?.timeoutMs)
-    options?.signal?.throwIfAborted()
+    const wait = waitOf('channel.take()', options)
     const ticket = thisWaits().ticket()
     let taken = this.#take(ticket, MAIL)
     if (taken !== undefined || this.#status !== QUEUED) return taken
-    await turn(ticket, this.which, options, () => (taken = this.#fetch(ticket)) === undefined)
+    await turn(ticket, this.which, wait, () => (taken = this.#fetch(ticket)) === undefined)
     return taken ?? this.#fetch(ticket)
   }
 

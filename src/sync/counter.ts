@@ -3,14 +3,14 @@
  *
  * For counts and tickets; whatever needs more than one step belongs under a lock.
  */
-import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { SyncError } from './errors.ts'
+import { SyncError, wrong } from './errors.ts'
 import { type Arrived, Thing } from './thing.ts'
 
 const ADD = 0
 const SET = 1
 const SWAP = 2
+const EXPECTED = 'counter.compareAndSet(): expected'
 const { counterDo } = native
 
 /** See the module's text; exact as far as numbers are (2^53 - 1), and refused beyond. */
@@ -31,17 +31,20 @@ export class AtomicCounter extends Thing {
 
   /** Add; the sum. @throws {SyncError} `SYNC_COUNTER_RANGE`, `SYNC_ARGUMENT`. */
   add(by = 1): number {
-    return this.#do(ADD, integer('by', by), 0) + by
+    return this.#do(ADD, integer('counter.add(): by', by), 0) + by
   }
 
   /** Replace the value; what it was. @throws {SyncError} `SYNC_ARGUMENT`. */
   set(value: number): number {
-    return this.#do(SET, integer('value', value), 0)
+    return this.#do(SET, integer('counter.set(): value', value), 0)
   }
 
   /** Replace the value if it is `expected`; whether it was. @throws {SyncError} `SYNC_ARGUMENT`. */
   compareAndSet(expected: number, value: number): boolean {
-    return this.#do(SWAP, integer('value', value), integer('expected', expected)) === expected
+    return (
+      this.#do(SWAP, integer('counter.compareAndSet(): value', value), integer(EXPECTED, expected)) ===
+      expected
+    )
   }
 
   #do(what: number, operand: number, expected: number): number {
@@ -58,5 +61,5 @@ export class AtomicCounter extends Thing {
 
 function integer(argument: string, value: number): number {
   if (Number.isSafeInteger(value)) return value
-  throw new SyncError('SYNC_ARGUMENT', { argument, expected: 'a safe integer', received: shown(value) })
+  throw wrong(argument, 'a safe integer', value)
 }

@@ -3,7 +3,7 @@
  *
  * Decide by `code`, read `facts`; the sentence is for people and names the thing.
  */
-import { SkeinError, type Sentences } from '../base/index.ts'
+import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
 
 /** Which thing an error is about: what it is, and its name (`''` when it has none). */
 export interface Which {
@@ -30,7 +30,7 @@ export type SyncCodes = {
   /** A counter would leave the integers that a number holds exactly. */
   SYNC_COUNTER_RANGE: Which
   /** An argument is not what it must be. */
-  SYNC_ARGUMENT: { readonly argument: string; readonly expected: string; readonly received: string }
+  SYNC_ARGUMENT: ArgumentFacts
 }
 
 const SENTENCES: Sentences<SyncCodes> = {
@@ -45,7 +45,7 @@ const SENTENCES: Sentences<SyncCodes> = {
   SYNC_DIFFERENT: (f) => `${called(f)} exists with a capacity of ${f.found}, not ${f.expected}`,
   SYNC_UNKNOWN: (f) => `the ${f.kind} that this handle stands for has been forgotten`,
   SYNC_COUNTER_RANGE: (f) => `${called(f)} would leave the safe integers; it has not changed`,
-  SYNC_ARGUMENT: (f) => `${f.argument} must be ${f.expected}; received ${f.received}`,
+  SYNC_ARGUMENT: argumentSentence,
 }
 
 function called({ kind, name }: Which): string {
@@ -59,3 +59,6 @@ export class SyncError<Code extends keyof SyncCodes = keyof SyncCodes> extends S
     super(SENTENCES as Sentences<SyncCodes>, code, facts, options)
   }
 }
+
+/** The error for a value that an argument cannot have. */
+export const wrong = refuser((facts) => new SyncError('SYNC_ARGUMENT', facts))

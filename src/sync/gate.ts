@@ -9,14 +9,7 @@ import { native } from '../native/index.ts'
 import { Fact, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
 import { Thing } from './thing.ts'
-import {
-  type BlockOptions,
-  type WaitOptions,
-  blockingTurn,
-  checkBlocking,
-  checkTimeout,
-  turn,
-} from './turn.ts'
+import { type WaitOptions, blockingTurn, turn, waitOf } from './turn.ts'
 
 /** What a function that holds something is told. */
 export interface Held {
@@ -47,18 +40,17 @@ const holding = new AsyncLocalStorage<Holding>()
 
 /**
  * Run `fn` with `amount` permits, blocking until they are had.
- * @throws {SyncError} `SYNC_BLOCKING`, `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY`, `SYNC_ARGUMENT`.
+ * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY`.
  */
 export function guardSync<R>(
   thing: Thing,
   amount: number,
   fn: (held: Held) => R,
-  options: BlockOptions | undefined,
+  timeoutMs: number | undefined,
 ): R {
-  checkBlocking(thing.which, options)
   const ticket = thisWaits().ticket()
   let status = tryEnter(thing, ticket, amount)
-  if (status === BUSY) status = enterBlocking(thing, ticket, amount, options)
+  if (status === BUSY) status = enterBlocking(thing, ticket, amount, timeoutMs)
   let result: R
   try {
     result = fn(status === GRANTED_ABANDONED ? ABANDONED : FRESH)
@@ -71,17 +63,18 @@ export function guardSync<R>(
 
 /**
  * Run `fn` with `amount` permits when it is its turn, and hold them until what it returns has settled.
- * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ARGUMENT`. @throws the signal's reason, and what `fn`
- *   throws.
+ * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ARGUMENT`.
+ * @throws the signal's reason, and what `fn` throws.
  */
 export async function guard<R>(
+  call: string,
   thing: Thing,
   amount: number,
   fn: (held: Held) => R | Promise<R>,
   options: WaitOptions | undefined,
+  known?: ReadonlySet<string>,
 ): Promise<R> {
-  checkTimeout(options?.timeoutMs)
-  options?.signal?.throwIfAborted()
+  const wait = waitOf(call, options, known)
   const within = holding.getStore()
   const own = ownPermits(thing, within)
   if (own + amount > thing.amount) throw new SyncError('SYNC_OWN', thing.which)
@@ -93,7 +86,7 @@ export async function guard<R>(
     if (status === BUSY) throw new SyncError('SYNC_OWN', thing.which)
   } else status = native.gateEnter(thing.handle, ticket, amount, false)
   if (status === QUEUED) {
-    const fact = await turn(ticket, thing.which, options, () => native.gateCancel(thing.handle, ticket) === 1)
+    const fact = await turn(ticket, thing.which, wait, () => native.gateCancel(thing.handle, ticket) === 1)
     status = fact === Fact.abandoned ? GRANTED_ABANDONED : GRANTED
   }
   const here: Holding = { number: thing.number, amount, active: true, within }
@@ -141,16 +134,16 @@ function tryEnter(thing: Thing, ticket: number, amount: number): number {
   return words[0] as number
 }
 
-function enterBlocking(
-  thing: Thing,
-  ticket: number,
-  amount: number,
-  options: BlockOptions | undefined,
-): number {
+function enterBlocking(thing: Thing, ticket: number, amount: number, timeoutMs: number | undefined): number {
   const status = native.gateEnter(thing.handle, ticket, amount, true)
   if (status === OWN) throw new SyncError('SYNC_OWN', thing.which)
   if (status !== QUEUED) return status
-  const fact = blockingTurn(ticket, thing.which, options, () => native.gateCancel(thing.handle, ticket) === 1)
+  const fact = blockingTurn(
+    ticket,
+    thing.which,
+    timeoutMs,
+    () => native.gateCancel(thing.handle, ticket) === 1,
+  )
   return fact === Fact.abandoned ? GRANTED_ABANDONED : GRANTED
 }
 

@@ -3,13 +3,16 @@
  *
  * All rules are in gate.ts; these say how many permits each way in takes.
  */
+import { ownOptions } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { type Held, guard, guardSync, tryGuard } from './gate.ts'
+import { wrong } from './errors.ts'
 import { type Arrived, Thing, checkCount } from './thing.ts'
-import type { BlockOptions, WaitOptions } from './turn.ts'
+import { type BlockOptions, BLOCK_PERMITS, type WaitOptions, WAIT_PERMITS, blockOf } from './turn.ts'
 
 /** Readers that hold a read-write lock at once; writers take all of it. */
 const READERS_MAX = 2 ** 30
+const PERMITS = new Set(['permits'])
 const PERMITS_MAX = 2 ** 31 - 1
 
 /** Lets one call in at a time, across all threads, in the order they came. Not reentrant. */
@@ -27,7 +30,7 @@ export class Lock extends Thing {
    * @throws {SyncError} `SYNC_BLOCKING` in the main thread, `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY`.
    */
   guardSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
-    return guardSync(this, 1, fn, options)
+    return guardSync(this, 1, fn, blockOf('lock.guardSync()', this.which, options))
   }
 
   /**
@@ -35,7 +38,7 @@ export class Lock extends Thing {
    * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`. @throws the signal's reason, and what `fn` throws.
    */
   guard<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
-    return guard(this, 1, fn, options)
+    return guard('lock.guard()', this, 1, fn, options)
   }
 
   /**
@@ -63,7 +66,7 @@ export class RwLock extends Thing {
    * @throws {SyncError} as there.
    */
   readSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
-    return guardSync(this, 1, fn, options)
+    return guardSync(this, 1, fn, blockOf('rwLock.readSync()', this.which, options))
   }
 
   /**
@@ -72,7 +75,7 @@ export class RwLock extends Thing {
    * @throws {SyncError} as there.
    */
   read<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
-    return guard(this, 1, fn, options)
+    return guard('rwLock.read()', this, 1, fn, options)
   }
 
   /** As {@link Lock.tryGuard}, with other readers. */
@@ -82,12 +85,12 @@ export class RwLock extends Thing {
 
   /** As {@link Lock.guardSync}, alone. @throws {SyncError} as there. */
   writeSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
-    return guardSync(this, READERS_MAX, fn, options)
+    return guardSync(this, READERS_MAX, fn, blockOf('rwLock.writeSync()', this.which, options))
   }
 
   /** As {@link Lock.guard}, alone. @throws {SyncError} as there. */
   write<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
-    return guard(this, READERS_MAX, fn, options)
+    return guard('rwLock.write()', this, READERS_MAX, fn, options)
   }
 
   /** As {@link Lock.tryGuard}, alone. */
@@ -104,7 +107,7 @@ export class Semaphore extends Thing {
    * @throws {SyncError} `SYNC_ARGUMENT`, `SYNC_DIFFERENT`.
    */
   constructor(permits: number, name?: string | Arrived) {
-    super('semaphore', name, checkCount('permits', permits, PERMITS_MAX))
+    super('semaphore', name, checkCount('new Semaphore(): permits', permits, PERMITS_MAX))
   }
 
   /** How many it has. */
@@ -119,7 +122,12 @@ export class Semaphore extends Thing {
 
   /** As {@link Lock.guardSync}, with `permits` of it (1). @throws {SyncError} as there. */
   guardSync<R>(fn: (held: Held) => R, options?: BlockOptions & { readonly permits?: number }): R {
-    return guardSync(this, this.#count(options), fn, options)
+    return guardSync(
+      this,
+      this.#count('semaphore.guardSync()', options),
+      fn,
+      blockOf('semaphore.guardSync()', this.which, options, BLOCK_PERMITS),
+    )
   }
 
   /** As {@link Lock.guard}, with `permits` of it (1). @throws {SyncError} as there. */
@@ -127,7 +135,14 @@ export class Semaphore extends Thing {
     fn: (held: Held) => R | Promise<R>,
     options?: WaitOptions & { readonly permits?: number },
   ): Promise<R> {
-    return guard(this, this.#count(options), fn, options)
+    return guard(
+      'semaphore.guard()',
+      this,
+      this.#count('semaphore.guard()', options),
+      fn,
+      options,
+      WAIT_PERMITS,
+    )
   }
 
   /** As {@link Lock.tryGuard}, with `permits` of it (1). @throws {SyncError} `SYNC_ARGUMENT`. */
@@ -135,10 +150,12 @@ export class Semaphore extends Thing {
     fn: (held: Held) => R,
     options?: { readonly permits?: number },
   ): { readonly value: R } | undefined {
-    return tryGuard(this, this.#count(options), fn)
+    if (options !== undefined) ownOptions(options, PERMITS, wrong, 'semaphore.tryGuard()')
+    return tryGuard(this, this.#count('semaphore.tryGuard()', options), fn)
   }
 
-  #count(options: { readonly permits?: number } | undefined): number {
-    return options?.permits === undefined ? 1 : checkCount('permits', options.permits, this.amount)
+  #count(call: string, options: { readonly permits?: number } | undefined): number {
+    const permits = options !== undefined && Object.hasOwn(options, 'permits') ? options.permits : undefined
+    return permits === undefined ? 1 : checkCount(`${call}: permits`, permits, this.amount)
   }
 }

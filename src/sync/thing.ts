@@ -5,10 +5,9 @@
  * name goes with its only handle; once that has been sent to another thread it stays as well, because
  * somebody who is about to receive a handle cannot be seen.
  */
-import { shown } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { type Stage, thisStage } from '../bridge/index.ts'
-import { SyncError, type Which } from './errors.ts'
+import { SyncError, type Which, wrong } from './errors.ts'
 
 /** Kinds of things, as the core numbers them. */
 export const Kind = { lock: 1, rwLock: 2, semaphore: 3, channel: 4, counter: 5 } as const
@@ -78,7 +77,7 @@ export class Thing {
       handle = native.syncOpen(number)
       if (handle < 0) throw new SyncError('SYNC_UNKNOWN', { kind })
     } else {
-      checkName(name)
+      checkName(kind, name)
       this.name = name ?? ''
       // Again when another thread has disposed of it in between: the name is free then.
       while (handle < 0) {
@@ -130,17 +129,12 @@ export function saveThing(thing: Thing): Saved {
 
 /** An integer from 1 to `max`. @throws {SyncError} `SYNC_ARGUMENT`. */
 export function checkCount(argument: string, count: number, max: number): number {
-  if (!Number.isSafeInteger(count) || count < 1 || count > max) {
-    const expected = `an integer from 1 to ${max}`
-    throw new SyncError('SYNC_ARGUMENT', { argument, expected, received: shown(count) })
-  }
-  return count
+  if (Number.isSafeInteger(count) && count >= 1 && count <= max) return count
+  throw wrong(argument, `an integer from 1 to ${max}`, count)
 }
 
-function checkName(name: unknown): void {
+function checkName(kind: string, name: unknown): void {
   if (name === undefined) return
-  if (typeof name !== 'string' || name === '' || name.length > NAME_LENGTH_MAX) {
-    const expected = `a string of 1 to ${NAME_LENGTH_MAX} characters`
-    throw new SyncError('SYNC_ARGUMENT', { argument: 'name', expected, received: shown(name) })
-  }
+  if (typeof name !== 'string' || name === '' || name.length > NAME_LENGTH_MAX)
+    throw wrong(`${kind}: name`, `a string of 1 to ${NAME_LENGTH_MAX} characters`, name)
 }

@@ -6,10 +6,10 @@
  */
 import { availableParallelism } from 'node:os'
 import { isMainThread } from 'node:worker_threads'
-import { shown } from '../base/index.ts'
+import { TIMER_MS_MAX, abortSignal, milliseconds, ownOptions, valueOfKind } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { thisWaits } from '../bridge/index.ts'
-import { SyncError, type Which } from './errors.ts'
+import { SyncError, type Which, wrong } from './errors.ts'
 
 /** How long to wait, and until what. */
 export interface WaitOptions {
@@ -27,6 +27,18 @@ export interface BlockOptions {
   readonly allowBlocking?: boolean
 }
 
+/** The names of both, and those of semaphores. */
+const WAIT = new Set(['timeoutMs', 'signal'])
+const BLOCK = new Set(['timeoutMs', 'allowBlocking'])
+export const WAIT_PERMITS = new Set([...WAIT, 'permits'])
+export const BLOCK_PERMITS = new Set([...BLOCK, 'permits'])
+
+/** Checked {@link WaitOptions}. */
+export interface Wait {
+  readonly timeoutMs: number | undefined
+  readonly signal: AbortSignal | undefined
+}
+
 /** One call into the core blocks at most so long, so that the thread can be ended. */
 const SLICE_MS = 10
 const SPINS = availableParallelism() > 1
@@ -39,13 +51,14 @@ const SPINS = availableParallelism() > 1
 export async function turn(
   ticket: number,
   which: Which,
-  options: WaitOptions | undefined,
+  wait: Wait | undefined,
   cancel: () => boolean,
 ): Promise<number> {
   const waits = thisWaits()
   let fact = 0
   let wake = (): void => {}
-  const { timeoutMs, signal } = options ?? {}
+  const timeoutMs = wait?.timeoutMs
+  const signal = wait?.signal
   const woken = new Promise<void>((resolve) => (wake = resolve))
   const give = (): void => wake()
   waits.hold()
@@ -82,10 +95,9 @@ export async function turn(
 export function blockingTurn(
   ticket: number,
   which: Which,
-  options: BlockOptions | undefined,
+  timeoutMs: number | undefined,
   cancel: () => boolean,
 ): number {
-  const timeoutMs = options?.timeoutMs
   const end = timeoutMs === undefined ? Infinity : performance.now() + timeoutMs
   for (;;) {
     const left = end - performance.now()
@@ -98,17 +110,36 @@ export function blockingTurn(
   }
 }
 
-/** @throws {SyncError} `SYNC_BLOCKING` in the main thread, unless it is allowed; `SYNC_ARGUMENT`. */
-export function checkBlocking(which: Which, options: BlockOptions | undefined): void {
-  if (isMainThread && options?.allowBlocking !== true) throw new SyncError('SYNC_BLOCKING', which)
-  if (options?.timeoutMs !== undefined) checkTimeout(options.timeoutMs)
+const TIMEOUT = milliseconds<number | undefined>(TIMER_MS_MAX, undefined)
+
+/**
+ * The checked options of `call`, which are `known`, if there are any.
+ * @throws {SyncError} `SYNC_ARGUMENT`. @throws the signal's reason when it is aborted already.
+ */
+export function waitOf(
+  call: string,
+  options: WaitOptions | undefined,
+  known: ReadonlySet<string> = WAIT,
+): Wait | undefined {
+  if (options === undefined) return undefined
+  const own = ownOptions(options, known, wrong, call)
+  const signal = valueOfKind(call, 'signal', own.signal, abortSignal, wrong)
+  const timeoutMs = valueOfKind(call, 'timeoutMs', own.timeoutMs, TIMEOUT, wrong)
+  signal?.throwIfAborted()
+  return { timeoutMs, signal }
 }
 
-/** @throws {SyncError} `SYNC_ARGUMENT`. */
-export function checkTimeout(timeoutMs: number | undefined): void {
-  if (timeoutMs === undefined) return
-  if (!(typeof timeoutMs === 'number' && timeoutMs >= 0 && timeoutMs <= 0x7fff_ffff)) {
-    const expected = 'a number of milliseconds from 0 to 2147483647'
-    throw new SyncError('SYNC_ARGUMENT', { argument: 'timeoutMs', expected, received: shown(timeoutMs) })
-  }
+/**
+ * The same for one that blocks: its `timeoutMs`.
+ * @throws {SyncError} `SYNC_BLOCKING` in the main thread, unless it is allowed; `SYNC_ARGUMENT`.
+ */
+export function blockOf(
+  call: string,
+  which: Which,
+  options: BlockOptions | undefined,
+  known: ReadonlySet<string> = BLOCK,
+): number | undefined {
+  const own = options && ownOptions(options, known, wrong, call)
+  if (isMainThread && own?.allowBlocking !== true) throw new SyncError('SYNC_BLOCKING', which)
+  return valueOfKind(call, 'timeoutMs', own?.timeoutMs, TIMEOUT, wrong)
 }

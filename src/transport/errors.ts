@@ -4,7 +4,7 @@
  * Every failure a caller can meet is one of these codes; `facts.path` says where in the value it lies, in the
  * words of the caller (`args[1].user.socket`). Errors thrown by save and load hooks of users pass unchanged.
  */
-import { SkeinError, type Sentences } from '../base/index.ts'
+import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
 
 /** The facts of each code. */
 export type TransportCodes = {
@@ -50,11 +50,7 @@ export type TransportCodes = {
     readonly versionKnown: number
   }
   /** An argument of the transport's own functions is not what it must be. */
-  TRANSPORT_ARGUMENT: {
-    readonly name: string
-    readonly expected: string
-    readonly received: string
-  }
+  TRANSPORT_ARGUMENT: ArgumentFacts
 }
 
 const sentences: Sentences<TransportCodes> = {
@@ -86,7 +82,7 @@ const sentences: Sentences<TransportCodes> = {
     `a frame that names functions, handles and memory of a process is refused: ${f.why}`,
   TRANSPORT_VERSION: (f) =>
     `a frame of format version ${f.version}; this release reads version ${f.versionKnown}`,
-  TRANSPORT_ARGUMENT: (f) => `${f.name} must be ${f.expected}; received ${f.received}`,
+  TRANSPORT_ARGUMENT: argumentSentence,
 }
 
 /** A value that cannot travel, or bytes that are no frame. Decide by `code`, read `facts`. */
@@ -99,3 +95,6 @@ export class TransportError<Code extends keyof TransportCodes = keyof TransportC
     super(sentences as Sentences<TransportCodes>, code, facts, options)
   }
 }
+
+/** The error for a value that an argument cannot have. */
+export const wrong = refuser((facts) => new TransportError('TRANSPORT_ARGUMENT', facts))

@@ -5,8 +5,8 @@
  * it. `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or
  * load hook: the inner call gets a writer or reader of its own.
  */
-import { shown, SkeinError } from '../base/index.ts'
-import { TransportError } from './errors.ts'
+import { oneOf, ownOptions, shown, SkeinError, valueOfKind } from '../base/index.ts'
+import { TransportError, wrong } from './errors.ts'
 import {
   DEPTH_MAX,
   FORMAT_VERSION,
@@ -156,7 +156,7 @@ export function marshall(
   value: unknown,
   options?: { readonly mode?: 'process' | 'self-contained' },
 ): Uint8Array {
-  const isProcess = checkedMode(options) === 'process'
+  const isProcess = isOfProcess('marshall()', options)
   return newFrame(value, isProcess, isProcess)
 }
 
@@ -232,14 +232,8 @@ export function unmarshall(
   frame: Uint8Array,
   options?: { readonly mode?: 'process' | 'self-contained' },
 ): unknown {
-  if (!(frame instanceof Uint8Array)) {
-    throw new TransportError('TRANSPORT_ARGUMENT', {
-      name: 'frame',
-      expected: 'a Uint8Array',
-      received: shown(frame),
-    })
-  }
-  const isProcess = checkedMode(options) === 'process'
+  if (!(frame instanceof Uint8Array)) throw wrong('unmarshall(): frame', 'a Uint8Array', frame)
+  const isProcess = isOfProcess('unmarshall()', options)
   // Frames as threads hand them to each other have no token, so nobody can vouch for this one.
   if (!isProcess || frame[1] === MODE_SELF_CONTAINED) return read(frame, 0, frame.length, MODE_SELF_CONTAINED)
   if (isTokened(frame)) return read(frame, 0, frame.length - TOKEN_BYTES, MODE_PROCESS_TOKEN)
@@ -248,18 +242,14 @@ export function unmarshall(
   throw new TransportError('TRANSPORT_PROCESS_FRAME', { why: 'this process did not write it' })
 }
 
-/**
- * The mode that `options` ask for.
- * @throws {TransportError} `TRANSPORT_ARGUMENT` when there is no such mode.
- */
-function checkedMode(options: { readonly mode?: unknown } | undefined): 'process' | 'self-contained' {
-  const mode = options?.mode ?? 'self-contained'
-  if (mode === 'process' || mode === 'self-contained') return mode
-  throw new TransportError('TRANSPORT_ARGUMENT', {
-    name: 'mode',
-    expected: "'process' or 'self-contained'",
-    received: shown(mode),
-  })
+const OPTIONS = new Set(['mode'])
+const MODE = oneOf(['process', 'self-contained'], 'self-contained')
+
+/** Whether the mode that `call` is asked for is `process`. @throws {TransportError} `TRANSPORT_ARGUMENT`. */
+function isOfProcess(call: string, options: { readonly mode?: string } | undefined): boolean {
+  if (options === undefined) return false
+  const { mode } = ownOptions(options, OPTIONS, wrong, call)
+  return valueOfKind(call, 'mode', mode, MODE, wrong) === 'process'
 }
 
 /**

@@ -342,11 +342,11 @@ test('what is no function is refused by name, as a rejection, never thrown', asy
   })
   await assert.rejects(
     here.execute(() => 1, 5 as never),
-    { code: 'ZONE_SETTING', message: /^args must/ },
+    { code: 'ZONE_SETTING', message: /^zone\.\w+\(\): args must/ },
   )
   await assert.rejects(
     here.execute(() => 1, [], 5 as never),
-    { code: 'ZONE_SETTING', message: /^options must/ },
+    { code: 'ZONE_SETTING', message: /^zone\.\w+\(\): options must/ },
   )
   await assert.rejects(here.execute('./m.js', ''), {
     code: 'ZONE_SETTING',

@@ -226,7 +226,7 @@ test('the signal of all ends all, settling or not; wrong options are refused by 
     const [name] = Object.keys(wrong)
     await assert.rejects(
       here.map([1], (item) => item, wrong as never),
-      { code: 'ZONE_SETTING', message: new RegExp(`options\\.${name}`) },
+      { code: 'ZONE_SETTING', message: new RegExp(`zone\\.map\\(\\): ${name}`) },
     )
   }
 })

@@ -274,7 +274,7 @@ const refused = [
   [['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)], /^the route 'x' cannot be read: /],
   [
     ['serve', module('prot.mjs', `export default { routes: {}, prot: 1 }`)],
-    /^unknown option "prot"; did you mean "port"\?$/,
+    /^serve\(\): unknown option "prot"; did you mean "port"\?$/,
   ],
 ]
 for (const [row, [words, line]] of refused.entries()) {

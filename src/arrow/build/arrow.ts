@@ -5,7 +5,7 @@
  * Arrow: `merge` gives one input to both, `split` a pair to each, `choice` an Either to one of both. How a
  * node runs is not here: steps.ts (small and synchronous), generate.ts (hot), machine.ts (all others).
  */
-import { assert } from '../../base/index.ts'
+import { TIMER_MS_MAX, assert, milliseconds, valueOfKind } from '../../base/index.ts'
 import {
   Exit,
   type Operation,
@@ -41,7 +41,7 @@ import { onWait } from '../remote/place.ts'
 import { LEAF_STEPS, STEPS } from '../run/steps.ts'
 import { streamed, type StreamOptions } from './stream.ts'
 import type { Join, Kind, Run } from '../types.ts'
-import { TIMER_MS_MAX, retryWait, throughWait, timeoutWait, type KeyOf } from '../run/waits.ts'
+import { retryWait, throughWait, timeoutWait, type KeyOf } from '../run/waits.ts'
 
 // What composing uses, as constants of this module: the engine folds these, and not what is imported. Then a
 // node that is composed, run once and dropped is never made.
@@ -156,7 +156,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   flatMap<A2 extends A, C, E2, K2 extends Kind>(
     fn: (value: B) => Arrow<A2, C, E2, K2>,
   ): Arrow<A2, C, E | E2, Join<K, K2>> {
-    return made(Op.flatMap, this, null, checkedFunction('flatMap: fn', fn))
+    return made(Op.flatMap, this, null, checkedFunction('flatMap(): fn', fn))
   }
 
   /** This and `that` on the same input, this first; `fn` makes one value of both. */
@@ -164,7 +164,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     that: Arrow<A2, C, E2, K2>,
     fn: (mine: B, other: C) => D,
   ): Arrow<A2, D, E | E2, Join<K, K2>> {
-    return two(runZip, OP_ZIP, this, that, checkedFunction('zipWith: fn', fn))
+    return two(runZip, OP_ZIP, this, that, checkedFunction('zipWith(): fn', fn))
   }
 
   /** This and `that` on the same input, this first; both results as a pair. `&&&` */
@@ -223,7 +223,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /** This; `fn` looks at the result, what it returns is not used and not waited for. */
   tap(fn: (value: B) => unknown): Arrow<A, B, E, K> {
-    const look = made<B, B, never, 'sync'>(Op.tap, null, null, checkedFunction('tap: fn', fn))
+    const look = made<B, B, never, 'sync'>(Op.tap, null, null, checkedFunction('tap(): fn', fn))
     return two(runChain, OP_CHAIN, this, look, undefined)
   }
 
@@ -240,7 +240,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /** The failure as another one. A defect passes. */
   mapError<E2>(fn: (error: E) => E2): Arrow<A, B, E2, K> {
-    return made(Op.mapError, this, null, checkedFunction('mapError: fn', fn))
+    return made(Op.mapError, this, null, checkedFunction('mapError(): fn', fn))
   }
 
   /**
@@ -249,7 +249,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   catchAll<A2 extends A, C, E2, K2 extends Kind>(
     handler: (error: E) => Arrow<A2, C, E2, K2>,
   ): Arrow<A2, B | C, E2, Join<K, K2>> {
-    return made(Op.catchAll, this, null, checkedFunction('catchAll: handler', handler))
+    return made(Op.catchAll, this, null, checkedFunction('catchAll(): handler', handler))
   }
 
   /**
@@ -258,7 +258,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * @throws {ArrowError} `ARROW_ARGUMENT`.
    */
   retry(schedule: Schedule<E>): Arrow<A, B, E, 'async'> {
-    if (!(schedule instanceof ScheduleClass)) throw wrong('retry: schedule', 'a Schedule', schedule)
+    if (!(schedule instanceof ScheduleClass)) throw wrong('retry(): schedule', 'a Schedule', schedule)
     return waiting(retryWait(schedule as Schedule<never>, this))
   }
 
@@ -269,9 +269,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * @throws {ArrowError} `ARROW_ARGUMENT`.
    */
   timeout(timeoutMs: number): Arrow<A, B, E | ArrowError<'ARROW_TIMEOUT'>, 'async'> {
-    const isTime = typeof timeoutMs === 'number' && timeoutMs >= 0 && timeoutMs <= TIMER_MS_MAX
-    if (!isTime && timeoutMs !== Infinity)
-      throw wrong('timeout: timeoutMs', `a number of ms from 0 to ${TIMER_MS_MAX}, or Infinity`, timeoutMs)
+    if (timeoutMs !== Infinity) valueOfKind('timeout()', 'timeoutMs', timeoutMs ?? null, TIME, wrong)
     return waiting(timeoutWait(timeoutMs, this))
   }
 
@@ -281,7 +279,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    */
   named(name: string): Arrow<A, B, E, K> {
     if (typeof name !== 'string' || name === '')
-      throw wrong('named: name', 'a string that is not empty', name)
+      throw wrong('named(): name', 'a string that is not empty', name)
     return made(Op.named, this, null, name)
   }
 
@@ -293,7 +291,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * @throws {TransportError} for a constant that cannot travel. @throws {ArrowError} `ARROW_ARGUMENT`.
    */
   on(zone: Zone | NodeZone): Arrow<A, B, E, 'async'> {
-    if (!(zone instanceof Zone || zone instanceof NodeZone)) throw wrong('on: zone', 'a zone', zone)
+    if (!(zone instanceof Zone || zone instanceof NodeZone)) throw wrong('on(): zone', 'a zone', zone)
     return waiting(onWait(zone, this))
   }
 
@@ -307,8 +305,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   through<A2 extends A>(store: Store<B>, key: (input: A2) => string): Arrow<A2, B, E, 'async'>
   /** @throws {ArrowError} `ARROW_ARGUMENT`. */
   through(store: unknown, key?: unknown): Arrow<A, B, E, 'async'> {
-    if (!(store instanceof Store)) throw wrong('through: store', 'a store', store)
-    if (key !== undefined) checkedFunction('through: key', key)
+    if (!(store instanceof Store)) throw wrong('through(): store', 'a store', store)
+    if (key !== undefined) checkedFunction('through(): key', key)
     return waiting(throughWait(store as Store<never>, key as KeyOf | undefined, this as never))
   }
 
@@ -365,7 +363,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    */
   stream<A2 extends A>(
     inputs: Iterable<A2> | AsyncIterable<A2>,
-    options: StreamOptions = {},
+    options?: StreamOptions,
   ): AsyncGenerator<B, void, undefined> {
     return streamed(this, inputs, options) as AsyncGenerator<B, void, undefined>
   }
@@ -388,10 +386,13 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * @param options `format`: `text` (default), `mermaid` or `dot`.
    * @throws {ArrowError} `ARROW_ARGUMENT`.
    */
-  explain(options: { readonly format?: 'text' | 'mermaid' | 'dot' } = {}): string {
+  explain(options?: { readonly format?: 'text' | 'mermaid' | 'dot' }): string {
     return explained(this, options)
   }
 }
+
+const FINITE = milliseconds(TIMER_MS_MAX, NaN)
+const TIME = { ...FINITE, expected: `${FINITE.expected}, or Infinity` }
 
 recognise.isArrow = (value) => value instanceof Arrow
 
@@ -408,7 +409,7 @@ const SECOND = new Arrow<never, never, never, 'sync'>(
 
 /** An arrow of a function. @throws {ArrowError} `ARROW_ARGUMENT` for what is none. @internal */
 export function call<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
-  if (typeof fn !== 'function') throw wrong('a stage', 'a function', fn)
+  if (typeof fn !== 'function') throw wrong('lift(): the stage', 'a function', fn)
   return new Arrow(fn as NodeRun, fn as NodeRun, OP_CALL, 0, 1, null, null, fn)
 }
 

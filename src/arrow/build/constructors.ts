@@ -68,8 +68,8 @@ export function effect<A, B, E>(
   fn: (input: A) => B,
   catcher: (thrown: unknown) => E,
 ): Arrow<A, B, E, 'sync'> {
-  checkedFunction('effect: catcher', catcher)
-  return made(Op.attempt, null, null, { body: checkedFunction('effect: fn', fn), catcher })
+  checkedFunction('effect(): catcher', catcher)
+  return made(Op.attempt, null, null, { body: checkedFunction('effect(): fn', fn), catcher })
 }
 
 /** A synchronous function with effects that does not fail: what it throws is a defect. */
@@ -87,8 +87,8 @@ export function liftAsync<A, B, E = never>(
   fn: (input: A, context: StageContext) => PromiseLike<B> | B,
   catcher?: (thrown: unknown) => E,
 ): Arrow<A, B, E, 'async'> {
-  checkedFunction('liftAsync: fn', fn)
-  if (catcher !== undefined) checkedFunction('liftAsync: catcher', catcher)
+  checkedFunction('liftAsync(): fn', fn)
+  if (catcher !== undefined) checkedFunction('liftAsync(): catcher', catcher)
   return waiting(asyncWait(fn as unknown as AsyncFunction, catcher))
 }
 
@@ -104,7 +104,7 @@ export function fromFiber<
   P extends
     Runnable<undefined, unknown, unknown> | Generator<unknown, unknown, never> | FiberOp<unknown, unknown>,
 >(body: (input: A) => P): Arrow<A, ValueOf<P>, FailureOf<P>, 'async'> {
-  return waiting(fiberWait(checkedFunction('fromFiber: body', body) as (input: unknown) => unknown))
+  return waiting(fiberWait(checkedFunction('fromFiber(): body', body) as (input: unknown) => unknown))
 }
 
 /**

@@ -6,9 +6,9 @@
  * is known: the runs are interrupted and have ended, the source is closed, and only then the reader hears;
  * but nobody waits for a source that is still looking for its next input.
  */
-import { shown } from '../../base/index.ts'
+import { abortSignal, flag, integer, optionsOf, shown } from '../../base/index.ts'
 import { type Fiber, type Ready, runningFiber, stepAside } from '../../fiber/index.ts'
-import { checkSignal, wrong } from '../errors.ts'
+import { wrong } from '../errors.ts'
 import { unwrapped } from './failure.ts'
 import { runNode, valueOf } from '../run/machine.ts'
 import type { Node } from './node.ts'
@@ -23,7 +23,7 @@ export interface StreamOptions {
   readonly signal?: AbortSignal
 }
 
-const CONCURRENCY_MAX = 2 ** 20
+const STREAM = { concurrency: integer(1, 2 ** 20, 1), ordered: flag(true), signal: abortSignal }
 
 type Source = AsyncIterator<unknown> | Iterator<unknown>
 
@@ -31,21 +31,16 @@ type Source = AsyncIterator<unknown> | Iterator<unknown>
 export function streamed(
   node: Node,
   inputs: Iterable<unknown> | AsyncIterable<unknown>,
-  options: StreamOptions,
+  options?: StreamOptions,
 ): AsyncGenerator<unknown, void, undefined> {
-  if (typeof options !== 'object' || options === null) throw wrong('stream: options', 'an object', options)
-  const { concurrency = 1, ordered = true, signal } = options
-  if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > CONCURRENCY_MAX)
-    throw wrong('stream: concurrency', `an integer from 1 to ${CONCURRENCY_MAX}`, concurrency)
-  if (typeof ordered !== 'boolean') throw wrong('stream: ordered', 'a boolean', ordered)
-  checkSignal('stream', signal)
+  const { concurrency, ordered, signal } = optionsOf(options, STREAM, wrong, 'stream()')
   return new Flow(node, openerOf(inputs), concurrency, ordered, signal).results()
 }
 
 function openerOf(inputs: Iterable<unknown> | AsyncIterable<unknown>): () => Source {
   const given = inputs as (Partial<AsyncIterable<unknown>> & Partial<Iterable<unknown>>) | null | undefined
   const open = given?.[Symbol.asyncIterator] ?? given?.[Symbol.iterator]
-  if (typeof open !== 'function') throw wrong('stream: inputs', 'something to iterate over', inputs)
+  if (typeof open !== 'function') throw wrong('stream(): inputs', 'something to iterate over', inputs)
   return () => (open as () => Source).call(inputs)
 }
 

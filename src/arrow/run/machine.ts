@@ -8,10 +8,10 @@
  * run. What settles at once makes steps of the fibers' budget: when they are used up the run goes on behind
  * timers and I/O, so its own timeout and signal are heard.
  */
-import { isThenable, promiseOf, whenSettled } from '../../base/index.ts'
+import { abortSignal, isThenable, promiseOf, valueOfKind, whenSettled } from '../../base/index.ts'
 import { type Failed, type Fiber, type Ready, runningFiber, stepAside } from '../../fiber/index.ts'
 import { either } from '../build/either.ts'
-import { checkSignal, wrong } from '../errors.ts'
+import { wrong } from '../errors.ts'
 import { Raised, Stopped, besides, traced } from '../build/failure.ts'
 import { ASYNC, BIG, DYNAMIC, HOT_RUNS, type Node, type RunContext, type Wait } from '../build/node.ts'
 import { Do, buildProgram, type Grain, type Instruction, type Program } from './program.ts'
@@ -196,7 +196,7 @@ class Machine implements RunContext, Ready {
 
   start(): unknown {
     if (this.#plan !== undefined) this.#plan.measuredRuns += 1
-    checkSignal('run', this.givenSignal)
+    valueOfKind('run()', 'signal', this.givenSignal, abortSignal, wrong)
     if (this.givenSignal?.aborted === true) throw new Stopped(this.givenSignal.reason)
     const value = this.#untilWaiting()
     if (value !== WAITING) return this.#isPlain ? value : settled(value)

@@ -15,7 +15,7 @@ import {
   isRunnable,
   runningFiber,
 } from '../../fiber/index.ts'
-import { isThenable } from '../../base/index.ts'
+import { TIMER_MS_MAX, isThenable } from '../../base/index.ts'
 import type { Store } from '../../store/index.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
@@ -169,9 +169,6 @@ export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: 
   }
   return { kind: 'through', start, parts: [store, key], inner, shown: () => `store ${store.id}` }
 }
-
-/** Longest time that one timer of Node can wait. */
-export const TIMER_MS_MAX = 2 ** 31 - 1
 
 /**
  * Wait so long; without any delay for one turn of the event loop, so that timers, I/O and aborts get theirs.

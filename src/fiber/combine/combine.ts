@@ -5,6 +5,7 @@
  * the children that are left are interrupted and waited for before it is given. What goes wrong in them then
  * comes behind an outcome that is a failure; a value stays the outcome, and it is an uncaughtException.
  */
+import { integer, optionsOf } from '../../base/index.ts'
 import { FiberError, checkMs, wrong } from '../errors.ts'
 import { Exit, type Failed, type Failure, withErrors } from '../core/exit.ts'
 import type { AnyBody, FailureOf, ValueOf } from '../core/fork.ts'
@@ -95,6 +96,8 @@ export function any<const P extends readonly Part[]>(
   }) as Operation<PartValue<P[number]>, AggregateError>
 }
 
+const FOR_EACH = { concurrency: integer(1, Infinity, 16) }
+
 /** How `forEach` runs. */
 export interface ForEachOptions {
   /** Most items at work at one time, 1 or more. Default 16. */
@@ -110,14 +113,12 @@ export interface ForEachOptions {
 export function forEach<I, R>(
   items: Iterable<I>,
   work: (item: I, index: number) => R,
-  options: ForEachOptions = {},
+  options?: ForEachOptions,
 ): Operation<ValueOf<() => R>[], FailureOf<() => R>> {
-  const { concurrency = 16 } = options
-  if (!Number.isInteger(concurrency) || concurrency < 1)
-    throw wrong('options.concurrency', 'an integer from 1', concurrency)
+  const { concurrency } = optionsOf(options, FOR_EACH, wrong, 'forEach()')
   if (typeof (items as Partial<Iterable<I>> | null)?.[Symbol.iterator] !== 'function')
-    throw wrong('forEach: items', 'an iterable', items)
-  if (typeof work !== 'function') throw wrong('forEach: work', 'a function', work)
+    throw wrong('forEach(): items', 'an iterable', items)
+  if (typeof work !== 'function') throw wrong('forEach(): work', 'a function', work)
   return inNursery('forEach()', function* (nursery) {
     const values: unknown[] = []
     const places = new Map<Fiber, number>()
@@ -156,7 +157,7 @@ export function timeout<const B extends AnyBody>(
   ms: number,
   body: B,
 ): Operation<ValueOf<B>, FailureOf<B> | FiberError<'FIBER_TIMEOUT'>> {
-  checkMs('timeout: ms', ms, Infinity)
+  checkMs('timeout(): ms', ms, Infinity)
   return inNursery('timeout()', function* (nursery) {
     const untilMs = turn.scheduler.nowMs() + ms
     const fiber = nursery.fork(body)
@@ -184,7 +185,7 @@ export function catchAll<const B extends AnyBody, R>(
   body: B,
   handler: (error: FailureOf<B>) => R,
 ): Operation<ValueOf<B> | ValueOf<() => R>, FailureOf<() => R>> {
-  if (typeof handler !== 'function') throw wrong('catchAll: handler', 'a function', handler)
+  if (typeof handler !== 'function') throw wrong('catchAll(): handler', 'a function', handler)
   return new Caught(body, handler) as unknown as Operation<ValueOf<B> | ValueOf<() => R>, FailureOf<() => R>>
 }
 
@@ -233,7 +234,7 @@ function noneOf(failed: { place: number; exit: Failed }[]): Failed {
 function bodiesOf(call: string, parts: readonly Part[] | Parts, takesRecord = false): AnyBody[] {
   const isList = typeof parts === 'object' && parts !== null && Symbol.iterator in parts
   if (!isList && !(takesRecord && isRecord(parts)))
-    throw wrong(`${call}: the bodies`, takesRecord ? 'an array or a record' : 'an array', parts)
+    throw wrong(`${call}(): the bodies`, takesRecord ? 'an array or a record' : 'an array', parts)
   const list: readonly Part[] = isList ? [...(parts as readonly Part[])] : Object.values(parts)
   return list.map((part) => (part instanceof Fiber ? joining(part) : part))
 }

@@ -53,6 +53,7 @@ export function* repeat<const B extends AnyBody>(
 }
 
 function check(call: string, body: unknown, schedule: unknown): void {
-  if (isGenerator(body)) throw wrong(`${call}: the body`, 'a function or an arrow, which can run again', body)
-  if (!(schedule instanceof Schedule)) throw wrong(`${call}: the schedule`, 'a Schedule', schedule)
+  if (isGenerator(body))
+    throw wrong(`${call}(): the body`, 'a function or an arrow, which can run again', body)
+  if (!(schedule instanceof Schedule)) throw wrong(`${call}(): the schedule`, 'a Schedule', schedule)
 }

@@ -47,7 +47,7 @@ export class Schedule<in In = unknown> {
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   static recurs(times: number): Schedule {
-    if (!Number.isInteger(times) || times < 0) throw wrong('recurs: times', 'an integer from 0', times)
+    if (!Number.isInteger(times) || times < 0) throw wrong('recurs(): times', 'an integer from 0', times)
     return new Schedule(() => {
       let left = times
       return () => (left-- > 0 ? 0 : undefined)
@@ -59,7 +59,7 @@ export class Schedule<in In = unknown> {
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   static spaced(ms: number): Schedule {
-    checkMs('spaced: ms', ms)
+    checkMs('spaced(): ms', ms)
     return new Schedule(() => () => ms)
   }
 
@@ -70,9 +70,9 @@ export class Schedule<in In = unknown> {
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   static exponential(baseMs: number, factor = 2): Schedule {
-    checkMs('exponential: baseMs', baseMs)
+    checkMs('exponential(): baseMs', baseMs)
     if (!(typeof factor === 'number' && factor >= 1 && factor < Infinity))
-      throw wrong('exponential: factor', 'a number from 1', factor)
+      throw wrong('exponential(): factor', 'a number from 1', factor)
     return new Schedule(() => {
       let delayMs = baseMs
       return () => {
@@ -91,7 +91,7 @@ export class Schedule<in In = unknown> {
   jittered(least = 0.8, most = 1.2): Schedule<In> {
     const areNumbers = typeof least === 'number' && typeof most === 'number'
     if (!(areNumbers && least >= 0 && least <= most && most < Infinity))
-      throw wrong('jittered: least and most', 'numbers from 0, the larger one last', [least, most])
+      throw wrong('jittered(): least and most', 'numbers from 0, the larger one last', [least, most])
     return new Schedule((random) => {
       const step = this.#begin(random)
       return (input, nowMs) => {
@@ -106,7 +106,7 @@ export class Schedule<in In = unknown> {
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   capped(mostMs: number): Schedule<In> {
-    checkMs('capped: mostMs', mostMs)
+    checkMs('capped(): mostMs', mostMs)
     return new Schedule((random) => {
       const step = this.#begin(random)
       return (input, nowMs) => {
@@ -121,7 +121,7 @@ export class Schedule<in In = unknown> {
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   upTo(ms: number): Schedule<In> {
-    checkMs('upTo: ms', ms)
+    checkMs('upTo(): ms', ms)
     return new Schedule((random) => {
       const step = this.#begin(random)
       let beganMs: number | undefined
@@ -137,7 +137,7 @@ export class Schedule<in In = unknown> {
    * @throws {FiberError} `FIBER_ARGUMENT`. What `holds` throws comes out of the driver.
    */
   while<Seen>(holds: (input: Seen) => boolean): Schedule<In & Seen> {
-    if (typeof holds !== 'function') throw wrong('while: holds', 'a function', holds)
+    if (typeof holds !== 'function') throw wrong('while(): holds', 'a function', holds)
     return new Schedule<In & Seen>((random) => {
       const step = this.#begin(random)
       return (input, nowMs) => (holds(input) ? step(input, nowMs) : undefined)

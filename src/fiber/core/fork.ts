@@ -5,6 +5,7 @@
  * `fork` returns. Forks nested deeper than {@link DEPTH_MAX} start from the queue instead, so that programs
  * which fork recursively do not overflow the stack.
  */
+import { ownOptions } from '../../base/index.ts'
 import { FiberError, notABody, wrong } from '../errors.ts'
 import { Fiber } from './fiber.ts'
 import { type Op, type Step, isGenerator, isYieldable, running } from './op.ts'
@@ -50,6 +51,8 @@ export type ValueOf<B> = Outcome<B>[0]
 /** The failures that a fiber with the body `B` can end with. */
 export type FailureOf<B> = Outcome<B>[1]
 
+const FORK_OPTIONS = new Set(['name', 'scope', 'daemon', 'on', 'input'])
+
 /** How a fiber is forked. */
 export interface ForkOptions {
   /** Its name, in `dump` and in messages. Default: none. */
@@ -89,11 +92,17 @@ export function fork<const B extends AnyBody>(
   if (parent !== undefined && parent.extra !== undefined && parent.extra.locals !== undefined)
     fiber.more().locals = parent.extra.locals
   if (typeof body !== 'function') checkBody(body)
-  const placed = options?.on === undefined ? body : bodyAt(options.on, body, options.input)
-  if (options !== undefined) configure(fiber, options)
-  if (running.depth >= DEPTH_MAX) fiber.startLater(placed, options?.input)
-  else if (parent !== undefined || turn.scheduler.isDraining) fiber.start(placed, options?.input)
-  else startOutside(fiber, placed, options?.input)
+  let placed: unknown = body
+  let input: unknown
+  if (options !== undefined) {
+    const own = ownOptions(options, FORK_OPTIONS, wrong, 'fork()')
+    input = own.input
+    if (own.on !== undefined) placed = bodyAt(own.on, body, input)
+    configure(fiber, own)
+  }
+  if (running.depth >= DEPTH_MAX) fiber.startLater(placed, input)
+  else if (parent !== undefined || turn.scheduler.isDraining) fiber.start(placed, input)
+  else startOutside(fiber, placed, input)
   return fiber
 }
 
@@ -113,12 +122,12 @@ function configure(fiber: Fiber, options: ForkOptions): void {
   if ((options as { readonly [ASKED]?: true })[ASKED] === true) fiber.observe()
   if (name !== undefined) {
     if (typeof name !== 'string' || name === '')
-      throw wrong('options.name', 'a string that is not empty', name)
+      throw wrong('fork(): name', 'a string that is not empty', name)
     fiber.more().name = name
   }
   if (daemon === true) {
-    if (name === undefined) throw wrong('options.name', 'given: a daemon has a name', name)
-    if (scope !== undefined) throw wrong('options.scope', 'absent: a daemon has no scope', scope)
+    if (name === undefined) throw wrong('fork(): name', 'given: a daemon has a name', name)
+    if (scope !== undefined) throw wrong('fork(): scope', 'absent: a daemon has no scope', scope)
     fiber.ownedBy(root)
   }
   if (scope === undefined) return
@@ -132,7 +141,7 @@ function configure(fiber: Fiber, options: ForkOptions): void {
   } else if (scope instanceof Owner) {
     scope.checkOpen()
     fiber.ownedBy(scope)
-  } else throw wrong('options.scope', 'a Scope or a Fiber', scope)
+  } else throw wrong('fork(): scope', 'a Scope or a Fiber', scope)
 }
 
 /** An option of {@link forkAsked}. */

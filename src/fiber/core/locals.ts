@@ -45,7 +45,7 @@ export class FiberLocal<A> {
    * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
    */
   *with<const B extends AnyBody>(value: A, body: B): Operation<ValueOf<B>, FailureOf<B>> {
-    if (body === undefined) throw wrong('with: the body', 'a body', body)
+    if (body === undefined) throw wrong('with(): the body', 'a body', body)
     const fiber = currentFiber('with()')
     const former = this.get(fiber)
     this.set(value, fiber)

@@ -185,9 +185,9 @@ export function on<Args extends unknown[], R>(
   fn: (...args: Args) => R,
   ...args: Args
 ): Placed<R> {
-  if (typeof fn !== 'function') throw wrong('on: the step', 'a function', fn)
+  if (typeof fn !== 'function') throw wrong('on(): the step', 'a function', fn)
   if (zone instanceof NodeZone) return new Here(fn as AnyFunction, args) as never
-  checkPlace('on: the zone', zone)
+  checkPlace('on(): the zone', zone)
   return new ZoneTask(zone, fn as AnyFunction, args) as never
 }
 
@@ -196,15 +196,15 @@ export function on<Args extends unknown[], R>(
  * @throws {FiberError} `FIBER_ARGUMENT` when it cannot run there.
  */
 export function bodyAt(place: unknown, body: unknown, input: unknown): unknown {
-  const zone = checkPlace('options.on', place)
+  const zone = checkPlace('fork(): on', place)
   if (zone instanceof NodeZone) return body
   if (isRunnable(body)) {
     const { on } = body as { on?: unknown }
-    if (typeof on !== 'function') throw wrong('the body', 'an arrow that has a method `on`', body)
+    if (typeof on !== 'function') throw wrong('fork(): the body', 'an arrow that has a method `on`', body)
     return (on as (this: unknown, zone: Zone) => unknown).call(body, zone)
   }
   if (typeof body !== 'function' || isGenerator(body))
-    throw wrong('the body', 'a function or an arrow, since it runs in a zone', body)
+    throw wrong('fork(): the body', 'a function or an arrow, since it runs in a zone', body)
   return new ZoneTask(zone, body as AnyFunction, input === undefined ? [] : [input])
 }
 

@@ -6,12 +6,12 @@
  * scheduled while nothing is ready, and one timer of Node serves all sleepers. The test runtime is a
  * subclass that chooses the order and the time (testing.ts).
  */
+import { TIMER_MS_MAX } from '../../base/index.ts'
 import { Timers, type Timed } from './timers.ts'
 
 /** Steps that fibers may make before timers and I/O get their turn. */
 export const STEPS_MAX = 2048
 /** Longest time that one timer of Node can wait. */
-const TIMER_MS_MAX = 2 ** 31 - 1
 const RING_LENGTH_FIRST = 256
 
 /** Something that can go on. */

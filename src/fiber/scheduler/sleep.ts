@@ -58,7 +58,7 @@ class Sleep extends Op<void> implements Timed {
  * @throws {FiberError} `FIBER_ARGUMENT`.
  */
 export function sleep(ms: number): Op<void> {
-  checkMs('sleep: ms', ms, Infinity)
+  checkMs('sleep(): ms', ms, Infinity)
   return ms === Infinity ? NEVER : new Sleep(ms)
 }
 

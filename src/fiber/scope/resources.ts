@@ -51,7 +51,7 @@ export type Restore = <const B extends AnyBody>(body: B) => Operation<ValueOf<B>
 export function* uninterruptibleMask<R>(
   body: (restore: Restore) => R,
 ): Operation<ValueOf<() => R>, FailureOf<() => R>> {
-  if (typeof body !== 'function') throw wrong('uninterruptibleMask: body', 'a function', body)
+  if (typeof body !== 'function') throw wrong('uninterruptibleMask(): body', 'a function', body)
   const fiber = currentFiber('uninterruptibleMask()')
   if (--turn.steps <= 0) yield* yieldNow()
   const isRestored = !fiber.isMasked
@@ -102,7 +102,7 @@ export function* acquireRelease<const B extends AnyBody>(
   acquire: B,
   release: (value: ValueOf<B>, exit: Exit<unknown, unknown>) => unknown,
 ): Operation<ValueOf<B>, FailureOf<B>> {
-  if (typeof release !== 'function') throw wrong('release', 'a function', release)
+  if (typeof release !== 'function') throw wrong('acquireRelease(): release', 'a function', release)
   return (yield* uninterruptible(function* () {
     const value = (yield* within(acquire)) as ValueOf<B>
     currentFiber()
@@ -118,7 +118,7 @@ export function* acquireRelease<const B extends AnyBody>(
  * @throws {FiberError} `FIBER_OUTSIDE`; `FIBER_ARGUMENT`.
  */
 export function addFinalizer(finalizer: Finalizer): void {
-  if (typeof finalizer !== 'function') throw wrong('finalizer', 'a function', finalizer)
+  if (typeof finalizer !== 'function') throw wrong('addFinalizer(): finalizer', 'a function', finalizer)
   currentFiber('addFinalizer()').children().addFinalizer(finalizer)
 }
 

@@ -5,6 +5,7 @@
  * every error. A fiber has a scope of its own and needs none of these; they are for code outside of fibers,
  * and for lives that are not those of one fiber.
  */
+import { type Kind, optionsOf } from '../../base/index.ts'
 import { yieldNow } from '../scheduler/aside.ts'
 import { FiberError, wrong } from '../errors.ts'
 import { closeOwners, emptied } from './closing.ts'
@@ -27,6 +28,9 @@ export interface ScopeOptions {
 /** Scopes that have children, for `dump`. @internal */
 export const scopesWithChildren = new Set<Scope>()
 
+const NAME: Kind<string> = { expected: 'a string', accepts: (name) => typeof name === 'string', default: '' }
+const SCOPE = { name: NAME }
+
 /** See the module's text. */
 export class Scope extends Owner {
   /** Its name; `''` for none. */
@@ -45,11 +49,9 @@ export class Scope extends Owner {
    * Scope()`), and is told then.
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
-  constructor(options: ScopeOptions = {}) {
+  constructor(options?: ScopeOptions) {
     super()
-    const { name = '' } = options
-    if (typeof name !== 'string') throw wrong('options.name', 'a string', name)
-    this.name = name
+    this.name = optionsOf(options, SCOPE, wrong, 'new Scope()').name
     const host = running.fiber as Fiber | undefined
     if (host === undefined) return
     const owner = host.children()
@@ -85,7 +87,8 @@ export class Scope extends Owner {
    */
   override addFinalizer(finalizer: Finalizer): void {
     this.checkOpen()
-    if (typeof finalizer !== 'function') throw wrong('finalizer', 'a function', finalizer)
+    if (typeof finalizer !== 'function')
+      throw wrong('scope.addFinalizer(): finalizer', 'a function', finalizer)
     super.addFinalizer(finalizer)
   }
 

@@ -5,9 +5,18 @@
  * goes ends the iterable, whose `finally` runs. A function gets a signal that is aborted then, for iterables
  * that wait.
  */
-import { shown } from '../../base/index.ts'
+import {
+  type Kind,
+  type OptionsOf,
+  TIMER_MS_MAX,
+  abortSignal,
+  anything,
+  integer,
+  optionsOf,
+  shown,
+} from '../../base/index.ts'
 import { SkeinHeaders } from '../fetch/headers.ts'
-import { integerIn, TIMER_MS_MAX, wrong } from '../limits.ts'
+import { wrong } from '../limits.ts'
 import { SkeinResponse } from '../fetch/response.ts'
 import type { HeadersInit } from '../fetch/standard.ts'
 
@@ -45,6 +54,13 @@ export interface EventsOptions extends StreamOptions {
   readonly heartbeatMs?: number
 }
 
+const STREAM = {
+  status: integer(200, 599, 200),
+  headers: anything as Kind<StreamOptions['headers']>,
+  signal: abortSignal,
+}
+const EVENTS = { ...STREAM, heartbeatMs: integer(1, TIMER_MS_MAX, 15_000) }
+
 const BEAT = ':\n\n'
 const END = Symbol('end')
 const BEAT_DUE = Symbol('beat')
@@ -55,33 +71,25 @@ const BEAT_DUE = Symbol('beat')
  *   cannot be said cuts the answer.
  * @throws {HttpError} `HTTP_SETTING`.
  */
-export function events(source: Source<unknown>, options: EventsOptions = {}): Response {
-  const heartbeatMs = integerIn('heartbeatMs', options.heartbeatMs, {
-    least: 1,
-    most: TIMER_MS_MAX,
-    default: 15_000,
-  })
-  const headers = new SkeinHeaders(options.headers)
+export function events(source: Source<unknown>, options?: EventsOptions): Response {
+  const { heartbeatMs, signal, status, headers: given } = optionsOf(options, EVENTS, wrong, 'events()')
+  const headers = new SkeinHeaders(given)
   headers.set('content-type', 'text/event-stream')
   if (!headers.has('cache-control')) headers.set('cache-control', 'no-store')
   headers.set('x-accel-buffering', 'no')
-  const stream = streamed(source, {
-    encode: encodedEvent,
-    signal: options.signal,
-    heartbeatMs,
-    first: BEAT,
-  })
-  return new SkeinResponse(stream, { status: options.status ?? 200, headers })
+  const stream = streamed(source, { encode: encodedEvent, signal, heartbeatMs, first: BEAT })
+  return new SkeinResponse(stream, { status, headers })
 }
 
 /**
  * An answer of `application/x-ndjson`: each value as a line of JSON.
  * @throws {HttpError} `HTTP_SETTING`. A value that JSON cannot say cuts the answer.
  */
-export function ndjson(source: Source<unknown>, options: StreamOptions = {}): Response {
-  const headers = new SkeinHeaders(options.headers)
+export function ndjson(source: Source<unknown>, options?: StreamOptions): Response {
+  const given = optionsOf(options, STREAM, wrong, 'ndjson()')
+  const headers = new SkeinHeaders(given.headers)
   headers.set('content-type', 'application/x-ndjson')
-  return continued(source, options, headers, (value) => {
+  return continued(source, given, headers, (value) => {
     const text = JSON.stringify(value) as string | undefined
     if (text === undefined) throw new TypeError('ndjson: the value cannot be said in JSON')
     return `${text}\n`
@@ -92,10 +100,11 @@ export function ndjson(source: Source<unknown>, options: StreamOptions = {}): Re
  * An answer of pieces of text or bytes. Its content type is `text/plain` unless the headers say another.
  * @throws {HttpError} `HTTP_SETTING`.
  */
-export function pieces(source: Source<string | Uint8Array>, options: StreamOptions = {}): Response {
-  const headers = new SkeinHeaders(options.headers)
+export function pieces(source: Source<string | Uint8Array>, options?: StreamOptions): Response {
+  const given = optionsOf(options, STREAM, wrong, 'pieces()')
+  const headers = new SkeinHeaders(given.headers)
   if (!headers.has('content-type')) headers.set('content-type', 'text/plain;charset=UTF-8')
-  return continued(source, options, headers, (value) => value)
+  return continued(source, given, headers, (value) => value)
 }
 
 /**
@@ -113,7 +122,7 @@ export function iterated(value: object): Response | undefined {
 /** An answer whose body is each value, encoded, as it comes. */
 function continued<Value>(
   source: Source<Value>,
-  { signal, status = 200 }: StreamOptions,
+  { signal, status }: OptionsOf<typeof STREAM>,
   headers: SkeinHeaders,
   encode: How<Value>['encode'],
 ): Response {
@@ -276,7 +285,7 @@ function iteratorOf<Value>(
     if (typeof later === 'function') return [later.call(values), true]
     if (typeof now === 'function') return [now.call(values), false]
   }
-  throw wrong('the source of an answer', 'an iterable, or a function that gives one', values)
+  throw wrong('events() and ndjson(): the source', 'an iterable, or a function that gives one', values)
 }
 
 function bytesOf(text: string | Uint8Array): Uint8Array {

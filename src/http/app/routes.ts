@@ -254,8 +254,8 @@ function constantsOf(router: Router<Compiled>): Constant[] {
 }
 
 /** A checked value of `fetch`. @throws {HttpError} `HTTP_SETTING`. */
-export function fetchOf(value: unknown): ((request: Request) => unknown) | undefined {
+export function fetchOf(call: string, value: unknown): ((request: Request) => unknown) | undefined {
   if (value === undefined) return undefined
-  if (typeof value !== 'function') throw wrong('fetch', 'a function (request) => Response', value)
+  if (typeof value !== 'function') throw wrong(`${call}: fetch`, 'a function (request) => Response', value)
   return value as (request: Request) => unknown
 }

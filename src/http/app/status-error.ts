@@ -7,7 +7,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { SkeinError, type Sentences } from '../../base/index.ts'
+import { type Kind, SkeinError, type Sentences, callback, optionsOf } from '../../base/index.ts'
 import type { ErrorHandler } from './routes.ts'
 import { statusOf } from '../errors.ts'
 import { wrong } from '../limits.ts'
@@ -53,7 +53,7 @@ export class StatusError extends SkeinError<StatusCodes> {
    */
   constructor(status: number, reason?: string, options: StatusErrorOptions = {}) {
     if (!Number.isInteger(status) || status < 400 || status > 599)
-      throw wrong('the status of a StatusError', 'an integer from 400 to 599', status)
+      throw wrong('new StatusError(): status', 'an integer from 400 to 599', status)
     const error = options.code ?? nameOf(status)
     super(SENTENCES, 'HTTP_STATUS', { status, error, reason: reason ?? wordsOf(status) }, options)
     this.headers = options.headers ?? {}
@@ -74,6 +74,8 @@ export interface ErrorAnswerOptions {
   readonly log?: (cause: unknown, about: { readonly id: string; readonly request: string }) => void
 }
 
+const OPTIONS = { log: callback as Kind<ErrorAnswerOptions['log']> }
+
 /** Marks the `error` of an app that also answers in place of the router's own 404 and 405. */
 export const ANSWERS_REFUSALS = Symbol('skein.answersRefusals')
 
@@ -84,8 +86,8 @@ const RETRY_AFTER_S = '1'
  * The `error` of `serve` for a JSON API: each error becomes `{"error": {"code", "message", "requestId"}}`
  * with the status that fits. So do 404 and 405 where no route is.
  */
-export function errorAnswers(options: ErrorAnswerOptions = {}): ErrorHandler {
-  const log = options.log ?? printed
+export function errorAnswers(options?: ErrorAnswerOptions): ErrorHandler {
+  const { log = printed } = optionsOf(options, OPTIONS, wrong, 'errorAnswers()')
   const handler: ErrorHandler = (cause, request) => {
     const id = requestIdOf(request) ?? randomUUID()
     const { status, code, message, headers } = answerOf(cause)
@@ -115,11 +117,6 @@ export function statusAnswer(cause: unknown, request: object): Response | undefi
     status,
     headers: { ...cause.headers, 'cache-control': 'no-store' },
   })
-}
-
-/** The status that {@link errorAnswers} gives an error. */
-export function errorStatus(cause: unknown): number {
-  return answerOf(cause).status
 }
 
 interface AnswerParts {

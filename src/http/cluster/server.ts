@@ -49,7 +49,11 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
   const zone = zoneOf(given.zone)
   const shares = zone.settings.workers > 1
   if (shares && given.core === 'node')
-    throw wrong('core', "'native' in a zone of several workers: node:http does not share a port", 'node')
+    throw wrong(
+      'serve(): core',
+      "'native' in a zone of several workers: node:http does not share a port",
+      'node',
+    )
   const board = new Board()
   const id = `skein.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
   const { settings, handlerMsMax } = given
@@ -95,11 +99,12 @@ function leaveThere(this: Task, key: string, job: Job, memory: SharedArrayBuffer
  */
 function zoneOf(given: ZoneSettings['zone']): Zone {
   const zone: unknown = typeof given === 'string' ? zones.get(given) : given
-  if (zone instanceof NodeZone) throw wrong('zone', 'a zone of workers; leave it out to serve here', zone)
-  if (!(zone instanceof Zone)) throw wrong('zone', 'a zone or the name of one', zone)
+  if (zone instanceof NodeZone)
+    throw wrong('serve(): zone', 'a zone of workers; leave it out to serve here', zone)
+  if (!(zone instanceof Zone)) throw wrong('serve(): zone', 'a zone or the name of one', zone)
   const { executor } = zone.settings
   if (executor === 'fixed' || executor === 'work-stealing') return zone
-  throw wrong('zone', "one of the executor 'fixed' or 'work-stealing', whose workers stay", executor)
+  throw wrong('serve(): zone', "one of the executor 'fixed' or 'work-stealing', whose workers stay", executor)
 }
 
 interface ZoneServerParts {

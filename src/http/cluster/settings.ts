@@ -6,9 +6,9 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { NodeZone, Zone } from '../../zone/index.ts'
-import { ownOptions } from '../../base/index.ts'
-import { integerIn, TIMER_MS_MAX, wrong } from '../limits.ts'
-import { parseSettings, type ServeSettings } from '../settings.ts'
+import { type Kind, TIMER_MS_MAX, anything, integer, optionsOf, text, valueOfKind } from '../../base/index.ts'
+import { wrong } from '../limits.ts'
+import { parseSettings, SERVER_NAMES, type ServeSettings } from '../settings.ts'
 import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
 
@@ -41,16 +41,8 @@ export interface ZoneServeSettings extends Omit<ServeSettings, 'routes' | 'fetch
   readonly handlerMsMax?: number
 }
 
-/** Bounds of `handlerMsMax`. */
-const HANDLER_MS = { least: 1000, most: TIMER_MS_MAX }
-/** Its default. */
+/** The default of `handlerMsMax`. */
 export const HANDLER_MS_MAX = 30_000
-
-/** A `handlerMsMax`, checked; undefined if there is none. @throws {HttpError} `HTTP_SETTING`. */
-export function parseHandlerMsMax(given: unknown): number | undefined {
-  if (given === undefined) return undefined
-  return integerIn('handlerMsMax', given, { ...HANDLER_MS, default: HANDLER_MS_MAX })
-}
 
 /** Complete settings. */
 export interface ZoneSettings {
@@ -63,52 +55,53 @@ export interface ZoneSettings {
   readonly handlerMsMax: number | undefined
 }
 
-const PASSED_ON = [
-  'port',
-  'host',
-  'unixPath',
-  'backlog',
-  'reusePort',
-  'limits',
-  'core',
-  'drainMs',
-  'globals',
-] as const
-const NAMES = ['zone', 'app', 'appExport', 'appArgs', 'handlerMsMax', ...PASSED_ON] as const
-
-/** Absent here: what is undefined counts as that. */
-const APP = ['routes', 'fetch', 'error'] as const
+const HANDLER_MS = integer<number | undefined>(1000, TIMER_MS_MAX, undefined)
+const KINDS = {
+  ...Object.fromEntries(SERVER_NAMES.map((name) => [name, anything])),
+  zone: {
+    expected: 'a zone or the name of one',
+    accepts: (zone) =>
+      zone !== null && (typeof zone === 'object' || (typeof zone === 'string' && zone !== '')),
+    default: undefined,
+  } as Kind<Zone | string | undefined>,
+  app: anything,
+  appExport: text<string | undefined>(undefined),
+  appArgs: {
+    expected: 'an array, what the export is called with',
+    accepts: Array.isArray,
+    default: undefined,
+  } as Kind<readonly unknown[] | undefined>,
+  handlerMsMax: HANDLER_MS,
+  routes: anything,
+  fetch: anything,
+  error: anything,
+}
 
 /** Check `given`. @throws {HttpError} `HTTP_SETTING`. */
 export function parseZoneSettings(given: object, forced: string | undefined): ZoneSettings {
-  for (const name of APP) {
-    if (!Object.hasOwn(given, name) || (given as never)[name] === undefined) continue
-    throw wrong(name, 'absent with a zone, whose app is a module: export it there', (given as never)[name])
-  }
-  const fields = ownOptions(given, [...NAMES, ...APP], wrong, 'settings', '')
-  const passed = PASSED_ON.filter((name) => fields[name] !== undefined)
-  const settings = Object.fromEntries(passed.map((name) => [name, fields[name]])) as Job['settings']
+  const { zone, app, appExport, appArgs, handlerMsMax, ...rest } = optionsOf(given, KINDS, wrong, 'serve()')
+  for (const name of ['routes', 'fetch', 'error'] as const)
+    if (rest[name] !== undefined)
+      throw wrong(
+        `serve(): ${name}`,
+        'absent with a zone, whose app is a module: export it there',
+        rest[name],
+      )
+  const passed = Object.entries(rest).filter(([, value]) => value !== undefined)
+  const settings = Object.fromEntries(passed) as Job['settings']
   const { drainMs, core } = parseSettings({ ...settings, routes: {} }, forced)
-  const { zone, appExport, appArgs } = fields
-  if ((typeof zone !== 'string' && typeof zone !== 'object') || zone === '' || zone === null)
-    throw wrong('zone', 'a zone or the name of one', zone)
-  if (appExport !== undefined && (typeof appExport !== 'string' || appExport === ''))
-    throw wrong('appExport', 'the name of an export', appExport)
-  if (appArgs !== undefined && !Array.isArray(appArgs))
-    throw wrong('appArgs', 'an array, what the export is called with', appArgs)
-  return {
-    zone: zone as Zone | string,
-    source: { app: urlOf(fields.app), appExport, appArgs },
-    settings,
-    drainMs,
-    core,
-    handlerMsMax: parseHandlerMsMax(fields['handlerMsMax']),
-  }
+  if (zone === undefined) throw wrong('serve(): zone', KINDS.zone.expected, zone)
+  return { zone, source: { app: urlOf(app), appExport, appArgs }, settings, drainMs, core, handlerMsMax }
+}
+
+/** A `handlerMsMax`, checked; undefined if there is none. @throws {HttpError} `HTTP_SETTING`. */
+export function parseHandlerMsMax(given: unknown): number | undefined {
+  return valueOfKind('serve()', 'handlerMsMax', given, HANDLER_MS, wrong)
 }
 
 function urlOf(app: unknown): string {
   if (app instanceof URL) return app.href
   if (typeof app === 'string' && isAbsolute(app)) return pathToFileURL(app).href
   if (typeof app === 'string' && /^(file|data):/.test(app) && URL.canParse(app)) return app
-  throw wrong('app', "new URL('./app.js', import.meta.url), or an absolute path", app)
+  throw wrong('serve(): app', "new URL('./app.js', import.meta.url), or an absolute path", app)
 }

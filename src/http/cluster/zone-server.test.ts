@@ -403,7 +403,7 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   )
   await named(
     { appExport: 'wrong' },
-    { code: 'HTTP_SETTING', message: /^unknown option "prot"; did you mean "port"\?$/ },
+    { code: 'HTTP_SETTING', message: /^serve\(\): unknown option "prot"; did you mean "port"\?$/ },
   )
   await named({ appExport: 'missing' }, { code: 'HTTP_APP' })
   const none = /: export "nothing" is no function that makes an app; it exports /
@@ -424,7 +424,7 @@ test('settings that are wrong are refused before any worker hears of them', asyn
       serve({ zone: own, app: APP, ...given } as ZoneServeSettings),
       (error: { code: string; facts: { name?: string }; message: string }) => {
         assert.equal(error.code, code, error.message)
-        if (code === 'HTTP_SETTING') assert.equal(error.facts.name, name)
+        if (code === 'HTTP_SETTING') assert.equal(error.facts.name, `serve(): ${name}`)
         return true
       },
     )

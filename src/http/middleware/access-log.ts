@@ -4,13 +4,14 @@
  * Records go to anything with `info(record, message)`, such as a pino logger, or to a function, or as lines
  * of JSON to standard output. Pino is only a dependency of the tests.
  */
-import { HttpError } from '../errors.ts'
+import { HttpError, statusOf } from '../errors.ts'
+import { type Kind, callback, optionsOf } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { requestIdOf } from '../app/carried.ts'
 import { logged } from '../app/logged.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
-import { errorStatus, StatusError } from '../app/status-error.ts'
+import { StatusError } from '../app/status-error.ts'
 
 /** What logs of servers write where the client closed its connection before it had its answer. */
 const CLIENT_GONE = 499
@@ -54,14 +55,20 @@ export interface AccessLogOptions {
   readonly skip?: (record: AccessRecord) => boolean
 }
 
+const LOG: Kind<AccessLogOptions['log']> = {
+  expected: 'a function, or a logger with info()',
+  accepts: (log) => typeof log === 'function' || typeof (log as AccessLogger | null)?.info === 'function',
+  default: undefined,
+}
+const OPTIONS = { log: LOG, skip: callback as Kind<AccessLogOptions['skip']> }
+
 /**
  * Tells of each request. Put it before all others; `requestId()` may stand on either side of it.
  * @throws {HttpError} `HTTP_SETTING`.
  */
-export function accessLog(options: AccessLogOptions = {}): Middleware {
-  const write = writerOf(options.log)
-  const { skip } = options
-  if (skip !== undefined && typeof skip !== 'function') throw wrong('skip', 'a function', skip)
+export function accessLog(options?: AccessLogOptions): Middleware {
+  const { log, skip } = optionsOf(options, OPTIONS, wrong, 'accessLog()')
+  const write = writerOf(log)
   const middleware: Middleware = async (request, next) => {
     const startMs = performance.now()
     const begun = {
@@ -81,7 +88,7 @@ export function accessLog(options: AccessLogOptions = {}): Middleware {
     try {
       answer = await next()
     } catch (error) {
-      tell(isGone(request, error) ? CLIENT_GONE : errorStatus(error))
+      tell(isGone(request, error) ? CLIENT_GONE : statusOf(error))
       throw error
     }
     // A network error, and a body that was read already, are answered with 500.
@@ -104,7 +111,5 @@ function isGone({ signal }: HttpRequest, error: unknown): boolean {
 function writerOf(log: AccessLogOptions['log']): (record: AccessRecord) => unknown {
   if (log === undefined) return (record) => void process.stdout.write(`${JSON.stringify(record)}\n`)
   if (typeof log === 'function') return log
-  if (log === null || typeof log !== 'object' || typeof log.info !== 'function')
-    throw wrong('log', 'a function, or a logger with info()', log)
   return ({ time: _, ...record }) => log.info(record, `${record.method} ${record.path} ${record.status}`)
 }

@@ -5,6 +5,7 @@
  * answer lacks the headers, and the browser keeps it from the page.
  */
 import { SkeinResponse } from '../fetch/response.ts'
+import { type Kind, anything, flag, integer, optionsOf } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import { carry } from '../app/carried.ts'
 import { ANSWERS_OPTIONS, EVERYWHERE, type Middleware } from './middleware.ts'
@@ -27,7 +28,21 @@ export interface CorsOptions {
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const ASKED = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:\s*,\s*[!#$%&'*+\-.^_`|~0-9A-Za-z]+)*$/
-const MAX_AGE_S_MAX = 86_400
+
+function tokens<T>(otherwise: T): Kind<readonly string[] | T> {
+  const accepts = (value: unknown): boolean =>
+    Array.isArray(value) && value.every((one) => typeof one === 'string' && TOKEN.test(one))
+  return { expected: 'an array of names', accepts, default: otherwise }
+}
+
+const OPTIONS = {
+  origin: anything,
+  methods: tokens(['PUT', 'PATCH', 'DELETE'] as const),
+  allowHeaders: tokens(undefined),
+  exposeHeaders: tokens([]),
+  credentials: flag(false),
+  maxAgeS: integer(0, 86_400, 600),
+}
 
 interface Rules {
   readonly isAllowed: (origin: string) => boolean
@@ -43,7 +58,7 @@ interface Rules {
  * Lets pages of other origins call.
  * @throws {HttpError} `HTTP_SETTING`, also for `credentials` together with the origin '*'.
  */
-export function cors(options: CorsOptions = {}): Middleware {
+export function cors(options?: CorsOptions): Middleware {
   const rules = parsed(options)
   const middleware: Middleware = (request, next) => {
     const origin = request.headers.get('origin')
@@ -78,29 +93,19 @@ function answered(): Response {
   return new SkeinResponse(null, { status: 204 })
 }
 
-function parsed(options: CorsOptions): Rules {
-  const { origin = '*', credentials = false, maxAgeS = 600 } = options
-  if (typeof credentials !== 'boolean') throw wrong('credentials', 'true or false', credentials)
-  if (credentials && origin === '*') throw wrong('origin', 'named when there are credentials', origin)
-  if (!Number.isInteger(maxAgeS) || maxAgeS < 0 || maxAgeS > MAX_AGE_S_MAX)
-    throw wrong('maxAgeS', `an integer from 0 to ${MAX_AGE_S_MAX}`, maxAgeS)
-  const methods = tokens('methods', options.methods ?? ['PUT', 'PATCH', 'DELETE'])
-  const { allowHeaders, exposeHeaders = [] } = options
+function parsed(options: CorsOptions | undefined): Rules {
+  const given = optionsOf(options, OPTIONS, wrong, 'cors()')
+  const { origin = '*', credentials, maxAgeS, methods, allowHeaders, exposeHeaders } = given
+  if (credentials && origin === '*') throw wrong('cors(): origin', 'named when there are credentials', origin)
   return {
     isAllowed: originTest(origin),
     isOpen: origin === '*',
     methods: ['GET', 'HEAD', 'POST', ...methods].join(', '),
-    allowHeaders: allowHeaders === undefined ? undefined : tokens('allowHeaders', allowHeaders).join(', '),
-    exposeHeaders: tokens('exposeHeaders', exposeHeaders).join(', '),
+    allowHeaders: allowHeaders === undefined ? undefined : allowHeaders.join(', '),
+    exposeHeaders: exposeHeaders.join(', '),
     credentials,
     maxAge: String(maxAgeS),
   }
-}
-
-function tokens(name: string, value: unknown): readonly string[] {
-  if (!Array.isArray(value) || !value.every((one) => typeof one === 'string' && TOKEN.test(one)))
-    throw wrong(name, 'an array of names', value)
-  return value as string[]
 }
 
 function originTest(origin: unknown): (origin: string) => boolean {
@@ -109,7 +114,8 @@ function originTest(origin: unknown): (origin: string) => boolean {
   const names: unknown[] = Array.isArray(origin) ? (origin as unknown[]) : [origin]
   for (const name of names) {
     const isOrigin = typeof name === 'string' && URL.canParse(name) && new URL(name).origin === name
-    if (!isOrigin) throw wrong('origin', "'*', origins such as 'https://example.com', or a function", name)
+    if (!isOrigin)
+      throw wrong('cors(): origin', "'*', origins such as 'https://example.com', or a function", name)
   }
   const known = new Set(names as string[])
   return (given) => known.has(given)

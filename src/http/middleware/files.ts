@@ -9,6 +9,7 @@ import { constants } from 'node:fs'
 import { lstat, open, realpath, type FileHandle } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Kind, anything, optionsOf, text } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import { SkeinResponse } from '../fetch/response.ts'
 import type { HttpRequest } from '../app/routes.ts'
@@ -24,6 +25,17 @@ export interface FilesOptions {
   readonly cacheControl?: string
   /** More headers, such as a content-security-policy. */
   readonly headers?: Readonly<Record<string, string>>
+}
+
+const INDEX: Kind<string> = {
+  expected: 'the name of a file',
+  accepts: (index) => typeof index === 'string' && !/[/\\\0]/.test(index),
+  default: 'index.html',
+}
+const OPTIONS = {
+  index: INDEX,
+  cacheControl: text('no-cache'),
+  headers: anything as Kind<FilesOptions['headers']>,
 }
 
 /** Files that are not longer are sent in one piece. */
@@ -43,12 +55,11 @@ export type FilesHandler = (request: HttpRequest) => Promise<Response>
  * @throws {HttpError} `HTTP_SETTING`. The handler throws a {@link StatusError} 404 for what is not there, and
  *   405 for other methods.
  */
-export function files(folder: string | URL, options: FilesOptions = {}): FilesHandler {
+export function files(folder: string | URL, options?: FilesOptions): FilesHandler {
   if (typeof folder !== 'string' && !(folder instanceof URL))
-    throw wrong('folder', 'a path or a file URL', folder)
+    throw wrong('files(): folder', 'a path or a file URL', folder)
   const root = resolve(folder instanceof URL ? fileURLToPath(folder) : folder)
-  const { index = 'index.html', cacheControl = 'no-cache', headers = {} } = options
-  if (typeof index !== 'string' || /[/\\\0]/.test(index)) throw wrong('index', 'the name of a file', index)
+  const { index, cacheControl, headers } = optionsOf(options, OPTIONS, wrong, 'files()')
   const base = {
     ...headers,
     'cache-control': cacheControl,

@@ -6,7 +6,8 @@
  * limits here bound its parts, which are counted before they are parsed.
  */
 import { MIMEType } from 'node:util'
-import { integerIn } from '../limits.ts'
+import { integer, optionsOf } from '../../base/index.ts'
+import { wrong } from '../limits.ts'
 import { NativeResponse } from '../fetch/response.ts'
 import { StatusError } from '../app/status-error.ts'
 
@@ -31,6 +32,11 @@ export interface Form {
 }
 
 const NO_LIMIT = 2 ** 40
+const LIMITS = {
+  partsMax: integer(0, NO_LIMIT, 100),
+  fieldCharsMax: integer(0, NO_LIMIT, 65_536),
+  fileBytesMax: integer(0, NO_LIMIT, NO_LIMIT),
+}
 const MULTIPART = 'multipart/form-data'
 const URLENCODED = 'application/x-www-form-urlencoded'
 const AMPERSAND = 0x26
@@ -47,20 +53,8 @@ const HEAD_END = '\r\n\r\n'
  * @throws {HttpError} `HTTP_SETTING`, and those of reading a body.
  * @throws {TypeError} When the body was read already.
  */
-export async function formOf(request: Request, limits: FormLimits = {}): Promise<Form> {
-  const ranges = { least: 0, most: NO_LIMIT }
-  const partsMax = integerIn('partsMax', limits.partsMax, {
-    ...ranges,
-    default: 100,
-  })
-  const charsMax = integerIn('fieldCharsMax', limits.fieldCharsMax, {
-    ...ranges,
-    default: 65_536,
-  })
-  const bytesMax = integerIn('fileBytesMax', limits.fileBytesMax, {
-    ...ranges,
-    default: NO_LIMIT,
-  })
+export async function formOf(request: Request, limits?: FormLimits): Promise<Form> {
+  const { partsMax, fieldCharsMax, fileBytesMax } = optionsOf(limits, LIMITS, wrong, 'formOf()')
   const data = await dataOf(request, partsMax)
   const fields: Record<string, string> = Object.create(null) as Record<string, string>
   const files: Record<string, File> = Object.create(null) as Record<string, File>
@@ -68,10 +62,11 @@ export async function formOf(request: Request, limits: FormLimits = {}): Promise
   for (const [name, value] of data) {
     if (++parts > partsMax) throw tooMany(partsMax)
     if (typeof value === 'string') {
-      if (value.length > charsMax) throw tooMuch(`the field ${name} is longer than ${charsMax} characters`)
+      if (value.length > fieldCharsMax)
+        throw tooMuch(`the field ${name} is longer than ${fieldCharsMax} characters`)
       fields[name] = value
-    } else if (value.size > bytesMax) {
-      throw tooMuch(`the file ${name} is longer than ${bytesMax} bytes`)
+    } else if (value.size > fileBytesMax) {
+      throw tooMuch(`the file ${name} is longer than ${fileBytesMax} bytes`)
     } else if (value.size > 0 || value.name !== '') files[name] = value
   }
   return { fields, files, data }

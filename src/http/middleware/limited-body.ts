@@ -4,14 +4,15 @@
  * A length that is told is compared before a byte is read. A body that comes in chunks is counted as it is
  * read, and reading it fails at the limit; nothing is gathered here.
  */
-import { integerIn } from '../limits.ts'
+import { integer, valueOfKind } from '../../base/index.ts'
+import { wrong } from '../limits.ts'
 import { clientFault } from '../errors.ts'
 import { NativeRequest } from '../fetch/request.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import type { Middleware } from './middleware.ts'
 import { StatusError } from '../app/status-error.ts'
 
-const BODY_BYTES_MAX = 2 ** 40
+const BYTES = integer(0, 2 ** 40, 0)
 
 /**
  * Answers 413 (`BODY_TOO_LARGE`) to requests with more than so many bytes of body.
@@ -19,11 +20,7 @@ const BODY_BYTES_MAX = 2 ** 40
  * @throws {HttpError} `HTTP_SETTING`.
  */
 export function bodyLimit(bodyBytesMax: number): Middleware {
-  const most = integerIn('bodyBytesMax', bodyBytesMax, {
-    least: 0,
-    most: BODY_BYTES_MAX,
-    default: -1,
-  })
+  const most = valueOfKind('bodyLimit()', 'bodyBytesMax', bodyBytesMax ?? null, BYTES, wrong)
   return (request, next) => {
     const length = request.headers.get('content-length')
     if (length !== null) {

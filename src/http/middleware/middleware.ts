@@ -48,7 +48,7 @@ export function around<Pattern extends string>(
   handler: Handler<Pattern>,
   ...middleware: readonly Middleware[]
 ): Handler<Pattern> {
-  if (typeof handler !== 'function') throw wrong('the handler', 'a function', handler)
+  if (typeof handler !== 'function') throw wrong('around(): the handler', 'a function', handler)
   return chained(handler as AnyHandler, checked(middleware)) as Handler<Pattern>
 }
 
@@ -88,7 +88,8 @@ function unmatchedOf(list: readonly Middleware[], inner: Wrap | undefined): Wrap
 
 function checked(middleware: readonly unknown[]): readonly Middleware[] {
   for (const [index, one] of middleware.entries()) {
-    if (typeof one !== 'function') throw wrong(`middleware ${index + 1}`, 'a function (request, next)', one)
+    if (typeof one !== 'function')
+      throw wrong(`use(): middleware ${index + 1}`, 'a function (request, next)', one)
   }
   return middleware as readonly Middleware[]
 }

@@ -6,7 +6,8 @@
  * is atomic, decides and counts.
  */
 import { type Store, store as stores } from '../../store/index.ts'
-import { integerIn, wrong } from '../limits.ts'
+import { type Kind, anything, callback, integer, optionsOf, text } from '../../base/index.ts'
+import { wrong } from '../limits.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { carry } from '../app/carried.ts'
 import type { Middleware } from './middleware.ts'
@@ -33,6 +34,19 @@ const STORE_ID = 'skein.http.rate'
 /** Times are counted from here, the same in all threads: small numbers leave room for fractions. */
 const ORIGIN_MS = Date.UTC(2025, 0)
 
+const OPTIONS = {
+  requestsMax: integer<number | undefined>(1, 2 ** 31, undefined),
+  windowMs: integer(1, 2 ** 31 - 1, 60_000),
+  key: { ...callback, expected: 'a function (request) => string' } as Kind<RateLimitOptions['key']>,
+  name: text('all'),
+  store: anything as Kind<RateLimitOptions['store']>,
+  now: callback as Kind<RateLimitOptions['now']>,
+}
+
+function addressOf({ remoteAddress }: HttpRequest): string {
+  return remoteAddress
+}
+
 /** What became of a request. */
 interface Verdict {
   readonly allowed: boolean
@@ -48,22 +62,10 @@ interface Verdict {
  * @throws {HttpError} `HTTP_SETTING`. @throws {StoreError} when its store cannot be made.
  */
 export function rateLimit(options: RateLimitOptions): Middleware {
-  const { requestsMax, windowMs = 60_000, name = 'all', now = Date.now } = options
-  const most = integerIn('requestsMax', requestsMax, {
-    least: 1,
-    most: 2 ** 31,
-    default: 0,
-  })
-  if (most === 0) throw wrong('requestsMax', 'an integer of at least 1', requestsMax)
-  const spanMs = integerIn('windowMs', windowMs, {
-    least: 1,
-    most: 2 ** 31 - 1,
-    default: 0,
-  })
-  const { key = (request: HttpRequest) => request.remoteAddress } = options
-  if (typeof key !== 'function') throw wrong('key', 'a function (request) => string', key)
-  if (typeof name !== 'string' || name === '') throw wrong('name', 'a string that is not empty', name)
-  const counts = options.store ?? stores.getOrCreate<number>(STORE_ID, { entriesMax: CLIENTS_MAX })
+  const given = optionsOf(options ?? null, OPTIONS, wrong, 'rateLimit()')
+  const { requestsMax: most, windowMs: spanMs, name, key = addressOf, now = Date.now } = given
+  if (most === undefined) throw wrong('rateLimit(): requestsMax', OPTIONS.requestsMax.expected, most)
+  const counts = given.store ?? stores.getOrCreate<number>(STORE_ID, { entriesMax: CLIENTS_MAX })
   const shownName = `"${encodeURIComponent(name)}"`
   const policy = `${shownName};q=${most};w=${Math.ceil(spanMs / 1000)}`
   // A number means nothing at another rate, so the rate is part of who is counted.

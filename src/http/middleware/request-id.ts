@@ -4,6 +4,7 @@
  * An id that came with the request is kept only where the settings say that its sender is trusted.
  */
 import { randomUUID } from 'node:crypto'
+import { type Kind, callback, flag, optionsOf } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import { carry, setRequestId } from '../app/carried.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
@@ -18,6 +19,13 @@ export interface RequestIdOptions {
   readonly make?: () => string
 }
 
+const HEADER: Kind<string> = {
+  expected: 'a header name',
+  accepts: (header) => typeof header === 'string' && /^[\w-]+$/.test(header),
+  default: 'x-request-id',
+}
+const OPTIONS = { header: HEADER, trust: flag(false), make: callback as Kind<RequestIdOptions['make']> }
+
 /** Ids that a header, a log and a person can carry. */
 const ID = /^[\w.:+/=@-]{1,128}$/
 
@@ -25,11 +33,8 @@ const ID = /^[\w.:+/=@-]{1,128}$/
  * Gives each request an id; `requestIdOf(request)` tells it, the answer carries it.
  * @throws {HttpError} `HTTP_SETTING`.
  */
-export function requestId(options: RequestIdOptions = {}): Middleware {
-  const { header = 'x-request-id', trust = false, make = randomUUID } = options
-  if (typeof header !== 'string' || !/^[\w-]+$/.test(header)) throw wrong('header', 'a header name', header)
-  if (typeof trust !== 'boolean') throw wrong('trust', 'true or false', trust)
-  if (typeof make !== 'function') throw wrong('make', 'a function', make)
+export function requestId(options?: RequestIdOptions): Middleware {
+  const { header, trust, make = randomUUID } = optionsOf(options, OPTIONS, wrong, 'requestId()')
   const middleware: Middleware = (request, next) => {
     const given = trust ? request.headers.get(header) : null
     const id = given !== null && ID.test(given) ? given : make()

@@ -4,9 +4,12 @@
  * JavaScript that runs cannot be stopped from outside: what ends at the limit is the waiting, and whoever
  * listens to `request.signal`. Work that may have to be stopped belongs into a zone, with that signal.
  */
-import { integerIn, TIMER_MS_MAX } from '../limits.ts'
+import { TIMER_MS_MAX, integer, valueOfKind } from '../../base/index.ts'
+import { wrong } from '../limits.ts'
 import type { Middleware } from './middleware.ts'
 import { StatusError } from '../app/status-error.ts'
+
+const TIME = integer(1, TIMER_MS_MAX, 0)
 
 /**
  * Answers 503 (`HANDLER_TIMEOUT`) when what lies inside has no answer in time, and aborts `request.signal`.
@@ -14,11 +17,7 @@ import { StatusError } from '../app/status-error.ts'
  * @throws {HttpError} `HTTP_SETTING`.
  */
 export function timeout(timeoutMs: number): Middleware {
-  const most = integerIn('timeoutMs', timeoutMs, {
-    least: 1,
-    most: TIMER_MS_MAX,
-    default: -1,
-  })
+  const most = valueOfKind('timeout()', 'timeoutMs', timeoutMs ?? null, TIME, wrong)
   return async (request, next) => {
     const controller = new AbortController()
     const signal = AbortSignal.any([request.signal, controller.signal])

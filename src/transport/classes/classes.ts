@@ -7,8 +7,8 @@
  * cannot see (#private fields, what Node and the engine keep of their classes) a class must save itself:
  * silence would lose data. `checkState` refuses the rest at the first object of a class and shape.
  */
-import { TransportError } from '../errors.ts'
-import { shown } from '../../base/index.ts'
+import { TransportError, wrong } from '../errors.ts'
+import { type Kind, callback, integer, optionsOf, text } from '../../base/index.ts'
 import { parseSource } from '../functions/captures.ts'
 import type { Class, ClassEntry } from './class-entry.ts'
 import { Refusal } from '../write/sink.ts'
@@ -162,18 +162,18 @@ export function handleOfTag(tag: string): HandleEntry | undefined {
   return handlesByTag.get(tag)
 }
 
+const CLASS = {
+  cid: text<string | undefined>(undefined),
+  version: integer(0, 0xffff_ffff, 0),
+  save: callback as Kind<ClassEntry['save']>,
+  load: callback as Kind<ClassEntry['load']>,
+}
+
 function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
-  if (typeof constructor !== 'function' || typeof constructor.prototype !== 'object') {
-    wrong('Class', 'a class', constructor)
-  }
-  if (typeof options !== 'object' || options === null) wrong('options', 'an object with a cid', options)
-  const { cid, version = 0, save, load } = options
-  if (typeof cid !== 'string' || cid === '') wrong('cid', 'a text of one character or more', cid)
-  if (!Number.isInteger(version) || version < 0 || version > 0xffff_ffff) {
-    wrong('version', 'an integer from 0 to 4294967295', version)
-  }
-  if (save !== undefined && typeof save !== 'function') wrong('save', 'a function', save)
-  if (load !== undefined && typeof load !== 'function') wrong('load', 'a function', load)
+  if (typeof constructor !== 'function' || typeof constructor.prototype !== 'object')
+    throw wrong('register(): Class', 'a class', constructor)
+  const { cid, version, save, load } = optionsOf(options ?? null, CLASS, wrong, 'register()')
+  if (cid === undefined) throw wrong('register(): cid', CLASS.cid.expected, cid)
   if (constructor.prototype === Object.prototype) refuse(cid, 'plain objects need no registration')
   if (builtins().has(constructor.prototype as object)) {
     refuse(cid, `${constructor.name} travels by itself, and no hook of it would run; extend it`)
@@ -265,12 +265,4 @@ export function checkState(object: object): void {
 
 function refuse(cid: string, why: string): never {
   throw new TransportError('TRANSPORT_REGISTRATION', { cid, why })
-}
-
-function wrong(name: string, expected: string, received: unknown): never {
-  throw new TransportError('TRANSPORT_ARGUMENT', {
-    name,
-    expected,
-    received: shown(received),
-  })
 }

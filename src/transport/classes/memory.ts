@@ -24,7 +24,7 @@ export function move<Source extends ArrayBuffer | ArrayBufferView>(source: Sourc
   const isPooled = Buffer.isBuffer(source) && source.byteLength !== source.buffer.byteLength
   if (!isArrayBuffer(buffer) || isPooled) {
     throw new TransportError('TRANSPORT_ARGUMENT', {
-      name: 'source',
+      name: 'move(): source',
       expected: 'an ArrayBuffer or a view that owns its whole buffer',
       received: isPooled ? 'a Buffer that shares a larger one' : receivedAs(source),
     })

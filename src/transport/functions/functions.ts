@@ -326,11 +326,18 @@ function parsedText(fn: Function, text: string): FunctionText {
     return readFunctionText(text)
   } catch (error) {
     const why = error instanceof Error ? error.message : shown(error)
-    // The parser throws anything else only where the methods that it uses are not the language's.
     const isOfText = error instanceof SyntaxError || error instanceof RangeError
-    const reason = isOfText ? why : `the parser failed, as where a built-in method is replaced: ${why}`
+    const reason = isOfText ? why : `the parser failed, ${whyParserFailed()}: ${why}`
     throw new FunctionError('FUNCTION_SYNTAX', { ...place(), reason }, { cause: error })
   }
+}
+
+/** It throws other errors only where what it uses is not the language's: a program has changed a built-in. */
+function whyParserFailed(): string {
+  const names: string[] = []
+  for (const name in {}) names.push(name)
+  if (names.length === 0) return 'as where a built-in method is replaced'
+  return `as Object.prototype has enumerable properties (${names.join(', ')}), which every object inherits`
 }
 
 /** @throws {FunctionError} when the text is tied to an object or a class around it. */

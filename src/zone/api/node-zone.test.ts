@@ -66,7 +66,7 @@ test('both kinds of zones: an option that a method does not have is refused, not
     const { signal } = new AbortController()
     const refused = (name: string): object => ({
       code: 'ZONE_SETTING',
-      message: new RegExp(`^unknown option "${name}"; `),
+      message: new RegExp(`^zone\\.\\w+\\(\\): unknown option "${name}"; `),
     })
     await assert.rejects(on.ready({ timeoutMs: 1 } as never), refused('timeoutMs'))
     await assert.rejects(on.close({ signal } as never), refused('signal'))

@@ -17,9 +17,9 @@ import {
 import { onAbort } from '../call/aborts.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from './result.ts'
-import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
+import { ONLY_SIGNAL, ONLY_TIMEOUT, argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import type { Begun, Spreader } from '../parallel/parallel.ts'
-import { parseMs, wrong } from './settings.ts'
+import { wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
 import { type ModuleCalls, Task, type TaskFunction, currentTask, useTrackerOnce } from '../call/task.ts'
 import type { CallOptions } from '../call/call.ts'
@@ -57,7 +57,7 @@ export class NodeZone extends Spread implements AnyZone {
     fn: TaskFunction<Args, Value>,
     ...args: Args
   ): Promise<Awaited<Value>> {
-    if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
+    if (typeof fn !== 'function') throw wrong('zone.run(): the first argument', 'a function', fn)
     await undefined
     return (await this.#call(fn as unknown as AnyFunction, args, nodeTask())) as Awaited<Value>
   }
@@ -85,8 +85,8 @@ export class NodeZone extends Spread implements AnyZone {
   async execute(...given: unknown[]): Promise<Result> {
     const byName = typeof given[0] !== 'function'
     const from = byName ? callerFile(this.execute) : ''
-    const args = argumentsOf(given[byName ? 2 : 1])
-    const options = optionsOf(given[byName ? 3 : 2])
+    const args = argumentsOf('zone.execute()', given[byName ? 2 : 1])
+    const options = optionsOf('zone.execute()', given[byName ? 3 : 2])
     const fn = byName ? await exported(given[0], given[1], from) : (given[0] as AnyFunction)
     return this.#result(fn, args, options)
   }
@@ -118,7 +118,9 @@ export class NodeZone extends Spread implements AnyZone {
     const fn = this.#codeOrFunction(what, callerFile(this.broadcast))
     const late = (timeoutMs: number): ZoneError =>
       new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
-    await this.#limited(fn, argumentsOf(args), optionsOf(options), { late })
+    await this.#limited(fn, argumentsOf('zone.broadcast()', args), optionsOf('zone.broadcast()', options), {
+      late,
+    })
   }
 
   /** Run a function or code here, now. What it returns is not waited for; a deadline cannot stop it. */
@@ -133,9 +135,9 @@ export class NodeZone extends Spread implements AnyZone {
     options?: { readonly timeoutMs?: number },
   ): void
   broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
-    optionsOf(options, ['timeoutMs'])
+    optionsOf('zone.broadcastSync()', options, ONLY_TIMEOUT)
     const fn = this.#codeOrFunction(what, callerFile(this.broadcastSync))
-    fn.apply(nodeTask(), [...argumentsOf(args)])
+    fn.apply(nodeTask(), [...argumentsOf('zone.broadcastSync()', args)])
   }
 
   /**
@@ -159,12 +161,12 @@ export class NodeZone extends Spread implements AnyZone {
 
   /** Resolves at once, but for an aborted signal. */
   async ready(options?: { readonly signal?: AbortSignal }): Promise<void> {
-    optionsOf(options, ['signal']).signal?.throwIfAborted()
+    optionsOf('zone.ready()', options, ONLY_SIGNAL).signal?.throwIfAborted()
   }
 
   /** Does nothing: the thread goes on. */
   async close(options?: { readonly timeoutMs?: number }): Promise<void> {
-    optionsOf(options, ['timeoutMs'])
+    optionsOf('zone.close()', options, ONLY_TIMEOUT)
   }
 
   /** `close()`. */
@@ -174,7 +176,8 @@ export class NodeZone extends Spread implements AnyZone {
 
   #codeOrFunction(what: unknown, file: string): AnyFunction {
     if (typeof what === 'function') return what as AnyFunction
-    if (typeof what !== 'string') throw wrong('a broadcast', 'a function or code', what)
+    if (typeof what !== 'string')
+      throw wrong('zone.broadcast(): the first argument', 'a function or code', what)
     return functionByNumber(codeNumber(what, file)) as AnyFunction
   }
 
@@ -237,8 +240,7 @@ export class NodeZone extends Spread implements AnyZone {
         const error = how.late?.(ms)
         reject(error ?? new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs: ms, started: true }))
       }
-      const timer =
-        timeoutMs === undefined ? undefined : setTimeout(late, parseMs('options.timeoutMs', timeoutMs))
+      const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs)
       if (signal !== undefined) onAbort(signal, aborted)
       how.begun?.(giveUp)
       const release = (): void => {

@@ -9,7 +9,7 @@ import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { ZoneError } from '../errors.ts'
-import { type ZoneSettings, parseId, parseMs, parseSettings } from './settings.ts'
+import { type ZoneSettings, parseId, parseSettings } from './settings.ts'
 
 /** What `body` throws must be a ZONE_SETTING about `name` that shows `received`. */
 function refuses(body: () => unknown, name: string, received: string): void {
@@ -22,7 +22,7 @@ function refuses(body: () => unknown, name: string, received: string): void {
     }
     assert.deepEqual([facts.name, facts.received], [name, received])
     const wrong = `${name} must be ${facts.expected}; received ${received}`
-    const unknown = `unknown option "${name.replace(/^\w+\./, '')}"; ${facts.expected}`
+    const unknown = `${name.replace(/\w+$/, 'unknown option "$&"')}; ${facts.expected}`
     assert.equal(error.message, 'unknown' in facts ? unknown : wrong)
     return true
   })
@@ -62,7 +62,7 @@ for (const [name, least, most] of NUMBERS) {
       [function five() {}, 'function five'],
     ]
     for (const [value, shown] of wrong)
-      refuses(() => parseSettings({ [name]: value }), `settings.${name}`, shown)
+      refuses(() => parseSettings({ [name]: value }), `zone.create(): ${name}`, shown)
   })
 }
 
@@ -105,7 +105,7 @@ for (const [name, right, wrong] of OTHERS) {
       assert.deepEqual(parsed[name], value ?? (name === 'executor' ? 'fixed' : null))
     }
     for (const [value, shown] of wrong)
-      refuses(() => parseSettings({ [name]: value }), `settings.${name}`, shown)
+      refuses(() => parseSettings({ [name]: value }), `zone.create(): ${name}`, shown)
   })
 }
 
@@ -150,21 +150,21 @@ test('each executor has its own workers', () => {
     const parsed = parseSettings(given)
     assert.deepEqual([parsed.workers, parsed.workersMax], [workers, workersMax])
   }
-  refuses(() => parseSettings({ workers: 0 }), 'settings.workers', '0')
-  refuses(() => parseSettings({ executor: 'cached', workersMax: 0 }), 'settings.workersMax', '0')
+  refuses(() => parseSettings({ workers: 0 }), 'zone.create(): workers', '0')
+  refuses(() => parseSettings({ executor: 'cached', workersMax: 0 }), 'zone.create(): workersMax', '0')
   refuses(
     () => parseSettings({ executor: 'blocking', workers: 5, workersMax: 4 }),
-    'settings.workersMax',
+    'zone.create(): workersMax',
     '4',
   )
-  refuses(() => parseSettings({ workersMax: 4 }), 'settings.workersMax', '4')
-  refuses(() => parseSettings({ executor: 'work-stealing', idleMs: 4 }), 'settings.idleMs', '4')
+  refuses(() => parseSettings({ workersMax: 4 }), 'zone.create(): workersMax', '4')
+  refuses(() => parseSettings({ executor: 'work-stealing', idleMs: 4 }), 'zone.create(): idleMs', '4')
 })
 
 test('an unknown setting is named, with the list of those there are', () => {
   assert.throws(() => parseSettings({ worker: 2 }), {
     code: 'ZONE_SETTING',
-    message: /^unknown option "worker"; did you mean "workers"\?$/,
+    message: /^zone\.create\(\): unknown option "worker"; did you mean "workers"\?$/,
   })
 })
 
@@ -175,7 +175,7 @@ test('settings that are no object are refused', () => {
     ['x', '"x"'],
     [[], 'an array of 0'],
   ]
-  for (const [value, shown] of wrong) refuses(() => parseSettings(value), 'settings', shown)
+  for (const [value, shown] of wrong) refuses(() => parseSettings(value), 'zone.create(): options', shown)
 })
 
 test("parsed settings are complete, frozen, plain data, and no longer the caller's objects", () => {
@@ -206,36 +206,39 @@ test('a name is a string of 1 to 256 characters without NUL', () => {
 test('options of a call are checked one by one', () => {
   const { signal } = new AbortController()
   for (const right of [{}, { timeoutMs: 0 }, { timeoutMs: 1.5 }, { timeoutMs: 2 ** 31 - 1, signal }]) {
-    assert.deepEqual({ ...optionsOf(right) }, { timeoutMs: undefined, signal: undefined, ...right })
+    assert.deepEqual(
+      { ...optionsOf('zone.run()', right) },
+      { timeoutMs: undefined, signal: undefined, ...right },
+    )
   }
-  assert.deepEqual(optionsOf(undefined), { timeoutMs: undefined, signal: undefined })
+  assert.deepEqual(optionsOf('zone.run()', undefined), { timeoutMs: undefined, signal: undefined })
   const wrong: [unknown, string, string][] = [
-    [null, 'options', 'null'],
-    [5, 'options', '5'],
-    [{ timeoutMs: -1 }, 'options.timeoutMs', '-1'],
-    [{ timeoutMs: 2 ** 31 }, 'options.timeoutMs', '2147483648'],
-    [{ timeoutMs: NaN }, 'options.timeoutMs', 'NaN'],
-    [{ timeoutMs: Infinity }, 'options.timeoutMs', 'Infinity'],
-    [{ timeoutMs: '5' }, 'options.timeoutMs', '"5"'],
-    [{ timeoutMs: null }, 'options.timeoutMs', 'null'],
-    [{ signal: {} }, 'options.signal', 'an object of Object'],
-    [{ signal: new AbortController() }, 'options.signal', 'an object of AbortController'],
-    [{ signal: null }, 'options.signal', 'null'],
+    [null, 'zone.run(): options', 'null'],
+    [5, 'zone.run(): options', '5'],
+    [{ timeoutMs: -1 }, 'zone.run(): timeoutMs', '-1'],
+    [{ timeoutMs: 2 ** 31 }, 'zone.run(): timeoutMs', '2147483648'],
+    [{ timeoutMs: NaN }, 'zone.run(): timeoutMs', 'NaN'],
+    [{ timeoutMs: Infinity }, 'zone.run(): timeoutMs', 'Infinity'],
+    [{ timeoutMs: '5' }, 'zone.run(): timeoutMs', '"5"'],
+    [{ timeoutMs: null }, 'zone.run(): timeoutMs', 'null'],
+    [{ signal: {} }, 'zone.run(): signal', 'an object of Object'],
+    [{ signal: new AbortController() }, 'zone.run(): signal', 'an object of AbortController'],
+    [{ signal: null }, 'zone.run(): signal', 'null'],
   ]
-  for (const [value, name, shown] of wrong) refuses(() => optionsOf(value), name, shown)
-  refuses(() => parseMs('x', 'y'), 'x', '"y"')
+  for (const [value, name, shown] of wrong) refuses(() => optionsOf('zone.run()', value), name, shown)
 })
 
 test('arguments are an array, a module is a URL or path, an export has a name', () => {
-  assert.deepEqual(argumentsOf(undefined), [])
-  assert.deepEqual(argumentsOf([1, undefined]), [1, undefined])
+  assert.deepEqual(argumentsOf('zone.run()', undefined), [])
+  assert.deepEqual(argumentsOf('zone.run()', [1, undefined]), [1, undefined])
   const noArray: [unknown, string][] = [
     [null, 'null'],
     ['ab', '"ab"'],
     [{ length: 1 }, 'an object of Object'],
     [5, '5'],
   ]
-  for (const [value, shown] of noArray) refuses(() => argumentsOf(value), 'args', shown)
+  for (const [value, shown] of noArray)
+    refuses(() => argumentsOf('zone.run()', value), 'zone.run(): args', shown)
   assert.deepEqual(exportOf('./m.js', 'f'), ['./m.js', 'f'])
   const noModule: [unknown, string][] = [
     [5, '5'],
@@ -243,7 +246,8 @@ test('arguments are an array, a module is a URL or path, an export has a name', 
     [null, 'null'],
     [{}, 'an object of Object'],
   ]
-  for (const [value, shown] of noModule) refuses(() => exportOf(value, 'f'), 'the first argument', shown)
+  for (const [value, shown] of noModule)
+    refuses(() => exportOf(value, 'f'), 'zone.execute(): the first argument', shown)
   const noName: [unknown, string][] = [
     ['', '""'],
     [undefined, 'undefined'],
@@ -251,5 +255,5 @@ test('arguments are an array, a module is a URL or path, an export has a name', 
     [null, 'null'],
   ]
   for (const [value, shown] of noName)
-    refuses(() => exportOf('./m.js', value), 'the name of an export', shown)
+    refuses(() => exportOf('./m.js', value), 'zone.execute(): the name of an export', shown)
 })

@@ -6,7 +6,17 @@
  * workers as JSON, so everything in it is plain data.
  */
 import { availableParallelism } from 'node:os'
-import { flag, ownOptions, refuser, valueOfKind } from '../../base/index.ts'
+import {
+  type Kind,
+  TIMER_MS_MAX,
+  anything,
+  flag,
+  integer,
+  oneOf,
+  optionsOf,
+  refuser,
+  valueOfKind,
+} from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 
 /** How work meets the workers of a zone. */
@@ -117,87 +127,71 @@ export interface Settings {
 }
 
 const MEBI = 1024 * 1024
-const TIMER_MS_MAX = 2 ** 31 - 1
-
-interface Range {
-  readonly least: number
-  readonly most: number
-  readonly default: () => number
-}
-
-const NUMBERS = {
-  idleMs: { least: 1, most: TIMER_MS_MAX, default: () => 60_000 },
-  tasksMax: { least: 1, most: 2 ** 31 - 1, default: () => 1_000_000 },
-  taskBytesMax: { least: 0, most: 2 ** 30, default: () => 256 * MEBI },
-  queueBytesMax: { least: 0, most: 2 ** 40, default: () => 1024 * MEBI },
-  broadcastsMax: { least: 0, most: 1_000_000, default: () => 10_000 },
-  tasksPerWorkerMax: { least: 1, most: 65_536, default: () => 1 },
-  waitingPerWorkerMax: { least: 0, most: 65_536, default: () => 1024 },
-  callDepthMax: { least: 1, most: 1_000_000, default: () => 4096 },
-  spinUs: { least: 0, most: 1000, default: () => 50 },
-  nice: { least: 0, most: 19, default: () => 0 },
-  graceMs: { least: 0, most: TIMER_MS_MAX, default: () => 1000 },
-  closeMs: { least: 0, most: TIMER_MS_MAX, default: () => 30_000 },
-} as const satisfies Record<string, Range>
-
-const OTHERS = ['heapMbMax', 'callStacks', 'execArgv', 'env']
 const WORKERS_MOST = 1024
-/** Workers of each executor by default; the fewest; and the most by default, for those that grow. */
-const EXECUTORS: Readonly<Record<ExecutorName, { default: () => number; least: number; max?: number }>> = {
-  fixed: { default: availableParallelism, least: 1 },
-  'work-stealing': { default: availableParallelism, least: 1 },
-  blocking: { default: () => 1, least: 1, max: 64 },
-  cached: { default: () => 0, least: 0, max: 64 },
+
+/** Of each executor: the fewest workers; how many by default; the most by default, for those that grow. */
+const EXECUTORS: Readonly<Record<ExecutorName, { least: number; default: () => number; max?: number }>> = {
+  fixed: { least: 1, default: availableParallelism },
+  'work-stealing': { least: 1, default: availableParallelism },
+  blocking: { least: 1, default: () => 1, max: 64 },
+  cached: { least: 0, default: () => 0, max: 64 },
 }
 
-/** Check `given` and fill in what is absent. @throws {ZoneError} `ZONE_SETTING`. */
-export function parseSettings(given: unknown): Settings {
-  const known = ['executor', 'workers', 'workersMax', ...Object.keys(NUMBERS), ...OTHERS]
-  const fields: Record<string, unknown> = ownOptions(given ?? null, known, wrong, 'settings')
-  const numbers = Object.fromEntries(
-    Object.entries(NUMBERS).map(([name, range]) => [name, numberIn(`settings.${name}`, fields[name], range)]),
-  ) as Record<keyof typeof NUMBERS, number>
-  const { heapMbMax, execArgv, env } = fields
-  const callStacks = valueOfKind('settings.callStacks', fields['callStacks'], flag(false), wrong)
+const TEXTS: Kind<readonly string[] | null> = {
+  expected: 'an array of strings',
+  accepts: (value) => Array.isArray(value) && areTexts(value),
+  default: null,
+}
+const TEXT_RECORD: Kind<Readonly<Record<string, string>> | null> = {
+  expected: 'an object of strings',
+  accepts: (value) => value !== null && typeof value === 'object' && areTexts(Object.values(value)),
+  default: null,
+}
+const KINDS = {
+  executor: oneOf<ExecutorName>(Object.keys(EXECUTORS) as ExecutorName[], 'fixed'),
+  workers: anything,
+  workersMax: anything,
+  idleMs: integer<number | undefined>(1, TIMER_MS_MAX, undefined),
+  tasksMax: integer(1, 2 ** 31 - 1, 1_000_000),
+  taskBytesMax: integer(0, 2 ** 30, 256 * MEBI),
+  queueBytesMax: integer(0, 2 ** 40, 1024 * MEBI),
+  broadcastsMax: integer(0, 1_000_000, 10_000),
+  tasksPerWorkerMax: integer(1, 65_536, 1),
+  waitingPerWorkerMax: integer(0, 65_536, 1024),
+  callDepthMax: integer(1, 1_000_000, 4096),
+  spinUs: integer(0, 1000, 50),
+  nice: integer(0, 19, 0),
+  graceMs: integer(0, TIMER_MS_MAX, 1000),
+  closeMs: integer(0, TIMER_MS_MAX, 30_000),
+  heapMbMax: integer(4, 2 ** 20, null),
+  callStacks: flag(false),
+  execArgv: TEXTS,
+  env: TEXT_RECORD,
+}
+
+/**
+ * Check `given` and fill in what is absent.
+ * @param call The function that takes them, as an error names it.
+ * @throws {ZoneError} `ZONE_SETTING`.
+ */
+export function parseSettings(given: unknown, call = 'zone.create()'): Settings {
+  const options = optionsOf(given ?? null, KINDS, wrong, call)
+  const { executor, idleMs = 60_000, execArgv, env } = options
+  const { least, default: count, max } = EXECUTORS[executor]
+  if (max === undefined)
+    for (const name of ['workersMax', 'idleMs'] as const)
+      if (options[name] !== undefined)
+        throw wrong(`${call}: ${name}`, `absent: the workers of '${executor}' do not change`, options[name])
+  const workers = valueOfKind(call, 'workers', options.workers, integer(least, WORKERS_MOST, count()), wrong)
+  const most = integer(Math.max(1, workers), WORKERS_MOST, Math.max(max ?? workers, workers))
   return Object.freeze({
-    ...parseWorkers(fields),
-    ...numbers,
-    heapMbMax:
-      heapMbMax === undefined
-        ? null
-        : numberIn('settings.heapMbMax', heapMbMax, { least: 4, most: 2 ** 20, default: () => 0 }),
-    callStacks,
-    execArgv: execArgv === undefined ? null : texts('settings.execArgv', execArgv),
-    env: env === undefined ? null : textRecord('settings.env', env),
+    ...options,
+    workers,
+    workersMax: valueOfKind(call, 'workersMax', options.workersMax, most, wrong),
+    idleMs,
+    execArgv: execArgv && Object.freeze([...execArgv]),
+    env: env && Object.freeze({ ...env }),
   })
-}
-
-function parseWorkers(
-  fields: Record<string, unknown>,
-): Pick<Settings, 'executor' | 'workers' | 'workersMax'> {
-  const { executor = 'fixed', workersMax: given } = fields
-  const names = Object.keys(EXECUTORS) as ExecutorName[]
-  if (!names.includes(executor as ExecutorName)) {
-    throw wrong('settings.executor', `one of ${names.map((name) => `'${name}'`).join(', ')}`, executor)
-  }
-  const kind = EXECUTORS[executor as ExecutorName]
-  const range = { least: kind.least, most: WORKERS_MOST, default: kind.default }
-  const workers = numberIn('settings.workers', fields['workers'], range)
-  const { max } = kind
-  if (max === undefined) {
-    for (const name of ['workersMax', 'idleMs']) {
-      if (fields[name] === undefined) continue
-      throw wrong(
-        `settings.${name}`,
-        `absent: the workers of '${String(executor)}' do not change`,
-        fields[name],
-      )
-    }
-    return { executor: executor as ExecutorName, workers, workersMax: workers }
-  }
-  const most = { least: Math.max(1, workers), most: WORKERS_MOST, default: () => Math.max(max, workers) }
-  const workersMax = numberIn('settings.workersMax', given, most)
-  return { executor: executor as ExecutorName, workers, workersMax }
 }
 
 /** Check a zone's name. @throws {ZoneError} `ZONE_SETTING`. */
@@ -208,33 +202,8 @@ export function parseId(id: unknown): string {
   return id
 }
 
-/** Check a number of milliseconds that a timer can wait. @throws {ZoneError} `ZONE_SETTING`. */
-export function parseMs(name: string, value: unknown): number {
-  return numberIn(name, value, { least: 0, most: TIMER_MS_MAX, default: () => 0 }, false)
-}
-
-function numberIn(name: string, value: unknown, range: Range, whole = true): number {
-  if (value === undefined) return range.default()
-  const right = typeof value === 'number' && (whole ? Number.isInteger(value) : !Number.isNaN(value))
-  if (!right || value < range.least || value > range.most) {
-    throw wrong(name, `${whole ? 'an integer' : 'a number'} from ${range.least} to ${range.most}`, value)
-  }
-  return value
-}
-
-function texts(name: string, value: unknown): readonly string[] {
-  if (!Array.isArray(value) || !value.every((text) => typeof text === 'string'))
-    throw wrong(name, 'an array of strings', value)
-  return Object.freeze([...value])
-}
-
-function textRecord(name: string, value: unknown): Readonly<Record<string, string>> {
-  const right =
-    value !== null &&
-    typeof value === 'object' &&
-    Object.values(value).every((text) => typeof text === 'string')
-  if (!right) throw wrong(name, 'an object of strings', value)
-  return Object.freeze({ ...(value as Record<string, string>) })
+function areTexts(values: readonly unknown[]): boolean {
+  return values.every((text) => typeof text === 'string')
 }
 
 /** The error for a value that an argument cannot have. */

@@ -38,13 +38,13 @@ import {
   failureOf,
 } from '../call/call.ts'
 import { type ModuleCalls, type TaskFunction, callDepth } from '../call/task.ts'
-import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
+import { ONLY_SIGNAL, ONLY_TIMEOUT, argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
 import { ZoneError, refusal } from '../errors.ts'
 import type { Begun, Spreader } from '../parallel/parallel.ts'
 import { type Port, thisPort } from '../../bridge/index.ts'
 import { type Result } from './result.ts'
-import { type Settings, parseMs, wrong } from './settings.ts'
+import { type Settings, wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
 import { addCaller, siteOf } from '../call/stacks.ts'
 import { CLOSING } from '../call/reasons.ts'
@@ -135,7 +135,7 @@ export class Zone extends Spread {
     const reject = rejectNext
     const call = new ValueCall(this.#callFrom(this.run), resolveNext, reject)
     try {
-      if (typeof fn !== 'function') throw wrong('the first argument', 'a function', fn)
+      if (typeof fn !== 'function') throw wrong('zone.run(): the first argument', 'a function', fn)
       const number = seenFunctionNumber(fn)
       if (number === 0) this.#sendFresh(fn, args, call)
       else this.#send(number, args, call)
@@ -201,8 +201,8 @@ export class Zone extends Spread {
       const fn = isFunction
         ? functionNumber(what)
         : seenExportNumber(what, second) || exportNumber(what, second, this.execute)
-      const args = argumentsOf(isFunction ? second : third)
-      this.#sendLimited(fn, args, call, optionsOf(isFunction ? third : fourth), reject)
+      const args = argumentsOf('zone.execute()', isFunction ? second : third)
+      this.#sendLimited(fn, args, call, optionsOf('zone.execute()', isFunction ? third : fourth), reject)
     } catch (error) {
       reject(error)
     }
@@ -268,7 +268,7 @@ export class Zone extends Spread {
     let limited: LimitedBroadcast | undefined
     let call = -1
     try {
-      const { timeoutMs, signal } = optionsOf(options)
+      const { timeoutMs, signal } = optionsOf('zone.broadcast()', options)
       const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcast))
       signal?.throwIfAborted()
       if (this.#isOwn) beforeFork()
@@ -306,8 +306,7 @@ export class Zone extends Spread {
   ): void
   /** @throws {ZoneError} As above. */
   broadcastSync(what: unknown, args?: unknown, options?: { readonly timeoutMs?: number }): void {
-    const { timeoutMs: given = BROADCAST_SYNC_MS } = optionsOf(options, ['timeoutMs'])
-    const timeoutMs = parseMs('options.timeoutMs', given)
+    const { timeoutMs = BROADCAST_SYNC_MS } = optionsOf('zone.broadcastSync()', options, ONLY_TIMEOUT)
     if (currentZoneId() === this.id)
       throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
     const [fn, bytes] = this.#broadcastParts(what, args, callerFile(this.broadcastSync))
@@ -348,7 +347,7 @@ export class Zone extends Spread {
    * @throws {ZoneError} `ZONE_SETTING` for a listener that is not a function.
    */
   onError(listener: ErrorListener): () => void {
-    if (typeof listener !== 'function') throw wrong('the listener', 'a function', listener)
+    if (typeof listener !== 'function') throw wrong('zone.onError(): the listener', 'a function', listener)
     return listenTo(this.id, listener)
   }
 
@@ -360,7 +359,7 @@ export class Zone extends Spread {
    * @param options.signal Ends the wait with its reason.
    */
   async ready(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    const { signal } = optionsOf(options, ['signal'])
+    const { signal } = optionsOf('zone.ready()', options, ONLY_SIGNAL)
     signal?.throwIfAborted()
     await this.#room(signal)
   }
@@ -398,8 +397,7 @@ export class Zone extends Spread {
    * @param options.timeoutMs Default: the zone's `closeMs`.
    */
   async close(options: { readonly timeoutMs?: number } = {}): Promise<void> {
-    const { timeoutMs: given = this.#settings.closeMs } = optionsOf(options, ['timeoutMs'])
-    const timeoutMs = parseMs('options.timeoutMs', given)
+    const { timeoutMs = this.#settings.closeMs } = optionsOf('zone.close()', options, ONLY_TIMEOUT)
     const promise = new Promise(capture)
     const call = this.#port.take(new PlainCall(this.#call, resolveNext, rejectNext))
     if (native.zoneClose(this.#handle, call) === 0) {
@@ -537,9 +535,9 @@ export class Zone extends Spread {
   }
 
   #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
-    const given = argumentsOf(args)
+    const given = argumentsOf('zone.broadcast()', args)
     if (typeof what !== 'string' && typeof what !== 'function')
-      throw wrong('a broadcast', 'a function or code', what)
+      throw wrong('zone.broadcast(): the first argument', 'a function or code', what)
     const number = typeof what === 'string' ? codeNumber(what, file) : functionNumber(what)
     return [number, given.length === 0 ? EMPTY : this.#port.frame(given, 'args', true)]
   }

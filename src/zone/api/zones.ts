@@ -126,7 +126,7 @@ export const zone = Object.freeze({
    */
   getOrCreate(id: string, settings: ZoneSettings = {}): Zone {
     const name = parseId(id)
-    const parsed = parseSettings(settings)
+    const parsed = parseSettings(settings, 'zone.getOrCreate()')
     if (name === NodeZone.id) throw new ZoneError('ZONE_EXISTS', { zone: name })
     for (;;) {
       // Closed, or made, by another thread in between: once more.

@@ -17,7 +17,8 @@ function askedOfNode(): AddEventListenerOptions {
   }
   addAbortListener(asks as unknown as AbortSignal, () => {})
   // A copy: Node's own has no prototype, and such are slower to read.
-  return { ...given, once: true }
+  // Complete, whatever Object.prototype has.
+  return { ...given, once: true, capture: false, passive: false, signal: undefined as never }
 }
 
 /** Call `listener` once, when `signal` is aborted; `removeEventListener` takes it back. */

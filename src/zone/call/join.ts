@@ -105,7 +105,7 @@ function quietly(body: () => void): void {
 
 function sideOf(name: string, side: unknown): [AnyFunction, ...unknown[]] {
   if (!Array.isArray(side) || typeof side[0] !== 'function') {
-    throw wrong(`${name} of a join`, 'an array of a function and its arguments', side)
+    throw wrong(`join(): ${name}`, 'an array of a function and its arguments', side)
   }
   return side as never
 }

@@ -373,11 +373,11 @@ test('what is no source, no function or no option is refused by name', async () 
     await refused(() => target.reduce([], null as never, 0), /the function/)
     const iterated = target.map(new Set([1]), 5 as never)
     await refused(() => iterated.next(), /the function/)
-    await refused(() => target.map([], () => {}, { chunkMax: 0 }), /options.chunkMax/)
+    await refused(() => target.map([], () => {}, { chunkMax: 0 }), /^zone\.\w+\(\): chunkMax/)
     await refused(
       () => target.map([], () => {}, { chunk: 1 } as never),
       /unknown option "chunk"; the options are signal, chunkMax/,
     )
-    await refused(() => target.reduce([], () => 0, 0, { combine: 1 } as never), /options.combine/)
+    await refused(() => target.reduce([], () => 0, 0, { combine: 1 } as never), /^zone\.reduce\(\): combine/)
   }
 })

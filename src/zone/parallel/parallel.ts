@@ -8,7 +8,7 @@
  * items where they are kept in it, ends everything: nothing after it starts any more, and what comes before
  * it ends first.
  */
-import { type Kind, abortSignal, callback, flag, integer, optionsOf } from '../../base/index.ts'
+import { type Kinds, abortSignal, callback, flag, integer, optionsOf } from '../../base/index.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
 import type { CallOptions } from '../call/call.ts'
 import { type Chunk, Flow } from './flow.ts'
@@ -194,7 +194,7 @@ async function offered(
   size: ChunkSize,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const sent = send(chunk, { signal })
+  const sent = send(chunk, { timeoutMs: undefined, signal } as never)
   const bytes = zone.sentBytes()
   const { value, frameBytes } = await sent
   const [ms, values] = value as ChunkOutcome
@@ -207,25 +207,27 @@ function thrown(_: Chunk, error: unknown): never {
   throw error
 }
 
-type Kinds = Readonly<Record<string, Kind<unknown>>>
 const ABSENT = integer(1, Infinity, undefined)
 const BOUNDS = { signal: abortSignal, chunkMax: ABSENT, chunksMax: ABSENT, aheadMax: ABSENT }
 const MAP = { ordered: flag(undefined), settle: flag(undefined), itemSignal: callback }
 
-function checked(source: unknown, fn: unknown, options: unknown, known: Kinds): MapOptions {
+function checked(call: string, source: unknown, fn: unknown, options: unknown, known: Kinds): MapOptions {
   const iterable =
     (source !== null && typeof source === 'object') || typeof source === 'string'
       ? Symbol.iterator in Object(source) || Symbol.asyncIterator in Object(source)
       : false
   if (!iterable || typeof source === 'string') {
-    throw wrong('the items', 'an array, a typed array or an (async) iterable', source)
+    throw wrong(`${call}: the items`, 'an array, a typed array or an (async) iterable', source)
   }
-  if (typeof fn !== 'function') throw wrong('the function', 'a function', fn)
+  if (typeof fn !== 'function') throw wrong(`${call}: the function`, 'a function', fn)
   const none = { ordered: undefined, settle: undefined, itemSignal: undefined }
-  const given = { ...none, ...optionsOf(options, { ...BOUNDS, ...known }, wrong) } as unknown as MapOptions
+  const given = {
+    ...none,
+    ...optionsOf(options, { ...BOUNDS, ...known }, wrong, call),
+  } as unknown as MapOptions
   const { ordered } = given
   if (ordered === false && isItems(source as object))
-    throw wrong('options.ordered', 'true or absent for an array, whose values are an array', ordered)
+    throw wrong(`${call}: ordered`, 'true or absent for an array, whose values are an array', ordered)
   return given
 }
 
@@ -237,7 +239,7 @@ export function map(
   options: unknown,
 ): Promise<unknown[]> | AsyncGenerator<unknown, void, undefined> {
   const start = (): AsyncGenerator<unknown, void, undefined> => {
-    const given = checked(source, fn, options, MAP)
+    const given = checked('zone.map()', source, fn, options, MAP)
     return given.settle === true ? settled(zone, source, fn, given) : values(zone, source, fn, given)
   }
   if (source !== null && typeof source === 'object' && !isItems(source)) {
@@ -308,8 +310,15 @@ interface SettledChunk {
   readonly outcome: ChunkSettled | { readonly count: number; readonly error: unknown }
 }
 
+/** Not by `in`: anything may be on `Object.prototype`. */
+function hasFailed(
+  outcome: SettledChunk['outcome'],
+): outcome is Exclude<SettledChunk['outcome'], ChunkSettled> {
+  return Object.hasOwn(outcome, 'error')
+}
+
 function outcomesOf({ first, outcome }: SettledChunk): Settled<unknown>[] {
-  if ('error' in outcome) {
+  if (hasFailed(outcome)) {
     const reason = outcome.error
     const rejected = (_: unknown, index: number): Settled<unknown> => ({
       index: first + index,
@@ -339,7 +348,10 @@ export async function forEach(
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'mapChunk', [fn, items, first, false], call, way.begun)
   // What an item gives is not kept, so none waits for the ones before it.
-  const chunks = spread(zone, source, send, { ...checked(source, fn, options, {}), ordered: false })
+  const chunks = spread(zone, source, send, {
+    ...checked('zone.forEach()', source, fn, options, {}),
+    ordered: false,
+  })
   while ((await chunks.next()).done !== true);
 }
 
@@ -351,7 +363,7 @@ export async function reduce(
   initial: unknown,
   options: unknown,
 ): Promise<unknown> {
-  const given: ReduceOptions<unknown> = checked(source, fn, options, { combine: callback })
+  const given: ReduceOptions<unknown> = checked('zone.reduce()', source, fn, options, { combine: callback })
   const { combine = fn as (sum: unknown, next: unknown) => unknown } = given
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call, way.begun)
