@@ -13,7 +13,7 @@ import { LOOM_ENV } from '../test/rust.mjs'
  * @property {string} name Unique; words on the command line choose by it.
  * @property {string} what One line for `--list`.
  * @property {number} minutesMax After so many it has failed: several times what it takes on two cores, which
- *   docs/ARCHITECTURE.md names.
+ *   docs/design/checks.md names.
  * @property {string[]} command Program and arguments, run in the checkout.
  * @property {Record<string, string>} [env]
  * @property {() => Promise<string>} [lacks] What is missing here; '' when the step can run.
