@@ -3,8 +3,8 @@
  *
  * `npm test` is check (types, lints, formats, tidy), the Rust tests and the suite on this Node without what
  * takes long. `npm run test:all` adds the rest of the suite, the loom models, the bench's self-test, the
- * coverage of lines, and the suite's core on Node 22, 24 and 26. Every step runs even when one before it
- * failed; the summary comes last.
+ * coverage of lines (counted while the suite runs), and the suite's core on Node 22, 24 and 26. Every step
+ * runs even when one before it failed; the summary comes last.
  *
  *   npm test                      check, rust, suite
  *   npm test -- suite zone        only test files with "zone" in their path, slow ones too, all of each

@@ -2,7 +2,7 @@
  * Which lines of src and crates the tests reach, and that it does not become less.
  *
  * TypeScript: the suite of `npm test` with V8's own counters, of all threads and child processes, mapped
- * back to the sources by c8; it fails below LINES_MIN. Rust: the tests of each crate by cargo-llvm-cov,
+ * back to the sources by c8; it fails below LINES_MIN. Who runs it needs no other run of the suite. Rust: the tests of each crate by cargo-llvm-cov,
  * where that is installed, without a bound yet; crates/node has no tests, and what the suite runs of it is
  * not counted.
  */
@@ -16,21 +16,23 @@ import { suite } from './suite.mjs'
 /** Percent of lines of src that tests reach at least. A change that raises the figure raises this. */
 const LINES_MIN = 98
 
-/** Measure both; 0 when all tests passed and enough lines of src are reached. @param {string[]} words */
-export async function coverage(words) {
-  const codes = [await typescriptCoverage(words), await rustCoverage()]
+/**
+ * Measure both; 0 when all tests passed and enough lines of src are reached.
+ * @param {string[]} words
+ * @param {string[]} failures Gets what failed, as text.
+ */
+export async function coverage(words, failures) {
+  const codes = [await typescriptCoverage(words, failures), await rustCoverage()]
   return codes.every((code) => code === 0) ? 0 : 1
 }
 
-async function typescriptCoverage(words) {
+async function typescriptCoverage(words, failures) {
   // Not below the tests' own folder for temporary files, which they must leave empty.
   const folder = mkdtempSync(join(MEMORY, 'coverage-'))
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
   const env = { SKEIN_TEST_PART: '1/3', NODE_V8_COVERAGE: folder }
-  const failures = []
   try {
-    const code = await suite(words, node, failures, (paths) => fastOf(paths).filter(isOfSource), env)
-    for (const text of failures) console.log(text)
+    const code = await suite(words, node, failures, fastOf, env)
     const report = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--temp-directory', folder]
     report.push('--exclude-after-remap', '--include', 'src/**/*.ts', '--exclude', '**/*.test.*')
     report.push('--exclude', '**/*.d.ts', '--reporter', 'text-summary')
@@ -40,11 +42,6 @@ async function typescriptCoverage(words) {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** Tests of tools and of documentation reach nothing of src that others do not. */
-function isOfSource(path) {
-  return !path.startsWith('scripts/')
 }
 
 async function rustCoverage() {

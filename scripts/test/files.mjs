@@ -2,8 +2,9 @@
  * Which test files there are, which of them `npm test` runs, and which are worth a run on other Nodes.
  *
  * Tests lie beside the code (compiled to dist), in test/ when they cross modules, and in scripts/ and bench/
- * for the tools. Tools, the packed tarball and the documentation's programs do not depend on the Node that
- * runs them enough to run four times; everything else is the core. What takes tens of seconds by what it does
+ * for the tools. Tools, the packed tarball, the programs of documentation and examples, and hostile clients of
+ * the Rust core do not depend on the Node that runs them enough to run four times; everything else is the
+ * core. What takes tens of seconds by what it does
  * (it kills hundreds of workers, attacks a server, packs, starts browsers and whole services) is left to
  * `npm run test:all`, and so are the whole sizes of files that have parts (src/base/part.test.support.ts).
  */
@@ -12,7 +13,7 @@ import { relative } from 'node:path'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
-const ONCE = /^(scripts|test\/(browser|package|docs))\//
+const ONCE = /^(scripts|test\/(browser|docs|http|package))\/|^test\/cli\/(example|start)\./
 const SLOW = /^(test\/(browser|docs|http|package|stress)|scripts\/test)\/|^test\/cli\/(example|start)\./
 const HAS_PARTS = /from '[./]+(base\/part\.test\.support\.js|skein\.mjs)'/
 const IS_TEST = /\.test\.m?js$/

@@ -1,15 +1,23 @@
 /**
  * Imported by `skein` before it starts: writes each signal to stderr when the program hears it, for tests
- * that go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on.
+ * that go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on. What is sent
+ * after it was heard comes a second later by the program's clock: too late to be such an echo.
  */
 import { writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 if (isMainThread) {
   let repeats = process.env.HEARD_TWICE === '1'
+  let laterMs = 0
+  const now = performance.now.bind(performance)
+  performance.now = () => now() + laterMs
   for (const signal of ['SIGINT', 'SIGTERM']) {
     process.on(signal, () => {
-      queueMicrotask(() => writeSync(2, `heard ${signal}\n`)) // when the program's own listeners have run
+      // When the program's own listeners have run.
+      queueMicrotask(() => {
+        laterMs += 1000
+        writeSync(2, `heard ${signal}\n`)
+      })
       if (repeats) {
         repeats = false
         process.emit(signal, signal)

@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url'
 import { start, until } from './skein.mjs'
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
+/** What the server warns of when other work keeps a core from it; which it is true to do. */
+const BUSY = /^.* Warning: skein serve\/\d of \S+ has not returned to its event loop for .*\n(\(Use .*\n)?/gm
 let server
 let url
 
@@ -24,7 +26,7 @@ before(async () => {
 after(async () => {
   server.child.kill('SIGINT')
   const { code, err } = await server.ended
-  assert.deepEqual([code, err], [0, ''])
+  assert.deepEqual([code, err.replace(BUSY, '')], [0, ''])
 })
 
 /** Status, and code of the error if it is one. */
@@ -33,6 +35,18 @@ async function refusal(body, headers = {}) {
   const { error } = await answer.json()
   return [answer.status, error?.code]
 }
+
+/** The same of what is scored: asked again while beside other work a score takes longer than it may. */
+async function scored(body, headers) {
+  const endMs = performance.now() + PATIENCE_MS
+  for (;;) {
+    const answer = await refusal(body, headers)
+    if (answer[1] !== 'TASK_TIMEOUT') return answer
+    assert.ok(performance.now() < endMs, 'each score takes longer than it may')
+  }
+}
+
+const PATIENCE_MS = 60_000
 
 /** What comes live, one event after the other, until the reader leaves. */
 async function* told() {
@@ -61,25 +75,22 @@ async function toldOnce(name, isWanted = () => true) {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-test('a reader is told the history at once, also an empty one', { timeout: 30_000 }, async () => {
+test('a reader is told the history at once, also an empty one', { timeout: 2 * PATIENCE_MS }, async () => {
   assert.deepEqual(await toldOnce('history'), [])
 })
 
-/** Ask until it is scored: workers that start beside other work may take longer than a score may. */
-async function scored(name) {
-  let answer
-  do answer = await refusal(JSON.stringify({ name, text: 'let a' }), JSON_TYPE)
-  while (answer[1] === 'TASK_TIMEOUT')
-  assert.deepEqual(answer, [200, undefined])
-}
-
-test('who listens hears of every score, also of those in one moment', { timeout: 60_000 }, async () => {
-  const all = toldOnce('history', ({ length }) => length === 10)
-  const names = Array.from({ length: 10 }, (_, index) => `moment-${index}.js`)
-  await Promise.all(names.map(scored))
-  const heard = (await all).map(({ name }) => name)
-  assert.deepEqual(heard.sort(), names)
-})
+test(
+  'who listens hears of every score, also of those in one moment',
+  { timeout: 2 * PATIENCE_MS },
+  async () => {
+    const all = toldOnce('history', ({ length }) => length === 10)
+    const names = Array.from({ length: 10 }, (_, index) => `moment-${index}.js`)
+    const answers = names.map((name) => scored(JSON.stringify({ name, text: 'let a' }), JSON_TYPE))
+    for (const answer of await Promise.all(answers)) assert.deepEqual(answer, [200, undefined])
+    const heard = (await all).map(({ name }) => name)
+    assert.deepEqual(heard.sort(), names)
+  },
+)
 
 for (const timeoutMs of [0, 1.5, -1, 5001, 1e300, '5', [5], true]) {
   test(`a time limit of ${JSON.stringify(timeoutMs)} is refused`, async () => {
@@ -98,8 +109,8 @@ test('a time limit of a form is a whole number too', async () => {
 })
 
 test('no time limit is one as well', async () => {
-  assert.deepEqual(await refusal('{"text": "let a"}', JSON_TYPE), [200, undefined])
-  assert.deepEqual(await refusal('{"text": "let a", "timeoutMs": 5000}', JSON_TYPE), [200, undefined])
+  assert.deepEqual(await scored('{"text": "let a"}', JSON_TYPE), [200, undefined])
+  assert.deepEqual(await scored('{"text": "let a", "timeoutMs": 5000}', JSON_TYPE), [200, undefined])
 })
 
 const MIB = 1024 * 1024
@@ -112,9 +123,9 @@ function formWith(bytes) {
 }
 
 test('a file or a text of 1 MiB is scored, one byte more is refused', async () => {
-  assert.deepEqual(await refusal(formWith(MIB)), [200, undefined])
+  assert.deepEqual(await scored(formWith(MIB)), [200, undefined])
   assert.deepEqual(await refusal(formWith(MIB + 1)), [413, 'FORM_TOO_LARGE'])
-  assert.deepEqual(await refusal(' '.repeat(MIB)), [200, undefined])
+  assert.deepEqual(await scored(' '.repeat(MIB)), [200, undefined])
   assert.deepEqual(await refusal(' '.repeat(MIB + 1)), [413, 'BODY_TOO_LARGE'])
   assert.deepEqual(await refusal(' '.repeat(2 * MIB)), [413, 'BODY_TOO_LARGE'])
 })
@@ -127,9 +138,9 @@ test('the bytes of a text count, not how a form or JSON sends them', async () =>
     return data
   }
   // A form makes two characters of each end of a line, as the standard wants it; so does JSON.
-  assert.deepEqual(await refusal(form(lines(MIB))), [200, undefined])
+  assert.deepEqual(await scored(form(lines(MIB))), [200, undefined])
   assert.deepEqual(await refusal(form(lines(MIB + 1))), [413, 'FORM_TOO_LARGE'])
-  assert.deepEqual(await refusal(JSON.stringify({ text: lines(MIB) }), JSON_TYPE), [200, undefined])
+  assert.deepEqual(await scored(JSON.stringify({ text: lines(MIB) }), JSON_TYPE), [200, undefined])
   const text = 'ä'.repeat(540_000)
   for (const [body, headers] of [[text], [form(text)], [JSON.stringify({ text }), JSON_TYPE]])
     assert.deepEqual(await refusal(body, headers), [413, 'BODY_TOO_LARGE'])
@@ -143,42 +154,50 @@ test('an empty file is refused, whatever text stands beside it; no file is no fi
   none.set('text', 'let a')
   // As browsers send it.
   none.set('file', new File([], '', { type: 'application/octet-stream' }))
-  assert.deepEqual(await refusal(none), [200, undefined])
+  assert.deepEqual(await scored(none), [200, undefined])
 })
 
 test('media types are read in upper and lower case', async () => {
   const json = { 'content-type': 'Application/JSON; Charset=UTF-8' }
   assert.deepEqual(await refusal('{"text": 5}', json), [400, 'BAD_INPUT'])
-  assert.deepEqual(await refusal('{"text": "let a"}', json), [200, undefined])
+  assert.deepEqual(await scored('{"text": "let a"}', json), [200, undefined])
   const pairs = { 'content-type': 'Application/X-WWW-Form-URLencoded' }
   assert.deepEqual(await refusal('timeoutMs=1.5&text=let+a', pairs), [400, 'BAD_INPUT'])
   const body = '--AbC\r\nContent-Disposition: form-data; name="timeoutMs"\r\n\r\n1.5\r\n--AbC--\r\n'
   const parts = { 'content-type': 'Multipart/Form-Data; boundary=AbC' }
   assert.deepEqual(await refusal(body, parts), [400, 'BAD_INPUT'])
-  const scored = body.replace('timeoutMs', 'text').replace('1.5', 'let a')
-  assert.deepEqual(await refusal(scored, parts), [200, undefined])
+  const text = body.replace('timeoutMs', 'text').replace('1.5', 'let a')
+  assert.deepEqual(await scored(text, parts), [200, undefined])
 })
 
-test('what is cancelled is counted: by its limit, or its client went', { timeout: 60_000 }, async () => {
-  const counts = async () => (await (await fetch(`${url}/api/stats`)).json()).cancelled
-  const before = await counts()
-  // Every declaration is compared with all before it: longer than any limit.
-  const long = () => `let ${Array.from({ length: 60_000 }, (_, index) => `a${index}`)} // ${Math.random()}`
-  assert.deepEqual(await refusal(JSON.stringify({ text: long(), timeoutMs: 1 }), JSON_TYPE), [
-    504,
-    'TASK_TIMEOUT',
-  ])
-  assert.deepEqual(await counts(), { ...before, late: before.late + 1 })
-  const isBusy = async () => (await (await fetch(`${url}/api/stats`)).json()).zone.running > 0
-  while (await isBusy()); // with what was just cancelled, for its grace
-  const leaving = new AbortController()
-  const asked = fetch(`${url}/api/score`, { method: 'POST', body: long(), signal: leaving.signal })
-  while (!(await isBusy()));
-  leaving.abort()
-  await assert.rejects(asked)
-  while ((await counts()).gone === before.gone);
-  assert.deepEqual(await counts(), { late: before.late + 1, gone: before.gone + 1 })
-})
+/** Whether something is being scored. */
+async function isBusy() {
+  return (await (await fetch(`${url}/api/stats`)).json()).zone.running > 0
+}
+
+test(
+  'what is cancelled is counted: by its limit, or its client went',
+  { timeout: 2 * PATIENCE_MS },
+  async () => {
+    const counts = async () => (await (await fetch(`${url}/api/stats`)).json()).cancelled
+    const before = await counts()
+    // Every declaration is compared with all before it: longer than any limit.
+    const long = () => `let ${Array.from({ length: 60_000 }, (_, index) => `a${index}`)} // ${Math.random()}`
+    assert.deepEqual(await refusal(JSON.stringify({ text: long(), timeoutMs: 1 }), JSON_TYPE), [
+      504,
+      'TASK_TIMEOUT',
+    ])
+    assert.deepEqual(await counts(), { ...before, late: before.late + 1 })
+    while (await isBusy()); // with what was just cancelled, for its grace
+    const leaving = new AbortController()
+    const asked = fetch(`${url}/api/score`, { method: 'POST', body: long(), signal: leaving.signal })
+    while (!(await isBusy()));
+    leaving.abort()
+    await assert.rejects(asked)
+    while ((await counts()).gone === before.gone);
+    assert.deepEqual(await counts(), { late: before.late + 1, gone: before.gone + 1 })
+  },
+)
 
 test('where no report has been made a page says how', async () => {
   const answer = await fetch(`${url}/report`)
@@ -190,13 +209,17 @@ test('where no report has been made a page says how', async () => {
   assert.match(page, /npm run report -- --quick/)
 })
 
-test('the plan of every worker has the costs of each score', { timeout: 30_000 }, async () => {
-  const [first] = (await plans()).values()
+test('the plan of every worker has the costs of each score', { timeout: 2 * PATIENCE_MS }, async () => {
+  let [text, first] = ['']
+  // A score that took too long has costs too: what is compared is one that did not, of a new text.
+  do {
+    while (await isBusy());
+    ;[first] = (await plans()).values()
+    text = `let plan = ${Math.random()}`
+  } while ((await refusal(text))[1] === 'TASK_TIMEOUT')
   assert.match(first, /^arrow, async, .*; costs in all workers\n/)
-  const text = `let plan = ${Date.now()}`
-  await refusal(text)
   const afterMiss = await plans()
-  await refusal(text)
+  assert.deepEqual(await refusal(text), [200, undefined])
   const afterHit = await plans()
   for (const plan of afterMiss.values()) {
     for (const step of ['"score"', 'on zone skein.cpu', 'parsed', 'analyse'])

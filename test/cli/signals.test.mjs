@@ -59,10 +59,9 @@ test('the report is exact: what is said to be done is what came out', { timeout:
   assert.equal(code, 130)
 })
 
-/** A second signal, so long after the program has heard the first that it is no echo. */
+/** A second signal, which is no echo of the first because that has been heard: see heard.mjs. */
 async function twoSignals(started) {
   await signalled(started, 'SIGINT')
-  await new Promise((done) => setTimeout(done, 400))
   started.child.kill('SIGINT')
 }
 

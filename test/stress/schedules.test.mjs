@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { rowsOfPart, share } from '../../dist/base/part.test.support.js'
+import { isOfPart, rowsOfPart, share } from '../../dist/base/part.test.support.js'
 
 const WHOLE = Number(process.env.SKEIN_SCHEDULES ?? 0)
 const SECONDS = share(40)
@@ -78,13 +78,15 @@ for (const [fault, expected] of rowsOfPart(FAULTS)) {
   })
 }
 
-test('planted: a crash of the process is found, with its schedule', { skip }, async () => {
+const skipOf = (row) => skip || (!isOfPart(row) && 'of another part: SKEIN_TEST_PART')
+
+test('planted: a crash of the process is found, with its schedule', { skip: skipOf(0) }, async () => {
   const { signal, shown } = await run([1, 7], 60, { SKEIN_FAULT: 'crash' })
   assert.equal(signal, 'SIGABRT', shown)
   assert.match(shown, /^schedule 7/)
 })
 
-test('planted: a thread that is stuck is found, with its schedule', { skip }, async () => {
+test('planted: a thread that is stuck is found, with its schedule', { skip: skipOf(1) }, async () => {
   const { hung, shown } = await run([1, 7], 5, { SKEIN_FAULT: 'hang' })
   assert.equal(hung, true, shown)
   assert.match(shown, /^schedule 7/)

@@ -358,12 +358,15 @@ onServer('under a body limit a request stays itself: whose fault it is, what its
 test('an answer that comes too late is let go, an open file with it', async () => {
   let cancelled: (reason: unknown) => void
   const isCancelled = new Promise((resolve) => (cancelled = resolve))
+  let release: (() => void) | undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
   const slow = async (): Promise<Response> => {
-    await new Promise((resolve) => setTimeout(resolve, 60))
+    await released
     return new Response(new ReadableStream({ cancel: () => cancelled(true) }, { highWaterMark: 0 }))
   }
   const app = createApp({ routes: use({ '/': slow }, timeout(5)), error: errorAnswers() })
   assert.equal((await app.inject('/')).status, 503)
+  release!()
   assert.equal(await isCancelled, true)
 })
 
