@@ -2,9 +2,9 @@
  * Which lines of src and crates the tests reach, and that it does not become less.
  *
  * TypeScript: the suite of `npm test` with V8's own counters, of all threads and child processes, mapped
- * back to the sources by c8; it fails below LINES_MIN. Who runs it needs no other run of the suite. Rust: the tests of each crate by cargo-llvm-cov,
- * where that is installed, without a bound yet; crates/node has no tests, and what the suite runs of it is
- * not counted.
+ * back to the sources by c8; it fails below LINES_MIN. Who runs it needs no other run of the suite. Rust: the
+ * tests of each crate by cargo-llvm-cov, where that is installed, without a bound yet; crates/node has no
+ * tests, and what the suite runs of it is not counted.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

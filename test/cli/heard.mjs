@@ -1,7 +1,7 @@
 /**
  * Imported by `skein` before it starts: writes each signal to stderr when the program hears it, for tests
- * that go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on. What is sent
- * after it was heard comes a second later by the program's clock: too late to be such an echo.
+ * that go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on. What is
+ * sent after it was heard comes a second later by the program's clock: too late to be such an echo.
  */
 import { writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'

@@ -215,7 +215,7 @@ check('floods of headers', {}, async (victim) => {
   return sockets
 })
 
-check('chunk extensions without end', { bodyMs: 3000 }, async (victim) => {
+check('chunk extensions without end', { lingerMs: 3000 }, async (victim) => {
   const sockets = await victim.connectMany(Math.min(MANY, 50))
   const part = ';a=b'.repeat(4000)
   for (const socket of sockets) {
@@ -228,7 +228,7 @@ check('chunk extensions without end', { bodyMs: 3000 }, async (victim) => {
   return sockets
 })
 
-check('small chunks with extensions, one after the other', { bodyMs: 3000 }, async (victim) => {
+check('small chunks with extensions, one after the other', { lingerMs: 3000 }, async (victim) => {
   const sockets = await victim.connectMany(Math.min(MANY, 20))
   const part = '1;a\r\nx\r\n'.repeat(2000)
   for (const socket of sockets) {
