@@ -121,9 +121,7 @@ declare module 'sharedmap' {
 }
 
 declare module 'fp-ts' {
-  export const io: {
-    readonly Functor: { map<A, B>(task: () => A, fn: (value: A) => B): () => B }
-  }
+  export const io: { readonly Functor: { map<A, B>(task: () => A, fn: (value: A) => B): () => B } }
 }
 
 declare module 'fastify' {

@@ -16,11 +16,7 @@ export interface Order {
 /** A result or a refusal as it travels. */
 export type Outcome =
   | { readonly result: unknown }
-  | {
-      readonly code: string | undefined
-      readonly facts: unknown
-      readonly text: string
-    }
+  | { readonly code: string | undefined; readonly facts: unknown; readonly text: string }
 
 const { default: contender } = (await import(`./${fileOf(process.argv[2])}.js`)) as { default: Contender }
 const jobs = jobsOf(contender)

@@ -22,51 +22,24 @@ export interface Jobs {
     order: { form: Form; sliceMs: number }
     result: { p50Us: number; p99Us: number; cpuUs: number; calls: number }
   }
-  loop: {
-    order: { form: Form; calls: number }
-    result: { ms: number; cpuUs: number }
-  }
-  batch: {
-    order: { form: Form; calls: number }
-    result: { ms: number; cpuUs: number }
-  }
+  loop: { order: { form: Form; calls: number }; result: { ms: number; cpuUs: number } }
+  batch: { order: { form: Form; calls: number }; result: { ms: number; cpuUs: number } }
   firsts: { order: { form: Form; calls: number }; result: { us: number[] } }
   crc: {
     order: CrcInput & { calls: number; expected: number }
     result: { ms: number; cpuMs: number; eachMs: number[] }
   }
-  crcSplit: {
-    order: CrcInput & { calls: number; expected: number }
-    result: { ms: number }
-  }
-  crcBesideMain: {
-    order: CrcInput & { expected: number }
-    result: { ms: number }
-  }
-  crcHere: {
-    order: CrcInput & { expected: number }
-    result: { ms: number; cpuMs: number }
-  }
-  mixedHere: {
-    order: { rounds: number; expected: number }
-    result: { ms: number }
-  }
-  mixedThere: {
-    order: { rounds: number; expected: number }
-    result: { ms: number }
-  }
+  crcSplit: { order: CrcInput & { calls: number; expected: number }; result: { ms: number } }
+  crcBesideMain: { order: CrcInput & { expected: number }; result: { ms: number } }
+  crcHere: { order: CrcInput & { expected: number }; result: { ms: number; cpuMs: number } }
+  mixedHere: { order: { rounds: number; expected: number }; result: { ms: number } }
+  mixedThere: { order: { rounds: number; expected: number }; result: { ms: number } }
   memory: { order: { calls: number }; result: { rssMb: number } }
   idle: { order: { ms: number }; result: { cpuUs: number } }
   burst: { order: { calls: number; bursts: number }; result: { us: number } }
-  joins: {
-    order: { name: string; input: unknown; expected: unknown }
-    result: { ms: number }
-  }
+  joins: { order: { name: string; input: unknown; expected: unknown }; result: { ms: number } }
   abandon: { order: { graceMs: number }; result: Abandoned }
-  skewed: {
-    order: SkewedOrder
-    result: { p50Us: number; p99Us: number; cheapP99Us: number }
-  }
+  skewed: { order: SkewedOrder; result: { p50Us: number; p99Us: number; cheapP99Us: number } }
   hopHere: { order: HopOrder; result: { usPerItem: number; cpuUs: number } }
   hopThere: { order: HopOrder; result: { usPerItem: number; cpuUs: number } }
   close: { order: Record<string, never>; result: { ms: number } }
@@ -96,9 +69,7 @@ export interface SkewedOrder {
   readonly warmsUp: boolean
 }
 
-type JobTable = {
-  [Name in keyof Jobs]: (order: Jobs[Name]['order']) => Promise<Jobs[Name]['result']>
-}
+type JobTable = { [Name in keyof Jobs]: (order: Jobs[Name]['order']) => Promise<Jobs[Name]['result']> }
 
 /** The jobs of one contender. */
 export function jobsOf(contender: Contender): JobTable {
@@ -148,29 +119,16 @@ function formsOf(pool: Pool): Form[] {
 }
 
 function callOf(pool: Pool, form: Form): () => PromiseLike<unknown> {
-  return {
-    named: pool.nothing,
-    anonymous: pool.anonymous,
-    reused: pool.reused,
-  }[form]!
+  return { named: pool.nothing, anonymous: pool.anonymous, reused: pool.reused }[form]!
 }
 
 async function answered(who: string, pool: Pool, call: () => PromiseLike<unknown>): Promise<void> {
-  checkAnswer({
-    contender: who,
-    work: 'nothing',
-    got: pool.valueOf(await call()),
-    expected: undefined,
-  })
+  checkAnswer({ contender: who, work: 'nothing', got: pool.valueOf(await call()), expected: undefined })
 }
 
 /** Values pass through, threads are real and as many as asked for. */
 async function prove(who: string, pool: Pool, threads: number): Promise<{ threads: number }> {
-  const sample = {
-    text: 'päyload',
-    list: [1, 2.5, null, true],
-    inner: { deep: ['x'] },
-  }
+  const sample = { text: 'päyload', list: [1, 2.5, null, true], inner: { deep: ['x'] } }
   checkAnswer({
     contender: who,
     work: 'echo',
@@ -216,12 +174,7 @@ async function sequential(
     true,
   )
   const cpuUs = cpuSince(cpu) / calls
-  checkAnswer({
-    contender: who,
-    work: 'nothing, one by one: wrong answers',
-    got: wrong,
-    expected: 0,
-  })
+  checkAnswer({ contender: who, work: 'nothing, one by one: wrong answers', got: wrong, expected: 0 })
   return { p50Us: slice.p50Ns / 1000, p99Us: slice.p99Ns / 1000, cpuUs, calls }
 }
 
@@ -232,12 +185,7 @@ async function oneByOne(who: string, pool: Pool, form: Form, calls: number): Pro
   const start = performance.now()
   for (let index = 0; index < calls; index += 1) if (pool.valueOf(await call()) !== undefined) wrong += 1
   const ms = performance.now() - start
-  checkAnswer({
-    contender: who,
-    work: 'nothing, one by one: wrong answers',
-    got: wrong,
-    expected: 0,
-  })
+  checkAnswer({ contender: who, work: 'nothing, one by one: wrong answers', got: wrong, expected: 0 })
   return { ms, cpuUs: cpuSince(cpu) / calls }
 }
 
@@ -256,12 +204,7 @@ async function allAtOnce(
   const ms = performance.now() - start
   const cpuUs = cpuSince(cpu) / calls
   const wrong = answers.filter((given) => pool.valueOf(given) !== undefined).length
-  checkAnswer({
-    contender: who,
-    work: 'nothing, all at once: wrong answers',
-    got: wrong,
-    expected: 0,
-  })
+  checkAnswer({ contender: who, work: 'nothing, all at once: wrong answers', got: wrong, expected: 0 })
   return { ms, cpuUs }
 }
 
@@ -277,12 +220,7 @@ async function firstCalls(
     const start = performance.now()
     const given = await call()
     us.push((performance.now() - start) * 1000)
-    checkAnswer({
-      contender: who,
-      work: 'nothing',
-      got: pool.valueOf(given),
-      expected: undefined,
-    })
+    checkAnswer({ contender: who, work: 'nothing', got: pool.valueOf(given), expected: undefined })
   }
   return { us }
 }
@@ -304,13 +242,7 @@ async function crcThere(
     }),
   )
   const ms = performance.now() - start
-  for (const got of answers)
-    checkAnswer({
-      contender: who,
-      work: 'crcMany',
-      got,
-      expected: order.expected,
-    })
+  for (const got of answers) checkAnswer({ contender: who, work: 'crcMany', got, expected: order.expected })
   return { ms, cpuMs: cpuSince(cpu) / 1000, eachMs }
 }
 
@@ -339,16 +271,8 @@ async function crcBesideMain(
   const timing = pool.call('timedCrcMany', input)
   await new Promise((resolve) => setImmediate(resolve)) // lets pools that send from their loop send
   timed('crcMany', () => crcMany(input), order.expected)
-  const { ms, folded } = pool.valueOf(await timing) as {
-    ms: number
-    folded: number
-  }
-  checkAnswer({
-    contender: who,
-    work: 'timedCrcMany',
-    got: folded,
-    expected: order.expected,
-  })
+  const { ms, folded } = pool.valueOf(await timing) as { ms: number; folded: number }
+  checkAnswer({ contender: who, work: 'timedCrcMany', got: folded, expected: order.expected })
   return { ms }
 }
 
@@ -361,12 +285,7 @@ async function burst(who: string, pool: Pool, calls: number, bursts: number): Pr
     for (const each of given) if (pool.valueOf(each) !== undefined) wrong += 1
   }
   const us = ((performance.now() - start) * 1000) / bursts
-  checkAnswer({
-    contender: who,
-    work: 'nothing, in bursts: wrong answers',
-    got: wrong,
-    expected: 0,
-  })
+  checkAnswer({ contender: who, work: 'nothing, in bursts: wrong answers', got: wrong, expected: 0 })
   return { us }
 }
 
@@ -375,21 +294,11 @@ async function joins(who: string, pool: Pool, order: Jobs['joins']['order']): Pr
   const got = pool.valueOf(await pool.joins!(order.name, order.input))
   const ms = performance.now() - start
   if (order.name !== 'quicksort') {
-    checkAnswer({
-      contender: who,
-      work: order.name,
-      got,
-      expected: order.expected,
-    })
+    checkAnswer({ contender: who, work: order.name, got, expected: order.expected })
     return { ms }
   }
   const answer = got as { readonly sorted: boolean; readonly ms: number }
-  checkAnswer({
-    contender: who,
-    work: order.name,
-    got: answer.sorted,
-    expected: order.expected,
-  })
+  checkAnswer({ contender: who, work: order.name, got: answer.sorted, expected: order.expected })
   return { ms: answer.ms }
 }
 
@@ -433,23 +342,14 @@ async function skewed(who: string, pool: Pool, order: SkewedOrder): Promise<Jobs
       all.push(us)
       if (!dear) cheap.push(us)
       const right = typeof got === 'number' ? got === dearer : (got as { payload: unknown }).payload === 0
-      checkAnswer({
-        contender: who,
-        work: 'skewed',
-        got: right,
-        expected: true,
-      })
+      checkAnswer({ contender: who, work: 'skewed', got: right, expected: true })
     }
     answers.push(answered())
   }
   await Promise.all(answers)
   all.sort((a, b) => a - b)
   cheap.sort((a, b) => a - b)
-  return {
-    p50Us: quantile(all, 0.5),
-    p99Us: quantile(all, 0.99),
-    cheapP99Us: quantile(cheap, 0.99),
-  }
+  return { p50Us: quantile(all, 0.5), p99Us: quantile(all, 0.99), cheapP99Us: quantile(cheap, 0.99) }
 }
 
 function crcHere(order: Jobs['crcHere']['order']): Jobs['crcHere']['result'] {
@@ -475,12 +375,7 @@ async function mixedThere(
   const start = performance.now()
   const given = await pool.call('mixed', { rounds })
   const ms = performance.now() - start
-  checkAnswer({
-    contender: who,
-    work: 'mixed',
-    got: pool.valueOf(given),
-    expected,
-  })
+  checkAnswer({ contender: who, work: 'mixed', got: pool.valueOf(given), expected })
   return { ms }
 }
 
@@ -507,16 +402,8 @@ function hopHere(order: HopOrder): Jobs['hopHere']['result'] {
   const start = performance.now()
   for (let item = 0; item < order.items; item += 1) if (churn(order.turns) !== expected) wrong += 1
   const ms = performance.now() - start
-  checkAnswer({
-    contender: 'main thread',
-    work: 'stage: wrong answers',
-    got: wrong,
-    expected: 0,
-  })
-  return {
-    usPerItem: (ms * 1000) / order.items,
-    cpuUs: cpuSince(cpu) / order.items,
-  }
+  checkAnswer({ contender: 'main thread', work: 'stage: wrong answers', got: wrong, expected: 0 })
+  return { usPerItem: (ms * 1000) / order.items, cpuUs: cpuSince(cpu) / order.items }
 }
 
 async function hopThere(who: string, pool: Pool, order: HopOrder): Promise<Jobs['hopThere']['result']> {
@@ -529,10 +416,7 @@ async function hopThere(who: string, pool: Pool, order: HopOrder): Promise<Jobs[
     while (started < order.items) {
       started += 1
       const given = pool.valueOf(await pool.call('stage', { turns: order.turns, payload }))
-      const { answer, payload: back } = given as {
-        answer: number
-        payload: unknown
-      }
+      const { answer, payload: back } = given as { answer: number; payload: unknown }
       if (answer !== expected || sizeOf(back) !== size) wrong += 1
     }
   }
@@ -540,16 +424,8 @@ async function hopThere(who: string, pool: Pool, order: HopOrder): Promise<Jobs[
   const start = performance.now()
   await Promise.all(Array.from({ length: order.inFlight }, lane))
   const ms = performance.now() - start
-  checkAnswer({
-    contender: who,
-    work: 'stage: wrong answers',
-    got: wrong,
-    expected: 0,
-  })
-  return {
-    usPerItem: (ms * 1000) / order.items,
-    cpuUs: cpuSince(cpu) / order.items,
-  }
+  checkAnswer({ contender: who, work: 'stage: wrong answers', got: wrong, expected: 0 })
+  return { usPerItem: (ms * 1000) / order.items, cpuUs: cpuSince(cpu) / order.items }
 }
 
 /** Records such as services pass on: 100 bytes of JSON each; nothing for 0 bytes. */

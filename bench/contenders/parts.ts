@@ -62,10 +62,7 @@ function kindsOf(payload: unknown): Kind[] {
 
 async function measured({ calls, bytes, spin }: PartsOrder): Promise<PartsResult> {
   const { zone } = await import('skein')
-  const bench = zone.create('parts', {
-    workers: 1,
-    ...(spin ? {} : { spinUs: 0 }),
-  })
+  const bench = zone.create('parts', { workers: 1, ...(spin ? {} : { spinUs: 0 }) })
   const module = new URL('./stamps.js', import.meta.url)
   const payload = { text: 'x'.repeat(bytes), a: 1, b: true }
   const memory = new SharedArrayBuffer(8 * (END + 1))

@@ -11,9 +11,5 @@ export default {
   package: 'piscina',
   settings: 'as piscina, atomics disabled',
   open: (settings) =>
-    openPiscina(settings, {
-      concurrentTasksPerWorker: 16,
-      atomics: 'disabled',
-      tuned: true,
-    }),
+    openPiscina(settings, { concurrentTasksPerWorker: 16, atomics: 'disabled', tuned: true }),
 } satisfies Contender

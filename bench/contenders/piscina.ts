@@ -37,10 +37,5 @@ export default {
   name: 'piscina',
   package: 'piscina',
   settings: 'concurrentTasksPerWorker 16, atomics sync, FixedQueue, recordTiming false, fixed threads',
-  open: (settings) =>
-    openPiscina(settings, {
-      concurrentTasksPerWorker: 16,
-      atomics: 'sync',
-      tuned: true,
-    }),
+  open: (settings) => openPiscina(settings, { concurrentTasksPerWorker: 16, atomics: 'sync', tuned: true }),
 } satisfies Contender

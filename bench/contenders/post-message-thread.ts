@@ -8,8 +8,5 @@ import type { Ask, Reply } from './post-message.ts'
 import { WORK } from './work.ts'
 
 parentPort!.on('message', ({ id, name, input }: Ask) => {
-  parentPort!.postMessage({
-    id,
-    value: WORK[name](input as never),
-  } satisfies Reply)
+  parentPort!.postMessage({ id, value: WORK[name](input as never) } satisfies Reply)
 })

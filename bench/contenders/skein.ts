@@ -36,11 +36,7 @@ export async function openZone({ threads, spin }: PoolSettings, executor: Execut
 async function abandon(executor: Executor, graceMs: number): Promise<Abandoned> {
   const { zone } = await import('skein')
   const grows = executor === 'blocking' || executor === 'cached'
-  const own = zone.create(ABANDONED, {
-    executor,
-    ...(grows ? { workersMax: 1 } : { workers: 1 }),
-    graceMs,
-  })
+  const own = zone.create(ABANDONED, { executor, ...(grows ? { workersMax: 1 } : { workers: 1 }), graceMs })
   let start = 0
   const gone = new Promise<number>((resolve) => {
     const told = (message: unknown): void => {

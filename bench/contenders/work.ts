@@ -23,15 +23,9 @@ export interface Work {
   nothing: () => void
   echo: (input: unknown) => unknown
   crcMany: (input: CrcInput) => number
-  timedCrcMany: (input: CrcInput) => {
-    readonly ms: number
-    readonly folded: number
-  }
+  timedCrcMany: (input: CrcInput) => { readonly ms: number; readonly folded: number }
   mixed: (input: { readonly rounds: number }) => number
-  stage: (input: StageInput) => {
-    readonly answer: number
-    readonly payload: unknown
-  }
+  stage: (input: StageInput) => { readonly answer: number; readonly payload: unknown }
   thread: () => number
 }
 
@@ -66,10 +60,7 @@ export function crcMany({ text, count }: CrcInput): number {
 }
 
 /** {@link crcMany} with the time it took here. */
-export function timedCrcMany(input: CrcInput): {
-  readonly ms: number
-  readonly folded: number
-} {
+export function timedCrcMany(input: CrcInput): { readonly ms: number; readonly folded: number } {
   const start = performance.now()
   const folded = crcMany(input)
   return { ms: performance.now() - start, folded }
@@ -87,10 +78,7 @@ export function mixed({ rounds }: { readonly rounds: number }): number {
   for (let turn = 0; turn < rounds; turn += 1) {
     const key = `key${turn % 97}`
     counts.set(key, (counts.get(key) ?? 0) + 1)
-    const points = [turn, turn + 1, turn + 2].map((x) => ({
-      x,
-      y: Math.sqrt(x),
-    }))
+    const points = [turn, turn + 1, turn + 2].map((x) => ({ x, y: Math.sqrt(x) }))
     for (const point of points) sum += point.x * 3 + Math.floor(point.y)
     sum = (sum + key.charCodeAt(key.length - 1)) % 1_000_003
   }
@@ -118,12 +106,4 @@ export function thread(): number {
 }
 
 /** All of the above that pools call, by name. */
-export const WORK: Work = {
-  nothing,
-  echo,
-  crcMany,
-  timedCrcMany,
-  mixed,
-  stage,
-  thread,
-}
+export const WORK: Work = { nothing, echo, crcMany, timedCrcMany, mixed, stage, thread }

@@ -30,12 +30,7 @@ export function summary(samples: readonly number[]): Summary {
   const count = sorted.length
   if (count === 0) return { median: NaN, low: NaN, high: NaN, samples: 0 }
   const rank = intervalRank(count)
-  return {
-    median: quantile(sorted, 0.5),
-    low: sorted[rank],
-    high: sorted[count - 1 - rank],
-    samples: count,
-  }
+  return { median: quantile(sorted, 0.5), low: sorted[rank], high: sorted[count - 1 - rank], samples: count }
 }
 
 /** Summary of a[i] / b[i]: rounds are paired, so drift of the machine cancels. */

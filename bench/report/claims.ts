@@ -319,10 +319,7 @@ const NAPA: readonly Claim[] = [
     skein: (facts) =>
       judged(
         [facts.row({ section: 'sequential', row: 'p50', contender: 'skein', condition: 'cores spinning' })],
-        (row) => ({
-          holds: inside(row.median, 60, 120),
-          evidence: `p50 ${round(row.median)} µs`,
-        }),
+        (row) => ({ holds: inside(row.median, 60, 120), evidence: `p50 ${round(row.median)} µs` }),
       ),
   },
   {

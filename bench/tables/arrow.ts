@@ -120,10 +120,7 @@ async function tiers(context: Context): Promise<Row[]> {
         const [got, expected] = [String(code.sum), String(closures.sum)]
         throw new BenchError('WRONG_ANSWER', { contender: 'skein, code', work: label, got, expected })
       }
-      samples.add('skein, closures', {
-        [`${label} 1`]: closures.coldNs,
-        [`${label} warm`]: warmNs(closures),
-      })
+      samples.add('skein, closures', { [`${label} 1`]: closures.coldNs, [`${label} warm`]: warmNs(closures) })
       samples.add('skein, code', {
         [`${label} 1`]: code.coldNs,
         [`${label} warm`]: warmNs(code),

@@ -64,24 +64,13 @@ async function single(context: Context): Promise<Row[]> {
       })
     }
   })
-  const shape = {
-    section: 'single calls',
-    condition: condition.name,
-    threads: THREADS,
-    unit: 'µs',
-  } as const
+  const shape = { section: 'single calls', condition: condition.name, threads: THREADS, unit: 'µs' } as const
   const figures = [
     ['p50', 'p50Us'],
     ['p99', 'p99Us'],
   ] as const
   return figures.flatMap(([row, figure]) =>
-    samples.rows({
-      ...shape,
-      row,
-      figure,
-      better: 'lower',
-      against: 'piscina',
-    }),
+    samples.rows({ ...shape, row, figure, better: 'lower', against: 'piscina' }),
   )
 }
 
@@ -91,27 +80,13 @@ async function bursts(context: Context): Promise<Row[]> {
   await withChildren(pools(context, [NODE, STEALING]), setting, async (children) => {
     for (let round = -1; round < context.number('rounds'); round += 1) {
       await inTurn(children, samples, context, async (child) => {
-        const slice = await child.do('burst', {
-          calls: 16,
-          bursts: context.number('bursts'),
-        })
+        const slice = await child.do('burst', { calls: 16, bursts: context.number('bursts') })
         if (round >= 0) samples.add(child.contender, slice)
       })
     }
   })
-  const shape = {
-    condition: condition.name,
-    threads: THREADS,
-    unit: 'µs',
-    better: 'lower',
-  } as const
-  return samples.rows({
-    ...shape,
-    section: 'bursts',
-    row: '16 at once',
-    figure: 'us',
-    against: 'piscina',
-  })
+  const shape = { condition: condition.name, threads: THREADS, unit: 'µs', better: 'lower' } as const
+  return samples.rows({ ...shape, section: 'bursts', row: '16 at once', figure: 'us', against: 'piscina' })
 }
 
 /** Time between two skewed calls, so that their work is that share of what the workers can do. */
@@ -151,12 +126,7 @@ async function skewed(context: Context): Promise<Row[]> {
         })
       }
     })
-    const shape = {
-      section: 'skewed',
-      condition: condition.name,
-      threads: THREADS,
-      unit: 'µs',
-    } as const
+    const shape = { section: 'skewed', condition: condition.name, threads: THREADS, unit: 'µs' } as const
     const how = forks ? 'dear ones fork' : 'dear ones whole'
     const figures = [
       ['p50', 'p50Us'],
@@ -165,13 +135,7 @@ async function skewed(context: Context): Promise<Row[]> {
     ] as const
     for (const [row, figure] of figures) {
       rows.push(
-        ...samples.rows({
-          ...shape,
-          row: `${how}, ${row}`,
-          figure,
-          better: 'lower',
-          against: 'skein',
-        }),
+        ...samples.rows({ ...shape, row: `${how}, ${row}`, figure, better: 'lower', against: 'skein' }),
       )
     }
   }
@@ -194,37 +158,20 @@ async function joins(context: Context): Promise<Row[]> {
             ...one.map((each) => [1, each]),
             ...two.map((each) => [2, each]),
           ] as const) {
-            const { ms } = await (child as (typeof one)[number]).do('joins', {
-              name,
-              input,
-              expected,
-            })
+            const { ms } = await (child as (typeof one)[number]).do('joins', { name, input, expected })
             if (round >= 0) samples.add(`${workers} workers`, { [name]: ms })
           }
         }
       }
     }),
   )
-  const shape = {
-    section: 'joins',
-    condition: condition.name,
-    unit: 'ms',
-    better: 'lower',
-  } as const
+  const shape = { section: 'joins', condition: condition.name, unit: 'ms', better: 'lower' } as const
   return jobs.flatMap(([name]) =>
-    samples
-      .rows({
-        ...shape,
-        row: name,
-        figure: name,
-        threads: 0,
-        against: '2 workers',
-      })
-      .map((row) => ({
-        ...row,
-        threads: row.contender === '1 workers' ? 1 : 2,
-        contender: 'skein-work-stealing',
-      })),
+    samples.rows({ ...shape, row: name, figure: name, threads: 0, against: '2 workers' }).map((row) => ({
+      ...row,
+      threads: row.contender === '1 workers' ? 1 : 2,
+      contender: 'skein-work-stealing',
+    })),
   )
 }
 
@@ -355,31 +302,16 @@ const table: Table = {
   parameters: {
     sections: { value: 'all', doc: 'which sections, by comma' },
     contenders: { value: 'all', doc: 'which pools, by comma' },
-    rounds: {
-      value: 7,
-      quick: 2,
-      doc: 'rounds in which all contenders take their turn',
-    },
+    rounds: { value: 7, quick: 2, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 100, quick: 40, doc: 'length of a latency slice' },
     bursts: { value: 1000, quick: 200, doc: 'bursts in a slice' },
-    'skewed-rounds': {
-      value: 7,
-      quick: 1,
-      doc: 'rounds of the skewed section',
-    },
-    'skewed-calls': {
-      value: 5000,
-      quick: 2000,
-      doc: 'calls of one slice of it',
-    },
+    'skewed-rounds': { value: 7, quick: 1, doc: 'rounds of the skewed section' },
+    'skewed-calls': { value: 5000, quick: 2000, doc: 'calls of one slice of it' },
     'load-percent': {
       value: 85,
       doc: 'what the calls of the skewed section ask of the two workers; with little more, calls pile up',
     },
-    turns: {
-      value: 50_000,
-      doc: 'turns of the loop of a cheap one, 1.5 to 3 ns each',
-    },
+    turns: { value: 50_000, doc: 'turns of the loop of a cheap one, 1.5 to 3 ns each' },
     numbers: { value: 2_000_000, doc: 'numbers that are sorted' },
     'grace-ms': { value: 200, doc: 'graceMs of the zones of the endless loops' },
     'endless-rounds': { value: 15, quick: 3, doc: 'rounds of the endless loops' },

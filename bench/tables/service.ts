@@ -97,14 +97,7 @@ function heavyLoad(client: string, route: HeavyRoute, seconds: number): ReturnTy
 function rowsOf(section: string, samples: Samples): Row[] {
   const shape = { section, condition: 'all on all cores', threads: 0 } as const
   const row = (figure: string, unit: string, better: 'lower' | 'higher'): Row[] =>
-    samples.rows({
-      ...shape,
-      row: figure,
-      figure,
-      unit,
-      better,
-      against: QUIET,
-    })
+    samples.rows({ ...shape, row: figure, figure, unit, better, against: QUIET })
   // Ratios compare round with round, so a figure that some round lacks is left out for that contender.
   const rounds = samples.of(QUIET, 'p50').length
   const isWhole = (contender: string): boolean => samples.of(contender, 'p99.9').length === rounds
@@ -157,16 +150,8 @@ const table: Table = {
     ratio: 'Against quiet in the same round; the median of the rounds.',
   },
   parameters: {
-    rounds: {
-      value: 9,
-      quick: 2,
-      doc: 'rounds in which all three take their turn',
-    },
-    'slice-s': {
-      value: 1.8,
-      quick: 1.3,
-      doc: 'seconds of one slice; its first 0.3 are not counted',
-    },
+    rounds: { value: 9, quick: 2, doc: 'rounds in which all three take their turn' },
+    'slice-s': { value: 1.8, quick: 1.3, doc: 'seconds of one slice; its first 0.3 are not counted' },
   },
   run,
   verdicts,

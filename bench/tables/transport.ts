@@ -43,12 +43,7 @@ async function fresh(context: Context, built: Built): Promise<Row[]> {
 /** All payloads in one process, after all of them have passed. */
 async function mixed(context: Context, built: Built): Promise<Row[]> {
   context.say(`transport, mixed, ${built}`)
-  const order = {
-    ...pace(context),
-    labels: wanted(context).map(({ label }) => label),
-    built,
-    isMixed: true,
-  }
+  const order = { ...pace(context), labels: wanted(context).map(({ label }) => label), built, isMixed: true }
   return payloadRows(await inProcesses(context, order), built, 'mixed')
 }
 
@@ -58,10 +53,7 @@ function wanted(context: Context): readonly Payload[] {
 }
 
 function pace(context: Context): ExtrasOrder {
-  return {
-    rounds: context.number('rounds'),
-    sliceMs: context.number('slice-ms'),
-  }
+  return { rounds: context.number('rounds'), sliceMs: context.number('slice-ms') }
 }
 
 /**
@@ -161,18 +153,7 @@ function directionRows(samples: Samples, line: Line, seed: string | undefined): 
   if (columns === undefined || own?.ratio === undefined) return rows
   const { median, low, high } = own.ratio
   const section = `${SECTIONS[line.direction]}, against JSON`
-  return [
-    ...rows,
-    {
-      ...own,
-      section,
-      unit: '×',
-      median,
-      low,
-      high,
-      seed: `${seed}${columns[1]}-ratio`,
-    },
-  ]
+  return [...rows, { ...own, section, unit: '×', median, low, high, seed: `${seed}${columns[1]}-ratio` }]
 }
 
 function addAll(
@@ -249,21 +230,9 @@ const table: Table = {
       'classes. Then those objects.',
   },
   parameters: {
-    payloads: {
-      value: 'all',
-      quick: '1 level - 10',
-      doc: 'a word of the labels wanted, or all',
-    },
-    built: {
-      value: 'assigned,parsed',
-      quick: 'assigned',
-      doc: 'how objects are built, by comma',
-    },
-    rounds: {
-      value: 9,
-      quick: 3,
-      doc: 'rounds in which all contenders take their turn',
-    },
+    payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels wanted, or all' },
+    built: { value: 'assigned,parsed', quick: 'assigned', doc: 'how objects are built, by comma' },
+    rounds: { value: 9, quick: 3, doc: 'rounds in which all contenders take their turn' },
     processes: { value: 3, quick: 1, doc: 'processes over which the rounds are spread' },
     'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
   },

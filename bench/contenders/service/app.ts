@@ -9,12 +9,8 @@ import { GREETING, heavy } from './work.js'
 export default {
   routes: {
     '/hello': () => GREETING,
-    '/zone/:seed': async ({ params }: Asked) => ({
-      sum: await zone.cpu.run(heavy, Number(params.seed)),
-    }),
-    '/inline/:seed': ({ params }: Asked) => ({
-      sum: heavy(Number(params.seed)),
-    }),
+    '/zone/:seed': async ({ params }: Asked) => ({ sum: await zone.cpu.run(heavy, Number(params.seed)) }),
+    '/inline/:seed': ({ params }: Asked) => ({ sum: heavy(Number(params.seed)) }),
   },
 }
 

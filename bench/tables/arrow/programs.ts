@@ -128,10 +128,7 @@ export async function computePrograms(name: Compute): Promise<Programs> {
 }
 
 /** Files, by contender, and how to remove the files. */
-export async function filePrograms(): Promise<{
-  readonly programs: Programs
-  readonly remove: () => void
-}> {
+export async function filePrograms(): Promise<{ readonly programs: Programs; readonly remove: () => void }> {
   const { Effect } = await import('effect')
   const folder = mkdtempSync(join(tmpdir(), 'skein-bench-arrow-'))
   const paths = numbers(FILES).map((value, index) => {

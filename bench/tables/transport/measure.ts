@@ -63,9 +63,7 @@ function prove(codec: Codec, payload: Payload, far: unknown, near: unknown): voi
   try {
     assert.deepEqual(far, near)
   } catch (cause) {
-    throw new Error(`WRONG_ANSWER: ${codec.name} changed '${payload.label}'`, {
-      cause,
-    })
+    throw new Error(`WRONG_ANSWER: ${codec.name} changed '${payload.label}'`, { cause })
   }
 }
 
@@ -110,11 +108,7 @@ interface Run {
 function runsOf(codec: Codec, { objects, sent }: Prepared): Run[] {
   const encoded = sent.get(codec)!
   const encode = codec.encodeTimed ?? ((value) => codec.encode(value))
-  const decode: Run = {
-    codec,
-    direction: 'decode',
-    run: (index) => codec.decode(encoded[index]),
-  }
+  const decode: Run = { codec, direction: 'decode', run: (index) => codec.decode(encoded[index]) }
   if (codec.isWhole === true) return [{ ...decode, direction: 'both' }]
   return [{ codec, direction: 'encode', run: (index) => encode(objects[index]) }, decode]
 }

@@ -88,11 +88,7 @@ function generateObject(keys: number, levels: number, value: (key: number) => un
 /** Six of the kinds that programs send. */
 export const REAL_PAYLOADS: readonly Payload[] = [
   { label: 'API page of 20 users', seedRow: undefined, make: apiPage },
-  {
-    label: '50 log lines with optional fields',
-    seedRow: undefined,
-    make: logLines,
-  },
+  { label: '50 log lines with optional fields', seedRow: undefined, make: logLines },
   { label: 'GeoJSON of 10 shapes', seedRow: undefined, make: geoJson },
   { label: '20 orders', seedRow: undefined, make: orders },
   { label: 'unicode text', seedRow: undefined, make: unicodeText },
@@ -116,12 +112,7 @@ function apiPage(index: number, text: Texts): unknown {
       score: at * 1.37 + index,
       manager: at % 4 === 0 ? null : 100_000 + at,
       tags: times(at % 4, () => text(5)),
-      address: {
-        street: `${text(10)} ${at}`,
-        city: text(8),
-        zip: String(10_000 + at),
-        country: 'DE',
-      },
+      address: { street: `${text(10)} ${at}`, city: text(8), zip: String(10_000 + at), country: 'DE' },
       createdAt: new Date(1_700_000_000_000 + index * 86_400_000 + at).toISOString(),
     })),
   }
@@ -146,16 +137,8 @@ function geoJson(index: number, text: Texts): unknown {
     features: times(10, (feature) => ({
       type: 'Feature',
       id: `way/${index * 10 + feature}`,
-      properties: {
-        name: text(12),
-        highway: 'residential',
-        lanes: feature % 3,
-        oneway: feature % 2 === 0,
-      },
-      geometry: {
-        type: 'Polygon',
-        coordinates: [times(40, (at) => point(feature * 40 + at))],
-      },
+      properties: { name: text(12), highway: 'residential', lanes: feature % 3, oneway: feature % 2 === 0 },
+      geometry: { type: 'Polygon', coordinates: [times(40, (at) => point(feature * 40 + at))] },
     })),
   }
 }

@@ -7,12 +7,7 @@ import { geometricMean } from '../../harness/stats.ts'
 import type { Row, Verdict } from '../../harness/table.ts'
 import { SEED_PAYLOADS } from './payloads.ts'
 
-const ENCODE_MAX: Readonly<Record<string, number>> = {
-  20: 0.45,
-  22: 0.45,
-  24: 0.55,
-  26: 0.9,
-}
+const ENCODE_MAX: Readonly<Record<string, number>> = { 20: 0.45, 22: 0.45, 24: 0.55, 26: 0.9 }
 /** The section of hard.ts, and how much slower than before plain objects may be. */
 export const HARD_SECTION = 'after dictionary mode and many hidden classes'
 export const HARD_ROWS = { before: '10 plain objects, before', after: '10 plain objects, after' }
@@ -68,21 +63,14 @@ function mean(rows: readonly Row[], judged: Judged, max: number): Verdict {
   const { section, condition, own } = judged
   const bar = `${titled(own)}${section}, ${condition}: geometric mean ≤ ${max} × JSON on Node ${major}`
   if (found.length < SEED_PAYLOADS.length)
-    return {
-      bar,
-      measured: `${found.length} of 17 payloads`,
-      holds: undefined,
-    }
+    return { bar, measured: `${found.length} of 17 payloads`, holds: undefined }
   const value = geometricMean(found)
   return { bar, measured: value.toFixed(3), holds: value <= max }
 }
 
 function worst(rows: readonly Row[], judged: Judged): Verdict {
   const found = ratios(rows, judged)
-  const top = found.reduce((a, b) => (b.ratio > a.ratio ? b : a), {
-    label: 'none',
-    ratio: 0,
-  })
+  const top = found.reduce((a, b) => (b.ratio > a.ratio ? b : a), { label: 'none', ratio: 0 })
   return {
     bar: `${titled(judged.own)}encode, ${judged.condition}: no row above ${ROW_MAX_NODE_24} × JSON`,
     measured: `${top.label}: ${top.ratio.toFixed(2)}`,
