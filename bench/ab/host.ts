@@ -4,8 +4,8 @@
  * A slice runs a row's loop for so many ms of the wall's clock and reports the time of one operation by the
  * wall and by the CPU of the whole process. Loops check what they compute and throw.
  */
-import type { Row } from './row.ts'
-import { SECTION_ROWS } from './rows.ts'
+import { serveOrders } from '../harness/orders.ts'
+import { type Row, SECTION_ROWS } from './rows.ts'
 
 /** Run a row for so long. */
 export interface Order {
@@ -19,37 +19,20 @@ export interface Measured {
   readonly cpuNs: number
 }
 
-/** First the rows, each with why it cannot run here ('': it can); then what each order asked for. */
-export interface Answer {
-  readonly rows?: Readonly<Record<string, string>>
-  readonly measured?: Measured
-  readonly failed?: string
-}
-
 const rows = new Map<string, Row>()
+/** Why a row cannot run here; '': it can. */
 const reasons: Record<string, string> = {}
-const answer = (words: Answer): void => void process.send!(words)
-
-process.on('disconnect', () => process.exit(0))
-process.on('message', (order: Order) => {
-  slice(rows.get(order.row)!, order.ms).then((measured) => answer({ measured }), failed)
-})
-
-try {
-  for (const [name, make] of Object.entries(await SECTION_ROWS[process.argv[2]]())) {
-    try {
-      const row = await make()
-      await row.run(row.batch)
-      rows.set(name, row)
-      reasons[name] = ''
-    } catch (error) {
-      reasons[name] = `cannot run it: ${String(error).split('\n')[0]}`
-    }
+for (const [name, make] of Object.entries(await SECTION_ROWS[process.argv[2]]())) {
+  try {
+    const row = await make()
+    await row.run(row.batch)
+    rows.set(name, row)
+    reasons[name] = ''
+  } catch (error) {
+    reasons[name] = `cannot run it: ${String(error).split('\n')[0]}`
   }
-  answer({ rows: reasons })
-} catch (error) {
-  failed(error)
 }
+serveOrders(({ row, ms }: Order) => slice(rows.get(row)!, ms), reasons)
 
 async function slice({ run, batch }: Row, ms: number): Promise<Measured> {
   const cpu = process.cpuUsage()
@@ -63,8 +46,4 @@ async function slice({ run, batch }: Row, ms: number): Promise<Measured> {
   } while (wallMs < ms)
   const { user, system } = process.cpuUsage(cpu)
   return { wallNs: (wallMs * 1e6) / count, cpuNs: ((user + system) * 1000) / count }
-}
-
-function failed(error: unknown): void {
-  answer({ failed: error instanceof Error ? String(error.stack) : String(error) })
 }

@@ -10,7 +10,6 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { ASKED } from '../contenders/http/answers.ts'
 import { BenchError } from '../harness/errors.ts'
-import type { Rows } from './row.ts'
 
 const CONNECTIONS = 16
 const SECTIONS = ['hello', 'user', 'echo', 'pipelined'] as const
@@ -23,7 +22,7 @@ interface Load {
 }
 
 /** Rows of section http: CPU is that of the server; the wall's clock also waits for the client. */
-export async function httpRows(): Promise<Rows> {
+export async function httpRows() {
   const [{ serve }, { routes }] = await Promise.all([
     import('skein/http'),
     import('../contenders/http/app.ts'),

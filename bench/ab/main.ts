@@ -9,12 +9,10 @@
  * slice only makes it slower. Rows that look slower are measured again by as many new pairs, and those alone
  * decide. Nothing is recorded.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { endProcess } from '../harness/child.ts'
+import { Child } from '../harness/child.ts'
 import { BenchError } from '../harness/errors.ts'
 import { isBusy, machineLines, readMachine } from '../harness/machine.ts'
 import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/place.ts'
@@ -22,7 +20,7 @@ import { aligned, figure } from '../harness/print.ts'
 import { type Summary, summary } from '../harness/stats.ts'
 import { parameters, type Words } from '../harness/run-table.ts'
 import { chosenFrom, type Table } from '../harness/table.ts'
-import type { Answer, Measured, Order } from './host.ts'
+import type { Measured } from './host.ts'
 
 /** What is compared; each section has processes of its own. */
 const SECTIONS = ['execute', 'transport', 'store', 'arrow', 'fiber', 'http'] as const
@@ -38,8 +36,6 @@ const SECONDS_MAX = 200
 const PAIRS_MIN = 3
 /** Length of what warms a row up, in slices. */
 const WARM_SLICES = 3
-/** A slice or a start that takes longer hangs. */
-const ANSWER_MS_MAX = 60_000
 
 /** How it is run. */
 export interface AbPlan {
@@ -178,31 +174,47 @@ async function measurePair(
   found: Found,
 ): Promise<void> {
   const order: Side[] = of.isTurned ? ['B', 'A'] : ['A', 'B']
-  const hosts = new Map(order.map((side) => [side, new Host(side, of.staged[side], of.section)]))
+  const hosts = await hostsOf(order, of)
   try {
-    for (const row of (await rowsOf(hosts, of.leftOut)).filter(of.isWanted)) {
+    for (const row of rowsOf(hosts, of.leftOut).filter(of.isWanted)) {
       const rounds: Rounds = { A: [], B: [] }
-      for (const side of order) await hosts.get(side)!.do({ row, ms: of.plan.sliceMs * WARM_SLICES })
+      for (const side of order) await hosts[side].order({ row, ms: of.plan.sliceMs * WARM_SLICES })
       for (let round = 0; round < of.plan.rounds; round += 1) {
         for (const side of round % 2 === 0 ? order : [...order].reverse())
-          rounds[side].push((await hosts.get(side)!.do({ row, ms: of.plan.sliceMs })).measured!)
+          rounds[side].push(await hosts[side].order<Measured>({ row, ms: of.plan.sliceMs }))
       }
       found.set(row, [...(found.get(row) ?? []), rounds])
     }
   } finally {
-    await Promise.all([...hosts.values()].map((host) => host.end()))
+    await Promise.all([hosts.A.end(), hosts.B.end()])
   }
 }
 
+type Hosts = Readonly<Record<Side, Child>>
+
+/** A process of each side that has the section open, started in that order. */
+async function hostsOf(
+  order: readonly Side[],
+  of: { readonly section: string; readonly staged: Readonly<Record<Side, string>> },
+): Promise<Hosts> {
+  const started = await Promise.allSettled(
+    order.map((side) => Child.start(side, [process.execPath, `${of.staged[side]}/ab/host.js`, of.section])),
+  )
+  const children = started.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
+  const failed = started.find((start) => start.status === 'rejected')
+  if (failed !== undefined) {
+    await Promise.all(children.map((child) => child.end()))
+    throw failed.reason
+  }
+  return Object.fromEntries(children.map((child) => [child.contender, child])) as unknown as Hosts
+}
+
 /** Rows that both sides have; the others go to `leftOut`. */
-async function rowsOf(hosts: ReadonlyMap<Side, Host>, leftOut: Set<string>): Promise<string[]> {
-  const [a, b] = [(await hosts.get('A')!.next()).rows!, (await hosts.get('B')!.next()).rows!]
+function rowsOf(hosts: Hosts, leftOut: Set<string>): string[] {
+  const [a, b] = [hosts.A.ready, hosts.B.ready] as Readonly<Record<string, string>>[]
   for (const row of Object.keys({ ...a, ...b })) {
-    for (const [side, rows] of [
-      ['A', a],
-      ['B', b],
-    ] as const)
-      if (rows[row] !== '') leftOut.add(`${row}: ${side} ${rows[row] ?? 'does not have it'}`)
+    if (a[row] !== '') leftOut.add(`${row}: A ${a[row] ?? 'does not have it'}`)
+    if (b[row] !== '') leftOut.add(`${row}: B ${b[row] ?? 'does not have it'}`)
   }
   return Object.keys(b).filter((row) => a[row] === '' && b[row] === '')
 }
@@ -251,52 +263,4 @@ function quotientCells(pairs: readonly Rounds[]): string[] {
 
 function timeOf(ns: number): string {
   return ns < 1000 ? `${figure(ns)} ns` : `${figure(ns / 1000)} µs`
-}
-
-/** A process that has a section of one side open. */
-class Host {
-  readonly #side: Side
-  readonly #process
-  #errors = ''
-
-  constructor(side: Side, folder: string, section: string) {
-    this.#side = side
-    this.#process = spawn(process.execPath, [`${folder}/ab/host.js`, section], {
-      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-    })
-    this.#process.stderr!.setEncoding('utf8').on('data', (text: string) => {
-      this.#errors = (this.#errors + text).slice(-4000)
-    })
-  }
-
-  do(order: Order): Promise<Answer> {
-    this.#process.send(order, () => {}) // a failure to send shows as the exit
-    return this.next()
-  }
-
-  /** Its next message. @throws {BenchError} `CONTENDER_DIED` when it says that it failed, ends or hangs. */
-  async next(): Promise<Answer> {
-    const signal = AbortSignal.timeout(ANSWER_MS_MAX)
-    const ended = new AbortController()
-    const [answer] = (await Promise.race([
-      once(this.#process, 'message', { signal: AbortSignal.any([signal, ended.signal]) }),
-      once(this.#process, 'exit', { signal: ended.signal }).then((exit) => {
-        throw this.#died(`it ended (${exit.join(' ')})\n${this.#errors}`)
-      }),
-    ])
-      .catch((error: unknown) => {
-        throw signal.aborted ? this.#died(`no answer in ${ANSWER_MS_MAX / 1000} s\n${this.#errors}`) : error
-      })
-      .finally(() => ended.abort())) as [Answer]
-    if (answer.failed !== undefined) throw this.#died(answer.failed)
-    return answer
-  }
-
-  end(): Promise<void> {
-    return endProcess(this.#process)
-  }
-
-  #died(why: string): BenchError {
-    return new BenchError('CONTENDER_DIED', { contender: this.#side, why })
-  }
 }

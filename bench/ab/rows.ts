@@ -6,8 +6,8 @@
  * name.
  */
 import assert from 'node:assert/strict'
-import skein from '../contenders/skein.ts'
-import { jobsOf } from '../contenders/jobs.ts'
+import { Jobs } from '../contenders/jobs.ts'
+import { contenderOf } from '../contenders/pools.ts'
 import { checkAnswer } from '../harness/errors.ts'
 import { METHODS, loopsOf } from '../tables/arrow/methods.ts'
 import { forkJoin } from '../tables/fiber/fork-join.ts'
@@ -18,7 +18,15 @@ import { SIZE_PAYLOADS, STORE_PAYLOADS } from '../tables/store/payloads.ts'
 import { skeinCodecs } from '../tables/transport/codecs.ts'
 import { type Built, OBJECTS, REAL_PAYLOADS, SEED_PAYLOADS, objectsOf } from '../tables/transport/payloads.ts'
 import { httpRows } from './http.ts'
-import type { Row, Rows } from './row.ts'
+
+/** One row: `run` does so many operations, in each turn of a slice `batch` of them. */
+export interface Row {
+  readonly batch: number
+  readonly run: (times: number) => unknown
+}
+
+/** Rows by name; made in order, each when it is first needed. */
+export type Rows = Readonly<Record<string, () => Row | Promise<Row>>>
 
 /** Rows of each section. */
 export const SECTION_ROWS: Readonly<Record<string, () => Promise<Rows>>> = {
@@ -33,7 +41,7 @@ export const SECTION_ROWS: Readonly<Record<string, () => Promise<Rows>>> = {
 const WHO = 'skein'
 
 async function execute(): Promise<Rows> {
-  const jobs = jobsOf(skein)
+  const jobs = new Jobs(contenderOf(WHO))
   await jobs.open({ threads: 2, spin: true })
   await jobs.prove({ threads: 2 })
   const hop = (bytes: number) => (): Row => ({

@@ -4,9 +4,9 @@
  * Runs only inside a worker thread.
  */
 import { parentPort } from 'node:worker_threads'
-import type { Ask, Reply } from './post-message.ts'
+import type { Ask } from './pools.ts'
 import { WORK } from './work.ts'
 
 parentPort!.on('message', ({ id, name, input }: Ask) => {
-  parentPort!.postMessage({ id, value: WORK[name](input as never) } satisfies Reply)
+  parentPort!.postMessage({ id, value: WORK[name](input as never) })
 })

@@ -1,25 +1,25 @@
 /**
- * The bench's end of one contender's process.
+ * The bench's end of the processes that it measures.
  *
  * Contenders live in processes of their own and are ordered to run slices in turn, so rounds interleave
  * without one contender's threads, heap or compiled code standing in another's way.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Order, Outcome } from '../contenders/host.ts'
 import type { Jobs } from '../contenders/jobs.ts'
 import type { Condition } from './conditions.ts'
 import { BenchError, type BenchCodes } from './errors.ts'
+import type { Outcome } from './orders.ts'
 import { DIST_FOLDER } from './place.ts'
 import type { Samples } from './rounds.ts'
 
-/** A job that takes longer hangs: its process is killed, and the contender is left out, by name. */
-const JOB_MS_MAX = 90_000
+/** An order that takes longer hangs: its process is killed, and the contender is left out, by name. */
+const ORDER_MS_MAX = 90_000
 
-/** And so is one that does not go when it was let go of. */
+/** A process that does not end when its channel closes is killed after this. */
 const END_MS_MAX = 5000
 
-/** End a process that goes when its channel closes: it is killed when it does not. */
+/** End a process that ends when its channel closes; otherwise kill it. */
 export async function endProcess(process: ChildProcess): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null) return
   const gone = once(process, 'exit')
@@ -29,39 +29,46 @@ export async function endProcess(process: ChildProcess): Promise<void> {
   clearTimeout(late)
 }
 
-/** A running contender. */
+/** A process that is ordered to do one thing after the other. */
 export class Child {
   readonly contender: string
   readonly #process: ChildProcess
-  #words = ''
+  /** What it answers at its start. */
+  ready: unknown
+  #errors = ''
 
-  /** Start the process of `contender` under `condition`; it is ready for orders at once. */
-  constructor(contender: string, condition: Condition) {
+  private constructor(contender: string, child: ChildProcess) {
     this.contender = contender
-    const [command, ...words] = [
-      ...condition.prefix,
-      process.execPath,
-      `${DIST_FOLDER}/contenders/host.js`,
-      contender,
-    ]
-    this.#process = spawn(command, words, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
-    this.#process
+    this.#process = child
+    child
       .stderr!.setEncoding('utf8')
-      .on('data', (text: string) => (this.#words = (this.#words + text).slice(-4000)))
+      .on('data', (text: string) => (this.#errors = (this.#errors + text).slice(-4000)))
   }
 
   /**
-   * Have a job done; jobs of one child must not overlap.
-   * @throws {BenchError} `WRONG_ANSWER` from the job, `CONTENDER_DIED` when the process failed or ended.
+   * Start a command whose program calls `serveOrders`, and wait until it does.
+   * @throws {BenchError} `CONTENDER_DIED` when it ends before.
    */
-  async do<Name extends keyof Jobs>(job: Name, order: Jobs[Name]['order']): Promise<Jobs[Name]['result']> {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) throw this.#died(this.#words)
-    const outcome = this.#outcome()
-    this.#process.send({ job, order } satisfies Order, () => {}) // a failure to send shows as the exit
-    const arrived = await outcome
-    if ('result' in arrived) return arrived.result as Jobs[Name]['result']
-    if (arrived.code === undefined) throw this.#died(arrived.text)
-    throw new BenchError(arrived.code as keyof BenchCodes, arrived.facts as never)
+  static async start(contender: string, [command, ...words]: readonly string[]): Promise<Child> {
+    const child = new Child(contender, spawn(command, words, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] }))
+    child.ready = await child.#result()
+    return child
+  }
+
+  /** Have a job of jobs.ts done; see {@link order}. */
+  do<Name extends keyof Jobs>(job: Name, order: Parameters<Jobs[Name]>[0]): ReturnType<Jobs[Name]> {
+    return this.order({ job, order }) as ReturnType<Jobs[Name]>
+  }
+
+  /**
+   * Have an order carried out; orders of one child must not overlap.
+   * @throws {BenchError} `WRONG_ANSWER` from the process, `CONTENDER_DIED` when it failed, ended or hung.
+   */
+  async order<Result>(order: unknown): Promise<Result> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) throw this.#died(this.#errors)
+    const result = this.#result()
+    this.#process.send(order as object, () => {}) // a failure to send shows as the exit
+    return (await result) as Result
   }
 
   /** End the process: its pool first, then by signal when it does not go. */
@@ -69,28 +76,40 @@ export class Child {
     return endProcess(this.#process)
   }
 
-  #outcome(): Promise<Outcome> {
-    return new Promise((resolve, reject) => {
+  async #result(): Promise<unknown> {
+    const outcome = await new Promise<Outcome>((resolve, reject) => {
       const child = this.#process
-      const late = setTimeout(() => this.#process.kill('SIGKILL'), JOB_MS_MAX)
-      const onExit = (code: number | null, signal: string | null): void => {
+      const late = setTimeout(() => child.kill('SIGKILL'), ORDER_MS_MAX)
+      const settled = (): void => {
         clearTimeout(late)
-        child.off('message', onMessage)
-        reject(this.#died(`exit ${code ?? signal}\n${this.#words}`))
+        child.off('message', onMessage).off('exit', onExit).off('error', onError)
       }
-      const onMessage = (message: unknown): void => {
-        clearTimeout(late)
-        child.off('exit', onExit)
-        resolve(message as Outcome)
-      }
-      child.once('message', onMessage)
-      child.once('exit', onExit)
+      const onError = (error: Error): void => (settled(), reject(this.#died(error.message)))
+      const onExit = (code: number | null, signal: string | null): void => (
+        settled(),
+        reject(this.#died(`exit ${code ?? signal}\n${this.#errors}`))
+      )
+      const onMessage = (message: unknown): void => (settled(), resolve(message as Outcome))
+      child.on('message', onMessage).on('exit', onExit).on('error', onError)
     })
+    if (!('text' in outcome)) return outcome.result
+    if (outcome.code === undefined) throw this.#died(outcome.text)
+    throw new BenchError(outcome.code as keyof BenchCodes, outcome.facts as never)
   }
 
   #died(why: string): BenchError {
     return new BenchError('CONTENDER_DIED', { contender: this.contender, why: why.trim() })
   }
+}
+
+/** The command that runs a compiled file of the bench on this Node. */
+export function nodeCommand(file: string, ...words: readonly string[]): string[] {
+  return [process.execPath, `${DIST_FOLDER}/${file}`, ...words]
+}
+
+/** Start the process of a contender of pools.ts under `condition`. */
+export function startPool(contender: string, condition: Condition): Promise<Child> {
+  return Child.start(contender, [...condition.prefix, ...nodeCommand('contenders/host.js', contender)])
 }
 
 /**
@@ -106,9 +125,9 @@ export async function withChildren<Result>(
   const started: Child[] = []
   try {
     for (const contender of contenders) {
-      const child = new Child(contender, setting.condition)
-      started.push(child)
       try {
+        const child = await startPool(contender, setting.condition)
+        started.push(child)
         await child.do('open', { threads: setting.threads, spin: setting.condition.spin })
         await child.do('prove', { threads: setting.threads })
         opened.push(child)

@@ -5,10 +5,9 @@
  * Contenders live in processes of their own and run slices in turn. Rows in which work is handed to another
  * thread are measured under every condition; rows of one thread under the first.
  */
-import { execFile, fork as forkProcess, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { endProcess } from '../harness/child.ts'
+import { Child, nodeCommand } from '../harness/child.ts'
 import { type Condition, conditions } from '../harness/conditions.ts'
 import { BenchError } from '../harness/errors.ts'
 import { jvmCommand } from '../harness/jvm.ts'
@@ -18,7 +17,7 @@ import { summary } from '../harness/stats.ts'
 import { type Context, type Row, type Table, chosenOf } from '../harness/table.ts'
 import { CONTENDERS } from './fiber/contenders.ts'
 import { FORK_JOIN } from './fiber/fork-join.ts'
-import type { Setting, SliceAnswer, SliceOrder } from './fiber/host.ts'
+import type { Opened, Setting, SliceOrder } from './fiber/host.ts'
 import { verdicts } from './fiber/verdicts.ts'
 import { ZIO, Zio } from './fiber/zio.ts'
 
@@ -84,7 +83,7 @@ async function under(
   try {
     for (const contender of namesOf(context)) {
       const setting = { contender, threads: context.number('workers'), spin: condition.spin }
-      if (contender !== ZIO) hosts.push(await NodeHost.open(setting, condition))
+      if (contender !== ZIO) hosts.push(await openNode(setting, condition))
       else if (zio !== undefined) hosts.push(...(await openZio(zio, condition, context.skip)))
     }
     const programs = [...new Set(hosts.flatMap((host) => host.programs))].filter(isChosen)
@@ -221,49 +220,15 @@ async function parked(context: Context): Promise<Row[]> {
   return rows
 }
 
-/** The bench's end of one contender's process. */
-class NodeHost {
-  readonly contender: string
-  programs: readonly string[] = []
-  notes: Readonly<Record<string, string>> = {}
-  readonly #process: ChildProcess
-  /** Rejects when the process ends; most end when the bench does, and then nobody waits. */
-  readonly #died: Promise<never>
-
-  private constructor(contender: string, process: ChildProcess) {
-    this.contender = contender
-    this.#process = process
-    this.#died = once(process, 'exit').then(([code]) => {
-      throw new BenchError('CONTENDER_DIED', { contender, why: `exit ${String(code)}` })
-    })
-    this.#died.catch(() => {})
-  }
-
-  static async open(setting: Setting, condition: Condition): Promise<NodeHost> {
-    const [command, ...words] = [...condition.prefix, process.execPath]
-    const child = forkProcess(`${DIST_FOLDER}/tables/fiber/host.js`, [JSON.stringify(setting)], {
-      execPath: command,
-      execArgv: words,
-    })
-    const host = new NodeHost(setting.contender, child)
-    Object.assign(host, await host.#answer())
-    return host
-  }
-
-  async slice(order: SliceOrder): Promise<number> {
-    const answer = this.#answer()
-    this.#process.send(order)
-    const arrived = await answer
-    if ('perSecond' in arrived) return arrived.perSecond
-    throw new BenchError('CONTENDER_DIED', { contender: this.contender, why: JSON.stringify(arrived) })
-  }
-
-  end(): Promise<void> {
-    return endProcess(this.#process)
-  }
-
-  async #answer(): Promise<SliceAnswer> {
-    return Promise.race([once(this.#process, 'message').then(([words]) => words as SliceAnswer), this.#died])
+/** A contender on Node. */
+async function openNode(setting: Setting, { prefix }: Condition): Promise<Host> {
+  const command = [...prefix, ...nodeCommand('tables/fiber/host.js', JSON.stringify(setting))]
+  const child = await Child.start(setting.contender, command)
+  return {
+    ...(child.ready as Opened),
+    contender: setting.contender,
+    slice: (order) => child.order<number>(order),
+    end: () => child.end(),
   }
 }
 

@@ -4,12 +4,11 @@
  * The seed compares collectors of the JVM by the latencies of its server. Node has one collector with
  * settings: its default, a larger nursery (`--max-semi-space-size=64`), and no threads beside the main one.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import type { Collected } from '../contenders/http/collected.ts'
 import { ASKED } from '../contenders/http/answers.ts'
-import { BenchError, checkAnswer } from '../harness/errors.ts'
+import { Child } from '../harness/child.ts'
+import { checkAnswer } from '../harness/errors.ts'
 import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/place.ts'
 import { Samples } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
@@ -63,20 +62,17 @@ async function slice(
   [node, ...flags]: readonly [string, ...string[]],
   context: Context,
 ): Promise<Record<string, number>> {
-  const words = ['-c', '0', node, ...flags, `${DIST_FOLDER}/contenders/http/collected.js`, String(PORT)]
-  const child = spawn('taskset', words, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const program = `${DIST_FOLDER}/contenders/http/collected.js`
+  const child = await Child.start('skein', ['taskset', '-c', '0', node, ...flags, program, String(PORT)])
   try {
-    await heard(child)
     const { path, answer } = ASKED[section]
     const got = await (await fetch(`http://127.0.0.1:${PORT}${path}`)).text()
     checkAnswer({ contender: node, work: section, got, expected: answer })
     const plan = { threads: 1, connections: 100, seconds: 1, prefix: ['taskset', '-c', '1'] }
     await load(section, PORT, plan)
-    child.send('start')
-    await heard(child)
+    await child.order('start')
     const { requests, us } = await load(section, PORT, { ...plan, seconds: context.number('slice-s') })
-    child.send('stop')
-    const { bytes, collections, pauseUs, longestUs } = (await heard(child)) as Collected
+    const { bytes, collections, pauseUs, longestUs } = await child.order<Collected>('stop')
     const per = 100_000 / requests
     return {
       'bytes per request': bytes / requests,
@@ -87,20 +83,8 @@ async function slice(
       'p99.9': us['p99.9'],
     }
   } finally {
-    const gone = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined
-    child.kill('SIGKILL')
-    await gone
+    await child.end()
   }
-}
-
-/** The next message. @throws {BenchError} `CONTENDER_DIED` when there is none. */
-async function heard(child: ChildProcess): Promise<unknown> {
-  const ended = once(child, 'exit').then(() => {
-    throw new BenchError('CONTENDER_DIED', { contender: 'skein', why: 'its server ended' })
-  })
-  const told = once(child, 'message')
-  ended.catch(() => {}) // when it is ended later, on purpose
-  return ((await Promise.race([told, ended])) as unknown[])[0]
 }
 
 function rowsOf(section: string, collector: string, samples: Samples): Row[] {

@@ -4,9 +4,9 @@
  * Beside a Map, which has one thread and no copies, lmdb and sharedmap. What a store adds to the transport is
  * the difference of slices of one process in one round; the seed's and napajs's figures stand beside.
  */
+import { Child, nodeCommand } from '../harness/child.ts'
 import { Samples, shuffled } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
-import { Asked } from './store/ask.ts'
 import type { LockOrder } from './store/lock-process.ts'
 import {
   LARGE_BYTES,
@@ -39,33 +39,32 @@ async function run(context: Context): Promise<Row[]> {
 }
 
 interface Running {
-  readonly asked: Asked
-  readonly names: readonly string[]
+  readonly child: Child
+  readonly runs: readonly string[]
   readonly hasPeer: boolean
 }
 
+/** Start a process for each contender and payload, use them, end them in order unless something failed. */
 async function withProcesses(
-  contenders: readonly string[],
-  label: string,
+  which: readonly (readonly [contender: string, label: string])[],
+  context: Context,
   body: (running: readonly Running[]) => Promise<void>,
 ): Promise<void> {
-  const running: Running[] = []
-  let well = false
+  const children: Child[] = []
   try {
-    // Together: what one warms up with stands in nobody's way, for nothing is measured yet.
+    // Together: nothing is measured yet, so warming up disturbs nobody.
     const started = await Promise.allSettled(
-      contenders.map((contender) => Asked.start('process', contender, [label])),
+      which.map((words) => Child.start(words[0], nodeCommand('tables/store/process.js', ...words))),
     )
-    for (const start of started) {
-      if (start.status === 'rejected') throw start.reason
-      const [asked] = start.value
-      const { runs, hasPeer } = await asked.do<{ runs: string[]; hasPeer: boolean }>({ what: 'names' })
-      running.push({ asked, names: runs, hasPeer })
-    }
+    for (const start of started) if (start.status === 'fulfilled') children.push(start.value)
+    for (const start of started) if (start.status === 'rejected') throw start.reason
+    const running = children.map((child) => ({ child, ...(child.ready as Omit<Running, 'child'>) }))
+    // One after the other: while they start together, their compilers wait for each other.
+    for (const { child, runs } of running) await slices(child, runs, context.number('warm-ms'))
     await body(running)
-    well = true
+    for (const child of children) await child.order({ what: 'end' } satisfies StoreOrder)
   } finally {
-    await Promise.all(running.map(({ asked }) => asked.end(well ? { what: 'end' } : undefined)))
+    await Promise.all(children.map((child) => child.end()))
   }
 }
 
@@ -73,42 +72,39 @@ async function withProcesses(
 async function payloadRows(context: Context, payload: StorePayload): Promise<Row[]> {
   const samples = new Samples()
   const [rounds, ms] = [context.number('rounds'), context.number('slice-ms')]
-  await withProcesses(CONTENDERS, payload.label, async (running) => {
-    context.say(`store: ${payload.label}, warming up`)
-    // One after the other: while they start together, their compilers wait for each other.
-    for (const { asked, names } of running) await slices(asked, names, context.number('warm-ms'))
+  const which = CONTENDERS.map((contender) => [contender, payload.label] as const)
+  await withProcesses(which, context, async (running) => {
     for (let round = 0; round < rounds; round += 1) {
       context.say(`store: ${payload.label}, round ${round + 1}`)
-      for (const { asked, names } of running)
-        samples.add(asked.contender, await slices(asked, shuffled(names, round), ms))
+      for (const { child, runs } of running)
+        samples.add(child.contender, await slices(child, shuffled(runs, round), ms))
     }
     for (let round = 0; round < context.number('pair-rounds'); round += 1) {
       context.say(`store: ${payload.label}, two threads, round ${round + 1}`)
-      for (const { asked, hasPeer } of running) {
-        if (hasPeer) samples.add(asked.contender, await pairs(asked, context.number('pair-ms')))
-      }
+      for (const { child, hasPeer } of running)
+        if (hasPeer) samples.add(child.contender, await pairs(child, context.number('pair-ms')))
     }
   })
   return [...singleRows(samples, payload), ...pairRows(samples, payload.label)]
 }
 
 /** µs of each function of a process, and what set and get took beyond the transport. */
-async function slices(asked: Asked, names: readonly string[], ms: number): Promise<Record<string, number>> {
+async function slices(child: Child, names: readonly string[], ms: number): Promise<Record<string, number>> {
   const us: Record<string, number> = {}
   for (const name of names) {
     const order: StoreOrder = { what: 'slice', name, ms }
-    us[name] = (await asked.do<number>(order)) / 1000
+    us[name] = (await child.order<number>(order)) / 1000
   }
   if (us['encode'] === undefined) return us
   return { ...us, 'set beyond': us['set'] - us['encode'], 'get beyond': us['get'] - us['decode'] }
 }
 
-async function pairs(asked: Asked, ms: number): Promise<Record<string, number>> {
+async function pairs(child: Child, ms: number): Promise<Record<string, number>> {
   const figures: Record<string, number> = {}
   for (const [first, second] of PAIRS) {
     for (const isSame of [true, false]) {
       const order: StoreOrder = { what: 'pair', first, second, isSame, ms }
-      const { times, ns } = await asked.do<{ times: number; ns: number }>(order)
+      const { times, ns } = await child.order<{ times: number; ns: number }>(order)
       figures[`${first} + ${second} ${isSame}`] = times
       figures[`${first} + ${second} ${isSame} ns`] = ns / 1000
     }
@@ -177,28 +173,23 @@ function pairRows(samples: Samples, label: string): Row[] {
 /** Text and bytes of two sizes, and what the larger ones cost more, in copies of that much. */
 async function sizeRows(context: Context): Promise<Row[]> {
   const [samples, growth] = [new Samples(), new Samples()]
-  const started: (readonly [Asked, readonly string[]])[] = []
-  let well = false
-  try {
-    for (const { label } of SIZE_PAYLOADS) {
-      const [asked] = await Asked.start('process', 'skein', [label])
-      started.push([asked, (await asked.do<{ runs: string[] }>({ what: 'names' })).runs])
-    }
+  const which = SIZE_PAYLOADS.map(({ label }) => ['skein', label] as const)
+  await withProcesses(which, context, async (running) => {
     for (let round = 0; round < context.number('size-rounds'); round += 1) {
       context.say(`store: text and bytes, round ${round + 1}`)
       const us = new Map<string, Record<string, number>>()
-      for (const [index, [asked, runs]] of started.entries()) {
+      for (const [index, { child, runs }] of running.entries()) {
         const { label } = SIZE_PAYLOADS[index]
-        us.set(label, await slices(asked, shuffled(runs, round), context.number('size-ms')))
-        samples.add('skein', { [`set, ${label}`]: us.get(label)!['set beyond'] })
-        samples.add('skein', { [`get, ${label}`]: us.get(label)!['get beyond'] })
+        const taken = await slices(child, shuffled(runs, round), context.number('size-ms'))
+        us.set(label, taken)
+        samples.add('skein', {
+          [`set, ${label}`]: taken['set beyond'],
+          [`get, ${label}`]: taken['get beyond'],
+        })
       }
       for (const kind of SIZE_KINDS) growth.add('skein', growthOf(us, kind))
     }
-    well = true
-  } finally {
-    await Promise.all(started.map(([asked]) => asked.end(well ? { what: 'end' } : undefined)))
-  }
+  })
   const shape = { condition: 'one thread', threads: 0, better: 'lower' } as const
   return (['set', 'get'] as const).flatMap((way) => [
     ...SIZE_PAYLOADS.flatMap(({ label }) => {
@@ -238,27 +229,25 @@ function growthOf(us: ReadonlyMap<string, Record<string, number>>, kind: string)
 /** ns per guard, alone and with two threads at once. */
 async function lockRows(context: Context): Promise<Row[]> {
   const samples = new Samples()
-  const started: (readonly [Asked, readonly string[]])[] = []
+  const started: Child[] = []
   try {
-    for (const contender of ['skein', 'Atomics']) {
-      const [asked, ready] = await Asked.start('lock-process', contender)
-      started.push([asked, (ready as { kinds: string[] }).kinds])
-    }
+    for (const contender of ['skein', 'Atomics'])
+      started.push(await Child.start(contender, nodeCommand('tables/store/lock-process.js', contender)))
     for (let round = 0; round < context.number('rounds'); round += 1) {
       context.say(`store: locks, round ${round + 1}`)
-      for (const [asked, kinds] of started) {
-        for (const kind of kinds) {
+      for (const child of started) {
+        for (const kind of child.ready as readonly string[]) {
           for (const threads of [1, 2] as const) {
             const order: LockOrder = { kind, threads, rounds: context.number('lock-rounds') }
-            samples.add(asked.contender, { [`${kind} ${threads}`]: await asked.do<number>(order) })
+            samples.add(child.contender, { [`${kind} ${threads}`]: await child.order<number>(order) })
           }
         }
       }
     }
   } finally {
-    await Promise.all(started.map(([asked]) => asked.end(undefined)))
+    await Promise.all(started.map((child) => child.end()))
   }
-  return started[0][1].flatMap((kind) =>
+  return (started[0].ready as readonly string[]).flatMap((kind) =>
     [1, 2].flatMap((threads) =>
       samples.rows({
         section: threads === 1 ? 'locks, one thread' : 'locks, two threads at once',

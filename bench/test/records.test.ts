@@ -8,7 +8,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { jobsOf } from '../contenders/jobs.ts'
+import { Jobs } from '../contenders/jobs.ts'
 import { checkAnswer } from '../harness/errors.ts'
 import { changeLines, recordLines } from '../harness/print.ts'
 import {
@@ -158,10 +158,9 @@ test('a pool that answers wrongly is refused by every job', async () => {
     nothing: async () => 1,
     anonymous: async () => 1,
     call: async () => 1,
-    valueOf: (given: unknown) => given,
     close: async () => {},
   }
-  const jobs = jobsOf({ name: 'liar', settings: '', open: async () => liar })
+  const jobs = new Jobs({ name: 'liar', open: async () => liar })
   await assert.rejects(jobs.open({ threads: 1, spin: true }), { code: 'WRONG_ANSWER' })
   const refused = [
     jobs.loop({ form: 'named', calls: 3 }),
@@ -179,10 +178,9 @@ test('a pool that runs in the calling thread is refused', async () => {
   const cheat = {
     nothing: async () => undefined,
     call: async (name: keyof typeof WORK, input: unknown) => WORK[name](input as never),
-    valueOf: (given: unknown) => given,
     close: async () => {},
   }
-  const jobs = jobsOf({ name: 'cheat', settings: '', open: async () => cheat })
+  const jobs = new Jobs({ name: 'cheat', open: async () => cheat })
   await jobs.open({ threads: 1, spin: true })
   await assert.rejects(jobs.prove({ threads: 1 }), { code: 'WRONG_ANSWER', message: /main thread did it/ })
 })

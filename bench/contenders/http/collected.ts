@@ -5,6 +5,7 @@
  */
 import { GCProfiler } from 'node:v8'
 import { serve } from 'skein/http'
+import { serveOrders } from '../../harness/orders.ts'
 import { routes } from './app.ts'
 
 /** What was counted between `start` and `stop`. */
@@ -19,15 +20,13 @@ await serve({ core: 'native', host: '127.0.0.1', port: Number(process.argv[2]), 
 
 let profiler = new GCProfiler()
 let usedBytes = 0
-process.on('message', (message) => {
-  if (message === 'start') {
-    profiler = new GCProfiler()
-    usedBytes = process.memoryUsage().heapUsed
-    profiler.start()
-    process.send!('started')
-  } else process.send!(counted())
+serveOrders((order) => {
+  if (order === 'stop') return counted()
+  profiler = new GCProfiler()
+  usedBytes = process.memoryUsage().heapUsed
+  profiler.start()
+  return undefined
 })
-process.send!('ready')
 
 /** Bytes allocated are what the heap grew by between collections. */
 function counted(): Collected {

@@ -4,7 +4,7 @@
  * The seed's bench waits for each call in its warm-up and issues the counted calls at once; both ways are
  * measured here and named.
  */
-import { Child, withChildren } from '../../harness/child.ts'
+import { type Child, startPool, withChildren } from '../../harness/child.ts'
 import type { Form } from '../../contenders/jobs.ts'
 import { Samples } from '../../harness/rounds.ts'
 import { summary } from '../../harness/stats.ts'
@@ -136,7 +136,7 @@ export async function firstCalls(plan: Plan): Promise<Row[]> {
 }
 
 async function firstsOf(pool: string, plan: Plan, samples: Samples): Promise<void> {
-  const child = new Child(pool, mainCondition(plan))
+  const child = await startPool(pool, mainCondition(plan))
   try {
     const opened = await child.do('open', { threads: 1, spin: true })
     const { us } = await child.do('firsts', { form: 'named', calls: 20 })

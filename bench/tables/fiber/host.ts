@@ -4,6 +4,7 @@
  * A slice runs one program again and again for so many ms; the sums of its first and its last run are
  * checked.
  */
+import { serveOrders } from '../../harness/orders.ts'
 import { CONTENDERS } from './contenders.ts'
 import { forkJoin } from './fork-join.ts'
 import { isRight } from './sums.ts'
@@ -25,28 +26,24 @@ export interface SliceOrder {
   readonly clock: string
 }
 
-/** What came of it. */
-export type SliceAnswer =
-  | { readonly programs: readonly string[]; readonly notes: Readonly<Record<string, string>> }
-  | { readonly perSecond: number }
-  | { readonly wrong: string }
+/** What the process answers at its start; then operations a second for each order. */
+export interface Opened {
+  readonly programs: readonly string[]
+  readonly notes: Readonly<Record<string, string>>
+}
 
 const setting = JSON.parse(process.argv[2]) as Setting
 const opened = await CONTENDERS[setting.contender](setting)
 const costs = await forkJoin(setting.contender)
-const answer = (words: SliceAnswer): void => void process.send!(words)
+const ready: Opened = {
+  programs: [...Object.keys(opened.programs), ...Object.keys(costs)],
+  notes: opened.notes,
+}
+serveOrders(slice, ready)
 
-process.on('disconnect', () => process.exit(0))
-process.on('message', (order: SliceOrder) => {
-  slice(order).then(answer, (error: unknown) => {
-    answer({ wrong: error instanceof Error ? String(error.stack) : String(error) })
-  })
-})
-answer({ programs: [...Object.keys(opened.programs), ...Object.keys(costs)], notes: opened.notes })
-
-async function slice({ program, num, fibers, sliceMs, clock }: SliceOrder): Promise<SliceAnswer> {
+async function slice({ program, num, fibers, sliceMs, clock }: SliceOrder): Promise<number> {
   const cost = costs[program]
-  if (cost !== undefined) return { perSecond: await timed(sliceMs, clock, 2000, cost) }
+  if (cost !== undefined) return timed(sliceMs, clock, 2000, cost)
   const run = opened.programs[program]
   const check = async (): Promise<void> => {
     const sum = await run(num, fibers)
@@ -61,7 +58,7 @@ async function slice({ program, num, fibers, sliceMs, clock }: SliceOrder): Prom
     }
   })
   await check()
-  return { perSecond }
+  return perSecond
 }
 
 /** How many times a second: `body` is given a number of times, a fifth of the time warms up. */

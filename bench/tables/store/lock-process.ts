@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { serveOrders } from '../../harness/orders.ts'
 
 /** What can be ordered: rounds of a kind, by one thread or by two at once. */
 export interface LockOrder {
@@ -76,16 +77,7 @@ async function main(): Promise<void> {
   const worker = new Worker(new URL(import.meta.url), { workerData: { memory, contender } })
   await once(worker, 'message')
   for (const kind of kinds) run(kind, 30_000)
-  process.on('message', (order: LockOrder | 'end') => {
-    if (order === 'end') process.exit(0)
-    try {
-      process.send!({ result: measure(order) })
-    } catch (error) {
-      process.send!({ error: String((error as Error).stack) })
-    }
-  })
-  process.on('disconnect', () => process.exit(0))
-  process.send!({ kinds })
+  serveOrders(measure, kinds)
 }
 
 /** ns per guard: of one thread; of two, the time of all over all rounds. */

@@ -7,13 +7,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { serveOrders } from '../../harness/orders.ts'
 import { type Calls, STORE_CONTENDERS } from './contenders.ts'
 import { SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
 import { type Doing, NS_AT, SHARED_BYTES, Word, doings, keysOf, timed } from './turns.ts'
 
 /** What can be ordered: a slice of one thing, or two threads at once. */
 export type StoreOrder =
-  | { readonly what: 'names' }
   | { readonly what: 'slice'; readonly name: string; readonly ms: number }
   | {
       readonly what: 'pair'
@@ -46,17 +46,9 @@ const doubles = new Float64Array(memory)
 let peer: Worker | undefined
 if (keeper.handle !== undefined && payload.seedRow !== undefined) peer = await startPeer()
 
-process.on('message', (order: StoreOrder) => {
-  answer(order).then(
-    (result) => process.send!({ result }),
-    (error: unknown) => process.send!({ error: String((error as Error).stack) }),
-  )
-})
-process.on('disconnect', () => process.exit(0))
-process.send!('ready')
+serveOrders(answer, { runs: Object.keys(runs), hasPeer: peer !== undefined })
 
 async function answer(order: StoreOrder): Promise<unknown> {
-  if (order.what === 'names') return { runs: Object.keys(runs), hasPeer: peer !== undefined }
   if (order.what === 'slice') {
     const run = runs[order.name]
     // What nobody has written since it was read: so each key is read once, untimed.
@@ -81,15 +73,11 @@ function pair({ first, second, isSame, ms }: Extract<StoreOrder, { what: 'pair' 
   const run = pairs[`${first} ${keys}`]
   timed(run, ms / 4)
   const alone = timed(run, ms)
-  const peerAlone = turnOfPeer(second, isSame, ms)
+  const peerAlone = beginPeer(second, isSame, ms)()
   const finish = beginPeer(second, isSame, ms)
   const together = timed(run, ms)
   const peerTogether = finish()
   return { times: alone / together + peerAlone / peerTogether, ns: 1 / (1 / together + 1 / peerTogether) }
-}
-
-function turnOfPeer(doing: Doing, isSame: boolean, ms: number): number {
-  return beginPeer(doing, isSame, ms)()
 }
 
 function beginPeer(doing: Doing, isSame: boolean, ms: number): () => number {
