@@ -12,6 +12,7 @@ import { BenchError } from '../harness/errors.ts'
 import { DIST_FOLDER } from '../harness/place.ts'
 import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
+import { judge } from '../harness/verdicts.ts'
 import { METHODS, type Method, bytesPerOperation, loopsOf, rate } from './arrow/methods.ts'
 import {
   type Compute,
@@ -188,31 +189,28 @@ async function programs(
 }
 
 function verdicts(rows: readonly Row[]): Verdict[] {
-  const found: Verdict[] = []
-  for (const method of METHODS) {
-    const { label, rival } = method
-    const row = nameOf(method)
-    found.push(
-      atLeast(
-        `${row} composed and run: more than ${rival} million/s`,
-        find(rows, 'composed and run', row),
-        rival,
-      ),
-    )
-    if (label !== 'lift')
-      found.push(
-        atLeast(`${row} prebuilt: ${PREBUILT_MIN} million/s`, find(rows, 'prebuilt', row), PREBUILT_MIN),
-      )
-  }
+  const medianOf = (traits: Partial<Row>): number | undefined =>
+    findRow(rows, { contender: 'skein', condition: CONDITION, ...traits })?.median
+  const atLeast = (bar: string, measured: number | undefined, least: number): Verdict =>
+    judge(bar, [measured], (figure) => [figure.toPrecision(3), figure >= least])
   const against = (section: string, rival: string, least: number): Verdict => {
-    const [ours, theirs] = ['skein', rival].map(
-      (contender) => findRow(rows, { section, contender, condition: CONDITION })?.median,
-    )
+    const [ours, theirs] = [medianOf({ section }), medianOf({ section, contender: rival })]
     const ratio = ours === undefined || theirs === undefined ? undefined : ours / theirs
     return atLeast(`${section}: ${least} × ${rival}`, ratio, least)
   }
+  const bars = (method: Method): Verdict[] => {
+    const [{ label, rival }, row] = [method, nameOf(method)]
+    const made = medianOf({ section: 'composed and run', row })
+    const prebuilt = medianOf({ section: 'prebuilt', row })
+    return [
+      atLeast(`${row} composed and run: more than ${rival} million/s`, made, rival),
+      ...(label === 'lift'
+        ? []
+        : [atLeast(`${row} prebuilt: ${PREBUILT_MIN} million/s`, prebuilt, PREBUILT_MIN)]),
+    ]
+  }
   return [
-    ...found,
+    ...METHODS.flatMap(bars),
     ...COMPUTES.flatMap((name) => [
       against(name, 'plain', 1),
       against(name, 'effect 4', 3.3),
@@ -220,15 +218,6 @@ function verdicts(rows: readonly Row[]): Verdict[] {
     ]),
     against('files', 'plain', 0.97),
   ]
-}
-
-function find(rows: readonly Row[], section: string, row: string): number | undefined {
-  return findRow(rows, { section, row, contender: 'skein', condition: CONDITION })?.median
-}
-
-function atLeast(bar: string, measured: number | undefined, least: number): Verdict {
-  if (measured === undefined) return { bar, measured: 'not measured', holds: undefined }
-  return { bar, measured: measured.toPrecision(3), holds: measured >= least }
 }
 
 const table: Table = {

@@ -9,6 +9,7 @@ import { inTurn, withChildren } from '../harness/child.ts'
 import { type Condition, SPINNING } from '../harness/conditions.ts'
 import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
+import { judge, judgeRatio } from '../harness/verdicts.ts'
 
 const SKEIN = ['skein', 'skein-work-stealing', 'skein-blocking', 'skein-cached']
 /** The thread itself as a zone: only where calls are empty, since it has no workers. */
@@ -214,21 +215,10 @@ function verdicts(rows: readonly Row[]): Verdict[] {
   return [...burstVerdicts(rows), ...skewedVerdicts(rows), ...joinVerdicts(rows), ...endlessVerdicts(rows)]
 }
 
-function judged(bar: string, measured: string | undefined, holds: boolean | undefined): Verdict {
-  return { bar, measured: measured ?? 'not measured', holds }
-}
-
 function burstVerdicts(rows: readonly Row[]): Verdict[] {
-  const piscina = findRow(rows, { section: 'bursts', contender: 'piscina' })
   return [...SKEIN, NODE].map((contender) => {
-    const own = findRow(rows, { section: 'bursts', contender })
-    const times = own && piscina ? piscina.median / own.median : undefined
-    const bar = `16 at once on ${contender}: piscina takes ≥ 5 ×`
-    return judged(
-      bar,
-      times === undefined ? undefined : `${times.toFixed(1)} ×`,
-      times === undefined ? undefined : times >= 5,
-    )
+    const pair = ['piscina', contender].map((name) => findRow(rows, { section: 'bursts', contender: name }))
+    return judgeRatio(`16 at once on ${contender}: piscina takes ≥ 5 ×`, pair, (x) => x >= 5, 1)
   })
 }
 
@@ -237,45 +227,29 @@ function burstVerdicts(rows: readonly Row[]): Verdict[] {
  */
 function skewedVerdicts(rows: readonly Row[]): Verdict[] {
   return ['dear ones fork', 'dear ones whole'].map((how) => {
-    const p99 = (contender: string): Row | undefined =>
-      findRow(rows, { section: 'skewed', row: `${how}, p99`, contender })
-    const [fixed, stealing] = [p99('skein'), p99('skein-work-stealing')]
-    const ratio = fixed && stealing ? stealing.median / fixed.median : undefined
-    const bar = `skewed work, ${how}: p99 of work-stealing ≤ 0.5 × fixed`
-    return judged(
-      bar,
-      ratio === undefined ? undefined : `${ratio.toFixed(2)} ×`,
-      ratio === undefined ? undefined : ratio <= 0.5,
+    const pair = ['skein-work-stealing', 'skein'].map((contender) =>
+      findRow(rows, { section: 'skewed', row: `${how}, p99`, contender }),
     )
+    return judgeRatio(`skewed work, ${how}: p99 of work-stealing ≤ 0.5 × fixed`, pair, (x) => x <= 0.5)
+  })
+}
+
+function joinVerdicts(rows: readonly Row[]): Verdict[] {
+  return ['fibonacci', 'quicksort'].map((row) => {
+    const pair = [1, 2].map((threads) => findRow(rows, { section: 'joins', row, threads }))
+    return judgeRatio(`${row} by joins: two workers ≥ 1.8 × one`, pair, (x) => x >= 1.8)
   })
 }
 
 /** Judged by the slowest round of the slowest executor. */
 function endlessVerdicts(rows: readonly Row[]): Verdict[] {
   return ENDLESS_FIGURES.map(([row]) => {
-    const found = SKEIN.map((contender) =>
-      findRow(rows, { section: 'endless loops', row: `${row}, slowest`, contender }),
-    ).filter((each) => each !== undefined)
+    const found = rows.filter((each) => each.section === 'endless loops' && each.row === `${row}, slowest`)
     const slowest = found.length === 0 ? undefined : Math.max(...found.map(({ median }) => median))
-    return judged(
-      `a cancelled endless loop: ${row} ≤ graceMs + 100 ms`,
-      slowest === undefined ? undefined : `graceMs + ${slowest.toFixed(0)} ms at the slowest`,
-      slowest === undefined ? undefined : slowest <= 100,
-    )
-  })
-}
-
-function joinVerdicts(rows: readonly Row[]): Verdict[] {
-  return ['fibonacci', 'quicksort'].map((row) => {
-    const one = findRow(rows, { section: 'joins', row, threads: 1 })
-    const two = findRow(rows, { section: 'joins', row, threads: 2 })
-    const times = one && two ? one.median / two.median : undefined
-    const bar = `${row} by joins: two workers ≥ 1.8 × one`
-    return judged(
-      bar,
-      times === undefined ? undefined : `${times.toFixed(2)} ×`,
-      times === undefined ? undefined : times >= 1.8,
-    )
+    return judge(`a cancelled endless loop: ${row} ≤ graceMs + 100 ms`, [slowest], (ms) => [
+      `graceMs + ${ms.toFixed(0)} ms at the slowest`,
+      ms <= 100,
+    ])
   })
 }
 

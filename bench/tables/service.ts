@@ -7,6 +7,7 @@
  */
 import { type Figures, Samples } from '../harness/rounds.ts'
 import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
+import { judge } from '../harness/verdicts.ts'
 import { besideBusy, shareOf } from './service/busy.ts'
 import { ask, builtClient, type ClientPlan } from './service/client.ts'
 import { withService } from './service/process.ts'
@@ -116,21 +117,20 @@ function verdicts(rows: readonly Row[]): Verdict[] {
 }
 
 function shareVerdict(rows: readonly Row[]): Verdict {
+  const share = findRow(rows, { section: SHARE_SECTION, row: 'share', contender: ZONE })
   const bar = `zone.cpu beside a busy process for each core: at least ${OF_FAIR_MIN} × its fair share`
-  const share = findRow(rows, { section: SHARE_SECTION, row: 'share', contender: ZONE })?.median
-  if (share === undefined) return { bar, measured: 'not measured', holds: undefined }
-  return { bar, measured: `${share.toFixed(2)} ×`, holds: share >= OF_FAIR_MIN }
+  return judge(bar, [share], ({ median }) => [`${median.toFixed(2)} ×`, median >= OF_FAIR_MIN])
 }
 
 function latencyVerdicts(rows: readonly Row[]): Verdict[] {
   return LOADS.map(({ section }) => {
     const of = (contender: string): number | undefined =>
       findRow(rows, { section, row: 'p99', contender })?.ratio?.median
-    const [zone, inline] = [of(ZONE), of(INLINE)]
     const bar = `${section}: p99 beside a saturated heavy route in zone.cpu at most ${FACTOR_MAX} × quiet`
-    if (zone === undefined || inline === undefined) return { bar, measured: 'not measured', holds: undefined }
-    const measured = `${zone.toFixed(2)} ×; with the stage inline ${inline.toFixed(0)} ×`
-    return { bar, measured, holds: zone <= FACTOR_MAX }
+    return judge<[number, number]>(bar, [of(ZONE), of(INLINE)], (zone, inline) => [
+      `${zone.toFixed(2)} ×; with the stage inline ${inline.toFixed(0)} ×`,
+      zone <= FACTOR_MAX,
+    ])
   })
 }
 

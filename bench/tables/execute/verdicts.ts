@@ -7,6 +7,7 @@ import os from 'node:os'
 import { ASLEEP, ONE_CORE, SPINNING } from '../../harness/conditions.ts'
 import { FLOOR } from '../../harness/floor.ts'
 import { findRow, type Row, type Verdict } from '../../harness/table.ts'
+import { judge, type Judged } from '../../harness/verdicts.ts'
 import { COUNTS } from './overhead.ts'
 import { SUM_ROW } from './parts.ts'
 import { POOLS } from './plan.ts'
@@ -100,11 +101,15 @@ function throughput(rows: readonly Row[]): Verdict[] {
       rates.find((row) => row.contender === 'piscina'),
       (value) => value >= 5,
     ),
-    {
-      bar: 'an idle zone uses no CPU (≤ 0.1 % of a core above a process without a pool)',
-      measured: idle && quiet ? `${idle.median.toFixed(3)} % against ${quiet.median.toFixed(3)} %` : '',
-      holds: idle && quiet ? idle.median - quiet.median <= 0.1 : undefined,
-    },
+    judge<[Row, Row]>(
+      'an idle zone uses no CPU (≤ 0.1 % of a core above a process without a pool)',
+      [idle, quiet],
+      ({ median: own }, { median: none }) => [
+        `${own.toFixed(3)} % against ${none.toFixed(3)} %`,
+        own - none <= 0.1,
+      ],
+      '',
+    ),
   ]
 }
 
@@ -167,12 +172,9 @@ function scalingVerdicts(rows: readonly Row[]): Verdict[] {
 }
 
 function absolute(bar: string, row: Row | undefined, good: (value: number) => boolean): Verdict {
-  if (row === undefined) return { bar, measured: '', holds: undefined }
-  return {
-    bar,
-    measured: `${Number(row.median.toPrecision(4))} ${row.unit} (${row.contender})`,
-    holds: good(row.median),
-  }
+  const words = ({ median, unit, contender }: Row): string =>
+    `${Number(median.toPrecision(4))} ${unit} (${contender})`
+  return judge(bar, [row], (row) => [words(row), good(row.median)], '')
 }
 
 function quotient(
@@ -181,9 +183,10 @@ function quotient(
   below: Row | undefined,
   good: (value: number) => boolean,
 ): Verdict {
-  if (above === undefined || below === undefined) return { bar, measured: '', holds: undefined }
-  const value = above.median / below.median
-  const [dividend, divisor] = [above, below].map(({ median }) => Number(median.toPrecision(4)))
-  const figures = `${dividend} / ${divisor} ${above.unit}`
-  return { bar, measured: `${value.toFixed(2)} × (${figures})`, holds: good(value) }
+  const by = (above: Row, below: Row): Judged => {
+    const value = above.median / below.median
+    const [dividend, divisor] = [above, below].map(({ median }) => Number(median.toPrecision(4)))
+    return [`${value.toFixed(2)} × (${dividend} / ${divisor} ${above.unit})`, good(value)]
+  }
+  return judge<[Row, Row]>(bar, [above, below], by, '')
 }

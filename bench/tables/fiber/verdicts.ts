@@ -6,6 +6,7 @@
  */
 import { SPINNING } from '../../harness/conditions.ts'
 import { findRow, type Row, type Verdict } from '../../harness/table.ts'
+import { judge, judgeRatio } from '../../harness/verdicts.ts'
 import { ZIO } from './zio.ts'
 
 /** Figures of ZIO 2 on the JVM, ops/s, by row, where no run has its own. */
@@ -38,21 +39,21 @@ function find(rows: readonly Row[], section: string, row: string, contender: str
   )
 }
 
+/** Fork and join: bounds in ns, and four times Effect. */
 function costs(rows: readonly Row[]): Verdict[] {
-  const of = (row: string, contender = 'skein'): Row | undefined => find(rows, 'fork+join', row, contender)
-  const [plain, generator, once] = [
-    'a function that never waits',
-    'a generator that never waits',
-    'waits once',
+  const bounds = [
+    ['a function that never waits', 'a body that never waits', 60],
+    ['a generator that never waits', 'a generator that never waits', 200],
+    ['waits once', 'a body that waits once', 200],
   ] as const
-  const effects = [plain, generator, once].map((row) => {
-    return ratio(`fork+join, ${row}: ≥ 4 × Effect`, of(row, 'effect'), of(row), (times) => times >= 4)
-  })
+  const of = (row: string, contender: string): Row | undefined => find(rows, 'fork+join', row, contender)
   return [
-    value('fork+join of a body that never waits ≤ 60 ns', of(plain), (ns) => ns <= 60),
-    value('fork+join of a generator that never waits ≤ 200 ns', of(generator), (ns) => ns <= 200),
-    value('fork+join of a body that waits once ≤ 200 ns', of(once), (ns) => ns <= 200),
-    ...effects,
+    ...bounds.map(([row, what, most]) =>
+      value(`fork+join of ${what} ≤ ${most} ns`, of(row, 'skein'), (ns) => ns <= most),
+    ),
+    ...bounds.map(([row]) =>
+      judgeRatio(`fork+join, ${row}: ≥ 4 × Effect`, [of(row, 'effect'), of(row, 'skein')], (x) => x >= 4),
+    ),
   ]
 }
 
@@ -62,28 +63,24 @@ function bytes(rows: readonly Row[]): Verdict[] {
   )
 }
 
+/** Rows of one thread: the rival, the demand in words, the least quotient that it allows. */
+const HERE = [
+  ['sequential', 'promises', 'ahead of promises', (x: number) => x > 1],
+  ['sequential', 'effect', 'ahead of effect', (x: number) => x > 1],
+  ['sequential', 'effect forEach', 'ahead of effect forEach', (x: number) => x > 1],
+  ['fibers', 'effect', '≥ 4 × effect', (x: number) => x >= 4],
+  ['fibers', 'effect forEach', '≥ 4 × effect forEach', (x: number) => x >= 4],
+  ['fibers', 'promises', 'not behind Promise.all', (x: number) => x >= 1],
+] as const
+
 function here(rows: readonly Row[]): Verdict[] {
-  return ['default, 0..10', 'default, 0..20'].flatMap((row) => {
-    const sequential = (contender: string): Row | undefined => find(rows, 'sequential', row, contender)
-    const fibers = (contender: string): Row | undefined => find(rows, 'fibers', row, contender)
-    const effects = ['effect', 'effect forEach'] as const
-    return [
-      besideZio(rows, 'sequential', row, 'ahead of', (times) => times > 1),
-      ratio(
-        `sequential ${row}: ahead of promises`,
-        sequential('skein'),
-        sequential('promises'),
-        (x) => x > 1,
-      ),
-      ...effects.map((name) =>
-        ratio(`sequential ${row}: ahead of ${name}`, sequential('skein'), sequential(name), (x) => x > 1),
-      ),
-      ...effects.map((name) =>
-        ratio(`fibers ${row}: ≥ 4 × ${name}`, fibers('skein'), fibers(name), (x) => x >= 4),
-      ),
-      ratio(`fibers ${row}: not behind Promise.all`, fibers('skein'), fibers('promises'), (x) => x >= 1),
-    ]
-  })
+  return ['default, 0..10', 'default, 0..20'].flatMap((row) => [
+    besideZio(rows, 'sequential', row, 'ahead of', (times) => times > 1),
+    ...HERE.map(([section, rival, words, holds]) => {
+      const pair = ['skein', rival].map((contender) => find(rows, section, row, contender))
+      return judgeRatio(`${section} ${row}: ${words}`, pair, holds)
+    }),
+  ])
 }
 
 function there(rows: readonly Row[]): Verdict[] {
@@ -91,11 +88,11 @@ function there(rows: readonly Row[]): Verdict[] {
     .filter((key) => !key.includes('default'))
     .flatMap((key) => {
       const [section, row] = key.split('|') as [string, string]
-      const [own, piscina] = ['skein', 'piscina'].map((name) => find(rows, section, row, name))
+      const pair = ['skein', 'piscina'].map((name) => find(rows, section, row, name))
       const least = row.startsWith('work-stealing') ? 1 : 4
       return [
         besideZio(rows, section, row, `≥ ${least} ×`, (times) => times >= least),
-        ratio(`${section} ${row}: ≥ 5 × piscina`, own, piscina, (x) => x >= 5),
+        judgeRatio(`${section} ${row}: ≥ 5 × piscina`, pair, (x) => x >= 5),
       ]
     })
 }
@@ -116,23 +113,11 @@ function besideZio(
     condition: own?.condition,
   } as Partial<Row>)
   const bar = `${section} ${row}: ${words} ZIO 2`
-  if (zio !== undefined) return ratio(`${bar} in this run`, own, zio, holds)
+  if (zio !== undefined) return judgeRatio(`${bar} in this run`, [own, zio], holds)
   const anchor = ANCHORS[`${section}|${row}`]
   return value(`${bar}'s ${anchor} on another machine`, own, (rate) => holds(rate / anchor))
 }
 
 function value(bar: string, row: Row | undefined, holds: (median: number) => boolean): Verdict {
-  if (row === undefined) return { bar, measured: 'not measured', holds: undefined }
-  return { bar, measured: `${Math.round(row.median)} ${row.unit}`, holds: holds(row.median) }
-}
-
-function ratio(
-  bar: string,
-  above: Row | undefined,
-  below: Row | undefined,
-  holds: (times: number) => boolean,
-): Verdict {
-  if (above === undefined || below === undefined) return { bar, measured: 'not measured', holds: undefined }
-  const times = above.median / below.median
-  return { bar, measured: `${times.toFixed(2)} ×`, holds: holds(times) }
+  return judge(bar, [row], ({ median, unit }) => [`${Math.round(median)} ${unit}`, holds(median)])
 }

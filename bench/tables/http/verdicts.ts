@@ -4,9 +4,9 @@
  * zio-http and http4s are not run here; their CPU per request was measured on a machine of the kind this
  * bench is used on, and stands in anchors.json.
  */
-import { readFileSync } from 'node:fs'
-import { BENCH_FOLDER } from '../../harness/place.ts'
 import { findRow, type Row, type Verdict } from '../../harness/table.ts'
+import { judge } from '../../harness/verdicts.ts'
+import { readAnchors } from '../../report/anchors.ts'
 import { C_FLOOR, HYPER } from './servers.ts'
 
 const CPU = 'CPU per 100,000'
@@ -53,8 +53,7 @@ function against(rows: readonly Row[], [section, ours, other, factor]: (typeof B
 }
 
 function anchored(rows: readonly Row[]): Verdict[] {
-  const path = `${BENCH_FOLDER}/anchors.json`
-  const { facts } = JSON.parse(readFileSync(path, 'utf8')) as { facts: Record<string, number> }
+  const { facts } = readAnchors()
   const own = findRow(rows, { section: 'two cores hello', row: CPU, contender: 'skein, two workers' })?.median
   return ANCHORED.map(([name, fact, factor]) =>
     judged(
@@ -67,17 +66,18 @@ function anchored(rows: readonly Row[]): Verdict[] {
 }
 
 function judged(bar: string, own: number | undefined, theirs: number | undefined, factor: number): Verdict {
-  if (own === undefined || theirs === undefined) return { bar, measured: 'not measured', holds: undefined }
-  const measured = `${own.toFixed(3)} s against ${theirs.toFixed(3)} s, ${(own / theirs).toFixed(2)} ×`
-  return { bar, measured, holds: own <= factor * theirs }
+  return judge<[number, number]>(bar, [own, theirs], (own, theirs) => [
+    `${own.toFixed(3)} s against ${theirs.toFixed(3)} s, ${(own / theirs).toFixed(2)} ×`,
+    own <= factor * theirs,
+  ])
 }
 
 function twoCores(rows: readonly Row[]): Verdict {
-  const bar = `two cores: two workers serve at least ${TWO_CORES} × what one does`
   const of = (contender: string): number | undefined =>
     findRow(rows, { section: 'two cores', row: 'requests/s', contender })?.median
-  const [one, two] = [of('skein'), of('skein, two workers')]
-  if (one === undefined || two === undefined) return { bar, measured: 'not measured', holds: undefined }
-  const measured = `${two.toFixed(0)}/s against ${one.toFixed(0)}/s, ${(two / one).toFixed(2)} ×`
-  return { bar, measured, holds: two >= TWO_CORES * one }
+  const bar = `two cores: two workers serve at least ${TWO_CORES} × what one does`
+  return judge<[number, number]>(bar, [of('skein'), of('skein, two workers')], (one, two) => [
+    `${two.toFixed(0)}/s against ${one.toFixed(0)}/s, ${(two / one).toFixed(2)} ×`,
+    two >= TWO_CORES * one,
+  ])
 }

@@ -5,6 +5,7 @@
  */
 import { geometricMean } from '../../harness/stats.ts'
 import { type Row, type Verdict, findRow } from '../../harness/table.ts'
+import { judge, judgeAhead } from '../../harness/verdicts.ts'
 import { LARGE_BYTES, SIZE_KINDS, SMALL_BYTES, STORE_PAYLOADS } from './payloads.ts'
 
 const BEYOND_MAX_US = 0.3
@@ -81,23 +82,12 @@ function scaling(rows: readonly Row[], mode: string, keys: string, least: number
 function ahead(rows: readonly Row[], way: string, rival: string): Verdict {
   const sections = [way, `two threads, ${way} + ${way}, time`]
   const theirs = rows.filter(({ section, contender }) => sections.includes(section) && contender === rival)
-  let [top, where] = [0, 'none']
-  for (const { section, row, condition, median } of theirs) {
-    const own = rows.find(
-      (one) =>
-        one.section === section &&
-        one.row === row &&
-        one.condition === condition &&
-        one.contender === 'skein',
-    )
-    const quotient = own === undefined ? Infinity : own.median / median
-    if (quotient > top) [top, where] = [quotient, `${row}, ${condition}`]
-  }
-  return {
-    bar: `${way}: ahead of ${rival} on every row, one thread and two`,
-    measured: `closest: ${where}, ${top.toFixed(2)} of its time`,
-    holds: theirs.length === 0 ? undefined : top < 1,
-  }
+  return judgeAhead(
+    `${way}: ahead of ${rival} on every row, one thread and two`,
+    theirs,
+    ({ section, row, condition }) => findRow(rows, { section, row, condition, contender: 'skein' }),
+    ({ row, condition }) => `${row}, ${condition}`,
+  )
 }
 
 /** Of the views of all payloads. */
@@ -106,7 +96,11 @@ function slowestView(rows: readonly Row[]): Row | undefined {
   return views.length === 0 ? undefined : views.reduce((a, b) => (b.median > a.median ? b : a))
 }
 
-function atMost(bar: string, row: Row | undefined, most: number): Verdict {
-  const measured = row === undefined ? 'no row' : `${row.median.toFixed(1)} ${row.unit} (${row.row})`
-  return { bar, measured, holds: row === undefined ? undefined : row.median <= most }
+function atMost(bar: string, found: Row | undefined, most: number): Verdict {
+  return judge(
+    bar,
+    [found],
+    ({ median, unit, row }) => [`${median.toFixed(1)} ${unit} (${row})`, median <= most],
+    'no row',
+  )
 }

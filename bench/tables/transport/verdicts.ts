@@ -4,7 +4,8 @@
  * The demand on encode depends on the Node: JSON.stringify is twice as fast in 24 as in 20 and again in 26.
  */
 import { geometricMean } from '../../harness/stats.ts'
-import type { Row, Verdict } from '../../harness/table.ts'
+import { findRow, type Row, type Verdict } from '../../harness/table.ts'
+import { judge, judgeAhead } from '../../harness/verdicts.ts'
 import { SEED_PAYLOADS } from './payloads.ts'
 
 const ENCODE_MAX: Readonly<Record<string, number>> = { 20: 0.45, 22: 0.45, 24: 0.55, 26: 0.9 }
@@ -80,18 +81,17 @@ function worst(rows: readonly Row[], judged: Judged): Verdict {
 
 /** Plain objects after what spoils the caches of an engine, beside the same ones before. */
 function staysFast(rows: readonly Row[], direction: 'encode' | 'decode'): Verdict {
-  const [before, after] = [HARD_ROWS.before, HARD_ROWS.after].map((name) =>
-    rows.find(
-      (row) =>
-        row.section === HARD_SECTION && row.contender === OWN[0] && row.row === `${name}, ${direction}`,
-    ),
+  const pair = [HARD_ROWS.after, HARD_ROWS.before].map((name) =>
+    findRow(rows, { section: HARD_SECTION, contender: OWN[0], row: `${name}, ${direction}` }),
   )
-  const quotient = before === undefined || after === undefined ? undefined : after.median / before.median
-  return {
-    bar: `${direction}, ${HARD_SECTION}: ≤ ${AFTER_MAX} × before`,
-    measured: quotient === undefined ? 'not measured' : quotient.toFixed(2),
-    holds: quotient === undefined ? undefined : quotient <= AFTER_MAX,
-  }
+  return judge<[Row, Row]>(
+    `${direction}, ${HARD_SECTION}: ≤ ${AFTER_MAX} × before`,
+    [pair[0], pair[1]],
+    (after, before) => {
+      const quotient = after.median / before.median
+      return [quotient.toFixed(2), quotient <= AFTER_MAX]
+    },
+  )
 }
 
 /** Skein against one rival on every row, in every direction that the rival has. */
@@ -104,21 +104,10 @@ function ahead(
   const theirs = rows.filter(
     (row) => row.condition === condition && row.contender === rival && sections.includes(row.section),
   )
-  let [top, where] = [0, 'none']
-  for (const row of theirs) {
-    const own = rows.find(
-      (each) =>
-        each.contender === ownName &&
-        each.section === row.section &&
-        each.row === row.row &&
-        each.condition === condition,
-    )
-    const quotient = own === undefined ? Infinity : own.median / row.median
-    if (quotient > top) [top, where] = [quotient, `${row.section} of ${row.row}`]
-  }
-  return {
-    bar: `${titled(ownName)}${condition}: ahead of ${rival} on every row`,
-    measured: `closest: ${where}, ${top.toFixed(2)} of its time`,
-    holds: theirs.length === 0 ? undefined : top < 1,
-  }
+  return judgeAhead(
+    `${titled(ownName)}${condition}: ahead of ${rival} on every row`,
+    theirs,
+    ({ section, row }) => findRow(rows, { section, row, condition, contender: ownName }),
+    ({ section, row }) => `${section} of ${row}`,
+  )
 }
