@@ -10,6 +10,16 @@ import type { Row } from '../../harness/table.ts'
 import { mainCondition, type Plan } from './plan.ts'
 import { CRC_TEXT, expectedCrc } from './scaling.ts'
 
+/** The causes, in the order of the rows; the last one is the main thread's own share. */
+export const WHY_CAUSES = [
+  'first work of a fresh worker (compiling in the clock)',
+  'after 2 s of idleness (core asleep, clock low)',
+  'split into 100 calls',
+  'two workers, one after the other test',
+  'two workers, before any other test',
+  'one worker beside a busy main thread',
+  'the main thread itself',
+] as const
 const STEADY = 'one worker, warm, just busy'
 
 /** The causes, one at a time. */
@@ -23,16 +33,7 @@ export async function why(plan: Plan): Promise<Row[]> {
     plan.context.say(`why: round ${round + 1} of ${rounds}, fresh processes`)
     samples.add(pool, await oneRound(plan, pool, order))
   }
-  const rowNames = [
-    'first work of a fresh worker (compiling in the clock)',
-    'after 2 s of idleness (core asleep, clock low)',
-    'split into 100 calls',
-    'two workers, one after the other test',
-    'two workers, before any other test',
-    'one worker beside a busy main thread',
-    'the main thread itself',
-  ]
-  return rowNames.flatMap((row) =>
+  return WHY_CAUSES.flatMap((row) =>
     samples.rows({
       section: 'why',
       row,
@@ -68,15 +69,8 @@ async function oneRound(plan: Plan, pool: string, order: CrcOrder): Promise<Reco
     const split = (await child.do('crcSplit', { ...order, calls: 100 })).ms
     const steadyAgain = await work(child, order, 1)
     const one = (steady + steadyAgain) / 2
-    return {
-      'first work of a fresh worker (compiling in the clock)': fresh / one,
-      'after 2 s of idleness (core asleep, clock low)': rested / one,
-      'split into 100 calls': split / one,
-      'two workers, one after the other test': two / one,
-      'two workers, before any other test': twoFirst / one,
-      'one worker beside a busy main thread': besideBusy / one,
-      'the main thread itself': here / one,
-    }
+    const taken = [fresh, rested, split, two, twoFirst, besideBusy, here]
+    return Object.fromEntries(WHY_CAUSES.map((cause, index) => [cause, taken[index] / one]))
   })
 }
 
