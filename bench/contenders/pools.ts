@@ -1,9 +1,9 @@
 /**
  * The pools of the bench, by name: open with so many threads, call by name, close.
  *
- * One process holds one contender only, so no contender pays for another's threads, garbage or call sites, and
- * packages are imported on opening. Threads are fixed where a pool allows it, so that none starts or ends inside
- * a measurement; each pool has the settings that are fastest for small tasks unless its name says otherwise.
+ * One process holds one contender only, so no contender pays for another's threads, garbage or call sites,
+ * and packages are imported on opening. Threads are fixed where a pool allows it, so that none starts or ends
+ * inside a measurement; each pool has its fastest settings for small tasks unless its name says otherwise.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { fileURLToPath } from 'node:url'
@@ -35,8 +35,8 @@ export interface Pool {
   /** Call a function of joins.ts, for pools whose tasks can fork; absent: not offered. */
   joins?(name: string, input: unknown): PromiseLike<unknown>
   /**
-   * On a zone of one worker, cancel an endless loop while another call waits: the time from the abort to the end
-   * of the loop's thread, and to the other's result. Absent: not offered.
+   * On a zone of one worker, cancel an endless loop while another call waits: the time from the abort to the
+   * end of the loop's thread, and to the other's result. Absent: not offered.
    */
   abandon?(graceMs: number): Promise<Abandoned>
   /** The value inside the result of a call; absent: the result is the value. */
@@ -120,7 +120,7 @@ const POOLS: Readonly<Record<string, Omit<Contender, 'name'>>> = {
 
 /** The contender of that name. */
 export function contenderOf(name: string): Contender {
-  return { name, ...POOLS[name]! }
+  return { name, ...POOLS[name] }
 }
 
 /** A zone with so many workers, or at most so many where it grows. */
@@ -230,7 +230,7 @@ export interface Ask {
   readonly input: unknown
 }
 
-/** The least that a pool in JavaScript can be: one message each way, a map of ids to promises, threads in turn. */
+/** The least that a pool can be: one message each way, a map of ids to promises, threads in turn. */
 async function postMessage({ threads }: PoolSettings): Promise<Pool> {
   const waiting = new Map<number, (value: unknown) => void>()
   const script = new URL('./post-message-thread.js', import.meta.url)

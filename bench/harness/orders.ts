@@ -10,7 +10,8 @@ export type Outcome =
   { readonly result?: unknown } | { readonly code?: string; readonly facts?: unknown; readonly text: string }
 
 /**
- * Send `ready`, then answer each order with the result of `act` until the channel closes, which ends the process.
+ * Send `ready`, then answer each order with the result of `act` until the channel closes, which ends the
+ * process.
  */
 export function serveOrders<Order>(act: (order: Order) => unknown, ready?: unknown): void {
   const outcomeOf = async (order: Order): Promise<Outcome> => {
