@@ -42,12 +42,12 @@ function inRust(path: string): Numbers {
     else if (found['close'] !== undefined) prefix = ''
     else {
       const value = JSON.parse(
-        (found['value'] ?? found['number'])!
+        (found['value'] ?? found['number'])
           .replace(/0x[\da-f_]+/g, (digits) => String(Number(digits.replaceAll('_', ''))))
           .replace(/^(\d+) \* (\d+)$/, (_, one, other) => String(Number(one) * Number(other)))
           .replace(/,\s*\]$/, ']'),
       ) as unknown
-      numbers[prefix + upper((found['name'] ?? found['variant'])!)] = plain(value)
+      numbers[prefix + upper(found['name'] ?? found['variant'])] = plain(value)
     }
   }
   return numbers
@@ -82,11 +82,11 @@ test('servers have the numbers of crates/http/src/layout.rs', () => {
 
 /** Name and parameters of each method of `Binding`. */
 function inBinding(): Record<string, string> {
-  const body = /export interface Binding \{([^]*)\n\}/.exec(read('src/native/binding.ts'))![1]!
+  const body = /export interface Binding \{([^]*)\n\}/.exec(read('src/native/binding.ts'))![1]
   const methods = body.replace(/^ *\/\*\*[^]*?\*\/$/gm, '').matchAll(/^ {2}(\w+)\(([^]*?)\): [\w| <>[\]]+$/gm)
   const names = (text: string): string =>
     [...text.replace(/\([^)]*\) =>/g, '').matchAll(/(\w+):/g)].map((found) => found[1]).join(', ')
-  return Object.fromEntries([...methods].map(([, name, parameters]) => [name, names(parameters!)]))
+  return Object.fromEntries([...methods].map(([, name, parameters]) => [name, names(parameters)]))
 }
 
 /** The same in the first words of each function's text in crates/node, which are as many as it reads. */
@@ -100,7 +100,7 @@ function inCore(): Record<string, string> {
   return Object.fromEntries(
     functions.map(([body, name, names]) => {
       const read = /Arguments::<(\d+)>|^call!\(\s*\w+,\s*(\d+)/.exec(body)
-      const count = names === '' ? 0 : names!.split(', ').length
+      const count = names === '' ? 0 : names.split(', ').length
       assert.equal(Number(read?.[1] ?? read?.[2] ?? 0), count, `arguments that ${name} reads`)
       return [name, names]
     }),

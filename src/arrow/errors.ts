@@ -29,7 +29,7 @@ export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extend
 > {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: ArrowCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES as Sentences<ArrowCodes>, code, facts, options)
+    super(SENTENCES, code, facts, options)
   }
 
   override get name(): string {

@@ -59,7 +59,7 @@ test('explain says of how many runs its figures are, whatever the arrow', async 
     for (let run = 1; run < HOT_RUNS; run += 1) {
       await arrow.run(run as never)
       const [head] = arrow.explain().split('\n')
-      const of = /; (?:measured in ([1-9]) of )?(\d+) runs?(, none measured yet)?$/.exec(head as string)
+      const of = /; (?:measured in ([1-9]) of )?(\d+) runs?(, none measured yet)?$/.exec(head)
       assert.equal(Number(of?.[2]), run, `${name}: ${head}`)
       assert.notEqual(of?.[1] === undefined, of?.[3] === undefined, head)
     }

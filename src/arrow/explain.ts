@@ -60,7 +60,7 @@ export function explained(node: Node, options?: { readonly format?: 'text' | 'me
   const figures = lines.map(measuredText)
   const shown = lines.slice(0, LINES_MAX).map((line, index) => {
     const left = '  '.repeat(line.depth) + line.text
-    const measured = figures[index] as string
+    const measured = figures[index]
     return measured === '' ? left : `${left.padEnd(width)}  ${measured}`
   })
   if (lines.length > LINES_MAX) shown.push(`... and ${lines.length - LINES_MAX} more`)
@@ -142,10 +142,10 @@ function chainLines({ visit, depth, fused, within }: Visit, into: Open): void {
   const parts = joinedParts(visit)
   for (let at = 0; at < parts.length; at += 1) {
     let end = at
-    while (end < parts.length && isSync(parts[end] as Node)) end += 1
+    while (end < parts.length && isSync(parts[end])) end += 1
     const groups = !fused && end - at > 1
     if (groups) into.push({ depth, text: `fused: ${end - at} stages`, node: undefined, within })
-    for (const part of end > at ? parts.slice(at, end) : [parts[at] as Node])
+    for (const part of end > at ? parts.slice(at, end) : [parts[at]])
       into.push({ depth: groups ? depth + 1 : depth, visit: part, fused: fused || groups, within })
     if (end > at) at = end - 1
   }
@@ -287,7 +287,7 @@ function labelOf(line: Line): string {
 
 /** The line above that this one stands under, or the one before it on the same depth; -1 for the first. */
 function parentOf(lines: readonly Line[], index: number): number {
-  const { depth } = lines[index] as Line
-  for (let at = index - 1; at >= 0; at -= 1) if ((lines[at] as Line).depth <= depth) return at
+  const { depth } = lines[index]
+  for (let at = index - 1; at >= 0; at -= 1) if (lines[at].depth <= depth) return at
   return -1
 }

@@ -44,7 +44,7 @@ type Both = Arrow<never, unknown>
 const law =
   <A>(make: (...of: Parameters<Law>) => readonly [Arrow<A, unknown>, Arrow<A, unknown>]): Law =>
   (arrows, plain) =>
-    make(arrows, plain) as unknown as readonly [Both, Both]
+    make(arrows, plain)
 
 const assoc = ([[a, b], c]: readonly [readonly [number, number], number]): readonly [
   number,

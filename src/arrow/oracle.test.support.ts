@@ -95,7 +95,7 @@ function leaf(which: number, by: number): Modelled {
     { arrow: lift((x: number) => -x), model: (x) => success(-x), text: 'negate' },
     flaky(by),
   ]
-  return leaves[which % leaves.length] as Modelled
+  return leaves[which % leaves.length]
 }
 
 /** A fiber that fails now and then. */
@@ -282,7 +282,7 @@ function ofIdentity({ arrow, model, text }: Modelled, which: number): Modelled {
         pair[0] = pair
         return pair as unknown as readonly [number[], number]
       })
-      const spoil = lift((pair: number[]) => pair.splice(1, 1, Number.NaN)[0] as number).andThen(arrow)
+      const spoil = lift((pair: number[]) => pair.splice(1, 1, Number.NaN)[0]).andThen(arrow)
       const both = text.length % 2 === 0 ? spoil.first<number>() : spoil.split(id<number>())
       return {
         arrow: selfish.andThen(both).andThen(pairSum),

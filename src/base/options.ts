@@ -135,7 +135,7 @@ export function optionsOf<Table extends Kinds>(
       : ownOptions(given as Record<string, unknown>, new Set(names), wrong, call, within)
   const values: Record<string, unknown> = {}
   for (const name of names)
-    values[name] = valueOfKind(call, optionName(within, name), own[name], kinds[name]!, wrong)
+    values[name] = valueOfKind(call, optionName(within, name), own[name], kinds[name], wrong)
   return Object.freeze(values) as never
 }
 
@@ -187,15 +187,15 @@ function advice(name: string, known: readonly string[]): string {
 function edits(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= a.length; i++) {
-    const above = rows[i - 1]!
+    const above = rows[i - 1]
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
-      const replaced = above[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const replaced = above[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1)
       const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      const swapped = isSwapped ? rows[i - 2]![j - 2]! + 1 : Infinity
-      row.push(Math.min(replaced, swapped, above[j]! + 1, row[j - 1]! + 1))
+      const swapped = isSwapped ? rows[i - 2][j - 2] + 1 : Infinity
+      row.push(Math.min(replaced, swapped, above[j] + 1, row[j - 1] + 1))
     }
     rows.push(row)
   }
-  return rows[a.length]![b.length]!
+  return rows[a.length][b.length]
 }

@@ -33,9 +33,9 @@ export function oneLine(text: string): string {
 export function loadReason(thrown: unknown): string {
   const reason = reasonOf(thrown)
   if (!(thrown instanceof Error)) return reason
-  const stack = (thrown.stack ?? '').split(OWN)[0] as string // from there on it is ours
+  const stack = (thrown.stack ?? '').split(OWN)[0] // from there on it is ours
   const place = /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack)
-  return place === null ? reason : `${reason} (${(place[1] as string).replace(/^file:\/\//, '')})`
+  return place === null ? reason : `${reason} (${place[1].replace(/^file:\/\//, '')})`
 }
 
 const systemReasons: ReadonlyMap<string, string> = new Map([

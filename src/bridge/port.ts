@@ -164,8 +164,8 @@ export class Port {
 
   /** Do what has been drained; the number of results. */
   #take(): number {
-    const count = this.words[FOUND] as number
-    const flags = this.words[0] as number
+    const count = this.words[FOUND]
+    const flags = this.words[0]
     this.settlesAttachments = (flags & Flag.attachments) !== 0
     this.#settling = true
     if (count > 0) this.#settle(count)
@@ -208,9 +208,9 @@ export class Port {
     let at = HEADER_BYTES
     for (let index = 0; index < count; index++) {
       const word = at >>> 2
-      const call = words[word] as number
-      const status = words[word + 1] as number
-      const length = words[word + 2] as number
+      const call = words[word]
+      const status = words[word + 1]
+      const length = words[word + 2]
       at += RECORD_BYTES
       const arrival = this.#waiting[call]
       this.#waiting[call] = undefined

@@ -140,7 +140,7 @@ export function wordsOf<Parsed>(parse: () => Parsed): Parsed {
   } catch (thrown) {
     // Node explains at length how to pass odd positionals; its first sentence names the argument.
     const message = thrown instanceof Error ? thrown.message : String(thrown)
-    throw usage(oneLine((message.split(/\. |\n/)[0] as string).replace(/\.$/, '')))
+    throw usage(oneLine(message.split(/\. |\n/)[0].replace(/\.$/, '')))
   }
 }
 

@@ -120,7 +120,7 @@ class Program {
           yield* this.#run(part.last, place, false)
         }
       default: {
-        const other = fibers[part.which % fibers.length] as Fiber<unknown, unknown>
+        const other = fibers[part.which % fibers.length]
         if (part.kind === 'interrupt') return void other.interrupt(`by ${place}`)
         return isFree && other !== fibers[place] ? yield* other.join() : undefined
       }

@@ -62,7 +62,7 @@ export class FiberError<Code extends keyof FiberCodes = keyof FiberCodes> extend
 > {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: FiberCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES as Sentences<FiberCodes>, code, facts, options)
+    super(SENTENCES, code, facts, options)
   }
 
   override get name(): string {

@@ -425,7 +425,7 @@ test('a fiber that waits for its children takes no more: it does not wait for ev
       try {
         yield* never()
       } finally {
-        refused = (yield* exitOf(() => fork(never(), { scope: self }).join())) as unknown
+        refused = yield* exitOf(() => fork(never(), { scope: self }).join())
       }
     })
     yield* never()

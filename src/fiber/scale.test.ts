@@ -91,7 +91,7 @@ test('a chain of a million joins, each waiting for the next', async () => {
   const before = await heapMb()
   let release: (() => void) | undefined
   const first = fork(attempt(new Promise<void>((resolve) => (release = resolve))))
-  let last: Fiber = first as Fiber
+  let last: Fiber = first
   function* joining(fiber: Fiber): Operation<number> {
     yield* fiber.join() as ReturnType<Fiber<unknown, never>['join']>
     return 1
@@ -101,7 +101,7 @@ test('a chain of a million joins, each waiting for the next', async () => {
   assert.ok(parked - before < share(400), `${parked - before} MB: more than 400 bytes for each`)
   release?.()
   assert.equal(await last.join(), 1)
-  last = first as Fiber
+  last = first
   assert.ok((await heapMb()) - before < 16)
 })
 

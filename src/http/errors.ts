@@ -91,7 +91,7 @@ const SENTENCES: Sentences<HttpCodes> = {
 export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends SkeinError<HttpCodes, Code> {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: HttpCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES as Sentences<HttpCodes>, code, facts, options)
+    super(SENTENCES, code, facts, options)
   }
 
   /** The status that answers a request which failed so: 4xx when the client is to blame, else 500. */

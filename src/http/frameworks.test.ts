@@ -108,7 +108,7 @@ function honoApp(): Fetch {
   app.all('/again', (c) => app.fetch(new Request(new URL('/user/again', c.req.url), { method: 'GET' })))
   app.post('/over', async (c) => app.fetch(new Request(new URL('/text', c.req.url), c.req.raw)))
   app.onError((err, c) => (err instanceof HTTPException ? err.getResponse() : c.text('broken', 500)))
-  return app.fetch as Fetch
+  return app.fetch
 }
 
 check('a hono app', honoApp, [
@@ -177,7 +177,7 @@ check(
     app.get('/throws', () => {
       throw new HTTPError({ status: 409, message: 'conflict' })
     })
-    return app.fetch as Fetch
+    return app.fetch
   },
   [
     { path: '/' },

@@ -28,7 +28,7 @@ async function answer(socket: Socket): Promise<[number, number]> {
   await once(socket, 'end')
   socket.destroy()
   const { answers } = readAnswers(Buffer.concat(pieces).toString('latin1'), [], true)
-  return [answers[0]!.status, answers[0]!.body.length]
+  return [answers[0].status, answers[0].body.length]
 }
 
 const page = new Uint8Array(BYTES).fill(120)

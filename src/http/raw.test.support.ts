@@ -115,14 +115,14 @@ function readOne(
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [line, ...fields] = text.slice(0, end).split('\r\n')
-  const status = Number(/^HTTP\/1\.1 (\d{3}) [\x20-\x7e]*$/.exec(line!)?.[1])
+  const status = Number(/^HTTP\/1\.1 (\d{3}) [\x20-\x7e]*$/.exec(line)?.[1])
   if (!(status >= 100)) throw new Error(`no status line: ${JSON.stringify(line)}`)
   const headers: Record<string, string> = {}
   for (const field of fields) {
     const [, name, value] = /^([!#$%&'*+\-.^_`|~\w]+): ?([\t\x20-\x7e\x80-\xff]*)$/.exec(field) ?? []
     if (name === undefined) throw new Error(`no field: ${JSON.stringify(field)}`)
     const key = name.toLowerCase()
-    headers[key] = key in headers ? `${headers[key]!}, ${value!}` : value!
+    headers[key] = key in headers ? `${headers[key]}, ${value}` : value
   }
   const from = end + 4
   if (status < 200 || status === 204 || status === 304 || method === 'HEAD')
@@ -145,7 +145,7 @@ function readChunked(text: string, from: number): { body: string; end: number } 
   for (;;) {
     const line = /^([0-9a-f]+)\r\n/i.exec(text.slice(at, at + 20))
     if (line === null) return undefined
-    const size = Number.parseInt(line[1]!, 16)
+    const size = Number.parseInt(line[1], 16)
     at += line[0].length
     if (text.length < at + size + 2) return undefined
     if (text.slice(at + size, at + size + 2) !== '\r\n') throw new Error('a chunk without its end')

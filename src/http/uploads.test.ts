@@ -34,7 +34,7 @@ const CLIENTS: Readonly<Record<string, Upload>> = {
     socket.destroy()
     const { answers, rest } = readAnswers(text, [], true)
     assert.deepEqual([answers.length, rest], [1, ''], text)
-    return answers[0]!.status
+    return answers[0].status
   },
   'of node:http': (port, path, isChunked) =>
     new Promise((resolve, reject) => {

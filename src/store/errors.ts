@@ -58,7 +58,7 @@ export class StoreError<Code extends keyof StoreCodes = keyof StoreCodes> extend
 > {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: StoreCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES as Sentences<StoreCodes>, code, facts, options)
+    super(SENTENCES, code, facts, options)
   }
 }
 

@@ -32,9 +32,9 @@ export function isLinearizable(seen: readonly Seen[]): boolean {
     const state = `${done} ${now}`
     if (failed.has(state)) return false
     const open = seen.map((_, index) => index).filter((index) => ((done >>> index) & 1) === 0)
-    const firstEnd = Math.min(...open.map((index) => (seen[index] as Seen).to))
+    const firstEnd = Math.min(...open.map((index) => seen[index].to))
     for (const index of open) {
-      const operation = seen[index] as Seen
+      const operation = seen[index]
       if (operation.from > firstEnd) continue
       const next = after(operation, now)
       if (next !== IMPOSSIBLE && search(done | (1 << index), next)) return true

@@ -52,7 +52,7 @@ export const OPERATIONS: Readonly<Record<string, (used: Store, step: number) => 
 }
 
 async function endlessly(operation: string, used: Store, steps: Int32Array): Promise<never> {
-  const run = OPERATIONS[operation]!
+  const run = OPERATIONS[operation]
   for (let step = 0; ; step++) {
     const done = run(used, step)
     if (done instanceof Promise) await done

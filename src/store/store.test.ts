@@ -192,7 +192,7 @@ test('an unchanged view is the same frozen object', () => {
   used.set('k', { list: [{ n: 1 }] })
   const view = used.view('k') as { list: { n: number }[] }
   assert.equal(used.view('k'), view)
-  assert.throws(() => (view.list[0] as { n: number }).n++, TypeError)
+  assert.throws(() => view.list[0].n++, TypeError)
   assert.throws(() => view.list.push({ n: 2 }), TypeError)
   used.set('k', { list: [] })
   assert.deepEqual(used.view('k'), { list: [] })
@@ -315,7 +315,7 @@ register(Nosy, {
   load: (saved) => {
     outer.set('other', 'o'.repeat(500))
     assert.equal(outer.delete('other'), true)
-    const { n, seen } = saved as { n: number; seen: unknown }
+    const { n, seen } = saved
     return new Nosy(seen === outer.get('inner') ? n : -1)
   },
 })

@@ -304,7 +304,7 @@ export class Store<Value = unknown> {
     const numbers = new Float64Array(6)
     native.storeStats(this.#handle, new Uint8Array(numbers.buffer))
     const [entries, bytes, hits, misses, evictions, expirations] = numbers as unknown as number[]
-    return { entries, bytes, hits, misses, evictions, expirations } as StoreStats
+    return { entries, bytes, hits, misses, evictions, expirations }
   }
 
   /** Delete everything and forget the name; every other use, in any thread, is refused from then on. */
@@ -334,7 +334,7 @@ export class Store<Value = unknown> {
     } else this.#putKey(key, 0)
     storeGet()
     const status = stage.words[0]
-    if (status === FOUND) return stage.read(stage.words[1] as number)
+    if (status === FOUND) return stage.read(stage.words[1])
     if (status === LARGE) return stage.readLarge()
     if (status === ABSENT_STATUS) return ABSENT
     throw this.#closed()
@@ -362,9 +362,9 @@ export class Store<Value = unknown> {
       views.forget(key)
       return undefined
     }
-    const [version, versionHigh] = [words[2] as number, words[3] as number]
-    const [index, word] = [words[4] as number, words[5] as number]
-    const leftMs = stage.doubles[3] as number
+    const [version, versionHigh] = [words[2], words[3]]
+    const [index, word] = [words[4], words[5]]
+    const leftMs = stage.doubles[3]
     // The core counts whole milliseconds: one less here, never one more.
     const deadline = leftMs === 0 ? 0 : now + leftMs - 1
     if (view !== undefined && view.version === version && view.versionHigh === versionHigh) {
@@ -373,7 +373,7 @@ export class Store<Value = unknown> {
       views.keep(key, view)
       return view.value
     }
-    const bytes = words[1] as number
+    const bytes = words[1]
     if (words[REFERS] === 1 && native.stageMoves() === 1) {
       if (status === LARGE) native.stageLarge()
       // Reading it would take it from whoever can.
@@ -467,7 +467,7 @@ export class Store<Value = unknown> {
     given[3] = 0
     storeSet()
     const status = stage.words[0]
-    if (status !== 0) throw this.#refused(status as number, key)
+    if (status !== 0) throw this.#refused(status, key)
     stage.letGo()
   }
 
@@ -499,7 +499,7 @@ export class Store<Value = unknown> {
       return true
     }
     if (status === CONFLICT) return false
-    throw this.#refused(status as number, key)
+    throw this.#refused(status, key)
   }
 
   /** Returns REMOVED, NOTHING or CONFLICTED. */

@@ -67,7 +67,7 @@ test('what three threads see of a key has an order', async () => {
     threads.map(async (thread) => (await once(thread, 'message'))[0] as Seen[][]),
   )
   for (let round = 0; round < rounds; round++) {
-    const seen = histories.flatMap((history) => history[round] as Seen[])
+    const seen = histories.flatMap((history) => history[round])
     assert.ok(isLinearizable(seen), `round ${round}: ${JSON.stringify(seen)}`)
   }
   used.close()
@@ -97,13 +97,13 @@ test('what threads see of random commands has an order', async (t) => {
       new Int32Array(clock).fill(0)
       const seen = await Promise.all(
         scripts.map(async (commands, index) => {
-          const thread = threads[index] as Worker
+          const thread = threads[index]
           thread.postMessage({ commands, keys, threads: scripts.length })
           return (await once(thread, 'message'))[0] as Seen[][]
         }),
       )
       for (const [key] of keys.entries()) {
-        const history = seen.flatMap((lists) => lists[key] as Seen[])
+        const history = seen.flatMap((lists) => lists[key])
         assert.ok(isLinearizable(history), JSON.stringify(history))
       }
     }

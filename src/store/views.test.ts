@@ -171,7 +171,7 @@ register(Curious, {
   load: (n) => {
     const [used, key] = reading ?? []
     if (key !== undefined) used?.set(key, 0)
-    return side.get('x') === 1 ? new Curious(n as number) : new Curious(-1)
+    return side.get('x') === 1 ? new Curious(n) : new Curious(-1)
   },
 })
 /** What the hook writes over while it is read. */
@@ -181,7 +181,7 @@ test('a hook that reads a store leaves the memory of the value it is part of', (
   const used = made()
   for (const text of ['', 'x'.repeat(300_000)]) {
     used.set('k', { curious: new Curious(7), buffer: move(new ArrayBuffer(64)), text })
-    reading = [used as Store, 'k']
+    reading = [used, 'k']
     const read = used.get('k') as { curious: Curious; buffer: ArrayBuffer }
     reading = undefined
     assert.deepEqual([read.curious.n, read.buffer.byteLength, used.get('k')], [7, 64, 0])

@@ -108,7 +108,7 @@ export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undef
     const events = this.#events.slice(this.#at)
     this.#at = 0
     for (let at = BATCH_HEADER_BYTES; at < bytes.length;) {
-      const type = TYPES[bytes[at] as number] as 'set' | 'clear'
+      const type = TYPES[bytes[at]] as 'set' | 'clear'
       const start = at + 5
       at = start + view.getUint32(at + 1, true)
       events.push(type === 'clear' ? { type } : { type, key: Stage.keyOf(bytes, start, at) })

@@ -52,7 +52,7 @@ function script(commands: readonly Command[], keys: readonly string[], threads: 
   Atomics.add(clock, 1, 1)
   while (Atomics.load(clock, 1) % threads !== 0) continue
   for (const { what, key, value } of commands) {
-    const name = keys[key] as string
+    const name = keys[key]
     const guess = what === 'swap' ? (used.get(name) as number | undefined) : undefined
     const from = Atomics.add(clock, 0, 1)
     let seen: Omit<Seen, 'from' | 'to'>

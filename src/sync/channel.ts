@@ -152,7 +152,7 @@ export class Channel<Value = unknown> extends Thing {
     stage.overflow = undefined
     if (large === undefined) native.channelPut()
     else native.channelPutLarge(large)
-    const status = stage.words[0] as number
+    const status = stage.words[0]
     if (status === CLOSED) throw this.#closed()
     // A refused value keeps what it would have moved.
     if (status !== NONE) stage.letGo()
@@ -181,10 +181,10 @@ export class Channel<Value = unknown> extends Thing {
 
   #read(): { readonly value: Value } | undefined {
     const stage = Thing.stageOf(this)
-    const status = stage.words[0] as number
+    const status = stage.words[0]
     this.#status = status
     if (status >= NONE) return undefined
-    return { value: (status === LARGE ? stage.readLarge() : stage.read(stage.words[1] as number)) as Value }
+    return { value: (status === LARGE ? stage.readLarge() : stage.read(stage.words[1])) as Value }
   }
 
   #cancel(ticket: number): boolean {

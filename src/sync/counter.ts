@@ -55,7 +55,7 @@ export class AtomicCounter extends Thing {
     givenDoubles[3] = expected
     counterDo()
     if (words[0] !== 0) throw new SyncError('SYNC_COUNTER_RANGE', this.which)
-    return doubles[3] as number
+    return doubles[3]
   }
 }
 

@@ -56,7 +56,7 @@ function called({ kind, name }: Which): string {
 export class SyncError<Code extends keyof SyncCodes = keyof SyncCodes> extends SkeinError<SyncCodes, Code> {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: SyncCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES as Sentences<SyncCodes>, code, facts, options)
+    super(SENTENCES, code, facts, options)
   }
 }
 

@@ -117,7 +117,7 @@ export function tryGuard<R>(
   try {
     const value = holding.run(here, fn, status === GRANTED_ABANDONED ? ABANDONED : FRESH)
     const promise = promiseOf(value)
-    if (promise === undefined) return { value: value as R }
+    if (promise === undefined) return { value: value }
     isHeld = true
     return { value: promise.finally(end) as R }
   } finally {
@@ -131,7 +131,7 @@ function tryEnter(thing: Thing, ticket: number, amount: number): number {
   given[1] = ticket
   given[2] = amount
   gateTry()
-  return words[0] as number
+  return words[0]
 }
 
 function enterBlocking(thing: Thing, ticket: number, amount: number, timeoutMs: number | undefined): number {

@@ -245,7 +245,7 @@ class Curious {
 register(Curious, {
   cid: 'sync.hostile.Curious',
   save: ({ n }) => n,
-  load: (n) => (asked.poll(), new Curious(n as number)),
+  load: (n) => (asked.poll(), new Curious(n)),
 })
 
 test('a message keeps its memory while a hook of its own takes another message', async () => {

@@ -18,7 +18,7 @@ const words = new Int32Array(memory)
 
 /** Read and write without atomics: only a lock keeps this right. */
 function addSlowly(): void {
-  const before = words[0] as number
+  const before = words[0]
   for (let spin = 0; spin < 50; spin++) words[1] = spin
   words[0] = before + 1
 }
@@ -72,7 +72,7 @@ const jobs: Record<string, () => unknown> = {
   },
   produce: () => {
     const channel = new Channel<[number, number]>(4, id)
-    for (let round = 0; round < rounds; round++) channel.putSync([words[4] as number, round])
+    for (let round = 0; round < rounds; round++) channel.putSync([words[4], round])
   },
   consume: async () => {
     const taken: [number, number][] = []

@@ -182,7 +182,7 @@ function anyOfPlatform(): fc.Arbitrary<unknown> {
     fc.tuple(entries, fc.uint8Array()).map(([list, bytes]) => {
       const data = new FormData()
       for (const [name, value] of list) data.append(name, value)
-      data.append('file', new File([bytes], 'name') as never)
+      data.append('file', new File([bytes], 'name'))
       return data
     }),
     fc.constantFrom('1.2.3.4', '4.3.2.1').map((address) => {

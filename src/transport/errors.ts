@@ -92,7 +92,7 @@ export class TransportError<Code extends keyof TransportCodes = keyof TransportC
 > {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: TransportCodes[Code], options?: ErrorOptions) {
-    super(sentences as Sentences<TransportCodes>, code, facts, options)
+    super(sentences, code, facts, options)
   }
 }
 

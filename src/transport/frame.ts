@@ -197,8 +197,8 @@ function isTokened(frame: Uint8Array): boolean {
 }
 
 function int32At(bytes: Uint8Array, at: number): number {
-  const low = (bytes[at] as number) | ((bytes[at + 1] as number) << 8)
-  return low | ((bytes[at + 2] as number) << 16) | ((bytes[at + 3] as number) << 24)
+  const low = bytes[at] | (bytes[at + 1] << 8)
+  return low | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)
 }
 
 /** A frame in memory of its own, not in a pool as of Buffer: users may transfer it. */

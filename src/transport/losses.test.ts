@@ -25,7 +25,7 @@ test('elements behind holes arrive whatever else the array has a name for', () =
   for (const names of [['-1'], ['-1', '-2', '-3'], ['01', 'x', '4294967295', '1.5', 'Infinity']]) {
     for (const [length, ...present] of [[2, 1], [6, 0, 5], [9, 4], [3], [40, 7, 8, 33]] as number[][]) {
       const array: unknown[] = []
-      array.length = length as number
+      array.length = length
       for (const index of present) array[index] = `at ${index}`
       const bare = array.slice()
       for (const name of names) (array as unknown as Record<string, unknown>)[name] = name
@@ -87,7 +87,7 @@ test('what an object inherits does not become its own', () => {
   register(Shape, { cid: 'losses.Shape' })
   class Keyed extends Error {}
   const both = () => Object.assign(new Shape(), { kind: 2 })
-  const keysOf = (value: object) => Object.keys(sent([value])[0] as object)
+  const keysOf = (value: object) => Object.keys(sent([value])[0])
   const pass = () => {
     for (let sighting = 0; sighting < SIGHTINGS; sighting++) {
       sent({ x: 1, kind: 2 })

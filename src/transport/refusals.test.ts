@@ -97,7 +97,7 @@ test('an object that only claims a prototype is refused', () => {
       ...refused,
       says: /and is none/,
     })
-  check(Object.create(Uint8Array.prototype as object), refused)
+  check(Object.create(Uint8Array.prototype), refused)
   check(Object.setPrototypeOf(new Uint8Array(1), Float64Array.prototype), refused)
 })
 

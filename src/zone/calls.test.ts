@@ -523,7 +523,7 @@ test('tasks submit to their own zone and to others, and errors come through both
         throw Object.assign(new RangeError(`bottom in ${at}`), {
           code: 'E_BOTTOM',
         })
-      const next = zone.get(ids[depth % ids.length] as string)
+      const next = zone.get(ids[depth % ids.length])
       return `${at} ${await next.run((x: number) => x, depth)}`
     }
     assert.equal(await here.run(relay, ['calls', 'calls-other'], 3), 'calls 3')
@@ -724,7 +724,7 @@ test('ZoneError crosses threads as itself, with code and facts', async () => {
   const error = await here.run(async () => {
     const { zone } = await import('./index.js')
     try {
-      return zone.get('nobody') as unknown
+      return zone.get('nobody')
     } catch (error) {
       return error
     }
@@ -830,7 +830,7 @@ test('arguments are written once, for a call site that is new and for one that i
     () => (n: number, text: string) => n - text.length,
   ]
   for (const [index, text] of ['short', long].entries()) {
-    const make = makers[index] as () => (n: number, text: string) => number
+    const make = makers[index]
     for (let turn = 0; turn < 3; turn++) {
       const fn = make()
       let value: number | undefined

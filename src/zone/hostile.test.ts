@@ -42,8 +42,8 @@ for (const [name, make, reason] of UNCAUGHT) {
         return new Promise(() => {})
       }
       const error = await own.run(dies, String(make)).catch((why: unknown) => why as ZoneError)
-      assert.equal((error as ZoneError).code, 'WORKER_DIED')
-      assert.match((error as ZoneError).message, reason)
+      assert.equal(error.code, 'WORKER_DIED')
+      assert.match(error.message, reason)
       assert.equal(await own.run(() => 'next'), 'next')
     }))
 }

@@ -54,7 +54,7 @@ for (const executor of EXECUTORS) {
     inZones(
       [{ ...workers, ...(executor === 'fixed' ? { workers: 2 } : {}) }, { workers: 1 }],
       async (a, b) => {
-        const chains = Array.from({ length: 8 }, () => chain(a as Zone, b as Zone, a as Zone, b as Zone))
+        const chains = Array.from({ length: 8 }, () => chain(a, b, a, b))
         assert.deepEqual(
           await ends('a chain', Promise.all(chains)),
           chains.map(() => 4),
@@ -83,7 +83,7 @@ for (const executor of EXECUTORS) {
           async function down(here: Zone, there: Zone, left: number): Promise<number> {
             return left === 0 ? 0 : 1 + (await there.run(down, there, here, left - 1))
           }
-          assert.equal(await ends('the recursion', (a as Zone).run(down, a as Zone, b as Zone, 2000)), 2000)
+          assert.equal(await ends('the recursion', a.run(down, a, b, 2000)), 2000)
         },
       ))
   }
@@ -92,18 +92,18 @@ for (const executor of EXECUTORS) {
     inZones([workers, { workers: 1 }], async (a, b) => {
       const flags = store.create(`flags-${executor}`)
       try {
-        const waits = (a as Zone).run(
+        const waits = a.run(
           (other, flags) =>
             other.run(async (flags) => {
               while (flags.get('go') !== true) await new Promise((resolve) => setTimeout(resolve, 1))
               return 'went'
             }, flags),
-          b as Zone,
+          b,
           flags,
         )
         await ends(
           'the task beside it',
-          (a as Zone).run((flags) => {
+          a.run((flags) => {
             flags.set('go', true)
           }, flags),
         )
@@ -130,21 +130,21 @@ test('a call that is nested too deep is refused by name, and both zones go on', 
           throw error
         }
       }
-      assert.equal(await ends('the recursion', (a as Zone).run(endless, a as Zone, b as Zone, 0)), 10)
-      const refused = (a as Zone).run(async function down(here: Zone): Promise<void> {
+      assert.equal(await ends('the recursion', a.run(endless, a, b, 0)), 10)
+      const refused = a.run(async function down(here: Zone): Promise<void> {
         await here.run(down, here)
-      }, a as Zone)
+      }, a)
       await assert.rejects(ends('the other recursion', refused), {
         code: 'ZONE_WAITS_TOO_DEEP',
         message: /nested deeper than 10 tasks \(callDepthMax\).*end the recursion, or raise callDepthMax/,
       })
-      assert.equal(await chain(a as Zone, b as Zone), 2)
+      assert.equal(await chain(a, b), 2)
     },
   ))
 
 test('tasks that wait are bounded by waitingPerWorkerMax; the others stay in the queue', () =>
   inZones([{ workers: 1, waitingPerWorkerMax: 4 }, { workers: 1 }], async (a, b) => {
-    const [first, second] = [a as Zone, b as Zone]
+    const [first, second] = [a, b]
     async function begun(inner: Zone): Promise<number> {
       const shared = globalThis as { running?: number; most?: number }
       shared.running = (shared.running ?? 0) + 1
@@ -163,7 +163,7 @@ test('tasks that wait are bounded by waitingPerWorkerMax; the others stay in the
 
 test('broadcasts and ready of another zone lead back to a worker that waits for them', () =>
   inZones([{ workers: 1 }, { workers: 1 }], async (a, b) => {
-    const [first, second] = [a as Zone, b as Zone]
+    const [first, second] = [a, b]
     const all = Array.from({ length: 10 }, () =>
       first.run(
         async (first, second) => {
@@ -187,7 +187,7 @@ test('broadcasts and ready of another zone lead back to a worker that waits for 
 
 test('a task that waits for another zone is given up like any other, and what it waited for ends', () =>
   inZones([{ workers: 1, graceMs: 30_000 }, { workers: 1 }], async (a, b) => {
-    const [first, second] = [a as Zone, b as Zone]
+    const [first, second] = [a, b]
     const controller = new AbortController()
     const waits = first.execute(
       async function (second) {
@@ -205,7 +205,7 @@ test('a task that waits for another zone is given up like any other, and what it
 
 test('a worker that dies while tasks of another zone wait for it fails those and frees their places', () =>
   inZones([{ workers: 1 }, { workers: 1 }], async (a, b) => {
-    const [first, second] = [a as Zone, b as Zone]
+    const [first, second] = [a, b]
     for (let round = 0; round < 3; round++) {
       const dies = first.run((second) => second.run(() => process.exit(3)), second)
       await assert.rejects(ends('the call', dies), { code: 'WORKER_DIED' })
@@ -246,8 +246,8 @@ test('random trees of calls over zones of all executors give what they give in o
         fc.array(tree(6), { minLength: 1, maxLength: 8 }),
         fc.boolean(),
         async (trees, tight) => {
-          const used = tight ? zones.map((each, index) => (index === 0 ? (zones[4] as Zone) : each)) : zones
-          const results = Promise.all(trees.map((each) => (used[each.at] as Zone).run(walk, each, used)))
+          const used = tight ? zones.map((each, index) => (index === 0 ? zones[4] : each)) : zones
+          const results = Promise.all(trees.map((each) => used[each.at].run(walk, each, used)))
           assert.deepEqual(
             await ends('a tree', results),
             await Promise.all(trees.map((each) => walk(each, []))),

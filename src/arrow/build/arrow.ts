@@ -116,7 +116,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     data: unknown,
   ) {
     this.run = run as never
-    this.step = step as never
+    this.step = step
     this.op = op
     this.flags = flags
     this.size = size

@@ -114,7 +114,7 @@ export function fromFiber<
 export function fromRunnable<A, B, E>(runnable: Runnable<A, B, E>): Arrow<A, B, E, 'async'> {
   if (!isRunnable(runnable)) throw wrong('fromRunnable', 'something to run', runnable)
   const given = (input: A): Runnable<undefined, B, E> => ({
-    [RUNNABLE]: (_none, signal) => (runnable as Runnable<A, B, E>)[RUNNABLE](input, signal),
+    [RUNNABLE]: (_none, signal) => runnable[RUNNABLE](input, signal),
   })
   return fromFiber(given) as Arrow<A, B, E, 'async'>
 }

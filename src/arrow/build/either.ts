@@ -45,5 +45,5 @@ export const Either = Object.freeze({
 
 /** The one literal: a value on the left if `isLeft`. @internal */
 export function either(isLeft: unknown, value: unknown): Either<unknown, unknown> {
-  return { kind: isLeft ? 'left' : 'right', value } as Either<unknown, unknown>
+  return { kind: isLeft ? 'left' : 'right', value }
 }

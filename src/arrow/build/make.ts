@@ -45,7 +45,7 @@ const runPlanned: Run = function (this: Node, input, signal) {
   try {
     value = runNode(this, input, signal, undefined, true)
   } catch (thrown) {
-    if ((this.flags & ASYNC) !== 0) return Promise.reject(unwrapped(thrown, signal) as Error)
+    if ((this.flags & ASYNC) !== 0) return Promise.reject(unwrapped(thrown, signal))
     throw unwrapped(thrown, signal)
   }
   // A promise that a synchronous stage made is its value; where arrows come up while it runs, they may wait.
@@ -93,7 +93,7 @@ export function stepOf(op: OpCode, data: unknown, flags: number): Run {
 /** The function by which a node runs from outside, given the one from inside. */
 export function runOf(step: Run, flags: number): Run {
   if ((flags & (ASYNC | DYNAMIC | BIG)) !== 0) return runPlanned
-  return (flags & FALLIBLE) !== 0 ? (RUNS.runFallible as Run) : step
+  return (flags & FALLIBLE) !== 0 ? RUNS.runFallible : step
 }
 
 /** A node that is no arrow of a user. */
@@ -102,5 +102,5 @@ export function makeNode(op: OpCode, a: Node | null, b: Node | null, data: unkno
   const flags = flagsOf(op, a, b, data, size)
   const step = stepOf(op, data, flags)
   const run = runOf(step, flags)
-  return { run, step, op, flags, size, fuel: HOT_RUNS, a, b, data, plan: undefined, parts: null } as Node
+  return { run, step, op, flags, size, fuel: HOT_RUNS, a, b, data, plan: undefined, parts: null }
 }

@@ -172,9 +172,9 @@ export function rowOf(part: object): Row | undefined {
 export function joinRows<Part extends object>(parts: readonly Part[]): Part[] {
   const joined: Part[] = []
   for (let at = 0, end = 1; at < parts.length; at = end, end += 1) {
-    const part = parts[at] as Part
+    const part = parts[at]
     const row = rowOf(part)
-    while (row !== undefined && end < parts.length && rowOf(parts[end] as Part)?.key === row.key) end += 1
+    while (row !== undefined && end < parts.length && rowOf(parts[end])?.key === row.key) end += 1
     const isRow = row !== undefined && end - at > 1
     joined.push(isRow ? (row.join(parts.slice(at, end) as never) as object as Part) : part)
   }

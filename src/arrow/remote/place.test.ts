@@ -171,8 +171,8 @@ test('explain shows the figures of a hop of one stage too', async () => {
   const arrow = lift((x: number) => x + 1).on(place)
   for (let run = 0; run < 5; run += 1) assert.equal(await arrow.run(run), run + 1)
   const [, hop, stage] = arrow.explain().split('\n')
-  assert.match(hop as string, /on zone arrow-place +5 hops/)
-  assert.match(stage as string, /function +5 calls measured, mean [\d.]+ [nµm]?s/)
+  assert.match(hop, /on zone arrow-place +5 hops/)
+  assert.match(stage, /function +5 calls measured, mean [\d.]+ [nµm]?s/)
 })
 
 test('a stage that captures variables is refused when it is placed, by name', () => {

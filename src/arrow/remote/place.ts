@@ -109,7 +109,7 @@ async function away(zone: Zone, hop: Hop, input: unknown, signal: AbortSignal | 
 function addMeasures(nodes: readonly Node[], measured: Measured): void {
   const { measures } = planOf(nodes.at(-1) as Node)
   for (const [index, calls, ms] of measured) {
-    const node = nodes[index] as Node
+    const node = nodes[index]
     const known = measures.get(node)
     if (known === undefined) measures.set(node, { calls, ms })
     else {
@@ -143,7 +143,7 @@ function joinedHops(row: readonly Node[]): Node {
 }
 
 function joinHops(row: readonly Node[]): Node {
-  const { zone } = hops.get((row[0] as Node).data as Wait) as { readonly zone: Zone }
+  const { zone } = hops.get(row[0].data as Wait) as { readonly zone: Zone }
   const inner = row.map((node) => (node.data as Wait).inner as Node)
   const chain = inner.reduce((one, other) => makeNode(Op.chain, one, other, undefined))
   return makeNode(Op.wait, null, null, onWait(zone, chain))

@@ -190,7 +190,7 @@ async function dataOf(datum: Datum, nodes: readonly Node[], place: Place): Promi
       return functionByNumber(datum.number)
     case 'attempt': {
       const [body, catcher] = await Promise.all([datum.body, datum.catcher].map(functionByNumber))
-      return { body, catcher } as Attempt
+      return { body, catcher }
     }
     case 'node':
       return at(nodes, datum.index)

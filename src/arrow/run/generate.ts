@@ -255,7 +255,7 @@ class Writer {
   #sequence(nodes: readonly Node[], input: Value): Value {
     let value = input
     for (let at = 0; at < nodes.length; at += 1) {
-      const node = nodes[at] as Node
+      const node = nodes[at]
       if (node.op !== Op.call) {
         value = this.#node(node, value)
         continue
@@ -276,10 +276,10 @@ class Writer {
    * loop keeps the engine from inlining all. A long row of all kinds is a loop nevertheless.
    */
   #loopEnd(nodes: readonly Node[], at: number): number {
-    const text = textOf.call((nodes[at] as Node).data)
+    const text = textOf.call(nodes[at].data)
     const isCall = (index: number): boolean => nodes[index]?.op === Op.call
     let end = at + 1
-    while (isCall(end) && textOf.call((nodes[end] as Node).data) === text) end += 1
+    while (isCall(end) && textOf.call(nodes[end].data) === text) end += 1
     if (end - at >= LOOP_CALLS_MIN) return end
     let all = end
     while (isCall(all) && all - at <= MIXED_CALLS_MAX) all += 1

@@ -269,11 +269,11 @@ class Machine implements RunContext, Ready {
 
   #instructions(): unknown {
     for (;;) {
-      const instruction = this.#program[this.#at++] as Instruction
+      const instruction = this.#program[this.#at++]
       if (instruction.code === Do.calls) {
         let value = this.#value
         const functions = instruction.part as readonly ((x: unknown) => unknown)[]
-        for (let index = 0; index < functions.length; index += 1) value = functions[index]!(value)
+        for (let index = 0; index < functions.length; index += 1) value = functions[index](value)
         this.#value = value
       } else if (instruction.code === Do.wait) {
         if (this.#wait(instruction.part as Wait)) return WAITING
@@ -289,7 +289,7 @@ class Machine implements RunContext, Ready {
   /** The same, with the time between two instructions added to the stage of the first. */
   #measuredInstructions(plan: Plan): unknown {
     for (;;) {
-      const instruction = this.#program[this.#at++] as Instruction
+      const instruction = this.#program[this.#at++]
       this.#clock(instruction.node && measureOf(plan, instruction.node))
       if (instruction.code === Do.wait) {
         if (this.#wait(instruction.part as Wait)) return WAITING
@@ -525,8 +525,7 @@ class Machine implements RunContext, Ready {
       this.#value = node.step(this.#value as never)
       return
     }
-    if ((this.#program[this.#at] as Instruction).code !== Do.end)
-      this.#frames.push({ program: this.#program, at: this.#at })
+    if (this.#program[this.#at].code !== Do.end) this.#frames.push({ program: this.#program, at: this.#at })
     planOf(node).runs += 1
     this.#program = programOf(node, 'plain').instructions
     this.#at = 0

@@ -137,7 +137,7 @@ class Builder {
 
   /** Do these in this order, before what is open already. */
   #then(...tasks: Task[]): void {
-    for (let at = tasks.length - 1; at >= 0; at -= 1) this.#open.push(tasks[at] as Task)
+    for (let at = tasks.length - 1; at >= 0; at -= 1) this.#open.push(tasks[at])
   }
 
   #here(instruction: Instruction): void {
@@ -180,7 +180,7 @@ class Builder {
     close()
     const joined = joinRows(items)
     for (let at = joined.length - 1; at >= 0; at -= 1) {
-      const item = joined[at] as Node | readonly Node[]
+      const item = joined[at]
       this.#open.push(isList(item) ? () => this.#run(item) : item)
     }
   }
@@ -199,14 +199,14 @@ class Builder {
     if (code !== undefined) return void this.#emit(Do.call, code)
     for (let at = 0; at < nodes.length; at += 1) {
       let end = at
-      while (end < nodes.length && (nodes[end] as Node).op === Op.call) end += 1
+      while (end < nodes.length && nodes[end].op === Op.call) end += 1
       if (end - at >= CALLS_MIN) {
         const part = nodes.slice(at, end).map((node) => node.data)
         this.#emit(Do.calls, part)
         at = end - 1
         continue
       }
-      const node = nodes[at] as Node
+      const node = nodes[at]
       if (node.op === Op.call) this.#emit(Do.call, node.data)
       else this.#emit(Do.step, node)
     }

@@ -50,9 +50,7 @@ export function fiberWait(body: (input: unknown) => unknown): Wait {
     // Behind a wait nobody's code runs: only a fiber knows then whose child it is.
     const isOwn = isRunnable(made) && (context.fiber === undefined || runningFiber() !== undefined)
     const exit = isOwn ? made[RUNNABLE](undefined as never, context.signal) : exitOf(made, context)
-    return isThenable(exit)
-      ? exit.then((ended) => fromExit(ended as Exit<unknown, unknown>))
-      : fromExit(exit as Exit<unknown, unknown>)
+    return isThenable(exit) ? exit.then((ended) => fromExit(ended)) : fromExit(exit)
   }
   return { kind: 'fiber', start, parts: [body], inner: undefined }
 }

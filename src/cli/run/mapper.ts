@@ -5,7 +5,7 @@
  * `--timeout` from the moment the function starts. It is told how to open a zone, so tests open their own
  * kind.
  */
-import { setEnvironmentData, type Serializable } from 'node:worker_threads'
+import { setEnvironmentData } from 'node:worker_threads'
 import type { RunOptions } from '../arguments.ts'
 import { Clocks, clockBytes, monotonicMs } from './clocks.ts'
 import { CliError } from '../errors.ts'
@@ -65,7 +65,7 @@ export class Mapper {
   private constructor(zone: ItemZone, job: Job, runningMax: number, timeoutMs: number) {
     this.runningMax = runningMax
     this.#zone = zone
-    this.#mapItem = zone.module(WORKER_URL)['mapItem'] as Mapper['call']
+    this.#mapItem = zone.module(WORKER_URL)['mapItem']
     this.#gate = new Gate(job.gate)
     this.#timeouts = job.clocks === undefined ? undefined : new Timeouts(job.clocks, runningMax, timeoutMs)
   }
@@ -87,7 +87,7 @@ export class Mapper {
     const clocks = options.timeoutMs === 0 ? undefined : new SharedArrayBuffer(clockBytes(runningMax))
     const { module, exportName, exportNamed, items } = options
     const job: Job = { url, module, exportName, exportNamed, json: items === 'ndjson', style, gate, clocks }
-    setEnvironmentData(JOB_KEY, job as unknown as Serializable)
+    setEnvironmentData(JOB_KEY, job)
     const zone = await openZone({
       workers: options.workers,
       tasksPerWorkerMax: options.concurrency,
@@ -127,7 +127,7 @@ export class Mapper {
   async close(): Promise<void> {
     this.#timeouts?.close()
     await this.#zone.close()
-    setEnvironmentData(JOB_KEY, undefined as unknown as Serializable)
+    setEnvironmentData(JOB_KEY, undefined)
   }
 
   async #timedCall(timeouts: Timeouts, text: string, item: number): Promise<string | undefined> {

@@ -38,7 +38,7 @@ export class Pace {
   note(nowMs: number, doneCount: number): void {
     this.#samples.push({ atMs: nowMs, doneCount })
     const oldestMs = nowMs - RATE_WINDOW_MS
-    while (this.#samples.length > 2 && (this.#samples[1] as Sample).atMs <= oldestMs) this.#samples.shift()
+    while (this.#samples.length > 2 && this.#samples[1].atMs <= oldestMs) this.#samples.shift()
   }
 
   /** Items per second, lately; 0 when nothing can be said. */
@@ -91,7 +91,7 @@ export class Progress {
   constructor(stream: TerminalStream, state: () => ProgressState) {
     this.#stream = stream
     this.#state = state
-    this.#log = createLogUpdate(stream as unknown as NodeJS.WritableStream)
+    this.#log = createLogUpdate(stream)
     this.#timer = setInterval(() => this.#draw(), REDRAW_MS)
     this.#timer.unref()
   }

@@ -76,7 +76,7 @@ async function finished(bench: Bench, count: number, picks: readonly number[]): 
   for (let step = 0; ; step++) {
     await turn()
     if (bench.open.length === 0) break
-    bench.settle(picks[step % picks.length] as number)
+    bench.settle(picks[step % picks.length])
   }
   const summary = await whole
   assert.deepEqual(summary, { writtenCount: count, failedCount: 0, nextItem: count + 1 })
@@ -182,7 +182,7 @@ test('an item that is an error is a failure in its place, without a call', async
   bench.settle(1)
   bench.settle(0)
   assert.deepEqual(await whole, { writtenCount: 3, failedCount: 1, nextItem: 4 })
-  assert.equal((JSON.parse(bench.lines[1] as string) as { item: number }).item, 2)
+  assert.equal((JSON.parse(bench.lines[1]) as { item: number }).item, 2)
 })
 
 test('a call that rejects is a failure in its place', async () => {

@@ -31,7 +31,7 @@ export function resultLine(value: unknown, item: number, style: RecordStyle): st
     text = JSON.stringify(value)
   } catch (thrown) {
     // V8 draws a cycle over several lines; the first says what it is.
-    const reason = thrown instanceof Error ? (thrown.message.split('\n')[0] as string) : String(thrown)
+    const reason = thrown instanceof Error ? thrown.message.split('\n')[0] : String(thrown)
     throw new CliError('CLI_RESULT_NOT_JSON', { reason }, { cause: thrown })
   }
   const json = text ?? 'null'

@@ -158,14 +158,14 @@ function isArrow(value: unknown): value is { run(item: unknown): unknown } {
 /** Without a written name: the default export, or the only function there is. */
 function impliedName(exports: Exports): string {
   const functions = functionsOf(exports)
-  return exports['default'] === undefined && functions.length === 1 ? (functions[0] as string) : 'default'
+  return exports['default'] === undefined && functions.length === 1 ? functions[0] : 'default'
 }
 
 /** The export, which may lie inside another (`a.b`) or, in a CommonJS module, only on `module.exports`. */
 function lookUp(exports: Exports, name: string): { owner: unknown; value: unknown } {
   const parts = name.split('.')
   let owner: unknown
-  let value: unknown = Object.hasOwn(exports, parts[0] as string) ? exports : exports['default']
+  let value: unknown = Object.hasOwn(exports, parts[0]) ? exports : exports['default']
   for (const part of name === 'default' ? ['default'] : parts) {
     owner = name === 'default' ? exports : value
     const has = owner !== null && owner !== undefined && hasMember(Object(owner) as object, part)

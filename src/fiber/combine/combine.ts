@@ -84,7 +84,7 @@ export function any<const P extends readonly Part[]>(
     const failed: { place: number; exit: Failed }[] = []
     for (;;) {
       if (places.size < bodies.length && !nursery.hasNews) {
-        places.set(nursery.fork(bodies[places.size] as AnyBody) as Fiber, places.size)
+        places.set(nursery.fork(bodies[places.size]) as Fiber, places.size)
         continue
       }
       if (failed.length === bodies.length) return yield* fromExit(noneOf(failed))
@@ -173,7 +173,7 @@ export function timeout<const B extends AnyBody>(
  * interruption is that of a fiber the body has joined.
  */
 export function exitOf<const B extends AnyBody>(body: B): Operation<Exit<ValueOf<B>, FailureOf<B>>> {
-  return exitWithin(body) as Operation<Exit<ValueOf<B>, FailureOf<B>>>
+  return exitWithin(body)
 }
 
 /**
@@ -199,7 +199,7 @@ function* collect(
   let heardCount = 0
   while (heardCount < bodies.length) {
     if (fibers.length < bodies.length && !nursery.hasNews) {
-      fibers.push(nursery.fork(bodies[fibers.length] as AnyBody) as Fiber)
+      fibers.push(nursery.fork(bodies[fibers.length]) as Fiber)
       continue
     }
     const { exit } = (yield* nursery.next()) as Fiber
@@ -235,7 +235,7 @@ function bodiesOf(call: string, parts: readonly Part[] | Parts, takesRecord = fa
   const isList = typeof parts === 'object' && parts !== null && Symbol.iterator in parts
   if (!isList && !(takesRecord && isRecord(parts)))
     throw wrong(`${call}(): the bodies`, takesRecord ? 'an array or a record' : 'an array', parts)
-  const list: readonly Part[] = isList ? [...(parts as readonly Part[])] : Object.values(parts)
+  const list: readonly Part[] = isList ? [...parts] : Object.values(parts)
   return list.map((part) => (part instanceof Fiber ? joining(part) : part))
 }
 

@@ -26,9 +26,8 @@ export function* retry<const B extends AnyBody>(
   const driver = schedule.start({ random })
   for (;;) {
     const exit = yield* exitWithin(body)
-    const delayMs =
-      exit.kind === 'failure' ? driver.next(exit.error as FailureOf<B>, turn.scheduler.nowMs()) : undefined
-    if (delayMs === undefined) return (yield* fromExit(exit)) as ValueOf<B>
+    const delayMs = exit.kind === 'failure' ? driver.next(exit.error, turn.scheduler.nowMs()) : undefined
+    if (delayMs === undefined) return yield* fromExit(exit)
     yield* sleep(delayMs)
   }
 }

@@ -44,7 +44,7 @@ export function dumpText(): string {
     const waits = one.waitsFor === undefined ? '' : ` for ${one.waitsFor}`
     lines.push(`${'  '.repeat(depth)}${called}: ${one.status}${waits}`)
     for (let index = one.children.length - 1; index >= 0; index -= 1)
-      rest.push({ one: one.children[index] as FiberDump, depth: depth + 1 })
+      rest.push({ one: one.children[index], depth: depth + 1 })
   }
   return lines.join('\n')
 }

@@ -131,7 +131,7 @@ export function flatExits(exit: Failed): Failed[] {
   const rest: Failed[] = [exit]
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
     flat.push(next.others.length === 0 ? next : { ...next, others: NONE })
-    for (let index = next.others.length - 1; index >= 0; index -= 1) rest.push(next.others[index]!)
+    for (let index = next.others.length - 1; index >= 0; index -= 1) rest.push(next.others[index])
   }
   return flat
 }

@@ -195,7 +195,7 @@ test("a runnable is run with its input and its exit is the fiber's", async () =>
       throw bug
     },
   }
-  await exitsWith(broken as never, Exit.defect(bug))
+  await exitsWith(broken, Exit.defect(bug))
 })
 
 test('join gives the value, or throws the failure itself', async () => {

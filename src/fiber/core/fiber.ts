@@ -30,7 +30,7 @@ import type { Child, Owner } from '../scope/owner.ts'
 import { FiberOwner, type Host, root } from '../scope/owners.ts'
 import { inline } from '../combine/promises.ts'
 import { failedFrom } from './rejections.ts'
-import { RUNNABLE, type Runnable, isRunnable } from './runnable.ts'
+import { RUNNABLE, isRunnable } from './runnable.ts'
 import { type Ready, turn } from '../scheduler/scheduler.ts'
 import { DONE, OBSERVED, OK } from './states.ts'
 import { type Waiters, type Wakeable, wakeAll, withWaiter, withoutWaiter } from './waiters.ts'
@@ -507,7 +507,7 @@ export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Rea
   private adopted(made: object, body: unknown, input: unknown): unknown {
     let promise: unknown = made
     const isRun = made === body && isRunnable(made)
-    if (isRun) promise = (made as Runnable<unknown, unknown, unknown>)[RUNNABLE](input, this.signal)
+    if (isRun) promise = made[RUNNABLE](input, this.signal)
     if (isYieldable(promise)) {
       this.state = inline(promise)
       return new Awaited(undefined, false)

@@ -50,7 +50,7 @@ export class FiberLocal<A> {
     const former = this.get(fiber)
     this.set(value, fiber)
     try {
-      return (yield* within(body)) as ValueOf<B>
+      return yield* within(body)
     } finally {
       this.set(former, fiber)
     }

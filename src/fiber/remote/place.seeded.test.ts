@@ -77,7 +77,7 @@ test('every call ends or is given up, and every fiber has its own value or was i
             }),
           )
           for (const [index, fiber] of fibers.entries()) {
-            yield* sleep((ms[index] as number) / 4)
+            yield* sleep(ms[index] / 4)
             const exit = index % 2 === 0 ? yield* fiber.interrupt('enough') : yield* fiber.await()
             if (exit.kind === 'success') assert.equal(exit.value, index * 4)
             else assert.deepEqual(exit, { kind: 'interruption', reason: 'enough', others: [] })

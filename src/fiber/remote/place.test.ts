@@ -102,7 +102,7 @@ test('interrupting a fiber cancels its task, in a step and as a body', async () 
     (flags: Int32Array) => fork(waiting as never, { on: here, input: flags }),
     (flags: Int32Array) =>
       fork(function* () {
-        yield* on(here, waiting as (flags: Int32Array) => Promise<void>, flags)
+        yield* on(here, waiting, flags)
       }),
   ]) {
     const flags = new Int32Array(new SharedArrayBuffer(8))
@@ -117,9 +117,7 @@ test('a timeout cancels the task', async () => {
   const flags = new Int32Array(new SharedArrayBuffer(8))
   // A task that has not begun when its time is over never does.
   for (let ms = 50; flags[0] === 0; ms *= 2) {
-    const exit = await fork(
-      timeout(ms, () => on(here, waiting as (flags: Int32Array) => Promise<void>, flags)),
-    ).await()
+    const exit = await fork(timeout(ms, () => on(here, waiting, flags))).await()
     assert.equal(exit.kind, 'failure')
     await until(() => here.stats().running + here.stats().waiting === 0)
   }

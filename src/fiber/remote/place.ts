@@ -50,7 +50,7 @@ class ZoneTask extends Op<unknown, unknown> {
     running.asks = true
     const op = this.#isUsed ? new ZoneTask(this.#zone, this.#fn, this.#args) : this
     op.#isUsed = true
-    return op as never
+    return op
   }
 
   park(waiter: Waiter): void {
@@ -133,7 +133,7 @@ class Here extends Op<unknown, unknown> {
     if (typeof made === 'object' && made !== null) return inline(made)
     this.#value = made
     running.asks = true
-    return this as never
+    return this
   }
 
   /** For `yield*`, apart from that of other ops, so that compiled code knows what it meets. */
@@ -168,7 +168,7 @@ class Here extends Op<unknown, unknown> {
 /** A call; spreading few arguments costs more than most steps do. */
 function called(fn: AnyFunction, args: readonly never[]): unknown {
   if (args.length === 0) return fn()
-  return args.length === 1 ? fn(args[0] as never) : fn(...args)
+  return args.length === 1 ? fn(args[0]) : fn(...args)
 }
 
 /** What {@link on} gives: the function's value, and what can fail on the way. */
@@ -186,9 +186,9 @@ export function on<Args extends unknown[], R>(
   ...args: Args
 ): Placed<R> {
   if (typeof fn !== 'function') throw wrong('on(): the step', 'a function', fn)
-  if (zone instanceof NodeZone) return new Here(fn as AnyFunction, args) as never
+  if (zone instanceof NodeZone) return new Here(fn, args) as never
   checkPlace('on(): the zone', zone)
-  return new ZoneTask(zone, fn as AnyFunction, args) as never
+  return new ZoneTask(zone, fn, args) as never
 }
 
 /**

@@ -101,7 +101,7 @@ class Attempt extends Op<unknown, unknown> {
   /** An attempt that is in use by one fiber is another one for the next. */
   override [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
     running.asks = true
-    return (this.#isParked ? new Attempt(this.#what) : this) as never
+    return this.#isParked ? new Attempt(this.#what) : this
   }
 
   /** For `yield*`, apart from that of other ops, so that compiled code knows what it meets. */

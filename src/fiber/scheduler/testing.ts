@@ -82,8 +82,8 @@ class SeededScheduler extends Scheduler {
     const { length } = this.#ready
     if (length === 0) return false
     const place = Math.floor(this.random() * length)
-    const chosen = this.#ready[place] as Ready
-    this.#ready[place] = this.#ready[length - 1] as Ready
+    const chosen = this.#ready[place]
+    this.#ready[place] = this.#ready[length - 1]
     this.#ready.pop()
     this.grant()
     chosen.resume()

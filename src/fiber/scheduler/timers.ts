@@ -62,7 +62,7 @@ export class Timers {
     let place = from
     while (place > 0) {
       const above = (place - 1) >> 1
-      const other = this.#heap[above] as Timed
+      const other = this.#heap[above]
       if (!isBefore(timed, other)) break
       this.#set(other, place)
       place = above
@@ -76,8 +76,8 @@ export class Timers {
       let below = 2 * place + 1
       if (below >= this.#heap.length) break
       const right = this.#heap[below + 1]
-      if (right !== undefined && isBefore(right, this.#heap[below] as Timed)) below += 1
-      const other = this.#heap[below] as Timed
+      if (right !== undefined && isBefore(right, this.#heap[below])) below += 1
+      const other = this.#heap[below]
       if (!isBefore(other, timed)) break
       this.#set(other, place)
       place = below

@@ -57,7 +57,7 @@ class RootOwner extends Owner {
     this.#unhandled = []
     for (const child of children) {
       if (child.isObserved) continue
-      turn.scheduler.report(unhandled(child, troublesIn(child.exit as Failed)[0] as Failed))
+      turn.scheduler.report(unhandled(child, troublesIn(child.exit as Failed)[0]))
     }
   }
 }

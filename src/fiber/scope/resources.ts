@@ -36,7 +36,7 @@ export function currentFiber(call = 'currentFiber()'): Fiber {
 export function* uninterruptible<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
   const fiber = currentFiber('uninterruptible()')
   if (--turn.steps <= 0) yield* yieldNow()
-  return (yield* masked(fiber, () => within(body))) as ValueOf<B>
+  return yield* masked(fiber, () => within(body))
 }
 
 /** Runs a body as it would run outside of the mask; see {@link uninterruptibleMask}. */
@@ -58,7 +58,7 @@ export function* uninterruptibleMask<R>(
   function* restore(inner: unknown): Operation<unknown, unknown> {
     return yield* isRestored && running.fiber === fiber ? unmasked(fiber, inner) : within(inner)
   }
-  return (yield* masked(fiber, () => within(() => body(restore as Restore)))) as ValueOf<() => R>
+  return yield* masked(fiber, () => within(() => body(restore)))
 }
 
 /** Run `work` masked; deliver at the end the interrupt that came meanwhile. */
@@ -103,13 +103,13 @@ export function* acquireRelease<const B extends AnyBody>(
   release: (value: ValueOf<B>, exit: Exit<unknown, unknown>) => unknown,
 ): Operation<ValueOf<B>, FailureOf<B>> {
   if (typeof release !== 'function') throw wrong('acquireRelease(): release', 'a function', release)
-  return (yield* uninterruptible(function* () {
+  return yield* uninterruptible(function* () {
     const value = (yield* within(acquire)) as ValueOf<B>
     currentFiber()
       .children()
       .addFinalizer((exit) => release(value, exit))
     return value
-  })) as ValueOf<B>
+  })
 }
 
 /**
@@ -151,7 +151,7 @@ export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>,
     const whole = withErrors(exit, errors)
     // Interrupted meanwhile: the next step unwinds, and would drop what went wrong here.
     if (fiber.isStopped && whole.kind !== 'success') fiber.more().addError(whole)
-    return (yield* fromExit(whole)) as ValueOf<B>
+    return yield* fromExit(whole)
   }
   for (const error of errors) fiber.more().addError(error)
   throw token

@@ -101,7 +101,7 @@ export class Scope extends Owner {
     const fiber = running.fiber as Fiber | undefined
     if (fiber !== undefined) this.checkJoiner(fiber)
     const options = { name: `join of ${this.title}`, daemon: true, input: { scope: this, joiner: fiber } }
-    return fork(joinScope, options).join() as Waitable<void, unknown>
+    return fork(joinScope, options).join()
   }
 
   /**

@@ -255,7 +255,7 @@ export class App {
       return undefined
     }
     try {
-      return this.#error(cause, request as unknown as HttpRequest)
+      return this.#error(cause, request)
     } catch (error) {
       this.#say(error, request)
       return undefined

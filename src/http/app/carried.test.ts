@@ -111,7 +111,7 @@ onServer('whoever answers an error, its answer has what the request carries', as
     const server = await start({ routes: use(routes, ...around), error: error as never })
     for (const path of Object.keys(routes)) {
       const init = path === '/json' ? { method: 'POST', body: '{' } : {}
-      const answer = await fetch(server.url + path, { ...init, headers: { origin: OWN[0]! } })
+      const answer = await fetch(server.url + path, { ...init, headers: { origin: OWN[0] } })
       const expected = path === '/json' && /nothing|an error|none/.test(name) ? 400 : status
       assert.equal(answer.status, expected, `${name} ${path}`)
       assert.equal(answer.headers.get('x-request-id'), 'id-1', `${name} ${path}`)

@@ -44,10 +44,10 @@ const BROKEN: Readonly<Record<string, Source<unknown>>> = {
 onServer('a source that gives no steps fails its answer and nothing else', async (start) => {
   const failed: unknown[] = []
   const routes = Object.fromEntries(
-    Object.keys(BROKEN).map((name, index) => [`/${index}`, () => ndjson(BROKEN[name]!)]),
+    Object.keys(BROKEN).map((name, index) => [`/${index}`, () => ndjson(BROKEN[name])]),
   )
   const server = await start({
-    routes: { ...routes, '/events': () => events(BROKEN['undefined later']!), '/fine': 'fine' },
+    routes: { ...routes, '/events': () => events(BROKEN['undefined later']), '/fine': 'fine' },
     error: (cause) => void failed.push(cause),
   })
   for (const [index, name] of Object.keys(BROKEN).entries()) {

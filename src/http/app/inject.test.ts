@@ -34,7 +34,7 @@ test('bodies go through, at once and streamed', async () => {
   })
   assert.equal(await (await app.inject('/echo', { method: 'POST', body: 'abc' })).text(), 'abc')
   const body = new Blob(['x'.repeat(300_000)]).stream()
-  const piped = await app.inject('/pipe', { method: 'POST', body, duplex: 'half' } as RequestInit)
+  const piped = await app.inject('/pipe', { method: 'POST', body, duplex: 'half' })
   assert.equal((await piped.text()).length, 300_000)
 })
 
@@ -160,6 +160,6 @@ test('an arrow that would send its request to another thread is told what to do 
   assert.deepEqual([placed.status, await read.text()], [500, 'HEY'])
   const [error] = failures as HttpError[]
   assert.deepEqual([failures.length, error?.code], [1, 'HTTP_REQUEST_TRAVELS'])
-  assert.match(error!.message, /a request.*read what is needed of it first.*andThen\(work\.on\(zone\)\)/)
+  assert.match(error.message, /a request.*read what is needed of it first.*andThen\(work\.on\(zone\)\)/)
   await work.close()
 })

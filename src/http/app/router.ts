@@ -41,7 +41,7 @@ export function paramsOf(
 ): Readonly<Record<string, string>> | null {
   const params: Record<string, string> = {}
   try {
-    for (let at = 0; at < names.length; at += 1) params[names[at]!] = decode(values[at]!)
+    for (let at = 0; at < names.length; at += 1) params[names[at]] = decode(values[at])
     return Object.freeze(params)
   } catch {
     return null // a broken escape: the request is answered with 400

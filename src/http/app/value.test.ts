@@ -201,7 +201,7 @@ onCores('`error` sees the status of a fault of the client', async (start) => {
     },
   }
   const server = await start({ limits: { bodyBytesMax: 10 }, routes, error })
-  const long = (): ReadableStream<Uint8Array> => new Blob(['x'.repeat(100)]).stream() as never
+  const long = (): ReadableStream<Uint8Array> => new Blob(['x'.repeat(100)]).stream()
   const post = async (path: string, body: string | ReadableStream<Uint8Array>): Promise<number> => {
     const init = { method: 'POST', body, duplex: 'half' } as RequestInit
     return (await fetch(server.url + path, init)).status

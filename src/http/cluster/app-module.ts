@@ -86,7 +86,7 @@ function appOf(value: unknown): ModuleApp | undefined {
   const { routes, fetch, close } = value as Exports
   const isModule = Object.prototype.toString.call(value) === '[object Module]'
   const isPlain = Object.getPrototypeOf(value) === Object.prototype
-  if (isPlain && (routes !== undefined || fetch !== undefined)) return value as ModuleApp
+  if (isPlain && (routes !== undefined || fetch !== undefined)) return value
   if (isModule && (routes !== undefined || fetch !== undefined)) {
     const { error, limits } = value as Exports
     const given = Object.entries({ routes, fetch, error, limits, close })

@@ -121,7 +121,7 @@ export class Board {
     const every = Array.from({ length: ROWS }, (_, row) => row)
     const sums = NAMES.map((_, index) => {
       let sum = 0
-      for (const row of index < OF_NOW ? rows : every) sum += this.#counts[row * NAMES.length + index]!
+      for (const row of index < OF_NOW ? rows : every) sum += this.#counts[row * NAMES.length + index]
       return sum
     })
     return Object.fromEntries(NAMES.map((name, index) => [name, sums[index]])) as unknown as Counts

@@ -78,7 +78,7 @@ withStuck(
     for (let waves = 0; waves < 4; waves += 1) await wave(server)
     const { stalls, replacements, workers } = await server.stats()
     assert.deepEqual([stalls, replacements, workers], [1, 0, 2])
-    const { worker, url, stalledMs, isReplaced } = told[0]!
+    const { worker, url, stalledMs, isReplaced } = told[0]
     assert.deepEqual([told.length, url, isReplaced], [1, server.url, false])
     assert.ok(stalledMs >= 1000 && worker.startsWith(`${own.id}/`), `${worker}, ${stalledMs} ms`)
   },

@@ -64,7 +64,7 @@ function invitationTo(id: string): Invitation {
   const { [Symbol.for(INVITATIONS)]: all } = globalThis as unknown as Record<symbol, Map<string, Invitation>>
   const found = all?.get(id)
   assert(found !== undefined, 'an invitation is broadcast before the call to join')
-  all!.delete(id)
+  all.delete(id)
   return found
 }
 

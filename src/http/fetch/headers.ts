@@ -114,7 +114,7 @@ export class SkeinHeaders implements Headers {
       for (const pair of init as Iterable<Iterable<string>>) {
         const parts = [...pair]
         if (parts.length !== 2) throw new TypeError('Headers: each pair of init must have a name and a value')
-        this.append(parts[0]!, parts[1]!)
+        this.append(parts[0], parts[1])
       }
     } else {
       for (const [name, value] of recordOf(init as Record<string, string>)) this.append(name, value)
@@ -128,8 +128,8 @@ export class SkeinHeaders implements Headers {
     const pairs = exchange.headerPairs()
     this.#exchange = undefined
     for (let at = 0; at < pairs.length; at += 2) {
-      this.#names.push(pairs[at]!.toLowerCase())
-      this.#values.push(pairs[at + 1]!)
+      this.#names.push(pairs[at].toLowerCase())
+      this.#values.push(pairs[at + 1])
     }
   }
 
@@ -188,9 +188,9 @@ export class SkeinHeaders implements Headers {
     this.#load()
     const first = this.#names.indexOf(key)
     if (first < 0) return null
-    let joined = this.#values[first]!
+    let joined = this.#values[first]
     for (let at = this.#names.indexOf(key, first + 1); at >= 0; at = this.#names.indexOf(key, at + 1)) {
-      joined += `${key === 'cookie' ? '; ' : ', '}${this.#values[at]!}`
+      joined += `${key === 'cookie' ? '; ' : ', '}${this.#values[at]}`
     }
     return joined
   }
@@ -259,7 +259,7 @@ export class SkeinHeaders implements Headers {
   #lines(): HeaderLines {
     this.#load()
     const sink = new LineSink()
-    for (let at = 0; at < this.#names.length; at += 1) sink.add(this.#names[at]!, this.#values[at]!)
+    for (let at = 0; at < this.#names.length; at += 1) sink.add(this.#names[at], this.#values[at])
     return sink
   }
 }

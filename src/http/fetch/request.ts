@@ -181,7 +181,7 @@ export class SkeinRequest implements Request {
       read.catch(() => {})
       return read
     } catch (error) {
-      return Promise.reject(error as Error)
+      return Promise.reject(error)
     }
   }
 
@@ -250,7 +250,7 @@ export class SkeinRequest implements Request {
   /** A copy of the body when all of it is there and nobody has asked for it: it outlives the answer. */
   #whole(): Uint8Array<ArrayBuffer> | undefined {
     if (this.#look().body !== undefined || this.#hasNoBody()) return undefined
-    return this.#open('the body').bodyNow()?.slice() as Uint8Array<ArrayBuffer> | undefined
+    return this.#open('the body').bodyNow()?.slice()
   }
 
   get cache(): RequestField<'cache'> {

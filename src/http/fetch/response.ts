@@ -324,7 +324,7 @@ function streamOf(source: string | Uint8Array): ReadableStream<Uint8Array> {
       pull(controller: ReadableByteStreamController) {
         record.touched = true
         const bytes = typeof source === 'string' ? new TextEncoder().encode(source) : source.slice()
-        if (bytes.byteLength > 0) controller.enqueue(bytes as Uint8Array<ArrayBuffer>)
+        if (bytes.byteLength > 0) controller.enqueue(bytes)
         controller.close()
         controller.byobRequest?.respond(0) // a reader that brought its own buffer gets it back
       },

@@ -376,7 +376,7 @@ onServer('a handler that takes too long: 503, and its signal is aborted', async 
     new Promise((_, reject) => {
       request.signal.addEventListener('abort', () => {
         reason = request.signal.reason
-        reject(reason as Error)
+        reject(reason)
       })
     })
   const server = await start({

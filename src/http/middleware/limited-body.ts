@@ -53,7 +53,7 @@ function limit(request: HttpRequest, most: number): void {
     signal,
     body: body.pipeThrough(counter(most, (found) => (error = found))),
     duplex: 'half',
-  } as RequestInit)
+  })
   for (const name of ['text', 'json', 'bytes', 'arrayBuffer', 'blob', 'formData'] as const) {
     const read = async (): Promise<unknown> => {
       if (counted.bodyUsed || counted.body?.locked === true)
@@ -61,7 +61,7 @@ function limit(request: HttpRequest, most: number): void {
       try {
         // Not every Node has bytes().
         if (name === 'bytes') return new Uint8Array(await counted.arrayBuffer())
-        return (await counted[name]()) as unknown
+        return await counted[name]()
       } catch (thrown) {
         // What a parser says of the cut is not what happened.
         const isParsers = PARSERS_ERRORS.some((kind) => thrown instanceof kind)

@@ -61,7 +61,7 @@ onServer('request ids and the access log', async (start) => {
     records.map(({ msg }) => msg),
     messages,
   )
-  assert.equal(records[0]!.requestId, 'from-proxy')
+  assert.equal(records[0].requestId, 'from-proxy')
   assert.ok(records.every(({ ms }) => ms >= 0))
   // A key that stands there twice is one behind JSON.parse.
   for (const line of lines)

@@ -83,7 +83,7 @@ function unmatchedOf(list: readonly Middleware[], inner: Wrap | undefined): Wrap
     return there === undefined ? [] : [there === true ? one : there]
   })
   if (everywhere.length === 0) return inner
-  return (handler) => chained((inner?.(handler) ?? handler) as AnyHandler, everywhere)
+  return (handler) => chained(inner?.(handler) ?? handler, everywhere)
 }
 
 function checked(middleware: readonly unknown[]): readonly Middleware[] {

@@ -275,7 +275,7 @@ export function whyRefused(prototype: object): string | undefined {
   const known = classes.find((made) => remedies[made.name] !== undefined && isPlatformClass(made))
   const why = known === undefined ? undefined : remedies[known.name]
   if (why === A_BODY) return why
-  if (classes.length === 0 || !isPlatformClass(classes[0] as Function)) return undefined
+  if (classes.length === 0 || !isPlatformClass(classes[0])) return undefined
   if (why !== undefined) return why
   return 'its content cannot be read; send what it is made of, and make it again there'
 }

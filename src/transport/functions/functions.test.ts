@@ -493,7 +493,7 @@ test('modules are resolved where they were named', async () => {
     ['node:fs', 'stat'],
     ['node:fs', 'default.stat'],
   ]) {
-    const number = moduleFunctionNumber(module as string, exported as string, import.meta.url)
+    const number = moduleFunctionNumber(module, exported, import.meta.url)
     assert.equal(typeof (await functionByNumber(number)), 'function')
   }
 })

@@ -221,7 +221,7 @@ function readFunction(source: Source): Function {
   } catch (error) {
     return source.fail(error instanceof Error ? error.message : `function ${number} cannot be made`, error)
   }
-  return typeof made === 'function' ? (made as Function) : source.fail('a function is not loaded yet')
+  return typeof made === 'function' ? made : source.fail('a function is not loaded yet')
 }
 
 function readHandle(source: Source): object {
@@ -302,7 +302,7 @@ function readError(source: Source): object {
   if (ERROR_KINDS[kind] === undefined || parts > ERROR_PARTS) source.fail('an error is malformed')
   const isTextOrNone = (part: unknown) => part === undefined || typeof part === 'string'
   if (!isTextOrNone(message) || !isTextOrNone(stack)) source.fail('an error is malformed')
-  const error = bareError(kind, message as string | undefined, name)
+  const error = bareError(kind, message, name)
   source.claim(error)
   if ((parts & ERROR_HAS_CAUSE) !== 0) hide(error, 'cause', source.value())
   if ((parts & ERROR_HAS_ERRORS) !== 0) hide(error, 'errors', source.value())

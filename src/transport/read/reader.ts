@@ -148,7 +148,7 @@ export class Reader implements Source, GeneratedSource {
   }
 
   value(): unknown {
-    const tag = this.bytes[this.at++] as number
+    const tag = this.bytes[this.at++]
     if (tag < TAG_STRING) return tag
     if (tag === TAG_FLOAT64) return this.float64()
     if (tag < TAG_INT16) return this.characters(tag - TAG_STRING)
@@ -545,8 +545,8 @@ const float64Bytes = new Uint8Array(float64.buffer)
 
 /** Byte by byte: a view of the frame costs more than a few numbers are worth. */
 function float64At(bytes: Uint8Array, at: number): number {
-  for (let index = 0; index < 8; index++) float64Bytes[index] = bytes[at + index] as number
-  return float64[0] as number
+  for (let index = 0; index < 8; index++) float64Bytes[index] = bytes[at + index]
+  return float64[0]
 }
 
 /** Kinds whose object exists before what is in it, and which a cycle may therefore lead back to. */

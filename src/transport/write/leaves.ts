@@ -35,9 +35,9 @@ function areTold({ objects, from, to }: Leaves, bytes: Uint8Array, count: number
   const slots = 1 << (33 - Math.clz32(count))
   const table = new Int32Array(slots)
   for (let leaf = 0; leaf < count; leaf++) {
-    let slot = look(bytes, from[leaf] as number, to[leaf] as number) & (slots - 1)
+    let slot = look(bytes, from[leaf], to[leaf]) & (slots - 1)
     for (let probes = 0; table[slot] !== 0; probes++) {
-      if (probes === PROBES_MAX || objects[(table[slot] as number) - 1] === objects[leaf]) return false
+      if (probes === PROBES_MAX || objects[table[slot] - 1] === objects[leaf]) return false
       slot = (slot + 1) & (slots - 1)
     }
     table[slot] = leaf + 1
@@ -49,7 +49,7 @@ function areTold({ objects, from, to }: Leaves, bytes: Uint8Array, count: number
 function look(bytes: Uint8Array, from: number, to: number): number {
   let hash = to - from
   for (let at = to - from > LOOK_BYTES ? to - LOOK_BYTES : from; at < to; at++) {
-    hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
+    hash = Math.imul(hash ^ bytes[at], 0x01000193)
   }
   return hash ^ (hash >>> 15)
 }

@@ -18,7 +18,7 @@ export function isFractions(array: readonly unknown[]): boolean {
 /** The indices at which the array has an element, ascending, as the engine lists them: before all names. */
 export function presentIndices(array: readonly unknown[]): string[] {
   const keys = Object.getOwnPropertyNames(array)
-  while (keys.length > 0 && !isIndex(keys[keys.length - 1] as string)) keys.pop()
+  while (keys.length > 0 && !isIndex(keys[keys.length - 1])) keys.pop()
   return keys
 }
 

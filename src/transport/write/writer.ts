@@ -328,7 +328,7 @@ export class Writer implements Sink, GeneratedSink {
     const keys = shape.keys
     const fields = object as Record<string, unknown>
     for (let index = 0; index < keys.length; index++) {
-      position = this.field(fields[keys[index] as string], shape, index, position)
+      position = this.field(fields[keys[index]], shape, index, position)
     }
     return position
   }

@@ -97,8 +97,7 @@ export class NodeZone extends Spread implements AnyZone {
     return new Proxy(Object.create(null) as object, {
       get: (_, name) => {
         if (typeof name !== 'string' || name === 'then') return undefined
-        return async (...args: unknown[]) =>
-          this.run((await exported(url, name, from)) as never, ...(args as never[]))
+        return async (...args: unknown[]) => this.run(await exported(url, name, from), ...(args as never[]))
       },
     }) as ModuleCalls<Module>
   }
@@ -231,7 +230,7 @@ export class NodeZone extends Spread implements AnyZone {
       const giveUp = (why: unknown): void => {
         isGivenUp = true
         task.abandon(why)
-        reject(why as Error)
+        reject(why)
       }
       const aborted = (): void => giveUp(signal?.reason)
       const late = (): void => {

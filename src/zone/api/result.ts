@@ -30,6 +30,6 @@ export class Result<T = unknown> {
   /** The value, decoded once. @throws {TransportError} when this thread cannot read it. */
   get value(): T {
     if (this.#value === unread) this.#value = valueOf(this.#frame, 0, this.#frame.length) as T
-    return this.#value as T
+    return this.#value
   }
 }

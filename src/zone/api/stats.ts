@@ -148,7 +148,7 @@ export function statsOf(handle: number, zone: string): ZoneStats {
     waitingBytes,
     running,
     ended,
-    done: (ended as number) - (failed as number),
+    done: ended - failed,
     failed,
     died,
     errors,
@@ -160,13 +160,13 @@ export function statsOf(handle: number, zone: string): ZoneStats {
     waitUs: timesOf(counts.subarray(times, times + TIMES)),
     runUs: timesOf(counts.subarray(times + TIMES)),
     byWorker,
-  } as ZoneStats
+  }
 }
 
 function timesOf(numbers: Float64Array): Times {
   const [count, ...ns] = numbers as unknown as [number, ...number[]]
   const [mean, p50, p90, p99, p999, max] = ns.map((each) => each / 1000) as number[]
-  return { count, mean, p50, p90, p99, p999, max } as Times
+  return { count, mean, p50, p90, p99, p999, max }
 }
 
 function workersOf(handle: number, zone: string): WorkerStats[] {
@@ -174,11 +174,11 @@ function workersOf(handle: number, zone: string): WorkerStats[] {
   return Array.from({ length: numbers.length / WORKER_NUMBERS }, (_, index) => {
     const row = numbers.subarray(index * WORKER_NUMBERS, (index + 1) * WORKER_NUMBERS)
     const [slot, waiting, running, ended, failed, stolen, wakeUps, utilisation] = row as unknown as number[]
-    const done = (ended as number) - (failed as number)
+    const done = ended - failed
     const times = WORKER_NUMBERS - 2 * TIMES
     const waitUs = timesOf(row.subarray(times, times + TIMES))
     const runUs = timesOf(row.subarray(times + TIMES))
     const counts = { waiting, running, done, failed, stolen, wakeUps, utilisation }
-    return { worker: `${zone}/${slot}`, ...counts, waitUs, runUs } as WorkerStats
+    return { worker: `${zone}/${slot}`, ...counts, waitUs, runUs }
   })
 }

@@ -440,7 +440,7 @@ export class Zone extends Spread {
     const call = port.take(arrival)
     this.#give(fn, length, call)
     native.submit()
-    this.#sent(port.given[OUTCOME] as number, length, call)
+    this.#sent(port.given[OUTCOME], length, call)
     return call
   }
 
@@ -459,7 +459,7 @@ export class Zone extends Spread {
       const call = port.take(arrival)
       this.#give(0, length, call)
       native.submitFunction(fn)
-      const outcome = port.given[OUTCOME] as number
+      const outcome = port.given[OUTCOME]
       if (outcome !== UNKNOWN_FUNCTION) return this.#sent(outcome, length, call)
       port.release(call)
       // Numbering reads properties of the function, whose getters may call a zone and write to this memory.

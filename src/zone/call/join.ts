@@ -171,7 +171,7 @@ function settle({ port, zone, runFound }: Joiner, call: number, mine: () => unkn
 
 function received(port: Port, zone: string, call: number): unknown {
   const { words, inbound } = port
-  const [status, length] = [words[Work.fn] as number, words[Work.length] as number]
+  const [status, length] = [words[Work.fn], words[Work.length]]
   const large = words[Work.large] === 1
   const bytes = large ? native.largeResult(call) : inbound
   const start = large ? 0 : HEADER_BYTES

@@ -93,7 +93,7 @@ export class Pump {
   /** Run the task that `help` has found, in the middle of another one. */
   readonly runFound = (): void => {
     const { words, given } = this.#port
-    const token = words[Work.token] as number
+    const token = words[Work.token]
     const status = this.#status
     const length = this.#start(token)
     if (length !== ELSEWHERE) {
@@ -150,7 +150,7 @@ export class Pump {
       }
       if (kind === Step.broadcast) return this.#broadcast()
       if (!this.#isReady) this.#caughtUp()
-      const token = words[Work.token] as number
+      const token = words[Work.token]
       const length = this.#start(token)
       given[Ended.token] = length === ELSEWHERE ? NO_TOKEN : token
       given[Ended.status] = this.#status
@@ -174,15 +174,15 @@ export class Pump {
    */
   #start(token: number): number {
     const { words, inbound } = this.#port
-    const length = words[Work.length] as number
-    const serial = words[Work.serial] as number
+    const length = words[Work.length]
+    const serial = words[Work.serial]
     const joined = words[Work.joined] === 1
     let result: unknown
     let promise: Promise<unknown> | undefined
     this.#status = Status.done
-    const task = new Task(this.#zone, this.#worker, words[Work.depth] as number)
+    const task = new Task(this.#zone, this.#worker, words[Work.depth])
     try {
-      const number = words[Work.fn] as number
+      const number = words[Work.fn]
       const large = words[Work.large] === 1
       const fn = this.#functions[number]
       const bytes = large ? native.taskBytes(token) : inbound
@@ -297,7 +297,7 @@ export class Pump {
 
   #broadcast(): void {
     const { words, inbound } = this.#port
-    const [number, length] = [words[Work.fn] as number, words[Work.length] as number]
+    const [number, length] = [words[Work.fn], words[Work.length]]
     const large = words[Work.large] === 1
     const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
     this.#broadcasting = true

@@ -82,16 +82,16 @@ class NativeCore implements Core {
   #onBatch(): void {
     const { bytes, words } = this.#link
     checkAttached(bytes)
-    const count = words[Inbound.count]!
+    const count = words[Inbound.count]
     let at = HEADER_BYTES / 4
     for (let index = 0; index < count; index++) {
-      const kind = words[at]!
+      const kind = words[at]
       if ((kind & 0xff) === Event.request) {
-        const next = at + REQUEST_WORDS + words[at + Request.fields]! * FIELD_WORDS
+        const next = at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS
         this.#onRequest(at)
         at = next
       } else {
-        this.#onEvent(kind, words[at + 1]!, words[at + 2]!)
+        this.#onEvent(kind, words[at + 1], words[at + 2])
         at += EVENT_WORDS
       }
     }
@@ -165,15 +165,15 @@ function packed(constants: CoreSettings['constants']): Uint8Array {
 
 function statsOf(counts: Float64Array): CoreStats {
   return {
-    connections: counts[Counts.connections]!,
-    connectionsTotal: counts[Counts.connectionsTotal]!,
-    requests: counts[Counts.requests]!,
-    constants: counts[Counts.constants]!,
-    refused: counts[Counts.refused]!,
-    aborted: counts[Counts.aborted]!,
-    bytesIn: counts[Counts.bytesIn]!,
-    bytesOut: counts[Counts.bytesOut]!,
-    cut: counts[Counts.cut]!,
-    heldBytes: counts[Counts.heldBytes]!,
+    connections: counts[Counts.connections],
+    connectionsTotal: counts[Counts.connectionsTotal],
+    requests: counts[Counts.requests],
+    constants: counts[Counts.constants],
+    refused: counts[Counts.refused],
+    aborted: counts[Counts.aborted],
+    bytesIn: counts[Counts.bytesIn],
+    bytesOut: counts[Counts.bytesOut],
+    cut: counts[Counts.cut],
+    heldBytes: counts[Counts.heldBytes],
   }
 }

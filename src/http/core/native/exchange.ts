@@ -70,11 +70,11 @@ export class NativeExchange implements Exchange, Listed {
     this.at = at
     this.slot = words[at + Request.slot]!
     this.stamp = words[at + Request.stamp]!
-    const method = words[at + Request.method]!
-    this.method = method === 0 ? link.text(at + Request.methodAt) : METHODS[method]!
-    const number = words[at + Request.target]!
+    const method = words[at + Request.method]
+    this.method = method === 0 ? link.text(at + Request.methodAt) : METHODS[method]
+    const number = words[at + Request.target]
     this.targetNumber = number
-    if ((words[at + Request.kind]! & Flag.newTarget) === 0 && number !== NO_TARGET) {
+    if ((words[at + Request.kind] & Flag.newTarget) === 0 && number !== NO_TARGET) {
       this.target = link.targets[number]!
     } else {
       this.target = link.text(at + Request.targetAt)
@@ -106,10 +106,10 @@ export class NativeExchange implements Exchange, Listed {
     const { words, bytes, base } = this.rest ?? this.link
     let found: string | undefined
     let at = this.at + REQUEST_WORDS
-    for (let left = words[this.at + Request.fields]!; left > 0; left--, at += FIELD_WORDS) {
-      const lengths = words[at + 1]!
-      if ((lengths & 0xffff) !== name.length || !isName(bytes, words[at]! - base, name)) continue
-      const value = latin1At(bytes, words[at + 2]! - base, lengths >>> 16)
+    for (let left = words[this.at + Request.fields]; left > 0; left--, at += FIELD_WORDS) {
+      const lengths = words[at + 1]
+      if ((lengths & 0xffff) !== name.length || !isName(bytes, words[at] - base, name)) continue
+      const value = latin1At(bytes, words[at + 2] - base, lengths >>> 16)
       found = found === undefined ? value : `${found}${name === 'cookie' ? '; ' : ', '}${value}`
     }
     return found
@@ -119,27 +119,27 @@ export class NativeExchange implements Exchange, Listed {
     const { words, bytes, base } = this.rest ?? this.link
     const pairs: string[] = []
     let at = this.at + REQUEST_WORDS
-    for (let left = words[this.at + Request.fields]!; left > 0; left--, at += FIELD_WORDS) {
-      const lengths = words[at + 1]!
-      pairs.push(latin1At(bytes, words[at]! - base, lengths & 0xffff))
-      pairs.push(latin1At(bytes, words[at + 2]! - base, lengths >>> 16))
+    for (let left = words[this.at + Request.fields]; left > 0; left--, at += FIELD_WORDS) {
+      const lengths = words[at + 1]
+      pairs.push(latin1At(bytes, words[at] - base, lengths & 0xffff))
+      pairs.push(latin1At(bytes, words[at + 2] - base, lengths >>> 16))
     }
     return pairs
   }
 
   get bodyBytes(): number {
     const { words } = this.rest ?? this.link
-    const low = words[this.at + Request.lengthLow]!
-    const high = words[this.at + Request.lengthHigh]!
+    const low = words[this.at + Request.lengthLow]
+    const high = words[this.at + Request.lengthHigh]
     return low === -1 && high === -1 ? -1 : high * 0x1_0000_0000 + (low >>> 0)
   }
 
   bodyNow(): Uint8Array | undefined {
     const { words, bytes, base } = this.rest ?? this.link
     const { at } = this
-    if ((words[at]! & Flag.whole) === 0) return undefined
-    const start = words[at + Request.bodyAt]! - base
-    return bytes.subarray(start, start + words[at + Request.bodyBytes]!)
+    if ((words[at] & Flag.whole) === 0) return undefined
+    const start = words[at + Request.bodyAt] - base
+    return bytes.subarray(start, start + words[at + Request.bodyBytes])
   }
 
   pull(): Promise<Uint8Array | undefined> {
@@ -182,11 +182,11 @@ export class NativeExchange implements Exchange, Listed {
     const rest = this.more()
     const { at } = this
     const { words, bytes } = this.link
-    const headEnd = words[at + Request.bodyAt]!
+    const headEnd = words[at + Request.bodyAt]
     // Where its input begins: a field without a value lies there, which may be before the method.
-    const start = headEnd - words[at + Request.headBytes]!
-    const end = (words[at]! & Flag.whole) === 0 ? headEnd : headEnd + words[at + Request.bodyBytes]!
-    rest.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields]! * FIELD_WORDS)
+    const start = headEnd - words[at + Request.headBytes]
+    const end = (words[at] & Flag.whole) === 0 ? headEnd : headEnd + words[at + Request.bodyBytes]
+    rest.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS)
     rest.bytes = bytes.slice(start, end)
     rest.base = start
     this.at = 0

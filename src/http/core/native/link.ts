@@ -90,7 +90,7 @@ export class NativeLink {
 
   /** The text whose place and length are words of a record of the batch. */
   text(at: number): string {
-    return latin1At(this.bytes, this.words[at]!, this.words[at + 1]!)
+    return latin1At(this.bytes, this.words[at], this.words[at + 1])
   }
 
   /** Tell this exchange what happens to its connection. */
@@ -236,7 +236,7 @@ export class NativeLink {
       native.httpPut(this.server)
     }
     this.#flushSoon()
-    return this.#outWords[Out.found]! <= this.#limits.outBytesMax
+    return this.#outWords[Out.found] <= this.#limits.outBytesMax
   }
 
   /** Whether a `write` to this exchange would say to wait. */
@@ -285,10 +285,10 @@ export class NativeLink {
     const words = this.#outWords
     if (this.server < 0) return -1
     if (words[Out.inBatch] === 0) this.#flushSoon()
-    const at = words[Out.end]!
+    const at = words[Out.end]
     if (at + ANSWER_BYTES + bytes <= OUT_BYTES) return at
     native.httpPut(this.server)
-    const from = words[Out.end]!
+    const from = words[Out.end]
     if (from + ANSWER_BYTES + bytes <= OUT_BYTES) return from
     throw new HttpError('HTTP_HEADER', { name: 'of an answer', received: `${bytes} bytes of lines` })
   }

@@ -50,7 +50,7 @@ export function textOf(bytes: Uint8Array): string {
 /** Whether the `name.length` bytes at `at` are `name`, which is in lower case, in whatever case they are. */
 export function isName(bytes: Uint8Array, at: number, name: string): boolean {
   for (let index = 0; index < name.length; index++) {
-    const byte = bytes[at + index]!
+    const byte = bytes[at + index]
     const lower = byte >= 65 && byte <= 90 ? byte | 32 : byte
     if (lower !== name.charCodeAt(index)) return false
   }

@@ -161,7 +161,7 @@ function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLi
 function requestOf(request: IncomingMessage, limits: CoreLimits): Request | number {
   const { method, url, rawHeaders } = request
   const headers = new Headers()
-  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!)
+  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at], rawHeaders[at + 1])
   const hasBody = headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) > 0
   const body = hasBody && method !== 'GET' && method !== 'HEAD' ? piecesOf(request, limits) : null
   try {
@@ -192,5 +192,5 @@ async function send({ status, headers, body }: Response, response: ServerRespons
   if (request.readableDidRead && !request.complete) pairs.push('connection', 'close')
   response.writeHead(status, pairs)
   if (body === null) response.end()
-  else await pipeline(Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]), response)
+  else await pipeline(Readable.fromWeb(body), response)
 }
