@@ -27,29 +27,15 @@ const FEW_SPURIOUS = '-Zmiri-compare-exchange-weak-failure-rate=0.2'
 
 /** @type {LongStep[]} */
 export const STEPS = [
-  {
-    name: 'miri',
-    what: 'undefined behaviour and data races in crates/bridge: its tests, interpreted under eight schedules',
-    minutesMax: 20,
-    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-bridge'],
-    env: {
-      CARGO_TARGET_DIR: inRoot('target', 'miri'),
-      MIRIFLAGS: '-Zmiri-strict-provenance -Zmiri-many-seeds=0..8',
-    },
-    lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
-  },
-  {
-    name: 'miri-store',
-    what: 'undefined behaviour and data races in crates/store: its tests, interpreted under four schedules',
-    minutesMax: 30,
-    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-store'],
-    env: {
-      CARGO_TARGET_DIR: inRoot('target', 'miri'),
-      // The locks' parking table turns addresses into pointers.
-      MIRIFLAGS: `-Zmiri-permissive-provenance ${FEW_SPURIOUS} -Zmiri-many-seeds=0..4`,
-    },
-    lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
-  },
+  miri('miri', 'bridge', 20, 'undefined behaviour and data races: its tests under eight schedules', [
+    '-Zmiri-strict-provenance',
+    '-Zmiri-many-seeds=0..8',
+  ]),
+  miri('miri-store', 'store', 30, 'undefined behaviour and data races: its tests under four schedules', [
+    '-Zmiri-permissive-provenance', // the locks' parking table turns addresses into pointers
+    FEW_SPURIOUS,
+    '-Zmiri-many-seeds=0..4',
+  ]),
   {
     name: 'store-soak',
     what: '10 million mixed operations on a bounded store from three threads',
@@ -80,14 +66,9 @@ export const STEPS = [
     // Other input each day it runs; the record and a failure name the seed.
     env: { SKEIN_FUZZ_MINUTES: '10', SKEIN_FUZZ_SEED: String(1 + (Date.now() % 999_999)) },
   },
-  {
-    name: 'miri-http',
-    what: 'undefined behaviour in crates/http: its tests but those on sockets, interpreted',
-    minutesMax: 30,
-    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', 'skein-http'],
-    env: { CARGO_TARGET_DIR: inRoot('target', 'miri'), MIRIFLAGS: '-Zmiri-permissive-provenance' },
-    lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
-  },
+  miri('miri-http', 'http', 30, 'undefined behaviour: its tests but those on sockets', [
+    '-Zmiri-permissive-provenance',
+  ]),
   {
     name: 'kills',
     what: '500 workers die with tasks in flight from four threads',
@@ -145,6 +126,18 @@ export const STEPS = [
     ],
   },
 ]
+
+/** A crate's tests, interpreted. @returns {LongStep} */
+function miri(name, crate, minutesMax, what, flags) {
+  return {
+    name,
+    what: `crates/${crate}, interpreted: ${what}`,
+    minutesMax,
+    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', `skein-${crate}`],
+    env: { CARGO_TARGET_DIR: inRoot('target', 'miri'), MIRIFLAGS: flags.join(' ') },
+    lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
+  }
+}
 
 /** '' when the command starts, else what to install. @param {string[]} command @param {string} remedy */
 async function lacksTool([program, ...args], remedy) {
