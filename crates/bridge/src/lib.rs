@@ -7,14 +7,21 @@
 mod broadcast;
 mod bytes;
 pub mod clock;
+pub mod cores;
 mod deque;
 pub mod layout;
 mod machine;
 mod measure;
 mod port;
+pub mod priority;
+#[cfg(not(loom))]
+pub mod registry;
+#[cfg(not(loom))]
+pub mod signals;
 mod spin;
 mod sync;
 mod task;
+pub mod thread_cache;
 mod zone;
 
 pub use broadcast::{Broadcast, Failure};

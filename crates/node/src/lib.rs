@@ -6,17 +6,12 @@
 
 mod buffers;
 mod calls;
-mod cores;
-mod here;
 mod http;
 mod instances;
 mod js;
 mod memory;
 mod places;
-mod priority;
-mod registry;
 mod scratch;
-mod signals;
 mod stage;
 mod store;
 mod sync;
@@ -32,7 +27,7 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_bridge::layout::HEADER_BYTES;
+use skein_bridge::{cores, layout::HEADER_BYTES, priority, registry, signals, thread_cache};
 
 use crate::{
     js::{Arguments, Env, Outcome, Value, wrong},

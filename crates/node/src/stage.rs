@@ -20,10 +20,10 @@ use skein_store::{
 
 use crate::{
     buffers::{self, Attached},
-    here::{self, Here},
     js::{Env, Outcome, Thrown, Value, wrong},
     memory::Memory,
     scratch::Scratch,
+    thread_cache::{self, ThreadCache},
 };
 
 /// Words that a hot call is given, in the out scratch.
@@ -116,7 +116,7 @@ thread_local! {
 }
 
 /// The same for hot calls.
-static STAGES: Here<Stage> = Here::new();
+static STAGES: ThreadCache<sys::napi_env__, Stage> = ThreadCache::new();
 
 impl Stage {
     /// A wait of this thread, which is told by mail or, if it `blocks`, where it blocks.
@@ -262,7 +262,7 @@ call!(
     open,
     2,
     |env, arguments| {
-        let port = here::port().ok_or_else(|| wrong("stageOpen before open"))?;
+        let port = thread_cache::port().ok_or_else(|| wrong("stageOpen before open"))?;
         let (out, inbound) = (Scratch::of(env, arguments[0])?, Scratch::of(env, arguments[1])?);
         if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 {
             return Err(wrong("scratch too small"));
@@ -288,7 +288,7 @@ call!(
             mailbox: Arc::new(Mailbox(port)),
         })));
         // Of another copy's environment nobody knows here when it ends.
-        if here::is_first(env.0) {
+        if thread_cache::is_first(env.0) {
             STAGES.put(env.0, HERE.get());
         }
         Ok(env.undefined())

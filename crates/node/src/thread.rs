@@ -19,11 +19,11 @@ use skein_bridge::{Broadcast, Desk, Spin, Worker, Zone};
 
 use crate::{
     cores,
-    here::{self, Here},
     js::{Env, Outcome, Value, wrong},
     registry,
     scratch::Scratch,
     signals, stage, store, sync,
+    thread_cache::{self, ThreadCache},
     uv::{self, Handles},
 };
 
@@ -53,7 +53,7 @@ thread_local! {
 }
 
 /// What FIRST holds, for hot calls.
-static THREADS: Here<Thread> = Here::new();
+static THREADS: ThreadCache<sys::napi_env__, Thread> = ThreadCache::new();
 
 /// The library's own functions are being made: whether they are this thread's first.
 pub fn claim_first(cell: *mut *mut Thread) -> bool {
@@ -166,7 +166,7 @@ impl Thread {
         let mut desk = registry::take_desk();
         desk.open(Box::new(uv::Waker::new(handles.wake)));
         registry::port_opened(desk.port(), main);
-        here::port_opened(env.0, desk.port());
+        thread_cache::port_opened(env.0, desk.port());
         // SAFETY: `memory` is fresh and of the right type; nothing reads it before this write.
         unsafe {
             thread.write(Self {
@@ -499,7 +499,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     if THREADS.get(thread.env) == data.cast() {
         THREADS.remove(thread.env);
     }
-    here::port_closed(thread.desk.port());
+    thread_cache::port_closed(thread.desk.port());
     if WORKER.get() == data.cast() {
         WORKER.set(ptr::null_mut());
     }

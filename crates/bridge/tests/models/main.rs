@@ -12,3 +12,4 @@ mod forks;
 mod seats;
 mod shutdown;
 mod sleep;
+mod thread_cache;

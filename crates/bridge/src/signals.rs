@@ -9,9 +9,11 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-use skein_bridge::{Mail, Port, layout::mail};
-
-use crate::registry::{self, lock};
+use crate::{
+    Mail, Port,
+    layout::mail,
+    registry::{self, lock},
+};
 
 struct Signal {
     /// The thread whose signal it is; it dies with it.

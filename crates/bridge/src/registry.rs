@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use skein_bridge::{Desk, Executor, Growth, Limits, Machine, Mail, Port, Zone, layout::mail};
+use crate::{Desk, Executor, Growth, Limits, Machine, Mail, Port, Zone, layout::mail};
 
 /// A text as JavaScript has it.
 pub type Text = Box<[u16]>;

@@ -1,0 +1,34 @@
+//! A place of the thread cache changes hands: nobody finds what is not its own.
+
+use std::{ptr, sync::Arc};
+
+use loom::thread;
+use skein_bridge::thread_cache::ThreadCache;
+
+use super::seats::explore;
+
+/// Two environments with one place come and go in threads of their own.
+///
+/// Guards against: `remove` that frees the place before it clears the thing; `put` that takes a place which
+/// is not free. Loom orders stores to one word by when they run, so its Relaxed is no weaker here.
+#[test]
+fn a_place_changes_hands_whole() {
+    fn come_and_go(cache: &ThreadCache<u8, usize>, env: usize, thing: usize) {
+        let env = ptr::without_provenance_mut(env);
+        let thing = ptr::without_provenance_mut(thing);
+        cache.put(env, thing);
+        let found = cache.get(env);
+        assert!(found.is_null() || ptr::eq(found, thing), "{found:?} instead of {thing:?}");
+        cache.remove(env);
+        assert!(cache.get(env).is_null());
+    }
+    explore(|| {
+        let cache = Arc::new(ThreadCache::new());
+        let other = Arc::clone(&cache);
+        let thread = thread::spawn(move || come_and_go(&other, 1 << 4, 8));
+        // With two places, addresses 1 and 3 have the same one.
+        come_and_go(&cache, 3 << 4, 16);
+        come_and_go(&cache, 3 << 4, 24);
+        thread.join().unwrap();
+    });
+}
