@@ -22,6 +22,7 @@ mod spin;
 mod sync;
 mod task;
 pub mod thread_cache;
+mod turns;
 mod zone;
 
 pub use broadcast::{Broadcast, Failure};
@@ -31,6 +32,7 @@ pub use measure::Times;
 pub use port::{Desk, Mail, Port, Task, Wake};
 pub use spin::Spin;
 pub use task::{Body, Status};
+pub use turns::{Rounds, Steps};
 pub use zone::{
     Counts, Executor, Grown, Growth, Help, Limits, Next, Overdue, Refusal, Shrunk, Slot, Withdrawal, Worker,
     WorkerCounts, Zone,

@@ -5,17 +5,10 @@
 //! and the loop waits. A `Thread` is reached by raw pointer from napi and libuv, on its own thread only, and
 //! JavaScript that it calls may call back into it: so no reference to it lives across a call into JavaScript.
 
-use std::{
-    any::Any,
-    cell::Cell,
-    ffi::c_void,
-    ptr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
 use napi_sys as sys;
-use skein_bridge::{Broadcast, Desk, Spin, Worker, Zone};
+use skein_bridge::{Broadcast, Desk, Rounds, Spin, Steps, Worker, Zone};
 
 use crate::{
     cores,
@@ -27,16 +20,6 @@ use crate::{
     uv::{self, Handles},
 };
 
-/// Calls into JavaScript from one prepare step; then timers and I/O get their turn.
-const ROUNDS_MAX: u32 = 256;
-/// Calls between two readings of the clock, which costs as much as an empty task.
-const ROUNDS_PER_READING: u32 = 8;
-/// And the longest time for them.
-const TURN_MAX: Duration = Duration::from_micros(500);
-/// Steps of a worker between two readings of the clock.
-const STEPS_PER_READING: u32 = 8;
-/// Longest time for them from the first reading on.
-const STEPS_MAX: Duration = Duration::from_micros(250);
 /// A brief look: about what a whole turn of the event loop costs, and a caller's next call takes to come.
 const BRIEF: Duration = Duration::from_micros(4);
 /// Calls between two looks at which core they leave from.
@@ -123,9 +106,7 @@ pub struct Thread {
     step_aside: cores::StepAside,
     /// Calls that have left, modulo 2 to the power of 32.
     sends: u32,
-    /// Steps of a worker since its loop last gave it a turn, and when the first of them were counted.
-    steps: u32,
-    steps_since: Option<Instant>,
+    steps: Steps,
     /// This port may be a further one of a worker's thread: it is not the worker's, nor of the main thread.
     may_be_further: bool,
     /// Something was done since the thread last slept: only then does it look before it sleeps again.
@@ -189,8 +170,7 @@ impl Thread {
                 spin: Spin::new(Duration::ZERO),
                 step_aside: cores::StepAside::new(),
                 sends: 0,
-                steps: 0,
-                steps_since: None,
+                steps: Steps::default(),
                 may_be_further: !main,
                 active: false,
                 asleep: false,
@@ -317,9 +297,7 @@ impl Thread {
 
     /// A worker takes another step: whether it has had its turn, and timers and I/O should have theirs.
     pub fn had_turn(&mut self) -> bool {
-        self.steps += 1;
-        self.steps.is_multiple_of(STEPS_PER_READING)
-            && self.steps_since.get_or_insert_with(Instant::now).elapsed() > STEPS_MAX
+        self.steps.add()
     }
 
     /// Whether this thread looks before it sleeps, at least briefly.
@@ -399,15 +377,14 @@ impl Thread {
     }
 
     /// One step before the loop waits; tells what to do next.
-    fn before_wait(&mut self, rounds: u32, begun: &mut Option<Instant>) -> Step {
+    fn before_wait(&mut self, rounds: &mut Rounds) -> Step {
         self.desk.set_blocked(false);
         if self.has_work() {
             // What has come home is given to JavaScript first, and that may take its time.
             if let Some(worker) = self.worker.as_ref().filter(|_| self.desk.has_arrivals()) {
                 worker.pass_on();
             }
-            let over = rounds >= ROUNDS_MAX || (rounds % ROUNDS_PER_READING == 1 && is_over(begun));
-            return if over { Step::ComeBack } else { Step::Call };
+            return if rounds.are_over() { Step::ComeBack } else { Step::Call };
         }
         if self.look() {
             return Step::Again;
@@ -415,11 +392,6 @@ impl Thread {
         self.active = false;
         if self.try_sleep() { Step::Wait } else { Step::Again }
     }
-}
-
-/// Whether the turn has lasted long enough; it is timed from the first reading.
-fn is_over(begun: &mut Option<Instant>) -> bool {
-    begun.get_or_insert_with(Instant::now).elapsed() > TURN_MAX
 }
 
 /// What the prepare step does next.
@@ -437,14 +409,13 @@ enum Step {
 unsafe extern "C" fn before_wait(handle: *mut c_void) {
     // SAFETY: libuv calls this on the thread itself while its handles are open.
     let thread = unsafe { uv::data_of(handle) }.cast::<Thread>();
-    let mut begun = None;
-    let mut rounds = 0;
+    let mut rounds = Rounds::default();
     loop {
         // SAFETY: the reference ends with this statement, before JavaScript is called.
-        let step = unsafe { (*thread).before_wait(rounds, &mut begun) };
+        let step = unsafe { (*thread).before_wait(&mut rounds) };
         let come_back = match step {
             Step::Call => {
-                rounds += 1;
+                rounds.add();
                 // SAFETY: no reference to the thread is alive.
                 if unsafe { call_drain(thread) } {
                     continue;
@@ -452,8 +423,7 @@ unsafe extern "C" fn before_wait(handle: *mut c_void) {
                 false
             }
             Step::Again => {
-                rounds += 1;
-                if rounds < ROUNDS_MAX * 4 {
+                if rounds.add() {
                     continue;
                 }
                 true
@@ -483,7 +453,7 @@ unsafe extern "C" fn after_wait(handle: *mut c_void) {
 /// `thread` is this thread's and no reference to it is alive.
 unsafe fn call_drain(thread: *mut Thread) -> bool {
     // SAFETY: as above.
-    unsafe { ((*thread).steps, (*thread).steps_since) = (0, None) };
+    unsafe { (*thread).steps = Steps::default() };
     // SAFETY: the fields are copied out; none changes during the thread's life.
     let (env, drain, context) = unsafe { ((*thread).env, (*thread).drain, (*thread).context) };
     // SAFETY: valid environment, reference and context.
