@@ -32,12 +32,14 @@ pub struct StepAside {
     pause: Duration,
 }
 
-impl StepAside {
+impl Default for StepAside {
     /// A thread that has not moved yet.
-    pub const fn new() -> Self {
+    fn default() -> Self {
         Self { next: None, pause: PAUSE_MIN }
     }
+}
 
+impl StepAside {
     /// Spinning has paid: where the threads are now is good.
     pub const fn paid(&mut self) {
         self.pause = PAUSE_MIN;

@@ -6,6 +6,7 @@
 
 mod broadcast;
 mod bytes;
+mod call_sites;
 pub mod clock;
 pub mod cores;
 mod deque;
@@ -27,6 +28,7 @@ mod zone;
 
 pub use broadcast::{Broadcast, Failure};
 pub use bytes::Bytes;
+pub use call_sites::{CallSite, CallSites};
 pub use machine::Machine;
 pub use measure::Times;
 pub use port::{Desk, Mail, Port, Task, Wake};

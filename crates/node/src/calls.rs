@@ -17,8 +17,9 @@ use skein_bridge::{
 };
 
 use crate::{
+    call_sites,
     js::{Arguments, Env, Outcome, Value, wrong},
-    places, registry,
+    registry,
     thread::{self, Thread, thread},
 };
 
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn submit<const FURTHER: bool>(
 /// thread has not seen but whose place it knows: one crossing instead of two.
 pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     // SAFETY: napi calls this with its environment and info; the value is one of this call.
-    let known = unsafe { places::known(Env(env), Arguments::<1>::read(Env(env), info)[0]) };
+    let known = unsafe { call_sites::known(Env(env), Arguments::<1>::read(Env(env), info)[0]) };
     hot::<true>(env, info, |thread, [zone, _, length, call]| {
         let Some(function) = known.filter(|&number| number > 0) else {
             thread.out.put(OUTCOME, UNKNOWN_FUNCTION);

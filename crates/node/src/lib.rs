@@ -5,12 +5,12 @@
 //! on napi's C interface itself, since a call must cost nothing but its crossing.
 
 mod buffers;
+mod call_sites;
 mod calls;
 mod http;
 mod instances;
 mod js;
 mod memory;
-mod places;
 mod scratch;
 mod stage;
 mod store;
@@ -95,9 +95,9 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("signalListen", signal_listen),
     ("intern", tables::intern),
     ("interned", tables::interned),
-    ("functionKnown", places::function_known),
-    ("functionRemember", places::function_remember),
-    ("functionOrigin", places::function_origin),
+    ("functionKnown", call_sites::function_known),
+    ("functionRemember", call_sites::function_remember),
+    ("functionOrigin", call_sites::function_origin),
     ("bufferShare", tables::buffer_share),
     ("bufferMove", tables::buffer_move),
     ("bufferLend", tables::buffer_lend),

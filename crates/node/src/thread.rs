@@ -168,7 +168,7 @@ impl Thread {
                 attachments: None,
                 ready: Vec::new(),
                 spin: Spin::new(Duration::ZERO),
-                step_aside: cores::StepAside::new(),
+                step_aside: cores::StepAside::default(),
                 sends: 0,
                 steps: Steps::default(),
                 may_be_further: !main,

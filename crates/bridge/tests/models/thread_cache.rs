@@ -1,4 +1,6 @@
-//! A place of the thread cache changes hands: nobody finds what is not its own.
+//! The thread cache, whose places change hands.
+//!
+//! Nobody finds what is not its own.
 
 use std::{ptr, sync::Arc};
 

@@ -5,13 +5,12 @@
 
 use std::{
     cell::RefCell,
-    collections::HashMap,
     ffi::{CStr, c_int, c_void},
-    hash::{BuildHasherDefault, Hasher},
     sync::LazyLock,
 };
 
 use napi_sys as sys;
+use skein_bridge::{CallSite, CallSites};
 
 use crate::js::{Arguments, Env, Value};
 
@@ -30,11 +29,6 @@ struct Places {
     column: Ask,
     origin: Option<(AskOrigin, CurrentIsolate)>,
 }
-
-/// Later scripts have no place, so that every place is an exact double.
-const SCRIPTS: c_int = 1 << 21;
-/// Where only line and column are known, longer lines are not told apart.
-const COLUMNS: c_int = 4096;
 
 static PLACES: LazyLock<Option<Places>> = LazyLock::new(|| {
     let ask = |name: &CStr| {
@@ -67,34 +61,9 @@ static PLACES: LazyLock<Option<Places>> = LazyLock::new(|| {
     })
 });
 
-/// Places remembered per thread; a program has more only if it makes code endlessly.
-const KNOWN_MAX: usize = 50_000;
-
 thread_local! {
-    /// The numbers of functions by their places. A Node environment never changes threads, and scripts are
-    /// numbered per isolate, so each thread has its own.
-    static KNOWN: RefCell<HashMap<(c_int, c_int), u32, BuildHasherDefault<PlaceHasher>>> = RefCell::default();
-}
-
-/// Mixes the two integers of a place: the engine gives them, nobody chooses them.
-#[derive(Default)]
-struct PlaceHasher(u64);
-
-impl Hasher for PlaceHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_i32(i32::from(byte));
-        }
-    }
-
-    fn write_i32(&mut self, value: i32) {
-        self.0 =
-            (self.0.rotate_left(29) ^ u64::from(value.cast_unsigned())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+    /// A Node environment never changes threads.
+    static KNOWN: RefCell<CallSites> = RefCell::default();
 }
 
 /// functionKnown(fn): the number that was remembered for its place; 0 when none was, -1 without a
@@ -116,7 +85,7 @@ pub unsafe extern "C" fn function_known(env: sys::napi_env, info: sys::napi_call
 pub unsafe fn known(env: Env, value: Value) -> Option<u32> {
     // SAFETY: passed on to the caller.
     let found = unsafe { place(env, value) };
-    found.map(|place| KNOWN.with_borrow(|known| known.get(&place).copied().unwrap_or(0)))
+    found.map(|place| KNOWN.with_borrow(|known| known.get(place)))
 }
 
 /// functionRemember(fn, number): the number of every function of this place in this thread.
@@ -127,12 +96,7 @@ pub unsafe extern "C" fn function_remember(env: sys::napi_env, info: sys::napi_c
     // SAFETY: read from the call in progress.
     let found = unsafe { place(env, arguments[0]) };
     if let (Some(place), Ok(number)) = (found, env.u32(arguments[1])) {
-        KNOWN.with_borrow_mut(|known| {
-            if known.len() >= KNOWN_MAX {
-                known.clear();
-            }
-            known.insert(place, number);
-        });
+        KNOWN.with_borrow_mut(|known| known.remember(place, number));
     }
     env.undefined()
 }
@@ -197,7 +161,7 @@ const IS_MODULE: u32 = 8;
 ///
 /// Called during a call from JavaScript, with a value of it.
 #[inline]
-unsafe fn place(env: Env, value: Value) -> Option<(c_int, c_int)> {
+unsafe fn place(env: Env, value: Value) -> Option<CallSite> {
     let mut kind = 0;
     // SAFETY: a valid environment, value and out pointer.
     unsafe { sys::napi_typeof(env.0, value, &raw mut kind) };
@@ -207,16 +171,9 @@ unsafe fn place(env: Env, value: Value) -> Option<(c_int, c_int)> {
     // SAFETY: the value is a function.
     unsafe {
         let script = (places.script)(this);
-        if !(1..SCRIPTS).contains(&script) {
-            return None;
+        match places.position {
+            Some(position) => CallSite::at(script, position(this)),
+            None => CallSite::at_line(script, (places.line)(this), (places.column)(this)),
         }
-        let position = match places.position {
-            Some(position) => position(this),
-            None => match ((places.line)(this), (places.column)(this)) {
-                (line @ 0.., column @ 0..COLUMNS) => line.checked_mul(COLUMNS)?.checked_add(column)?,
-                _ => -1,
-            },
-        };
-        (position >= 0).then_some((script, position))
     }
 }

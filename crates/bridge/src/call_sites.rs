@@ -1,0 +1,121 @@
+//! The numbers of functions by their call sites: where in which script each was written.
+//!
+//! A site stands for every function object that its code makes. Whoever asks the engine for it is elsewhere.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
+
+/// Later scripts have no call sites, so that every site is an exact double.
+const SCRIPTS: i32 = 1 << 21;
+/// Where only line and column are known, longer lines are not told apart.
+const COLUMNS: i32 = 4096;
+/// Sites remembered; a thread has more only if it makes code endlessly.
+const KNOWN_MAX: usize = 50_000;
+
+/// Where a function was written: the number of its script, from 1, and its position there.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct CallSite {
+    script: i32,
+    position: i32,
+}
+
+impl CallSite {
+    /// `None` where these are no call site.
+    #[inline]
+    #[must_use]
+    pub fn at(script: i32, position: i32) -> Option<Self> {
+        ((1..SCRIPTS).contains(&script) && position >= 0).then_some(Self { script, position })
+    }
+
+    /// The same by line and column, from 0.
+    #[must_use]
+    pub fn at_line(script: i32, line: i32, column: i32) -> Option<Self> {
+        if line < 0 || !(0..COLUMNS).contains(&column) {
+            return None;
+        }
+        Self::at(script, line.checked_mul(COLUMNS)?.checked_add(column)?)
+    }
+}
+
+/// The functions that one thread knows. Scripts are numbered per isolate, so each thread has its own.
+#[derive(Debug, Default)]
+pub struct CallSites(HashMap<CallSite, u32, BuildHasherDefault<SiteHasher>>);
+
+impl CallSites {
+    /// The number that was remembered for it, 0 when none was.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, site: CallSite) -> u32 {
+        self.0.get(&site).copied().unwrap_or(0)
+    }
+
+    /// Remember the number of every function of this site. All others are forgotten when they are too many.
+    pub fn remember(&mut self, site: CallSite, number: u32) {
+        if self.0.len() >= KNOWN_MAX {
+            self.0.clear();
+        }
+        self.0.insert(site, number);
+    }
+}
+
+/// Mixes the two integers of a site: the engine makes them, nobody chooses them.
+#[derive(Debug, Default)]
+struct SiteHasher(u64);
+
+impl Hasher for SiteHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_i32(i32::from(byte));
+        }
+    }
+
+    fn write_i32(&mut self, value: i32) {
+        self.0 =
+            (self.0.rotate_left(29) ^ u64::from(value.cast_unsigned())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_are_told_apart_by_script_and_position() {
+        let site = |script, position| CallSite::at(script, position).unwrap();
+        let mut sites = CallSites::default();
+        sites.remember(site(1, 2), 7);
+        sites.remember(site(2, 1), 8);
+        let found = [site(1, 2), site(2, 1), site(1, 1)].map(|site| sites.get(site));
+        assert_eq!(found, [7, 8, 0]);
+        sites.remember(site(1, 2), 9);
+        assert_eq!(sites.get(site(1, 2)), 9);
+    }
+
+    #[test]
+    fn what_has_no_script_or_position_has_no_site() {
+        for (script, position) in [(0, 1), (-1, 1), (SCRIPTS, 1), (1, -1)] {
+            assert_eq!(CallSite::at(script, position), None, "{script}, {position}");
+        }
+        for (line, column) in [(-1, 0), (0, -1), (0, COLUMNS), (i32::MAX / COLUMNS + 1, 0)] {
+            assert_eq!(CallSite::at_line(1, line, column), None, "{line}, {column}");
+        }
+        assert_eq!(CallSite::at_line(1, 2, 3), CallSite::at(1, 2 * COLUMNS + 3));
+    }
+
+    #[test]
+    fn a_thread_that_makes_code_endlessly_remembers_a_bounded_number_of_sites() {
+        let mut sites = CallSites::default();
+        for position in 0..=KNOWN_MAX as i32 {
+            sites.remember(CallSite::at(1, position).unwrap(), 1);
+        }
+        assert_eq!(sites.0.len(), 1);
+        assert_eq!(sites.get(CallSite::at(1, KNOWN_MAX as i32).unwrap()), 1);
+    }
+}
