@@ -225,7 +225,7 @@ test('a source that nobody has read from is not opened, one that gives no object
   for (results of [5, null, undefined])
     await assert.rejects(plus.stream(source).next(), {
       name: 'TypeError',
-      message: /gave (5|null|undefined), no object/,
+      message: /Iterator result (5|null|undefined) is not an object/,
     })
   assert.equal(openedCount, 3)
 })

@@ -1,12 +1,15 @@
 /**
- * What every other module may rely on: errors, their reasons in one line, and assertions.
+ * What every other module may rely on: errors, their reasons in one line, assertions, and the one engine of
+ * bounded concurrency.
  *
  * Imports nothing, knows no other part of Skein, and holds no state. Every door's types come by here, so what
  * these need beyond the standard library of a compiler is asked for here: `Symbol.dispose` and its kin.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
+export { onAbort } from './aborts.ts'
 export { AssertionFailure, assert } from './assert.ts'
 export { SkeinError, shown, type Sentences } from './errors.ts'
+export { Flow, type Run } from './flow.ts'
 export { hasMember } from './members.ts'
 export {
   type ArgumentFacts,
@@ -30,5 +33,6 @@ export {
   valueOfKind,
 } from './options.ts'
 export { loadReason, oneLine, reasonOf } from './reasons.ts'
+export { type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
 export { withStackLimit } from './stack-limit.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'

@@ -5,6 +5,7 @@
  * both. When a bound is reached, or the output asks to wait, it stops reading, so back-pressure goes from the
  * reader of the results to the writer of the items. It knows nothing of zones, streams or terminals.
  */
+import { Flow, type Run } from '../../base/index.ts'
 import type { Item } from './lines.ts'
 import { failureLine, isFailure, unmarked, type RecordStyle } from './records.ts'
 
@@ -31,7 +32,7 @@ export interface PumpPlan {
   readonly failFast: boolean
   /** Most calls in flight. */
   readonly runningMax: number
-  /** Most items read and not yet written; a power of two. */
+  /** Most items read and not yet written. */
   readonly heldMax: number
   /** Characters held by those items and their lines above which no further item is read. */
   readonly heldCharsMax: number
@@ -56,10 +57,7 @@ export interface PumpSummary {
 /** One run over one source. */
 export class Pump {
   readonly #plan: PumpPlan
-  /** Ordered lines that wait for an earlier one; item n lies at n modulo heldMax. */
-  readonly #waiting: (string | undefined)[]
-  #readCount = 0
-  #runningCount = 0
+  readonly #flow: Flow<Item, string | undefined>
   #writtenCount = 0
   #failedCount = 0
   #heldChars = 0
@@ -71,7 +69,17 @@ export class Pump {
   /** @param plan Where items go, where lines go, and the bounds. */
   constructor(plan: PumpPlan) {
     this.#plan = plan
-    this.#waiting = new Array<string | undefined>(plan.ordered ? plan.heldMax : 0).fill(undefined)
+    const { ordered, runningMax, heldMax } = plan
+    this.#flow = new Flow({
+      run: (item, index) => this.#begin(item, index + 1),
+      settled: (run) => this.#settled(run),
+      ordered,
+      runsMax: runningMax,
+      // Refilled for each single one, items would cross threads one by one.
+      refillsLate: true,
+      aheadMax: heldMax,
+      mayRead: () => this.#heldChars < plan.heldCharsMax && !plan.sink.blocked,
+    })
   }
 
   /**
@@ -81,13 +89,13 @@ export class Pump {
   async run(batches: AsyncIterable<readonly Item[]>): Promise<PumpSummary> {
     for await (const batch of batches) {
       for (const item of batch) {
-        if (this.#full()) await this.#until(() => this.#stopped || this.#roomy())
+        if (!this.#flow.room(1)) await this.#until(() => this.#stopped || this.#flow.room(1))
         if (this.#stopped) break
-        this.#start(item)
+        this.#flow.begin(item, 1)
       }
       if (this.#stopped) break
     }
-    await this.#until(() => this.#ended || this.#runningCount === 0)
+    await this.#until(() => this.#ended || this.#flow.isIdle)
     return this.summary()
   }
 
@@ -111,24 +119,10 @@ export class Pump {
   /** How it stands now. */
   summary(): PumpSummary {
     const writtenCount = this.#writtenCount
-    const nextItem = this.#plan.ordered ? writtenCount + 1 : Math.min(this.#firstSkipped, this.#readCount + 1)
+    const nextItem = this.#plan.ordered
+      ? writtenCount + 1
+      : Math.min(this.#firstSkipped, this.#flow.count + 1)
     return { writtenCount, failedCount: this.#failedCount, nextItem }
-  }
-
-  #full(): boolean {
-    const plan = this.#plan
-    return (
-      this.#runningCount >= plan.runningMax ||
-      this.#readCount - this.#writtenCount >= plan.heldMax ||
-      this.#heldChars >= plan.heldCharsMax ||
-      plan.sink.blocked
-    )
-  }
-
-  /** Room for several items: woken for each single one the pump would cross threads one by one. */
-  #roomy(): boolean {
-    const runningLow = this.#plan.runningMax - Math.max(1, this.#plan.runningMax >> 2)
-    return this.#runningCount <= runningLow && !this.#full()
   }
 
   #until(reached: () => boolean): Promise<void> | undefined {
@@ -142,51 +136,29 @@ export class Pump {
     })
   }
 
-  #start(item: Item): void {
-    const number = ++this.#readCount
-    if (typeof item !== 'string') {
-      const path = item.code === 'CLI_INPUT_UNREADABLE' ? (item.facts as { input: string }).input : ''
-      this.#settle(number, 0, failureLine(item, number, path, this.#plan.style))
-      return
+  #begin(item: Item, number: number): Promise<string | undefined> | string {
+    if (typeof item === 'string') {
+      this.#heldChars += item.length
+      return this.#plan.call(item, number)
     }
-    this.#runningCount++
-    this.#heldChars += item.length
-    this.#plan.call(item, number).then(
-      (line) => this.#finish(number, item.length, line),
-      (thrown: unknown) => {
-        this.#finish(number, item.length, failureLine(thrown, number, item, this.#plan.style))
-      },
-    )
+    const path = item.code === 'CLI_INPUT_UNREADABLE' ? (item.facts as { input: string }).input : ''
+    return failureLine(item, number, path, this.#plan.style)
   }
 
-  #finish(number: number, itemChars: number, line: string | undefined): void {
-    this.#runningCount--
-    this.#settle(number, itemChars, line)
+  #settled(run: Run<Item, string | undefined>): void {
+    const text = typeof run.of === 'string' ? run.of : ''
+    const number = run.first + 1
+    if (run.hasFailed) run.succeed(failureLine(run.value, number, text, this.#plan.style))
+    const line = run.value
+    this.#heldChars += (line?.length ?? 0) - text.length
+    if (line === undefined) this.#firstSkipped = Math.min(number, this.#firstSkipped)
+    else if (this.#plan.failFast && isFailure(line)) this.stop(number)
+    for (let next = this.#flow.next(); next !== undefined; next = this.#flow.next()) {
+      this.#flow.drop()
+      this.#heldChars -= next.value?.length ?? 0
+      if (next.value !== undefined) this.#write(next.value)
+    }
     this.#wake?.()
-  }
-
-  #settle(number: number, itemChars: number, line: string | undefined): void {
-    this.#heldChars -= itemChars
-    if (line === undefined) {
-      if (number < this.#firstSkipped) this.#firstSkipped = number
-      return
-    }
-    if (this.#plan.failFast && isFailure(line)) this.stop(number)
-    if (!this.#plan.ordered) {
-      this.#write(line)
-      return
-    }
-    const mask = this.#plan.heldMax - 1
-    this.#waiting[number & mask] = line
-    this.#heldChars += line.length
-    for (;;) {
-      const slot = (this.#writtenCount + 1) & mask
-      const next = this.#waiting[slot]
-      if (next === undefined || this.#ended) return
-      this.#waiting[slot] = undefined
-      this.#heldChars -= next.length
-      this.#write(next)
-    }
   }
 
   #write(line: string): void {

@@ -14,7 +14,7 @@ import {
   processFrame,
   readFrame,
 } from '../../transport/index.ts'
-import { onAbort } from '../call/aborts.ts'
+import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from './result.ts'
 import { ONLY_SIGNAL, ONLY_TIMEOUT, argumentsOf, exportOf, optionsOf } from './arguments.ts'

@@ -8,7 +8,7 @@
  */
 import { Status, Withdrawn, native } from '../../native/index.ts'
 import { readFrame } from '../../transport/index.ts'
-import { onAbort } from './aborts.ts'
+import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from '../api/result.ts'
 import { type Arrival, type Port, thisPort, valueOf } from '../../bridge/index.ts'

@@ -8,7 +8,7 @@
  */
 import { Mail, native } from '../../native/index.ts'
 import { registerHandle } from '../../transport/index.ts'
-import { onAbort } from './aborts.ts'
+import { onAbort } from '../../base/index.ts'
 import { thisPort } from '../../bridge/index.ts'
 import { reasonFrame, reasonIn } from './reasons.ts'
 

@@ -5,9 +5,44 @@
  * refused for its size is cut in two, and one that finds no room waits: for a chunk of its own flow that is
  * in the zone, or for the zone. Only what the zone has not taken is sent again; nothing runs twice.
  */
-import { onAbort } from '../call/aborts.ts'
+import { onAbort } from '../../base/index.ts'
 import { type ZoneError, isRefusal } from '../errors.ts'
-import type { Chunk } from './flow.ts'
+
+/** Some items that travel together. */
+export interface Chunk {
+  readonly items: ArrayLike<unknown>
+  /** The index of the first one. */
+  readonly first: number
+  readonly way: Way
+}
+
+/** The way of a chunk through its zone, which may be ended before that of others. */
+export class Way {
+  #ended: { readonly why: unknown } | undefined
+  #giveUp: ((why: unknown) => void) | undefined
+
+  /** A call is out for the chunk, or for a part of it. */
+  readonly begun = (giveUp: (why: unknown) => void): void => {
+    this.#giveUp = giveUp
+    if (this.#ended !== undefined) giveUp(this.#ended.why)
+  }
+
+  /** Whether it was ended. */
+  get isEnded(): boolean {
+    return this.#ended !== undefined
+  }
+
+  /** End it: the call that is out, and those that would be. */
+  end(why: unknown): void {
+    this.#ended = { why }
+    this.#giveUp?.(why)
+  }
+
+  /** @throws why it was ended, if it was. */
+  throwIfEnded(): void {
+    if (this.#ended !== undefined) throw this.#ended.why
+  }
+}
 
 /** What an outbox is for. */
 export interface OutboxPlan {
@@ -39,7 +74,7 @@ export class Outbox {
    * Send a chunk, whole or in parts; what becomes of it, by parts in the order of items.
    * @throws what `failed` throws.
    */
-  async send(chunk: Chunk, signal: AbortSignal): Promise<readonly unknown[]> {
+  async send(chunk: Chunk, signal: AbortSignal): Promise<unknown[]> {
     try {
       for (let waits = 0; ; waits++) {
         const { outcome, refusal } = await this.#offered(chunk, signal)
@@ -75,7 +110,7 @@ export class Outbox {
   }
 
   /** One after the other: what is too large as one is large enough as two. */
-  async #halves({ items, first, way }: Chunk, signal: AbortSignal): Promise<readonly unknown[]> {
+  async #halves({ items, first, way }: Chunk, signal: AbortSignal): Promise<unknown[]> {
     const { slice } = items as unknown[]
     const middle = items.length >> 1
     const one = await this.send({ items: slice.call(items, 0, middle), first, way }, signal)

@@ -3,17 +3,27 @@
  *
  * A chunk should take some milliseconds: long against a hop, short against the whole, so that all workers end
  * together. Its size follows what items were measured to cost, in time and in bytes. What is read, sent and
- * kept is bounded (see flow.ts), and what a zone refuses goes in parts or waits (see outbox.ts); so an
+ * kept is bounded (see Flow of base), and what a zone refuses goes in parts or waits (see outbox.ts); so an
  * endless input is read as fast as its results are used and no faster. The first error, in the order of
  * items where they are kept in it, ends everything: nothing after it starts any more, and what comes before
  * it ends first.
  */
-import { type Kinds, abortSignal, callback, flag, integer, optionsOf } from '../../base/index.ts'
+import {
+  Flow,
+  type Items,
+  ItemsReader,
+  type Kinds,
+  abortSignal,
+  callback,
+  flag,
+  integer,
+  isItems,
+  optionsOf,
+  readerOf,
+} from '../../base/index.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
 import type { CallOptions } from '../call/call.ts'
-import { type Chunk, Flow } from './flow.ts'
-import { Outbox } from './outbox.ts'
-import { isItems } from './readers.ts'
+import { type Chunk, Outbox, Way } from './outbox.ts'
 import { wrong } from '../api/settings.ts'
 import { rejection } from '../call/stacks.ts'
 
@@ -62,7 +72,7 @@ export interface ReduceOptions<Sum> extends SpreadOptions {
   readonly combine?: (sum: Sum, next: Sum) => Sum | PromiseLike<Sum>
 }
 
-export type { Items } from './readers.ts'
+export type { Items }
 /** What items may come from. */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item>
 
@@ -156,16 +166,39 @@ async function* spread(
     room: zone.room,
     bytesMax: (most) => size.bytesMax(most),
   })
-  const flow = new Flow(source, {
+  const out = new Set<Chunk>()
+  const flow = new Flow<ArrayLike<unknown>, unknown[]>({
     sizeNow: () => size.now,
-    send: async (chunk) => outbox.send(chunk, signalFor(chunk, options.itemSignal, signal)),
+    run: async (items, first) => {
+      const chunk = { items, first, way: new Way() }
+      out.add(chunk)
+      try {
+        return await outbox.send(chunk, signalFor(chunk, options.itemSignal, signal))
+      } catch (error) {
+        endBehind(chunk)
+        throw error
+      } finally {
+        out.delete(chunk)
+      }
+    },
+    settled: () => reader.read(),
+    join: (taken, next) => void taken.push(...next),
     ordered: options.ordered !== false,
-    chunksMax,
+    runsMax: chunksMax,
+    // Refilled for each single one, chunks would cross threads one by one.
+    refillsLate: true,
     aheadMax,
-    signal,
   })
+  /** A chunk has failed: in its turn that ends all, and until then nothing begins that comes after it. */
+  const endBehind = (failing: Chunk): void => {
+    if (failing.way.isEnded) return
+    flow.ended()
+    const why = new DOMException('The rest is not needed', 'AbortError')
+    for (const { way, first } of out) if (options.ordered === false || first > failing.first) way.end(why)
+  }
+  const reader = isItems(source) ? new ItemsReader(source, flow) : readerOf(source, flow)
   try {
-    yield* flow.results()
+    yield* flow.outcomes(reader, signal)
   } catch (error) {
     // Nobody may have awaited the chunk when it failed, but somebody does in its turn.
     throw zone.id === undefined ? error : await tracedHere(zone.id, error)

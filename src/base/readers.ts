@@ -5,7 +5,7 @@
  * for one item at a time and, when the source is slower than a turn of the loop, lets what has come go on its
  * way: nothing waits for a full chunk.
  */
-import { textOf } from '../call/portable.ts'
+import { shown } from './errors.ts'
 
 /** What a reader is given by its flow. */
 export interface ReaderPlan {
@@ -37,14 +37,16 @@ export function isItems(source: object): source is Items<unknown> {
   return Array.isArray(source) || (ArrayBuffer.isView(source) && !(source instanceof DataView))
 }
 
-/** The reader for a source. */
+/** The reader for a source that is iterated over. */
 export function readerOf(source: Iterable<unknown> | AsyncIterable<unknown>, plan: ReaderPlan): Reader {
-  if (isItems(source)) return new ItemsReader(source, plan)
-  if (Symbol.asyncIterator in source) return new AsyncReader(source, plan)
-  return new IterableReader(source, plan)
+  const { [Symbol.asyncIterator]: isAsync } = source as Partial<AsyncIterable<unknown>>
+  if (isAsync !== undefined && isAsync !== null)
+    return new AsyncReader(source as AsyncIterable<unknown>, plan)
+  return new IterableReader(source as Iterable<unknown>, plan)
 }
 
-class ItemsReader implements Reader {
+/** Reads an array, or a typed one, by slices of it. */
+export class ItemsReader implements Reader {
   readonly #items: Items<unknown>
   readonly #plan: ReaderPlan
   #next = 0
@@ -206,5 +208,5 @@ class AsyncReader implements Reader {
 function resultOf(given: unknown): IteratorResult<unknown> {
   if ((typeof given === 'object' && given !== null) || typeof given === 'function')
     return given as IteratorResult<unknown>
-  throw new TypeError(`Iterator result ${textOf(given)} is not an object`)
+  throw new TypeError(`Iterator result ${shown(given)} is not an object`)
 }

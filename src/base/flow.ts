@@ -1,0 +1,263 @@
+/**
+ * Bounded, ordered concurrency: items that were read, run and not yet taken.
+ *
+ * `map` of a zone, `stream` of an arrow and the command's `run` are made of it. A run begins when a reader,
+ * or whoever has the items, calls `begin`, which is allowed while `room` returns true; its outcome is taken
+ * by `next` and `drop`, or by `outcomes`, in the order of items or of ends. It makes no promise for a run
+ * that ends at once, and knows nothing of zones, fibers or streams.
+ */
+import { onAbort } from './aborts.ts'
+import type { Reader, ReaderPlan } from './readers.ts'
+
+/** What a flow does and how much it may hold. */
+export interface FlowPlan<Of, Out> {
+  /** How many items the next run should have, 1 or more. Absent: 1. */
+  readonly sizeNow?: () => number
+  /** Begin a run of a chunk or of an item, the first of which has that index; its outcome or a promise of it. */
+  readonly run: (of: Of, first: number) => Out | Promise<Out>
+  /**
+   * Called when a run has ended, before its turn to be taken. A failure ends reading and is thrown in its
+   * turn, unless this makes a value of it (`succeed`) or calls `fail`.
+   */
+  readonly settled: (run: Run<Of, Out>) => void
+  /** Adds an outcome to one before it: what is there at once is taken at once, where items are not bounded. */
+  readonly join?: (taken: Out, next: Out) => void
+  /** Called once, when all is to end with an error: what runs is not needed. */
+  readonly failed?: (why: unknown) => void
+  /** Whether outcomes come in the order of items. */
+  readonly ordered: boolean
+  /** Most runs at once; without `aheadMax`, also of those that were not taken. */
+  readonly runsMax: number
+  /** Whether, once `runsMax` was reached, several begin together when a quarter of them has ended. */
+  readonly refillsLate: boolean
+  /** Most items in runs that were not taken, at least as many as a run may have. */
+  readonly aheadMax?: number | undefined
+  /** Asked before each run: what else keeps it from beginning; `changed` is called when that has changed. */
+  readonly mayRead?: () => boolean
+}
+
+/** A run that has begun. */
+export class Run<Of, Out> {
+  /** Its chunk or item, until it has ended. */
+  of: Of | undefined
+  /** The index of its first item. */
+  readonly first: number
+  readonly count: number
+  isSettled = false
+  hasFailed = false
+  /** Its outcome, or what it failed with. */
+  value: Out | undefined = undefined
+  /** The run to be taken after it. */
+  next: Run<Of, Out> | undefined = undefined
+
+  constructor(of: Of, first: number, count: number) {
+    this.of = of
+    this.first = first
+    this.count = count
+  }
+
+  /** Its failure is an outcome like others. */
+  succeed(value: Out): void {
+    this.hasFailed = false
+    this.value = value
+  }
+}
+
+/** See the module's text. */
+export class Flow<Of, Out> implements ReaderPlan {
+  readonly #plan: FlowPlan<Of, Out>
+  /** Not taken, in the order of items, or of ends: then only those that have ended. */
+  #head: Run<Of, Out> | undefined
+  #tail: Run<Of, Out> | undefined
+  #running = 0
+  /** Runs, and their items, that have begun and were not taken. */
+  #held = 0
+  #ahead = 0
+  #count = 0
+  #isEnded = false
+  readonly #refillAt: number
+  #isFull = false
+  #isCut = false
+  #failure: { readonly why: unknown } | undefined
+  #wake: (() => void) | undefined
+
+  constructor(plan: FlowPlan<Of, Out>) {
+    this.#plan = plan
+    this.#refillAt = plan.runsMax - (plan.refillsLate ? Math.max(1, plan.runsMax >> 2) : 1)
+  }
+
+  /** How many items have been read. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Whether nothing runs. */
+  get isIdle(): boolean {
+    return this.#running === 0
+  }
+
+  sizeNow(): number {
+    return this.#plan.sizeNow?.() ?? 1
+  }
+
+  room(more: number): boolean {
+    const { runsMax, aheadMax } = this.#plan
+    if (this.#isEnded || this.#plan.mayRead?.() === false) return false
+    const held = aheadMax === undefined ? this.#held : this.#running
+    this.#isFull = held > (this.#isFull ? this.#refillAt : runsMax - 1)
+    return !this.#isFull && (aheadMax === undefined || this.#ahead + more <= aheadMax)
+  }
+
+  chunk(items: ArrayLike<unknown>): void {
+    // A reader may have had them when all was ended.
+    if (!this.#isEnded) this.begin(items as Of, items.length)
+  }
+
+  /** Run a chunk of so many items, or one item. */
+  begin(of: Of, count: number): void {
+    const run = new Run<Of, Out>(of, this.#count, count)
+    this.#count += count
+    this.#ahead += count
+    this.#held++
+    this.#running++
+    if (this.#plan.ordered) this.#append(run)
+    let value: Out | Promise<Out>
+    try {
+      value = this.#plan.run(of, run.first)
+    } catch (error) {
+      return this.#settle(run, true, error)
+    }
+    if (!(value instanceof Promise)) return this.#settle(run, false, value)
+    value.then(
+      (out) => this.#settle(run, false, out),
+      (error: unknown) => this.#settle(run, true, error),
+    )
+  }
+
+  ended(): void {
+    this.#isEnded = true
+    this.changed()
+  }
+
+  failed(why: unknown): void {
+    this.fail(why, false)
+  }
+
+  /** End all with an error; `isCut`: at once, otherwise behind the outcomes whose turn has come. */
+  fail(why: unknown, isCut: boolean): void {
+    if (this.#failure === undefined) {
+      this.#failure = { why }
+      this.#isCut = isCut
+      this.#plan.failed?.(why)
+    }
+    this.ended()
+  }
+
+  /** The run whose turn it is to be taken, if it has ended. */
+  next(): Run<Of, Out> | undefined {
+    const run = this.#head
+    if (run === undefined || !run.isSettled || this.#isCut) return undefined
+    if (!run.hasFailed) return run
+    this.fail(run.value, true)
+    return undefined
+  }
+
+  /** Take the run that `next` returned. */
+  drop(): void {
+    const run = this.#head as Run<Of, Out>
+    this.#head = run.next
+    if (run.next === undefined) this.#tail = undefined
+    // One that is old already would keep all that come after it.
+    run.next = undefined
+    this.#held--
+    this.#ahead -= run.count
+  }
+
+  /**
+   * Outcomes in their turn, of what `reader` reads; the flow ends when this does.
+   * @param signal Ends all with its reason.
+   * @throws what reading or a run failed with.
+   */
+  async *outcomes(reader: Reader, signal: AbortSignal | undefined): AsyncGenerator<Out, void, undefined> {
+    const aborted = (): void => this.fail(signal?.reason, true)
+    if (signal?.aborted === true) aborted()
+    else if (signal !== undefined) onAbort(signal, aborted)
+    const isTakenLate = this.#plan.aheadMax !== undefined
+    let isThrowing = false
+    try {
+      for (;;) {
+        reader.read()
+        const run = this.next()
+        if (run !== undefined) {
+          // With a bound on items what the caller has in hand counts.
+          if (!isTakenLate) this.#take(run)
+          yield run.value as Out
+          if (isTakenLate) this.drop()
+        } else if (this.#failure !== undefined) throw this.#failure.why
+        else if (this.#isEnded && this.#running === 0 && this.#head === undefined) return
+        else await this.#change()
+      }
+    } catch (error) {
+      isThrowing = true
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', aborted)
+      this.ended()
+      await closed(reader, isThrowing)
+    }
+  }
+
+  /** Resolves when nothing runs. */
+  async idle(): Promise<void> {
+    while (this.#running > 0) await this.#change()
+  }
+
+  /** Who waits looks again. */
+  changed(): void {
+    const wake = this.#wake
+    if (wake === undefined) return
+    this.#wake = undefined
+    wake()
+  }
+
+  #take(run: Run<Of, Out>): void {
+    this.drop()
+    const { join } = this.#plan
+    if (join === undefined) return
+    for (let more = this.next(); more !== undefined; more = this.next()) {
+      this.drop()
+      join(run.value as Out, more.value as Out)
+    }
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve))
+  }
+
+  #append(run: Run<Of, Out>): void {
+    if (this.#tail === undefined) this.#head = run
+    else this.#tail.next = run
+    this.#tail = run
+  }
+
+  #settle(run: Run<Of, Out>, hasFailed: boolean, value: unknown): void {
+    run.isSettled = true
+    run.hasFailed = hasFailed
+    run.value = value as Out
+    this.#running--
+    if (!this.#plan.ordered) this.#append(run)
+    this.#plan.settled(run)
+    run.of = undefined
+    if (run.hasFailed) this.#isEnded = true
+    this.changed()
+  }
+}
+
+/** As where a loop ends: what the source's clean-up throws does not hide the error that ended all. */
+async function closed(reader: Reader, isThrowing: boolean): Promise<void> {
+  try {
+    await reader.close()
+  } catch (error) {
+    if (!isThrowing) throw error
+  }
+}
