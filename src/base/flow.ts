@@ -20,7 +20,7 @@ export interface FlowPlan<Of, Out> {
    * turn, unless this makes a value of it (`succeed`) or calls `fail`.
    */
   readonly settled: (run: Run<Of, Out>) => void
-  /** Adds an outcome to one before it: what is there at once is taken at once, where items are not bounded. */
+  /** Begin a run of a chunk or an item, the first of which has that index; returns its outcome or a promise. */
   readonly join?: (taken: Out, next: Out) => void
   /** Called once, when all is to end with an error: what runs is not needed. */
   readonly failed?: (why: unknown) => void
