@@ -8,6 +8,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
+import * as stores from './bridge/layout.ts'
 import { TYPES } from './http/core/core.ts'
 import * as http from './http/core/native/layout.ts'
 import { native } from './native/index.ts'
@@ -76,6 +77,10 @@ test('calls to zones have the numbers of crates/bridge/src/layout.rs', () => {
   same('crates/bridge/src/layout.rs', calls)
 })
 
+test('stores and locks have the numbers of crates/store/src/layout.rs', () => {
+  same('crates/store/src/layout.rs', stores)
+})
+
 test('servers have the numbers of crates/http/src/layout.rs', () => {
   same('crates/http/src/layout.rs', http, { TYPES })
 })
@@ -95,13 +100,16 @@ function inCore(): Record<string, string> {
   const text = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'))
   const functions = [
     ...text.join('\n').matchAll(/^\/\/\/ (?<name>\w+)\((?<names>[\w, ]*)\): [^]*?^\}/gm),
+    ...text.join('\n').matchAll(/^function! \{\n {4}\/\/\/ (?<name>\w+)\((?<names>[\w, ]*)\): [^]*?^\}/gm),
     ...text.join('\n').matchAll(/^call!\([^]*?^ {4}"(?<name>\w+)\((?<names>[\w, ]*)\): /gm),
   ]
   return Object.fromEntries(
     functions.map(([body, name, names]) => {
       const read = /Arguments::<(\d+)>|^call!\(\s*\w+,\s*(\d+)/.exec(body)
-      const count = names === '' ? 0 : names.split(', ').length
-      assert.equal(Number(read?.[1] ?? read?.[2] ?? 0), count, `arguments that ${name} reads`)
+      const typed = /^function! [^]*?^ {4}\w+\(([^]*?)\s*\)\s*\|/m.exec(body)?.[1]
+      const count =
+        typed?.split(/,\s+(?=\w+:)/).filter((each) => each !== '').length ?? read?.[1] ?? read?.[2]
+      assert.equal(Number(count ?? 0), names === '' ? 0 : names.split(', ').length, `arguments of ${name}`)
       return [name, names]
     }),
   )

@@ -5,6 +5,7 @@
  * bounded and starts over when it is full; where keys hardly ever come again it rests, because then it costs
  * more than it saves.
  */
+import { KEY_LENGTH_BITS } from './layout.ts'
 
 /** Keys of more characters are not kept. */
 export const KNOWN_LENGTH_MAX = 64
@@ -12,9 +13,6 @@ export const KNOWN_LENGTH_MAX = 64
 const KEYS_MAX = 8192
 /** Looks for which a table rests that did not pay off. */
 const REST = 16 * KEYS_MAX
-/** Where the number begins in the word of a key; below lies its length. As in crates/node/src/stage.rs. */
-const NUMBER_SHIFT = 17
-
 /** See the module's text. */
 export class KnownKeys {
   readonly #words = new Map<string, number>()
@@ -50,7 +48,7 @@ export class KnownKeys {
       this.#hits = 0
       words.clear()
     }
-    const word = (words.size + 1) << NUMBER_SHIFT
+    const word = (words.size + 1) << KEY_LENGTH_BITS
     words.set(key, word)
     return word
   }

@@ -5,10 +5,7 @@
  * results are being read. A hook that runs while this memory itself is in use works aside: what lies here,
  * and what the value being read refers to, is put back when it has ended.
  *
- * Given, in 32-bit words of `out`: handle, key bytes, value bytes, mode, then two doubles' worth; the bytes
- * of value and key follow the header. Found, in words of `inbound`: status, length, version (two words), word
- * index, word, then a double, then a mark; bytes follow the header. The same stands in
- * crates/node/src/stage.rs, store.rs and sync.rs.
+ * What a call is given lies in words and doubles of `out`, what it finds in those of `inbound`: layout.ts.
  */
 import { assert } from '../base/index.ts'
 import { HEADER_BYTES, checkAttached, native, sharedMemory } from '../native/index.ts'

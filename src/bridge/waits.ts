@@ -6,9 +6,6 @@
 import { Mail } from '../native/index.ts'
 import { thisPort } from './port.ts'
 
-/** What a wait is told; 0 is nothing. The same numbers stand in crates/store/src/notify.rs. */
-export const Fact = { nothing: 0, granted: 1, abandoned: 2, look: 3, lead: 4, closed: 5 } as const
-
 /** Is told about a ticket. */
 export type Told = (fact: number) => void
 

@@ -6,14 +6,13 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { abortSignal, ownOptions, shown, valueOfKind } from '../base/index.ts'
-import { Fact, thisWaits } from '../bridge/index.ts'
+import { Fact, Mode, thisWaits } from '../bridge/index.ts'
 import { StoreError, wrong } from './errors.ts'
 import { ttlOf } from './settings.ts'
 import type { ComputeOptions } from './terms.ts'
 
-/** Modes of a write: it expects a version, and has a life of its own. */
-export const EXPECTS = 1
-export const HAS_LIFE = 4
+/** Said to a call that waits, by its own thread: it is given up. */
+const GIVEN_UP = 0
 
 const CALL = 'store.getOrCompute()'
 const OPTIONS = new Set(['ttlMs', 'signal'])
@@ -23,7 +22,7 @@ export interface ComputingStore {
   /** A value, or `absent`. */
   find(key: string): unknown
   readonly absent: symbol
-  /** Write if nothing is there (mode EXPECTS); whether it was written. */
+  /** Write if nothing is there (mode expects); whether it was written. */
   write(key: string, value: unknown, mode: number, ttlMs: number): boolean
   /** Whether this call computes; else it will be told. */
   begin(key: string, ticket: number): boolean
@@ -79,11 +78,11 @@ export class Computations<Value> {
   async #turn(key: string, ticket: number, signal: AbortSignal | undefined): Promise<number> {
     const waits = thisWaits()
     const told = waits.once(ticket)
-    const abort = (): void => waits.tell(ticket, Fact.nothing)
+    const abort = (): void => waits.tell(ticket, GIVEN_UP)
     signal?.addEventListener('abort', abort, { once: true })
     const fact = await told
     signal?.removeEventListener('abort', abort)
-    if (fact === Fact.nothing || (signal?.aborted === true && fact === Fact.lead)) {
+    if (fact === GIVEN_UP || (signal?.aborted === true && fact === Fact.lead)) {
       // It may have become this call's to compute meanwhile: then it is passed on.
       this.#store.end(key, ticket, false)
       signal?.throwIfAborted()
@@ -110,7 +109,7 @@ export class Computations<Value> {
       // No value: none of those who wait has one to find, so the next of them computes.
       if (value === undefined) return value
       // Expecting nothing: what somebody wrote meanwhile is newer than what this made.
-      const written = write(key, value, EXPECTS | (ttlMs > 0 ? HAS_LIFE : 0), ttlMs)
+      const written = write(key, value, Mode.expects | (ttlMs > 0 ? Mode.hasLife : 0), ttlMs)
       const newer = written ? absent : find(key)
       well = true
       return newer === absent ? value : (newer as Value)

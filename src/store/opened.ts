@@ -7,9 +7,6 @@
  */
 import { native } from '../native/index.ts'
 
-/** The handle, in every thread, on a store that is closed. The same stands in crates/node/src/stage.rs. */
-export const CLOSED_HANDLE = 0
-
 interface Handle {
   readonly number: number
   readonly handle: number

@@ -8,11 +8,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import { abortSignal, integer, optionsOf, shown } from '../base/index.ts'
 import { HEADER_BYTES, native } from '../native/index.ts'
-import { Stage, thisStage, thisWaits } from '../bridge/index.ts'
-import { Computations, EXPECTS, HAS_LIFE } from './computing.ts'
+import {
+  CLOSED_HANDLE,
+  Counts,
+  Found,
+  FoundDouble,
+  Given,
+  GivenDouble,
+  Mode,
+  Read,
+  Stage,
+  Written,
+  thisStage,
+  thisWaits,
+} from '../bridge/index.ts'
+import { Computations } from './computing.ts'
 import { StoreError, wrong } from './errors.ts'
 import { deepFreeze } from './freeze.ts'
-import { CLOSED_HANDLE, Opened } from './opened.ts'
+import { Opened } from './opened.ts'
 import { type Settings, ttlOf } from './settings.ts'
 import type { ComputeOptions, StoreStats, WriteOptions } from './terms.ts'
 import { Views } from './views.ts'
@@ -25,22 +38,7 @@ const EVENTS_MAX = 1024
 const SHORT_KEY_MAX = 1024
 const SHORT_VALUE_MAX = 128 * 1024
 
-/** What storeGet finds. */
-const FOUND = 0
-const ABSENT_STATUS = 1
-const LARGE = 3
-/** Word of what storeView finds: 1 when the value refers to memory. */
-const REFERS = 8
 const MOVED = 'a buffer that was moved into it, which can be read once'
-/** What a write meets. */
-const CONFLICT = 1
-const CLOSED = 2
-const TOO_LARGE = 3
-const FULL = 4
-
-/** A mode of a write, beside those of computations. */
-const KEEPS_LIFE = 2
-
 const ABSENT = Symbol('absent')
 /** Constants of this module: the engine calls them directly. */
 const { storeGet, storeView, storeHas, storeSet, storeRemove } = native
@@ -101,9 +99,9 @@ export class Store<Value = unknown> {
     if (stage.busy) return stage.aside(this.has, this, [key])
     this.#putKey(key, 0)
     storeHas()
-    const status = stage.words[0]
-    if (status === CLOSED) throw this.#closed()
-    return status === FOUND
+    const status = stage.words[Found.status]
+    if (status === Read.closed) throw this.#closed()
+    return status === Read.found
   }
 
   /**
@@ -134,7 +132,7 @@ export class Store<Value = unknown> {
     if (value === undefined) throw wrong('store.set(): value', NO_UNDEFINED, value)
     if (this.#changing !== undefined) this.#refuseCycle(key)
     const ttlMs = options === undefined ? 0 : ttlOf('store.set()', options)
-    if (ttlMs > 0) this.#write(key, value, HAS_LIFE, 0, 0, ttlMs)
+    if (ttlMs > 0) this.#write(key, value, Mode.hasLife, 0, 0, ttlMs)
     else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#stage.busy)
       this.#put(key, value)
     else this.#write(key, value, 0, 0, 0, 0)
@@ -301,10 +299,16 @@ export class Store<Value = unknown> {
   /** What it has done. @throws {StoreError} `STORE_CLOSED`. */
   stats(): StoreStats {
     this.#checkOpen()
-    const numbers = new Float64Array(6)
+    const numbers = new Float64Array(Counts.numbers)
     native.storeStats(this.#handle, new Uint8Array(numbers.buffer))
-    const [entries, bytes, hits, misses, evictions, expirations] = numbers as unknown as number[]
-    return { entries, bytes, hits, misses, evictions, expirations }
+    return {
+      entries: numbers[Counts.entries],
+      bytes: numbers[Counts.bytes],
+      hits: numbers[Counts.hits],
+      misses: numbers[Counts.misses],
+      evictions: numbers[Counts.evictions],
+      expirations: numbers[Counts.expirations],
+    }
   }
 
   /** Delete everything and forget the name; every other use, in any thread, is refused from then on. */
@@ -328,15 +332,15 @@ export class Store<Value = unknown> {
     if (stage.busy) return stage.aside(this.#find, this, [key])
     if (typeof key === 'string' && key.length <= SHORT_KEY_MAX) {
       const { given } = stage
-      given[0] = this.#handle
-      given[1] = stage.putKey(key, HEADER_BYTES)
-      given[2] = 0
+      given[Given.handle] = this.#handle
+      given[Given.key] = stage.putKey(key, HEADER_BYTES)
+      given[Given.length] = 0
     } else this.#putKey(key, 0)
     storeGet()
-    const status = stage.words[0]
-    if (status === FOUND) return stage.read(stage.words[1])
-    if (status === LARGE) return stage.readLarge()
-    if (status === ABSENT_STATUS) return ABSENT
+    const status = stage.words[Found.status]
+    if (status === Read.found) return stage.read(stage.words[Found.length])
+    if (status === Read.large) return stage.readLarge()
+    if (status === Read.absent) return ABSENT
     throw this.#closed()
   }
 
@@ -348,23 +352,23 @@ export class Store<Value = unknown> {
     const now = performance.now()
     this.#putKey(key, 0)
     const { given, words } = stage
-    given[3] = view === undefined ? 0 : view.looks
-    given[4] = view === undefined ? 0 : view.version
-    given[5] = view === undefined ? 0 : view.versionHigh
-    words[REFERS] = 0
+    given[Given.looks] = view === undefined ? 0 : view.looks
+    given[Given.version] = view === undefined ? 0 : view.version
+    given[Given.versionHigh] = view === undefined ? 0 : view.versionHigh
+    words[Found.refers] = 0
     storeView()
-    const status = words[0]
+    const status = words[Found.status]
     if (view !== undefined) view.looks = 0
-    if (status === CLOSED) {
+    if (status === Read.closed) {
       throw this.#closed()
     }
-    if (status === ABSENT_STATUS) {
+    if (status === Read.absent) {
       views.forget(key)
       return undefined
     }
-    const [version, versionHigh] = [words[2], words[3]]
-    const [index, word] = [words[4], words[5]]
-    const leftMs = stage.doubles[3]
+    const [version, versionHigh] = [words[Found.version], words[Found.versionHigh]]
+    const [index, word] = [words[Found.index], words[Found.word]]
+    const leftMs = stage.doubles[FoundDouble.leftMs]
     // The core counts whole milliseconds: one less here, never one more.
     const deadline = leftMs === 0 ? 0 : now + leftMs - 1
     if (view !== undefined && view.version === version && view.versionHigh === versionHigh) {
@@ -373,13 +377,13 @@ export class Store<Value = unknown> {
       views.keep(key, view)
       return view.value
     }
-    const bytes = words[1]
-    if (words[REFERS] === 1 && native.stageMoves() === 1) {
-      if (status === LARGE) native.stageLarge()
+    const bytes = words[Found.length]
+    if (words[Found.refers] === 1 && native.stageMoves() === 1) {
+      if (status === Read.large) native.stageLarge()
       // Reading it would take it from whoever can.
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, path: 'value', what: MOVED })
     }
-    const value = status === LARGE ? stage.readLarge() : stage.read(bytes)
+    const value = status === Read.large ? stage.readLarge() : stage.read(bytes)
     const unfreezable = deepFreeze(value)
     if (unfreezable !== undefined)
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
@@ -399,7 +403,7 @@ export class Store<Value = unknown> {
     options: WriteOptions | undefined,
   ): unknown {
     const ttlMs = ttlOf(call, options)
-    const mode = EXPECTS | (ttlMs > 0 ? HAS_LIFE : KEEPS_LIFE)
+    const mode = Mode.expects | (ttlMs > 0 ? Mode.hasLife : Mode.keepsLife)
     const within = this.#changing
     if (within !== undefined) this.#refuseCycle(key)
     this.#changing = { key, within }
@@ -410,7 +414,7 @@ export class Store<Value = unknown> {
         if (value === KEEP) return undefined
         if (value !== undefined) {
           if (this.#write(key, value, mode, low, high, ttlMs)) return value
-        } else if (old === ABSENT || this.#remove(key, EXPECTS, low, high) !== CONFLICTED) {
+        } else if (old === ABSENT || this.#remove(key, Mode.expects, low, high) !== CONFLICTED) {
           return undefined
         }
       }
@@ -432,10 +436,11 @@ export class Store<Value = unknown> {
     this.#putKey(key, 0)
     storeGet()
     const { words } = stage
-    const [status, length, low, high] = words as unknown as [number, number, number, number]
-    if (status === FOUND) return [low, high, stage.read(length)]
-    if (status === LARGE) return [low, high, stage.readLarge()]
-    if (status === ABSENT_STATUS) return [0, 0, ABSENT]
+    const status = words[Found.status]
+    const [low, high] = [words[Found.version] as number, words[Found.versionHigh] as number]
+    if (status === Read.found) return [low, high, stage.read(words[Found.length] as number)]
+    if (status === Read.large) return [low, high, stage.readLarge()]
+    if (status === Read.absent) return [0, 0, ABSENT]
     throw this.#closed()
   }
 
@@ -461,13 +466,13 @@ export class Store<Value = unknown> {
       return
     }
     const { given } = stage
-    given[0] = this.#handle
-    given[1] = stage.putKey(key, HEADER_BYTES + length)
-    given[2] = length
-    given[3] = 0
+    given[Given.handle] = this.#handle
+    given[Given.key] = stage.putKey(key, HEADER_BYTES + length)
+    given[Given.length] = length
+    given[Given.mode] = 0
     storeSet()
-    const status = stage.words[0]
-    if (status !== 0) throw this.#refused(status, key)
+    const status = stage.words[Found.status]
+    if (status !== Written.done) throw this.#refused(status, key)
     stage.letGo()
   }
 
@@ -482,23 +487,23 @@ export class Store<Value = unknown> {
     }
     if (large !== undefined) length = 0
     this.#putKey(key, length)
-    given[3] = mode
+    given[Given.mode] = mode
     if (mode !== 0) {
-      given[4] = low
-      given[5] = high
-      stage.givenDoubles[3] = ttlMs
+      given[Given.version] = low
+      given[Given.versionHigh] = high
+      stage.givenDoubles[GivenDouble.ttlMs] = ttlMs
     }
     if (large === undefined) storeSet()
     else {
       stage.overflow = undefined
       native.storeSetLarge(large)
     }
-    const status = words[0]
-    if (status === 0) {
+    const status = words[Found.status]
+    if (status === Written.done) {
       stage.letGo()
       return true
     }
-    if (status === CONFLICT) return false
+    if (status === Written.conflict) return false
     throw this.#refused(status, key)
   }
 
@@ -508,14 +513,14 @@ export class Store<Value = unknown> {
     if (stage.busy) return stage.aside(this.#remove, this, [key, mode, low, high])
     this.#putKey(key, 0)
     const { given } = stage
-    given[3] = mode
-    given[4] = low
-    given[5] = high
+    given[Given.mode] = mode
+    given[Given.version] = low
+    given[Given.versionHigh] = high
     storeRemove()
-    const [status, removed] = stage.words as unknown as [number, number]
-    if (status === CLOSED) throw this.#closed()
-    if (status !== 0) return CONFLICTED
-    return removed === 1 ? REMOVED : NOTHING
+    const status = stage.words[Found.status]
+    if (status === Written.closed) throw this.#closed()
+    if (status !== Written.done) return CONFLICTED
+    return stage.words[Found.removed] === 1 ? REMOVED : NOTHING
   }
 
   /** Put handle, key and lengths where the core finds them; the value's `length` bytes lie before the key. */
@@ -526,9 +531,9 @@ export class Store<Value = unknown> {
     // Of a long key it is the length alone.
     if (key.length > KEY_BYTES_MAX / 2 && word > KEY_BYTES_MAX + 1) throw this.#wrongKey(key)
     const { given } = stage
-    given[0] = this.#handle
-    given[1] = word
-    given[2] = length
+    given[Given.handle] = this.#handle
+    given[Given.key] = word
+    given[Given.length] = length
   }
 
   #withKey<Result>(key: string, body: () => Result): Result {
@@ -557,8 +562,8 @@ export class Store<Value = unknown> {
 
   #refused(status: number, key: string): StoreError {
     const { entriesMax, bytesMax, valueBytesMax } = this.#settings
-    if (status === FULL) return new StoreError('STORE_FULL', { id: this.id, entriesMax, bytesMax })
-    if (status !== TOO_LARGE) return this.#closed()
+    if (status === Written.full) return new StoreError('STORE_FULL', { id: this.id, entriesMax, bytesMax })
+    if (status !== Written.tooLarge) return this.#closed()
     return new StoreError('STORE_VALUE_TOO_LARGE', { id: this.id, key: shown(key), bytesMax: valueBytesMax })
   }
 

@@ -4,7 +4,7 @@
  * What does not fit is counted, and one `gap` stands for it. The queue fills from the moment of the call,
  * whether anybody reads or not; ending the iteration, or the signal, ends the watch.
  */
-import { Fact, Stage, type Waits } from '../bridge/index.ts'
+import { Change, Fact, Stage, type Waits } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 
 /** Something that happened to a watched key; `gap`: so many things happened that nobody kept. */
@@ -21,7 +21,7 @@ export interface WatchOptions {
   readonly signal?: AbortSignal
 }
 
-const TYPES = ['', 'set', 'delete', 'expire', 'evict', 'clear'] as const
+const TYPES = new Map(Object.entries(Change).map(([type, number]) => [number as number, type]))
 /** Bytes before the events of a batch: what was missed behind them. */
 const BATCH_HEADER_BYTES = 8
 const DONE = { done: true, value: undefined } as const
@@ -108,7 +108,7 @@ export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undef
     const events = this.#events.slice(this.#at)
     this.#at = 0
     for (let at = BATCH_HEADER_BYTES; at < bytes.length;) {
-      const type = TYPES[bytes[at]] as 'set' | 'clear'
+      const type = TYPES.get(bytes[at]) as 'set' | 'clear'
       const start = at + 5
       at = start + view.getUint32(at + 1, true)
       events.push(type === 'clear' ? { type } : { type, key: Stage.keyOf(bytes, start, at) })

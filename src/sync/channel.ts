@@ -4,29 +4,17 @@
  * Trying and waiting have different names: `offer` and `poll` never wait, `put` and `take` do.
  */
 import { native } from '../native/index.ts'
-import { Fact, thisWaits } from '../bridge/index.ts'
+import { Fact, Found, Given, Passed, Wait, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
 import { type Arrived, Thing, checkCount } from './thing.ts'
 import { type BlockOptions, type WaitOptions, blockOf, blockingTurn, turn, waitOf } from './turn.ts'
 
 const MESSAGES_MAX = 2 ** 31 - 1
 
-/** How a call waits, as the core numbers it. */
-const NOT = 0
-const MAIL = 1
-const BLOCKING = 2
-
-/** What the core says. */
-const DONE = 0
-const LARGE = 1
-const NONE = 2
-const QUEUED = 3
-const CLOSED = 4
-
 /** See the module's text. Values arrive as the reader's own, `move`d buffers without a copy. */
 export class Channel<Value = unknown> extends Thing {
   /** What the core said of the last call to take. */
-  #status = NONE
+  #status: number = Passed.none
 
   /**
    * @param messagesMax Most values that wait for a taker; an existing channel of that name must have as many.
@@ -42,7 +30,7 @@ export class Channel<Value = unknown> extends Thing {
    * @throws {SyncError} `SYNC_CLOSED`. @throws {TransportError} when it cannot be carried.
    */
   offer(value: Value): boolean {
-    return this.#put(value, 0, NOT) === DONE
+    return this.#put(value, 0, Wait.not) === Passed.done
   }
 
   /**
@@ -54,7 +42,7 @@ export class Channel<Value = unknown> extends Thing {
   async put(value: Value, options?: WaitOptions): Promise<void> {
     const wait = waitOf('channel.put()', options)
     const ticket = thisWaits().ticket()
-    if (this.#put(value, ticket, MAIL) !== QUEUED) return
+    if (this.#put(value, ticket, Wait.mail) !== Passed.queued) return
     const fact = await turn(ticket, this.which, wait, () => this.#cancel(ticket))
     if (fact === Fact.closed) throw this.#closed()
   }
@@ -66,14 +54,14 @@ export class Channel<Value = unknown> extends Thing {
   putSync(value: Value, options?: BlockOptions): void {
     const timeoutMs = blockOf('channel.putSync()', this.which, options)
     const ticket = thisWaits().ticket()
-    if (this.#put(value, ticket, BLOCKING) !== QUEUED) return
+    if (this.#put(value, ticket, Wait.blocking) !== Passed.queued) return
     const fact = blockingTurn(ticket, this.which, timeoutMs, () => this.#cancel(ticket))
     if (fact === Fact.closed) throw this.#closed()
   }
 
   /** Take the oldest value if there is one; `undefined` when there is none. @throws {TransportError} */
   poll(): Value | undefined {
-    return this.#take(0, NOT)?.value
+    return this.#take(0, Wait.not)?.value
   }
 
   /**
@@ -95,8 +83,8 @@ export class Channel<Value = unknown> extends Thing {
   takeSync(options?: BlockOptions): Value {
     const timeoutMs = blockOf('channel.takeSync()', this.which, options)
     const ticket = thisWaits().ticket()
-    let taken = this.#take(ticket, BLOCKING)
-    if (taken === undefined && this.#status === QUEUED) {
+    let taken = this.#take(ticket, Wait.blocking)
+    if (taken === undefined && this.#status === Passed.queued) {
       blockingTurn(ticket, this.which, timeoutMs, () => (taken = this.#fetch(ticket)) === undefined)
       taken ??= this.#fetch(ticket)
     }
@@ -132,30 +120,30 @@ export class Channel<Value = unknown> extends Thing {
   async #next(options: WaitOptions | undefined): Promise<{ readonly value: Value } | undefined> {
     const wait = waitOf('channel.take()', options)
     const ticket = thisWaits().ticket()
-    let taken = this.#take(ticket, MAIL)
-    if (taken !== undefined || this.#status !== QUEUED) return taken
+    let taken = this.#take(ticket, Wait.mail)
+    if (taken !== undefined || this.#status !== Passed.queued) return taken
     await turn(ticket, this.which, wait, () => (taken = this.#fetch(ticket)) === undefined)
     return taken ?? this.#fetch(ticket)
   }
 
-  /** Returns DONE, NONE or QUEUED. */
+  /** Returns done, none or queued. */
   #put(value: Value, ticket: number, wait: number): number {
     const stage = Thing.stageOf(this)
     if (stage.busy) return stage.aside(this.#put, this, [value, ticket, wait])
     const length = stage.write(value)
     const { given } = stage
-    given[0] = this.handle
-    given[1] = ticket
-    given[2] = Math.max(0, length)
-    given[3] = wait
+    given[Given.handle] = this.handle
+    given[Given.ticket] = ticket
+    given[Given.length] = Math.max(0, length)
+    given[Given.wait] = wait
     const large = length < 0 ? stage.overflow : undefined
     stage.overflow = undefined
     if (large === undefined) native.channelPut()
     else native.channelPutLarge(large)
-    const status = stage.words[0]
-    if (status === CLOSED) throw this.#closed()
+    const status = stage.words[Found.status]
+    if (status === Passed.closed) throw this.#closed()
     // A refused value keeps what it would have moved.
-    if (status !== NONE) stage.letGo()
+    if (status !== Passed.none) stage.letGo()
     return status
   }
 
@@ -163,9 +151,9 @@ export class Channel<Value = unknown> extends Thing {
     const stage = Thing.stageOf(this)
     if (stage.busy) return stage.aside(this.#take, this, [ticket, wait])
     const { given } = stage
-    given[0] = this.handle
-    given[1] = ticket
-    given[3] = wait
+    given[Given.handle] = this.handle
+    given[Given.ticket] = ticket
+    given[Given.wait] = wait
     native.channelTake()
     return this.#read()
   }
@@ -173,18 +161,22 @@ export class Channel<Value = unknown> extends Thing {
   #fetch(ticket: number): { readonly value: Value } | undefined {
     const stage = Thing.stageOf(this)
     if (stage.busy) return stage.aside(this.#fetch, this, [ticket])
-    stage.given[0] = this.handle
-    stage.given[1] = ticket
+    stage.given[Given.handle] = this.handle
+    stage.given[Given.ticket] = ticket
     native.channelFetch()
     return this.#read()
   }
 
   #read(): { readonly value: Value } | undefined {
     const stage = Thing.stageOf(this)
-    const status = stage.words[0]
+    const status = stage.words[Found.status]
     this.#status = status
-    if (status >= NONE) return undefined
-    return { value: (status === LARGE ? stage.readLarge() : stage.read(stage.words[1])) as Value }
+    if (status >= Passed.none) return undefined
+    return {
+      value: (status === Passed.large
+        ? stage.readLarge()
+        : stage.read(stage.words[Found.length])) as Value,
+    }
   }
 
   #cancel(ticket: number): boolean {

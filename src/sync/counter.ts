@@ -4,12 +4,10 @@
  * For counts and tickets; whatever needs more than one step belongs under a lock.
  */
 import { native } from '../native/index.ts'
+import { Counting, Found, FoundDouble, Given, GivenDouble } from '../bridge/index.ts'
 import { SyncError, wrong } from './errors.ts'
 import { type Arrived, Thing } from './thing.ts'
 
-const ADD = 0
-const SET = 1
-const SWAP = 2
 const EXPECTED = 'counter.compareAndSet(): expected'
 const { counterDo } = native
 
@@ -26,36 +24,39 @@ export class AtomicCounter extends Thing {
 
   /** Its value now. */
   get value(): number {
-    return this.#do(ADD, 0, 0)
+    return this.#do(Counting.add, 0, 0)
   }
 
   /** Add; the sum. @throws {SyncError} `SYNC_COUNTER_RANGE`, `SYNC_ARGUMENT`. */
   add(by = 1): number {
-    return this.#do(ADD, integer('counter.add(): by', by), 0) + by
+    return this.#do(Counting.add, integer('counter.add(): by', by), 0) + by
   }
 
   /** Replace the value; what it was. @throws {SyncError} `SYNC_ARGUMENT`. */
   set(value: number): number {
-    return this.#do(SET, integer('counter.set(): value', value), 0)
+    return this.#do(Counting.set, integer('counter.set(): value', value), 0)
   }
 
   /** Replace the value if it is `expected`; whether it was. @throws {SyncError} `SYNC_ARGUMENT`. */
   compareAndSet(expected: number, value: number): boolean {
     return (
-      this.#do(SWAP, integer('counter.compareAndSet(): value', value), integer(EXPECTED, expected)) ===
-      expected
+      this.#do(
+        Counting.swap,
+        integer('counter.compareAndSet(): value', value),
+        integer(EXPECTED, expected),
+      ) === expected
     )
   }
 
   #do(what: number, operand: number, expected: number): number {
     const { given, givenDoubles, words, doubles } = Thing.stageOf(this)
-    given[0] = this.handle
-    given[1] = what
-    givenDoubles[2] = operand
-    givenDoubles[3] = expected
+    given[Given.handle] = this.handle
+    given[Given.counting] = what
+    givenDoubles[GivenDouble.operand] = operand
+    givenDoubles[GivenDouble.expected] = expected
     counterDo()
-    if (words[0] !== 0) throw new SyncError('SYNC_COUNTER_RANGE', this.which)
-    return doubles[3]
+    if (words[Found.status] !== 0) throw new SyncError('SYNC_COUNTER_RANGE', this.which)
+    return doubles[FoundDouble.before]
   }
 }
 

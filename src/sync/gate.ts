@@ -6,7 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isThenable, promiseOf } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { Fact, thisWaits } from '../bridge/index.ts'
+import { Enter, Fact, Found, Given, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
 import { Thing } from './thing.ts'
 import { type WaitOptions, blockingTurn, turn, waitOf } from './turn.ts'
@@ -19,13 +19,6 @@ export interface Held {
 
 const FRESH: Held = Object.freeze({ abandoned: false })
 const ABANDONED: Held = Object.freeze({ abandoned: true })
-
-/** What the core says of a request. */
-const GRANTED = 0
-const GRANTED_ABANDONED = 1
-const BUSY = 2
-const QUEUED = 3
-const OWN = 4
 
 /** What the code that runs now holds, innermost first. */
 interface Holding {
@@ -50,10 +43,10 @@ export function guardSync<R>(
 ): R {
   const ticket = thisWaits().ticket()
   let status = tryEnter(thing, ticket, amount)
-  if (status === BUSY) status = enterBlocking(thing, ticket, amount, timeoutMs)
+  if (status === Enter.busy) status = enterBlocking(thing, ticket, amount, timeoutMs)
   let result: R
   try {
-    result = fn(status === GRANTED_ABANDONED ? ABANDONED : FRESH)
+    result = fn(status === Enter.abandoned ? ABANDONED : FRESH)
   } finally {
     leave(thing, ticket)
   }
@@ -83,15 +76,15 @@ export async function guard<R>(
   if (own > 0 && thing.which.kind === 'rwLock') {
     // A read within a read is not free only because a writer waits in front, for the outer one to end.
     status = tryEnter(thing, ticket, amount)
-    if (status === BUSY) throw new SyncError('SYNC_OWN', thing.which)
+    if (status === Enter.busy) throw new SyncError('SYNC_OWN', thing.which)
   } else status = native.gateEnter(thing.handle, ticket, amount, false)
-  if (status === QUEUED) {
+  if (status === Enter.queued) {
     const fact = await turn(ticket, thing.which, wait, () => native.gateCancel(thing.handle, ticket) === 1)
-    status = fact === Fact.abandoned ? GRANTED_ABANDONED : GRANTED
+    status = fact === Fact.abandoned ? Enter.abandoned : Enter.granted
   }
   const here: Holding = { number: thing.number, amount, active: true, within }
   try {
-    return await holding.run(here, fn, status === GRANTED_ABANDONED ? ABANDONED : FRESH)
+    return await holding.run(here, fn, status === Enter.abandoned ? ABANDONED : FRESH)
   } finally {
     here.active = false
     leave(thing, ticket)
@@ -106,7 +99,7 @@ export function tryGuard<R>(
 ): { readonly value: R } | undefined {
   const ticket = thisWaits().ticket()
   const status = tryEnter(thing, ticket, amount)
-  if (status === BUSY) return undefined
+  if (status === Enter.busy) return undefined
   // As in guard: what `fn` awaits is refused when it would wait for `fn`.
   const here: Holding = { number: thing.number, amount, active: true, within: holding.getStore() }
   const end = (): void => {
@@ -115,7 +108,7 @@ export function tryGuard<R>(
   }
   let isHeld = false
   try {
-    const value = holding.run(here, fn, status === GRANTED_ABANDONED ? ABANDONED : FRESH)
+    const value = holding.run(here, fn, status === Enter.abandoned ? ABANDONED : FRESH)
     const promise = promiseOf(value)
     if (promise === undefined) return { value: value }
     isHeld = true
@@ -127,30 +120,30 @@ export function tryGuard<R>(
 
 function tryEnter(thing: Thing, ticket: number, amount: number): number {
   const { given, words } = Thing.stageOf(thing)
-  given[0] = thing.handle
-  given[1] = ticket
-  given[2] = amount
+  given[Given.handle] = thing.handle
+  given[Given.ticket] = ticket
+  given[Given.amount] = amount
   gateTry()
-  return words[0]
+  return words[Found.status]
 }
 
 function enterBlocking(thing: Thing, ticket: number, amount: number, timeoutMs: number | undefined): number {
   const status = native.gateEnter(thing.handle, ticket, amount, true)
-  if (status === OWN) throw new SyncError('SYNC_OWN', thing.which)
-  if (status !== QUEUED) return status
+  if (status === Enter.own) throw new SyncError('SYNC_OWN', thing.which)
+  if (status !== Enter.queued) return status
   const fact = blockingTurn(
     ticket,
     thing.which,
     timeoutMs,
     () => native.gateCancel(thing.handle, ticket) === 1,
   )
-  return fact === Fact.abandoned ? GRANTED_ABANDONED : GRANTED
+  return fact === Fact.abandoned ? Enter.abandoned : Enter.granted
 }
 
 function leave(thing: Thing, ticket: number): void {
   const { given } = Thing.stageOf(thing)
-  given[0] = thing.handle
-  given[1] = ticket
+  given[Given.handle] = thing.handle
+  given[Given.ticket] = ticket
   gateLeave()
 }
 

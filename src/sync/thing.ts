@@ -6,11 +6,8 @@
  * somebody who is about to receive a handle cannot be seen.
  */
 import { native } from '../native/index.ts'
-import { type Stage, thisStage } from '../bridge/index.ts'
+import { Kind, type Stage, thisStage } from '../bridge/index.ts'
 import { SyncError, type Which, wrong } from './errors.ts'
-
-/** Kinds of things, as the core numbers them. */
-export const Kind = { lock: 1, rwLock: 2, semaphore: 3, channel: 4, counter: 5 } as const
 
 const NAME_LENGTH_MAX = 256
 

@@ -10,6 +10,7 @@ mod call_sites;
 pub mod clock;
 pub mod cores;
 mod deque;
+mod handles;
 pub mod layout;
 mod machine;
 mod measure;
@@ -17,6 +18,7 @@ mod port;
 pub mod priority;
 #[cfg(not(loom))]
 pub mod registry;
+mod scratch;
 #[cfg(not(loom))]
 pub mod signals;
 mod spin;
@@ -29,9 +31,11 @@ mod zone;
 pub use broadcast::{Broadcast, Failure};
 pub use bytes::Bytes;
 pub use call_sites::{CallSite, CallSites};
+pub use handles::Handles;
 pub use machine::Machine;
 pub use measure::Times;
 pub use port::{Desk, Mail, Port, Task, Wake};
+pub use scratch::{Memory, Scratch};
 pub use spin::Spin;
 pub use task::{Body, Status};
 pub use turns::{Rounds, Steps};

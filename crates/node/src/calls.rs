@@ -86,8 +86,7 @@ fn hot<const FURTHER: bool>(
     let Some(thread) = (unsafe { here.as_mut() }) else {
         return Env(env).throw(&wrong("called before open"));
     };
-    // SAFETY: JavaScript waits for this call.
-    let given = unsafe { thread.out.words() };
+    let given = thread.out.words();
     let outcome = body(thread, given);
     // SAFETY: JavaScript waits for this call, which is over.
     unsafe { crate::buffers::give_back() };
@@ -159,8 +158,7 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     let zone =
         thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
     let task = thread.desk.task(call);
-    // SAFETY: JavaScript waits for this call.
-    let depth = match unsafe { thread.out.word(given::DEPTH) } {
+    let depth = match thread.out.word(given::DEPTH) {
         DEPTH_UNKNOWN => thread.depth_of_stray().min(zone.limits().call_depth_max),
         depth => depth,
     };

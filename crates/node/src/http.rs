@@ -16,6 +16,7 @@ use std::{
 };
 
 use napi_sys as sys;
+use skein_bridge::Memory;
 use skein_http::{
     Limits, Reactor, Settings, Step,
     constants::Constant,
@@ -27,7 +28,7 @@ use skein_http::{
 use crate::{
     call,
     js::{Env, Outcome, Thrown, Value, wrong},
-    memory::Memory,
+    memory,
     uv::{self, Watch},
 };
 
@@ -138,7 +139,7 @@ call!(
     8,
     |env, arguments| {
         let [inbound, out, body] =
-            [arguments[1], arguments[2], arguments[3]].map(|view| Memory::of(env, view));
+            [arguments[1], arguments[2], arguments[3]].map(|view| memory::of(env, view));
         let ((first, inbound), (second, out), (third, body)) = (inbound?, out?, body?);
         // SAFETY: the server keeps the memory until it is gone; JavaScript waits while native code runs.
         let [inbound, out, body] = [inbound, out, body].map(|(data, len)| unsafe { Region::new(data, len) });

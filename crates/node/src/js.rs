@@ -170,6 +170,13 @@ impl Env {
         Ok(value)
     }
 
+    /// The bytes of a Uint8Array, for the call in progress.
+    pub fn slice<'a>(self, value: Value) -> Outcome<&'a [u8]> {
+        let (data, length) = self.bytes(value)?;
+        // SAFETY: read before JavaScript runs again, as every caller does.
+        Ok(if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } })
+    }
+
     /// Throw.
     pub fn throw(self, thrown: &Thrown) -> Value {
         let code = CString::new(thrown.0).unwrap_or_default();
@@ -228,7 +235,8 @@ pub unsafe fn is_live(env: sys::napi_env) -> bool {
 
 /// The arguments of one call, at most `N`, and the data of its function.
 pub struct Arguments<const N: usize> {
-    values: [Value; N],
+    /// Those that are missing are `undefined`.
+    pub values: [Value; N],
     /// What the function was made with.
     pub data: *mut c_void,
 }
@@ -263,4 +271,88 @@ impl<const N: usize> std::ops::Index<usize> for Arguments<N> {
     fn index(&self, index: usize) -> &Value {
         &self.values[index]
     }
+}
+
+/// What a value of JavaScript becomes.
+pub trait Given: Sized {
+    /// Convert it.
+    fn of(env: Env, value: Value) -> Outcome<Self>;
+}
+
+/// What becomes a value of JavaScript.
+pub trait Reply {
+    /// Convert it.
+    fn value(self, env: Env) -> Outcome<Value>;
+}
+
+macro_rules! given {
+    ($($kind:ty: |$env:ident, $value:ident| $of:expr;)*) => {
+        $(impl Given for $kind {
+            #[inline]
+            fn of($env: Env, $value: Value) -> Outcome<Self> {
+                $of
+            }
+        })*
+    };
+}
+
+given! {
+    u32: |env, value| env.u32(value);
+    f64: |env, value| env.f64(value);
+    bool: |env, value| env.bool(value);
+    Box<[u16]>: |env, value| env.string(value);
+    &[u8]: |env, value| env.slice(value);
+    (*mut u8, usize): |env, value| env.bytes(value);
+    // The nearest integer; the largest for what is infinite.
+    u64: |env, value| env.f64(value).map(|number| if number.is_finite() { number as u64 } else { u64::MAX });
+    // The words in a Uint8Array.
+    Vec<u32>: |env, value| {
+        Ok(env.slice(value)?.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect())
+    };
+}
+
+macro_rules! reply {
+    ($($kind:ty: |$env:ident, $own:ident| $value:expr;)*) => {
+        $(impl Reply for $kind {
+            #[inline]
+            fn value(self, $env: Env) -> Outcome<Value> {
+                let $own = self;
+                Ok($value)
+            }
+        })*
+    };
+}
+
+reply! {
+    Value: |_env, value| value;
+    (): |env, _nothing| env.undefined();
+    i32: |env, number| env.int(number);
+    u32: |env, number| env.number(f64::from(number));
+    f64: |env, number| env.number(number);
+    Option<Value>: |env, value| value.unwrap_or_else(|| env.undefined());
+    Option<Box<[u16]>>: |env, text| text.map_or_else(|| env.undefined(), |text| env.text(&text));
+}
+
+/// Run `body` with the arguments of a call and turn its error into an exception.
+#[macro_export]
+macro_rules! call {
+    ($name:ident, $count:literal, |$env:ident, $arguments:ident| $body:block, $doc:literal) => {
+        #[doc = $doc]
+        pub unsafe extern "C" fn $name(
+            env: napi_sys::napi_env,
+            info: napi_sys::napi_callback_info,
+        ) -> $crate::js::Value {
+            let $env = $crate::js::Env(env);
+            // SAFETY: napi calls this with its environment and info.
+            let $arguments = unsafe { $crate::js::Arguments::<$count>::read($env, info) };
+            let run = || -> $crate::js::Outcome<$crate::js::Value> { $body };
+            let outcome = run();
+            // SAFETY: JavaScript waits for this call, which is over.
+            unsafe { $crate::buffers::give_back() };
+            match outcome {
+                Ok(value) => value,
+                Err(thrown) => $env.throw(&thrown),
+            }
+        }
+    };
 }

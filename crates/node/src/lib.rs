@@ -11,7 +11,6 @@ mod http;
 mod instances;
 mod js;
 mod memory;
-mod scratch;
 mod stage;
 mod store;
 mod sync;
@@ -27,11 +26,10 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_bridge::{cores, layout::HEADER_BYTES, priority, registry, signals, thread_cache};
+use skein_bridge::{Scratch, cores, priority, registry, signals, thread_cache};
 
 use crate::{
-    js::{Arguments, Env, Outcome, Value, wrong},
-    scratch::Scratch,
+    js::{Arguments, Env, Given, Outcome, Value},
     thread::Thread,
 };
 
@@ -265,9 +263,6 @@ unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> 
             return Ok(0);
         }
         let (out, inbound) = (Scratch::of(env, arguments[1])?, Scratch::of(env, arguments[2])?);
-        if out.len() < HEADER_BYTES * 2 || inbound.len() < HEADER_BYTES * 2 {
-            return Err(wrong("scratch too small"));
-        }
         // SAFETY: the thread's environment.
         unsafe {
             *cell = Thread::open(env, arguments[0], out, inbound, env.bool(arguments[3])?, cell);

@@ -8,14 +8,13 @@
 use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
 use napi_sys as sys;
-use skein_bridge::{Broadcast, Desk, Rounds, Spin, Steps, Worker, Zone};
+use skein_bridge::{Broadcast, Desk, Rounds, Scratch, Spin, Steps, Worker, Zone};
+use skein_store::named::{STORES, THINGS};
 
 use crate::{
     cores,
     js::{Env, Outcome, Value, wrong},
-    registry,
-    scratch::Scratch,
-    signals, stage, store, sync,
+    registry, signals, stage,
     thread_cache::{self, ThreadCache},
     uv::{self, Handles},
 };
@@ -486,8 +485,8 @@ unsafe extern "C" fn close(data: *mut c_void) {
     registry::port_closed(thread.desk.port());
     signals::port_closed(thread.desk.port());
     stage::gone(thread.desk.port());
-    store::owner_gone(thread.desk.port().number());
-    sync::owner_gone(thread.desk.port().number());
+    STORES.owner_gone(thread.desk.port().number());
+    THINGS.owner_gone(thread.desk.port().number());
     let Thread { desk, .. } = *thread;
     registry::give_desk(desk);
 }

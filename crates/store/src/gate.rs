@@ -9,23 +9,8 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
+pub use crate::layout::Enter;
 use crate::notify::{Call, Fact};
-
-/// What became of a request.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Enter {
-    /// The permits are held now.
-    Granted,
-    /// The same, and a thread that held some has died since the last grant.
-    Abandoned,
-    /// Not free, and nothing was queued.
-    Busy,
-    /// Not free; the caller will be told.
-    Queued,
-    /// Not free because of what the caller's own thread holds or has asked for before, and it said that it
-    /// would block.
-    Own,
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Held {

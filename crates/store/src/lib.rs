@@ -2,15 +2,19 @@
 //!
 //! A [`Store`] maps byte strings to byte strings; what they mean is the transport's business. A [`Gate`] is
 //! what locks, read-write locks and semaphores are; a [`Channel`] is a bounded queue of byte strings. Nobody
-//! here knows of JavaScript: a thread is an owner number, and it is told things through [`Notify`].
+//! here knows of JavaScript but [`Stage`], which knows the words of its calls: a thread is an owner number,
+//! and it is told things through [`Notify`].
 
 mod bytes;
 mod channel;
 mod compute;
 mod gate;
 mod key;
+pub mod layout;
+pub mod named;
 mod notify;
 mod shard;
+mod stage;
 mod store;
 mod terms;
 mod watch;
@@ -28,6 +32,7 @@ pub use gate::{Enter, Gate};
 pub use key::{Key, KeyRef};
 pub use notify::{Call, Fact, Notify, Parker};
 pub use shard::Entry;
+pub use stage::{Misuse, Stage, put_key};
 pub use store::Store;
 pub use terms::{Clock, Expected, Keeps, Life, Limits, NewValue, Refusal, Stats};
 pub use watch::{Change, Event, Pattern, Watcher};

@@ -13,20 +13,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-/// What a waiter is told.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Fact {
-    /// What it waited for is its own now.
-    Granted = 1,
-    /// The same, and the one before it died.
-    Abandoned = 2,
-    /// Look again: what it waited for has happened.
-    Look = 3,
-    /// The computation is its to do.
-    Lead = 4,
-    /// There will be nothing more: closed.
-    Closed = 5,
-}
+pub use crate::layout::Fact;
 
 /// A way to tell one thread.
 pub trait Notify: Send + Sync {

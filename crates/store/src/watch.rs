@@ -14,22 +14,8 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 
+pub use crate::layout::Change;
 use crate::notify::{Call, Fact};
-
-/// What happened to a key.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Change {
-    /// It was written.
-    Set = 1,
-    /// It was deleted.
-    Delete = 2,
-    /// Its time was over.
-    Expire = 3,
-    /// It was dropped for room.
-    Evict = 4,
-    /// All keys were deleted.
-    Clear = 5,
-}
 
 /// One change.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -1,0 +1,186 @@
+//! Memory that JavaScript and the core share: one writes, the other reads, never both at a time.
+//!
+//! The core owns it. A [`Scratch`] is a stretch of it that belongs to one thread: a header of words, then
+//! bytes. JavaScript of that thread uses it between calls, the core during a call; a `Scratch` stays on its
+//! thread, so no word is read while JavaScript writes it.
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    ptr::NonNull,
+    sync::Arc,
+};
+
+use crate::layout::HEADER_BYTES;
+
+/// Any kind of number lies well at its start, and cache lines are its own.
+const ALIGN: usize = 128;
+
+/// Zeroes at an address that stays.
+pub struct Memory {
+    data: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: only its address is used here; who reads or writes there answers for that.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// `bytes` zeroes; `None` for no bytes, or when there is no memory.
+    #[must_use]
+    pub fn new(bytes: usize) -> Option<Arc<Self>> {
+        let layout = Layout::from_size_align(bytes, ALIGN).ok().filter(|layout| layout.size() > 0)?;
+        // SAFETY: not of size zero.
+        let data = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Arc::new(Self { data, layout }))
+    }
+
+    /// Its first byte.
+    #[must_use]
+    pub const fn data(&self) -> *mut u8 {
+        self.data.as_ptr()
+    }
+
+    /// Whether `length` bytes at `data`, at least one, lie in it.
+    #[must_use]
+    pub fn contains(&self, data: *mut u8, length: usize) -> bool {
+        let start = self.data().addr();
+        let offset = data.addr().checked_sub(start);
+        length > 0 && offset.is_some_and(|at| at + length <= self.layout.size())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new` with that layout.
+        unsafe { dealloc(self.data(), self.layout) };
+    }
+}
+
+/// See the module's text.
+pub struct Scratch {
+    data: *mut u8,
+    len: usize,
+    _memory: Arc<Memory>,
+}
+
+impl Scratch {
+    /// The `len` bytes at `data`; `None` when they do not lie in `memory` or have no room for data.
+    #[must_use]
+    pub fn new(memory: Arc<Memory>, data: *mut u8, len: usize) -> Option<Self> {
+        let fits = len >= HEADER_BYTES * 2 && memory.contains(data, len);
+        fits.then_some(Self { data, len, _memory: memory })
+    }
+
+    /// The first words.
+    #[inline]
+    #[must_use]
+    pub fn words<const N: usize>(&self) -> [u32; N] {
+        const { assert!(N * 4 <= HEADER_BYTES) };
+        // SAFETY: within the header, which `new` has checked; any alignment is read.
+        unsafe { self.data.cast::<[u32; N]>().read_unaligned() }
+    }
+
+    /// The word with that index, in the header.
+    #[inline]
+    #[must_use]
+    pub fn word(&self, index: usize) -> u32 {
+        assert!(index < HEADER_BYTES / 4);
+        // SAFETY: as in words.
+        unsafe { self.data.cast::<u32>().add(index).read_unaligned() }
+    }
+
+    /// Write the word with that index, in the header.
+    #[inline]
+    pub fn put(&self, index: usize, word: u32) {
+        assert!(index < HEADER_BYTES / 4);
+        // SAFETY: as in words; `write` promises that no slice of the header is in use.
+        unsafe { self.data.cast::<u32>().add(index).write_unaligned(word) };
+    }
+
+    /// `length` bytes after the header; `None` when there are fewer.
+    ///
+    /// # Safety
+    ///
+    /// The thread's JavaScript does not run, and nothing writes after the header, while the slice is in use.
+    #[inline]
+    #[must_use]
+    pub unsafe fn data<'a>(&self, length: usize) -> Option<&'a [u8]> {
+        // SAFETY: within the memory; the caller's promise.
+        (length <= self.len - HEADER_BYTES)
+            .then(|| unsafe { std::slice::from_raw_parts(self.data.add(HEADER_BYTES), length) })
+    }
+
+    /// Write bytes after the header; false, and nothing has changed, when they do not fit.
+    ///
+    /// # Safety
+    ///
+    /// No slice of it is in use.
+    #[inline]
+    pub unsafe fn put_bytes(&self, bytes: &[u8]) -> bool {
+        let fits = bytes.len() <= self.len - HEADER_BYTES;
+        if fits {
+            // SAFETY: within the memory; `bytes` lies elsewhere, by the caller's promise.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.data.add(HEADER_BYTES), bytes.len());
+            }
+        }
+        fits
+    }
+
+    /// All of it, to write to.
+    ///
+    /// # Safety
+    ///
+    /// The thread's JavaScript does not run, and no other method is called, while the slice is in use.
+    #[must_use]
+    pub unsafe fn write<'a>(&self) -> &'a mut [u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn scratch(bytes: usize) -> Option<Scratch> {
+        let memory = Memory::new(bytes)?;
+        let data = memory.data();
+        Scratch::new(memory, data, bytes)
+    }
+
+    #[test]
+    fn a_stretch_must_lie_in_its_memory_and_have_room() {
+        assert!(scratch(0).is_none());
+        assert!(scratch(HEADER_BYTES * 2 - 1).is_none());
+        let memory = Memory::new(512).expect("512 bytes");
+        let data = memory.data();
+        assert!(Scratch::new(Arc::clone(&memory), data, 513).is_none());
+        assert!(Scratch::new(Arc::clone(&memory), data.wrapping_sub(1), 512).is_none());
+        assert!(Scratch::new(Arc::clone(&memory), data.wrapping_add(256), 257).is_none());
+        assert!(Scratch::new(memory, data.wrapping_add(256), 256).is_some());
+    }
+
+    #[test]
+    fn words_and_bytes_are_where_they_were_put() {
+        let scratch = scratch(256).expect("room");
+        scratch.put(0, 7);
+        scratch.put(HEADER_BYTES / 4 - 1, u32::MAX);
+        // SAFETY: no slice is in use, and no JavaScript runs.
+        unsafe {
+            assert!(scratch.put_bytes(&[1; 192]));
+            assert!(!scratch.put_bytes(&[2; 193]));
+            assert_eq!(scratch.data(192), Some(&[1; 192][..]));
+            assert_eq!(scratch.data(193), None);
+        }
+        assert_eq!((scratch.words(), scratch.word(15)), ([7, 0], u32::MAX));
+    }
+
+    #[test]
+    #[should_panic(expected = "index < HEADER_BYTES / 4")]
+    fn a_word_beyond_the_header_is_refused() {
+        scratch(256).expect("room").put(HEADER_BYTES / 4, 1);
+    }
+}

@@ -1,0 +1,226 @@
+//! The numbers that JavaScript and this core share for stores, locks, channels and counters.
+//!
+//! The one source of src/bridge/layout.ts: src/contract.test.ts reads this file and compares, so it contains
+//! constants, modules of constants and enums with numbers, and nothing else. Words have 32 bits, doubles 64.
+
+/// The handle, in every thread, on a store that is closed: what a thread has found closed becomes it, and its
+/// own handle is dropped.
+pub const CLOSED_HANDLE: u32 = 0;
+
+/// Bits of the word of a key that are its length in bytes; above them is its number, 0 for none.
+pub const KEY_LENGTH_BITS: u32 = 17;
+
+/// Words of the out scratch that a call reads; the bytes of the value, then of the key, follow the header.
+pub mod given {
+    /// The thread's handle of the store, lock, channel or counter.
+    pub const HANDLE: usize = 0;
+    /// Length and number of the key.
+    pub const KEY: usize = 1;
+    /// The ticket of a lock's or channel's call.
+    pub const TICKET: usize = 1;
+    /// What a counter does: [`super::counting`].
+    pub const COUNTING: usize = 1;
+    /// Bytes of the value or message.
+    pub const LENGTH: usize = 2;
+    /// Permits.
+    pub const AMOUNT: usize = 2;
+    /// Bits of [`super::mode`].
+    pub const MODE: usize = 3;
+    /// How often a view was looked at without asking.
+    pub const LOOKS: usize = 3;
+    /// How a channel's call waits: [`super::wait`].
+    pub const WAIT: usize = 3;
+    /// The version that is expected, or of a view; its low word.
+    pub const VERSION: usize = 4;
+    /// Its high word.
+    pub const VERSION_HIGH: usize = 5;
+}
+
+/// Doubles of the out scratch.
+pub mod given_double {
+    /// What a counter adds or sets.
+    pub const OPERAND: usize = 2;
+    /// Life of an entry.
+    pub const TTL_MS: usize = 3;
+    /// What a counter is expected to be.
+    pub const EXPECTED: usize = 3;
+}
+
+/// Words of the inbound scratch that a call writes; the bytes of a value or message follow the header.
+pub mod found {
+    /// What became of the call: [`super::read`], [`super::written`], [`super::Enter`], [`super::passed`].
+    pub const STATUS: usize = 0;
+    /// Bytes of the value.
+    pub const LENGTH: usize = 1;
+    /// 1: the key was there.
+    pub const REMOVED: usize = 1;
+    /// The entry's version, low word.
+    pub const VERSION: usize = 2;
+    /// Its high word.
+    pub const VERSION_HIGH: usize = 3;
+    /// Index of the version word of the key.
+    pub const INDEX: usize = 4;
+    /// What is there.
+    pub const WORD: usize = 5;
+    /// 1, where a view wrote 0 before: the value refers to memory.
+    pub const REFERS: usize = 8;
+}
+
+/// Doubles of the inbound scratch.
+pub mod found_double {
+    /// What is left of the entry's life in milliseconds; 0: it does not end.
+    pub const LEFT_MS: usize = 3;
+    /// What a counter was.
+    pub const BEFORE: usize = 3;
+}
+
+/// Bits of the mode of a write. Without one of the last two, an entry has the store's own life.
+pub mod mode {
+    /// A version is expected.
+    pub const EXPECTS: u32 = 1;
+    /// The entry keeps its life.
+    pub const KEEPS_LIFE: u32 = 2;
+    /// It has a life of its own.
+    pub const HAS_LIFE: u32 = 4;
+}
+
+/// Status of a read.
+pub mod read {
+    /// The value lies in the scratch.
+    pub const FOUND: u32 = 0;
+    /// There is none.
+    pub const ABSENT: u32 = 1;
+    /// The store is closed.
+    pub const CLOSED: u32 = 2;
+    /// The value waits for `stageLarge`.
+    pub const LARGE: u32 = 3;
+}
+
+/// Status of a write; see `Refusal`.
+pub mod written {
+    /// It is written.
+    pub const DONE: u32 = 0;
+    /// Something else was there than expected.
+    pub const CONFLICT: u32 = 1;
+    /// The store is closed.
+    pub const CLOSED: u32 = 2;
+    /// The value is too large.
+    pub const TOO_LARGE: u32 = 3;
+    /// The store is full.
+    pub const FULL: u32 = 4;
+}
+
+/// What became of a request to enter a gate.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum Enter {
+    /// The permits are held now.
+    Granted = 0,
+    /// The same, and a thread that held some has died since the last grant.
+    Abandoned = 1,
+    /// Not free, and nothing was queued.
+    Busy = 2,
+    /// Not free; the caller will be told.
+    Queued = 3,
+    /// Not free because of what the caller's own thread holds or has asked for before, and it said that it
+    /// would block.
+    Own = 4,
+}
+
+/// How a channel's call waits.
+pub mod wait {
+    /// Not at all.
+    pub const NOT: u32 = 0;
+    /// For mail.
+    pub const MAIL: u32 = 1;
+    /// Blocking.
+    pub const BLOCKING: u32 = 2;
+}
+
+/// Status of a channel's call.
+pub mod passed {
+    /// The message is in the queue, or in the scratch.
+    pub const DONE: u32 = 0;
+    /// The message waits for `stageLarge`.
+    pub const LARGE: u32 = 1;
+    /// No room, or no message.
+    pub const NONE: u32 = 2;
+    /// The same; the caller will be told.
+    pub const QUEUED: u32 = 3;
+    /// The channel is closed.
+    pub const CLOSED: u32 = 4;
+}
+
+/// What a counter does.
+pub mod counting {
+    /// Add the operand; status 1, and nothing has changed, when the sum is no exact integer in JavaScript.
+    pub const ADD: u32 = 0;
+    /// Become the operand.
+    pub const SET: u32 = 1;
+    /// Become the operand if it is what is expected.
+    pub const SWAP: u32 = 2;
+}
+
+/// Kinds of things that have a name.
+pub mod kind {
+    /// A gate of one permit.
+    pub const LOCK: u32 = 1;
+    /// A gate whose writers take all permits.
+    pub const RW_LOCK: u32 = 2;
+    /// A gate.
+    pub const SEMAPHORE: u32 = 3;
+    /// A channel.
+    pub const CHANNEL: u32 = 4;
+    /// A counter.
+    pub const COUNTER: u32 = 5;
+}
+
+/// What a waiter is told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum Fact {
+    /// What it waited for is its own now.
+    Granted = 1,
+    /// The same, and the one before it died.
+    Abandoned = 2,
+    /// Look again: what it waited for has happened.
+    Look = 3,
+    /// The computation is its to do.
+    Lead = 4,
+    /// There will be nothing more: closed.
+    Closed = 5,
+}
+
+/// What happened to a key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub enum Change {
+    /// It was written.
+    Set = 1,
+    /// It was deleted.
+    Delete = 2,
+    /// Its time was over.
+    Expire = 3,
+    /// It was dropped for room.
+    Evict = 4,
+    /// All keys were deleted.
+    Clear = 5,
+}
+
+/// Numbers of a store's counts, as doubles; see `Stats`.
+pub mod counts {
+    /// Entries now.
+    pub const ENTRIES: usize = 0;
+    /// Bytes now.
+    pub const BYTES: usize = 1;
+    /// Reads that found something.
+    pub const HITS: usize = 2;
+    /// Reads that did not.
+    pub const MISSES: usize = 3;
+    /// Entries dropped for room.
+    pub const EVICTIONS: usize = 4;
+    /// Entries whose time was over.
+    pub const EXPIRATIONS: usize = 5;
+    /// How many there are.
+    pub const NUMBERS: usize = 6;
+}

@@ -1,0 +1,320 @@
+//! The stores, locks, channels and counters of a process, by number and by name. One table of each for all
+//! threads.
+//!
+//! A thread looks a thing up here once and then holds it. No lock is held while a store or a thing is used.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{
+        Arc, LazyLock, Weak,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use parking_lot::Mutex;
+
+use crate::{
+    Channel, Gate, Limits, Store,
+    layout::{counting, kind},
+};
+
+/// A text as JavaScript has it.
+pub type Text = Box<[u16]>;
+
+/// How far tests have moved the clock.
+static AHEAD_MS: AtomicU64 = AtomicU64::new(0);
+
+/// The clock of all stores.
+fn clock() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    1 + START.elapsed().as_millis() as u64 + AHEAD_MS.load(Ordering::Relaxed)
+}
+
+/// Move the clock of all stores forward; for tests.
+pub fn advance(ms: u64) {
+    AHEAD_MS.fetch_add(ms, Ordering::Relaxed);
+}
+
+/// Things by number, those with a name by name too; no number is used again.
+struct Table<Name, T> {
+    all: HashMap<u32, (T, Option<Name>)>,
+    numbers: HashMap<Name, u32>,
+    last: u32,
+}
+
+impl<Name, T> Default for Table<Name, T> {
+    fn default() -> Self {
+        Self { all: HashMap::new(), numbers: HashMap::new(), last: 0 }
+    }
+}
+
+impl<Name: Clone + Eq + Hash, T> Table<Name, T> {
+    /// The number of `name`, which must be free.
+    fn insert(&mut self, name: Option<Name>, thing: T) -> u32 {
+        self.last += 1;
+        if let Some(name) = &name {
+            self.numbers.insert(name.clone(), self.last);
+        }
+        self.all.insert(self.last, (thing, name));
+        self.last
+    }
+
+    fn get(&self, number: u32) -> Option<&T> {
+        self.all.get(&number).map(|(thing, _)| thing)
+    }
+
+    fn remove(&mut self, number: u32) -> Option<T> {
+        let (thing, name) = self.all.remove(&number)?;
+        if let Some(name) = name {
+            self.numbers.remove(&name);
+        }
+        Some(thing)
+    }
+}
+
+/// The stores of the process.
+pub static STORES: LazyLock<Stores> = LazyLock::new(Stores::default);
+/// Its locks, channels and counters.
+pub static THINGS: LazyLock<Things> = LazyLock::new(Things::default);
+
+/// Stores, each with a name and the settings that its maker wrote.
+#[derive(Default)]
+pub struct Stores(Mutex<Table<Text, (Arc<Store>, Text)>>);
+
+impl Stores {
+    /// Make a store; its number, `None` when the name is taken.
+    pub fn make(&self, id: Text, settings: Text, limits: Limits) -> Option<u32> {
+        let mut table = self.0.lock();
+        let is_free = !table.numbers.contains_key(&id);
+        is_free.then(|| table.insert(Some(id), (Arc::new(Store::new(limits, clock)), settings)))
+    }
+
+    /// The number of the store with that name.
+    pub fn number(&self, id: &[u16]) -> Option<u32> {
+        self.0.lock().numbers.get(id).copied()
+    }
+
+    /// The name of an open store.
+    pub fn id(&self, number: u32) -> Option<Text> {
+        self.0.lock().all.get(&number)?.1.clone()
+    }
+
+    /// Its settings.
+    pub fn settings(&self, number: u32) -> Option<Text> {
+        self.0.lock().get(number).map(|(_, settings)| settings.clone())
+    }
+
+    /// The store.
+    pub fn get(&self, number: u32) -> Option<Arc<Store>> {
+        self.0.lock().get(number).map(|(store, _)| Arc::clone(store))
+    }
+
+    /// How many are open.
+    pub fn count(&self) -> usize {
+        self.0.lock().all.len()
+    }
+
+    /// Their names, in order, at most so many.
+    pub fn names(&self, most: usize) -> Vec<Text> {
+        let mut names: Vec<Text> = self.0.lock().numbers.keys().cloned().collect();
+        names.sort_unstable();
+        names.truncate(most);
+        names
+    }
+
+    /// Empty a store for ever, and forget its name.
+    pub fn close(&self, number: u32) {
+        // The lock is released first: what a store drops may be much.
+        let found = self.0.lock().remove(number);
+        if let Some((store, _)) = found {
+            store.close();
+        }
+    }
+
+    /// A thread has ended: the computations it leads and its watches end.
+    pub fn owner_gone(&self, owner: u32) {
+        let all: Vec<_> = self.0.lock().all.values().map(|((store, _), _)| Arc::clone(store)).collect();
+        all.iter().for_each(|store| store.owner_gone(owner));
+    }
+}
+
+/// What has a place in [`Things`].
+pub enum Thing {
+    /// A lock, read-write lock or semaphore.
+    Gate(Gate),
+    /// A channel.
+    Channel(Channel),
+    /// A counter.
+    Counter(Counter),
+}
+
+impl Thing {
+    /// Permits, or the most messages; 0 of a counter.
+    #[must_use]
+    pub fn amount(&self) -> f64 {
+        match self {
+            Self::Gate(gate) => f64::from(gate.permits()),
+            Self::Channel(channel) => channel.messages_max() as f64,
+            Self::Counter(_) => 0.0,
+        }
+    }
+}
+
+/// Locks, channels and counters: those with a name, and those whose number somebody has.
+#[derive(Default)]
+pub struct Things(Mutex<ThingsTable>);
+
+#[derive(Default)]
+struct ThingsTable {
+    table: Table<(u32, Text), Arc<Thing>>,
+    /// Forgotten, but perhaps still in use: threads that end let go of these too.
+    forgotten: Vec<Weak<Thing>>,
+}
+
+impl Things {
+    /// The number of the thing of that kind and name, made if there is none; without a name, of a new one.
+    pub fn make(&self, kind: u32, name: Option<Text>, amount: f64) -> u32 {
+        let ThingsTable { table, .. } = &mut *self.0.lock();
+        let name = name.map(|name| (kind, name));
+        if let Some(&number) = name.as_ref().and_then(|name| table.numbers.get(name)) {
+            return number;
+        }
+        let thing = match kind {
+            kind::CHANNEL => Thing::Channel(Channel::new(amount as usize)),
+            kind::COUNTER => Thing::Counter(Counter(AtomicI64::new(amount as i64))),
+            _ => Thing::Gate(Gate::new(amount as u32)),
+        };
+        table.insert(name, Arc::new(thing))
+    }
+
+    /// The thing with that number.
+    pub fn get(&self, number: u32) -> Option<Arc<Thing>> {
+        self.0.lock().table.get(number).cloned()
+    }
+
+    /// How many can be found.
+    pub fn count(&self) -> usize {
+        self.0.lock().table.all.len()
+    }
+
+    /// Nobody finds it any more. Who has it may go on with it; it ends with the last of them.
+    pub fn forget(&self, number: u32) {
+        let ThingsTable { table, forgotten } = &mut *self.0.lock();
+        let Some(thing) = table.remove(number) else { return };
+        if Arc::strong_count(&thing) > 1 {
+            if forgotten.len() == forgotten.capacity() {
+                forgotten.retain(|thing| thing.strong_count() > 0);
+            }
+            forgotten.push(Arc::downgrade(&thing));
+        }
+    }
+
+    /// A thread has ended: what it held is released, what it waits for is forgotten.
+    pub fn owner_gone(&self, owner: u32) {
+        let all: Vec<_> = {
+            let ThingsTable { table, forgotten } = &mut *self.0.lock();
+            forgotten.retain(|thing| thing.strong_count() > 0);
+            let forgotten = forgotten.iter().filter_map(Weak::upgrade);
+            table.all.values().map(|(thing, _)| Arc::clone(thing)).chain(forgotten).collect()
+        };
+        for thing in all {
+            match &*thing {
+                Thing::Gate(gate) => gate.owner_gone(owner),
+                Thing::Channel(channel) => channel.owner_gone(owner),
+                Thing::Counter(_) => {}
+            }
+        }
+    }
+}
+
+/// JavaScript's largest exact integer.
+const EXACT_MAX: u64 = (1 << 53) - 1;
+
+/// An integer that JavaScript can hold exactly.
+pub struct Counter(AtomicI64);
+
+impl Counter {
+    /// Do what a number of [`counting`] means; what there was.
+    ///
+    /// # Errors
+    ///
+    /// What there is, when a sum would be no exact integer.
+    pub fn count(&self, what: u32, operand: i64, expected: i64) -> Result<i64, i64> {
+        // Relaxed would do for the count alone; SeqCst lets programs order other things by it.
+        match what {
+            counting::ADD => self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
+                old.checked_add(operand).filter(|sum| sum.unsigned_abs() <= EXACT_MAX)
+            }),
+            counting::SET => Ok(self.0.swap(operand, Ordering::SeqCst)),
+            _ => match self.0.compare_exchange(expected, operand, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(old) | Err(old) => Ok(old),
+            },
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Enter, tests::OPEN};
+
+    fn text(text: &str) -> Text {
+        text.encode_utf16().collect()
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_store_until_it_is_closed() {
+        let stores = Stores::default();
+        let first = stores.make(text("a"), text("{}"), OPEN).expect("a free name");
+        assert_eq!(stores.make(text("a"), text("{}"), OPEN), None);
+        stores.make(text("b"), text("{}"), OPEN).expect("a free name");
+        assert_eq!((stores.number(&text("a")), stores.id(first)), (Some(first), Some(text("a"))));
+        assert_eq!((stores.count(), stores.names(1)), (2, vec![text("a")]));
+        let held = stores.get(first).expect("an open store");
+        stores.close(first);
+        assert!(held.is_closed());
+        assert_eq!((stores.number(&text("a")), stores.settings(first)), (None, None));
+        assert_ne!(stores.make(text("a"), text("{}"), OPEN), Some(first), "no number is used again");
+    }
+
+    #[test]
+    fn things_of_one_kind_and_name_are_one_and_those_without_a_name_are_many() {
+        let things = Things::default();
+        let lock = things.make(kind::LOCK, Some(text("a")), 1.0);
+        assert_eq!(things.make(kind::LOCK, Some(text("a")), 1.0), lock);
+        assert_ne!(things.make(kind::CHANNEL, Some(text("a")), 3.0), lock);
+        assert_ne!(things.make(kind::LOCK, None, 1.0), things.make(kind::LOCK, None, 1.0));
+        assert_eq!(things.count(), 4);
+        things.forget(lock);
+        assert!(things.get(lock).is_none());
+        assert_ne!(things.make(kind::LOCK, Some(text("a")), 1.0), lock);
+    }
+
+    #[test]
+    fn a_forgotten_lock_is_released_when_its_holder_ends() {
+        let things = Things::default();
+        let number = things.make(kind::LOCK, None, 1.0);
+        let held = things.get(number).expect("a lock");
+        let Thing::Gate(gate) = &*held else { panic!("not a gate") };
+        assert_eq!(gate.try_enter(7, 1, 1), Enter::Granted);
+        things.forget(number);
+        assert_eq!(gate.try_enter(8, 1, 1), Enter::Busy);
+        things.owner_gone(7);
+        assert_eq!(gate.try_enter(8, 1, 1), Enter::Abandoned);
+    }
+
+    #[test]
+    fn a_counter_stays_within_the_exact_integers() {
+        let most = EXACT_MAX as i64;
+        let counter = Counter(AtomicI64::new(most - 1));
+        assert_eq!(counter.count(counting::ADD, 1, 0), Ok(most - 1));
+        assert_eq!(counter.count(counting::ADD, 1, 0), Err(most));
+        assert_eq!(counter.count(counting::ADD, i64::MAX, 0), Err(most));
+        assert_eq!(counter.count(counting::SWAP, 5, 4), Ok(most), "not what is expected");
+        assert_eq!(counter.count(counting::SWAP, 5, most), Ok(most));
+        assert_eq!(counter.count(counting::SET, -most, 0), Ok(5));
+        assert_eq!(counter.count(counting::ADD, -1, 0), Err(-most));
+    }
+}

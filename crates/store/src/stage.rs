@@ -1,0 +1,790 @@
+//! A thread's end of stores and locks: scratch memory of its own, its handles, what it is being told.
+//!
+//! A hot call reads its words and the bytes of value and key from the out scratch and leaves what it found in
+//! the inbound scratch; [`crate::layout`] names the words. It is not the scratch of calls to zones, so that a
+//! store can be read while a task's arguments or a batch of results are being read: the hooks of classes are
+//! free to do that.
+
+use std::{
+    array,
+    sync::{Arc, LazyLock},
+};
+
+use skein_bridge::{Handles, Scratch};
+
+use crate::{
+    Begin, Bytes, Call, Channel, Expected, Gate, Keeps, Key, KeyRef, LOCKED_COPY_MAX, Life, Limits, Message,
+    NewValue, Notify, Parker, Pattern, Put, Refusal, Store, Take, Watcher,
+    layout::{
+        CLOSED_HANDLE, KEY_LENGTH_BITS, found, found_double, given, given_double, mode, passed, read, wait,
+        written,
+    },
+    named::{STORES, THINGS, Thing},
+};
+
+/// Words that a hot call reads.
+const GIVEN: usize = 8;
+
+/// A call that its caller should not have made: a bug of the TypeScript side.
+#[derive(Debug, Eq, PartialEq)]
+pub struct Misuse(pub &'static str);
+
+type Done = Result<(), Misuse>;
+type Watch = (Arc<Store>, Arc<Watcher>);
+
+/// See the module's text.
+pub struct Stage {
+    out: Scratch,
+    inbound: Scratch,
+    /// The stores this thread has opened.
+    stores: Handles<Arc<Store>>,
+    /// Its locks, channels and counters.
+    things: Handles<Arc<Thing>>,
+    watches: Handles<Watch>,
+    /// Keys that JavaScript has numbered, by their numbers.
+    keys: Vec<Option<Key>>,
+    /// A value that did not fit, until it is fetched.
+    large: Option<Bytes>,
+    /// What the value read last refers to.
+    read_soon: Option<Keeps>,
+    /// The same of values that are being read while their hooks read others, innermost last.
+    held: Vec<Option<Keeps>>,
+    /// What the next value to be written refers to.
+    attachments: Option<Keeps>,
+    owner: u32,
+    /// Where the thread blocks.
+    parker: Arc<Parker>,
+    mailbox: Arc<dyn Notify>,
+}
+
+/// What has the handle [`CLOSED_HANDLE`].
+static CLOSED: LazyLock<Arc<Store>> = LazyLock::new(|| {
+    // Without bounds: such stores have the most parts, and who walks over those of a store may find it closed
+    // on the way.
+    let most = u64::MAX;
+    let limits =
+        Limits { entries_max: most, bytes_max: most, value_bytes_max: most, ttl_ms: 0, evicts: false };
+    let store = Store::new(limits, || 1);
+    store.close();
+    Arc::new(store)
+});
+
+impl Stage {
+    /// The stage of the thread with the number `owner`, which waits for mail at `mailbox`.
+    #[must_use]
+    pub fn new(out: Scratch, inbound: Scratch, owner: u32, mailbox: Arc<dyn Notify>) -> Self {
+        let mut stores = Handles::default();
+        assert_eq!(stores.put(Arc::clone(&CLOSED)), CLOSED_HANDLE);
+        Self {
+            out,
+            inbound,
+            stores,
+            things: Handles::default(),
+            watches: Handles::default(),
+            keys: Vec::new(),
+            large: None,
+            read_soon: None,
+            held: Vec::new(),
+            attachments: None,
+            owner,
+            parker: Arc::default(),
+            mailbox,
+        }
+    }
+
+    /// The thread's number.
+    #[must_use]
+    pub const fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    /// What the next value to be written refers to.
+    pub fn attach(&mut self, keeps: Keeps) {
+        self.attachments = Some(keeps);
+    }
+
+    /// The value that did not fit the inbound scratch.
+    pub fn take_large(&mut self) -> Option<Bytes> {
+        self.large.take()
+    }
+
+    /// What is read from here on is read within the value read last, which keeps its memory.
+    pub fn hold(&mut self) {
+        self.held.push(self.read_soon.take());
+    }
+
+    /// The end of what `hold` began.
+    pub fn release(&mut self) {
+        self.read_soon = self.held.pop().flatten();
+    }
+
+    /// What the value read last refers to.
+    #[must_use]
+    pub const fn read_soon(&self) -> Option<&Keeps> {
+        self.read_soon.as_ref()
+    }
+
+    /// Where the thread blocks.
+    #[must_use]
+    pub const fn parker(&self) -> &Arc<Parker> {
+        &self.parker
+    }
+
+    /// The words of a call. One by one: they have just been written one by one, and a wide read of them would
+    /// wait for that.
+    #[inline]
+    fn given(&self) -> [u32; GIVEN] {
+        array::from_fn(|index| self.out.word(index))
+    }
+
+    /// A wait of this thread, which is told by mail or, if it `blocks`, where it blocks.
+    fn call(&self, ticket: u32, blocks: bool) -> Call {
+        let notify = if blocks { Arc::clone(&self.parker) as _ } else { Arc::clone(&self.mailbox) };
+        Call { owner: self.owner, ticket, notify }
+    }
+
+    /// The handle of the store with that number; `None` when it is closed.
+    pub fn open_store(&mut self, number: u32) -> Option<u32> {
+        Some(self.stores.put(STORES.get(number)?))
+    }
+
+    /// This thread no longer uses the store.
+    pub fn drop_store(&mut self, handle: u32) {
+        if handle != CLOSED_HANDLE {
+            self.stores.take(handle);
+        }
+    }
+
+    /// The store with that handle.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    #[inline]
+    pub fn store(&self, handle: u32) -> Result<&Arc<Store>, Misuse> {
+        self.stores.get(handle).ok_or(Misuse("no such store"))
+    }
+
+    /// The handle of the lock, channel or counter with that number.
+    pub fn open_thing(&mut self, number: u32) -> Option<u32> {
+        Some(self.things.put(THINGS.get(number)?))
+    }
+
+    /// This thread no longer uses it.
+    pub fn drop_thing(&mut self, handle: u32) {
+        self.things.take(handle);
+    }
+
+    /// What has that handle.
+    ///
+    /// # Errors
+    ///
+    /// When nothing has.
+    #[inline]
+    pub fn thing(&self, handle: u32) -> Result<&Thing, Misuse> {
+        self.things.get(handle).map(|thing| &**thing).ok_or(Misuse("no such thing"))
+    }
+
+    /// The gate with that handle.
+    ///
+    /// # Errors
+    ///
+    /// When it is something else.
+    #[inline]
+    pub fn gate(&self, handle: u32) -> Result<&Gate, Misuse> {
+        match self.thing(handle)? {
+            Thing::Gate(gate) => Ok(gate),
+            _ => Err(Misuse("not a gate")),
+        }
+    }
+
+    /// The channel with that handle.
+    ///
+    /// # Errors
+    ///
+    /// When it is something else.
+    pub fn channel(&self, handle: u32) -> Result<&Channel, Misuse> {
+        match self.thing(handle)? {
+            Thing::Channel(channel) => Ok(channel),
+            _ => Err(Misuse("not a channel")),
+        }
+    }
+
+    /// storeGet, and storeView when `IS_VIEW`: the value of the version that a view has is not written again.
+    ///
+    /// # Errors
+    ///
+    /// As of all calls here: handles and lengths that do not exist.
+    #[inline]
+    pub fn find<const IS_VIEW: bool>(&mut self) -> Done {
+        let given = self.given();
+        let Self { stores, keys, out, inbound, read_soon, large, .. } = self;
+        *read_soon = None;
+        let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
+        let (_, key) = value_and_key(keys, out, &given)?;
+        let (looks, had) = if IS_VIEW { (given[given::LOOKS], version(&given)) } else { (0, 0) };
+        let mut later = None;
+        let status = store.read_again(key, looks, |entry, index, word, left_ms| {
+            inbound.put(found::VERSION, entry.version as u32);
+            inbound.put(found::VERSION_HIGH, (entry.version >> 32) as u32);
+            inbound.put(found::INDEX, index as u32);
+            inbound.put(found::WORD, word);
+            put_double(inbound, found_double::LEFT_MS, left_ms as f64);
+            if IS_VIEW && entry.version == had {
+                return;
+            }
+            if entry.keeps.is_some() {
+                read_soon.clone_from(&entry.keeps);
+                if IS_VIEW {
+                    inbound.put(found::REFERS, 1);
+                }
+            }
+            if entry.bytes.len() > LOCKED_COPY_MAX || !put_bytes(inbound, &entry.bytes) {
+                later = Some(entry.bytes.clone());
+            }
+        });
+        let status = match (status, later) {
+            (None, _) if store.is_closed() => read::CLOSED,
+            (None, _) => read::ABSENT,
+            (Some(()), None) => read::FOUND,
+            (Some(()), Some(bytes)) if put_bytes(inbound, &bytes) => read::FOUND,
+            (Some(()), Some(bytes)) => {
+                *large = Some(bytes);
+                read::LARGE
+            }
+        };
+        inbound.put(found::STATUS, status);
+        Ok(())
+    }
+
+    /// storeSet, with a value in the scratch or elsewhere.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    #[inline]
+    pub fn set(&mut self, elsewhere: Option<&[u8]>) -> Done {
+        let given = self.given();
+        let Self { stores, keys, out, inbound, attachments, .. } = self;
+        let (value, key) = value_and_key(keys, out, &given)?;
+        let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
+        let mode = given[given::MODE];
+        let life = if mode & mode::HAS_LIFE != 0 {
+            Life::Ms(double(&given, given_double::TTL_MS) as u64)
+        } else if mode & mode::KEEPS_LIFE != 0 {
+            Life::Keep
+        } else {
+            Life::Default
+        };
+        let value = NewValue { bytes: elsewhere.unwrap_or(value), life, keeps: attachments.take() };
+        let outcome = store.set(key, value, expected(&given));
+        inbound.put(found::STATUS, outcome.map_or_else(refusal, |_| written::DONE));
+        Ok(())
+    }
+
+    /// storeRemove.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn remove(&mut self) -> Done {
+        let given = self.given();
+        let Self { stores, keys, out, inbound, .. } = self;
+        let (_, key) = value_and_key(keys, out, &given)?;
+        let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
+        let outcome = store.remove(key, expected(&given));
+        inbound.put(found::REMOVED, u32::from(outcome == Ok(true)));
+        inbound.put(found::STATUS, outcome.map_or_else(refusal, |_| written::DONE));
+        Ok(())
+    }
+
+    /// storeHas.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn has(&mut self) -> Done {
+        let given = self.given();
+        let Self { stores, keys, out, inbound, .. } = self;
+        let (_, key) = value_and_key(keys, out, &given)?;
+        let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
+        let status = match store.has(key) {
+            true => read::FOUND,
+            false if store.is_closed() => read::CLOSED,
+            false => read::ABSENT,
+        };
+        inbound.put(found::STATUS, status);
+        Ok(())
+    }
+
+    /// Run `body` with the store of a handle and the key in the scratch.
+    fn with_key<R>(
+        &mut self,
+        handle: u32,
+        body: impl FnOnce(&Arc<Store>, KeyRef<'_>) -> R,
+    ) -> Result<R, Misuse> {
+        let given = self.given();
+        let Self { stores, keys, out, .. } = self;
+        let store = stores.get(handle).ok_or(Misuse("no such store"))?;
+        let (_, key) = value_and_key(keys, out, &given)?;
+        Ok(body(store, key))
+    }
+
+    /// Watch the key in the scratch; the watch's handle, `None` when the store is closed.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn watch(
+        &mut self,
+        handle: u32,
+        ticket: u32,
+        is_prefix: bool,
+        events_max: usize,
+    ) -> Result<Option<u32>, Misuse> {
+        let call = self.call(ticket, false);
+        let watch = self.with_key(handle, |store, key| {
+            let key: Box<[u8]> = key.bytes().into();
+            let pattern = if is_prefix { Pattern::Prefix(key) } else { Pattern::Key(key) };
+            store.watch(pattern, events_max, call).map(|watcher| (Arc::clone(store), watcher))
+        })?;
+        Ok(watch.map(|watch| self.watches.put(watch)))
+    }
+
+    /// The changes of a watch: those missed behind the others (a double); then of each its kind and key.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn take_changes(&mut self, watch: u32) -> Result<Vec<u8>, Misuse> {
+        let (_, watcher) = self.watches.get(watch).ok_or(Misuse("no such watch"))?;
+        let (events, missed) = watcher.take();
+        let mut bytes = (missed as f64).to_le_bytes().to_vec();
+        for event in events {
+            bytes.push(event.change as u8);
+            put_key(&mut bytes, &event.key);
+        }
+        Ok(bytes)
+    }
+
+    /// End a watch.
+    pub fn unwatch(&mut self, watch: u32) {
+        if let Some((store, watcher)) = self.watches.take(watch) {
+            store.unwatch(&watcher);
+        }
+    }
+
+    /// Whether to compute the key in the scratch or to wait.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn begin(&mut self, handle: u32, ticket: u32) -> Result<Begin, Misuse> {
+        let call = self.call(ticket, false);
+        self.with_key(handle, |store, key| store.compute_begin(key, call))
+    }
+
+    /// A computation of the key in the scratch, or a wait for one, is over.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn end(&mut self, handle: u32, ticket: u32, well: bool) -> Done {
+        let owner = self.owner;
+        self.with_key(handle, |store, key| store.compute_end(key, owner, ticket, well))
+    }
+
+    /// gateTry.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn try_enter(&mut self) -> Done {
+        let given = self.given();
+        let gate = self.gate(given[given::HANDLE])?;
+        let outcome = gate.try_enter(self.owner, given[given::TICKET], given[given::AMOUNT]);
+        self.inbound.put(found::STATUS, outcome as u32);
+        Ok(())
+    }
+
+    /// gateLeave.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn leave(&mut self) -> Done {
+        let given = self.given();
+        self.gate(given[given::HANDLE])?.leave(self.owner, given[given::TICKET]);
+        Ok(())
+    }
+
+    /// gateEnter.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn enter(&self, handle: u32, ticket: u32, amount: u32, blocks: bool) -> Result<crate::Enter, Misuse> {
+        Ok(self.gate(handle)?.enter(self.call(ticket, blocks), amount, blocks))
+    }
+
+    /// How a channel's call waits.
+    fn waiting(&self, given: &[u32; GIVEN]) -> Option<Call> {
+        let how = given[given::WAIT];
+        (how != wait::NOT).then(|| self.call(given[given::TICKET], how == wait::BLOCKING))
+    }
+
+    /// channelPut, with a message in the scratch or elsewhere.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn channel_put(&mut self, elsewhere: Option<&[u8]>) -> Done {
+        let given = self.given();
+        // SAFETY: the slice ends with this call, which runs no JavaScript and does not write there.
+        let inside = unsafe { self.out.data(given[given::LENGTH] as usize) };
+        let bytes = elsewhere.or(inside).ok_or(Misuse("length beyond the scratch"))?;
+        let message = Message { bytes: bytes.into(), keeps: self.attachments.take() };
+        let outcome = self.channel(given[given::HANDLE])?.put(message, self.waiting(&given));
+        let status = match outcome {
+            Put::Done => passed::DONE,
+            Put::Full => passed::NONE,
+            Put::Queued => passed::QUEUED,
+            Put::Closed => passed::CLOSED,
+        };
+        self.inbound.put(found::STATUS, status);
+        Ok(())
+    }
+
+    /// channelTake.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn channel_take(&mut self) -> Done {
+        let given = self.given();
+        let taken = self.channel(given[given::HANDLE])?.take(self.waiting(&given));
+        self.receive(taken);
+        Ok(())
+    }
+
+    /// channelFetch.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn channel_fetch(&mut self) -> Done {
+        let given = self.given();
+        let message = self.channel(given[given::HANDLE])?.fetch(self.owner, given[given::TICKET]);
+        self.receive(message.map_or(Take::Empty, Take::Message));
+        Ok(())
+    }
+
+    fn receive(&mut self, taken: Take) {
+        self.read_soon = None;
+        let status = match taken {
+            Take::Message(message) => {
+                self.read_soon = message.keeps;
+                if put_bytes(&self.inbound, &message.bytes) {
+                    passed::DONE
+                } else {
+                    self.large = Some(message.bytes.into());
+                    passed::LARGE
+                }
+            }
+            Take::Empty => passed::NONE,
+            Take::Queued => passed::QUEUED,
+            Take::Closed => passed::CLOSED,
+        };
+        self.inbound.put(found::STATUS, status);
+    }
+
+    /// counterDo.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn count(&mut self) -> Done {
+        let given = self.given();
+        let Thing::Counter(counter) = self.thing(given[given::HANDLE])? else {
+            return Err(Misuse("not a counter"));
+        };
+        let operand = double(&given, given_double::OPERAND) as i64;
+        let expected = double(&given, given_double::EXPECTED) as i64;
+        let outcome = counter.count(given[given::COUNTING], operand, expected);
+        let (Ok(before) | Err(before)) = outcome;
+        self.inbound.put(found::STATUS, u32::from(outcome.is_err()));
+        put_double(&self.inbound, found_double::BEFORE, before as f64);
+        Ok(())
+    }
+}
+
+/// The value and the key of a call. A length of 0 stands for the key of that number, for no key is shorter
+/// than one byte; with a length, a number is what the key is to be known by from now on.
+#[inline]
+fn value_and_key<'a>(
+    keys: &'a mut Vec<Option<Key>>,
+    out: &'a Scratch,
+    given: &[u32; GIVEN],
+) -> Result<(&'a [u8], KeyRef<'a>), Misuse> {
+    let (word, value) = (given[given::KEY], given[given::LENGTH] as usize);
+    let (length, number) =
+        ((word & ((1 << KEY_LENGTH_BITS) - 1)) as usize, (word >> KEY_LENGTH_BITS) as usize);
+    // SAFETY: the slices end with the call in progress, which runs no JavaScript and does not write there.
+    let bytes = unsafe { out.data(value + length) }.ok_or(Misuse("length beyond the scratch"))?;
+    let (value, key) = bytes.split_at(value);
+    if number == 0 {
+        return Ok((value, KeyRef::new(key)));
+    }
+    if key.is_empty() {
+        let known = keys.get(number - 1).and_then(Option::as_ref).ok_or(Misuse("no such key"))?;
+        return Ok((value, known.as_ref()));
+    }
+    let key = KeyRef::new(key);
+    if keys.len() < number {
+        keys.resize(number, None);
+    }
+    keys[number - 1] = Some(key.to_key());
+    Ok((value, key))
+}
+
+/// Write bytes to the inbound scratch; those that do not fit wait for `stageLarge`.
+#[inline]
+fn put_bytes(inbound: &Scratch, bytes: &[u8]) -> bool {
+    inbound.put(found::LENGTH, bytes.len() as u32);
+    // SAFETY: the core takes no slices of this scratch; JavaScript keeps no view that it reads across a call.
+    unsafe { inbound.put_bytes(bytes) }
+}
+
+/// A key behind its length.
+pub fn put_key(bytes: &mut Vec<u8>, key: &[u8]) {
+    bytes.extend_from_slice(&(key.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(key);
+}
+
+fn refusal(refusal: Refusal) -> u32 {
+    match refusal {
+        Refusal::Conflict => written::CONFLICT,
+        Refusal::Closed => written::CLOSED,
+        Refusal::TooLarge => written::TOO_LARGE,
+        Refusal::Full => written::FULL,
+    }
+}
+
+#[inline]
+fn version(given: &[u32; GIVEN]) -> u64 {
+    u64::from(given[given::VERSION]) | u64::from(given[given::VERSION_HIGH]) << 32
+}
+
+#[inline]
+fn expected(given: &[u32; GIVEN]) -> Expected {
+    if given[given::MODE] & mode::EXPECTS == 0 { Expected::Any } else { Expected::Version(version(given)) }
+}
+
+#[inline]
+fn double(given: &[u32; GIVEN], index: usize) -> f64 {
+    f64::from_bits(u64::from(given[index * 2]) | u64::from(given[index * 2 + 1]) << 32)
+}
+
+#[inline]
+fn put_double(inbound: &Scratch, index: usize, number: f64) {
+    let bits = number.to_bits();
+    inbound.put(index * 2, bits as u32);
+    inbound.put(index * 2 + 1, (bits >> 32) as u32);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use skein_bridge::{Memory, layout::HEADER_BYTES};
+
+    use super::*;
+    use crate::{
+        layout::{Enter, counting, kind},
+        named::Text,
+        tests::{Log, OPEN},
+    };
+
+    const BYTES: usize = 4096;
+
+    /// A stage as JavaScript uses it: words and bytes are written, a call is made, words and bytes are read.
+    struct Host {
+        stage: Stage,
+        memory: [Arc<Memory>; 2],
+    }
+
+    fn host(owner: u32) -> Host {
+        let memory = [0; 2].map(|_| Memory::new(BYTES).expect("memory"));
+        let [out, inbound] = memory
+            .each_ref()
+            .map(|memory| Scratch::new(Arc::clone(memory), memory.data(), BYTES).expect("room"));
+        Host { stage: Stage::new(out, inbound, owner, Arc::new(Log::default())), memory }
+    }
+
+    impl Host {
+        fn give(&self, words: &[(usize, u32)], bytes: &[u8]) {
+            let out = self.memory[0].data();
+            for &(index, word) in words {
+                // SAFETY: within the header; nobody else uses the memory.
+                unsafe { out.cast::<u32>().add(index).write(word) };
+            }
+            // SAFETY: within the memory, as above.
+            unsafe { out.add(HEADER_BYTES).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        }
+
+        fn found(&self, index: usize) -> u32 {
+            // SAFETY: as in give.
+            unsafe { self.memory[1].data().cast::<u32>().add(index).read() }
+        }
+
+        fn value(&self) -> Vec<u8> {
+            let length = self.found(found::LENGTH) as usize;
+            // SAFETY: as in give.
+            unsafe { std::slice::from_raw_parts(self.memory[1].data().add(HEADER_BYTES), length) }.to_vec()
+        }
+
+        fn give_key(&self, handle: u32, word: u32, value: &[u8], key: &[u8]) {
+            let words = [
+                (given::HANDLE, handle),
+                (given::KEY, word),
+                (given::LENGTH, value.len() as u32),
+                (given::MODE, 0),
+            ];
+            self.give(&words, &[value, key].concat());
+        }
+
+        fn status(&self, done: Done) -> u32 {
+            assert_eq!(done, Ok(()));
+            self.found(found::STATUS)
+        }
+
+        fn set(&mut self, handle: u32, word: u32, value: &[u8], key: &[u8]) -> u32 {
+            self.give_key(handle, word, value, key);
+            let done = self.stage.set(None);
+            self.status(done)
+        }
+
+        fn get(&mut self, handle: u32, word: u32, key: &[u8]) -> u32 {
+            self.give_key(handle, word, &[], key);
+            let done = self.stage.find::<false>();
+            self.status(done)
+        }
+
+        fn open(&mut self, id: &str) -> (u32, u32) {
+            let id: Text = id.encode_utf16().collect();
+            let number = STORES
+                .make(id, Text::default(), Limits { value_bytes_max: u64::MAX, ..OPEN })
+                .expect("a free name");
+            (number, self.stage.open_store(number).expect("an open store"))
+        }
+    }
+
+    #[test]
+    fn what_one_thread_writes_another_reads() {
+        let (mut one, mut other) = (host(1), host(2));
+        let (number, handle) = one.open("stage.two");
+        let there = other.stage.open_store(number).expect("an open store");
+        assert_eq!(other.get(there, 3, b"\0ab"), read::ABSENT);
+        assert_eq!(one.set(handle, 3, b"value", b"\0ab"), written::DONE);
+        assert_eq!((other.get(there, 3, b"\0ab"), other.value()), (read::FOUND, b"value".to_vec()));
+        STORES.close(number);
+        assert_eq!(other.get(there, 3, b"\0ab"), read::CLOSED);
+        assert_eq!(one.set(handle, 3, b"value", b"\0ab"), written::CLOSED);
+        assert_eq!(one.get(CLOSED_HANDLE, 3, b"\0ab"), read::CLOSED);
+        one.stage.drop_store(CLOSED_HANDLE);
+        assert_eq!(one.get(CLOSED_HANDLE, 3, b"\0ab"), read::CLOSED, "that handle stays");
+    }
+
+    #[test]
+    fn a_key_with_a_number_is_known_by_it() {
+        let mut host = host(1);
+        let (number, handle) = host.open("stage.keys");
+        let known = 2 << KEY_LENGTH_BITS;
+        assert_eq!(host.set(handle, known | 3, b"1", b"\0ab"), written::DONE);
+        assert_eq!((host.get(handle, known, b""), host.value()), (read::FOUND, b"1".to_vec()));
+        assert_eq!((host.get(handle, 3, b"\0ab"), host.value()), (read::FOUND, b"1".to_vec()));
+        host.give_key(handle, 1 << KEY_LENGTH_BITS, &[], &[]);
+        assert_eq!(host.stage.find::<false>(), Err(Misuse("no such key")));
+        assert_eq!(host.set(handle, known | 3, b"2", b"\0cd"), written::DONE, "the number is another key's");
+        assert_eq!((host.get(handle, known, b""), host.value()), (read::FOUND, b"2".to_vec()));
+        STORES.close(number);
+    }
+
+    #[test]
+    fn lengths_and_handles_that_do_not_exist_are_refused() {
+        let mut host = host(1);
+        let (number, handle) = host.open("stage.misuse");
+        let most = (BYTES - HEADER_BYTES) as u32;
+        host.give(&[(given::HANDLE, handle), (given::KEY, 1), (given::LENGTH, most)], &[]);
+        assert_eq!(host.stage.set(None), Err(Misuse("length beyond the scratch")));
+        host.give(&[(given::LENGTH, u32::MAX)], &[]);
+        assert_eq!(host.stage.set(None), Err(Misuse("length beyond the scratch")));
+        host.give_key(7, 2, &[], b"\0a");
+        assert_eq!(host.stage.has(), Err(Misuse("no such store")));
+        assert_eq!(host.stage.leave(), Err(Misuse("no such thing")));
+        STORES.close(number);
+    }
+
+    #[test]
+    fn a_value_beyond_the_scratch_waits_and_what_it_refers_to_is_kept_while_it_is_read() {
+        let mut host = host(1);
+        let (number, handle) = host.open("stage.large");
+        let keeps: Keeps = Arc::new("memory");
+        host.stage.attach(Arc::clone(&keeps));
+        host.give_key(handle, 2, &[], b"\0a");
+        let done = host.stage.set(Some(&[7; BYTES]));
+        assert_eq!(host.status(done), written::DONE);
+        assert_eq!(Arc::strong_count(&keeps), 2, "the entry's");
+        assert_eq!(host.get(handle, 2, b"\0a"), read::LARGE);
+        assert_eq!(host.stage.take_large().as_deref(), Some(&[7; BYTES][..]));
+        host.stage.hold();
+        assert_eq!(host.set(handle, 2, b"small", b"\0a"), written::DONE);
+        assert_eq!(
+            (host.get(handle, 2, b"\0a"), Arc::strong_count(&keeps)),
+            (read::FOUND, 2),
+            "the reader's"
+        );
+        host.stage.release();
+        assert!(host.stage.read_soon().is_some());
+        assert_eq!((host.get(handle, 2, b"\0a"), Arc::strong_count(&keeps)), (read::FOUND, 1));
+        STORES.close(number);
+    }
+
+    #[test]
+    fn a_view_of_the_same_version_is_not_written_again() {
+        let mut host = host(1);
+        let (number, handle) = host.open("stage.view");
+        assert_eq!(host.set(handle, 2, b"value", b"\0a"), written::DONE);
+        assert_eq!(host.get(handle, 2, b"\0a"), read::FOUND);
+        let version = [found::VERSION, found::VERSION_HIGH].map(|word| host.found(word));
+        host.set(handle, 2, b"other", b"\0b");
+        host.get(handle, 2, b"\0b");
+        host.give_key(handle, 2, &[], b"\0a");
+        host.give(
+            &[(given::LOOKS, 3), (given::VERSION, version[0]), (given::VERSION_HIGH, version[1])],
+            b"\0a",
+        );
+        let done = host.stage.find::<true>();
+        assert_eq!(
+            (host.status(done), host.value()),
+            (read::FOUND, b"other".to_vec()),
+            "what was there before"
+        );
+        assert_eq!(host.stage.store(handle).map(|store| store.stats().hits), Ok(2 + 1 + 3));
+        STORES.close(number);
+    }
+
+    #[test]
+    fn a_write_that_expects_a_version_meets_it_or_changes_nothing() {
+        let mut host = host(1);
+        let (number, handle) = host.open("stage.expects");
+        assert_eq!(host.set(handle, 2, b"1", b"\0a"), written::DONE);
+        for expected in [written::CONFLICT, written::DONE] {
+            host.get(handle, 2, b"\0a");
+            let low = host.found(found::VERSION).wrapping_add(u32::from(expected == written::CONFLICT));
+            let high = host.found(found::VERSION_HIGH);
+            host.give_key(handle, 2, b"2", b"\0a");
+            host.give(
+                &[(given::MODE, mode::EXPECTS), (given::VERSION, low), (given::VERSION_HIGH, high)],
+                b"2",
+            );
+            let done = host.stage.set(None);
+            assert_eq!(host.status(done), expected);
+        }
+        host.give_key(handle, 2, &[], b"\0a");
+        let done = host.stage.remove();
+        assert_eq!((host.status(done), host.found(found::REMOVED)), (written::DONE, 1));
+        STORES.close(number);
+    }
+
+    #[test]
+    fn locks_channels_and_counters_are_called_by_words() {
+        let mut host = host(1);
+        let [lock, channel, counter] = [(kind::LOCK, 1.0), (kind::CHANNEL, 1.0), (kind::COUNTER, 5.0)]
+            .map(|(kind, amount)| THINGS.make(kind, None, amount))
+            .map(|number| host.stage.open_thing(number).expect("a thing"));
+        for status in [Enter::Granted, Enter::Busy] {
+            host.give(&[(given::HANDLE, lock), (given::TICKET, 9), (given::AMOUNT, 1)], &[]);
+            let done = host.stage.try_enter();
+            assert_eq!(host.status(done), status as u32);
+        }
+        host.give(&[(given::HANDLE, channel), (given::LENGTH, 2), (given::WAIT, wait::NOT)], b"hi");
+        for status in [passed::DONE, passed::NONE] {
+            let done = host.stage.channel_put(None);
+            assert_eq!(host.status(done), status);
+        }
+        let done = host.stage.channel_take();
+        assert_eq!((host.status(done), host.value()), (passed::DONE, b"hi".to_vec()));
+        let bits = 2_f64.to_bits();
+        let operand = given_double::OPERAND * 2;
+        let words = [
+            (given::HANDLE, counter),
+            (given::COUNTING, counting::ADD),
+            (operand, bits as u32),
+            (operand + 1, (bits >> 32) as u32),
+        ];
+        host.give(&words, &[]);
+        for before in [5_f64, 7.0] {
+            let done = host.stage.count();
+            assert_eq!(host.status(done), 0);
+            assert_eq!(host.found(found_double::BEFORE * 2 + 1), (before.to_bits() >> 32) as u32);
+        }
+        assert_eq!(host.stage.channel(lock).err(), Some(Misuse("not a channel")));
+    }
+}
