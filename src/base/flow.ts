@@ -13,14 +13,14 @@ import type { Reader, ReaderPlan } from './readers.ts'
 export interface FlowPlan<Of, Out> {
   /** How many items the next run should have, 1 or more. Absent: 1. */
   readonly sizeNow?: () => number
-  /** Begin a run of a chunk or of an item, the first of which has that index; its outcome or a promise of it. */
+  /** Begin a run of a chunk or an item; `first` is the index of its first item. An outcome or a promise. */
   readonly run: (of: Of, first: number) => Out | Promise<Out>
   /**
    * Called when a run has ended, before its turn to be taken. A failure ends reading and is thrown in its
    * turn, unless this makes a value of it (`succeed`) or calls `fail`.
    */
   readonly settled: (run: Run<Of, Out>) => void
-  /** Begin a run of a chunk or an item, the first of which has that index; returns its outcome or a promise. */
+  /** Adds an outcome to one before it: all that are there are taken at once, where items are unbounded. */
   readonly join?: (taken: Out, next: Out) => void
   /** Called once, when all is to end with an error: what runs is not needed. */
   readonly failed?: (why: unknown) => void
