@@ -1,27 +1,17 @@
 /**
  * Skein: TypeScript on every core.
  *
- * Everything that has a module of its own (`skein/zone`, `skein/transport`) is there too.
+ * The names that most programs need; each part exports the rest from its own path
+ * (`skein/zone`, `skein/http`).
  */
-export { Arrow, ArrowError, type ArrowCodes, Either } from './arrow/index.ts'
-/**
- * What arrows begin with (`arrow.lift`, ...), under one name: `test`, `id` and `fail` are everybody's words.
- */
+export type { Arrow } from './arrow/index.ts'
 export * as arrow from './arrow/index.ts'
-export * from './fiber/index.ts'
-export { createApp, HttpError, HttpServer, serve } from './http/index.ts'
-export type { HttpCodes, HttpLimits, HttpRequest, Routes, ServerStats, ServeSettings } from './http/index.ts'
-export * from './store/index.ts'
-export * from './sync/index.ts'
-export {
-  FunctionError,
-  TransportError,
-  isTransportable,
-  marshall,
-  move,
-  register,
-  transportable,
-  unmarshall,
-} from './transport/index.ts'
-export type { TransportCodes } from './transport/index.ts'
-export * from './zone/index.ts'
+export { SkeinError } from './base/index.ts'
+export type { Fiber } from './fiber/index.ts'
+export * as fiber from './fiber/index.ts'
+export { serve } from './http/index.ts'
+export type { Routes } from './http/index.ts'
+export { type Store, store } from './store/index.ts'
+export { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './sync/index.ts'
+export { isTransportable, move, register, transportable } from './transport/index.ts'
+export { type AnyZone, currentTask, type Task, type Zone, zone } from './zone/index.ts'

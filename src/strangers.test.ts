@@ -7,9 +7,10 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { marshall, move, store, unmarshall, zone } from './index.ts'
+import { move, store, zone } from './index.ts'
 import { native } from './native/index.ts'
-import { processFrame, readFrame } from './transport/index.ts'
+import { processFrame, readFrame } from './transport/internal.ts'
+import { marshall, unmarshall } from './transport/index.ts'
 
 const here = zone.create('strangers', { workers: 1 })
 after(() => here.close())
@@ -83,7 +84,7 @@ test('memory that another call has moved is still there after every forged frame
 
 test('every thread of the process reads the frames of the others', async () => {
   const frame = await here.run(async () => {
-    const { marshall } = await import('skein')
+    const { marshall } = await import('skein/transport')
     return marshall({ from: 'a worker', shared: new SharedArrayBuffer(2) }, { mode: 'process' })
   })
   const value = unmarshall(frame, { mode: 'process' }) as { from: string; shared: SharedArrayBuffer }

@@ -3,7 +3,7 @@
  *
  * A module of its own, since it imports Skein and the other contenders' threads must not.
  */
-import { join, zone, type Zone } from 'skein'
+import { join, zone, type Zone } from 'skein/zone'
 import { churn } from './work.ts'
 
 /** Fibonacci by joins down to a cut-off, below it by plain recursion. */

@@ -74,7 +74,7 @@ const POOLS: Readonly<Record<string, Omit<Contender, 'name'>>> = {
   'skein-node': {
     package: 'skein',
     open: async () => {
-      const { Result, zone } = await import('skein')
+      const { Result, zone } = await import('skein/zone')
       return {
         nothing: () => zone.node.execute(WORK_URL, 'nothing'),
         call: (name, input) => zone.node.execute(WORK_URL, name, [input]),
@@ -128,7 +128,7 @@ function zoneWith(executor: Executor): Omit<Contender, 'name'> {
   const grows = executor === 'blocking' || executor === 'cached'
   const workersOf = (count: number): object => (grows ? { workersMax: count } : { workers: count })
   const open = async ({ threads, spin }: PoolSettings): Promise<Pool> => {
-    const { Result, zone } = await import('skein')
+    const { Result, zone } = await import('skein/zone')
     const settings = { executor, ...workersOf(threads), tasksMax: 200_000 }
     const bench = zone.create('bench', { ...settings, ...(spin ? {} : { spinUs: 0 }) })
     const reused = (): void => {}

@@ -15,7 +15,8 @@ import { statSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { installTypeScript, zone } from 'skein/zone'
+import 'skein/typescript'
+import { zone } from 'skein/zone'
 import { glob } from 'tinyglobby'
 
 /** Larger ones are bundles of a whole program, which nobody wrote as they are. */
@@ -66,7 +67,6 @@ async function sourceFiles() {
 
 /** What anybody would write first. */
 async function plainLoop(paths) {
-  installTypeScript()
   const { scoreFile, score } = await import('./pipeline.ts')
   return paths.map((path) => (scoreFile ?? score)(path))
 }

@@ -1,6 +1,6 @@
 /**
  * The checks of `npm run check`: types, oxlint with the rules that need types, prettier, knip (what nobody
- * imports), rustfmt, clippy, tidy (what no other tool checks).
+ * imports), API Extractor (the public surface), rustfmt, clippy, tidy (what no other tool checks).
  *
  * Each prints one line when it passes and what it found when it does not; all run, whatever fails. The set-up
  * has been done before, so the tools are there.
@@ -14,7 +14,7 @@ import { tidy } from '../tidy/main.mjs'
 const PROJECTS = ['examples', 'bench']
 
 const format = () => prettier('--check')
-const CHECKS = { types, lint, format, unused, rustfmt, clippy, tidy: () => tidy([]) }
+const CHECKS = { types, lint, format, unused, api, rustfmt, clippy, tidy: () => tidy([]) }
 
 /**
  * Run the named checks, all when none is named.
@@ -82,6 +82,10 @@ export function prettier(mode, words = []) {
 async function unused() {
   const knip = inRoot('node_modules', 'knip', 'bin', 'knip.js')
   await must('Unused code', process.execPath, [knip, '--no-progress'])
+}
+
+async function api() {
+  await must('Public API', process.execPath, [inRoot('scripts', 'check', 'api.mjs')])
 }
 
 async function rustfmt() {

@@ -5,7 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Exit, RUNNABLE, fork, never, sleep } from '../fiber/index.ts'
+import { Exit, fork, never, sleep } from '../fiber/index.ts'
+import { RUNNABLE } from '../fiber/internal.ts'
 import {
   type Arrow,
   fail,

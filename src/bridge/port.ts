@@ -17,7 +17,7 @@ import {
   native,
   sharedMemory,
 } from '../native/index.ts'
-import { FrameWriter, readFrame } from '../transport/index.ts'
+import { FrameWriter, readFrame } from '../transport/internal.ts'
 
 /** Bytes of each scratch: a batch of some thousand small results; larger values take a path of their own. */
 const SCRATCH_BYTES = 256 * 1024

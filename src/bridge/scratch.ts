@@ -9,7 +9,7 @@
  */
 import { assert } from '../base/index.ts'
 import { HEADER_BYTES, checkAttached, native, sharedMemory } from '../native/index.ts'
-import { FrameWriter, readFrame } from '../transport/index.ts'
+import { FrameWriter, readFrame } from '../transport/internal.ts'
 import { KNOWN_LENGTH_MAX, KnownKeys } from './keys.ts'
 import { thisPort } from './port.ts'
 

@@ -16,7 +16,10 @@ const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
  * Loaded on demand: help and wrong arguments need no workers, and a missing native core is told as one line.
  */
 const openZone: OpenZone = async (settings) => {
-  const { installTypeScript, zone } = await import('../zone/index.ts')
+  const [{ zone }, { installTypeScript }] = await Promise.all([
+    import('../zone/index.ts'),
+    import('../zone/internal.ts'),
+  ])
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()
   const own = zone.create('skein run', settings)

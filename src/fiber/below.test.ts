@@ -20,10 +20,10 @@ import {
   exitOf,
   fail,
   fork,
-  runningFiber,
   uninterruptible,
   yieldNow,
 } from './index.ts'
+import { runningFiber } from './internal.ts'
 
 type Part =
   | { kind: 'turn' | 'fail' | 'listen' }

@@ -15,37 +15,25 @@ export {
   type Interruption,
   type Success,
   exitValue,
-  flatExits,
-  thrownBy,
-  withOthers,
 } from './core/exit.ts'
-export { RUNNABLE, type Runnable, isRunnable } from './core/runnable.ts'
+export { type Runnable } from './core/runnable.ts'
 export { Schedule, type ScheduleDriver, type ScheduleStart } from './combine/schedule.ts'
 
 register(FiberError, { cid: 'skein.FiberError' })
 register(InterruptedError, { cid: 'skein.InterruptedError' })
-export {
-  fork,
-  forkAsked,
-  isProgram,
-  type AnyBody,
-  type FailureOf,
-  type ForkOptions,
-  type ValueOf,
-} from './core/fork.ts'
+export { fork, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } from './core/fork.ts'
 export type { Waitable } from './core/endings.ts'
 export { Fiber, type FiberStatus } from './core/fiber.ts'
 export { type Op, type Operation, type Step } from './core/op.ts'
 export { fail, fromExit } from './combine/promises.ts'
-export { stepAside, yieldNow } from './scheduler/aside.ts'
-export type { Ready } from './scheduler/scheduler.ts'
+export { yieldNow } from './scheduler/aside.ts'
+
 export { attempt, never, sleep } from './scheduler/sleep.ts'
 export {
   type Restore,
   acquireRelease,
   addFinalizer,
   currentFiber,
-  runningFiber,
   scoped,
   uninterruptible,
   uninterruptibleMask,

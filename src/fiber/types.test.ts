@@ -11,7 +11,6 @@ import {
   type Fiber,
   type FiberError,
   type Op,
-  RUNNABLE,
   Schedule,
   type Waitable,
   all,
@@ -30,6 +29,7 @@ import {
   sleep,
   timeout,
 } from './index.ts'
+import { RUNNABLE } from './internal.ts'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function is<_T extends true>(): void {}

@@ -58,7 +58,7 @@ export type {
 export { serve } from './serve.ts'
 export { createApp, HttpServer, type InjectableApp, type ServerStats, type StopOptions } from './server.ts'
 export type { AppSettings, ServeSettings } from './settings.ts'
-export { type AppSource, loadApp, type ModuleApp } from './cluster/app-module.ts'
+
 export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'
 export type { StallMessage } from './cluster/supervisor.ts'
 export type { ZoneServeSettings } from './cluster/settings.ts'

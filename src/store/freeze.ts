@@ -9,7 +9,7 @@
  */
 import { types } from 'node:util'
 import { shown } from '../base/index.ts'
-import { handleOf } from '../transport/index.ts'
+import { handleOf } from '../transport/internal.ts'
 
 /** A part that cannot be frozen: where it is, and what. */
 export interface Unfreezable {

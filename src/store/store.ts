@@ -48,7 +48,7 @@ const REMOVED = 0
 const NOTHING = 1
 const CONFLICTED = 2
 
-/** Those that this thread has opened. @internal */
+/** Those that this thread has opened. */
 export const opened = new Opened<Store>()
 
 /** A process-wide map from strings to values that the transport can carry. */

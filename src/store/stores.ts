@@ -5,7 +5,8 @@
  */
 import { native } from '../native/index.ts'
 import { thisStage } from '../bridge/index.ts'
-import { register, registerHandle } from '../transport/index.ts'
+import { register } from '../transport/index.ts'
+import { registerHandle } from '../transport/internal.ts'
 import { StoreError, wrong } from './errors.ts'
 import { parseSettings, type Settings, type StoreSettings } from './settings.ts'
 import { Store, opened } from './store.ts'

@@ -3,7 +3,8 @@
  *
  * Known by name, or passed as handles: an argument, a result, a value in a store.
  */
-import { register, registerHandle } from '../transport/index.ts'
+import { register } from '../transport/index.ts'
+import { registerHandle } from '../transport/internal.ts'
 import { Channel } from './channel.ts'
 import { AtomicCounter } from './counter.ts'
 import { SyncError } from './errors.ts'

@@ -42,7 +42,6 @@ let frameLast = 0
 
 /**
  * Writes frames of this process into memory given once.
- * @internal
  */
 export class FrameWriter {
   /** The whole last frame, when it did not fit into the scratch memory. */
@@ -111,7 +110,6 @@ export class FrameWriter {
 
 /**
  * Read the frame that lies in `source` from `start` to `end`.
- * @internal
  * @throws {TransportError} when it is no frame, a damaged one, or names what this thread does not know.
  */
 export function readFrame(source: Uint8Array, start: number, end: number): unknown {
@@ -162,7 +160,6 @@ export function marshall(
 
 /**
  * The bytes of `value` for {@link readFrame}, which no user holds.
- * @internal
  * @throws {TransportError} naming the path of the part that cannot travel.
  */
 export function processFrame(value: unknown): Uint8Array {
@@ -171,7 +168,6 @@ export function processFrame(value: unknown): Uint8Array {
 
 /**
  * A copy of a frame of this process, made for {@link readFrame}, that users may hold: `unmarshall` reads it.
- * @internal
  */
 export function publicFrame(frame: Uint8Array): Uint8Array {
   const copy = new Uint8Array(frame.length + TOKEN_BYTES)

@@ -11,36 +11,15 @@ import { setFunctionTable } from './functions/functions.ts'
 import type { ScriptPlace } from './functions/origin.ts'
 import { setProcessTables } from './process.ts'
 
-export { handleOf, register, registerHandle, transportable } from './classes/classes.ts'
+export { register, transportable } from './classes/classes.ts'
 export type { Class } from './classes/class-entry.ts'
-export type { ClassOptions, HandleOptions } from './classes/classes.ts'
+export type { ClassOptions } from './classes/classes.ts'
 export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
 export { FunctionError } from './functions/function-errors.ts'
-export { callerFile } from './functions/caller.ts'
-export {
-  codeNumber,
-  functionByNumber,
-  functionNumber,
-  moduleFunctionNumber,
-  seenExportNumber,
-  seenFunctionNumber,
-  setFunctionTable,
-  setPreparation,
-} from './functions/functions.ts'
-export type { FunctionTable } from './functions/functions.ts'
-export {
-  FrameWriter,
-  isTransportable,
-  marshall,
-  processFrame,
-  publicFrame,
-  readFrame,
-  unmarshall,
-} from './frame.ts'
+
+export { isTransportable, marshall, unmarshall } from './frame.ts'
 export { move } from './classes/memory.ts'
-export { setProcessTables } from './process.ts'
-export type { ProcessTables } from './process.ts'
 
 const placeNumbers = new Int32Array(4)
 const placeBytes = new Uint8Array(placeNumbers.buffer)

@@ -7,7 +7,7 @@
 export type { AnyZone } from './api/any-zone.ts'
 export type { CallOptions } from './call/call.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
-export { installTypeScript } from './worker/loader/index.ts'
+
 export { type Fork, join } from './call/join.ts'
 export { NodeZone } from './api/node-zone.ts'
 export type { Items, MapOptions, ReduceOptions, Settled, Source, SpreadOptions } from './parallel/parallel.ts'
@@ -17,4 +17,4 @@ export { type ModuleCalls, Task, type TaskFunction, currentTask } from './call/t
 export type { ErrorListener } from './worker/uncaught.ts'
 export type { StatsTold, WorkerTold, ZoneCreated } from './owner/tell.ts'
 export { type Times, type WorkerStats, Zone, type ZoneStats } from './api/zone.ts'
-export { endWorker, zone } from './api/zones.ts'
+export { zone } from './api/zones.ts'

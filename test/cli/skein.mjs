@@ -31,6 +31,14 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
   return started
 }
 
+/** What a program wrote, without warnings about event loops that wait for a busy machine's processor. */
+export function withoutStalls(text) {
+  return text.replace(
+    /^\(node:\d+\) Warning: .* has not returned to its event loop .*\n(\(Use `node --trace-.*\n)?/gm,
+    '',
+  )
+}
+
 /** Variables with which the program writes what signals it hears, and hears the first one twice. */
 export function hearing({ twice = false } = {}) {
   const preload = new URL('heard.mjs', import.meta.url).href

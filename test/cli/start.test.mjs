@@ -9,6 +9,7 @@ import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { prove } from '../../scripts/start/proof.mjs'
+import { withoutStalls } from './skein.mjs'
 
 const main = JSON.stringify(inRoot('scripts/start/main.mjs'))
 const program = `const { serveExample } = await import(${main})
@@ -28,7 +29,9 @@ function started(words, last, signal = 'SIGINT') {
     isStopped = true
     child.kill(signal)
   })
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
+  return new Promise((resolve) =>
+    child.on('close', (code) => resolve({ code, out, err: withoutStalls(err) })),
+  )
 }
 
 test('npm start tells the address, what to try, and what it measured', { timeout: 120_000 }, async () => {

@@ -34,8 +34,7 @@ for (const path of files) {
 function commandFor(path) {
   if (!path.endsWith('ts')) return [path]
   const program = `
-    import { installTypeScript } from 'skein/zone'
-    installTypeScript()
+    import 'skein/typescript'
     await import(${JSON.stringify(pathToFileURL(path).href)})`
   return ['--input-type=module', '-e', program, '--', path]
 }

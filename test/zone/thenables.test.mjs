@@ -4,7 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { all, arrow, attempt, createApp, fork, forEach, join, Lock, zone } from '../../dist/index.js'
+import { all, attempt, forEach, fork } from '../../dist/fiber/index.js'
+import { createApp } from '../../dist/http/index.js'
+import { arrow, Lock } from '../../dist/index.js'
+import { join, zone } from '../../dist/zone/index.js'
 import later from '../cli/modules/thenables.mjs'
 import { skein } from '../cli/skein.mjs'
 

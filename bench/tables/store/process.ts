@@ -118,7 +118,7 @@ async function runsOf(of: Calls): Promise<Record<string, (index: number) => unkn
  * copy that a store cannot do without: from that memory to 64 places, from 64 places to such memory.
  */
 async function transportRuns(): Promise<Record<string, (index: number) => unknown>> {
-  const { FrameWriter, readFrame } = await import('skein/transport')
+  const { FrameWriter, readFrame } = await import('../../harness/internal.ts')
   const [scratch, inbound] = [new Uint8Array(1 << 18), new Uint8Array(1 << 18)]
   const writer = new FrameWriter(scratch)
   const frames = values.map((value) => scratch.slice(0, writer.write(value, 0)))

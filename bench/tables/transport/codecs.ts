@@ -65,7 +65,8 @@ export async function loadCodecs(): Promise<Codec[]> {
 
 /** Skein's two: self-contained bytes, and frames whose shapes both ends know. */
 export async function skeinCodecs(): Promise<Codec[]> {
-  const { FrameWriter, marshall, readFrame, unmarshall } = await import('skein/transport')
+  const { FrameWriter, readFrame } = await import('../../harness/internal.ts')
+  const { marshall, unmarshall } = await import('skein/transport')
   const scratch = new Uint8Array(1 << 20)
   const writer = new FrameWriter(scratch)
   return [

@@ -4,7 +4,8 @@
  * `node extras.js '<order as JSON>'`, the samples as JSON on standard output: row → contender → ns per round.
  */
 import assert from 'node:assert/strict'
-import { FrameWriter, readFrame, register } from 'skein/transport'
+import { register } from 'skein/transport'
+import { FrameWriter, readFrame } from '../../harness/internal.ts'
 import { OBJECTS } from './payloads.ts'
 import { slice } from './slice.ts'
 

@@ -5,7 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Exit, RUNNABLE, Schedule } from '../../fiber/index.ts'
+import { Exit, Schedule } from '../../fiber/index.ts'
+import { RUNNABLE } from '../../fiber/internal.ts'
 import {
   Arrow,
   ArrowError,

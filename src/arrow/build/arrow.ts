@@ -9,13 +9,13 @@ import { TIMER_MS_MAX, assert, milliseconds, valueOfKind } from '../../base/inde
 import {
   Exit,
   type Operation,
-  RUNNABLE,
   type Runnable,
   type Schedule,
   Schedule as ScheduleClass,
   attempt,
   fromExit,
 } from '../../fiber/index.ts'
+import { RUNNABLE } from '../../fiber/internal.ts'
 import { Store } from '../../store/index.ts'
 import { NodeZone, Zone } from '../../zone/index.ts'
 import type { Either } from './either.ts'
@@ -407,13 +407,13 @@ const SECOND = new Arrow<never, never, never, 'sync'>(
   undefined,
 )
 
-/** An arrow of a function. @throws {ArrowError} `ARROW_ARGUMENT` for what is none. @internal */
+/** An arrow of a function. @throws {ArrowError} `ARROW_ARGUMENT` for what is none. */
 export function call<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
   if (typeof fn !== 'function') throw wrong('lift(): the stage', 'a function', fn)
   return new Arrow(fn as NodeRun, fn as NodeRun, OP_CALL, 0, 1, null, null, fn)
 }
 
-/** An arrow of any parts. @internal */
+/** An arrow of any parts. */
 export function made<A, B, E, K extends Kind>(
   op: OpCode,
   a: Node | null,
@@ -426,7 +426,7 @@ export function made<A, B, E, K extends Kind>(
   return new Arrow<A, B, E, K>(runOf(step, flags), step, op, flags, size, a, b, data)
 }
 
-/** An arrow of one stage that waits. @internal */
+/** An arrow of one stage that waits. */
 export function waiting<A, B, E>(wait: Wait): Arrow<A, B, E, 'async'> {
   return made(Op.wait, null, null, wait)
 }
@@ -434,7 +434,6 @@ export function waiting<A, B, E>(wait: Wait): Arrow<A, B, E, 'async'> {
 /**
  * An arrow of one other. There is one place where it is made, whatever it is: an object that may come from
  * two places must exist, and one that need not exist costs nothing.
- * @internal
  */
 export function one<A, B, E, K extends Kind>(once: NodeRun, op: OpCode, a: Node): Arrow<A, B, E, K> {
   let run = once
@@ -472,7 +471,7 @@ function two<A, B, E, K extends Kind>(
   return new Arrow<A, B, E, K>(run, step, op, flags, size, a, b, data)
 }
 
-/** @throws {ArrowError} `ARROW_ARGUMENT` for what is no function. @internal */
+/** @throws {ArrowError} `ARROW_ARGUMENT` for what is no function. */
 export function checkedFunction<Fn>(name: string, fn: Fn): Fn {
   if (typeof fn !== 'function') throw wrong(name, 'a function', fn)
   return fn

@@ -4,14 +4,8 @@
  * A stage is called with its input alone. A promise that a synchronous stage returns is its value and is not
  * waited for; `liftAsync` is for what waits.
  */
-import {
-  type FailureOf,
-  type Op as FiberOp,
-  RUNNABLE,
-  type Runnable,
-  type ValueOf,
-  isRunnable,
-} from '../../fiber/index.ts'
+import { type FailureOf, type Op as FiberOp, type Runnable, type ValueOf } from '../../fiber/index.ts'
+import { RUNNABLE, isRunnable } from '../../fiber/internal.ts'
 import { Arrow, call, checkedFunction, made, one, waiting } from './arrow.ts'
 import type { Either } from './either.ts'
 import { wrong } from '../errors.ts'

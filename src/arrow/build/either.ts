@@ -43,7 +43,7 @@ export const Either = Object.freeze({
   },
 })
 
-/** The one literal: a value on the left if `isLeft`. @internal */
+/** The one literal: a value on the left if `isLeft`. */
 export function either(isLeft: unknown, value: unknown): Either<unknown, unknown> {
   return { kind: isLeft ? 'left' : 'right', value }
 }

@@ -7,7 +7,8 @@
  * but nobody waits for a source that is still looking for its next input.
  */
 import { Flow, type Reader, abortSignal, flag, integer, optionsOf, readerOf } from '../../base/index.ts'
-import { type Fiber, type Ready, runningFiber, stepAside } from '../../fiber/index.ts'
+import { type Fiber } from '../../fiber/index.ts'
+import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
 import { wrong } from '../errors.ts'
 import { unwrapped } from './failure.ts'
 import { runNode, valueOf } from '../run/machine.ts'

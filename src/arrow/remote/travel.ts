@@ -7,7 +7,7 @@
 import { threadId } from 'node:worker_threads'
 import type { Schedule } from '../../fiber/index.ts'
 import { store, StoreError, type Store } from '../../store/index.ts'
-import { functionByNumber, functionNumber, moduleFunctionNumber } from '../../transport/index.ts'
+import { functionByNumber, functionNumber, moduleFunctionNumber } from '../../transport/internal.ts'
 import { ArrowError } from '../errors.ts'
 import { makeNode } from '../build/make.ts'
 import { Op, type Attempt, type Node, type OpCode, type Wait } from '../build/node.ts'

@@ -9,7 +9,8 @@
  * timers and I/O, so its own timeout and signal are heard.
  */
 import { abortSignal, isThenable, promiseOf, valueOfKind, whenSettled } from '../../base/index.ts'
-import { type Failed, type Fiber, type Ready, runningFiber, stepAside } from '../../fiber/index.ts'
+import { type Failed, type Fiber } from '../../fiber/index.ts'
+import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
 import { either } from '../build/either.ts'
 import { wrong } from '../errors.ts'
 import { Raised, Stopped, besides, traced } from '../build/failure.ts'

@@ -236,7 +236,7 @@ function stepAttempt(this: Node, x: unknown): unknown {
   return attempted(body, catcher, x)
 }
 
-/** Call `body`; what it throws is a failure, unless `catcher` throws in turn. @throws {Raised} @internal */
+/** Call `body`; what it throws is a failure, unless `catcher` throws in turn. @throws {Raised} */
 function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x: unknown): unknown {
   try {
     return body(x)

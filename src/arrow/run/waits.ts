@@ -4,17 +4,8 @@
  * Each is one instruction of the machine. They keep the rule of the machine: what they throw or reject with
  * is wrapped if it is a failure, and a defect passes all of them as it is.
  */
-import {
-  FiberError,
-  RUNNABLE,
-  type Exit,
-  type Fiber,
-  type Schedule,
-  forkAsked,
-  isProgram,
-  isRunnable,
-  runningFiber,
-} from '../../fiber/index.ts'
+import { FiberError, type Exit, type Fiber, type Schedule } from '../../fiber/index.ts'
+import { RUNNABLE, forkAsked, isProgram, isRunnable, runningFiber } from '../../fiber/internal.ts'
 import { TIMER_MS_MAX, isThenable } from '../../base/index.ts'
 import type { Store } from '../../store/index.ts'
 import { ArrowError, wrong } from '../errors.ts'

@@ -8,7 +8,7 @@
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { stayHere } from '../../arrow/index.ts'
 import { hasMember, loadReason, promiseOf, reasonOf } from '../../base/index.ts'
-import { isRunnable } from '../../fiber/index.ts'
+import { isRunnable } from '../../fiber/internal.ts'
 import { currentTask } from '../../zone/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, type CliCodes } from '../errors.ts'

@@ -2,7 +2,8 @@
  * The app of `skein serve`, made in each worker: the user's, with what the command line has for what that
  * leaves open.
  */
-import { errorAnswers, loadApp, type ModuleApp } from '../../http/index.ts'
+import { errorAnswers } from '../../http/index.ts'
+import { loadApp, type ModuleApp } from '../../http/internal.ts'
 import { register } from '../../transport/index.ts'
 import { CliError } from '../errors.ts'
 

@@ -69,7 +69,10 @@ async function drain(server: ZoneServer, drainMs: number, { stderr }: Surroundin
 
 async function openZone(workers: number): Promise<Zone> {
   // Loaded here: help and wrong arguments need no workers.
-  const { installTypeScript, zone } = await import('../../zone/index.ts')
+  const [{ zone }, { installTypeScript }] = await Promise.all([
+    import('../../zone/index.ts'),
+    import('../../zone/internal.ts'),
+  ])
   const { register } = await import('../../transport/index.ts')
   register(CliError, { cid: 'skein.CliError' }) // as the workers do
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.

@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { marshall, unmarshall } from '../../transport/index.ts'
-import { Exit, FiberError, InterruptedError, exitValue, flatExits, withOthers } from '../index.ts'
+import { Exit, FiberError, InterruptedError, exitValue } from '../index.ts'
+import { flatExits, withOthers } from '../internal.ts'
 
 const error = new RangeError('e')
 const exits = [

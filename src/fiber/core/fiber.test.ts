@@ -11,7 +11,6 @@ import {
   Fiber,
   FiberError,
   InterruptedError,
-  RUNNABLE,
   type AnyBody,
   type Operation,
   attempt,
@@ -25,6 +24,7 @@ import {
   uninterruptible,
   yieldNow,
 } from '../index.ts'
+import { RUNNABLE } from '../internal.ts'
 
 afterEach(() => assert.deepEqual(dump(), [], dumpText()))
 

@@ -27,11 +27,11 @@ import {
   takeResult,
 } from './op.ts'
 import type { Child, Owner } from '../scope/owner.ts'
-import { FiberOwner, type Host, root } from '../scope/owners.ts'
+import { FiberOwner, root } from '../scope/owners.ts'
 import { inline } from '../combine/promises.ts'
 import { failedFrom } from './rejections.ts'
 import { RUNNABLE, isRunnable } from './runnable.ts'
-import { type Ready, turn } from '../scheduler/scheduler.ts'
+import { turn } from '../scheduler/scheduler.ts'
 import { DONE, OBSERVED, OK } from './states.ts'
 import { type Waiters, type Wakeable, wakeAll, withWaiter, withoutWaiter } from './waiters.ts'
 
@@ -70,7 +70,7 @@ export type FiberStatus = 'unstarted' | 'running' | 'ready' | 'waiting' | 'closi
  *
  * Fields that are documented as internal change without notice.
  */
-export class Fiber<out A = unknown, out E = unknown> implements Child, Host, Ready, Waited, Wakeable, Waiter {
+export class Fiber<out A = unknown, out E = unknown> {
   /** Its generator while that runs, its value or its {@link Failed} afterwards. @internal */
   state: unknown
   /** See {@link Waiter}. @internal */

@@ -151,14 +151,13 @@ const ASKED = Symbol('asked')
  * Fork for somebody who will ask how it ends: even a failure before the first wait is not its owner's. The
  * owner is the fiber whose code runs, otherwise `owner`.
  * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
- * @internal
  */
 export function forkAsked(body: AnyBody, owner: Fiber | undefined): Fiber {
   const isBehind = owner !== undefined && running.fiber === undefined
   return fork(body, { ...(isBehind && { scope: owner }), [ASKED]: true } as ForkOptions) as Fiber
 }
 
-/** Whether `value` is a generator, an op or a runnable: a body that need not be called. @internal */
+/** Whether `value` is a generator, an op or a runnable: a body that need not be called. */
 export function isProgram(value: unknown): value is Exclude<AnyBody, (...given: never[]) => unknown> {
   return isGenerator(value) || isYieldable(value) || isRunnable(value)
 }

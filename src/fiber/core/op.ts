@@ -20,7 +20,7 @@ export interface Step<out E = never> {
 /** A generator that runs inside a fiber, gives an `A` and may fail with `E`. */
 export type Operation<A, E = never> = Generator<Step<E>, A, unknown>
 
-/** A fiber, as what it waits for sees it. @internal */
+/** A fiber, as what it waits for sees it. */
 export interface Waiter {
   /** What it waits for, or has waited for and not yet taken. */
   op: Waited | undefined
@@ -38,7 +38,7 @@ export interface Waiter {
   isToken(thrown: unknown): boolean
 }
 
-/** What a fiber can wait for, as the fiber sees it. @internal */
+/** What a fiber can wait for, as the fiber sees it. */
 export interface Waited {
   /** The fiber has stopped; make it ready when the time has come, at once if it has come already. */
   park(fiber: Waiter): void
@@ -55,7 +55,7 @@ export interface Waited {
   describe(): string
 }
 
-/** The code that runs now. @internal */
+/** The code that runs now. */
 export const running: {
   /** Whose it is. */
   fiber: Waiter | undefined
@@ -67,10 +67,10 @@ export const running: {
   asks: boolean
 } = { fiber: undefined, depth: 0, below: 0, asks: false }
 
-/** What an op returns when the fiber has to wait. @internal */
+/** What an op returns when the fiber has to wait. */
 export const PENDING: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }
 
-/** What a join returns when the fiber has parked already. @internal */
+/** What a join returns when the fiber has parked already. */
 export const PARKED: IteratorYieldResult<Step> = { done: false, value: PENDING.value }
 
 /** What `yield*` in a fiber understands beside generators. */
@@ -79,7 +79,7 @@ export abstract class Yieldable<out A, out E = never> {
   abstract [Symbol.iterator](): Iterator<Step<E>, A, unknown>
 }
 
-/** What the running fiber has waited for. @throws {FiberError} `FIBER_OUTSIDE`. @internal */
+/** What the running fiber has waited for. @throws {FiberError} `FIBER_OUTSIDE`. */
 export function takeResult(): unknown {
   const fiber = running.fiber
   const waited = fiber?.op
@@ -89,7 +89,7 @@ export function takeResult(): unknown {
 }
 
 /** Something that `yield*` waits for inside a fiber's generator: it gives an `A` or fails with `E`. */
-export abstract class Op<out A, out E = never> extends Yieldable<A, E> implements Waited {
+export abstract class Op<out A, out E = never> extends Yieldable<A, E> {
   /** For `yield*`; the `next` must follow at once. */
   [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
     running.asks = true

@@ -7,7 +7,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { cellIsSet, until } from '../../base/wait.test.support.ts'
 import { type Task, ZoneError, zone } from '../../zone/index.ts'
-import { Exit, RUNNABLE, all, fork, on, sleep, timeout } from '../index.ts'
+import { Exit, all, fork, on, sleep, timeout } from '../index.ts'
+import { RUNNABLE } from '../internal.ts'
 
 const here = zone.create('fiber places', { workers: 2, tasksPerWorkerMax: 4, graceMs: 60_000 })
 after(() => here.close())

@@ -8,7 +8,7 @@ import { currentTask } from '../../zone/index.ts'
 import type { Exit } from '../core/exit.ts'
 import { fork } from '../core/fork.ts'
 
-/** Run `body` with `args` as a fiber; interrupted when the caller gives the task up. @internal */
+/** Run `body` with `args` as a fiber; interrupted when the caller gives the task up. */
 export async function runBody(
   body: (...args: unknown[]) => unknown,
   args: readonly unknown[],

@@ -36,7 +36,6 @@ export function yieldNow(): Op<void> {
  * A step of code that is no fiber's: when the steps of the turn are used up, `ready` goes on behind timers
  * and I/O, with the fibers that are ready.
  * @returns Whether it waits for that; otherwise it goes on by itself.
- * @internal
  */
 export function stepAside(ready: Ready): boolean {
   if (--turn.steps > 0) return false

@@ -16,7 +16,7 @@ import { FiberOwner } from './owners.ts'
 import { fromExit, within } from '../combine/promises.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
-/** The fiber whose code runs; `undefined` elsewhere. @internal */
+/** The fiber whose code runs; `undefined` elsewhere. */
 export function runningFiber(): Fiber | undefined {
   return running.fiber as Fiber | undefined
 }

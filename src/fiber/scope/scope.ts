@@ -25,7 +25,7 @@ export interface ScopeOptions {
   readonly name?: string
 }
 
-/** Scopes that have children, for `dump`. @internal */
+/** Scopes that have children, for `dump`. */
 export const scopesWithChildren = new Set<Scope>()
 
 const NAME: Kind<string> = { expected: 'a string', accepts: (name) => typeof name === 'string', default: '' }

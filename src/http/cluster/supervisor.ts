@@ -9,7 +9,7 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import { native } from '../../native/index.ts'
-import { endWorker } from '../../zone/index.ts'
+import { endWorker } from '../../zone/internal.ts'
 import { type Board, rowOf } from './board.ts'
 
 /** How often the workers are looked at. */

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { marshall, processFrame, readFrame, unmarshall } from '../../transport/index.ts'
+import { marshall, unmarshall } from '../../transport/index.ts'
+import { processFrame, readFrame } from '../../transport/internal.ts'
 import { Headers as OwnHeaders } from '../index.ts'
 import { serve } from '../serve.ts'
 

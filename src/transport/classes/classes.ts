@@ -111,7 +111,6 @@ export function transportable<Instance extends object = object, Saved = unknown>
 
 /**
  * Let a kind of handle travel. For modules of Skein that own something process-wide.
- * @internal
  * @throws {TransportError} `TRANSPORT_REGISTRATION` when the tag is taken by another kind.
  */
 export function registerHandle<Handle extends object, Saved>(options: HandleOptions<Handle, Saved>): void {

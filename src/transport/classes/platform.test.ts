@@ -12,7 +12,8 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
-import { isTransportable, marshall, move, processFrame, readFrame, register, unmarshall } from '../index.ts'
+import { isTransportable, marshall, move, register, unmarshall } from '../index.ts'
+import { processFrame, readFrame } from '../internal.ts'
 import { readHostile } from '../hostile.test.support.ts'
 
 /** The value behind a frame between threads. */

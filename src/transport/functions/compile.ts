@@ -47,7 +47,7 @@ export type Preparation = (file: string, text: string) => void
 
 let prepare: Preparation = () => {}
 
-/** Have `next` called before anything from another thread is compiled or imported here. @internal */
+/** Have `next` called before anything from another thread is compiled or imported here. */
 export function setPreparation(next: Preparation): void {
   prepare = next
 }

@@ -59,7 +59,7 @@ let lastFunction: Function | undefined
 let lastNumber = 0
 let rememberIn = REMEMBER_EACH
 
-/** Use `next` for numbering from now on; forgets what this thread numbered before. @internal */
+/** Use `next` for numbering from now on; forgets what this thread numbered before. */
 export function setFunctionTable(next: FunctionTable): void {
   table = next
   knownAt = next.known
@@ -76,7 +76,7 @@ export function setFunctionTable(next: FunctionTable): void {
 
 /**
  * The number of a function object that this thread has numbered before and remembers; 0 for any other.
- * Cheaper than {@link functionNumber} for callers that have a faster way with fresh objects. @internal
+ * Cheaper than {@link functionNumber} for callers that have a faster way with fresh objects.
  */
 export function seenFunctionNumber(fn: Function): number {
   if (fn === lastFunction) return lastNumber

@@ -53,7 +53,7 @@ type Inspector = typeof import('node:inspector')
 
 let scriptPlaceOf: ((fn: Function) => ScriptPlace | undefined) | undefined
 
-/** Ask `next` for places from now on, before the inspector. @internal */
+/** Ask `next` for places from now on, before the inspector. */
 export function setScriptPlaces(next: typeof scriptPlaceOf): void {
   scriptPlaceOf = next
 }

@@ -1,4 +1,8 @@
-/** Names that tools put into functions are blamed on the tool, with its remedy; other names are not. */
+/**
+ * Names that tools put into functions are blamed on the tool, with its remedy.
+ *
+ * Names that authors write are not.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FunctionError } from './function-errors.ts'

@@ -16,6 +16,11 @@ interface RewritingTool {
 
 const BY_MODULE = 'move the function to a module and call it by name: zone.execute(module, name)'
 
+/** A name that is one of these, in any case of its letters. */
+function anyOf(...patterns: readonly string[]): RegExp {
+  return new RegExp(`^(${patterns.join('|')})$`, 'i')
+}
+
 const TOOLS: readonly RewritingTool[] = [
   {
     names: /^cov_[0-9a-z]+$/,
@@ -35,14 +40,24 @@ const TOOLS: readonly RewritingTool[] = [
     remedy: 'set keepNames to false, or run TypeScript with Node itself',
   },
   {
-    names:
-      /^(tslib(_\d+)?|__(awaiter|generator|rest|assign|spread(Array)?|read|values|await|async(Generator|Delegator|Values)|decorate|param|metadata|esDecorate|runInitializers|propKey|setFunctionName|import(Default|Star)|exportStar|createBinding|makeTemplateObject|extends|classPrivateField(Get|Set|In)|addDisposableResource|disposeResources|rewriteRelativeImportExtension))$/,
+    names: anyOf(
+      'tslib(_\\d+)?|__(awaiter|generator|rest|assign|spread(Array)?|read|values|extends|makeTemplateObject)',
+      '__(await|async(Generator|Delegator|Values)|createBinding|exportStar|import(Default|Star))',
+      '__(decorate|param|metadata|esDecorate|runInitializers|propKey|setFunctionName)',
+      '__(classPrivateField(Get|Set|In)|addDisposableResource|disposeResources)',
+      '__rewriteRelativeImportExtension',
+    ),
     adds: 'TypeScript adds it for a target older than the syntax used',
     remedy: 'set "target" to "es2022" or newer (for `using`: "esnext") in tsconfig.json',
   },
   {
-    names:
-      /^_(async_?to_?generator|async_?generator(_delegate)?|await_?async_?generator|class_?private_?field_?(get|set|init|loose_?base)|class_?call_?check|create_?class|define_?property|object_?spread(_props)?|object_?without_?properties|(un)?iterable_?to_?array|sliced_?to_?array|to_?consumable_?array|interop_?require_?(default|wildcard)|ts_generator|ts_decorate|regenerator(_?runtime)?|using_?ctx)\d*$/i,
+    names: anyOf(
+      '_(async_?to_?generator|async_?generator(_delegate)?|await_?async_?generator|ts_generator)\\d*',
+      '_(class_?private_?field_?(get|set|init|loose_?base)|class_?call_?check|create_?class)\\d*',
+      '_(define_?property|object_?spread(_props)?|object_?without_?properties|sliced_?to_?array)\\d*',
+      '_(to_?consumable_?array|(un)?iterable_?to_?array|interop_?require_?(default|wildcard))\\d*',
+      '_(ts_decorate|regenerator(_?runtime)?|using_?ctx)\\d*',
+    ),
     adds: 'Babel and swc add it for a target older than the syntax used',
     remedy: 'compile for a newer target (Babel: targets { node: "20" }; swc: jsc.target "es2022")',
   },
@@ -52,8 +67,10 @@ const TOOLS: readonly RewritingTool[] = [
     remedy: `write import(/* webpackIgnore: true */ module) inside the function, or ${BY_MODULE}`,
   },
   {
-    names:
-      /^__(toESM|toCommonJS|commonJS(Min)?|require|export|esm(Min)?|publicField|private(Add|Get|Set|In|Method|Wrapper)|accessCheck|using|callDispose)$/,
+    names: anyOf(
+      '__(toESM|toCommonJS|commonJS(Min)?|require|export|esm(Min)?|publicField|using|callDispose)',
+      '__(private(Add|Get|Set|In|Method|Wrapper)|accessCheck)',
+    ),
     adds: 'esbuild and Rolldown add it when they bundle or compile for an older target',
     remedy: `set the target to "node20" or newer, or ${BY_MODULE}`,
   },

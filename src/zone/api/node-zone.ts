@@ -13,7 +13,7 @@ import {
   moduleFunctionNumber,
   processFrame,
   readFrame,
-} from '../../transport/index.ts'
+} from '../../transport/internal.ts'
 import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from './result.ts'

@@ -3,7 +3,7 @@
  *
  * napajs's Result, with bytes of Skein's transport as payload where napajs has JSON.
  */
-import { processFrame, publicFrame } from '../../transport/index.ts'
+import { processFrame, publicFrame } from '../../transport/internal.ts'
 import { valueOf } from '../../bridge/index.ts'
 
 const unread: unique symbol = Symbol('unread')

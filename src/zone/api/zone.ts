@@ -24,7 +24,7 @@ import {
   seenExportNumber,
   seenFunctionNumber,
   callerFile,
-} from '../../transport/index.ts'
+} from '../../transport/internal.ts'
 import {
   BareCall,
   type CallOptions,

@@ -5,7 +5,8 @@
  * from here, once, by the first use of a zone or by the worker's main module.
  */
 import { native } from '../../native/index.ts'
-import { register, registerHandle } from '../../transport/index.ts'
+import { register } from '../../transport/index.ts'
+import { registerHandle } from '../../transport/internal.ts'
 import { currentZoneId } from '../worker/current.ts'
 import { ZoneError } from '../errors.ts'
 import { NodeZone } from './node-zone.ts'
@@ -37,7 +38,6 @@ export function listen(): void {
  * @param worker Its name, `zone/3`.
  * @param reason For whoever waits for its tasks, see `WORKER_DIED`.
  * @returns False if there is no such worker, or another thread started it.
- * @internal
  */
 export function endWorker(worker: string, reason: string): boolean {
   return owner?.end(worker, reason) ?? false

@@ -7,7 +7,7 @@
  * has come home, so a late result finds nobody and harms nobody.
  */
 import { Status, Withdrawn, native } from '../../native/index.ts'
-import { readFrame } from '../../transport/index.ts'
+import { readFrame } from '../../transport/internal.ts'
 import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from '../api/result.ts'

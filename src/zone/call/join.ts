@@ -20,7 +20,7 @@ import {
   Work,
   native,
 } from '../../native/index.ts'
-import { functionNumber } from '../../transport/index.ts'
+import { functionNumber } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import { type Arrival, type Port, valueOf } from '../../bridge/index.ts'
 import { wrong } from '../api/settings.ts'

@@ -5,7 +5,7 @@
  * occasion, whose reason the core keeps until the task has come home.
  */
 import { native } from '../../native/index.ts'
-import { processFrame, readFrame } from '../../transport/index.ts'
+import { processFrame, readFrame } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import { canTravel, portable } from './portable.ts'
 import { stackless } from './stacks.ts'

@@ -7,7 +7,7 @@
  * cannot be sent or read, what says so is the reason.
  */
 import { Mail, native } from '../../native/index.ts'
-import { registerHandle } from '../../transport/index.ts'
+import { registerHandle } from '../../transport/internal.ts'
 import { onAbort } from '../../base/index.ts'
 import { thisPort } from '../../bridge/index.ts'
 import { reasonFrame, reasonIn } from './reasons.ts'

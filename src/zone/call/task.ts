@@ -55,7 +55,6 @@ export class Task {
 /**
  * A task for a broadcast, which holds up the worker, so that nothing it waits for in its zone can happen
  * there.
- * @internal
  */
 export function broadcastTask(zone: string, worker: string): Task {
   const task = new Task(zone, worker, undefined)
@@ -63,7 +62,7 @@ export function broadcastTask(zone: string, worker: string): Task {
   return task
 }
 
-/** Whether the calling code belongs to a broadcast. @internal */
+/** Whether the calling code belongs to a broadcast. */
 export function isInBroadcast(): boolean {
   const task = currentTask()
   return task !== undefined && here.broadcasts.has(task)
@@ -116,14 +115,13 @@ export function overlappingTracker(alone?: Task): Tracker {
   }
 }
 
-/** Use `next` in this thread. @internal */
+/** Use `next` in this thread. */
 export function useTracker(next: Tracker): void {
   here.tracker = next
 }
 
 /**
  * Run `body` as part of `task`, in a thread that is no worker or in one: its own task comes back after.
- * @internal
  */
 export function useTrackerOnce<R>(task: Task, body: () => R): R {
   return here.outside.run(task, body)
@@ -134,7 +132,7 @@ export function currentTask(): Task | undefined {
   return (here.outside.getStore() ?? here.tracker?.current()) as Task | undefined
 }
 
-/** The depth of a call that the calling code makes, in a worker. @internal */
+/** The depth of a call that the calling code makes, in a worker. */
 export function callDepth(): number {
   const depth = currentTask()?.depth
   return depth === undefined ? DEPTH_UNKNOWN : depth + 1

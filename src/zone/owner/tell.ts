@@ -34,7 +34,7 @@ const started = channel('skein.worker.started')
 const ready = channel('skein.worker.ready')
 const ended = channel('skein.worker.ended')
 
-/** Publish, if anybody listens. @internal */
+/** Publish, if anybody listens. */
 export const tell = {
   zoneCreated(zone: string, settings: Settings): void {
     if (created.hasSubscribers) created.publish({ zone, settings } satisfies ZoneCreated)

@@ -35,7 +35,7 @@ interface Here<Task> {
 
 const KEY = Symbol.for('skein.thread')
 
-/** The thread's own. @internal */
+/** The thread's own. */
 export const here: Here<unknown> = (globalThis as { [KEY]?: Here<unknown> })[KEY] ?? made()
 
 function made(): Here<unknown> {
@@ -52,14 +52,13 @@ function made(): Here<unknown> {
 
 /**
  * This thread is a worker of that zone; `beforeFork` is called before a task calls its own zone.
- * @internal
  */
 export function setCurrent(zone: string, beforeFork: () => void): void {
   here.zone = zone
   here.beforeFork = beforeFork
 }
 
-/** A task of this worker is about to call its own zone. @internal */
+/** A task of this worker is about to call its own zone. */
 export function beforeFork(): void {
   here.beforeFork()
 }

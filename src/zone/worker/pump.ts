@@ -7,7 +7,7 @@
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
-import { functionByNumber, readFrame } from '../../transport/index.ts'
+import { functionByNumber, readFrame } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import type { Port } from '../../bridge/index.ts'
 import { portable } from '../call/portable.ts'

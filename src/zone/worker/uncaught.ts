@@ -13,7 +13,7 @@ export type ErrorListener = (error: unknown, worker: string, ended: boolean) => 
 
 const listeners = new Map<string, Set<ErrorListener>>()
 
-/** Have `listener` get the errors of that zone's workers; returns what ends that. @internal */
+/** Have `listener` get the errors of that zone's workers; returns what ends that. */
 export function listenTo(zone: string, listener: ErrorListener): () => void {
   const all = listeners.get(zone) ?? new Set()
   listeners.set(zone, all)
@@ -25,7 +25,7 @@ export function listenTo(zone: string, listener: ErrorListener): () => void {
   }
 }
 
-/** Nobody hears of that zone any more. @internal */
+/** Nobody hears of that zone any more. */
 export function forgetListeners(zone: string): void {
   listeners.delete(zone)
 }
@@ -37,7 +37,7 @@ interface Where {
   readonly ended: boolean
 }
 
-/** Hand an error of a worker to the zone's listeners, or to nobody, which ends the process. @internal */
+/** Hand an error of a worker to the zone's listeners, or to nobody, which ends the process. */
 export function report(zone: string, error: unknown, where: Where): void {
   const { worker, reason, ended } = where
   const all = [...(listeners.get(zone) ?? [])]
@@ -53,7 +53,7 @@ export interface ErrorNote {
   readonly skeinError: Uint8Array
 }
 
-/** What of an error's note came here, if it is one. @internal */
+/** What of an error's note came here, if it is one. */
 export function noteOf(message: unknown): Uint8Array | undefined {
   return (message as Partial<ErrorNote> | null)?.skeinError
 }

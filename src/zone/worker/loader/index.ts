@@ -7,7 +7,7 @@
  */
 import { register } from 'node:module'
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
-import { setPreparation } from '../../../transport/index.ts'
+import { setPreparation } from '../../../transport/internal.ts'
 import { installCommonJs } from './commonjs.ts'
 import { isTypeScript } from './strip.ts'
 

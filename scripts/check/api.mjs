@@ -1,0 +1,88 @@
+/**
+ * The public surface, one report in api/ for each entry point of package.json: `npm run check` fails
+ * where the built declarations differ from a report, `npm run api` writes the reports for a review.
+ *
+ * A process of its own: API Extractor computes for seconds, and the other checks wait for their processes.
+ */
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { inRoot, MEMORY } from '../set-up/index.mjs'
+
+/** Reports of the last run, compared with those in api/. */
+const FRESH = join(MEMORY, 'api')
+const QUIET = { default: { logLevel: 'none' } }
+const COMPILER = {
+  target: 'es2022',
+  lib: ['es2023', 'esnext.disposable'],
+  module: 'nodenext',
+  types: ['node'],
+  strict: true,
+  skipLibCheck: true,
+}
+
+/** The name of its report → the declarations of an entry point. */
+function entryPoints() {
+  const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  const typed = Object.entries(exports).filter(([, to]) => typeof to === 'object')
+  return new Map(typed.map(([path, to]) => [path === '.' ? 'index' : path.slice(2), inRoot(to.types)]))
+}
+
+/**
+ * @param {boolean} isWrite Put the reports into api/ instead of comparing.
+ * @returns {string[]} The names of the reports that differ from api/.
+ */
+function compare(isWrite) {
+  const { Extractor, ExtractorConfig } = createRequire(import.meta.url)('@microsoft/api-extractor')
+  rmSync(FRESH, { recursive: true, force: true })
+  for (const folder of [FRESH, inRoot('api')]) mkdirSync(folder, { recursive: true })
+  const differing = []
+  for (const [name, mainEntryPointFilePath] of entryPoints()) {
+    const apiReport = {
+      enabled: true,
+      reportFolder: inRoot('api'),
+      reportTempFolder: FRESH,
+      reportFileName: `${name}.api.md`,
+    }
+    const configObject = {
+      projectFolder: inRoot(),
+      mainEntryPointFilePath,
+      newlineKind: 'lf',
+      compiler: { overrideTsconfig: { compilerOptions: COMPILER } },
+      apiReport,
+      docModel: { enabled: false },
+      dtsRollup: { enabled: false },
+      tsdocMetadata: { enabled: false },
+      messages: {
+        compilerMessageReporting: QUIET,
+        extractorMessageReporting: QUIET,
+        tsdocMessageReporting: QUIET,
+      },
+    }
+    const config = ExtractorConfig.prepare({
+      configObject,
+      configObjectFullPath: undefined,
+      packageJsonFullPath: inRoot('package.json'),
+    })
+    const messageCallback = (message) => {
+      message.handled = true
+    }
+    const { apiReportChanged } = Extractor.invoke(config, { localBuild: isWrite, messageCallback })
+    if (apiReportChanged) differing.push(name)
+  }
+  return differing
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const isWrite = process.argv.includes('--write')
+  const differing = compare(isWrite)
+  for (const name of differing) {
+    console.log(
+      isWrite
+        ? `api/${name}.api.md: written`
+        : `api/${name}.api.md differs from the built declarations: run npm run api and review the difference`,
+    )
+  }
+  process.exitCode = differing.length > 0 && !isWrite ? 1 : 0
+}

@@ -1,0 +1,20 @@
+/**
+ * Frames in memory of the caller's, the table of functions, handles.
+ *
+ * For the other folders of this package; not part of its API.
+ */
+import './index.ts'
+
+export { handleOf, registerHandle } from './classes/classes.ts'
+export type { HandleOptions } from './classes/classes.ts'
+export { callerFile } from './functions/caller.ts'
+export {
+  codeNumber,
+  functionByNumber,
+  functionNumber,
+  moduleFunctionNumber,
+  seenExportNumber,
+  seenFunctionNumber,
+  setPreparation,
+} from './functions/functions.ts'
+export { FrameWriter, processFrame, publicFrame, readFrame } from './frame.ts'

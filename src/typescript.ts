@@ -1,0 +1,8 @@
+/**
+ * `node --import skein/typescript app.ts`: TypeScript modules load in this process and in its workers.
+ *
+ * Does nothing where Node strips types itself (22.18 and newer).
+ */
+import { installTypeScript } from './zone/internal.ts'
+
+installTypeScript()
