@@ -129,6 +129,9 @@ function stage(side: Side, checkout: string): string {
     writeFileSync(`${links}/${link}`, `export * from ${JSON.stringify(pathToFileURL(file))}\n`)
     exports[door === '' ? '.' : `./${door}`] = link
   }
+  // What harness/internal.ts loads; version 0.1.0 exports it with the rest.
+  const internals = ['internal', 'index'].map((file) => `${checkout}/dist/transport/${file}.js`).find(existsSync)
+  writeFileSync(`${links}/internal.js`, `export * from ${JSON.stringify(pathToFileURL(internals!))}\n`)
   writeFileSync(`${links}/package.json`, JSON.stringify({ name, type: 'module', exports }))
   return folder
 }

@@ -3,13 +3,11 @@
  *
  * The tables compare them with codecs that write into their own memory too.
  */
-import { PACKAGE_FOLDER } from './place.ts'
-
 interface Internal {
   readonly FrameWriter: new (target: Uint8Array) => { write(value: unknown, at: number): number }
   readonly readFrame: (source: Uint8Array, start: number, end: number) => unknown
 }
 
-export const { FrameWriter, readFrame } = (await import(
-  `${PACKAGE_FOLDER}/dist/transport/internal.js`
-)) as Internal
+const { href } = new URL('./internal.js', import.meta.resolve('skein/transport'))
+
+export const { FrameWriter, readFrame } = (await import(href)) as Internal

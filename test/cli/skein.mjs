@@ -31,9 +31,14 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
   return started
 }
 
-/** What a program wrote, without warnings about event loops that wait for a busy machine's processor. */
+/**
+ * What a program wrote, without what it says when other programs keep the processor from it: that a module is
+ * still loading, that an event loop stands still.
+ */
 export function withoutStalls(text) {
-  return text.replace(
+  return text
+    .replace(/^skein: still loading modules\/items\.mjs; Ctrl-C gives up\n/gm, '')
+   .replace(
     /^\(node:\d+\) Warning: .* has not returned to its event loop .*\n(\(Use `node --trace-.*\n)?/gm,
     '',
   )
