@@ -26,6 +26,32 @@ pub fn current() -> u32 {
     0
 }
 
+/// The cores that this thread may run on.
+#[cfg(target_os = "linux")]
+pub fn allowed() -> impl Iterator<Item = u32> {
+    const SIZE: usize = size_of::<libc::cpu_set_t>();
+    // SAFETY: a zeroed set is an empty one; thread 0 is the calling thread; the kernel writes at most SIZE bytes.
+    let allowed = unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, SIZE, &raw mut allowed);
+        allowed
+    };
+    // SAFETY: cores are below the set's size.
+    (0..(SIZE * 8) as u32).filter(move |core| unsafe { libc::CPU_ISSET(*core as usize, &allowed) })
+}
+
+/// Keep this thread on `core`, which is one of [`allowed`]. False: the system refuses.
+#[cfg(target_os = "linux")]
+pub fn pin(core: u32) -> bool {
+    const SIZE: usize = size_of::<libc::cpu_set_t>();
+    // SAFETY: as in `allowed`; the core is below the set's size.
+    unsafe {
+        let mut only: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core as usize, &mut only);
+        libc::sched_setaffinity(0, SIZE, &raw const only) == 0
+    }
+}
+
 /// One thread's habit of stepping aside.
 pub struct StepAside {
     next: Option<Instant>,

@@ -25,6 +25,8 @@ mod spin;
 mod sync;
 mod task;
 pub mod thread_cache;
+#[cfg(not(loom))]
+pub mod ticks;
 mod turns;
 mod zone;
 

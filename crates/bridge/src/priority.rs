@@ -28,28 +28,17 @@ struct Attributes {
     period: u64,
 }
 
+/// The shortest slice that Linux has, in ns: a thread with it preempts all others when it wakes up.
+#[cfg(target_os = "linux")]
+const SHORT_SLICE_NS: u64 = 100_000;
+
 /// Let this thread give way to others by so many steps of `nice`, in long slices.
 #[cfg(target_os = "linux")]
 pub fn give_way(steps: i32) {
-    const KEEP_POLICY: u64 = 8;
     const NICEST: i32 = 19;
-    // SAFETY: takes numbers; 0 is the calling thread. -1 is a priority too, so there is no error to see.
-    let now = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-    let nice = now.saturating_add(steps).min(NICEST);
-    let attributes = Attributes {
-        size: size_of::<Attributes>() as u32,
-        policy: 0,
-        flags: KEEP_POLICY,
-        nice,
-        priority: 0,
-        runtime: SLICE_NS,
-        deadline: 0,
-        period: 0,
-    };
-    // SAFETY: the kernel reads `size` bytes of a structure that lives until the call returns.
-    let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
-    if set != 0 {
-        // SAFETY: as above. Where a sandbox forbids that call, and this one too, the thread stays as it is.
+    let nice = current().saturating_add(steps).min(NICEST);
+    if !set(nice, SLICE_NS) {
+        // SAFETY: takes numbers. Where a sandbox forbids both calls the thread stays as it is.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
     }
 }
@@ -57,3 +46,33 @@ pub fn give_way(steps: i32) {
 /// Elsewhere nothing happens.
 #[cfg(not(target_os = "linux"))]
 pub fn give_way(_: i32) {}
+
+/// Let this thread preempt others when it wakes up; it must need the core for microseconds only.
+#[cfg(target_os = "linux")]
+pub fn short_slices() {
+    // Older kernels, and sandboxes, leave the thread as it is.
+    set(current(), SHORT_SLICE_NS);
+}
+
+#[cfg(target_os = "linux")]
+fn current() -> i32 {
+    // SAFETY: takes numbers; 0 is the calling thread. -1 is a priority too, so there is no error to see.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+#[cfg(target_os = "linux")]
+fn set(nice: i32, slice_ns: u64) -> bool {
+    const KEEP_POLICY: u64 = 8;
+    let attributes = Attributes {
+        size: size_of::<Attributes>() as u32,
+        policy: 0,
+        flags: KEEP_POLICY,
+        nice,
+        priority: 0,
+        runtime: slice_ns,
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: the kernel reads `size` bytes of a structure that lives until the call returns.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+}

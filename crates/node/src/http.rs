@@ -16,7 +16,7 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_bridge::Memory;
+use skein_bridge::{Memory, ticks::Foreground};
 use skein_http::{
     Limits, Reactor, Settings, Step,
     constants::Constant,
@@ -44,6 +44,7 @@ struct Server {
     in_turn: bool,
     is_closing: bool,
     is_ticking: bool,
+    _foreground: Foreground,
 }
 
 thread_local! {
@@ -199,6 +200,7 @@ unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: R
             in_turn: false,
             is_closing: false,
             is_ticking: false,
+            _foreground: Foreground::begin(),
         });
         sys::napi_add_env_cleanup_hook(env.0, Some(environment_ends), server.cast());
     }

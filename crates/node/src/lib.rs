@@ -26,7 +26,7 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_bridge::{Scratch, cores, priority, registry, signals, thread_cache};
+use skein_bridge::{Scratch, cores, registry, signals, thread_cache};
 
 use crate::{
     js::{Arguments, Env, Given, Outcome, Value},

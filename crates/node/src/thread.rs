@@ -8,7 +8,8 @@
 use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
 use napi_sys as sys;
-use skein_bridge::{Broadcast, Desk, Rounds, Scratch, Spin, Steps, Worker, Zone};
+use skein_bridge::ticks::Background;
+use skein_bridge::{Broadcast, Desk, Rounds, Scratch, Spin, Steps, Worker, Zone, priority};
 use skein_store::named::{STORES, THINGS};
 
 use crate::{
@@ -111,6 +112,8 @@ pub struct Thread {
     /// Something was done since the thread last slept: only then does it look before it sleeps again.
     active: bool,
     asleep: bool,
+    /// Present when the thread gives way to others.
+    background: Option<Background>,
     idling: bool,
     leaving: bool,
 }
@@ -173,6 +176,7 @@ impl Thread {
                 may_be_further: !main,
                 active: false,
                 asleep: false,
+                background: None,
                 idling: false,
                 leaving: false,
             });
@@ -355,7 +359,18 @@ impl Thread {
             Some(worker) => worker.try_sleep(&mut self.desk),
             None => self.desk.try_sleep(),
         };
+        if self.asleep
+            && let Some(background) = self.background.as_mut()
+        {
+            background.set_awake(false);
+        }
         self.asleep
+    }
+
+    /// Let the thread give way to others by so many steps of `nice`.
+    pub fn give_way(&mut self, steps: i32) {
+        self.background.get_or_insert_with(Background::begin);
+        priority::give_way(steps);
     }
 
     /// Awake again, whatever woke it. Callbacks of I/O run before the loop's check step says so, so whoever
@@ -368,6 +383,9 @@ impl Thread {
                 worker.wake_up();
             }
             self.desk.wake_up();
+            if let Some(background) = self.background.as_mut() {
+                background.set_awake(true);
+            }
             // A worker that was woken by a thread that goes on is often put on that thread's core.
             if self.worker.is_some() && !self.spin.is_off() && registry::machine().has_room_to_spin() {
                 self.seek_own_core();

@@ -15,7 +15,6 @@ use crate::{
     buffers::Attached,
     calls,
     js::{Arguments, Env, Outcome, Value, wrong},
-    priority,
     registry::{self, Plan},
     signals,
     thread::{Thread, thread},
@@ -532,8 +531,8 @@ call!(
 call!(
     give_way,
     1,
-    |env, _thread, arguments| {
-        priority::give_way(env.u32(arguments[0])?.min(i32::MAX as u32) as i32);
+    |env, thread, arguments| {
+        thread.give_way(env.u32(arguments[0])?.min(i32::MAX as u32) as i32);
         Ok(env.int(0))
     },
     "giveWay(steps): this thread gives way to others by so many steps of nice, in long slices."
