@@ -141,8 +141,8 @@ export function optionsOf<Table extends Kinds>(
 
 /**
  * `given` with its own properties alone, for paths too hot for a record: it has no names but those in
- * `known`, and its values are checked by whoever reads them. A plain object is returned as it is, without an
- * allocation.
+ * `known`, and its values are checked by whoever reads them. One without enumerable properties on its prototype
+ * is returned as it is, without an allocation.
  * @throws what `wrong` makes.
  */
 export function ownOptions<T extends object>(
@@ -154,21 +154,14 @@ export function ownOptions<T extends object>(
 ): T {
   if (given === null || typeof given !== 'object' || Array.isArray(given))
     throw wrong(`${call}: ${within || 'options'}`, 'an object', given)
+  let isForeign = false
   for (const name in given)
-    if (!known.has(name) && Object.hasOwn(given, name)) {
+    if (!Object.hasOwn(given, name)) isForeign = true
+    else if (!known.has(name)) {
       const unknown = optionName(within, name)
       throw wrong(`${call}: ${unknown}`, advice(name, [...known]), given[name], unknown)
     }
-  if (Object.getPrototypeOf(given) === PLAIN && !isPolluted()) return given
-  return Object.assign(Object.create(null), given) as T
-}
-
-const PLAIN = Object.prototype
-
-/** Whether plain objects have more than the language has put on their prototype. */
-function isPolluted(): boolean {
-  for (const _ in PLAIN) return true
-  return false
+  return isForeign ? (Object.assign(Object.create(null), given) as T) : given
 }
 
 function optionName(within: string, name: string): string {

@@ -87,11 +87,7 @@ export function fork<const B extends AnyBody>(
   body: B,
   options?: ForkOptions,
 ): Fiber<ValueOf<B>, FailureOf<B>> {
-  const fiber = new Fiber<ValueOf<B>, FailureOf<B>>()
-  const parent = running.fiber as Fiber | undefined
-  if (parent !== undefined && parent.extra !== undefined && parent.extra.locals !== undefined)
-    fiber.more().locals = parent.extra.locals
-  if (typeof body !== 'function') checkBody(body)
+  const fiber = fresh(body)
   let placed: unknown = body
   let input: unknown
   if (options !== undefined) {
@@ -100,10 +96,24 @@ export function fork<const B extends AnyBody>(
     if (own.on !== undefined) placed = bodyAt(own.on, body, input)
     configure(fiber, own)
   }
-  if (running.depth >= DEPTH_MAX) fiber.startLater(placed, input)
-  else if (parent !== undefined || turn.scheduler.isDraining) fiber.start(placed, input)
-  else startOutside(fiber, placed, input)
+  begin(fiber, placed, input)
+  return fiber as Fiber<ValueOf<B>, FailureOf<B>>
+}
+
+/** A fiber for `body`, which has not begun. */
+function fresh(body: AnyBody): Fiber {
+  const fiber = new Fiber()
+  const parent = running.fiber as Fiber | undefined
+  if (parent !== undefined && parent.extra !== undefined && parent.extra.locals !== undefined)
+    fiber.more().locals = parent.extra.locals
+  if (typeof body !== 'function') checkBody(body)
   return fiber
+}
+
+function begin(fiber: Fiber, body: unknown, input: unknown): void {
+  if (running.depth >= DEPTH_MAX) fiber.startLater(body, input)
+  else if (running.fiber !== undefined || turn.scheduler.isDraining) fiber.start(body, input)
+  else startOutside(fiber, body, input)
 }
 
 /**
@@ -119,7 +129,6 @@ function startOutside(fiber: Fiber, body: unknown, input: unknown): void {
 
 function configure(fiber: Fiber, options: ForkOptions): void {
   const { name, scope, daemon } = options
-  if ((options as { readonly [ASKED]?: true })[ASKED] === true) fiber.observe()
   if (name !== undefined) {
     if (typeof name !== 'string' || name === '')
       throw wrong('fork(): name', 'a string that is not empty', name)
@@ -130,7 +139,11 @@ function configure(fiber: Fiber, options: ForkOptions): void {
     if (scope !== undefined) throw wrong('fork(): scope', 'absent: a daemon has no scope', scope)
     fiber.ownedBy(root)
   }
-  if (scope === undefined) return
+  if (scope !== undefined) adopt(fiber, scope)
+}
+
+/** @throws {FiberError} `FIBER_SCOPE_CLOSED`; `FIBER_ARGUMENT`. */
+function adopt(fiber: Fiber, scope: Owner | Fiber): void {
   if (scope instanceof Fiber) {
     if (scope.exit !== undefined) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: scope.title })
     const owner = scope.children()
@@ -144,8 +157,16 @@ function configure(fiber: Fiber, options: ForkOptions): void {
   } else throw wrong('fork(): scope', 'a Scope or a Fiber', scope)
 }
 
-/** An option of {@link forkAsked}. */
-const ASKED = Symbol('asked')
+/**
+ * {@link fork} with the option `scope`, for callers whose options need no check.
+ * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
+ */
+export function forkIn(scope: Owner | Fiber, body: AnyBody): Fiber {
+  const fiber = fresh(body)
+  adopt(fiber, scope)
+  begin(fiber, body, undefined)
+  return fiber
+}
 
 /**
  * Fork for somebody who will ask how it ends: even a failure before the first wait is not its owner's. The
@@ -153,8 +174,11 @@ const ASKED = Symbol('asked')
  * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
  */
 export function forkAsked(body: AnyBody, owner: Fiber | undefined): Fiber {
-  const isBehind = owner !== undefined && running.fiber === undefined
-  return fork(body, { ...(isBehind && { scope: owner }), [ASKED]: true } as ForkOptions) as Fiber
+  const fiber = fresh(body)
+  fiber.observe()
+  if (owner !== undefined && running.fiber === undefined) adopt(fiber, owner)
+  begin(fiber, body, undefined)
+  return fiber
 }
 
 /** Whether `value` is a generator, an op or a runnable: a body that need not be called. */

@@ -10,7 +10,7 @@ import { yieldNow } from '../scheduler/aside.ts'
 import { closeOwners } from './closing.ts'
 import { Exit, type Failed } from '../core/exit.ts'
 import type { Fiber } from '../core/fiber.ts'
-import { type AnyBody, type FailureOf, type ValueOf, fork } from '../core/fork.ts'
+import { type AnyBody, type FailureOf, type ValueOf, forkIn } from '../core/fork.ts'
 import { Op, type Operation, type Waiter } from '../core/op.ts'
 import { type Child, Owner } from './owner.ts'
 import { reportBeside, troublesIn } from './owners.ts'
@@ -37,7 +37,7 @@ export class Nursery extends Owner {
 
   /** Fork a child. */
   fork<const B extends AnyBody>(body: B): Fiber<ValueOf<B>, FailureOf<B>> {
-    return fork(body, { scope: this })
+    return forkIn(this, body) as Fiber<ValueOf<B>, FailureOf<B>>
   }
 
   /** Whether a child has ended that was not yet given by {@link Nursery.take}. */

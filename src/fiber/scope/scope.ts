@@ -12,7 +12,7 @@ import { closeOwners, emptied } from './closing.ts'
 import { Exit, type Failed, exitValue, flatExits, withErrors } from '../core/exit.ts'
 import type { Waitable } from '../core/endings.ts'
 import type { Fiber } from '../core/fiber.ts'
-import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork } from '../core/fork.ts'
+import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork, forkIn } from '../core/fork.ts'
 import { Nursery } from './nursery.ts'
 import { type Operation, running } from '../core/op.ts'
 import { type Child, type Finalizer, Owner } from './owner.ts'
@@ -76,9 +76,11 @@ export class Scope extends Owner {
    */
   fork<const B extends AnyBody>(
     body: B,
-    options: Omit<ForkOptions, 'scope' | 'daemon'> = {},
+    options?: Omit<ForkOptions, 'scope' | 'daemon'>,
   ): Fiber<ValueOf<B>, FailureOf<B>> {
-    return fork(body, { ...options, scope: this })
+    return options === undefined
+      ? (forkIn(this, body) as Fiber<ValueOf<B>, FailureOf<B>>)
+      : fork(body, { ...options, scope: this })
   }
 
   /**
