@@ -130,7 +130,8 @@ function stage(side: Side, checkout: string): string {
     exports[door === '' ? '.' : `./${door}`] = link
   }
   // What harness/internal.ts loads; version 0.1.0 exports it with the rest.
-  const internals = ['internal', 'index'].map((file) => `${checkout}/dist/transport/${file}.js`).find(existsSync)
+  const files = ['internal', 'index'].map((file) => `${checkout}/dist/transport/${file}.js`)
+  const internals = files.find((file) => existsSync(file))
   writeFileSync(`${links}/internal.js`, `export * from ${JSON.stringify(pathToFileURL(internals!))}\n`)
   writeFileSync(`${links}/package.json`, JSON.stringify({ name, type: 'module', exports }))
   return folder

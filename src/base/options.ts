@@ -141,8 +141,8 @@ export function optionsOf<Table extends Kinds>(
 
 /**
  * `given` with its own properties alone, for paths too hot for a record: it has no names but those in
- * `known`, and its values are checked by whoever reads them. One without enumerable properties on its prototype
- * is returned as it is, without an allocation.
+ * `known`, and its values are checked by whoever reads them. One whose prototype has no enumerable
+ * properties is returned as it is, without an allocation.
  * @throws what `wrong` makes.
  */
 export function ownOptions<T extends object>(

@@ -173,9 +173,7 @@ export class Channel<Value = unknown> extends Thing {
     this.#status = status
     if (status >= Passed.none) return undefined
     return {
-      value: (status === Passed.large
-        ? stage.readLarge()
-        : stage.read(stage.words[Found.length])) as Value,
+      value: (status === Passed.large ? stage.readLarge() : stage.read(stage.words[Found.length])) as Value,
     }
   }
 

@@ -38,10 +38,10 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
 export function withoutStalls(text) {
   return text
     .replace(/^skein: still loading modules\/items\.mjs; Ctrl-C gives up\n/gm, '')
-   .replace(
-    /^\(node:\d+\) Warning: .* has not returned to its event loop .*\n(\(Use `node --trace-.*\n)?/gm,
-    '',
-  )
+    .replace(
+      /^\(node:\d+\) Warning: .* has not returned to its event loop .*\n(\(Use `node --trace-.*\n)?/gm,
+      '',
+    )
 }
 
 /** Variables with which the program writes what signals it hears, and hears the first one twice. */

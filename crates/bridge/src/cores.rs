@@ -30,7 +30,8 @@ pub fn current() -> u32 {
 #[cfg(target_os = "linux")]
 pub fn allowed() -> impl Iterator<Item = u32> {
     const SIZE: usize = size_of::<libc::cpu_set_t>();
-    // SAFETY: a zeroed set is an empty one; thread 0 is the calling thread; the kernel writes at most SIZE bytes.
+    // SAFETY: a zeroed set is an empty one; thread 0 is the calling thread; the kernel writes at most SIZE
+    // bytes.
     let allowed = unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
         libc::sched_getaffinity(0, SIZE, &raw mut allowed);

@@ -5,7 +5,8 @@
 //! that computes there has nearly its weight; it is some 50 µs later, but nobody looks before the next tick,
 //! so one request of fifty waits for milliseconds. A thread of its own on each core that wakes up every
 //! [`PERIOD`] and does nothing makes the kernel look. The p99 of a light route beside a saturated zone with
-//! `nice` 3 fell from 2.4 ms to 0.45, which is what `nice` 19 has, and the zone lost 2 % (docs/design/service.md).
+//! `nice` 3 fell from 2.4 ms to 0.45, which is what `nice` 19 has, and the zone lost 2 %
+//! (docs/design/service.md).
 //!
 //! The beat goes on while the process has something to serve ([`Foreground`]) and a thread that gives way is
 //! awake ([`Background`]); its threads exist while there is one of each. Nobody else pays for it.
