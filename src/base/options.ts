@@ -141,8 +141,8 @@ export function optionsOf<Table extends Kinds>(
 
 /**
  * `given` with its own properties alone, for paths too hot for a record: it has no names but those in
- * `known`, and its values are checked by whoever reads them. One whose prototype has no enumerable
- * properties is returned as it is, without an allocation.
+ * `known`, and its values are checked by whoever reads them. One that inherits none of these names is
+ * returned as it is, without an allocation.
  * @throws what `wrong` makes.
  */
 export function ownOptions<T extends object>(
@@ -154,14 +154,15 @@ export function ownOptions<T extends object>(
 ): T {
   if (given === null || typeof given !== 'object' || Array.isArray(given))
     throw wrong(`${call}: ${within || 'options'}`, 'an object', given)
-  let isForeign = false
   for (const name in given)
-    if (!Object.hasOwn(given, name)) isForeign = true
-    else if (!known.has(name)) {
+    if (!known.has(name) && Object.hasOwn(given, name)) {
       const unknown = optionName(within, name)
       throw wrong(`${call}: ${unknown}`, advice(name, [...known]), given[name], unknown)
     }
-  return isForeign ? (Object.assign(Object.create(null), given) as T) : given
+  // Also names that a loop over properties does not find.
+  for (const name of known)
+    if (name in given && !Object.hasOwn(given, name)) return Object.assign(Object.create(null), given) as T
+  return given
 }
 
 function optionName(within: string, name: string): string {

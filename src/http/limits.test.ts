@@ -95,7 +95,9 @@ test('a limit beyond what it may be is an error at the start that names it, on e
     for (const value of wrong) {
       await assert.rejects(serve({ routes, port: 0, limits: { [name]: value } }), {
         code: 'HTTP_SETTING',
-        message: new RegExp(`^limits\\.${name} must be an integer from ${least} to ${most}; received `),
+        message: new RegExp(
+          `^serve\\(\\): limits\\.${name} must be an integer from ${least} to ${most}; received `,
+        ),
       })
     }
   }

@@ -37,7 +37,7 @@ test('serve falls back to node:http without the core, and says why', side, () =>
 
 test('zones, stores and locks are refused by name without the core, at their use', side, () =>
   without(
-    `const { zone, store, Lock, marshall, unmarshall } = await import('${module('index.js')}')
+    `const { zone, store, Lock } = await import('${module('index.js')}')
      const uses = [() => zone.create('z'), () => store.create('s'), () => new Lock()]
      for (const use of uses) try { use() } catch (error) { console.log(error.code) }`,
     'NATIVE_LOAD_FAILED\nNATIVE_LOAD_FAILED\nNATIVE_LOAD_FAILED',

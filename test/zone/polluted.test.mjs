@@ -21,7 +21,8 @@ const names = [
 
 test('stores, apps and zones do not read options from Object.prototype', () =>
   check(
-    `const { createApp, store, zone } = await import('${index}')
+    `const { store, zone } = await import('${index}')
+     const { createApp } = await import('${new URL('./http/index.js', index).href}')
      const own = zone.create('polluted', { workers: 1 })
      await own.ready()
      for (const name of ${JSON.stringify(names)})

@@ -13,7 +13,7 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
 const functionsUrl = new URL('./functions.js', import.meta.url).href
-const coreUrl = new URL('../index.js', import.meta.url).href
+const coreUrl = new URL('../internal.js', import.meta.url).href
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'skein-functions-')))
 after(() => rmSync(folder, { recursive: true }))
 
