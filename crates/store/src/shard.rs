@@ -147,7 +147,7 @@ impl Shard {
     }
 
     /// The entry of a key; not a use of it.
-    #[inline]
+    #[inline(always)]
     pub fn peek(&self, key: KeyRef<'_>) -> Option<&Entry> {
         match &self.entries {
             Entries::Plain(table) => find(table, key),

@@ -184,6 +184,7 @@ impl Store {
     /// # Errors
     ///
     /// See [`Refusal`]; nothing has changed then.
+    #[inline(always)]
     pub fn set<'k>(
         &self,
         key: impl Into<KeyRef<'k>>,
@@ -217,7 +218,7 @@ impl Store {
 
     /// The common write, of a value over another one, where nothing ends and nothing is refused for room.
     /// `None`: it is not that.
-    #[inline]
+    #[inline(always)]
     fn put_over(
         &self,
         key: KeyRef<'_>,
