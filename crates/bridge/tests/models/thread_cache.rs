@@ -11,8 +11,8 @@ use super::seats::explore;
 
 /// Two environments with one place come and go in threads of their own.
 ///
-/// Guards against: `put` that takes a place which is not free. Loom orders stores to one word by when they run,
-/// so its Relaxed is no weaker here.
+/// Guards against: `put` that takes a place which is not free. Loom orders stores to one word by when they
+/// run, so its Relaxed is no weaker here.
 #[test]
 fn a_place_changes_hands_whole() {
     fn come_and_go(cache: &ThreadCache<u8, usize>, env: usize, thing: usize) {
