@@ -20,8 +20,6 @@ let moments = new Float64Array(new SharedArrayBuffer(8 * Object.keys(Moment).len
 export function share(memory: SharedArrayBuffer): void {
   moments = new Float64Array(memory)
 }
-
-/** See the module's text. */
 export class Stamp {
   readonly moment: number
 

@@ -62,8 +62,6 @@ export class Run<Of, Out> {
     this.value = value
   }
 }
-
-/** See the module's text. */
 export class Flow<Of, Out> implements ReaderPlan {
   readonly #plan: FlowPlan<Of, Out>
   /** Not taken, in the order of items, or of ends: then only those that have ended. */

@@ -13,7 +13,6 @@ export const KNOWN_LENGTH_MAX = 64
 const KEYS_MAX = 8192
 /** Looks for which a table rests that did not pay off. */
 const REST = 16 * KEYS_MAX
-/** See the module's text. */
 export class KnownKeys {
   readonly #words = new Map<string, number>()
   #hits = 0

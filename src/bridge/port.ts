@@ -46,8 +46,6 @@ export interface Arrival {
 
 /** What a kind of mail means to this thread: its subject and two facts. */
 export type MailHandler = (subject: number, first: number, second: number) => void
-
-/** See the module's text. */
 export class Port {
   readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
   /** Where arguments and results are written for the core. */

@@ -30,8 +30,6 @@ interface RawText {
 }
 
 const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
-
-/** See the module's text. */
 export class Stage {
   readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
   /** What the core is given. */

@@ -11,8 +11,6 @@ export type Told = (fact: number) => void
 
 /** Any time that is longer than a program waits at once: what the timer is for is to keep the loop alive. */
 const LONG_MS = 0x7fff_ffff
-
-/** See the module's text. */
 export class Waits {
   readonly #told = new Map<number, Told>()
   #ticketLast = 0

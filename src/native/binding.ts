@@ -5,7 +5,7 @@
  * buffers given to `open` (see layout.ts). The docs of each stand beside its Rust code.
  */
 
-/** See the module's text; refusals are the negative numbers in layout.ts. */
+/** The functions of the core; refusals are the negative numbers in layout.ts. */
 export interface Binding {
   /** Given: zone, function, length, call. Outcome: 0 or a refusal. */
   submit(): void

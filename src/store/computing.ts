@@ -37,7 +37,7 @@ interface Computing {
 
 const computing = new AsyncLocalStorage<Computing>()
 
-/** See the module's text; one for each store of a thread. */
+/** One for each store of a thread. */
 export class Computations<Value> {
   readonly #id: string
   readonly #number: number

@@ -11,8 +11,6 @@ interface Handle {
   readonly number: number
   readonly handle: number
 }
-
-/** See the module's text. */
 export class Opened<Store extends object> {
   readonly #stores = new Map<number, WeakRef<Store>>()
   readonly #collected = new FinalizationRegistry<Handle>(({ number, handle }) => {

@@ -28,7 +28,7 @@ const DONE = { done: true, value: undefined } as const
 
 type Reader = (result: IteratorResult<StoreEvent, undefined>) => void
 
-/** See the module's text. */
+/** The changes of a key, or of all keys with a prefix, as an async iterable. */
 export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undefined> {
   readonly #waits: Waits
   readonly #watch: number

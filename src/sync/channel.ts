@@ -11,7 +11,7 @@ import { type BlockOptions, type WaitOptions, blockOf, blockingTurn, turn, waitO
 
 const MESSAGES_MAX = 2 ** 31 - 1
 
-/** See the module's text. Values arrive as the reader's own, `move`d buffers without a copy. */
+/** Values arrive as the reader's own, `move`d buffers without a copy. */
 export class Channel<Value = unknown> extends Thing {
   /** What the core said of the last call to take. */
   #status: number = Passed.none

@@ -11,7 +11,7 @@ import { type Arrived, Thing } from './thing.ts'
 const EXPECTED = 'counter.compareAndSet(): expected'
 const { counterDo } = native
 
-/** See the module's text; exact as far as numbers are (2^53 - 1), and refused beyond. */
+/** An integer that all threads change atomically; exact up to 2^53 - 1 and refused beyond. */
 export class AtomicCounter extends Thing {
   /**
    * Starts at 0.

@@ -45,8 +45,6 @@ const gone = new FinalizationRegistry<Left>(({ handle, number, isOnly }) => {
   native.syncDrop(handle)
   if (isOnly) native.syncForget(number)
 })
-
-/** See the module's text. */
 export class Thing {
   /** Its name; `''` when it has none. */
   readonly name: string

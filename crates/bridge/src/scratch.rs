@@ -58,7 +58,7 @@ impl Drop for Memory {
     }
 }
 
-/// See the module's text.
+/// A scratch as the calls of a thread use it.
 pub struct Scratch {
     data: *mut u8,
     len: usize,

@@ -120,7 +120,7 @@ pub struct Answer<'a> {
     pub headers: &'a [u8],
 }
 
-/// See the module's text.
+/// One connection: bytes in, requests and responses out.
 #[derive(Debug)]
 pub struct Connection {
     /// Bytes that were read and not used.

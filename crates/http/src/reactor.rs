@@ -126,7 +126,7 @@ const BELL: u64 = u64::MAX;
 /// What a batch should take the host, ns: the first answer of a batch leaves with the last.
 const BATCH_NS: u64 = 500_000;
 
-/// See the module's text.
+/// The sockets of one thread.
 pub struct Reactor {
     // Leaves its group before the descriptors below are closed.
     seat: Option<Seat>,

@@ -14,7 +14,7 @@ struct Entry {
     bytes: [u8; BYTES_MAX],
 }
 
-/// See the module's text.
+/// Request targets that were seen before, by number.
 pub struct Targets {
     entries: Box<[Entry]>,
 }

@@ -73,7 +73,7 @@ pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
     unsafe { (*data.cast::<*mut Thread>()).as_mut() }.ok_or_else(|| wrong("called before open"))
 }
 
-/// See the module's text.
+/// What a thread of JavaScript has in the core.
 pub struct Thread {
     cell: *mut *mut Thread,
     env: sys::napi_env,

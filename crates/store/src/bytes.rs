@@ -11,7 +11,7 @@ use std::{ops::Deref, sync::Arc};
 /// longer than memory for another value costs.
 pub const LOCKED_COPY_MAX: usize = 32 * 1024;
 
-/// See the module's text. A copy of a long value shares the memory.
+/// A copy of a long value shares the memory.
 #[derive(Clone, Debug)]
 pub struct Bytes {
     memory: Memory,

@@ -63,7 +63,7 @@ struct State {
     closed: bool,
 }
 
-/// See the module's text.
+/// A bounded queue of frames.
 pub struct Channel {
     messages_max: usize,
     state: Mutex<State>,

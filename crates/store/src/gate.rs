@@ -27,7 +27,7 @@ struct State {
     queue: VecDeque<(Call, u32)>,
 }
 
-/// See the module's text.
+/// A lock, a read-write lock or a semaphore.
 #[derive(Debug)]
 pub struct Gate {
     permits: u32,

@@ -87,7 +87,7 @@ enum Entries {
     Bounded { cache: Box<Bounded>, weight_max: u64, weights: Weights },
 }
 
-/// See the module's text.
+/// A part of a store, under a lock of its own.
 pub struct Shard {
     entries: Entries,
     /// The version given last.

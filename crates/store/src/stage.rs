@@ -32,7 +32,7 @@ pub struct Misuse(pub &'static str);
 type Done = Result<(), Misuse>;
 type Watch = (Arc<Store>, Arc<Watcher>);
 
-/// See the module's text.
+/// One thread's end.
 pub struct Stage {
     out: Scratch,
     inbound: Scratch,

@@ -56,7 +56,7 @@ fn tally_index() -> usize {
     INDEX.get()
 }
 
-/// See the module's text.
+/// A map of keys to frames.
 pub struct Store {
     limits: Limits,
     clock: Clock,

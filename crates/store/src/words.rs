@@ -26,7 +26,7 @@ pub const WORDS: usize = if cfg!(loom) {
     4096
 };
 
-/// See the module's text.
+/// The version words of a store.
 #[derive(Debug)]
 pub struct Words(Box<[AtomicU32]>);
 

@@ -28,7 +28,7 @@ export interface ScheduleStart {
 type Step<In> = (input: In, nowMs: number) => number | undefined
 type Begin<In> = (random: () => number) => Step<In>
 
-/** See the module's text. */
+/** When to do something again, and for how long: `Schedule.exponential(10).upTo(1000)`. */
 export class Schedule<in In = unknown> {
   readonly #begin: Begin<In>
 

@@ -11,8 +11,6 @@ import type { Child, Owner } from '../scope/owner.ts'
 export type Locals = ReadonlyMap<object, unknown>
 
 let ids = 0
-
-/** See the module's text. */
 export class Extra {
   readonly id = (ids += 1)
   name = ''

@@ -12,7 +12,7 @@ import { type Operation, running } from './op.ts'
 import { within } from '../combine/promises.ts'
 import { currentFiber } from '../scope/resources.ts'
 
-/** See the module's text. */
+/** A value per fiber, which the fibers that it forks inherit. */
 export class FiberLocal<A> {
   readonly #initial: A
 

@@ -26,8 +26,6 @@ export const turn: {
   steps: number
   scheduler: Scheduler
 } = { steps: STEPS_MAX, scheduler: undefined as never }
-
-/** See the module's text. */
 export class Scheduler {
   protected readonly timers = new Timers()
   #ring: (Ready | undefined)[] = new Array<undefined>(RING_LENGTH_FIRST).fill(undefined)

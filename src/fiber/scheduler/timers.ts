@@ -16,8 +16,6 @@ export interface Timed {
   /** The time has come; it has left the heap. */
   due(): void
 }
-
-/** See the module's text. */
 export class Timers {
   readonly #heap: Timed[] = []
   #order = 0

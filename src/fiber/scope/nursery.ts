@@ -17,8 +17,6 @@ import { reportBeside, troublesIn } from './owners.ts'
 import { currentFiber } from './resources.ts'
 import { turn } from '../scheduler/scheduler.ts'
 import type { Timed } from '../scheduler/timers.ts'
-
-/** See the module's text. */
 export class Nursery extends Owner {
   readonly #ended: Fiber[] = []
   #read = 0

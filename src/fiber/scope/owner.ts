@@ -24,8 +24,6 @@ export interface Child {
 
 /** What is called when an owner closes. It may return a body: a generator or a promise. */
 export type Finalizer = (exit: Exit<unknown, unknown>) => unknown
-
-/** See the module's text. */
 export class Owner {
   /** The owner that takes over again when this one is left; used by owners inside one fiber. */
   readonly outer: Owner | undefined

@@ -48,8 +48,6 @@ const REASONS: Readonly<Record<number, string>> = {
   413: 'Content Too Large',
   500: 'Internal Server Error',
 }
-
-/** See the file's text. */
 export class App {
   readonly #finder: Finder
   readonly #fetch: ((request: Request) => unknown) | undefined

@@ -23,8 +23,6 @@ export interface Found {
   /** The route's endpoint for GET, if it has one. */
   readonly onGet: Compiled | undefined
 }
-
-/** See the file's text. */
 export class Finder {
   readonly #router: Router<Compiled>
   readonly #found: (Found | undefined)[] = []

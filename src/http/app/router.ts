@@ -58,8 +58,6 @@ interface Node<Endpoint> {
   route: Route<Endpoint> | undefined
   rest: Route<Endpoint> | undefined
 }
-
-/** See the file's text. */
 export class Router<Endpoint> {
   /** Routes without names, by their path. */
   readonly #fixed = new Map<string, Route<Endpoint>>()

@@ -36,8 +36,6 @@ export type Counts = CoreStats & {
 const Run = { begins: 0, runs: 1, stops: 2 } as const
 /** Where a worker is: numbers of its word. */
 const Row = { absent: 0, serves: 1, failed: 2 } as const
-
-/** See the file's text. */
 export class Board {
   /** What other threads make theirs from. */
   readonly memory: SharedArrayBuffer

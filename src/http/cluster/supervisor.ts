@@ -32,8 +32,6 @@ export interface StallMessage {
 }
 
 const stalls = channel('skein:http:stall')
-
-/** See the file's text. */
 export class Supervisor {
   /** Times that a worker was found stalled. */
   stalls = 0

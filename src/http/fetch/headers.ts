@@ -77,7 +77,7 @@ let linesOf: (headers: SkeinHeaders) => HeaderLines
 let isOwn: (headers: object) => headers is SkeinHeaders
 let close: (headers: SkeinHeaders) => void
 
-/** See the file's text; the class behind the global `Headers` while a server runs. */
+/** The standard Headers over the header lines of a request; the global `Headers` while a server runs. */
 export class SkeinHeaders implements Headers {
   #names: string[] = []
   #values: string[] = []

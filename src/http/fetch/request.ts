@@ -42,7 +42,7 @@ const SELF = Symbol('self')
 let ownOf: (request: SkeinRequest) => Request
 let close: (request: SkeinRequest) => void
 
-/** See the file's text; what handlers receive. */
+/** The standard Request of one exchange, which handlers receive; parsed as far as they read it. */
 export class SkeinRequest implements Request {
   #exchange: Exchange | undefined
   readonly #params: Readonly<Record<string, string>>

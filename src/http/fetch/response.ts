@@ -42,7 +42,7 @@ let partsOf: (response: SkeinResponse) => Parts
 let isOwn: (value: object) => value is SkeinResponse
 let nativeOf: (response: SkeinResponse) => Response | undefined
 
-/** See the file's text; the class behind the global `Response` while a server runs. */
+/** The standard Response, without a stream for whole bodies; the global `Response` while a server runs. */
 export class SkeinResponse implements Response {
   readonly #status: number
   readonly #statusText: string

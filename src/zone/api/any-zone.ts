@@ -7,6 +7,6 @@
 import type { Zone } from './zone.ts'
 
 /**
- * See the module's text: what a `Zone` has, but for what only workers have; each method is described there.
+ * What a `Zone` has, but for what only workers have; each method is described there.
  */
 export type AnyZone = Omit<Zone, 'settings' | 'begin' | 'onError'>

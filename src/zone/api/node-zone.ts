@@ -29,7 +29,7 @@ import type { AnyZone } from './any-zone.ts'
 
 type AnyFunction = (this: Task, ...args: unknown[]) => unknown
 
-/** See the module's text. */
+/** This thread with the methods of a zone: calls run here, in turn. */
 export class NodeZone extends Spread implements AnyZone {
   /** The name that no other zone can have. */
   static readonly id = 'node'

@@ -8,7 +8,7 @@ import { valueOf } from '../../bridge/index.ts'
 
 const unread: unique symbol = Symbol('unread')
 
-/** See the module's text. */
+/** What `execute` resolves to: the value, and its frame for other threads. */
 export class Result<T = unknown> {
   readonly #frame: Uint8Array
   #value: T | typeof unread = unread

@@ -72,7 +72,7 @@ function capture(resolve: (value: unknown) => void, reject: (reason: unknown) =>
 /** Handles that nothing refers to any more go back to the core. */
 const unused = new FinalizationRegistry<number>((handle) => native.zoneDrop(handle))
 
-/** See the module's text. */
+/** A named group of worker threads: `zone.create(id, settings)` makes one, `run` calls a function in it. */
 export class Zone extends Spread {
   /** The zone's name. */
   readonly id: string

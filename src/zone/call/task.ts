@@ -9,7 +9,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { DEPTH_UNKNOWN } from '../../native/index.ts'
 import { type Tracker as AnyTracker, here } from '../worker/current.ts'
 
-/** See the module's text. */
+/** The call that this worker runs: its signal, and what its caller has set. */
 export class Task {
   /** Name of the zone that runs it. */
   readonly zone: string

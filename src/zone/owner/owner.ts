@@ -67,8 +67,6 @@ class Crew {
   broken = false
   closing = false
 }
-
-/** See the module's text. */
 export class Owner {
   readonly #port: Port
   readonly #crews = new Map<number, Crew>()

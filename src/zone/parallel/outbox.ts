@@ -58,8 +58,6 @@ export interface OutboxPlan {
 
 /** Longest pause between two attempts where the zone has room, but not for so many bytes; ms. */
 const PAUSE_MS_MAX = 64
-
-/** See the module's text. */
 export class Outbox {
   readonly #plan: OutboxPlan
   /** Chunks that were offered and have not come back. */

@@ -36,8 +36,6 @@ export interface PumpEvents {
   /** An error, as a frame, belongs to no task in flight. */
   report(error: Uint8Array): void
 }
-
-/** See the module's text. */
 export class Pump {
   readonly #port: Port
   readonly #zone: string

@@ -202,7 +202,7 @@ struct Inner {
     failure: Option<Box<[u8]>>,
 }
 
-/// See the module's text.
+/// A group of workers and the tasks that wait for them.
 pub struct Zone {
     number: u32,
     limits: Limits,

@@ -10,7 +10,7 @@ use super::{Stage, Task};
 /// Empty lanes that are kept, since the next task is likely to have the depth of one before.
 const LANES_KEPT: usize = 4;
 
-/// See the module's text.
+/// The tasks of a zone that wait, by depth.
 #[derive(Default)]
 pub(crate) struct Queue {
     /// Tasks of depth 0, which nobody waits for who holds a place.

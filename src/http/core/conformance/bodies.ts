@@ -9,8 +9,6 @@ import { type Case, chunked, closes, each, get, head, post, stays } from './case
 
 const C = 'Transfer-Encoding: chunked'
 const refused = closes(400)
-
-/** See the file's text. */
 export const BODIES: readonly Case[] = [
   {
     name: 'a body of a length',

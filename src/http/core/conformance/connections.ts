@@ -11,8 +11,6 @@ const H2C = ['Connection: Upgrade', 'Upgrade: h2c']
 /** A body that looks like a request: taken for one it would be answered 404. */
 const INNER = head('GET /smuggled HTTP/1.1', 'Host: x')
 const OUTER = post([`Content-Length: ${INNER.length}`])
-
-/** See the file's text. */
 export const CONNECTIONS: readonly Case[] = [
   {
     name: 'HTTP/1.1 keeps a connection',

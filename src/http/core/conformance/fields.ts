@@ -14,8 +14,6 @@ function shows(line: string, value: string | null): Pick<Case, 'send' | 'expect'
     expect: stays([200, Buffer.from(JSON.stringify(value)).toString('latin1')]),
   }
 }
-
-/** See the file's text. */
 export const FIELDS: readonly Case[] = [
   { name: 'a field', clause: '9112 5', ...shows('X-Test: v', 'v') },
   { name: 'names are told apart without case', clause: '9110 5.1', ...shows('x-TEST: v', 'v') },

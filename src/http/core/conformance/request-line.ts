@@ -6,8 +6,6 @@
 import { type Case, closes, controls, each, get, head, stays } from './case.ts'
 
 const H = 'Host: x'
-
-/** See the file's text. */
 export const REQUEST_LINES: readonly Case[] = [
   { name: 'a plain request', clause: '9112 3', send: get(), expect: stays([200, 'hello']) },
   {

@@ -46,7 +46,7 @@ class Rest {
 }
 
 /**
- * See the file's text. One is made per request, so it is kept small: what only some need is in {@link Rest}.
+ * One is made per request, so it is kept small: what only some need is in {@link Rest}.
  */
 export class NativeExchange implements Exchange, Listed {
   readonly slot: number

@@ -21,8 +21,6 @@ const NOT_IN_PATHS = /^[^?]*["<>\\^`{|}]/
 
 /** node:http's own bound on the time of a whole request, ms; it may not be less than that of the head. */
 const REQUEST_MS = 300_000
-
-/** See the file's text. */
 export class NodeCore implements Core {
   readonly kind = 'node'
   readonly #settings: CoreSettings
