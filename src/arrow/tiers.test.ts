@@ -89,7 +89,7 @@ test('20,000 stages that wait, each inside of the next, that end or are interrup
 
 test('flatMap that makes 100,000 arrows', () => {
   const down = (n: number): Arrow<unknown, string> =>
-    n === 0 ? succeed('ground') : (succeed(n).flatMap((m) => down(m - 1)) as Arrow<unknown, string>)
+    n === 0 ? succeed('ground') : succeed(n).flatMap((m) => down(m - 1))
   assert.equal(down(STAGES).run(1), 'ground')
 })
 

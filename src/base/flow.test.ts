@@ -50,7 +50,7 @@ function sourceOf(
   let closed = 0
   let at = 0
   const next = (): IteratorResult<number> => {
-    if (at < items.length) return { done: false, value: items[at++] as number }
+    if (at < items.length) return { done: false, value: items[at++] }
     if (isBroken) throw new SyntaxError('the source')
     return { done: true, value: undefined }
   }

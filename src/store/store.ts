@@ -437,8 +437,8 @@ export class Store<Value = unknown> {
     storeGet()
     const { words } = stage
     const status = words[Found.status]
-    const [low, high] = [words[Found.version] as number, words[Found.versionHigh] as number]
-    if (status === Read.found) return [low, high, stage.read(words[Found.length] as number)]
+    const [low, high] = [words[Found.version], words[Found.versionHigh]]
+    if (status === Read.found) return [low, high, stage.read(words[Found.length])]
     if (status === Read.large) return [low, high, stage.readLarge()]
     if (status === Read.absent) return [0, 0, ABSENT]
     throw this.#closed()

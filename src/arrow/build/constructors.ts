@@ -110,7 +110,7 @@ export function fromRunnable<A, B, E>(runnable: Runnable<A, B, E>): Arrow<A, B, 
   const given = (input: A): Runnable<undefined, B, E> => ({
     [RUNNABLE]: (_none, signal) => runnable[RUNNABLE](input, signal),
   })
-  return fromFiber(given) as Arrow<A, B, E, 'async'>
+  return fromFiber(given)
 }
 
 /** A pair the other way round. */

@@ -84,7 +84,7 @@ export function any<const P extends readonly Part[]>(
     const failed: { place: number; exit: Failed }[] = []
     for (;;) {
       if (places.size < bodies.length && !nursery.hasNews) {
-        places.set(nursery.fork(bodies[places.size]) as Fiber, places.size)
+        places.set(nursery.fork(bodies[places.size]), places.size)
         continue
       }
       if (failed.length === bodies.length) return yield* fromExit(noneOf(failed))
@@ -199,7 +199,7 @@ function* collect(
   let heardCount = 0
   while (heardCount < bodies.length) {
     if (fibers.length < bodies.length && !nursery.hasNews) {
-      fibers.push(nursery.fork(bodies[fibers.length]) as Fiber)
+      fibers.push(nursery.fork(bodies[fibers.length]))
       continue
     }
     const { exit } = (yield* nursery.next()) as Fiber

@@ -97,7 +97,7 @@ export function fork<const B extends AnyBody>(
     configure(fiber, own)
   }
   begin(fiber, placed, input)
-  return fiber as Fiber<ValueOf<B>, FailureOf<B>>
+  return fiber
 }
 
 /** A fiber for `body`, which has not begun. */

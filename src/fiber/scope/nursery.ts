@@ -35,7 +35,7 @@ export class Nursery extends Owner {
 
   /** Fork a child. */
   fork<const B extends AnyBody>(body: B): Fiber<ValueOf<B>, FailureOf<B>> {
-    return forkIn(this, body) as Fiber<ValueOf<B>, FailureOf<B>>
+    return forkIn(this, body)
   }
 
   /** Whether a child has ended that was not yet given by {@link Nursery.take}. */

@@ -78,9 +78,7 @@ export class Scope extends Owner {
     body: B,
     options?: Omit<ForkOptions, 'scope' | 'daemon'>,
   ): Fiber<ValueOf<B>, FailureOf<B>> {
-    return options === undefined
-      ? (forkIn(this, body) as Fiber<ValueOf<B>, FailureOf<B>>)
-      : fork(body, { ...options, scope: this })
+    return options === undefined ? forkIn(this, body) : fork(body, { ...options, scope: this })
   }
 
   /**
@@ -178,7 +176,7 @@ export class Scope extends Owner {
   #close(): Fiber<void, unknown> {
     if (this.#closing !== undefined) return this.#closing
     const options = { name: `close of ${this.title}`, daemon: true, input: this }
-    this.#closing = fork(closeScope, options) as Fiber<void, unknown>
+    this.#closing = fork(closeScope, options)
     // The scope keeps what went wrong until it is asked; see `[Symbol.asyncDispose]`.
     this.#closing.observe()
     return this.#closing

@@ -167,7 +167,7 @@ function compile(value: unknown, where: string, late: (() => Promise<void>)[]): 
     value !== null &&
     (isSkeinResponse(value) || value instanceof NativeResponse)
   )
-    late.push(() => readConstant(value as Response, compiled))
+    late.push(() => readConstant(value, compiled))
   else compiled.constant = wholeOf(value, where)
   return compiled
 }
@@ -183,7 +183,7 @@ function runOf(value: unknown): Compiled['run'] {
 }
 
 function isApp(value: unknown): value is FetchApp {
-  return typeof value === 'object' && typeof (value as { fetch?: unknown } | null)?.fetch === 'function'
+  return typeof value === 'object' && value !== null && 'fetch' in value && typeof value.fetch === 'function'
 }
 
 /** A constant as it is sent. @throws {HttpError} `HTTP_SETTING` for what can be none. */

@@ -251,7 +251,7 @@ const hrefOf = Object.getOwnPropertyDescriptor(URL.prototype, 'href')!.get as (t
 function writeUrl(sink: Sink, object: object, at: Position): Position {
   let href: string
   try {
-    href = hrefOf.call(object as URL) as string
+    href = hrefOf.call(object as URL)
   } catch {
     throw spoofed(object, 'URL')
   }

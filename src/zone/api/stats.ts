@@ -165,7 +165,7 @@ export function statsOf(handle: number, zone: string): ZoneStats {
 
 function timesOf(numbers: Float64Array): Times {
   const [count, ...ns] = numbers as unknown as [number, ...number[]]
-  const [mean, p50, p90, p99, p999, max] = ns.map((each) => each / 1000) as number[]
+  const [mean, p50, p90, p99, p999, max] = ns.map((each) => each / 1000)
   return { count, mean, p50, p90, p99, p999, max }
 }
 
