@@ -215,8 +215,14 @@ export async function narrowClients(port, { count, path, readMs, napMs }) {
 export async function closedBy(socket, patienceMs) {
   if (socket.destroyed || socket.readableEnded) return true
   socket.resume()
-  const closed = new Promise((resolve) => socket.on('end', resolve).on('close', resolve)).then(() => true)
-  return Promise.race([closed, pause(patienceMs).then(() => false)])
+  return new Promise((resolve) => {
+    const late = setTimeout(() => resolve(false), patienceMs)
+    const closed = () => {
+      clearTimeout(late)
+      resolve(true)
+    }
+    socket.on('end', closed).on('close', closed)
+  })
 }
 
 /** All that the server sends until it closes; undefined when it has not after `patienceMs`. */
