@@ -62,6 +62,7 @@ export class Run<Of, Out> {
     this.value = value
   }
 }
+
 export class Flow<Of, Out> implements ReaderPlan {
   readonly #plan: FlowPlan<Of, Out>
   /** Not taken, in the order of items, or of ends: then only those that have ended. */

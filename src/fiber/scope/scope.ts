@@ -31,7 +31,10 @@ export const scopesWithChildren = new Set<Scope>()
 const NAME: Kind<string> = { expected: 'a string', accepts: (name) => typeof name === 'string', default: '' }
 const SCOPE = { name: NAME }
 
-/** Owns fibers and finalizers: when it closes, the fibers are interrupted and the finalizers run, last added first. */
+/**
+ * Owns fibers and finalizers. When it closes, the fibers are interrupted and the finalizers run, last added
+ * first.
+ */
 export class Scope extends Owner {
   /** Its name; `''` for none. */
   readonly name: string
