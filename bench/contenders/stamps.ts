@@ -20,6 +20,7 @@ let moments = new Float64Array(new SharedArrayBuffer(8 * Object.keys(Moment).len
 export function share(memory: SharedArrayBuffer): void {
   moments = new Float64Array(memory)
 }
+
 export class Stamp {
   readonly moment: number
 

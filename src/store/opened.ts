@@ -11,6 +11,7 @@ interface Handle {
   readonly number: number
   readonly handle: number
 }
+
 export class Opened<Store extends object> {
   readonly #stores = new Map<number, WeakRef<Store>>()
   readonly #collected = new FinalizationRegistry<Handle>(({ number, handle }) => {

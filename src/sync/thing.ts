@@ -45,6 +45,7 @@ const gone = new FinalizationRegistry<Left>(({ handle, number, isOnly }) => {
   native.syncDrop(handle)
   if (isOnly) native.syncForget(number)
 })
+
 export class Thing {
   /** Its name; `''` when it has none. */
   readonly name: string

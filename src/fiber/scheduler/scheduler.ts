@@ -26,6 +26,7 @@ export const turn: {
   steps: number
   scheduler: Scheduler
 } = { steps: STEPS_MAX, scheduler: undefined as never }
+
 export class Scheduler {
   protected readonly timers = new Timers()
   #ring: (Ready | undefined)[] = new Array<undefined>(RING_LENGTH_FIRST).fill(undefined)

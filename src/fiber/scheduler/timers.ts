@@ -16,6 +16,7 @@ export interface Timed {
   /** The time has come; it has left the heap. */
   due(): void
 }
+
 export class Timers {
   readonly #heap: Timed[] = []
   #order = 0

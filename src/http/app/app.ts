@@ -48,6 +48,7 @@ const REASONS: Readonly<Record<number, string>> = {
   413: 'Content Too Large',
   500: 'Internal Server Error',
 }
+
 export class App {
   readonly #finder: Finder
   readonly #fetch: ((request: Request) => unknown) | undefined

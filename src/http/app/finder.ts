@@ -23,6 +23,7 @@ export interface Found {
   /** The route's endpoint for GET, if it has one. */
   readonly onGet: Compiled | undefined
 }
+
 export class Finder {
   readonly #router: Router<Compiled>
   readonly #found: (Found | undefined)[] = []

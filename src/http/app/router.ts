@@ -58,6 +58,7 @@ interface Node<Endpoint> {
   route: Route<Endpoint> | undefined
   rest: Route<Endpoint> | undefined
 }
+
 export class Router<Endpoint> {
   /** Routes without names, by their path. */
   readonly #fixed = new Map<string, Route<Endpoint>>()

@@ -32,6 +32,7 @@ export interface StallMessage {
 }
 
 const stalls = channel('skein:http:stall')
+
 export class Supervisor {
   /** Times that a worker was found stalled. */
   stalls = 0

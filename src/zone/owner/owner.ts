@@ -67,6 +67,7 @@ class Crew {
   broken = false
   closing = false
 }
+
 export class Owner {
   readonly #port: Port
   readonly #crews = new Map<number, Crew>()

@@ -36,6 +36,7 @@ export interface PumpEvents {
   /** An error, as a frame, belongs to no task in flight. */
   report(error: Uint8Array): void
 }
+
 export class Pump {
   readonly #port: Port
   readonly #zone: string

@@ -41,6 +41,7 @@ export interface Listed extends Place {
   /** Copy what it has in the batch's memory. */
   keep(): void
 }
+
 export class NativeLink {
   /** Records and what they were made from; valid during a batch. */
   readonly bytes: Uint8Array
