@@ -4,7 +4,7 @@
  * `map` of a zone, `stream` of an arrow and the command's `run` are made of it. A run begins when a reader,
  * or whoever has the items, calls `begin`, which is allowed while `room` returns true; its outcome is taken
  * by `next` and `drop`, or by `outcomes`, in the order of items or of ends. It makes no promise for a run
- * that ends at once, and knows nothing of zones, fibers or streams.
+ * that ends at once, and does not depend on zones, fibers or streams.
  */
 import { onAbort } from './aborts.ts'
 import type { Reader, ReaderPlan } from './readers.ts'

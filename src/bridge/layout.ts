@@ -60,7 +60,7 @@ export const Counting = { add: 0, set: 1, swap: 2 } as const
 /** Kinds of things that have a name. */
 export const Kind = { lock: 1, rwLock: 2, semaphore: 3, channel: 4, counter: 5 } as const
 
-/** What a wait is told; 0 is nothing. */
+/** What a wait receives; 0 is nothing. */
 export const Fact = { granted: 1, abandoned: 2, look: 3, lead: 4, closed: 5 } as const
 /** What happened to a key. */
 export const Change = { set: 1, delete: 2, expire: 3, evict: 4, clear: 5 } as const

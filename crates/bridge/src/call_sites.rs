@@ -1,6 +1,6 @@
 //! The numbers of functions by their call sites: where in which script each was written.
 //!
-//! A site stands for every function object that its code makes. Whoever asks the engine for it is elsewhere.
+//! A site stands for every function object that its code makes. crates/node asks the engine for it.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,7 @@ use std::{
 
 /// Later scripts have no call sites, so that every site is an exact double.
 const SCRIPTS: i32 = 1 << 21;
-/// Where only line and column are known, longer lines are not told apart.
+/// Where only line and column are known, columns of longer lines are not distinguished.
 const COLUMNS: i32 = 4096;
 /// Sites remembered; a thread has more only if it makes code endlessly.
 const KNOWN_MAX: usize = 50_000;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sites_are_told_apart_by_script_and_position() {
+    fn sites_differ_by_script_and_position() {
         let site = |script, position| CallSite::at(script, position).unwrap();
         let mut sites = CallSites::default();
         sites.remember(site(1, 2), 7);

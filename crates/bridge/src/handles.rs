@@ -2,7 +2,7 @@
 //!
 //! A number that was dropped is used again: finding a free one takes no search.
 
-/// What a thread knows by small numbers.
+/// Values of a thread under small numbers.
 #[derive(Debug)]
 pub struct Handles<T> {
     places: Vec<Option<T>>,

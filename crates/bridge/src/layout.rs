@@ -128,11 +128,11 @@ pub mod refused {
 pub mod withdrawn {
     /// It is over: its number is free.
     pub const OVER: i32 = 0;
-    /// It runs, and its worker was told.
+    /// It runs, and its worker has the request to end it.
     pub const TOLD: i32 = 1;
     /// It has ended, and is on its way home.
     pub const ENDED: i32 = 2;
-    /// It comes home without having run.
+    /// Its caller receives it back; it has not run.
     pub const SKIPPED: i32 = 3;
 }
 
@@ -152,7 +152,7 @@ pub mod mail {
     pub const SIGNAL: u32 = 4;
     /// The workers of zone `subject` end now; from one thread to the owner's.
     pub const CLOSE_NOW: u32 = 5;
-    /// The wait with ticket `subject` is told fact `facts[0]`.
+    /// The wait with ticket `subject` receives fact `facts[0]`.
     pub const SHARED: u32 = 6;
     /// Tasks of zone `subject` wait and none of its workers is free; see `Zone::grow`.
     pub const GROW: u32 = 7;

@@ -26,7 +26,7 @@ mod sync;
 mod task;
 pub mod thread_cache;
 #[cfg(not(loom))]
-pub mod ticks;
+pub mod ticker;
 mod turns;
 mod zone;
 

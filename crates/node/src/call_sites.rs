@@ -101,7 +101,7 @@ pub unsafe extern "C" fn function_remember(env: sys::napi_env, info: sys::napi_c
     env.undefined()
 }
 
-/// functionOrigin(fn, numbers): the file of its script, or `undefined` where it cannot be told; four
+/// functionOrigin(fn, numbers): the file of its script, or `undefined` where it is unknown; four
 /// int32 are written: script, line, column (from 0) and whether it is a module.
 pub unsafe extern "C" fn function_origin(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);

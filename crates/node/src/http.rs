@@ -16,7 +16,7 @@ use std::{
 };
 
 use napi_sys as sys;
-use skein_bridge::{Memory, ticks::Foreground};
+use skein_bridge::{Memory, ticker::Foreground};
 use skein_http::{
     Limits, Reactor, Settings, Step,
     constants::Constant,

@@ -80,7 +80,7 @@ function! {
 }
 
 function! {
-    /// syncWait(ticket, sliceMs, spins): block until told about the ticket, 10 ms at most; the fact, or 0.
+    /// syncWait(ticket, sliceMs, spins): block for a fact, 10 ms at most; the fact, or 0.
     wait(ticket: u32, slice_ms: f64, spins: bool) |env, stage| {
         let parker = Arc::clone(stage.parker());
         let slice = Duration::from_secs_f64(slice_ms.max(0.0) / 1000.0).min(SLICE_MAX);
@@ -89,7 +89,7 @@ function! {
 }
 
 function! {
-    /// syncUnwait(ticket): forget what was told; the fact, or 0.
+    /// syncUnwait(ticket): drop the fact that has arrived, if any, and return it, or 0.
     unwait(ticket: u32) |env, stage| stage.parker().forget(ticket).map_or(0, |fact| fact as u32)
 }
 

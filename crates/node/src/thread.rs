@@ -8,7 +8,7 @@
 use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
 use napi_sys as sys;
-use skein_bridge::ticks::Background;
+use skein_bridge::ticker::Background;
 use skein_bridge::{Broadcast, Desk, Rounds, Scratch, Spin, Steps, Worker, Zone, priority};
 use skein_store::named::{STORES, THINGS};
 

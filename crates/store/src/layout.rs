@@ -120,7 +120,7 @@ pub enum Enter {
     Abandoned = 1,
     /// Not free, and nothing was queued.
     Busy = 2,
-    /// Not free; the caller will be told.
+    /// Not free; the caller receives a [`Fact`] later.
     Queued = 3,
     /// Not free because of what the caller's own thread holds or has asked for before, and it said that it
     /// would block.
@@ -145,7 +145,7 @@ pub mod passed {
     pub const LARGE: u32 = 1;
     /// No room, or no message.
     pub const NONE: u32 = 2;
-    /// The same; the caller will be told.
+    /// The same; the caller receives a [`Fact`] later.
     pub const QUEUED: u32 = 3;
     /// The channel is closed.
     pub const CLOSED: u32 = 4;
@@ -175,7 +175,7 @@ pub mod kind {
     pub const COUNTER: u32 = 5;
 }
 
-/// What a waiter is told.
+/// What a waiter receives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum Fact {

@@ -3,7 +3,7 @@
 //! A [`Store`] maps byte strings to byte strings; what they mean is the transport's business. A [`Gate`] is
 //! what locks, read-write locks and semaphores are; a [`Channel`] is a bounded queue of byte strings. Nobody
 //! here knows of JavaScript but [`Stage`], which knows the words of its calls: a thread is an owner number,
-//! and it is told things through [`Notify`].
+//! and it receives facts through [`Notify`].
 
 mod bytes;
 mod channel;

@@ -1,4 +1,4 @@
-//! A steady beat on each core for threads that serve beside threads that give way.
+//! A ticker on each core, for threads that serve beside threads that give way.
 //!
 //! Linux compares the threads of a core when one of them wakes up and at its own ticks, 4 ms apart at 250 Hz.
 //! A thread that has just run is often not entitled to the core at the moment it wakes up again, if the one
@@ -8,8 +8,9 @@
 //! `nice` 3 fell from 2.4 ms to 0.45, which is what `nice` 19 has, and the zone lost 2 %
 //! (docs/design/service.md).
 //!
-//! The beat goes on while the process has something to serve ([`Foreground`]) and a thread that gives way is
-//! awake ([`Background`]); its threads exist while there is one of each. Nobody else pays for it.
+//! The ticker runs while the process has something to serve ([`Foreground`]) and a thread that gives way is
+//! awake ([`Background`]); its threads exist while there is one of each. A process without a server pays one
+//! uncontended lock whenever a thread that gives way falls asleep or wakes up; other threads pay nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,11 +20,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 const PERIOD: std::time::Duration = std::time::Duration::from_micros(250);
 
 /// The process's.
-static BEAT: Beat = Beat { state: Mutex::new(State::new()), wake_up: Condvar::new() };
+static TICKER: Ticker = Ticker { state: Mutex::new(State::new()), wake_up: Condvar::new() };
 
-struct Beat {
+struct Ticker {
     state: Mutex<State>,
-    /// Something in the state has changed that threads of the beat wait for.
+    /// Something in the state has changed that its threads wait for.
     wake_up: Condvar,
 }
 
@@ -32,11 +33,11 @@ struct State {
     /// Threads that give way, and how many of them are awake.
     giving_way: usize,
     awake: usize,
-    /// Present while the threads of the beat exist.
+    /// Present while its threads exist.
     threads: Option<Arc<Shared>>,
 }
 
-/// What the threads of one beat look at.
+/// What the threads of a ticker look at.
 struct Shared {
     /// Copies of what the state says, for looks without the lock. A late look is a tick too many or too few.
     is_needed: AtomicBool,
@@ -49,8 +50,8 @@ impl State {
     }
 }
 
-impl Beat {
-    /// Change the state, and start, continue, pause or end the beat as it says then.
+impl Ticker {
+    /// Change the state, and start, continue, pause or end the ticker as it says then.
     fn update(&'static self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
@@ -73,7 +74,7 @@ impl Beat {
         }
     }
 
-    /// Wait, without a beat, until there is one again. False: it is over.
+    /// Wait until the ticker is needed again. False: it is over.
     #[cfg(target_os = "linux")]
     fn pause(&self, shared: &Shared) -> bool {
         let idle = |_: &mut State| {
@@ -96,14 +97,14 @@ impl Foreground {
     /// From now on, until it is dropped.
     #[must_use]
     pub fn begin() -> Self {
-        BEAT.update(|state| state.serving += 1);
+        TICKER.update(|state| state.serving += 1);
         Self(())
     }
 }
 
 impl Drop for Foreground {
     fn drop(&mut self) {
-        BEAT.update(|state| state.serving -= 1);
+        TICKER.update(|state| state.serving -= 1);
     }
 }
 
@@ -113,10 +114,10 @@ pub struct Background {
 }
 
 impl Background {
-    /// Before the thread's priority changes: the threads of the beat inherit the one it has.
+    /// Before the thread's priority changes: the threads of the ticker inherit the one it has.
     #[must_use]
     pub fn begin() -> Self {
-        BEAT.update(|state| {
+        TICKER.update(|state| {
             state.giving_way += 1;
             state.awake += 1;
         });
@@ -127,7 +128,7 @@ impl Background {
     pub fn set_awake(&mut self, is_awake: bool) {
         if self.is_awake != is_awake {
             self.is_awake = is_awake;
-            BEAT.update(|state| if is_awake { state.awake += 1 } else { state.awake -= 1 });
+            TICKER.update(|state| if is_awake { state.awake += 1 } else { state.awake -= 1 });
         }
     }
 }
@@ -135,7 +136,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.set_awake(false);
-        BEAT.update(|state| state.giving_way -= 1);
+        TICKER.update(|state| state.giving_way -= 1);
     }
 }
 
@@ -146,12 +147,12 @@ fn start(shared: &Arc<Shared>) {
     const STACK_BYTES: usize = 64 * 1024;
     for core in crate::cores::allowed() {
         let shared = Arc::clone(shared);
-        let beat = move || {
+        let ticks = move || {
             if !crate::cores::pin(core) {
                 return;
             }
             crate::priority::short_slices();
-            while BEAT.pause(&shared) {
+            while TICKER.pause(&shared) {
                 while shared.is_needed.load(Ordering::Relaxed) && !shared.is_over.load(Ordering::Relaxed) {
                     std::thread::sleep(PERIOD);
                     #[cfg(test)]
@@ -160,7 +161,7 @@ fn start(shared: &Arc<Shared>) {
             }
         };
         let named = std::thread::Builder::new().name("skein-tick".into()).stack_size(STACK_BYTES);
-        drop(named.spawn(beat));
+        drop(named.spawn(ticks));
     }
 }
 
@@ -196,7 +197,7 @@ mod tests {
         until("ticks", || TICKS.load(Ordering::Relaxed) > before + 10);
     }
 
-    /// One test, since the beat is the process's.
+    /// One test, since the ticker is the process's.
     #[test]
     fn it_goes_on_while_something_serves_beside_a_thread_that_gives_way_and_is_awake() {
         let mut background = Background::begin();
