@@ -113,5 +113,5 @@ function usage(): number {
 
 function say(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`)
-  else if (process.env.SKEIN_BENCH_TALK === '1') console.error(line)
+  else if (process.env.CORESPUN_BENCH_TALK === '1') console.error(line)
 }

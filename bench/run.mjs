@@ -36,7 +36,7 @@ process.exit(run(node, [`${bench}/dist/main.js`, ...others]))
 
 /** Competitors by the committed lock, once for each content of it. */
 function install() {
-  const stamp = `${bench}/node_modules/.skein-bench`
+  const stamp = `${bench}/node_modules/.corespun-bench`
   const wanted = createHash('sha256')
     .update(readFileSync(`${bench}/package-lock.json`))
     .digest('hex')
@@ -48,9 +48,9 @@ function install() {
   writeFileSync(stamp, wanted)
 }
 
-/** `skein` below bench/node_modules is this checkout, so contenders import it by its name. */
+/** `corespun` below bench/node_modules is this checkout, so contenders import it by its name. */
 function link() {
-  const path = `${bench}/node_modules/skein`
+  const path = `${bench}/node_modules/corespun`
   mkdirSync(`${bench}/node_modules`, { recursive: true })
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return
   rmSync(path, { recursive: true, force: true })
@@ -68,7 +68,7 @@ function compile() {
   if (status !== 0) console.error(`bench: types are wrong\n${stdout}`)
 }
 
-/** `--node 24` runs under that Node: SKEIN_BENCH_NODE_24, else the one that `npm test` installed. */
+/** `--node 24` runs under that Node: CORESPUN_BENCH_NODE_24, else the one that `npm test` installed. */
 function chooseNode(all) {
   const at = all.indexOf('--node')
   if (at < 0) return { node: process.execPath, others: all }
@@ -76,14 +76,14 @@ function chooseNode(all) {
   const others = [...all.slice(0, at), ...all.slice(at + 2)]
   if (process.versions.node.startsWith(`${major}.`)) return { node: process.execPath, others }
   const places = [
-    process.env[`SKEIN_BENCH_NODE_${major}`],
+    process.env[`CORESPUN_BENCH_NODE_${major}`],
     `${root}/.set-up/nodes/node_modules/node-${major}/bin/node`,
   ]
   const node = places.find((place) => place !== undefined && existsSync(place))
   if (node === undefined) {
     fail(
       `no Node ${major} here: run \`npm test\` once, which installs the Nodes it tests on, or set ` +
-        `SKEIN_BENCH_NODE_${major} to its path`,
+        `CORESPUN_BENCH_NODE_${major} to its path`,
     )
   }
   return { node, others }

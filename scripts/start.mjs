@@ -1,5 +1,5 @@
 /**
- * `npm start`: set up, then serve examples/service on all cores; words after `--` go to `skein serve`.
+ * `npm start`: set up, then serve examples/service on all cores; words after `--` go to `corespun serve`.
  *
  * With `--compare` first (`npm run compare`) it shows examples/service/start instead: a TypeScript function
  * mapped over thousands of real files, once with one worker and once with all cores.

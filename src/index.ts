@@ -1,12 +1,12 @@
 /**
- * Skein: TypeScript on every core.
+ * Corespun: TypeScript on every core.
  *
  * The names that most programs need; each part exports the rest from its own path
- * (`skein/zone`, `skein/http`).
+ * (`corespun/zone`, `corespun/http`).
  */
 export type { Arrow } from './arrow/index.ts'
 export * as arrow from './arrow/index.ts'
-export { SkeinError } from './base/index.ts'
+export { CorespunError } from './base/index.ts'
 export type { Fiber } from './fiber/index.ts'
 export * as fiber from './fiber/index.ts'
 export { serve } from './http/index.ts'

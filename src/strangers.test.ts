@@ -84,7 +84,7 @@ test('memory that another call has moved is still there after every forged frame
 
 test('every thread of the process reads the frames of the others', async () => {
   const frame = await here.run(async () => {
-    const { marshall } = await import('skein/transport')
+    const { marshall } = await import('corespun/transport')
     return marshall({ from: 'a worker', shared: new SharedArrayBuffer(2) }, { mode: 'process' })
   })
   const value = unmarshall(frame, { mode: 'process' }) as { from: string; shared: SharedArrayBuffer }

@@ -1,5 +1,5 @@
 /**
- * `node --import skein/typescript app.ts`: TypeScript modules load in this process and in its workers.
+ * `node --import corespun/typescript app.ts`: TypeScript modules load in this process and in its workers.
  *
  * Does nothing where Node strips types itself (22.18 and newer).
  */

@@ -24,7 +24,7 @@ interface Load {
 /** Rows of section http: CPU is that of the server; the wall's clock also waits for the client. */
 export async function httpRows() {
   const [{ serve }, { routes }] = await Promise.all([
-    import('skein/http'),
+    import('corespun/http'),
     import('../contenders/http/app.ts'),
   ])
   const server = await serve({ host: '127.0.0.1', port: 0, routes })
@@ -34,7 +34,7 @@ export async function httpRows() {
     const [failed] = (await once(client, 'message')) as [string]
     if (failed !== '')
       throw new BenchError('WRONG_ANSWER', {
-        contender: 'skein',
+        contender: 'corespun',
         work: load.section,
         got: failed,
         expected: 'the known one',

@@ -15,7 +15,7 @@ import { CONTENDERS } from '../tables/fiber/contenders.ts'
 import { isRight } from '../tables/fiber/sums.ts'
 import { STORE_CONTENDERS } from '../tables/store/contenders.ts'
 import { SIZE_PAYLOADS, STORE_PAYLOADS } from '../tables/store/payloads.ts'
-import { skeinCodecs } from '../tables/transport/codecs.ts'
+import { corespunCodecs } from '../tables/transport/codecs.ts'
 import { type Built, OBJECTS, REAL_PAYLOADS, SEED_PAYLOADS, objectsOf } from '../tables/transport/payloads.ts'
 import { httpRows } from './http.ts'
 
@@ -38,7 +38,7 @@ export const SECTION_ROWS: Readonly<Record<string, () => Promise<Rows>>> = {
   http: httpRows,
 }
 
-const WHO = 'skein'
+const WHO = 'corespun'
 
 async function execute(): Promise<Rows> {
   const jobs = new Jobs(contenderOf(WHO))
@@ -88,7 +88,7 @@ const MIXED = [
 const MIXING_PASSES = 6
 
 async function transport(): Promise<Rows> {
-  const [whole, framed] = (await skeinCodecs()) as [Codec, Codec]
+  const [whole, framed] = (await corespunCodecs()) as [Codec, Codec]
   const payload = (label: string, built: Built): unknown[] =>
     objectsOf(
       [...SEED_PAYLOADS, ...REAL_PAYLOADS].find((one) => one.label === label)!,
@@ -119,7 +119,7 @@ async function transport(): Promise<Rows> {
   return rows
 }
 
-type Codec = Awaited<ReturnType<typeof skeinCodecs>>[number]
+type Codec = Awaited<ReturnType<typeof corespunCodecs>>[number]
 
 function encodeRow(codec: Codec, objects: readonly unknown[]): Row {
   const encode = codec.encodeTimed ?? ((value: unknown) => codec.encode(value))
@@ -182,7 +182,7 @@ async function arrow(): Promise<Rows> {
     rows[`${label}, composed and run`] = () => ({ batch: 2000, run: loops().composed })
     rows[`${label}, prebuilt`] = () => ({ batch: 20_000, run: loops().prebuilt })
   }
-  const { lift, liftAsync } = await import('skein/arrow')
+  const { lift, liftAsync } = await import('corespun/arrow')
   const add = lift((x: number) => x + 1)
   rows['two async stages'] = () => {
     const later = add
@@ -218,7 +218,7 @@ async function arrow(): Promise<Rows> {
 }
 
 async function fiber(): Promise<Rows> {
-  const { fork, forEach, sleep, yieldNow } = await import('skein/fiber')
+  const { fork, forEach, sleep, yieldNow } = await import('corespun/fiber')
   const rows: Record<string, () => Row> = {}
   for (const [name, run] of Object.entries(await forkJoin(WHO))) rows[name] = () => ({ batch: 2000, run })
   rows['a turn of yieldNow in one fiber'] = () => ({

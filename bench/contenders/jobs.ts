@@ -94,7 +94,7 @@ export class Jobs {
     for (let turn = 0; turn < 50 && ids.size < threads; turn += 1) {
       for (const id of await all(threads * 8, () => this.#value('thread', undefined))) ids.add(id)
     }
-    if (who !== 'direct' && who !== 'skein-node')
+    if (who !== 'direct' && who !== 'corespun-node')
       this.#check('thread (main thread did it)', ids.has(thread()), false)
     return { threads: ids.size }
   }

@@ -1,9 +1,9 @@
 /**
- * Work that forks: for pools of Skein, whose tasks can.
+ * Work that forks: for pools of Corespun, whose tasks can.
  *
- * A module of its own, since it imports Skein and the other contenders' threads must not.
+ * A module of its own, since it imports Corespun and the other contenders' threads must not.
  */
-import { join, zone, type Zone } from 'skein/zone'
+import { join, zone, type Zone } from 'corespun/zone'
 import { churn } from './work.ts'
 
 /** Fibonacci by joins down to a cut-off, below it by plain recursion. */

@@ -1,5 +1,5 @@
 /**
- * A program of its own: splits calls into a zone of Skein into the seed's six parts.
+ * A program of its own: splits calls into a zone of Corespun into the seed's six parts.
  *
  * Each part is timed in calls of its own, so that nothing makes the parts add up to the whole but that they
  * do. Argument: JSON of {@link PartsOrder}; prints JSON of {@link PartsResult}.
@@ -61,7 +61,7 @@ function kindsOf(payload: unknown): Kind[] {
 }
 
 async function measured({ calls, bytes, spin }: PartsOrder): Promise<PartsResult> {
-  const { zone } = await import('skein')
+  const { zone } = await import('corespun')
   const bench = zone.create('parts', { workers: 1, ...(spin ? {} : { spinUs: 0 }) })
   const module = new URL('./stamps.js', import.meta.url)
   const payload = { text: 'x'.repeat(bytes), a: 1, b: true }
@@ -105,5 +105,5 @@ function resultOf(medians: readonly number[], there: Price, back: Price): PartsR
 /** Stamps aside, every kind of call gives the payload back. */
 function check(name: string, given: unknown, payload: unknown): void {
   const got = Array.isArray(given) ? given.find((part) => typeof part === 'object' && 'text' in part) : given
-  checkAnswer({ contender: 'skein', work: name, got, expected: payload })
+  checkAnswer({ contender: 'corespun', work: name, got, expected: payload })
 }

@@ -66,15 +66,15 @@ const POOLS: Readonly<Record<string, Omit<Contender, 'name'>>> = {
     }),
   },
   postMessage: { open: postMessage },
-  skein: zoneWith('fixed'),
-  'skein-work-stealing': zoneWith('work-stealing'),
-  'skein-blocking': zoneWith('blocking'),
-  'skein-cached': zoneWith('cached'),
+  corespun: zoneWith('fixed'),
+  'corespun-work-stealing': zoneWith('work-stealing'),
+  'corespun-blocking': zoneWith('blocking'),
+  'corespun-cached': zoneWith('cached'),
   /** `zone.node`: the calling thread with the API of a zone. It has no workers: only for empty calls. */
-  'skein-node': {
-    package: 'skein',
+  'corespun-node': {
+    package: 'corespun',
     open: async () => {
-      const { Result, zone } = await import('skein/zone')
+      const { Result, zone } = await import('corespun/zone')
       return {
         nothing: () => zone.node.execute(WORK_URL, 'nothing'),
         call: (name, input) => zone.node.execute(WORK_URL, name, [input]),
@@ -128,7 +128,7 @@ function zoneWith(executor: Executor): Omit<Contender, 'name'> {
   const grows = executor === 'blocking' || executor === 'cached'
   const workersOf = (count: number): object => (grows ? { workersMax: count } : { workers: count })
   const open = async ({ threads, spin }: PoolSettings): Promise<Pool> => {
-    const { Result, zone } = await import('skein/zone')
+    const { Result, zone } = await import('corespun/zone')
     const settings = { executor, ...workersOf(threads), tasksMax: 200_000 }
     const bench = zone.create('bench', { ...settings, ...(spin ? {} : { spinUs: 0 }) })
     const reused = (): void => {}
@@ -143,22 +143,22 @@ function zoneWith(executor: Executor): Omit<Contender, 'name'> {
       close: () => bench.close(),
     }
   }
-  return { package: 'skein', open }
+  return { package: 'corespun', open }
 }
 
 const ABANDONED = 'abandoned'
 
 async function abandon(settings: object): Promise<Abandoned> {
-  const { zone } = await import('skein')
+  const { zone } = await import('corespun')
   const own = zone.create(ABANDONED, settings)
   let start = 0
   const gone = new Promise<number>((resolve) => {
     const onEnded = (message: unknown): void => {
       if (!(message as { worker: string }).worker.startsWith(`${ABANDONED}/`)) return
-      unsubscribe('skein.worker.ended', onEnded)
+      unsubscribe('corespun.worker.ended', onEnded)
       resolve(performance.now() - start)
     }
-    subscribe('skein.worker.ended', onEnded)
+    subscribe('corespun.worker.ended', onEnded)
   })
   try {
     await own.run(() => {})

@@ -8,7 +8,7 @@
  * call carries only those of the one part that it is to time, and their price is calibrated apart from any
  * call.
  */
-import { marshall, register, unmarshall } from 'skein/transport'
+import { marshall, register, unmarshall } from 'corespun/transport'
 import { summary } from '../harness/stats.ts'
 
 /** Where each moment lies. A stamp in front is looked at when it is loaded, one behind when it is saved. */

@@ -2,7 +2,7 @@
  * The floor of an HTTP server on one core: epoll, read, find the requests, write the answers, and nothing else.
  *
  * It believes every byte: no limits, no checks, no bodies, one thread. What a server does on this kernel cannot
- * cost less without asking the kernel less often. Its answers have the bytes of Skein's, date included.
+ * cost less without asking the kernel less often. Its answers have the bytes of Corespun's, date included.
  * Usage: http <port>. GET / says hello, /user/<id> makes JSON, /constant copies a ready answer.
  */
 #define _GNU_SOURCE

@@ -143,7 +143,7 @@ export async function withChildren<Result>(
 
 /**
  * Give each of `children` its turn. A rival whose process ends in its turn, or hangs, is left out from then
- * on, by `skip`, and what it had measured with it; Skein's is not forgiven.
+ * on, by `skip`, and what it had measured with it; Corespun's is not forgiven.
  */
 export async function inTurn(
   children: Child[],
@@ -156,7 +156,7 @@ export async function inTurn(
       await turn(child)
     } catch (error) {
       const why = deathOf(error)
-      if (child.contender.startsWith('skein')) throw error
+      if (child.contender.startsWith('corespun')) throw error
       setting.skip(`${child.contender}, after it had begun`, why)
       children.splice(children.indexOf(child), 1)
       samples.drop(child.contender)

@@ -8,6 +8,6 @@ interface Internal {
   readonly readFrame: (source: Uint8Array, start: number, end: number) => unknown
 }
 
-const { href } = new URL('./internal.js', import.meta.resolve('skein/transport'))
+const { href } = new URL('./internal.js', import.meta.resolve('corespun/transport'))
 
 export const { FrameWriter, readFrame } = (await import(href)) as Internal

@@ -19,7 +19,7 @@ export interface Machine {
   readonly node: string
   readonly v8: string
   readonly uv: string
-  readonly skein: string
+  readonly corespun: string
   /** Commit of the checkout; '+' when files differ from it. */
   readonly commit: string
   /** Competitors and harness with their versions. */
@@ -40,7 +40,7 @@ export function readMachine(): Machine {
     node: process.version,
     v8: process.versions.v8,
     uv: process.versions.uv,
-    skein: versionIn(`${PACKAGE_FOLDER}/package.json`),
+    corespun: versionIn(`${PACKAGE_FOLDER}/package.json`),
     commit: commit(),
     packages: competitors(),
     loadBefore: Math.round(os.loadavg()[0] * 100) / 100,
@@ -55,7 +55,7 @@ export function machineLines(machine: Machine): string[] {
       `governor ${machine.governor}`,
     `${machine.kernel} · Node ${machine.node} (V8 ${machine.v8}, libuv ${machine.uv}) · load ` +
       `before ${machine.loadBefore}`,
-    `skein ${machine.skein} at ${machine.commit} · ${packages.join(', ')}`,
+    `corespun ${machine.corespun} at ${machine.commit} · ${packages.join(', ')}`,
   ]
 }
 

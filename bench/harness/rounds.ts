@@ -61,7 +61,7 @@ export class Samples {
     return {
       ...fixed,
       contender,
-      threads: ['direct', 'main thread', 'skein-node'].includes(contender) ? 0 : threads,
+      threads: ['direct', 'main thread', 'corespun-node'].includes(contender) ? 0 : threads,
       ...summary(samples),
       ...(cpuUs.length > 0 ? { cpuUs: summary(cpuUs).median } : {}),
       ...(other.length > 0 ? ratioOf(against!, samples, other) : {}),

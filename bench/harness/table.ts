@@ -16,7 +16,7 @@ export interface Row {
   readonly section: string
   /** The line inside the section, such as 'p50' or '200 calls'. */
   readonly row: string
-  /** Who did it, such as 'skein' or 'piscina'. */
+  /** Who did it, such as 'corespun' or 'piscina'. */
   readonly contender: string
   /** Under what, such as 'one core'. */
   readonly condition: string

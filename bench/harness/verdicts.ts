@@ -33,7 +33,7 @@ export function judgeRatio(
   })
 }
 
-/** On which row, of those that a rival has too, Skein's share of its time is the greatest. */
+/** On which row, of those that a rival has too, Corespun's share of its time is the greatest. */
 export function judgeAhead(
   bar: string,
   theirs: readonly Row[],

@@ -39,7 +39,7 @@ function chartOf(table: FilledTable): Chart | undefined {
   const series = [
     { name: 'seed', values: cells.map((cell) => cell.seed ?? null) },
     { name: `${table.rival} here`, values: cells.map((cell) => cell.rival?.value ?? null) },
-    { name: 'Skein', values: cells.map((cell) => cell.skein?.median ?? null) },
+    { name: 'Corespun', values: cells.map((cell) => cell.corespun?.median ?? null) },
   ].filter(({ values }) => values.some((value) => value !== null))
   const title =
     cells[0].column === 'throughput' || cells[0].column === 'time'

@@ -2,7 +2,7 @@
  * What the seeds say in prose, in our words, judged by figures measured here.
  *
  * Two judgements stand side by side: of the seed's own subject as we measured it (from the anchors), and of
- * Skein (from records). A claim that no figure here can decide says so; it is never silently true.
+ * Corespun (from records). A claim that no figure here can decide says so; it is never silently true.
  */
 import { geometricMean } from '../harness/stats.ts'
 import { findRow, type Row } from '../harness/table.ts'
@@ -21,21 +21,26 @@ export interface JudgedClaim {
   readonly seed: string
   readonly claim: string
   readonly rival: Judgement
-  readonly skein: Judgement
+  readonly corespun: Judgement
 }
 
-/** A claim, and who judges it: of the seed's own subject, and of Skein. */
+/** A claim, and who judges it: of the seed's own subject, and of Corespun. */
 type Claim = readonly [
   claim: string,
   rival: (facts: Figures) => Judgement,
-  skein: (facts: Figures) => Judgement,
+  corespun: (facts: Figures) => Judgement,
 ]
 
 /** All claims, judged. */
 export function judgedClaims(anchors: Anchors, rows: readonly Row[]): JudgedClaim[] {
   const figures = new Figures(anchors, rows)
   return CLAIMS.flatMap(([seed, claims]) =>
-    claims.map(([claim, rival, skein]) => ({ seed, claim, rival: rival(figures), skein: skein(figures) })),
+    claims.map(([claim, rival, corespun]) => ({
+      seed,
+      claim,
+      rival: rival(figures),
+      corespun: corespun(figures),
+    })),
   )
 }
 
@@ -59,7 +64,7 @@ class Figures {
     return this.#anchors.facts[name]
   }
 
-  /** A row of Skein. */
+  /** A row of Corespun. */
   row(traits: Partial<Row>): Row | undefined {
     return findRow(this.#rows, traits)
   }
@@ -128,7 +133,7 @@ const ARROW: readonly Claim[] = [
       ),
     (facts) => {
       const bytes = { section: 'bytes of a run', row: 'compute' }
-      const rows = ['skein', 'effect 4'].map((contender) => facts.row({ ...bytes, contender }))
+      const rows = ['corespun', 'effect 4'].map((contender) => facts.row({ ...bytes, contender }))
       return judged(rows, (arrow, effect) =>
         is(
           undefined,
@@ -215,9 +220,9 @@ const HTTP: readonly Claim[] = [
       return is(quotient >= 2, `${round(quotient)} × here`)
     },
     (facts) =>
-      judged([hello(facts, 'skein'), hello(facts, 'node:http')], (own, node) => {
+      judged([hello(facts, 'corespun'), hello(facts, 'node:http')], (own, node) => {
         const quotient = round(own.median / node.median)
-        const words = `of hello, per core, Skein serves ${quotient} × what node:http does`
+        const words = `of hello, per core, Corespun serves ${quotient} × what node:http does`
         return is(undefined, `about those two; ${words}`)
       }),
   ],
@@ -249,7 +254,7 @@ const NAPA: readonly Claim[] = [
     "A zone's JavaScript is as fast as node's.",
     unmeasuredThere,
     (facts) =>
-      judged([facts.row({ section: 'zone against main thread', contender: 'skein' })], ({ ratio }) =>
+      judged([facts.row({ section: 'zone against main thread', contender: 'corespun' })], ({ ratio }) =>
         is(Math.abs(ratio!.median - 1) <= 0.02, `${ratio!.median.toFixed(3)} × the main thread's time`),
       ),
   ],
@@ -275,7 +280,7 @@ const NAPA: readonly Claim[] = [
       return is(inside(p50, 60, 120), `p50 ${p50} µs; 13 µs on one core, 12.5 µs each in batches`)
     },
     (facts) => {
-      const traits = { section: 'sequential', row: 'p50', contender: 'skein', condition: 'cores spinning' }
+      const traits = { section: 'sequential', row: 'p50', contender: 'corespun', condition: 'cores spinning' }
       return judged([facts.row(traits)], ({ median }) =>
         is(inside(median, 60, 120), `p50 ${round(median)} µs`),
       )
@@ -356,7 +361,7 @@ const CARRIERS: readonly Claim[] = [
     },
     (facts) => {
       const [sets, gets] = ['set', 'get'].map((what) =>
-        medians(facts.all({ section: `${what} beyond transport`, contender: 'skein' })),
+        medians(facts.all({ section: `${what} beyond transport`, contender: 'corespun' })),
       ) as [number[], number[]]
       if (sets.length === 0 || gets.length === 0) return notMeasured()
       const range = (us: number[]): string => `${round(Math.min(...us))} to ${round(Math.max(...us))} µs`
@@ -373,7 +378,7 @@ const CARRIERS: readonly Claim[] = [
       return is(get > map, `a Map answers in ${map} µs, its store in ${get} µs beyond the transport`)
     },
     (facts) => {
-      const rows = ['Map', 'skein'].map((contender) =>
+      const rows = ['Map', 'corespun'].map((contender) =>
         facts.row({ section: 'get', row: SMALLEST, contender }),
       )
       return judged(rows, ({ median: map }, { median: own }) =>
@@ -431,7 +436,7 @@ function collectors(facts: Figures): Row[] {
 }
 
 function beyond(facts: Figures, what: 'set' | 'get', row: string): Row | undefined {
-  return facts.row({ section: `${what} beyond transport`, row, contender: 'skein' })
+  return facts.row({ section: `${what} beyond transport`, row, contender: 'corespun' })
 }
 
 function scaled(facts: Figures, workers: number): Row | undefined {
@@ -439,11 +444,11 @@ function scaled(facts: Figures, workers: number): Row | undefined {
 }
 
 function loop(facts: Figures, words: string): Row | undefined {
-  return facts.row({ section: 'overhead', row: `${words}, one by one`, contender: 'skein' })
+  return facts.row({ section: 'overhead', row: `${words}, one by one`, contender: 'corespun' })
 }
 
 function firstCall(facts: Figures, call: number): Row | undefined {
-  return facts.row({ section: 'first calls', row: `call ${call}`, contender: 'skein' })
+  return facts.row({ section: 'first calls', row: `call ${call}`, contender: 'corespun' })
 }
 
 function inside(value: number, low: number, high: number): boolean {

@@ -1,8 +1,8 @@
 /**
  * The report as data: the seeds' tables in their own order, each cell with three figures, and the claims.
  *
- * A figure of Skein comes from the newest row of any record that carries the cell's id; a cell without one is
- * 'not built'. So a later table fills cells by tagging its rows, and nothing here changes.
+ * A figure of Corespun comes from the newest row of any record that carries the cell's id; a cell without one
+ * is 'not built'. So a later table fills cells by tagging its rows, and nothing here changes.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { BENCH_FOLDER } from '../harness/place.ts'
@@ -35,7 +35,7 @@ export interface SeedTable {
   readonly bench: string
   readonly rival: string
   readonly note?: string
-  /** The table whose work this one repeats on another machine: Skein's figures are those of that one. */
+  /** The table whose work this one repeats on another machine: Corespun's figures are those of that one. */
   readonly work?: string
   readonly columns: readonly Column[]
   readonly rows: readonly {
@@ -45,7 +45,7 @@ export interface SeedTable {
   }[]
 }
 
-/** One cell: the seed's figure, the rival's as measured here, Skein's. */
+/** One cell: the seed's figure, the rival's as measured here, Corespun's. */
 export interface Cell {
   readonly id: string
   readonly column: string
@@ -53,9 +53,9 @@ export interface Cell {
   readonly better: Better
   readonly seed: number | undefined
   readonly rival: Anchor | undefined
-  /** What to say without a figure of Skein. */
+  /** What to say without a figure of Corespun. */
   readonly missing: 'not built' | 'not measured'
-  readonly skein:
+  readonly corespun:
     | { readonly median: number; readonly low: number; readonly high: number; readonly quick: boolean }
     | undefined
 }
@@ -140,7 +140,7 @@ function filled(
         missing,
         seed: cells[column.id],
         rival: anchors.cells[id],
-        skein: figureOf(found.get(`${table.work ?? table.id}/${key}/${column.id}`), column.unit),
+        corespun: figureOf(found.get(`${table.work ?? table.id}/${key}/${column.id}`), column.unit),
       }
     }),
   }))
@@ -154,7 +154,7 @@ function filled(
   }
 }
 
-function figureOf(hit: { row: Row; quick: boolean } | undefined, unit: string): Cell['skein'] {
+function figureOf(hit: { row: Row; quick: boolean } | undefined, unit: string): Cell['corespun'] {
   if (hit === undefined) return undefined
   const factor = conversion(hit.row.unit, unit)
   const { median, low, high } = hit.row

@@ -14,7 +14,7 @@ import { type Chart, recordCharts, seedCharts } from './charts.ts'
 import type { Judgement } from './claims.ts'
 import { badge, element, escaped, type Html, lines, note, row, scrolled } from './html.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
-import { marks, rivalWord, skeinWord, verdictWord } from './text.ts'
+import { marks, rivalWord, corespunWord, verdictWord } from './text.ts'
 
 const QUICK = element('mark', {}, escaped('quick run: not for claims'))
 const CHART_JS = `${BENCH_FOLDER}/node_modules/chart.js/dist/chart.umd.min.js`
@@ -75,7 +75,7 @@ function seedSection(seed: Report['seeds'][number], index: number, charts: reado
 function seedTable(table: FilledTable): Html {
   const columns = table.rows[0].cells
   const above = columns.map((cell) => element('th', { colspan: 3 }, escaped(columnTitle(cell))))
-  const below = columns.flatMap(() => ['seed', table.rival, 'Skein'])
+  const below = columns.flatMap(() => ['seed', table.rival, 'Corespun'])
   const head = [element('tr', {}, element('th', {}), above), row(['', ...below], 'th')]
   const rows = table.rows.map(({ label, cells }) =>
     element('tr', {}, element('th', { scope: 'row' }, escaped(label)), cells.flatMap(threeCells)),
@@ -88,32 +88,32 @@ function columnTitle({ column, unit }: Cell): string {
 }
 
 function threeCells(cell: Cell): Html[] {
-  const { seed, rival, skein } = cell
-  const interval = skein === undefined ? '' : `${figure(skein.low)}–${figure(skein.high)}`
+  const { seed, rival, corespun } = cell
+  const interval = corespun === undefined ? '' : `${figure(corespun.low)}–${figure(corespun.high)}`
   return [
     element('td', {}, escaped(seed === undefined ? '–' : figure(seed))),
     element('td', { title: rival?.also ?? '' }, escaped(rivalWord(cell))),
-    element('td', { class: `own ${standing(cell)}`, title: interval }, escaped(skeinWord(cell))),
+    element('td', { class: `own ${standing(cell)}`, title: interval }, escaped(corespunWord(cell))),
   ]
 }
 
-/** How Skein stands against the seed, as a class of the style. */
-function standing({ seed, skein, better }: Cell): string {
-  if (skein === undefined) return 'none'
+/** How Corespun stands against the seed, as a class of the style. */
+function standing({ seed, corespun, better }: Cell): string {
+  if (corespun === undefined) return 'none'
   if (seed === undefined) return ''
-  return (better === 'lower') === skein.median < seed ? 'ahead' : 'behind'
+  return (better === 'lower') === corespun.median < seed ? 'ahead' : 'behind'
 }
 
 function claimTable({ claims }: Report): string {
-  const head = row(['seed', 'claim', 'there, measured here', 'Skein'], 'th')
-  const rows = claims.map(({ seed, claim, rival, skein }) =>
+  const head = row(['seed', 'claim', 'there, measured here', 'Corespun'], 'th')
+  const rows = claims.map(({ seed, claim, rival, corespun }) =>
     element(
       'tr',
       {},
       element('td', {}, escaped(seed)),
       element('td', {}, escaped(claim)),
       element('td', {}, judgement(rival)),
-      element('td', {}, judgement(skein)),
+      element('td', {}, judgement(corespun)),
     ),
   )
   return scrolled('prose', element('thead', {}, head), element('tbody', {}, rows))

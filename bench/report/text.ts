@@ -13,7 +13,7 @@ import type { Cell, FilledTable, Report } from './model.ts'
 /** All lines of the report. */
 export function reportLines(report: Report): string[] {
   return [
-    `Skein beside its rivals · ${report.madeAt}`,
+    `Corespun beside its rivals · ${report.madeAt}`,
     ...report.records.flatMap((record) => [
       [`record: ${record.table}`, record.startedAt, ...marks(record)].join(' · '),
       ...machineLines(record.machine).map((line) => `  ${line}`),
@@ -51,9 +51,9 @@ export function verdictWord({ holds }: Judgement): string {
   return holds ? 'true' : 'false'
 }
 
-/** Skein's figure of a cell, or what stands in its place. */
-export function skeinWord({ skein, missing }: Cell): string {
-  return skein === undefined ? missing : `${figure(skein.median)}${skein.quick ? ' (quick)' : ''}`
+/** Corespun's figure of a cell, or what stands in its place. */
+export function corespunWord({ corespun, missing }: Cell): string {
+  return corespun === undefined ? missing : `${figure(corespun.median)}${corespun.quick ? ' (quick)' : ''}`
 }
 
 /** The rival's figure of a cell. */
@@ -69,9 +69,9 @@ function tableLines(table: FilledTable): string[] {
     wide ? 'column' : '',
     'seed',
     `${table.rival} here`,
-    'Skein here',
+    'Corespun here',
     'unit',
-    'Skein / seed',
+    'Corespun / seed',
     '',
   ]
   const cells = table.rows.flatMap(({ label, cells: columns }) =>
@@ -80,7 +80,7 @@ function tableLines(table: FilledTable): string[] {
       wide ? cell.column : '',
       cell.seed === undefined ? '–' : figure(cell.seed),
       rivalWord(cell),
-      skeinWord(cell),
+      corespunWord(cell),
       cell.unit,
       quotientWord(cell),
       cell.rival?.also ?? '',
@@ -94,14 +94,14 @@ function tableLines(table: FilledTable): string[] {
   ]
 }
 
-function quotientWord({ seed, skein }: Cell): string {
-  return seed === undefined || skein === undefined ? '' : `× ${figure(skein.median / seed)}`
+function quotientWord({ seed, corespun }: Cell): string {
+  return seed === undefined || corespun === undefined ? '' : `× ${figure(corespun.median / seed)}`
 }
 
 function claimLines({ claims }: Report): string[] {
-  return claims.flatMap(({ seed, claim, rival, skein }) => [
+  return claims.flatMap(({ seed, claim, rival, corespun }) => [
     `${seed}: ${claim}`,
     `    there, as measured here: ${verdictWord(rival)} · ${rival.evidence}`,
-    `    Skein: ${verdictWord(skein)} · ${skein.evidence}`,
+    `    Corespun: ${verdictWord(corespun)} · ${corespun.evidence}`,
   ])
 }

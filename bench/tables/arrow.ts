@@ -33,7 +33,7 @@ const TWO = 2
 /** Arrows of one part have no code of their own. */
 const TIERED = METHODS.filter(({ label }) => !['id', 'left', 'lift', 'right'].includes(label))
 /** Rows of the seed by who answers them here; Effect stands where ZIO stood. */
-const CELLS = { plain: 'plainBench', skein: 'arrowBench', 'effect 4': 'zioBench' } as const
+const CELLS = { plain: 'plainBench', corespun: 'arrowBench', 'effect 4': 'zioBench' } as const
 
 const SECTIONS = ['methods', 'tiers', ...COMPUTES, 'files']
 
@@ -68,7 +68,7 @@ async function methods(context: Context, threads: Threads): Promise<Row[]> {
       loops: both,
     } of loops) {
       context.say(`arrow: ${label}, round ${round + 1}`)
-      samples.add('skein', {
+      samples.add('corespun', {
         [`${label} composed`]: rate(both.composed, sliceMs),
         [`${label} prebuilt`]: rate(both.prebuilt, sliceMs),
         [`${label} composed, bytes`]: bytesPerOperation(both.composed),
@@ -87,7 +87,7 @@ function rowsOfMethod(samples: Samples, method: Method): Row[] {
   const two = { condition: CONDITION_TWO, threads: TWO, row } as const
   const fast = { unit: 'million/s', better: 'higher' } as const
   const small = { ...one, unit: 'B', better: 'lower' } as const
-  const cell = { skein: `arrow/api/${label}/ops` }
+  const cell = { corespun: `arrow/api/${label}/ops` }
   const made = 'composed and run'
   return [
     samples.rows({ ...one, ...fast, section: made, figure: `${label} composed`, seeds: cell }),
@@ -119,10 +119,13 @@ async function tiers(context: Context): Promise<Row[]> {
       const [code, closures] = [await ran(label, 'code'), await ran(label, 'closures', forbidden)]
       if (code.sum !== closures.sum) {
         const [got, expected] = [String(code.sum), String(closures.sum)]
-        throw new BenchError('WRONG_ANSWER', { contender: 'skein, code', work: label, got, expected })
+        throw new BenchError('WRONG_ANSWER', { contender: 'corespun, code', work: label, got, expected })
       }
-      samples.add('skein, closures', { [`${label} 1`]: closures.coldNs, [`${label} warm`]: warmNs(closures) })
-      samples.add('skein, code', {
+      samples.add('corespun, closures', {
+        [`${label} 1`]: closures.coldNs,
+        [`${label} warm`]: warmNs(closures),
+      })
+      samples.add('corespun, code', {
         [`${label} 1`]: code.coldNs,
         [`${label} warm`]: warmNs(code),
         [`${label} pays`]: paysAfter(code, closures),
@@ -190,7 +193,7 @@ async function programs(
 
 function verdicts(rows: readonly Row[]): Verdict[] {
   const medianOf = (traits: Partial<Row>): number | undefined =>
-    findRow(rows, { contender: 'skein', condition: CONDITION, ...traits })?.median
+    findRow(rows, { contender: 'corespun', condition: CONDITION, ...traits })?.median
   const atLeast = (bar: string, measured: number | undefined, least: number): Verdict =>
     judge(bar, [measured], (figure) => [figure.toPrecision(3), figure >= least])
   const against = (section: string, rival: string, least: number): Verdict => {
@@ -235,7 +238,7 @@ const table: Table = {
     'warm: a run': 'One arrow, mean of the last half of a million runs in a row.',
     'code pays after':
       'Runs of a new arrow, generating included, after which the process with code has taken less time in ' +
-      'all than the other. Skein itself is warm. A power of two.',
+      'all than the other. Corespun itself is warm. A power of two.',
     'bytes of a run': 'Heap allocated by one run of a program, median of runs without a collection.',
     compute:
       '500 stages with factorials of 8..12, results kept, then summed. ' +

@@ -92,7 +92,7 @@ const table: Table = {
   },
   parameters: {
     sections: { value: 'all', doc: 'which sections, by comma' },
-    contenders: { value: 'all', quick: 'skein,piscina,postMessage', doc: 'which pools, by comma' },
+    contenders: { value: 'all', quick: 'corespun,piscina,postMessage', doc: 'which pools, by comma' },
     conditions: { value: 'all', doc: 'which conditions, by comma' },
     rounds: { value: 11, quick: 2, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 150, quick: 40, doc: 'length of a latency slice' },
@@ -103,8 +103,8 @@ const table: Table = {
     'crc-slices': { value: 10, quick: 3, doc: 'slices that these are split into' },
     workers: { value: '1,2,4,8', doc: 'numbers of workers in the scaling section' },
     'scaling-contenders': {
-      value: 'skein,piscina,tinypool,workerpool,poolifier,postMessage',
-      quick: 'skein',
+      value: 'corespun,piscina,tinypool,workerpool,poolifier,postMessage',
+      quick: 'corespun',
       doc: 'pools in the scaling section',
     },
     'mixed-rounds': { value: 400_000, quick: 50_000, doc: 'rounds of the loop of zone against main thread' },

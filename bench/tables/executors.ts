@@ -11,9 +11,9 @@ import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
 import { judge, judgeRatio } from '../harness/verdicts.ts'
 
-const SKEIN = ['skein', 'skein-work-stealing', 'skein-blocking', 'skein-cached']
+const CORESPUN = ['corespun', 'corespun-work-stealing', 'corespun-blocking', 'corespun-cached']
 /** The thread itself as a zone: only where calls are empty, since it has no workers. */
-const NODE = 'skein-node'
+const NODE = 'corespun-node'
 const OTHERS = ['piscina', 'tinypool', 'workerpool', 'poolifier']
 /**
  * Not in the skewed section: its workers look for work to steal after 100 ms, doubled with each task they
@@ -41,7 +41,7 @@ const SECTIONS: Readonly<Record<string, (context: Context) => Promise<Row[]>>> =
 
 function pools(context: Context, besides: readonly string[] = []): string[] {
   const wanted = context.text('contenders')
-  return wanted === 'all' ? [...SKEIN, ...OTHERS, ...besides] : wanted.split(',')
+  return wanted === 'all' ? [...CORESPUN, ...OTHERS, ...besides] : wanted.split(',')
 }
 
 async function run(context: Context): Promise<Row[]> {
@@ -136,7 +136,7 @@ async function skewed(context: Context): Promise<Row[]> {
     ] as const
     for (const [row, figure] of figures) {
       rows.push(
-        ...samples.rows({ ...shape, row: `${how}, ${row}`, figure, better: 'lower', against: 'skein' }),
+        ...samples.rows({ ...shape, row: `${how}, ${row}`, figure, better: 'lower', against: 'corespun' }),
       )
     }
   }
@@ -150,7 +150,7 @@ async function joins(context: Context): Promise<Row[]> {
   ] as const
   const samples = new Samples()
   const setting = { condition, skip: context.skip }
-  const contenders = ['skein-work-stealing']
+  const contenders = ['corespun-work-stealing']
   await withChildren(contenders, { ...setting, threads: 1 }, (one) =>
     withChildren(contenders, { ...setting, threads: 2 }, async (two) => {
       for (let round = -3; round < context.number('join-rounds'); round += 1) {
@@ -171,7 +171,7 @@ async function joins(context: Context): Promise<Row[]> {
     samples.rows({ ...shape, row: name, figure: name, threads: 0, against: '2 workers' }).map((row) => ({
       ...row,
       threads: row.contender === '1 workers' ? 1 : 2,
-      contender: 'skein-work-stealing',
+      contender: 'corespun-work-stealing',
     })),
   )
 }
@@ -181,7 +181,7 @@ async function endless(context: Context): Promise<Row[]> {
   const samples = new Samples()
   const setting = { condition, threads: THREADS, skip: context.skip }
   const graceMs = context.number('grace-ms')
-  const contenders = pools(context).filter((name) => SKEIN.includes(name))
+  const contenders = pools(context).filter((name) => CORESPUN.includes(name))
   await withChildren(contenders, setting, async (children) => {
     for (let round = -1; round < context.number('endless-rounds'); round += 1) {
       for (const child of children) {
@@ -216,7 +216,7 @@ function verdicts(rows: readonly Row[]): Verdict[] {
 }
 
 function burstVerdicts(rows: readonly Row[]): Verdict[] {
-  return [...SKEIN, NODE].map((contender) => {
+  return [...CORESPUN, NODE].map((contender) => {
     const pair = ['piscina', contender].map((name) => findRow(rows, { section: 'bursts', contender: name }))
     return judgeRatio(`16 at once on ${contender}: piscina takes ≥ 5 ×`, pair, (x) => x >= 5, 1)
   })
@@ -227,7 +227,7 @@ function burstVerdicts(rows: readonly Row[]): Verdict[] {
  */
 function skewedVerdicts(rows: readonly Row[]): Verdict[] {
   return ['dear ones fork', 'dear ones whole'].map((how) => {
-    const pair = ['skein-work-stealing', 'skein'].map((contender) =>
+    const pair = ['corespun-work-stealing', 'corespun'].map((contender) =>
       findRow(rows, { section: 'skewed', row: `${how}, p99`, contender }),
     )
     return judgeRatio(`skewed work, ${how}: p99 of work-stealing ≤ 0.5 × fixed`, pair, (x) => x <= 0.5)

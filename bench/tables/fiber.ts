@@ -23,9 +23,9 @@ import { ZIO, Zio } from './fiber/zio.ts'
 
 const COSTS: readonly string[] = Object.values(FORK_JOIN)
 const PARKED = [
-  'skein, generator that waits',
-  'skein, generator that joins',
-  'skein, generator that sleeps',
+  'corespun, generator that waits',
+  'corespun, generator that joins',
+  'corespun, generator that sleeps',
   'effect, generator that waits',
   'effect, never',
   'bare generator',
@@ -180,7 +180,7 @@ function rowsOf(
     unit: isCost ? 'ns' : 'ops/s',
     better: isCost ? 'lower' : 'higher',
     against: isHandedOver(program) ? 'piscina' : 'effect',
-    ...(seed === undefined || condition.name !== 'cores spinning' ? {} : { seeds: { skein: seed } }),
+    ...(seed === undefined || condition.name !== 'cores spinning' ? {} : { seeds: { corespun: seed } }),
   })
   return rows.map((row) => {
     const notes = hosts.find(({ contender }) => contender === row.contender)?.notes

@@ -1,5 +1,5 @@
 /**
- * Table `gc`: what collecting garbage costs Skein's server, by Node and by collector.
+ * Table `gc`: what collecting garbage costs Corespun's server, by Node and by collector.
  *
  * The seed compares collectors of the JVM by the latencies of its server. Node has one collector with
  * settings: its default, a larger nursery (`--max-semi-space-size=64`), and no threads beside the main one.
@@ -46,12 +46,15 @@ function nodes(context: Context): [string, string][] {
   return wanted.flatMap((major): [string, string][] => {
     const places = [
       process.versions.node.startsWith(`${major}.`) ? process.execPath : undefined,
-      process.env[`SKEIN_BENCH_NODE_${major}`],
+      process.env[`CORESPUN_BENCH_NODE_${major}`],
       `${PACKAGE_FOLDER}/.set-up/nodes/node_modules/node-${major}/bin/node`,
     ]
     const found = places.find((place) => place !== undefined && existsSync(place))
     if (found !== undefined) return [[`Node ${major}`, found]]
-    context.skip(`Node ${major}`, 'not here: `npm test` installs it, SKEIN_BENCH_NODE_* names another place')
+    context.skip(
+      `Node ${major}`,
+      'not here: `npm test` installs it, CORESPUN_BENCH_NODE_* names another place',
+    )
     return []
   })
 }
@@ -63,7 +66,7 @@ async function slice(
   context: Context,
 ): Promise<Record<string, number>> {
   const program = `${DIST_FOLDER}/contenders/http/collected.js`
-  const child = await Child.start('skein', ['taskset', '-c', '0', node, ...flags, program, String(PORT)])
+  const child = await Child.start('corespun', ['taskset', '-c', '0', node, ...flags, program, String(PORT)])
   try {
     const { path, answer } = ASKED[section]
     const got = await (await fetch(`http://127.0.0.1:${PORT}${path}`)).text()

@@ -12,7 +12,7 @@ import { Samples } from '../harness/rounds.ts'
 import { summary } from '../harness/stats.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 
-const CONTENDERS = ['skein', 'piscina', 'postMessage'] as const
+const CONTENDERS = ['corespun', 'piscina', 'postMessage'] as const
 /** Work of the longest stage tried, µs; above it a hop is said not to pay. */
 const WORK_MAX_US = 1024
 const TURNS_PER_SLICE = 2_000_000
@@ -163,7 +163,7 @@ const table: Table = {
     rounds: { value: 5, quick: 1, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 30, quick: 10, doc: 'length of one trial' },
     conditions: { value: 'all', quick: 'cores spinning', doc: 'which conditions, by comma' },
-    contenders: { value: CONTENDERS.join(','), quick: 'skein,piscina', doc: 'which pools, by comma' },
+    contenders: { value: CONTENDERS.join(','), quick: 'corespun,piscina', doc: 'which pools, by comma' },
   },
   run,
 }

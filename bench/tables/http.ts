@@ -1,6 +1,6 @@
 /**
  * Table `http`: what a request costs, beside a bare epoll server in C, hyper, Bun, Deno, node:http, fastify,
- * and apps of hono and Effect before and after they moved to Skein.
+ * and apps of hono and Effect before and after they moved to Corespun.
  *
  * CPU per request ranks the fast ones, since the load generator ends before they do. The server is pinned to
  * core 0 and the load to core 1; then every section is measured once more with both on all cores, and the
@@ -17,10 +17,10 @@ import { verdicts } from './http/verdicts.ts'
 const PINNED = 'server on core 0, load on core 1'
 const FREE = 'both on all cores'
 const PORT = 39_000
-const ROUTED = ['skein', 'node:http', 'fastify', HYPER, 'bun', 'deno']
-const HONO = ['hono on skein', 'hono on node:http', 'hono on bun', 'hono on deno']
-const EFFECT = ['effect on skein', 'effect on node:http']
-const CORES = ['skein', 'skein, two workers']
+const ROUTED = ['corespun', 'node:http', 'fastify', HYPER, 'bun', 'deno']
+const HONO = ['hono on corespun', 'hono on node:http', 'hono on bun', 'hono on deno']
+const EFFECT = ['effect on corespun', 'effect on node:http']
+const CORES = ['corespun', 'corespun, two workers']
 
 /** Who is asked what. */
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
@@ -189,7 +189,7 @@ const table: Table = {
     work: 'A handler that keeps its thread for 1 ms.',
     'hono hello, hono user, hono echo': 'The same three by one hono app, unchanged, on each server.',
     'effect hello, effect user':
-      "The same two by one app of Effect, on Effect's own HttpServer and on Skein.",
+      "The same two by one app of Effect, on Effect's own HttpServer and on Corespun.",
     'two cores': 'work, by one worker and by two on one port; the load takes next to nothing.',
     'two cores hello': 'hello, by one worker and by two; the load takes most of a core.',
     seed: "The seed's own command: wrk -t5 -c100 -d10s --latency, five runs of one process, unpinned.",
@@ -201,7 +201,7 @@ const table: Table = {
       quick: 'hello,user',
       doc: 'which, by comma',
     },
-    contenders: { value: 'all', quick: `${C_FLOOR},skein,node:http,bun`, doc: 'which servers, by comma' },
+    contenders: { value: 'all', quick: `${C_FLOOR},corespun,node:http,bun`, doc: 'which servers, by comma' },
     rounds: { value: 5, quick: 1, doc: 'rounds in which all contenders take their turn' },
     'slice-s': { value: 3, quick: 1, doc: 'seconds of one slice' },
     connections: { value: 100, doc: 'connections of the load' },

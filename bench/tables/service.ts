@@ -2,8 +2,8 @@
  * Table `service`: what a heavy route does to a light one of the same server, with its heavy stage in a zone
  * and inline; and what other programs leave of the processor for that zone.
  *
- * The server is `skein serve` on all cores, as users run it; its clients are processes on the same machine,
- * so they compete for the cores too, alike in every row, and are as light as can be.
+ * The server is `corespun serve` on all cores, as users run it; its clients are processes on the same
+ * machine, so they compete for the cores too, alike in every row, and are as light as can be.
  */
 import { type Figures, Samples } from '../harness/rounds.ts'
 import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
@@ -138,7 +138,7 @@ const table: Table = {
   name: 'service',
   title: 'A light route beside a heavy one',
   definitions: {
-    server: 'skein serve on all cores; /hello is a handler, the heavy routes compute for some 10 ms.',
+    server: 'corespun serve on all cores; /hello is a handler, the heavy routes compute for some 10 ms.',
     heavy: `One client process in C, ${HEAVY_CONNECTIONS} connections that ask again at once; all checked.`,
     'hello, 500 a second':
       'Ten connections, paced; latency counts from when it was due, however late it could be sent.',

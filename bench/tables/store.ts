@@ -19,7 +19,7 @@ import {
 import type { StoreOrder } from './store/process.ts'
 import { verdicts } from './store/verdicts.ts'
 
-const CONTENDERS = ['Map', 'lmdb', 'lmdb, cached', 'sharedmap', 'skein'] as const
+const CONTENDERS = ['Map', 'lmdb', 'lmdb, cached', 'sharedmap', 'corespun'] as const
 const PAIRS = [
   ['get', 'get'],
   ['get', 'set'],
@@ -133,7 +133,7 @@ function singleRows(samples: Samples, { label, seedRow }: StorePayload): Row[] {
       against: 'lmdb',
       ...(column === undefined || seedRow === undefined
         ? {}
-        : { seeds: { skein: `napa/store/${seedRow}/${column}` } }),
+        : { seeds: { corespun: `napa/store/${seedRow}/${column}` } }),
     }),
   )
   const views = samples.rows({ ...shape, figure: 'view', section: 'view', unit: 'ns' })
@@ -173,7 +173,7 @@ function pairRows(samples: Samples, label: string): Row[] {
 /** Text and bytes of two sizes, and what the larger ones cost more, in copies of that much. */
 async function sizeRows(context: Context): Promise<Row[]> {
   const [samples, growth] = [new Samples(), new Samples()]
-  const which = SIZE_PAYLOADS.map(({ label }) => ['skein', label] as const)
+  const which = SIZE_PAYLOADS.map(({ label }) => ['corespun', label] as const)
   await withProcesses(which, context, async (running) => {
     for (let round = 0; round < context.number('size-rounds'); round += 1) {
       context.say(`store: text and bytes, round ${round + 1}`)
@@ -182,12 +182,12 @@ async function sizeRows(context: Context): Promise<Row[]> {
         const { label } = SIZE_PAYLOADS[index]
         const taken = await slices(child, shuffled(runs, round), context.number('size-ms'))
         us.set(label, taken)
-        samples.add('skein', {
+        samples.add('corespun', {
           [`set, ${label}`]: taken['set beyond'],
           [`get, ${label}`]: taken['get beyond'],
         })
       }
-      for (const kind of SIZE_KINDS) growth.add('skein', growthOf(us, kind))
+      for (const kind of SIZE_KINDS) growth.add('corespun', growthOf(us, kind))
     }
   })
   const shape = { condition: 'one thread', threads: 0, better: 'lower' } as const
@@ -231,7 +231,7 @@ async function lockRows(context: Context): Promise<Row[]> {
   const samples = new Samples()
   const started: Child[] = []
   try {
-    for (const contender of ['skein', 'Atomics'])
+    for (const contender of ['corespun', 'Atomics'])
       started.push(await Child.start(contender, nodeCommand('tables/store/lock-process.js', contender)))
     for (let round = 0; round < context.number('rounds'); round += 1) {
       context.say(`store: locks, round ${round + 1}`)
@@ -271,8 +271,8 @@ const table: Table = {
       'µs per value over 64 different ones: the transport alone, into memory that is there.',
     'transport, decode': 'The same back, out of 64 frames.',
     set:
-      'µs to write one of 64 values under one of 64 keys. skein, Map (a reference), lmdb (in memory, not ' +
-      'flushed, MessagePack with shared structures, one transaction each), sharedmap (strings only: JSON). ' +
+      'µs to write one of 64 values under one of 64 keys. corespun, Map (a reference), lmdb (in memory, ' +
+      'not flushed, MessagePack with shared structures, one transaction each), sharedmap (strings only: JSON). ' +
       'The columns of the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 ' +
       'beyond its transport.',
     get:

@@ -129,7 +129,7 @@ const SECTIONS: Readonly<Record<Direction, string>> = {
   decode: 'decode',
   both: 'round trip',
 }
-const SEED_COLUMNS: Readonly<Record<string, readonly [json: string, skein: string]>> = {
+const SEED_COLUMNS: Readonly<Record<string, readonly [json: string, corespun: string]>> = {
   encode: ['stringify', 'marshall'],
   decode: ['parse', 'unmarshall'],
 }
@@ -137,7 +137,7 @@ const SEED_COLUMNS: Readonly<Record<string, readonly [json: string, skein: strin
 function directionRows(samples: Samples, line: Line, seed: string | undefined): Row[] {
   const columns = seed === undefined ? undefined : SEED_COLUMNS[line.direction]
   const seeds =
-    columns === undefined ? undefined : { [JSON_NAME]: seed + columns[0], skein: seed + columns[1] }
+    columns === undefined ? undefined : { [JSON_NAME]: seed + columns[0], corespun: seed + columns[1] }
   const rows = samples.rows({
     figure: line.direction,
     section: SECTIONS[line.direction],
@@ -149,7 +149,7 @@ function directionRows(samples: Samples, line: Line, seed: string | undefined): 
     against: JSON_NAME,
     ...(seeds === undefined ? {} : { seeds }),
   })
-  const own = rows.find((row) => row.contender === 'skein')
+  const own = rows.find((row) => row.contender === 'corespun')
   if (columns === undefined || own?.ratio === undefined) return rows
   const { median, low, high } = own.ratio
   const section = `${SECTIONS[line.direction]}, against JSON`
@@ -174,7 +174,7 @@ function sizeRows(label: string, contenders: Measured[string], seedRow: string):
   return Object.entries(contenders).flatMap(([contender, { bytes }]) => {
     if (bytes === undefined) return []
     const [median] = bytes as [number]
-    const seed = contender === 'skein' ? { seed: `napa/transport/${seedRow}/bytes` } : {}
+    const seed = contender === 'corespun' ? { seed: `napa/transport/${seedRow}/bytes` } : {}
     const fixed = {
       section: 'size',
       row: label,
@@ -215,8 +215,8 @@ const table: Table = {
       'each twice). `fresh`: the payload alone in a process; ' +
       '`mixed`: after ' +
       'all payloads, built in both ways, have passed through. `assigned`: built by object[key] = value; ' +
-      '`parsed`: by JSON.parse. skein writes into memory it was given, as a zone does; ' +
-      '`skein, self-contained` is marshall, with bytes of its own.',
+      '`parsed`: by JSON.parse. corespun writes into memory it was given, as a zone does; ' +
+      '`corespun, self-contained` is marshall, with bytes of its own.',
     decode: 'µs per object, the same objects.',
     'round trip': 'Both directions added, µs; structuredClone only has this one.',
     size: 'Bytes (JSON: characters) of the first object.',

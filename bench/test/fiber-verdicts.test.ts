@@ -13,7 +13,7 @@ function row(traits: Partial<Row>): Row {
   return {
     section: 'sequential',
     row: 'default, 0..10',
-    contender: 'skein',
+    contender: 'corespun',
     condition: 'cores spinning',
     threads: 0,
     unit: 'ops/s',
@@ -53,7 +53,7 @@ test('where it was not, the anchor decides, and the bar says whose figure it is'
   assert.equal(besideZio([row({ median: 2_200_000 })]).holds, true)
 })
 
-test('a row that Skein lacks is not judged by what ZIO did', () => {
+test('a row that Corespun lacks is not judged by what ZIO did', () => {
   assert.equal(besideZio([row({ contender: 'zio', median: 1 })]).holds, undefined)
 })
 

@@ -52,7 +52,7 @@ function table(rows: readonly Row[], answer = 42): Table {
 }
 
 async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'skein-bench-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-bench-'))
   try {
     await body(folder)
   } finally {
@@ -190,8 +190,8 @@ test('parameters are typed by their defaults, and --quick has its own', async ()
   assert.deepEqual(await parametersOf(TYPED), { rounds: 11, pools: 'all', only: false })
   assert.deepEqual(await parametersOf({ quick: true, values: {} }), { rounds: 3, pools: 'all', only: false })
   assert.deepEqual(
-    await parametersOf({ quick: true, values: { rounds: '1_000', pools: 'skein', only: true } }),
-    { rounds: 1000, pools: 'skein', only: true },
+    await parametersOf({ quick: true, values: { rounds: '1_000', pools: 'corespun', only: true } }),
+    { rounds: 1000, pools: 'corespun', only: true },
   )
   for (const [name, value] of [
     ['rounds', 'many'],

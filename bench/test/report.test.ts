@@ -78,13 +78,13 @@ test('every anchor belongs to a cell of a seed', () => {
   for (const id of Object.keys(anchors.cells)) assert.ok(cells.has(id), id)
 })
 
-test('without records nothing of Skein is measured and no claim about it is judged', () => {
+test('without records nothing of Corespun is measured and no claim about it is judged', () => {
   const report = makeReport([])
-  for (const { skein } of report.seeds.flatMap((seed) =>
+  for (const { corespun } of report.seeds.flatMap((seed) =>
     seed.tables.flatMap((table) => table.rows.flatMap((one) => one.cells)),
   ))
-    assert.equal(skein, undefined)
-  for (const { skein } of report.claims) assert.equal(skein.holds, undefined)
+    assert.equal(corespun, undefined)
+  for (const { corespun } of report.claims) assert.equal(corespun.holds, undefined)
   const text = reportLines(report).join('\n')
   assert.match(text, /asEffect .*not measured/)
   assert.match(text, /call 1 .*not measured/)
@@ -101,31 +101,31 @@ test('a tagged row fills its cell, in the unit of the column', async () => {
   const cells = report.seeds.flatMap((seed) =>
     seed.tables.flatMap((table) => table.rows.flatMap((one) => one.cells)),
   )
-  assert.equal(cells.find(({ id }) => id === 'napa/first/3/ms')?.skein?.median, 0.25)
-  assert.equal(cells.find(({ id }) => id === 'napa/overhead/200/ms')?.skein?.median, 90)
+  assert.equal(cells.find(({ id }) => id === 'napa/first/3/ms')?.corespun?.median, 0.25)
+  assert.equal(cells.find(({ id }) => id === 'napa/overhead/200/ms')?.corespun?.median, 90)
   // One call, as the rows of the tables transport and store are, and as the seed's own figure reads.
   for (const [id, seed] of [
     ['napa/transport/1/marshall', 18.05],
     ['napa/store/1/set', 73.85],
   ]) {
     const cell = cells.find((one) => one.id === id)
-    assert.deepEqual([cell?.seed, cell?.skein?.median, cell?.unit], [seed, 0.5, 'µs'])
+    assert.deepEqual([cell?.seed, cell?.corespun?.median, cell?.unit], [seed, 0.5, 'µs'])
   }
-  assert.equal(cells.filter(({ skein }) => skein !== undefined).length, 4)
+  assert.equal(cells.filter(({ corespun }) => corespun !== undefined).length, 4)
 })
 
 test('a quotient that is infinite or none is no ratio: measured, read from a record, shown', async () => {
   const samples = new Samples()
   for (const other of [0, 0, 5]) {
     samples.add('idle', { p99: other })
-    samples.add('skein', { p99: 3 })
+    samples.add('corespun', { p99: 3 })
   }
   const shape = { figure: 'p99', section: 's', row: 'p99', condition: 'c', threads: 0, unit: 'µs' } as const
   const [idle, own] = samples.rows({ ...shape, better: 'lower', against: 'idle' })
   assert.deepEqual([idle?.ratio, own?.ratio, own?.median], [undefined, undefined, 3])
   const written = rowOf({ ratio: { to: 'idle', median: null, low: 0.5, high: null } as never })
   const ratio = { to: 'idle', median: 2, low: 1, high: 3 }
-  const folder = mkdtempSync(join(tmpdir(), 'skein-bench-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-bench-'))
   const read = readRecord(writeRecord(await recordOf([written, rowOf({ row: 'b', ratio })]), folder))
   rmSync(folder, { recursive: true })
   assert.deepEqual(
@@ -149,7 +149,7 @@ test('claims follow the figures both ways', async () => {
       rowOf({ section: 'overhead', row: `10000 calls ${words}, one by one`, median })
     return makeReport([await recordOf([of('named', named), of('anonymous', anonymous)])]).claims.find(
       ({ claim }) => claim.startsWith('An anonymous'),
-    )!.skein.holds
+    )!.corespun.holds
   }
   assert.equal(await judged(100, 104), true)
   assert.equal(await judged(100, 106), false)
@@ -157,7 +157,7 @@ test('claims follow the figures both ways', async () => {
 
 test('claims about arrows, fibers, HTTP and the store are judged by their rows', async () => {
   const claim = async (part: string, rows: Row[]) =>
-    makeReport([await recordOf(rows)]).claims.find((one) => one.claim.includes(part))!.skein
+    makeReport([await recordOf(rows)]).claims.find((one) => one.claim.includes(part))!.corespun
   const cell = (seed: string, median: number): Row => rowOf({ seed, median })
   const compute = (arrow: number): Row[] => [
     cell('arrow/compute/arrowBench/ops', arrow),
@@ -202,7 +202,7 @@ test('claims about arrows, fibers, HTTP and the store are judged by their rows',
   assert.equal((await claim('By payload', stored(59))).holds, false)
   assert.equal((await claim('JavaScript variable', stored(2))).holds, true)
   assert.equal((await claim('JavaScript variable', stored(0.5))).holds, false)
-  const served = ['skein', 'node:http'].map((contender, at) =>
+  const served = ['corespun', 'node:http'].map((contender, at) =>
     rowOf({ section: 'hello', row: 'requests/s', contender, median: [300, 100][at] }),
   )
   assert.match((await claim('several times what http4s', served)).evidence, /serves 3 × what node:http/)
@@ -217,7 +217,7 @@ test('the rivals measured here decide the claims on them', () => {
 })
 
 test('plots have as many values as labels and at least one figure', async () => {
-  const rows = ['skein', 'piscina'].flatMap((contender) =>
+  const rows = ['corespun', 'piscina'].flatMap((contender) =>
     ['one core', 'cores asleep'].map((condition) =>
       rowOf({ section: 'sequential', row: 'p50', contender, condition, cpuUs: 2 }),
     ),

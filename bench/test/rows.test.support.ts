@@ -10,7 +10,7 @@ export function rowOf(traits: Partial<Row>): Row {
   return {
     section: 'one',
     row: 'p50',
-    contender: 'skein',
+    contender: 'corespun',
     condition: 'cores spinning',
     threads: 1,
     unit: 'ms',

@@ -21,8 +21,8 @@ test('CPU per task below every pool is judged when every pool has a figure, for 
   const bar = 'CPU per task below every pool: sequential, one core, 1 threads'
   const of = (contender: string, cpuUs: number): Row =>
     rowOf({ section: 'sequential', condition: 'one core', contender, cpuUs })
-  const pools = POOLS.filter((name) => name !== 'skein').map((name) => of(name, 5))
-  const own = [of('skein', 4), of('skein run(fn)', 6)]
+  const pools = POOLS.filter((name) => name !== 'corespun').map((name) => of(name, 5))
+  const own = [of('corespun', 4), of('corespun run(fn)', 6)]
   assert.deepEqual(holds([...own, ...pools], bar), [true, false])
   assert.deepEqual(holds([...own, ...pools.slice(1)], bar), [undefined, false])
   assert.deepEqual(holds([...own, { ...of('direct', 9), threads: 0 }], bar), [undefined, undefined])

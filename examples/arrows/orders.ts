@@ -3,8 +3,8 @@
  *
  * `node examples/arrows/orders.ts` prints what became of three orders.
  */
-import { effect, fail, ifThenElse, lift, id } from 'skein/arrow'
-import { zone } from 'skein/zone'
+import { effect, fail, ifThenElse, lift, id } from 'corespun/arrow'
+import { zone } from 'corespun/zone'
 
 interface Order {
   readonly item: string

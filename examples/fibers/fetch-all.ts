@@ -4,8 +4,8 @@
  * The jobs share a connection that is released however they end. Prints one line.
  */
 import assert from 'node:assert/strict'
-import { Schedule, acquireRelease, fail, forEach, fork, on, retry, sleep, timeout } from 'skein/fiber'
-import { zone } from 'skein/zone'
+import { Schedule, acquireRelease, fail, forEach, fork, on, retry, sleep, timeout } from 'corespun/fiber'
+import { zone } from 'corespun/zone'
 
 /** Runs in the zone, so it captures nothing. */
 function score(text: string): number {

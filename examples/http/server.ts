@@ -4,7 +4,7 @@
  * It asks itself some questions and stops, so that it ends when it is run as a test.
  */
 import assert from 'node:assert/strict'
-import { serve } from 'skein/http'
+import { serve } from 'corespun/http'
 
 const notes = new Map([['1', 'buy milk']])
 

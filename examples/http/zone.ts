@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { isMainThread, threadId } from 'node:worker_threads'
-import { serve } from 'skein/http'
-import { zone } from 'skein/zone'
+import { serve } from 'corespun/http'
+import { zone } from 'corespun/zone'
 
 export const routes = {
   '/health': 'ok',

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { zone } from 'skein/zone'
+import { zone } from 'corespun/zone'
 
 const { values } = parseArgs({
   options: { numbers: { type: 'string' }, workers: { type: 'string' } },

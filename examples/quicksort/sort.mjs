@@ -4,7 +4,7 @@
  * A module, since a function that calls itself through `join` must be reachable by name in every worker. Only
  * numbers travel: the array is a SharedArrayBuffer, which crosses threads without a copy.
  */
-import { join } from 'skein/zone'
+import { join } from 'corespun/zone'
 
 /** Below so many numbers the engine's own sort is quicker than parting them further. */
 const PART_MIN = 4096

@@ -1,9 +1,9 @@
 /**
  * The service: the pipeline behind a page for people and an API for programs, on every core.
  *
- *   npx skein serve examples/service/app.ts --port 8080
+ *   npx corespun serve examples/service/app.ts --port 8080
  *
- * Each worker of `skein serve` runs this module. What they share (scores, history, counts) lies in stores;
+ * Each worker of `corespun serve` runs this module. What they share (scores, history, counts) lies in stores;
  * what costs time runs in a zone (heavy.ts), so a worker that serves is never busy for long.
  */
 import { readFileSync } from 'node:fs'
@@ -20,8 +20,8 @@ import {
   type ServerEvent,
   StatusError,
   use,
-} from 'skein/http'
-import { store } from 'skein/store'
+} from 'corespun/http'
+import { store } from 'corespun/store'
 import { cancelled, heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
 /** Longest text that is scored, and longest file. */

@@ -6,10 +6,10 @@
  * longer than the zone's grace, a second, is replaced. One whose caller has gone is cancelled as well.
  */
 import { createHash } from 'node:crypto'
-import { exported, lift } from 'skein/arrow'
-import { StatusError } from 'skein/http'
-import { store } from 'skein/store'
-import { zone, type Zone } from 'skein/zone'
+import { exported, lift } from 'corespun/arrow'
+import { StatusError } from 'corespun/http'
+import { store } from 'corespun/store'
+import { zone, type Zone } from 'corespun/zone'
 import type { Score } from './pipeline.ts'
 import { analyse, charge, type Cost, costs, parsed } from './stages.ts'
 

@@ -4,7 +4,7 @@
  * An arrow of three stages: read here, then parse and analyse, which cost processor time, in a zone, in one
  * hop; what a text has been scored before comes out of a store. The same stages are plain functions below.
  *
- *   npx skein run examples/service/pipeline.ts#score 'src/**' > scores.ndjson
+ *   npx corespun run examples/service/pipeline.ts#score 'src/**' > scores.ndjson
  *
  * TypeScript is scored as what is left when its types are erased, at the places where it stands. A file that
  * is neither is a result too (`parsed: false`, with the place), never a failure: only a file that cannot be
@@ -14,9 +14,9 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { parse, type Node, type Options, type Token } from 'acorn'
-import { type Arrow, effect, exported, lift } from 'skein/arrow'
-import { store } from 'skein/store'
-import { type NodeZone, type Zone, zone } from 'skein/zone'
+import { type Arrow, effect, exported, lift } from 'corespun/arrow'
+import { store } from 'corespun/store'
+import { type NodeZone, type Zone, zone } from 'corespun/zone'
 
 /** A function of the file, or the code outside all functions. */
 export interface FunctionScore {

@@ -5,7 +5,7 @@
  * ones, whoever ran the task. A call whose caller gave up is among them when it ended within the zone's grace
  * of a second; behind that its worker is ended, and what it cost is in none.
  */
-import { store } from 'skein/store'
+import { store } from 'corespun/store'
 import * as pipeline from './pipeline.ts'
 
 /** What the calls of a step have cost together. */

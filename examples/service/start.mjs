@@ -2,10 +2,10 @@
  * What `npm run compare` shows: one TypeScript function over thousands of real source files, on one core and
  * on all.
  *
- * Three times the same work: a plain loop in this thread, then the arrow by the command `skein run` with one
- * worker, then with a worker for each core. The commands' times are of whole processes, start-up included.
- * Then the arrow once more in this process, for its plan with measured times. All must give the same scores,
- * or this ends with an error: a fast wrong answer is worth nothing.
+ * Three times the same work: a plain loop in this thread, then the arrow by the command `corespun run` with
+ * one worker, then with a worker for each core. The commands' times are of whole processes, start-up
+ * included. Then the arrow once more in this process, for its plan with measured times. All must give the
+ * same scores, or this ends with an error: a fast wrong answer is worth nothing.
  *
  *   node examples/service/start.mjs [--files 4000] [--workers <one for each core>]
  */
@@ -15,8 +15,8 @@ import { statSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import 'skein/typescript'
-import { zone } from 'skein/zone'
+import 'corespun/typescript'
+import { zone } from 'corespun/zone'
 import { glob } from 'tinyglobby'
 
 /** Larger ones are bundles of a whole program, which nobody wrote as they are. */
@@ -41,16 +41,16 @@ async function show(paths) {
 
   const plain = await timed(() => plainLoop(paths))
   report('plain loop, main thread', paths, plain.seconds)
-  const one = await timed(() => skeinRun(paths, 1))
-  report('skein run --workers 1', paths, one.seconds)
-  const all = workers === 1 ? one : await timed(() => skeinRun(paths, workers))
-  if (workers > 1) report(`skein run --workers ${workers}`, paths, all.seconds, one.seconds / all.seconds)
+  const one = await timed(() => corespunRun(paths, 1))
+  report('corespun run --workers 1', paths, one.seconds)
+  const all = workers === 1 ? one : await timed(() => corespunRun(paths, workers))
+  if (workers > 1) report(`corespun run --workers ${workers}`, paths, all.seconds, one.seconds / all.seconds)
 
   compare(plain.value, one.value, 'one worker')
   compare(plain.value, all.value, `${workers} workers`)
   print(`\nThe same ${counted(paths.length)} scores each time. ${highlights(all.value)}`)
   await showPlan(paths, all.value)
-  print('Try it on your own files:  npx skein run examples/service/pipeline.ts#score <paths or globs>\n')
+  print('Try it on your own files:  npx corespun run examples/service/pipeline.ts#score <paths or globs>\n')
 }
 
 /** The files, in an order that is the same everywhere. */
@@ -88,7 +88,7 @@ async function showPlan(paths, expected) {
 }
 
 /** The command, as a user types it; the paths go in by its standard input. */
-function skeinRun(paths, workerCount) {
+function corespunRun(paths, workerCount) {
   const command = [fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))]
   const words = ['run', 'examples/service/pipeline.ts#score', '--workers', String(workerCount), '-']
   const child = spawn(process.execPath, [...command, ...words], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -99,7 +99,7 @@ function skeinRun(paths, workerCount) {
   return new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('close', (code) => {
-      if (code !== 0) return reject(new Error(`skein ${words.join(' ')} ended with ${code}`))
+      if (code !== 0) return reject(new Error(`corespun ${words.join(' ')} ended with ${code}`))
       const lines = Buffer.concat(pieces).toString('utf8').trimEnd().split('\n')
       resolve(lines.map((line) => JSON.parse(line)))
     })

@@ -41,14 +41,14 @@ export const STEPS = [
     what: '10 million mixed operations on a bounded store from three threads',
     minutesMax: 5,
     command: [process.execPath, '--test', 'dist/store/threads.test.js'],
-    env: { SKEIN_SOAK_OPERATIONS: '10000000' },
+    env: { CORESPUN_SOAK_OPERATIONS: '10000000' },
   },
   // The models of crates/store have no bound on pre-emptions: `npm run test:all` explores them whole.
   {
     name: 'loom',
     what: 'every interleaving of the models of crates/bridge, one pre-emption deeper than `npm run test:all`',
     minutesMax: 60,
-    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-bridge', '--test', 'models'],
+    command: ['cargo', 'test', '--locked', '--release', '-p', 'corespun-bridge', '--test', 'models'],
     env: { ...LOOM_ENV, LOOM_MAX_PREEMPTIONS: '4' },
   },
   {
@@ -62,9 +62,9 @@ export const STEPS = [
     name: 'fuzz-http',
     what: 'ten minutes each of made-up and damaged bytes against connections and chunked bodies',
     minutesMax: 30,
-    command: ['cargo', 'test', '--locked', '--release', '-p', 'skein-http', 'fuzz', '--', '--nocapture'],
+    command: ['cargo', 'test', '--locked', '--release', '-p', 'corespun-http', 'fuzz', '--', '--nocapture'],
     // Other input each day it runs; the record and a failure name the seed.
-    env: { SKEIN_FUZZ_MINUTES: '10', SKEIN_FUZZ_SEED: String(1 + (Date.now() % 999_999)) },
+    env: { CORESPUN_FUZZ_MINUTES: '10', CORESPUN_FUZZ_SEED: String(1 + (Date.now() % 999_999)) },
   },
   miri('miri-http', 'http', 30, 'undefined behaviour: its tests but those on sockets', [
     '-Zmiri-permissive-provenance',
@@ -74,14 +74,14 @@ export const STEPS = [
     what: '500 workers die with tasks in flight from four threads',
     minutesMax: 30,
     command: [process.execPath, '--test', 'test/stress/kills.test.mjs'],
-    env: { SKEIN_KILLS: '500' },
+    env: { CORESPUN_KILLS: '500' },
   },
   {
     name: 'schedules',
     what: '1,000 random schedules of submit, cancel, crash, out-of-memory and close from several threads',
     minutesMax: 60,
     command: [process.execPath, '--test', 'test/stress/schedules.test.mjs'],
-    env: { SKEIN_SCHEDULES: '1000' },
+    env: { CORESPUN_SCHEDULES: '1000' },
   },
   {
     name: 'asan',
@@ -95,7 +95,7 @@ export const STEPS = [
     what: 'ten thousand hostile clients against both HTTP cores, with a normal one beside them',
     minutesMax: 30,
     command: [process.execPath, '--test', 'test/http/hostile.test.mjs'],
-    env: { SKEIN_HTTP_HOSTILE: '10000', SKEIN_HTTP_QUIET_MS: '10' },
+    env: { CORESPUN_HTTP_HOSTILE: '10000', CORESPUN_HTTP_QUIET_MS: '10' },
     lacks: lacksFiles,
   },
   {
@@ -109,7 +109,7 @@ export const STEPS = [
     what: "the suite's core on Node 22, 24 and 26, in the sizes that `test:all` has on the first Node",
     minutesMax: 90,
     command: [process.execPath, 'scripts/test.mjs', 'nodes'],
-    env: { SKEIN_TEST_PART: '1/1' },
+    env: { CORESPUN_TEST_PART: '1/1' },
   },
   {
     name: 'suite-ten-times',
@@ -133,7 +133,7 @@ function miri(name, crate, minutesMax, what, flags) {
     name,
     what: `crates/${crate}, interpreted: ${what}`,
     minutesMax,
-    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', `skein-${crate}`],
+    command: ['cargo', '+nightly', 'miri', 'test', '--locked', '-p', `corespun-${crate}`],
     env: { CARGO_TARGET_DIR: inRoot('target', 'miri'), MIRIFLAGS: flags.join(' ') },
     lacks: () => lacksTool(['cargo', '+nightly', 'miri', '--version'], 'rustup +nightly component add miri'),
   }

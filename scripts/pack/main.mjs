@@ -1,5 +1,5 @@
 /**
- * Tarballs for users: the package `skein` without a compiled core, and one package per platform with it.
+ * Tarballs for users: the package `corespun` without a compiled core, and one package per platform with it.
  *
  * What is packed is staged in folders of its own, because the published manifest differs from the checkout's:
  * it names the platform packages as optional dependencies. In the checkout it must not, since a lock file
@@ -27,7 +27,7 @@ export async function pack(folder) {
   rmSync(STAGE, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const triples = readdirSync(NATIVE).flatMap((name) => /^skein\.(.+)\.node$/.exec(name)?.[1] ?? [])
+  const triples = readdirSync(NATIVE).flatMap((name) => /^corespun\.(.+)\.node$/.exec(name)?.[1] ?? [])
   const platforms = triples.map((triple) => platformManifest(triple, manifest))
   const stages = [stagePackage(manifest, platforms), ...platforms.map(stagePlatform)]
   const paths = []
@@ -43,11 +43,11 @@ export async function pack(folder) {
 export function platformManifest(triple, { version, license, engines }) {
   const [platform, arch, abi] = triple.split('-')
   const libc = { gnu: ['glibc'], musl: ['musl'] }[abi]
-  const file = `skein.${triple}.node`
+  const file = `corespun.${triple}.node`
   return {
-    name: `skein-${triple}`,
+    name: `@corespun/${triple}`,
     version,
-    description: `The native core of skein for ${triple}; installed by skein itself`,
+    description: `The native core of corespun for ${triple}; installed by corespun itself`,
     license,
     engines,
     os: [platform],
@@ -103,5 +103,5 @@ async function packStage(stage, folder) {
   const flags = ['pack', '--json', '--pack-destination', folder]
   await must(`Packing ${basename(stage)}`, program, [...args, ...flags], { cwd: stage })
   const { name, version } = JSON.parse(readFileSync(join(stage, 'package.json'), 'utf8'))
-  return join(folder, `${name}-${version}.tgz`)
+  return join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
 }

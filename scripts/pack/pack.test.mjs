@@ -21,14 +21,16 @@ test("a platform's package installs where its core runs, and nowhere else", () =
   for (const [triple, expected] of cases) {
     const { name, version, main, files, os, cpu, libc } = platformManifest(triple, manifest)
     assert.deepEqual({ os, cpu, libc }, expected)
-    assert.deepEqual([name, version], [`skein-${triple}`, manifest.version])
-    assert.deepEqual([main, files], [`skein.${triple}.node`, [main]])
+    assert.deepEqual([name, version], [`@corespun/${triple}`, manifest.version])
+    assert.deepEqual([main, files], [`corespun.${triple}.node`, [main]])
   }
 })
 
 test('the published manifest keeps what users need and names the platforms at its own version', () => {
-  const published = publishedManifest(manifest, [{ name: 'skein-linux-x64-gnu', version: manifest.version }])
-  assert.deepEqual(published.optionalDependencies, { 'skein-linux-x64-gnu': manifest.version })
+  const published = publishedManifest(manifest, [
+    { name: '@corespun/linux-x64-gnu', version: manifest.version },
+  ])
+  assert.deepEqual(published.optionalDependencies, { '@corespun/linux-x64-gnu': manifest.version })
   for (const field of ['name', 'version', 'exports', 'bin', 'engines', 'license', 'dependencies', 'type']) {
     assert.deepEqual(published[field], manifest[field], field)
   }

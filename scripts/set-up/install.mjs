@@ -42,7 +42,7 @@ export async function install(what, folder) {
   await must(`Installing ${what}`, program, [...args, ...flags], { cwd: folder })
 }
 
-/** The checkout's packages, and the links by which examples and benchmarks import it as `skein`. */
+/** The checkout's packages, and the links by which examples and benchmarks import it as `corespun`. */
 export async function installPackages() {
   await install('packages', ROOT)
   LINKS.forEach(link)
@@ -52,8 +52,8 @@ function readJson(path) {
   return JSON.parse(readFileSync(path, 'utf8'))
 }
 
-/** examples/ and bench/ are packages of their own, as a user's program is; their `skein` is this checkout. */
-const LINKS = ['examples', 'bench'].map((folder) => inRoot(folder, 'node_modules', 'skein'))
+/** examples/ and bench/ are packages of their own, as a user's program; their `corespun` is the checkout. */
+const LINKS = ['examples', 'bench'].map((folder) => inRoot(folder, 'node_modules', 'corespun'))
 
 function link(path) {
   if (existsSync(`${path}/package.json`)) return

@@ -39,7 +39,7 @@ export async function locked(name, work, say = console.error) {
 
 /** Linux and Windows have names without files; elsewhere it is a file, which a killed process leaves. */
 function addressOf(name) {
-  const id = `skein-set-up-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
+  const id = `corespun-set-up-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   if (process.platform === 'linux') return `\0${id}`
   return process.platform === 'win32' ? `\\\\?\\pipe\\${id}` : join(tmpdir(), id)
 }

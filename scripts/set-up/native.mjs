@@ -1,5 +1,5 @@
 /**
- * The Rust core, compiled by cargo and put to dist/native/skein.<platform>.node.
+ * The Rust core, compiled by cargo and put to dist/native/corespun.<platform>.node.
  *
  * cargo decides whether anything is to be compiled. A core that differs is renamed into place: a process that
  * has the old one loaded keeps it, where writing into the file would pull the memory from under it.
@@ -11,7 +11,7 @@ import { NATIVE } from './place.mjs'
 import { run } from './run.mjs'
 import { Stop } from './stop.mjs'
 
-const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'skein-node']
+const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'corespun-node']
 
 /**
  * Compile the core and put it in its place. The TypeScript is compiled before: it names the platform.
@@ -20,7 +20,7 @@ const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'skein-
 export async function compileCore() {
   const built = await compile()
   const { currentHost, tripleOf } = await import(pathToFileURL(join(NATIVE, 'load.js')).href)
-  const path = join(NATIVE, `skein.${tripleOf(currentHost())}.node`)
+  const path = join(NATIVE, `corespun.${tripleOf(currentHost())}.node`)
   if (existsSync(path) && readFileSync(path).equals(readFileSync(built))) return
   mkdirSync(NATIVE, { recursive: true })
   const draft = `${path}.${process.pid}`
@@ -34,7 +34,7 @@ async function compile() {
   const lines = output.split('\n')
   if (code === 0) {
     const made = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
-    return made.find(({ target }) => target?.name === 'skein_node' && target.kind[0] === 'cdylib')
+    return made.find(({ target }) => target?.name === 'corespun_node' && target.kind[0] === 'cdylib')
       .filenames[0]
   }
   if (/linker `.*` not found/.test(output))

@@ -19,7 +19,7 @@ export function nodeComplaint(version) {
   const fits = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major >= 24
   if (fits) return ''
   return (
-    'Skein needs Node.js ' +
+    'Corespun needs Node.js ' +
     NODE_RANGE +
     ' and this is ' +
     version +

@@ -32,7 +32,7 @@ import { atLeast, CARGO_MIN, cargoVersion, checkNpm, needComponent } from './too
 /** A temporary folder for the length of one test. */
 function withFolder(work) {
   return async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'skein-set-up-'))
+    const folder = mkdtempSync(join(tmpdir(), 'corespun-set-up-'))
     try {
       await work(folder)
     } finally {
@@ -128,7 +128,7 @@ function withoutTools(script) {
     const { status, stdout, stderr } = spawnSync('node', [join(folder, 'scripts', script)], options)
     assert.equal(status, 1)
     assert.equal(stdout, '')
-    assert.match(stderr, /^Skein compiles its core with Rust and there is no cargo: [^\n]+\n$/)
+    assert.match(stderr, /^Corespun compiles its core with Rust and there is no cargo: [^\n]+\n$/)
   })
 }
 for (const script of ['start.mjs', 'test.mjs', 'check.mjs', 'check-long.mjs', 'setup.mjs', 'pack.mjs']) {
@@ -154,7 +154,7 @@ test('an install is current when npm recorded each locked package', () => {
 })
 
 test('many processes hold the lock one at a time, also when the one that held it was killed', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'skein-set-up-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-set-up-'))
   const start = (work, ...args) => {
     const program = `
       import { writeFileSync, rmSync } from 'node:fs'
@@ -215,10 +215,10 @@ test(
     const isRoot = process.geteuid() === 0
     if (isRoot) process.seteuid(65_534)
     try {
-      const message = /skein-set-up-\w+\/\.set-up cannot be written \(EACCES\) .* make it writable/
+      const message = /corespun-set-up-\w+\/\.set-up cannot be written \(EACCES\) .* make it writable/
       assert.throws(() => mustWrite(join(folder, '.set-up'), native), { name: 'Stop', message })
       if (isRoot) process.seteuid(0)
-      writeFileSync(join(native, 'skein.linux-x64-gnu.node'), '')
+      writeFileSync(join(native, 'corespun.linux-x64-gnu.node'), '')
       if (isRoot) process.seteuid(65_534)
       assert.equal(mustWrite(join(folder, '.set-up'), native), false)
     } finally {

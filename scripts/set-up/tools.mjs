@@ -35,14 +35,14 @@ export function atLeast(version, least) {
 export async function cargoVersion(start = run) {
   const { code, output } = await start('cargo', ['--version'])
   if (code === 127)
-    throw new Stop(`Skein compiles its core with Rust and there is no cargo: ${INSTALL_RUST}.`)
+    throw new Stop(`Corespun compiles its core with Rust and there is no cargo: ${INSTALL_RUST}.`)
   const version = /^cargo (\d+\.\d+\.\d+)/m.exec(output)?.[1]
   if (code !== 0 || version === undefined) {
     throw new Stop(`${output.trim()}\ncargo does not start: ${INSTALL_RUST}.`)
   }
   if (!atLeast(version, CARGO_MIN)) {
     throw new Stop(
-      `Skein needs Rust ${CARGO_MIN} and cargo is ${version}: run \`rustup update\` or ${INSTALL_RUST}.`,
+      `Corespun needs Rust ${CARGO_MIN} and cargo is ${version}: run \`rustup update\` or ${INSTALL_RUST}.`,
     )
   }
   return version
@@ -58,12 +58,12 @@ export async function checkNpm(start = run) {
   const { code, output } = await start(program, [...args, '--version'])
   if (code !== 0)
     throw new Stop(
-      'Skein installs its packages with npm and there is none: it comes with https://nodejs.org.',
+      'Corespun installs its packages with npm and there is none: it comes with https://nodejs.org.',
     )
   const version = /^\d+\.\d+\.\d+/m.exec(output)?.[0]
   if (version !== undefined && !atLeast(version, NPM_MIN)) {
     const remedy = 'run `npm install -g npm@10` or use the npm of your Node'
-    throw new Stop(`Skein needs npm ${NPM_MIN} and npm is ${version}: ${remedy}.`)
+    throw new Stop(`Corespun needs npm ${NPM_MIN} and npm is ${version}: ${remedy}.`)
   }
 }
 

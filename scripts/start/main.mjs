@@ -13,15 +13,15 @@ const PORT = '8080'
 /** A second signal means "at once" to the server, but npm hands on what the terminal has sent already. */
 const ECHO_MS = 300
 
-/** What `skein serve` tells a terminal. The child has none: its complaints are read here. */
-const FINISHING = '\nskein: finishing open requests; Ctrl-C again to stop at once'
+/** What `corespun serve` tells a terminal. The child has none: its complaints are read here. */
+const FINISHING = '\ncorespun: finishing open requests; Ctrl-C again to stop at once'
 
 /** More of it is shown and not remembered. */
 const COMPLAINT_CHARS_MAX = 10_000
 
 /**
  * Serve until a signal.
- * @param {string[]} words More words for `skein serve`, such as `--port 8081`.
+ * @param {string[]} words More words for `corespun serve`, such as `--port 8081`.
  * @returns {Promise<number>} The exit code: 0 when it was asked to stop.
  */
 export async function serveExample(words) {
@@ -96,7 +96,7 @@ function address(child) {
     child.stdout.setEncoding('utf8').on('data', (piece) => {
       if (isFound) return
       text += piece
-      const url = /^skein: serving (http:\/\/\S+) .*\n/m.exec(text)?.[1]
+      const url = /^corespun: serving (http:\/\/\S+) .*\n/m.exec(text)?.[1]
       if (url === undefined) return
       isFound = true
       resolve(url)
@@ -114,7 +114,7 @@ async function tell(url, stop) {
   say(`\n  Open  ${url}\n\nor try, in another terminal:\n`)
   say(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
   say(`  curl -F file=@node_modules/acorn/dist/acorn.mjs -F timeoutMs=1 ${url}/api/score   # cancelled`)
-  say(`  npx skein run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
+  say(`  npx corespun run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
   say('Measured now, a line for each published benchmark that `npm run report` has the tables of:\n')
   await prove(url, say)
   say('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 
 const FAILURES = new URL('./failures.mjs', import.meta.url).href
-const folder = mkdtempSync(join(tmpdir(), 'skein-reporter-'))
+const folder = mkdtempSync(join(tmpdir(), 'corespun-reporter-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 function report(name, body) {

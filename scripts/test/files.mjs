@@ -15,7 +15,7 @@ import { filesBelow, inRoot } from '../set-up/index.mjs'
 const ROOTS = ['dist', 'test', 'scripts']
 const ONCE = /^(scripts|test\/(browser|docs|http|package))\/|^test\/cli\/(example|start)\./
 const SLOW = /^(test\/(browser|docs|http|package|stress)|scripts\/test)\/|^test\/cli\/(example|start)\./
-const HAS_PARTS = /from '[./]+(base\/part\.test\.support\.js|skein\.mjs)'/
+const HAS_PARTS = /from '[./]+(base\/part\.test\.support\.js|corespun\.mjs)'/
 const IS_TEST = /\.test\.m?js$/
 
 /**

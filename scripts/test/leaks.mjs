@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
 
 /** The tests of planted leaks, which never go, make it short. */
-const PATIENCE_MS = Number(process.env.SKEIN_LEAK_PATIENCE_MS ?? 30_000)
+const PATIENCE_MS = Number(process.env.CORESPUN_LEAK_PATIENCE_MS ?? 30_000)
 const POLL_MS = 20
 
 /** Left in the temporary folder by Node and npm themselves. */
@@ -40,7 +40,7 @@ const THREADS_KEPT = []
 if (isMainThread && /\.test\.m?js$/.test(process.argv[1] ?? '')) await watch()
 
 async function watch() {
-  const folder = mkdtempSync(join(tmpdir(), 'skein-test-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-test-'))
   // Tests of permissions become somebody else, who has to get as far as their files.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder

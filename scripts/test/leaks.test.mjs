@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 
 const LEAKS = new URL('./leaks.mjs', import.meta.url).href
-const folder = mkdtempSync(join(tmpdir(), 'skein-leaks-'))
+const folder = mkdtempSync(join(tmpdir(), 'corespun-leaks-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 const HEAD = `
@@ -31,7 +31,7 @@ function check(name, body, words) {
     const file = join(folder, `${name.replaceAll(/\W+/g, '-')}.test.mjs`)
     writeFileSync(file, `${HEAD}test('t', async () => {\n${body}\n})\n`)
     const { NODE_TEST_CONTEXT: _, ...rest } = process.env
-    const env = words === undefined ? rest : { ...rest, SKEIN_LEAK_PATIENCE_MS: '1000' }
+    const env = words === undefined ? rest : { ...rest, CORESPUN_LEAK_PATIENCE_MS: '1000' }
     const args = ['--import', LEAKS, '--test', '--test-reporter=spec', file]
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
     const leaks = (stdout + stderr).split('\n').filter((line) => line.includes('leak: '))
@@ -70,7 +70,7 @@ check(
   /left open: socket/,
 )
 check('a file left open', "fs.openSync('/etc/passwd')", /left open: \/etc\/passwd/)
-check('a temporary file', "fs.mkdtempSync(os.tmpdir() + '/skein-x-')", /temporary folder: skein-x-/)
+check('a temporary file', "fs.mkdtempSync(os.tmpdir() + '/corespun-x-')", /temporary folder: corespun-x-/)
 check(
   'a child',
   "spawn('sleep', ['4'], { stdio: 'ignore', detached: true }).unref()",

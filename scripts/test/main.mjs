@@ -50,7 +50,7 @@ function allSteps(failures) {
       work: (words) =>
         words.length > 0
           ? suite(words, ownNode, failures)
-          : suite(words, ownNode, failures, fastOf, { SKEIN_TEST_PART: '1/3' }),
+          : suite(words, ownNode, failures, fastOf, { CORESPUN_TEST_PART: '1/3' }),
     },
     {
       name: 'slow',
@@ -99,7 +99,7 @@ async function onOtherNodes(words, failures) {
     // Each of them runs every test; sizes that do not hang on the Node, and tables of commands, they share.
     const part = `${index + 1}/${nodes.length}`
     console.log(`\n── Node ${major}, part ${part}`)
-    const env = { SKEIN_TEST_PART: part }
+    const env = { CORESPUN_TEST_PART: part }
     if ((await suite(words, { name: `Node ${major}`, path }, failures, coreOf, env)) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1

@@ -30,7 +30,7 @@ const FILES_AT_ONCE = availableParallelism() + 1
 export async function suite(words, node, failures, select = (paths) => paths, env = {}) {
   const files = select(testFiles(words))
   if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
-  const folder = mkdtempSync(join(tmpdir(), 'skein-failures-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-failures-'))
   const failed = join(folder, 'failed.txt')
   const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout']
   reporters.push(`--test-reporter=${FAILURES}`, `--test-reporter-destination=${failed}`)

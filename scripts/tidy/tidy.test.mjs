@@ -63,17 +63,17 @@ test('crate-table: crates depend one way and only the binding sees napi', () => 
   ])
   const table = { 'crates/bridge/Cargo.toml': '[dependencies.napi-sys]\nversion = "3"' }
   check('crate-table', table, ['crates/bridge/Cargo.toml:1 napi-sys'])
-  const up = manifest('skein-store = { path = "../store" }')
+  const up = manifest('corespun-store = { path = "../store" }')
   check('crate-table', { 'crates/bridge/Cargo.toml': up }, ['crates/bridge/Cargo.toml:5 store'])
   check('crate-table', { 'crates/odd/Cargo.toml': manifest('') }, ['crates/odd/Cargo.toml:1 table'])
   check(
     'crate-table',
-    { 'crates/node/Cargo.toml': manifest('napi = "3"\nskein-bridge = { path = "../bridge" }') },
+    { 'crates/node/Cargo.toml': manifest('napi = "3"\ncorespun-bridge = { path = "../bridge" }') },
     [],
   )
   check(
     'crate-table',
-    { 'crates/bridge/Cargo.toml': '[dev-dependencies]\nskein-store = { path = "../store" }' },
+    { 'crates/bridge/Cargo.toml': '[dev-dependencies]\ncorespun-store = { path = "../store" }' },
     [],
   )
 })
@@ -152,7 +152,7 @@ test('without git the same files are looked at', () => {
  * @param {Record<string, string>} texts
  */
 async function lint(texts) {
-  const folder = mkdtempSync(join(tmpdir(), 'skein-lint-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-lint-'))
   try {
     copyFileSync(inRoot('.oxlintrc.json'), join(folder, '.oxlintrc.json'))
     const strict = {

@@ -4,7 +4,13 @@
  * Failures and defects of stages are not here: they arrive as what they were. A function that cannot travel
  * is refused by the transport's FunctionError, which names what it captures.
  */
-import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
+import {
+  type ArgumentFacts,
+  CorespunError,
+  type Sentences,
+  argumentSentence,
+  refuser,
+} from '../base/index.ts'
 
 /** The facts of each code. */
 export type ArrowCodes = {
@@ -23,7 +29,7 @@ const SENTENCES: Sentences<ArrowCodes> = {
 }
 
 /** An arrow was not made, or ran out of time; `code` says which. */
-export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extends SkeinError<
+export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extends CorespunError<
   ArrowCodes,
   Code
 > {

@@ -284,7 +284,7 @@ test('what goes wrong beside stays with the exit, here and in a zone', async () 
     assert.deepEqual(mapped, kind === 'failure' ? Exit.failure(['first'], beside) : expected)
   }
   for (const kind of ['failure', 'defect', 'interruption'] as const) {
-    const stage = fromFiber(((exit: unknown) => ({ [Symbol.for('skein.runnable')]: () => exit })) as never)
+    const stage = fromFiber(((exit: unknown) => ({ [Symbol.for('corespun.runnable')]: () => exit })) as never)
     const others = [Exit.defect('beside')]
     const exit = Exit[kind]('first', others)
     assert.deepEqual(await (stage as Arrow<unknown, never>).on(place).runExit(exit), exit)

@@ -1,5 +1,5 @@
 /**
- * `skein/arrow`: computations as values, fused, placed on zones and explained.
+ * `corespun/arrow`: computations as values, fused, placed on zones and explained.
  *
  * docs/design/arrow.md says how they run, and what was measured.
  */
@@ -38,4 +38,4 @@ export type { StreamOptions } from './build/stream.ts'
 export { exported } from './remote/travel.ts'
 export type { Join, Kind, Run } from './types.ts'
 
-register(ArrowError, { cid: 'skein.ArrowError' })
+register(ArrowError, { cid: 'corespun.ArrowError' })

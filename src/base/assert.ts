@@ -1,11 +1,11 @@
 /**
- * Assertions: what must be true unless Skein itself is wrong.
+ * Assertions: what must be true unless Corespun itself is wrong.
  *
  * A failed one is a bug report, so it carries no code and no module promises it in `@throws`. Input of users
  * is never checked here: it gets its module's error.
  */
 
-/** Thrown by {@link assert}: a bug in Skein, not in the program that uses it. */
+/** Thrown by {@link assert}: a bug in Corespun, not in the program that uses it. */
 export class AssertionFailure extends Error {
   override readonly name = 'AssertionFailure'
 }
@@ -15,5 +15,5 @@ export class AssertionFailure extends Error {
  * @throws {AssertionFailure} with `what`, which names the broken invariant.
  */
 export function assert(condition: boolean, what: string): asserts condition {
-  if (!condition) throw new AssertionFailure(`skein: broken invariant: ${what}`)
+  if (!condition) throw new AssertionFailure(`corespun: broken invariant: ${what}`)
 }

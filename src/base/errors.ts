@@ -1,9 +1,9 @@
 /**
- * The root of every error Skein throws on purpose.
+ * The root of every error Corespun throws on purpose.
  *
  * One subclass per public module, each with fixed codes and typed facts; the sentence is built from the
  * facts, so a program decides by `code` and reads `facts`, and only people read `message`. Codes are API.
- * Bugs inside Skein are assertions (see assert.ts), never one of these.
+ * Bugs inside Corespun are assertions (see assert.ts), never one of these.
  */
 
 /** For each code of a module: how the facts become the sentence. */
@@ -17,7 +17,10 @@ export type Sentences<Codes extends object> = {
  * `Codes` maps each code to the type of its facts. A subclass passes its table of sentences, so no
  * message is ever written at the place that throws.
  */
-export abstract class SkeinError<Codes extends object, Code extends keyof Codes = keyof Codes> extends Error {
+export abstract class CorespunError<
+  Codes extends object,
+  Code extends keyof Codes = keyof Codes,
+> extends Error {
   /** Which failure this is; compare this, never `message`. */
   readonly code: Code
   /** What the failure is about: names, limits and values, frozen. */

@@ -2,13 +2,13 @@
  * What every other module may rely on: errors, their reasons in one line, assertions, and the one engine of
  * bounded concurrency.
  *
- * Imports nothing, knows no other part of Skein, and holds no state. Every door's types come by here, so what
- * these need beyond the standard library of a compiler is asked for here: `Symbol.dispose` and its kin.
+ * Imports nothing, knows no other part of Corespun, and holds no state. Every door's types come by here, so
+ * what these need beyond the standard library of a compiler is asked for here: `Symbol.dispose` and its kin.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 export { onAbort } from './aborts.ts'
 export { AssertionFailure, assert } from './assert.ts'
-export { SkeinError, shown, type Sentences } from './errors.ts'
+export { CorespunError, shown, type Sentences } from './errors.ts'
 export { Flow, type Run } from './flow.ts'
 export { hasMember } from './members.ts'
 export {

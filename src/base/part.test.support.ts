@@ -1,16 +1,16 @@
 /**
- * Which part of a costly test a run does: `SKEIN_TEST_PART=2/3` is the second of three.
+ * Which part of a costly test a run does: `CORESPUN_TEST_PART=2/3` is the second of three.
  *
  * A part has a third of each size and every third row of a table, so three parts have all rows. `npm test`
  * does one of three, the other Nodes share the three, and `npm run test:all` does the whole, which is what a
  * program without the variable does.
  */
-const [PART, PARTS] = partOf(process.env['SKEIN_TEST_PART'] ?? '1/1')
+const [PART, PARTS] = partOf(process.env['CORESPUN_TEST_PART'] ?? '1/1')
 
 function partOf(text: string): readonly [part: number, parts: number] {
   const [, part, parts] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(text) ?? []
   if (part === undefined || Number(part) > Number(parts)) {
-    throw new TypeError(`SKEIN_TEST_PART must be such as 2/3, received ${JSON.stringify(text)}`)
+    throw new TypeError(`CORESPUN_TEST_PART must be such as 2/3, received ${JSON.stringify(text)}`)
   }
   return [Number(part), Number(parts)]
 }

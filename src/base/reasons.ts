@@ -4,7 +4,7 @@
  * The sentences around it are those of the modules' own errors; programs compare codes and never read this.
  */
 
-/** Where Skein's own frames lie. */
+/** Where Corespun's own frames lie. */
 const OWN = new URL('..', import.meta.url).href
 
 /** What was thrown. Errors of the file system become the words people know ("no such file or directory"). */

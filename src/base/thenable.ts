@@ -1,5 +1,5 @@
 /**
- * What Skein waits for, wherever a function of users returns something: what `await` would wait for.
+ * What Corespun waits for, wherever a function of users returns something: what `await` would wait for.
  *
  * That is an object or a function whose `then` can be called. A `then` may be a getter, throw when called,
  * call back before it returns, or call back twice; code that keeps records of who waits sees none of it.

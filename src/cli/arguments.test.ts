@@ -1,5 +1,5 @@
 /**
- * The words of `skein run` against what they should become; each wrong word is named in its error.
+ * The words of `corespun run` against what they should become; each wrong word is named in its error.
  * A flag that is added without a line in one of the two tables is a flag nobody has tried.
  */
 import assert from 'node:assert/strict'
@@ -107,7 +107,7 @@ test('what leaves is frozen', () => {
 })
 
 test('a # in the path of a file divides nothing, one behind it does', () => {
-  const here = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+  const here = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
   try {
     mkdirSync(join(here, 'c#'))
     writeFileSync(join(here, 'c#', 'score.ts'), '')

@@ -1,5 +1,5 @@
 /**
- * The words after `skein run`, checked and completed.
+ * The words after `corespun run`, checked and completed.
  *
  * What leaves here is a frozen record without optional fields, so nothing further inside asks again. Every
  * wrong argument is a `CLI_USAGE` error that names it and what was received.
@@ -13,7 +13,7 @@ import { isModuleFile } from './resolve.ts'
 /** How the inputs become items. */
 export type ItemKind = 'paths' | 'lines' | 'ndjson'
 
-/** One `skein run`, as asked for. */
+/** One `corespun run`, as asked for. */
 export interface RunOptions {
   /** A path, a URL or a package, as written before `#`. */
   readonly module: string
@@ -65,7 +65,7 @@ const flags = {
 } as const satisfies ParseArgsConfig['options']
 
 /**
- * Read the arguments of `skein run`.
+ * Read the arguments of `corespun run`.
  * @param words What stands behind `run`.
  * @param stdinIsTerminal Whether a person would have to type the items when no input is named.
  * @param folder Where the module's path starts from.

@@ -1,10 +1,10 @@
 /**
  * From the words of a command line to an exit code: finds the command and prints errors as one line each.
  *
- * Only errors of Skein are sentences for users; anything else is a bug and keeps its stack.
+ * Only errors of Corespun are sentences for users; anything else is a bug and keeps its stack.
  */
 import { readFileSync } from 'node:fs'
-import { oneLine, SkeinError } from '../base/index.ts'
+import { oneLine, CorespunError } from '../base/index.ts'
 import { HELP, readArguments } from './arguments.ts'
 import { CliError, ExitCode } from './errors.ts'
 import { GENERAL_HELP, RUN_HELP, SERVE_HELP } from './help.ts'
@@ -22,9 +22,9 @@ export async function command(words: readonly string[], around: Surroundings): P
   try {
     return await dispatched(words, around)
   } catch (thrown) {
-    const isKnown = thrown instanceof SkeinError
-    const text = isKnown ? oneLine(thrown.message) : `this is a bug in Skein: ${stackOf(thrown)}`
-    around.stderr.write(`skein: ${text}\n`)
+    const isKnown = thrown instanceof CorespunError
+    const text = isKnown ? oneLine(thrown.message) : `this is a bug in Corespun: ${stackOf(thrown)}`
+    around.stderr.write(`corespun: ${text}\n`)
     return isKnown ? ExitCode.unusable : ExitCode.bug
   }
 }
@@ -38,7 +38,7 @@ async function dispatched(words: readonly string[], around: Surroundings): Promi
       return options === HELP ? print(around, RUN_HELP) : run(options, around)
     }
     case 'serve': {
-      const options = readServeArguments(rest, process.env.SKEIN_HTTP_CORE, around.folder)
+      const options = readServeArguments(rest, process.env.CORESPUN_HTTP_CORE, around.folder)
       return options === HELP ? print(around, SERVE_HELP) : serve(options, around)
     }
     case 'help':

@@ -1,10 +1,10 @@
 /**
  * What the command line tells its user when something is not as it should be.
  *
- * Each sentence is one line and starts with the thing it is about, because it is printed behind `skein: `
+ * Each sentence is one line and starts with the thing it is about, because it is printed behind `corespun: `
  * with no stack. Codes of failed items also stand in their records, so scripts can tell them apart.
  */
-import { SkeinError, type Sentences } from '../base/index.ts'
+import { CorespunError, type Sentences } from '../base/index.ts'
 
 /** The facts of every {@link CliError} code. */
 export interface CliCodes {
@@ -41,7 +41,7 @@ export interface CliCodes {
 }
 
 const sentences: Sentences<CliCodes> = {
-  CLI_USAGE: (facts) => `${facts.problem} (skein ${facts.command ?? 'run'} --help shows how)`,
+  CLI_USAGE: (facts) => `${facts.problem} (corespun ${facts.command ?? 'run'} --help shows how)`,
   CLI_MODULE_MISSING: (facts) =>
     `${facts.module}: no such module, neither a file here nor an installed package`,
   CLI_MODULE_FAILED: (facts) => `${facts.module}: did not load: ${facts.reason}`,
@@ -63,7 +63,7 @@ const sentences: Sentences<CliCodes> = {
 }
 
 /** An error of the command line, printed as one line. */
-export class CliError<Code extends keyof CliCodes = keyof CliCodes> extends SkeinError<CliCodes, Code> {
+export class CliError<Code extends keyof CliCodes = keyof CliCodes> extends CorespunError<CliCodes, Code> {
   /**
    * @param code Which failure it is.
    * @param facts What it is about.
@@ -74,7 +74,7 @@ export class CliError<Code extends keyof CliCodes = keyof CliCodes> extends Skei
   }
 }
 
-/** The exit codes of `skein`, as `skein run --help` lists them. */
+/** The exit codes of `corespun`, as `corespun run --help` lists them. */
 export const ExitCode = Object.freeze({
   /** Every item has a result. Also when the reader of the results left (a closed pipe). */
   fine: 0,
@@ -82,7 +82,7 @@ export const ExitCode = Object.freeze({
   itemsFailed: 1,
   /** Wrong arguments, a module or export that cannot be used, results that cannot be written. */
   unusable: 2,
-  /** A bug in Skein. */
+  /** A bug in Corespun. */
   bug: 70,
   /** Stopped by SIGINT (128 + 2). */
   interrupted: 130,

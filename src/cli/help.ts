@@ -1,25 +1,25 @@
 /**
- * What `skein --help` and `skein run --help` print: the manual that is always at hand.
+ * What `corespun --help` and `corespun run --help` print: the manual that is always at hand.
  * Whoever changes a flag, an exit code or a record changes it here too.
  */
 
-/** For `skein --help`. */
-export const GENERAL_HELP = `skein: TypeScript on every core
+/** For `corespun --help`. */
+export const GENERAL_HELP = `corespun: TypeScript on every core
 
-Usage: skein <command> [arguments]
+Usage: corespun <command> [arguments]
 
 Commands:
   run <module>[#export] [inputs]   call a function for every file, line or value, on all cores
   serve <module>[#export]          serve an app over HTTP, on all cores
 
-  skein <command> --help           how, with examples
-  skein --version                  the version
+  corespun <command> --help           how, with examples
+  corespun --version                  the version
 `
 
-/** For `skein run --help`. */
-export const RUN_HELP = `skein run: call a function for every file, line or value, on all cores
+/** For `corespun run --help`. */
+export const RUN_HELP = `corespun run: call a function for every file, line or value, on all cores
 
-Usage: skein run <module>[#export] [options] [paths, globs or -]
+Usage: corespun run <module>[#export] [options] [paths, globs or -]
 
   module    a file (score.ts, ./lib/score.js), an installed package or a node: module;
             TypeScript runs as it is where its types can be erased: no enums, no namespaces with
@@ -62,38 +62,38 @@ Exit codes:
     0  every item has a result (also when the reader left early: | head)
     1  some items failed, or an input could not be read
     2  wrong arguments, no such module or function, results that cannot be written
-   70  a bug in Skein
+   70  a bug in Corespun
   130  interrupted (SIGINT);  143  terminated (SIGTERM)
 
 Examples:
-  skein run score.ts 'src/**/*.ts' > scores.ndjson
-  git ls-files '*.js' | skein run score.ts#score -
-  zcat events.gz | skein run clean.ts --ndjson --unordered - | gzip > clean.gz
-  seq 5 | skein run node:path#basename
+  corespun run score.ts 'src/**/*.ts' > scores.ndjson
+  git ls-files '*.js' | corespun run score.ts#score -
+  zcat events.gz | corespun run clean.ts --ndjson --unordered - | gzip > clean.gz
+  seq 5 | corespun run node:path#basename
 `
 
-/** For `skein serve --help`. */
-export const SERVE_HELP = `skein serve: serve an app over HTTP, on all cores
+/** For `corespun serve --help`. */
+export const SERVE_HELP = `corespun serve: serve an app over HTTP, on all cores
 
-Usage: skein serve <module>[#export] [options]
+Usage: corespun serve <module>[#export] [options]
 
-  module    a file (app.ts, ./dist/app.js) or an installed package; TypeScript as for skein run
+  module    a file (app.ts, ./dist/app.js) or an installed package; TypeScript as for corespun run
   export    the app; without it the default export, the one called app, or the module itself
 
 An app is one of
-  { routes, fetch, error, limits, close }   what serve() of skein/http takes; close() is called in
+  { routes, fetch, error, limits, close }   what serve() of corespun/http takes; close() is called in
                                             each worker when it stops
   anything with fetch(request)              an app of hono, h3, itty-router, ...
   (request) => Response                     a function
 
 Every worker loads the module and listens on the same port, so what workers must share goes into
-a store (skein/store). A worker that dies is replaced.
+a store (corespun/store). A worker that dies is replaced.
 
 Options:
   -p, --port <n>         0 lets the system choose; else what the app says, or 3000
       --host <address>   else what the app says, or 127.0.0.1; 0.0.0.0 is for every network
   -w, --workers <n>      threads, one for each core unless said otherwise
-      --core <name>      native, or node (on node:http, one worker); also SKEIN_HTTP_CORE
+      --core <name>      native, or node (on node:http, one worker); also CORESPUN_HTTP_CORE
       --drain <time>     how long a stop waits for open requests: 10s unless said otherwise
   -q, --quiet            do not print the address
   -h, --help             this text
@@ -106,6 +106,6 @@ Exit codes:
   130  stopped by SIGINT, 143 by SIGTERM, with requests cut: --drain was over, or a second signal came
 
 Examples:
-  skein serve app.ts
-  skein serve app.ts --port 8080 --host 0.0.0.0 --workers 4
+  corespun serve app.ts
+  corespun serve app.ts --port 8080 --host 0.0.0.0 --workers 4
 `

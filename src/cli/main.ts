@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * The `skein` program: hands the process to the command and ends it with the command's exit code.
+ * The `corespun` program: hands the process to the command and ends it with the command's exit code.
  *
  * It ends by `process.exit`, after both output streams took everything: a user's module may have left a timer
  * or a socket open, and a finished job should not wait for it.
@@ -22,9 +22,9 @@ const openZone: OpenZone = async (settings) => {
   ])
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()
-  const own = zone.create('skein run', settings)
+  const own = zone.create('corespun run', settings)
   // What an item left behind and then threw: its record is written, and the others go on.
-  own.onError((error) => console.error('skein: an error behind an item was not caught:', error))
+  own.onError((error) => console.error('corespun: an error behind an item was not caught:', error))
   return own
 }
 

@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { resolveModule } from './resolve.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+const folder = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
 after(() => rmSync(folder, { recursive: true }))
 
 const files: Readonly<Record<string, string>> = {

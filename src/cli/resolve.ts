@@ -38,7 +38,7 @@ function pathOf(module: string, folder: string): string {
 }
 
 function packageUrl(name: string, folder: string): string | undefined {
-  const require = createRequire(join(folder, 'skein-run.js'))
+  const require = createRequire(join(folder, 'corespun-run.js'))
   try {
     return pathToFileURL(require.resolve(name)).href
   } catch (thrown) {

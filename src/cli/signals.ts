@@ -2,7 +2,7 @@
  * Signals as a person means them: one Ctrl-C counts once, however often it arrives.
  *
  * A terminal sends it to everything that runs in it, and programs such as npm hand theirs on to what they
- * started, so under `npx skein` it comes twice within milliseconds. A second one means "at once" to our
+ * started, so under `npx corespun` it comes twice within milliseconds. A second one means "at once" to our
  * commands, so an echo must not be taken for it.
  */
 import type { StopSignal } from './run/run.ts'

@@ -6,7 +6,7 @@
  */
 import {
   type ArgumentFacts,
-  SkeinError,
+  CorespunError,
   type Sentences,
   argumentSentence,
   refuser,
@@ -45,7 +45,7 @@ const SENTENCES: Sentences<FiberCodes> = {
   FIBER_TIMEOUT: (f) => `not done within ${f.timeoutMs} ms`,
   FIBER_SCOPE_CLOSED: (f) => `${f.scope} is closed`,
   FIBER_YIELD: (f) =>
-    `${fiberText(f)} yielded ${f.received}; use yield* with what skein/fiber gives, or with attempt()`,
+    `${fiberText(f)} yielded ${f.received}; use yield* with what corespun/fiber gives, or with attempt()`,
   FIBER_OUTSIDE: (f) => `${f.call} works inside a fiber's generator body only`,
   FIBER_WAITS_FOR_ITSELF: (f) => `${fiberText(f)}: ${f.call} would wait for this fiber itself`,
   FIBER_UNHANDLED: (f) => `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}`,
@@ -56,7 +56,7 @@ function fiberText({ id, name }: WhichFiber): string {
 }
 
 /** A fiber, a scope or a schedule refused, or what it was asked for did not come. */
-export class FiberError<Code extends keyof FiberCodes = keyof FiberCodes> extends SkeinError<
+export class FiberError<Code extends keyof FiberCodes = keyof FiberCodes> extends CorespunError<
   FiberCodes,
   Code
 > {

@@ -1,5 +1,5 @@
 /**
- * `skein/fiber`: computations that can be joined and interrupted, and scopes that own them.
+ * `corespun/fiber`: computations that can be joined and interrupted, and scopes that own them.
  *
  * docs/design/fibers.md says how, and what is promised.
  */
@@ -19,8 +19,8 @@ export {
 export { type Runnable } from './core/runnable.ts'
 export { Schedule, type ScheduleDriver, type ScheduleStart } from './combine/schedule.ts'
 
-register(FiberError, { cid: 'skein.FiberError' })
-register(InterruptedError, { cid: 'skein.InterruptedError' })
+register(FiberError, { cid: 'corespun.FiberError' })
+register(InterruptedError, { cid: 'corespun.InterruptedError' })
 export { fork, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } from './core/fork.ts'
 export type { Waitable } from './core/endings.ts'
 export { Fiber, type FiberStatus } from './core/fiber.ts'

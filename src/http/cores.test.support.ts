@@ -16,10 +16,10 @@ export type Start = <Pattern extends string>(settings: ServeSettings<Pattern>) =
 
 type Body = (start: Start, core: CoreName, t: TestContext) => Promise<void>
 
-/** A test on each core; servers that it started are stopped after it. SKEIN_HTTP_CORE chooses one core. */
+/** A test on each core; servers that it started are stopped after it. CORESPUN_HTTP_CORE chooses one core. */
 export function onCores(name: string, body: Body): void {
   for (const core of ['native', 'node'] as const) {
-    if ((process.env.SKEIN_HTTP_CORE ?? core) === core) on(core, name, body)
+    if ((process.env.CORESPUN_HTTP_CORE ?? core) === core) on(core, name, body)
   }
 }
 

@@ -4,7 +4,7 @@
  * Decide by `code`, read `facts`; the sentence is for people. Where a web standard says which error a method
  * throws (a `TypeError` for a body that was read twice, say), that one is thrown instead of these.
  */
-import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence } from '../base/index.ts'
+import { type ArgumentFacts, CorespunError, type Sentences, argumentSentence } from '../base/index.ts'
 
 /** The facts of each code. */
 export type HttpCodes = {
@@ -88,7 +88,10 @@ const SENTENCES: Sentences<HttpCodes> = {
 }
 
 /** The HTTP server refused. */
-export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends SkeinError<HttpCodes, Code> {
+export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends CorespunError<
+  HttpCodes,
+  Code
+> {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: HttpCodes[Code], options?: ErrorOptions) {
     super(SENTENCES, code, facts, options)
@@ -101,8 +104,8 @@ export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends S
 }
 
 /**
- * The status that answers a request which failed for this reason, by the code of an error of Skein. Whatever
- * is not listed is an error of the program: 500.
+ * The status that answers a request which failed for this reason, by the code of an error of Corespun.
+ * Whatever is not listed is an error of the program: 500.
  */
 const STATUS_OF_CODE: Readonly<Record<string, number>> = {
   HTTP_BODY_TOO_LARGE: 413,
@@ -137,8 +140,8 @@ export function clientFault(error: unknown): unknown {
 
 /** The status of the response to a request that failed so: below 500 when the client is to blame. */
 export function statusOf(cause: unknown): number {
-  if (cause instanceof SkeinError) {
-    const { code, facts } = cause as SkeinError<Record<string, { status?: number }>>
+  if (cause instanceof CorespunError) {
+    const { code, facts } = cause as CorespunError<Record<string, { status?: number }>>
     return code === 'HTTP_STATUS' ? facts.status! : (STATUS_OF_CODE[code] ?? 500)
   }
   return typeof cause === 'object' && cause !== null && clientFaults.has(cause) ? 400 : 500

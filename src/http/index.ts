@@ -1,5 +1,5 @@
 /**
- * `skein/http`: an HTTP/1.1 server with routes, for any web-standard app, on a native core; an adapter for
+ * `corespun/http`: an HTTP/1.1 server with routes, for any web-standard app, on a native core; an adapter for
  * node:http.
  *
  * docs/guide/http.md says how it is used, docs/design/http-app.md how it works and what is promised.
@@ -38,10 +38,10 @@ export {
 } from './app/status-error.ts'
 export { timeout } from './middleware/time-limit.ts'
 export { HttpError, type HttpCodes } from './errors.ts'
-export { SkeinHeaders as Headers } from './fetch/headers.ts'
+export { CorespunHeaders as Headers } from './fetch/headers.ts'
 export type { Injected } from './app/inject.ts'
 export type { HttpLimits } from './limits.ts'
-export { SkeinResponse as Response } from './fetch/response.ts'
+export { CorespunResponse as Response } from './fetch/response.ts'
 export type { Params } from './app/router.ts'
 export type {
   Answer,

@@ -19,7 +19,7 @@ export function serve(settings: ZoneServeSettings): Promise<ZoneServer>
 export function serve<Pattern extends string>(settings: ServeSettings<Pattern>): Promise<HttpServer>
 export async function serve(settings: ServeSettings | ZoneServeSettings): Promise<HttpServer | ZoneServer> {
   if (!isForZone(settings)) return serveHere(settings)
-  const parsed = parseZoneSettings(settings, process.env.SKEIN_HTTP_CORE)
+  const parsed = parseZoneSettings(settings, process.env.CORESPUN_HTTP_CORE)
   return (await import('./cluster/server.ts')).serveInZone(parsed)
 }
 

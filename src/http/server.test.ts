@@ -225,7 +225,7 @@ onCores('an error of a handler is answered with 500, told, and everything goes o
   const published: unknown[] = []
   const subscriber = (message: unknown): void =>
     void published.push((message as { error: Error }).error.message)
-  diagnostics.subscribe('skein:http:error', subscriber)
+  diagnostics.subscribe('corespun:http:error', subscriber)
   const server = await start({
     routes: {
       '/throws': () => {
@@ -258,7 +258,7 @@ onCores('an error of a handler is answered with 500, told, and everything goes o
   assert.equal(await get('/response'), '418 teapot')
   assert.equal(await get('/mapped'), '422 mapped')
   assert.equal(await get('/ok'), '200 ok')
-  diagnostics.unsubscribe('skein:http:error', subscriber)
+  diagnostics.unsubscribe('corespun:http:error', subscriber)
   assert.deepEqual(told.slice(0, 2), ['/throws thrown', '/rejects rejected'])
   assert.equal(told.length, 5)
   assert.equal(published.length, 5)
@@ -520,7 +520,7 @@ test('on node:http nothing after an offer to upgrade is taken for a request', as
 })
 
 onCores('a server on a Unix socket', async (start) => {
-  const unixPath = `${process.env.TMPDIR ?? '/tmp'}/skein-http-${process.pid}.sock`
+  const unixPath = `${process.env.TMPDIR ?? '/tmp'}/corespun-http-${process.pid}.sock`
   const server = await start({ unixPath, port: undefined as never, routes: { '/': 'by path' } })
   assert.equal(server.url, `unix:${unixPath}`)
   const request = http.get({ socketPath: unixPath, path: '/', agent: false })

@@ -60,7 +60,7 @@ export function createApp<Pattern extends string>(settings: AppSettings<Pattern>
 export async function serveHere<Pattern extends string>(
   settings: ServeSettings<Pattern>,
 ): Promise<HttpServer> {
-  const parsed = parseSettings(settings, process.env.SKEIN_HTTP_CORE)
+  const parsed = parseSettings(settings, process.env.CORESPUN_HTTP_CORE)
   const app = new App(parsed)
   await parsed.routes.ready()
   const { core, reason } = await openCore(parsed, {

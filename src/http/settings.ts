@@ -56,13 +56,14 @@ export interface ServeSettings<Pattern extends string = string> extends AppSetti
   readonly limits?: HttpLimits
   /**
    * Which core carries the server. Default: `'native'`, and `'node'` (on node:http) where that cannot be
-   * loaded. The variable SKEIN_HTTP_CORE forces one. Named here or there, a core that is missing is an error.
+   * loaded. The variable CORESPUN_HTTP_CORE forces one. Named here or there, a core that is missing is an
+   * error.
    */
   readonly core?: 'native' | 'node'
   /** How long `stop` waits for what was accepted, in ms. Default 10,000. */
   readonly drainMs?: number
   /**
-   * Whether the global `Request`, `Response`, `Headers` and `fetch` are Skein's while the server runs; web
+   * Whether the global `Request`, `Response`, `Headers` and `fetch` are Corespun's while the server runs; web
    * frameworks are slower without. Default: true if there is `fetch` or a route is an app with one.
    */
   readonly globals?: boolean
@@ -145,7 +146,8 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
     ...parts,
     port: port ?? DEFAULT_PORT,
     limits: parseLimits(limits, 'serve()'),
-    core: valueOfKind('serve()', 'SKEIN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,
+    core:
+      valueOfKind('serve()', 'CORESPUN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,
     globals: settings.globals ?? (parts.fetch !== undefined || parts.routes.hasApps),
   })
 }

@@ -13,7 +13,7 @@ import { test } from 'node:test'
 import { converse } from './raw.test.support.ts'
 import { serve } from './serve.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'skein-sharing-'))
+const folder = mkdtempSync(join(tmpdir(), 'corespun-sharing-'))
 test.after(() => rmSync(folder, { recursive: true }))
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
@@ -24,7 +24,7 @@ async function start(settings: object): Promise<{ worker: Worker; word: unknown 
   writeFileSync(
     exec,
     `import { serve } from ${JSON.stringify(new URL('./serve.js', import.meta.url).href)}
-    const settings = JSON.parse(process.env.SKEIN_TEST_SETTINGS)
+    const settings = JSON.parse(process.env.CORESPUN_TEST_SETTINGS)
     const fetch = () => new Response(String(process.pid))
     try {
       process.send((await serve({ ...settings, core: 'native', fetch })).port)
@@ -33,7 +33,7 @@ async function start(settings: object): Promise<{ worker: Worker; word: unknown 
     }`,
   )
   cluster.setupPrimary({ exec, execArgv: [] })
-  const worker = cluster.fork({ SKEIN_TEST_SETTINGS: JSON.stringify(settings), NODE_V8_COVERAGE: '' })
+  const worker = cluster.fork({ CORESPUN_TEST_SETTINGS: JSON.stringify(settings), NODE_V8_COVERAGE: '' })
   const [word] = (await once(worker, 'message', { signal: AbortSignal.timeout(60_000) })) as [unknown]
   return { worker, word }
 }

@@ -4,7 +4,7 @@
  * Each sentence names what was looked for, so that a person who reads only the last line of a log knows what
  * to install.
  */
-import { SkeinError, type Sentences } from '../base/index.ts'
+import { CorespunError, type Sentences } from '../base/index.ts'
 
 /** Where this process runs, in the words of npm. */
 export interface Host {
@@ -29,7 +29,7 @@ export interface NativeCodes {
   NATIVE_LOAD_FAILED: { readonly path: string; readonly reason: string }
   /** The program has detached the memory through which this thread calls the core. */
   NATIVE_DETACHED: object
-  /** The core at `path` belongs to another version of Skein. */
+  /** The core at `path` belongs to another version of Corespun. */
   NATIVE_VERSION_MISMATCH: { readonly path: string; readonly expected: string; readonly found: string }
 }
 
@@ -38,20 +38,20 @@ const SUPPORTED = 'linux x64 with glibc 2.34 or newer'
 
 const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_PLATFORM_MISSING: (facts) =>
-    `skein has no native core for ${placeOf(facts)}: ` +
+    `corespun has no native core for ${placeOf(facts)}: ` +
     (facts.isCheckout
       ? 'this checkout has not compiled it. Run `npm run build`, or `npm start`, in the checkout.'
       : facts.isSupported
         ? `the package ${facts.package}, which contains it, is not installed. ` +
-          'Install without --omit=optional, and leave skein external where a bundler is used.'
-        : `it is published for ${SUPPORTED}. Elsewhere skein/http serves on node:http, and fibers and ` +
-          'arrows run without zones; or compile a checkout and name its .node file in SKEIN_NATIVE_PATH.'),
-  NATIVE_LOAD_FAILED: (facts) => `skein could not load its native core ${facts.path}: ${facts.reason}`,
+          'Install without --omit=optional, and leave corespun external where a bundler is used.'
+        : `it is published for ${SUPPORTED}. Elsewhere corespun/http serves on node:http, and fibers and ` +
+          'arrows run without zones; or compile a checkout and name its .node file in CORESPUN_NATIVE_PATH.'),
+  NATIVE_LOAD_FAILED: (facts) => `corespun could not load its native core ${facts.path}: ${facts.reason}`,
   NATIVE_DETACHED: () =>
     'the program has detached the memory that this thread shares with the native core: ' +
     'it replaces a method of Uint8Array or Buffer and transfers the buffers that it sees',
   NATIVE_VERSION_MISMATCH: (facts) =>
-    `skein ${facts.expected} found a native core of version ${facts.found} at ${facts.path}: ` +
+    `corespun ${facts.expected} found a native core of version ${facts.found} at ${facts.path}: ` +
     'remove node_modules and install again, so that both come from one release.',
 }
 
@@ -60,7 +60,7 @@ function placeOf(host: Host): string {
 }
 
 /** The native core could not be loaded; `code` says why. */
-export class NativeError<Code extends keyof NativeCodes = keyof NativeCodes> extends SkeinError<
+export class NativeError<Code extends keyof NativeCodes = keyof NativeCodes> extends CorespunError<
   NativeCodes,
   Code
 > {

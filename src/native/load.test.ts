@@ -61,9 +61,9 @@ function refuses(scene: Scene, code: string, words: RegExp): NativeError {
   return caught
 }
 
-const OWN = '/dist/native/skein.linux-x64-gnu.node'
-const INSTALLED = '/m/skein-linux-x64-gnu/skein.linux-x64-gnu.node'
-const PACKAGES = { 'skein-linux-x64-gnu/skein.linux-x64-gnu.node': INSTALLED }
+const OWN = '/dist/native/corespun.linux-x64-gnu.node'
+const INSTALLED = '/m/@corespun/linux-x64-gnu/corespun.linux-x64-gnu.node'
+const PACKAGES = { '@corespun/linux-x64-gnu/corespun.linux-x64-gnu.node': INSTALLED }
 
 test('the named file goes before the checkout, the checkout before the package', () => {
   const files = { '/x.node': core(), [OWN]: core(), [INSTALLED]: core() }
@@ -85,16 +85,20 @@ test('a file that is there and broken is an error with the cause, not a reason t
 })
 
 test('a core of another version, or of none, is refused by name', () => {
-  refuses({ files: { [OWN]: core('1.2.4') } }, 'NATIVE_VERSION_MISMATCH', /skein 1\.2\.3 .*version 1\.2\.4/)
+  refuses(
+    { files: { [OWN]: core('1.2.4') } },
+    'NATIVE_VERSION_MISMATCH',
+    /corespun 1\.2\.3 .*version 1\.2\.4/,
+  )
   refuses({ files: { [OWN]: {} } }, 'NATIVE_VERSION_MISMATCH', /version unknown/)
 })
 
 test('a missing platform is named with the package that would have it, or with those that have one', () => {
   const hosts: [Host, string, RegExp][] = [
-    [GNU, 'skein-linux-x64-gnu', /linux x64 glibc/],
-    [{ platform: 'linux', arch: 'arm64', libc: 'musl' }, 'skein-linux-arm64-musl', /linux arm64 musl/],
-    [{ platform: 'darwin', arch: 'arm64', libc: '' }, 'skein-darwin-arm64', /darwin arm64:/],
-    [{ platform: 'win32', arch: 'x64', libc: '' }, 'skein-win32-x64-msvc', /win32 x64:/],
+    [GNU, '@corespun/linux-x64-gnu', /linux x64 glibc/],
+    [{ platform: 'linux', arch: 'arm64', libc: 'musl' }, '@corespun/linux-arm64-musl', /linux arm64 musl/],
+    [{ platform: 'darwin', arch: 'arm64', libc: '' }, '@corespun/darwin-arm64', /darwin arm64:/],
+    [{ platform: 'win32', arch: 'x64', libc: '' }, '@corespun/win32-x64-msvc', /win32 x64:/],
   ]
   for (const [host, name, words] of hosts) {
     const error = refuses({ host }, 'NATIVE_PLATFORM_MISSING', words)
@@ -102,7 +106,10 @@ test('a missing platform is named with the package that would have it, or with t
     assert.deepEqual(error.facts, { ...host, package: name, isCheckout: false, isSupported })
     if (isSupported) assert.match(error.message, new RegExp(`package ${name}.* --omit=optional.* bundler`))
     else {
-      assert.match(error.message, /published for linux x64 with glibc 2\.34 or newer\. Elsewhere skein\/http/)
+      assert.match(
+        error.message,
+        /published for linux x64 with glibc 2\.34 or newer\. Elsewhere corespun\/http/,
+      )
       assert.doesNotMatch(error.message, /Install|package/, 'no advice that cannot help')
     }
   }
@@ -110,7 +117,7 @@ test('a missing platform is named with the package that would have it, or with t
 
 test('a checkout without its core says how it is compiled', () => {
   const { message } = refuses({ isCheckout: true }, 'NATIVE_PLATFORM_MISSING', /npm run build.*npm start/)
-  assert.doesNotMatch(message, /skein-linux-x64-gnu/)
+  assert.doesNotMatch(message, /@corespun\/linux-x64-gnu/)
 })
 
 test('this process knows where it runs', () => {
@@ -124,7 +131,7 @@ test('this process knows where it runs', () => {
 
 test('the core of this checkout loads, and twice is the same one', (context) => {
   const folder = fileURLToPath(new URL('./', import.meta.url))
-  const built = existsSync(folder) && readdirSync(folder).includes(`skein.${tripleOf(currentHost())}.node`)
+  const built = existsSync(folder) && readdirSync(folder).includes(`corespun.${tripleOf(currentHost())}.node`)
   if (!built) return context.skip('no native core has been compiled')
   assert.equal(loadBinding(), loadBinding())
 })

@@ -1,8 +1,8 @@
 /**
  * Finds and loads the one .node file of this process.
  *
- * In order: the file that SKEIN_NATIVE_PATH names; dist/native of the checkout, where `npm run build` puts
- * it; the package of this platform (`skein-linux-x64-gnu`, ...), where an install puts it. The first that
+ * In order: the file that CORESPUN_NATIVE_PATH names; dist/native of the checkout, where `npm run build` puts
+ * it; the package of this platform (`@corespun/linux-x64-gnu`, ...), where an install puts it. The first that
  * exists is the one that is used: a broken one is an error, never a reason to try the next, because then two
  * processes of one program could run on different cores. Nothing is compiled or downloaded here.
  */
@@ -19,7 +19,7 @@ export interface Surroundings {
   readonly host: Host
   /** The version of the JavaScript side. */
   readonly version: string
-  /** SKEIN_NATIVE_PATH; '' when not set. */
+  /** CORESPUN_NATIVE_PATH; '' when not set. */
   readonly override: string
   /** Folder of the checkout's own core. */
   readonly folder: string
@@ -77,15 +77,15 @@ function currentLibc(): 'glibc' | 'musl' {
 function findCore(surroundings: Surroundings): string {
   if (surroundings.override !== '') return surroundings.override
   const triple = tripleOf(surroundings.host)
-  const file = `skein.${triple}.node`
+  const file = `corespun.${triple}.node`
   const own = surroundings.folder + file
   if (surroundings.exists(own)) return own
-  const installed = surroundings.resolve(`skein-${triple}/${file}`)
+  const installed = surroundings.resolve(`@corespun/${triple}/${file}`)
   if (installed !== undefined) return installed
   const { host, isCheckout } = surroundings
   throw new NativeError('NATIVE_PLATFORM_MISSING', {
     ...host,
-    package: `skein-${triple}`,
+    package: `@corespun/${triple}`,
     isCheckout,
     isSupported: SUPPORTED.includes(triple),
   })
@@ -112,7 +112,7 @@ function hereAndNow(): Surroundings {
   return {
     host: currentHost(),
     version: manifest.version,
-    override: process.env['SKEIN_NATIVE_PATH'] ?? '',
+    override: process.env['CORESPUN_NATIVE_PATH'] ?? '',
     folder: fileURLToPath(new URL('./', import.meta.url)),
     isCheckout: existsSync(new URL('../../Cargo.toml', import.meta.url)),
     exists: existsSync,

@@ -3,7 +3,13 @@
  *
  * Decide by `code`, read `facts`; the sentence is for people.
  */
-import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
+import {
+  type ArgumentFacts,
+  CorespunError,
+  type Sentences,
+  argumentSentence,
+  refuser,
+} from '../base/index.ts'
 
 /** The facts of each code. */
 export type StoreCodes = {
@@ -52,7 +58,7 @@ const SENTENCES: Sentences<StoreCodes> = {
 }
 
 /** A store refused. */
-export class StoreError<Code extends keyof StoreCodes = keyof StoreCodes> extends SkeinError<
+export class StoreError<Code extends keyof StoreCodes = keyof StoreCodes> extends CorespunError<
   StoreCodes,
   Code
 > {

@@ -1,5 +1,5 @@
 /**
- * `skein/store`: named maps that every thread of the process reads and writes synchronously.
+ * `corespun/store`: named maps that every thread of the process reads and writes synchronously.
  *
  * docs/design/store.md says how, and what is promised.
  */

@@ -96,7 +96,7 @@ interface Saved {
 }
 
 registerHandle({
-  tag: 'skein.Store',
+  tag: 'corespun.Store',
   is: Store,
   save: (handle: Store): Saved => ({ number: Store.numberOf(handle), id: handle.id }),
   load: ({ number, id }: Saved): Store => {
@@ -105,4 +105,4 @@ registerHandle({
     return found
   },
 })
-register(StoreError, { cid: 'skein.StoreError' })
+register(StoreError, { cid: 'corespun.StoreError' })

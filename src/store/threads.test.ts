@@ -84,8 +84,8 @@ const SCRIPTS = fc.array(fc.array(COMMAND, { maxLength: 8 }), { minLength: 2, ma
 const REPEATS = 5
 
 test('what threads see of random commands has an order', async (t) => {
-  const seed = Number(process.env['SKEIN_TEST_SEED'] ?? Date.now() % 2 ** 31)
-  t.diagnostic(`SKEIN_TEST_SEED=${seed}`)
+  const seed = Number(process.env['CORESPUN_TEST_SEED'] ?? Date.now() % 2 ** 31)
+  t.diagnostic(`CORESPUN_TEST_SEED=${seed}`)
   const used = made()
   const clock = new SharedArrayBuffer(8)
   const threads = [1, 2, 3].map((number) => start(used.id, 'scripts', number, 1, clock))
@@ -209,7 +209,7 @@ test('when the thread that computes dies, one that waits takes over', async () =
 })
 
 /** Operations in all; check:long asks for 10 million. */
-const SOAK = Number(process.env['SKEIN_SOAK_OPERATIONS'] ?? share(200_000))
+const SOAK = Number(process.env['CORESPUN_SOAK_OPERATIONS'] ?? share(200_000))
 
 /** Bytes that the process may grow by once its threads are warm: heaps that wait for their collectors. */
 const GROWTH_MAX = 150e6

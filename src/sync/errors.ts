@@ -3,7 +3,13 @@
  *
  * Decide by `code`, read `facts`; the sentence is for people and names the thing.
  */
-import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
+import {
+  type ArgumentFacts,
+  CorespunError,
+  type Sentences,
+  argumentSentence,
+  refuser,
+} from '../base/index.ts'
 
 /** Which thing an error is about: what it is, and its name (`''` when it has none). */
 export interface Which {
@@ -53,7 +59,10 @@ function called({ kind, name }: Which): string {
 }
 
 /** A lock, semaphore, channel or counter refused. */
-export class SyncError<Code extends keyof SyncCodes = keyof SyncCodes> extends SkeinError<SyncCodes, Code> {
+export class SyncError<Code extends keyof SyncCodes = keyof SyncCodes> extends CorespunError<
+  SyncCodes,
+  Code
+> {
   /** @param code The failure. @param facts What it is about. @param options `cause`. */
   constructor(code: Code, facts: SyncCodes[Code], options?: ErrorOptions) {
     super(SENTENCES, code, facts, options)

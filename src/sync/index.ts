@@ -1,5 +1,5 @@
 /**
- * `skein/sync`: locks, semaphores, channels and counters for all threads of the process.
+ * `corespun/sync`: locks, semaphores, channels and counters for all threads of the process.
  *
  * Known by name, or passed as handles: an argument, a result, a value in a store.
  */
@@ -23,29 +23,34 @@ const load =
   (saved: Saved): T =>
     make(new Arrived(saved))
 
-registerHandle({ tag: 'skein.Lock', is: Lock, save: saveThing, load: load((arrived) => new Lock(arrived)) })
 registerHandle({
-  tag: 'skein.RwLock',
+  tag: 'corespun.Lock',
+  is: Lock,
+  save: saveThing,
+  load: load((arrived) => new Lock(arrived)),
+})
+registerHandle({
+  tag: 'corespun.RwLock',
   is: RwLock,
   save: saveThing,
   load: load((arrived) => new RwLock(arrived)),
 })
 registerHandle({
-  tag: 'skein.Semaphore',
+  tag: 'corespun.Semaphore',
   is: Semaphore,
   save: saveThing,
   load: load((arrived) => new Semaphore(1, arrived)),
 })
 registerHandle({
-  tag: 'skein.Channel',
+  tag: 'corespun.Channel',
   is: Channel,
   save: saveThing,
   load: load((arrived) => new Channel(1, arrived)),
 })
 registerHandle({
-  tag: 'skein.AtomicCounter',
+  tag: 'corespun.AtomicCounter',
   is: AtomicCounter,
   save: saveThing,
   load: load((arrived) => new AtomicCounter(arrived)),
 })
-register(SyncError, { cid: 'skein.SyncError' })
+register(SyncError, { cid: 'corespun.SyncError' })

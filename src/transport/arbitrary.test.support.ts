@@ -22,7 +22,7 @@ export function anyValue(kinds: Kinds = {}): fc.Arbitrary<unknown> {
   return fc.oneof(
     { weight: 3, arbitrary: anyTree() },
     { weight: 1, arbitrary: anyGraph() },
-    { weight: 1, arbitrary: anyOfSkein(kinds) },
+    { weight: 1, arbitrary: anyOfCorespun(kinds) },
   )
 }
 
@@ -75,7 +75,7 @@ function withInner(object: Loading, saved: unknown): Loading {
 const functions = [(a: number) => a + 1, () => 'text', async (a: unknown) => a]
 
 /** Classes, handles, functions and memory of the process, in some objects and arrays. */
-function anyOfSkein({ mode, moves = false }: Kinds): fc.Arbitrary<unknown> {
+function anyOfCorespun({ mode, moves = false }: Kinds): fc.Arbitrary<unknown> {
   const bytes = fc.uint8Array({ maxLength: 40 })
   const ofProcess = [
     fc.constantFrom(...doors),

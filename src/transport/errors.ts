@@ -4,7 +4,13 @@
  * Every failure a caller can meet is one of these codes; `facts.path` says where in the value it lies, in the
  * words of the caller (`args[1].user.socket`). Errors thrown by save and load hooks of users pass unchanged.
  */
-import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
+import {
+  type ArgumentFacts,
+  CorespunError,
+  type Sentences,
+  argumentSentence,
+  refuser,
+} from '../base/index.ts'
 
 /** The facts of each code. */
 export type TransportCodes = {
@@ -86,7 +92,7 @@ const sentences: Sentences<TransportCodes> = {
 }
 
 /** A value that cannot travel, or bytes that are no frame. Decide by `code`, read `facts`. */
-export class TransportError<Code extends keyof TransportCodes = keyof TransportCodes> extends SkeinError<
+export class TransportError<Code extends keyof TransportCodes = keyof TransportCodes> extends CorespunError<
   TransportCodes,
   Code
 > {

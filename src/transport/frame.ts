@@ -5,7 +5,7 @@
  * it. `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or
  * load hook: the inner call gets a writer or reader of its own.
  */
-import { oneOf, ownOptions, shown, SkeinError, valueOfKind } from '../base/index.ts'
+import { oneOf, ownOptions, shown, CorespunError, valueOfKind } from '../base/index.ts'
 import { TransportError, wrong } from './errors.ts'
 import {
   DEPTH_MAX,
@@ -133,7 +133,7 @@ function read(source: Uint8Array, start: number, end: number, modeAlso: number):
 function readError(error: unknown, reader: Reader): unknown {
   const thrown = error instanceof HookError ? error.thrown : error
   if (isStackOverflow(thrown)) return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
-  if (error instanceof HookError || thrown instanceof SkeinError) return thrown
+  if (error instanceof HookError || thrown instanceof CorespunError) return thrown
   // A Map of more entries than the engine has room for, a text longer than it makes, no memory.
   return reader.error('it holds what cannot be made', thrown)
 }

@@ -3,7 +3,7 @@
  * ones.
  *
  * frames/v1.json holds them in base64 by name. A new kind of value gets a new name below and is added by
- * running this test with SKEIN_KEEP_FRAMES=1; what is there is never written again. frames/harm.json holds
+ * running this test with CORESPUN_KEEP_FRAMES=1; what is there is never written again. frames/harm.json holds
  * bytes that once did harm.
  */
 import assert from 'node:assert/strict'
@@ -186,7 +186,7 @@ const isThere = (name: string) =>
 for (const [name, , make] of youngerValues) if (isThere(name)) values[name] = make()
 
 const kept = JSON.parse(readFileSync(KEPT, 'utf8')) as Record<string, string>
-if (process.env.SKEIN_KEEP_FRAMES === '1') {
+if (process.env.CORESPUN_KEEP_FRAMES === '1') {
   for (const [name, value] of Object.entries(values))
     kept[name] ??= Buffer.from(marshall(value)).toString('base64')
   writeFileSync(KEPT, `${JSON.stringify(kept, undefined, 1)}\n`)

@@ -1,5 +1,5 @@
 /**
- * `skein/transport`: values into bytes and back, for threads, stores, disks and networks.
+ * `corespun/transport`: values into bytes and back, for threads, stores, disks and networks.
  *
  * What can travel, what is refused and how a class joins in: docs/design/transport.md.
  */
@@ -32,8 +32,8 @@ function scriptPlaceOf(fn: Function): ScriptPlace | undefined {
   return { scriptId, file: typeof file === 'string' ? file : '', line, column, isModule: isModule === 1 }
 }
 
-register(TransportError, { cid: 'skein.TransportError' })
-register(FunctionError, { cid: 'skein.FunctionError' })
+register(TransportError, { cid: 'corespun.TransportError' })
+register(FunctionError, { cid: 'corespun.FunctionError' })
 
 setProcessTables(native)
 setFunctionTable({

@@ -161,7 +161,7 @@ test('a stack shows the file and line where the function was written', async () 
   }
   await assert.rejects(here.run(failing), (error: Error) => {
     assert.match(error.stack ?? '', /calls\.test\.js:\d+/)
-    assert.doesNotMatch(error.stack ?? '', /pump\.js|AsyncLocalStorage/, "none of Skein's own frames")
+    assert.doesNotMatch(error.stack ?? '', /pump\.js|AsyncLocalStorage/, "none of Corespun's own frames")
     return true
   })
 })
@@ -768,7 +768,7 @@ test('getOrCreate makes a zone once, whichever thread asks, and what exists keep
 })
 
 test('require in broadcast code is relative to the file that broadcasts it, in any order', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'skein-require-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-require-'))
   try {
     const loads = ['a', 'b'].map((name) => {
       mkdirSync(join(folder, name))

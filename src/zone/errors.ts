@@ -1,10 +1,10 @@
 /**
  * What zones refuse and what can become of a task, as errors.
  *
- * A function's own error is not here: it arrives as what it was. These are Skein's words about the call
+ * A function's own error is not here: it arrives as what it was. These are Corespun's words about the call
  * itself.
  */
-import { type ArgumentFacts, SkeinError, type Sentences, argumentSentence } from '../base/index.ts'
+import { type ArgumentFacts, CorespunError, type Sentences, argumentSentence } from '../base/index.ts'
 
 /** The codes of {@link ZoneError} and what each is about. */
 export interface ZoneCodes {
@@ -81,7 +81,10 @@ const SENTENCES: Sentences<ZoneCodes> = {
 }
 
 /** What a zone refused or what became of a task; `code` says which. */
-export class ZoneError<Code extends keyof ZoneCodes = keyof ZoneCodes> extends SkeinError<ZoneCodes, Code> {
+export class ZoneError<Code extends keyof ZoneCodes = keyof ZoneCodes> extends CorespunError<
+  ZoneCodes,
+  Code
+> {
   /**
    * @param code Which.
    * @param facts What it is about.

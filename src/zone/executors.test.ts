@@ -311,7 +311,7 @@ test('the ready-made zones are the same for every thread, and there again after 
   for (const name of ['cpu', 'blocking', 'cached'] as const) {
     const own = zone[name]
     assert.equal(own, zone[name])
-    assert.equal(own.id, `skein.${name}`)
+    assert.equal(own.id, `corespun.${name}`)
     assert.equal(own.settings.executor, name === 'cpu' ? 'work-stealing' : name)
     assert.equal(
       await own.run(async (name: 'cpu') => (await import('./index.js')).zone[name].id, name as 'cpu'),
@@ -373,12 +373,12 @@ test('workers that give way run in longer slices, where the kernel has them', as
 test('the end of a zone is told once, by whichever close of those at once', async () => {
   const told: unknown[] = []
   const hear = (message: unknown): void => void told.push((message as { zone: string }).zone)
-  subscribe('skein.zone.closed', hear)
+  subscribe('corespun.zone.closed', hear)
   const own = makeZone({ workers: 1 })
   await own.ready()
   await Promise.all([own.close(), own.close(), own.close()])
   await own.close()
-  unsubscribe('skein.zone.closed', hear)
+  unsubscribe('corespun.zone.closed', hear)
   assert.deepEqual(told, [own.id])
 })
 
@@ -392,7 +392,7 @@ test('zones and workers are told of on diagnostics channels', async () => {
     'worker.ready',
     'worker.ended',
   ]) {
-    subscribe(`skein.${name}`, (message) => told.push([name, message]))
+    subscribe(`corespun.${name}`, (message) => told.push([name, message]))
   }
   await inZone({ workers: 1 }, async (own) => {
     await own.run(() => {})

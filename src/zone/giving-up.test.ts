@@ -11,7 +11,7 @@ import { move } from '../transport/index.ts'
 import { ZoneError, zone } from './index.ts'
 import { inZone, makeZone, once, timedOut, until } from './api/zones.test.support.ts'
 
-const SKEIN = new URL('./index.js', import.meta.url).href
+const CORESPUN = new URL('./index.js', import.meta.url).href
 const FORKING = new URL('./executors.test.support.js', import.meta.url)
 
 /** Waits for its own signal; then writes what it was aborted with where the caller can see it. */
@@ -212,7 +212,7 @@ for (const workers of [1, 2, 3]) {
 test('a task that goes on is ended although the thread that gave it up has ended before', () =>
   inZone({ workers: 1, graceMs: 100 }, async (own) => {
     const source = `
-      import(${JSON.stringify(SKEIN)}).then(async ({ zone }) => {
+      import(${JSON.stringify(CORESPUN)}).then(async ({ zone }) => {
         const loop = () => { for (;;); }
         const own = zone.get(${JSON.stringify(own.id)})
         for (let timeoutMs = 20, isStarted = false; !isStarted; timeoutMs *= 2)
@@ -235,10 +235,10 @@ test('the worker that replaces an endless one has started before that one ends',
       const gone = new Promise<number>((resolve) => {
         const told = (message: unknown): void => {
           if (!(message as { worker: string }).worker.startsWith(`${own.id}/`)) return
-          unsubscribe('skein.worker.ended', told)
+          unsubscribe('corespun.worker.ended', told)
           resolve(performance.timeOrigin + performance.now())
         }
-        subscribe('skein.worker.ended', told)
+        subscribe('corespun.worker.ended', told)
       })
       await timedOut((timeoutMs) => own.execute(loop, [], { timeoutMs }))
       const startedAt = await own.run(() => performance.timeOrigin)

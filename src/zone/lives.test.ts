@@ -328,7 +328,7 @@ test('a broadcast that kills every worker breaks the zone, which says why', asyn
 })
 
 const STARTS: [string, ZoneSettings, RegExp][] = [
-  ['a module that is missing', { execArgv: ['--import', '/skein-none.mjs'] }, /skein-none\.mjs/],
+  ['a module that is missing', { execArgv: ['--import', '/corespun-none.mjs'] }, /corespun-none\.mjs/],
   [
     'a module that throws',
     {
@@ -377,7 +377,7 @@ test('settings reach the workers: env, execArgv, heap limit, names', () =>
   inZone(
     {
       workers: 1,
-      env: { SKEIN_TEST: 'yes' },
+      env: { CORESPUN_TEST: 'yes' },
       execArgv: ['--no-warnings'],
       heapMbMax: 48,
     },
@@ -385,7 +385,7 @@ test('settings reach the workers: env, execArgv, heap limit, names', () =>
       const seen = await own.run(async () => {
         const { resourceLimits } = await import('node:worker_threads')
         return [
-          process.env['SKEIN_TEST'],
+          process.env['CORESPUN_TEST'],
           process.env['PATH'],
           process.execArgv,
           resourceLimits.maxOldGenerationSizeMb,

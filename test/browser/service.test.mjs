@@ -1,7 +1,7 @@
 /**
  * The page of examples/service in a real browser: what a visitor does, and what the server does meanwhile.
  *
- * Chromium is found on the PATH or named by SKEIN_CHROMIUM; where there is none, the tests say so and are
+ * Chromium is found on the PATH or named by CORESPUN_CHROMIUM; where there is none, the tests say so and are
  * skipped. On Debian: apt-get install chromium.
  */
 import assert from 'node:assert/strict'
@@ -19,7 +19,7 @@ const STILL_MS = 2000
 /** The page's own time limit for a score. */
 const LIMIT_MS = 5000
 const program = findChromium()
-const skip = program === undefined && 'no chromium on the PATH (or in SKEIN_CHROMIUM)'
+const skip = program === undefined && 'no chromium on the PATH (or in CORESPUN_CHROMIUM)'
 
 let server
 let browser
@@ -36,7 +36,7 @@ after(async () => {
 })
 
 function findChromium() {
-  const named = process.env.SKEIN_CHROMIUM
+  const named = process.env.CORESPUN_CHROMIUM
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
   const paths = named ? [named] : folders.flatMap((folder) => NAMES.map((name) => join(folder, name)))
   return paths.find((path) => {

@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { stripTypes } from '../../dist/zone/worker/loader/strip.js'
-import { skein } from './skein.mjs'
+import { corespun } from './corespun.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const copy = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+const copy = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
 after(() => rmSync(copy, { recursive: true }))
 const { scoreFile, scoreText } = await import(pathToFileURL(pipelineCopy()).href)
 
@@ -21,7 +21,7 @@ const { scoreFile, scoreText } = await import(pathToFileURL(pipelineCopy()).href
 function pipelineCopy() {
   const path = join(root, 'examples', 'service', 'pipeline.ts')
   const script = stripTypes(readFileSync(path, 'utf8'), path)
-  const placed = script.replace(/'(acorn|skein\/[a-z]+)'/g, (_, name) => `'${import.meta.resolve(name)}'`)
+  const placed = script.replace(/'(acorn|corespun\/[a-z]+)'/g, (_, name) => `'${import.meta.resolve(name)}'`)
   writeFileSync(join(copy, 'pipeline.mjs'), placed)
   return join(copy, 'pipeline.mjs')
 }
@@ -100,7 +100,7 @@ test('a file that nests deeper than the parser can follow is a result too', () =
 /** The scores of files, by the command as it is typed. */
 async function scoresOf(...inputs) {
   const words = ['run', 'examples/service/pipeline.ts#score', '--workers', '1', ...inputs]
-  const { out, err, code } = await skein(words, '', { cwd: root })
+  const { out, err, code } = await corespun(words, '', { cwd: root })
   assert.deepEqual([err, code], ['', 0])
   return out
     .trimEnd()
@@ -111,7 +111,7 @@ async function scoresOf(...inputs) {
 test('the commands that a newcomer is told to try have scores', { timeout: 120_000 }, async () => {
   for (const place of ['docs/guide/first-hour.md', 'scripts/start/main.mjs']) {
     const text = readFileSync(join(root, place), 'utf8')
-    const [, glob] = /npx skein run examples\/service\/pipeline\.ts#score '([^']+)'/.exec(text)
+    const [, glob] = /npx corespun run examples\/service\/pipeline\.ts#score '([^']+)'/.exec(text)
     const scores = await scoresOf(glob)
     const problems = scores.filter(({ parsed }) => !parsed)
     // Decorators are in no engine yet, and one file of tests has them.
@@ -179,7 +179,7 @@ test('npm start fails when the results differ', { timeout: 120_000 }, async () =
   for (const name of ['tinyglobby', 'fdir', 'picomatch']) {
     cpSync(join(root, 'node_modules', name), join(copy, 'node_modules', name), { recursive: true })
   }
-  symlinkSync(root, join(copy, 'node_modules', 'skein'))
+  symlinkSync(root, join(copy, 'node_modules', 'corespun'))
   const wrong = 'export const score = (path) => ({ path, parsed: true, luck: Math.random() })\n'
   writeFileSync(join(copy, 'examples', 'service', 'pipeline.ts'), wrong)
   const { out, code } = await started(script, ['--files', '5', '--workers', '1'])

@@ -1,5 +1,5 @@
 /**
- * Imported by `skein` before it starts: writes each signal to stderr when the program hears it, for tests
+ * Imported by `corespun` before it starts: writes each signal to stderr when the program hears it, for tests
  * that go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on. What is
  * sent after it was heard comes a second later by the program's clock: too late to be such an echo.
  */

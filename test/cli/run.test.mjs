@@ -1,11 +1,11 @@
 /**
- * `skein run` as its users meet it: each way to name items, each thing a function may do, each error line.
+ * `corespun run` as its users meet it: each way to name items, each thing a function may do, each error line.
  * What is checked is all a shell sees: both streams, whole, and the exit code.
  */
 import assert from 'node:assert/strict'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { folder, numbers, skein, skipOf, start, until, withoutStalls } from './skein.mjs'
+import { folder, numbers, corespun, skipOf, start, until, withoutStalls } from './corespun.mjs'
 
 const items = 'modules/items.mjs'
 const chars = `${items}#chars`
@@ -30,7 +30,7 @@ const runs = [
     words: [items, '--ndjson', '-'],
     input: '{"a":[1]}\n\n nul \n"s"\n',
     out: /^\{"got":\{"a":\[1\]\}\}\n\{"item":2,"error":\{.*CLI_LINE_NOT_JSON.*\}\}\n\{"got":"s"\}\n$/,
-    err: 'skein: 1 of 3 items failed\n',
+    err: 'corespun: 1 of 3 items failed\n',
     code: 1,
   },
   {
@@ -88,7 +88,7 @@ const runs = [
     out:
       '{"item":1,"error":{"name":"RangeError","code":"ODD","message":"odd 1"}}\n"2"\n' +
       '{"item":3,"error":{"name":"RangeError","code":"ODD","message":"odd 3"}}\n',
-    err: 'skein: 2 of 3 items failed\n',
+    err: 'corespun: 2 of 3 items failed\n',
     code: 1,
   },
   {
@@ -96,7 +96,7 @@ const runs = [
     words: [`${items}#failOdd`, '--stacks'],
     input: '1\n',
     out: /"stack":"RangeError: odd 1\\n {4}at failOdd \(file:[^"]*items\.mjs:\d+:\d+\)/,
-    err: 'skein: 1 of 1 item failed\n',
+    err: 'corespun: 1 of 1 item failed\n',
     code: 1,
   },
   {
@@ -104,7 +104,7 @@ const runs = [
     words: [`${items}#failThird`, '--fail-fast'],
     input: numbers(1000),
     out: '"1"\n"2"\n{"item":3,"error":{"name":"Error","message":"third"}}\n',
-    err: 'skein: stopped at item 3, which failed\n',
+    err: 'corespun: stopped at item 3, which failed\n',
     code: 1,
   },
   {
@@ -112,7 +112,7 @@ const runs = [
     words: [`${items}#slow`, '--line-max', '5', '--fail-fast', '-w', '1'],
     input: `${numbers(200)}${'x'.repeat(20)}\n7\n`,
     out: /^("\d+"\n){200}\{"item":201,"error":\{.*"code":"CLI_LINE_TOO_LONG".*\n$/,
-    err: 'skein: stopped at item 201, which failed\n',
+    err: 'corespun: stopped at item 201, which failed\n',
     code: 1,
   },
   {
@@ -120,8 +120,8 @@ const runs = [
     words: [items, 'modules/double.ts', 'modules/typed.ts', 'nope.txt', 'modules/double.ts', '--fail-fast'],
     out: /^(\{"got":"modules\/\w+\.ts"\}\n){2}\{"item":3,"path":"nope\.txt".*CLI_INPUT_UNREADABLE.*\n$/,
     err:
-      'skein: nope.txt: cannot be read: no such file or directory\n' +
-      'skein: stopped at item 3, which failed\n',
+      'corespun: nope.txt: cannot be read: no such file or directory\n' +
+      'corespun: stopped at item 3, which failed\n',
     code: 1,
   },
   {
@@ -129,28 +129,28 @@ const runs = [
     words: [`${items}#big`],
     input: 'x\n',
     out: /^\{"item":1,"error":\{.*"code":"CLI_RESULT_NOT_JSON","message":"[^"]*BigInt"\}\}\n$/,
-    err: 'skein: 1 of 1 item failed\n',
+    err: 'corespun: 1 of 1 item failed\n',
     code: 1,
   },
   {
     name: 'an unreadable file: a record in its place, one line aside, and the rest goes on',
     words: [items, 'nope.txt', 'modules/double.ts'],
     out: /^\{"item":1,"path":"nope\.txt","error":\{.*CLI_INPUT_UNREADABLE.*\n\{"got":"modules\/dou.*\n$/,
-    err: 'skein: nope.txt: cannot be read: no such file or directory\nskein: 1 of 2 items failed\n',
+    err: 'corespun: nope.txt: cannot be read: no such file or directory\ncorespun: 1 of 2 items failed\n',
     code: 1,
   },
   {
     name: 'a name of two lines is told in one',
     words: [items, 'no\nsuch'],
     out: /^\{"item":1,"path":"no\\nsuch","error":\{.*CLI_INPUT_UNREADABLE.*\n$/,
-    err: 'skein: no such: cannot be read: no such file or directory\nskein: 1 of 1 item failed\n',
+    err: 'corespun: no such: cannot be read: no such file or directory\ncorespun: 1 of 1 item failed\n',
     code: 1,
   },
   {
     name: 'an unreadable file of lines',
     words: [chars, '--lines', 'nope.txt', double],
     out: doubleChars,
-    err: 'skein: nope.txt: cannot be read: no such file or directory\n',
+    err: 'corespun: nope.txt: cannot be read: no such file or directory\n',
     code: 1,
   },
   {
@@ -158,7 +158,7 @@ const runs = [
     words: [`${items}#hangOn2`, '--timeout', '400', '-w', '2'],
     input: numbers(20),
     out: /^"1"\n\{"item":2,"error":\{.*"message":"ran longer than 400 ms.*\n"3"\n[^]*\n"20"\n$/,
-    err: 'skein: 1 of 20 items failed\n',
+    err: 'corespun: 1 of 20 items failed\n',
     code: 1,
   },
   {
@@ -166,7 +166,7 @@ const runs = [
     words: [`${items}#waitOn2`, '--timeout', '400ms', '-w', '1'],
     input: '1\n2\n3\n',
     out: /^"1"\n\{"item":2,"error":\{.*"code":"CLI_ITEM_TIMEOUT".*\n"3"\n$/,
-    err: 'skein: 1 of 3 items failed\n',
+    err: 'corespun: 1 of 3 items failed\n',
     code: 1,
   },
   {
@@ -174,7 +174,7 @@ const runs = [
     words: [`${items}#waitLongOn2`, '--timeout', '600', '-w', '1', '-c', '10'],
     input: numbers(40),
     out: /^"1"\n\{"item":2,"error":\{.*"code":"CLI_ITEM_TIMEOUT".*\n("\d+"\n){38}$/,
-    err: 'skein: 1 of 40 items failed\n',
+    err: 'corespun: 1 of 40 items failed\n',
     code: 1,
   },
   {
@@ -182,7 +182,7 @@ const runs = [
     words: [`${items}#exitOn2`, '-w', '1'],
     input: '1\n2\n3\n',
     out: /^"1"\n\{"item":2,"error":\{.*DIED.*\n"3"\n$/,
-    err: 'skein: 1 of 3 items failed\n',
+    err: 'corespun: 1 of 3 items failed\n',
     code: 1,
   },
   {
@@ -190,13 +190,13 @@ const runs = [
     words: [chars, '--line-max', '10'],
     input: `${'x'.repeat(200_000)}\nabc\n`,
     out: /^\{"item":1,"error":\{.*"code":"CLI_LINE_TOO_LONG".*\n3\n$/,
-    err: 'skein: 1 of 2 items failed\n',
+    err: 'corespun: 1 of 2 items failed\n',
     code: 1,
   },
 ]
 for (const [row, { name, words, input = '', out, err = '', code = 0 }] of runs.entries()) {
   test(name, { timeout: 60_000, skip: skipOf(row) }, async () => {
-    const ended = await skein(['run', ...words], input)
+    const ended = await corespun(['run', ...words], input)
     if (out instanceof RegExp) assert.match(ended.out, out)
     else assert.equal(ended.out, out)
     assert.deepEqual({ err: withoutStalls(ended.err), code: ended.code }, { err, code })
@@ -226,18 +226,18 @@ const refusals = [
   { words: ['run', 'modules/broken.mjs', '-'], err: /^modules\/broken\.mjs: did not load: SyntaxError: .+$/ },
   { words: ['run', items, '*.no\nne'], err: '*.no ne: matches no file' },
   { words: ['run', items, '*.none'], err: '*.none: matches no file' },
-  { words: ['run', items, '--wrong'], err: "Unknown option '--wrong' (skein run --help shows how)" },
-  { words: ['run'], err: 'name the module whose function to run (skein run --help shows how)' },
+  { words: ['run', items, '--wrong'], err: "Unknown option '--wrong' (corespun run --help shows how)" },
+  { words: ['run'], err: 'name the module whose function to run (corespun run --help shows how)' },
   {
     words: ['frobnicate'],
-    err: 'there is no command "frobnicate"; there are: run, serve (skein run --help shows how)',
+    err: 'there is no command "frobnicate"; there are: run, serve (corespun run --help shows how)',
   },
 ]
 for (const [row, { words, err }] of refusals.entries()) {
-  test(`refused: skein ${words.join(' ')}`, { timeout: 60_000, skip: skipOf(row) }, async () => {
-    const ended = await skein(words)
-    assert.match(ended.err, /^skein: [^\n]+\n$/, 'one line')
-    const line = ended.err.slice('skein: '.length, -1)
+  test(`refused: corespun ${words.join(' ')}`, { timeout: 60_000, skip: skipOf(row) }, async () => {
+    const ended = await corespun(words)
+    assert.match(ended.err, /^corespun: [^\n]+\n$/, 'one line')
+    const line = ended.err.slice('corespun: '.length, -1)
     if (err instanceof RegExp) assert.match(line, err)
     else assert.equal(line, err)
     assert.deepEqual({ out: ended.out, code: ended.code }, { out: '', code: 2 })
@@ -247,8 +247,8 @@ for (const [row, { words, err }] of refusals.entries()) {
 test('standard input that is a directory is told', { timeout: 60_000 }, async () => {
   const directory = openSync(folder)
   try {
-    const ended = await skein(['run', items, '-'], '', { stdio: [directory, 'pipe', 'pipe'] })
-    const err = 'skein: standard input: cannot be read: it is a directory\n'
+    const ended = await corespun(['run', items, '-'], '', { stdio: [directory, 'pipe', 'pipe'] })
+    const err = 'corespun: standard input: cannot be read: it is a directory\n'
     assert.deepEqual(ended, { code: 1, signal: null, out: '', err })
   } finally {
     closeSync(directory)
@@ -257,21 +257,21 @@ test('standard input that is a directory is told', { timeout: 60_000 }, async ()
 
 test('a module that goes on loading is told, and Ctrl-C gives it up', { timeout: 60_000 }, async () => {
   const started = start(['run', 'modules/never-loads.mjs', '-', '--timeout', '1s'])
-  const told = 'skein: still loading modules/never-loads.mjs; Ctrl-C gives up\n'
+  const told = 'corespun: still loading modules/never-loads.mjs; Ctrl-C gives up\n'
   await until(started.child.stderr, () => started.err === told)
   started.child.kill('SIGINT')
-  const err = `${told}skein: interrupted before the first item\n`
+  const err = `${told}corespun: interrupted before the first item\n`
   assert.deepEqual(await started.ended, { code: 130, signal: null, out: '', err })
 })
 
 test('a line of 20 million characters goes through when allowed', { timeout: 60_000 }, async () => {
   const words = ['run', chars, '--line-max', '30000000', '-w', '1']
-  const ended = await skein(words, `${'x'.repeat(20_000_000)}\nabc`)
+  const ended = await corespun(words, `${'x'.repeat(20_000_000)}\nabc`)
   assert.deepEqual(ended, { code: 0, signal: null, out: '20000000\n3\n', err: '' })
 })
 
 test('fifty thousand items: each once, in order', { timeout: 60_000 }, async () => {
-  const ended = await skein(['run', chars, '-n', '-w', '3'], numbers(50_000))
+  const ended = await corespun(['run', chars, '-n', '-w', '3'], numbers(50_000))
   const lines = ended.out.trimEnd().split('\n')
   const { code, err } = ended
   assert.deepEqual({ code, err, count: lines.length }, { code: 0, err: '', count: 50_000 })
@@ -282,13 +282,13 @@ test('fifty thousand items: each once, in order', { timeout: 60_000 }, async () 
 
 test('help and version go to standard output', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  assert.equal((await skein(['--version'])).out, `${version}\n`)
+  assert.equal((await corespun(['--version'])).out, `${version}\n`)
   for (const words of [['--help'], ['help', 'run'], ['run', '--help']]) {
-    const ended = await skein(words)
-    assert.match(ended.out, /^skein.*\n\nUsage: skein /)
+    const ended = await corespun(words)
+    assert.match(ended.out, /^corespun.*\n\nUsage: corespun /)
     assert.deepEqual({ err: ended.err, code: ended.code }, { err: '', code: 0 })
   }
-  const bare = await skein([])
-  assert.match(bare.err, /Usage: skein /)
+  const bare = await corespun([])
+  assert.match(bare.err, /Usage: corespun /)
   assert.equal(bare.code, 2)
 })

@@ -1,6 +1,6 @@
 /**
- * `skein serve` as its users meet it: the line it prints, answers from every worker, its end by signals, and
- * one clear line for everything that keeps it from serving.
+ * `corespun serve` as its users meet it: the line it prints, answers from every worker, its end by signals,
+ * and one clear line for everything that keeps it from serving.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,9 +8,9 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { hearing, signalled, skein, skipOf, start, until } from './skein.mjs'
+import { hearing, signalled, corespun, skipOf, start, until } from './corespun.mjs'
 
-const folder = mkdtempSync(join(tmpdir(), 'skein-serve-'))
+const folder = mkdtempSync(join(tmpdir(), 'corespun-serve-'))
 after(() => rmSync(folder, { recursive: true }))
 
 /** A module in a file of its own. */
@@ -68,7 +68,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
     const { url, child, ended, started } = await serving([app, '--workers', '2'])
     assert.match(
       started.out,
-      /^skein: serving http:\/\/127\.0\.0\.1:\d+ with 2 workers \((native|node) core\)\n$/,
+      /^corespun: serving http:\/\/127\.0\.0\.1:\d+ with 2 workers \((native|node) core\)\n$/,
     )
     const threads = new Set()
     for (let count = 0; count < 400 && threads.size < 2; count += 1) threads.add(await get(url))
@@ -148,8 +148,8 @@ test('a signal that npm hands on as well is one signal', { timeout: 60_000 }, as
 })
 
 const deaths = [
-  ['dies', /^skein: a worker ends and is replaced: Error: on purpose\n +at /],
-  ['exits', /^skein: a worker ends and is replaced: it exited with code 3\nclosed\n$/],
+  ['dies', /^corespun: a worker ends and is replaced: Error: on purpose\n +at /],
+  ['exits', /^corespun: a worker ends and is replaced: it exited with code 3\nclosed\n$/],
 ]
 for (const [path, told] of deaths) {
   const name = `a worker that ${path} is told of and replaced, and the replacement serves`
@@ -178,7 +178,7 @@ test('when no worker can be replaced any more it says so and ends', { timeout: 6
   await get(url).catch(() => {})
   const { code, err } = await ended
   assert.equal(code, 2, err)
-  assert.match(err, /\nskein: no worker is left to serve: it exited with code 4\n$/)
+  assert.match(err, /\ncorespun: no worker is left to serve: it exited with code 4\n$/)
 })
 
 test('it ends when who replaces the last worker cannot load the app', { timeout: 60_000 }, async () => {
@@ -199,8 +199,8 @@ test('it ends when who replaces the last worker cannot load the app', { timeout:
   }
   const { code, err } = await end
   assert.equal(code, 2, err)
-  assert.match(err, /Warning: skein serve\/[01] does not serve: .*did not load: the app is gone/)
-  assert.match(err, /\nskein: no worker is left to serve: .*did not load: the app is gone .*\n$/)
+  assert.match(err, /Warning: corespun serve\/[01] does not serve: .*did not load: the app is gone/)
+  assert.match(err, /\ncorespun: no worker is left to serve: .*did not load: the app is gone .*\n$/)
 })
 
 test("an app's close that fails is told", { timeout: 60_000 }, async () => {
@@ -209,7 +209,7 @@ test("an app's close that fails is told", { timeout: 60_000 }, async () => {
   child.kill('SIGTERM')
   const { code, err } = await ended
   assert.equal(code, 143)
-  assert.match(err, /^skein: the app file:.*: close\(\) failed: cannot\n$/)
+  assert.match(err, /^corespun: the app file:.*: close\(\) failed: cannot\n$/)
 })
 
 const served = [
@@ -246,13 +246,13 @@ test('node:http serves with one worker', { timeout: 60_000 }, async () => {
   assert.equal((await ended).code, 0)
 })
 
-const how = '(skein serve --help shows how)'
+const how = '(corespun serve --help shows how)'
 const refused = [
   [['serve'], `name the module whose app to serve ${how}`],
   [['serve', 'a', 'b'], `one module is served, not also b ${how}`],
   [['serve', app, '--port', 'x'], `--port takes a whole number from 0 to 65535, not "x" ${how}`],
   [['serve', app, '--wrong'], `Unknown option '--wrong' ${how}`],
-  [['serve', app, '--core', 'bun'], `--core (or SKEIN_HTTP_CORE) takes native or node, not "bun" ${how}`],
+  [['serve', app, '--core', 'bun'], `--core (or CORESPUN_HTTP_CORE) takes native or node, not "bun" ${how}`],
   [['serve', 'nothing.ts'], 'nothing.ts: no such module, neither a file here nor an installed package'],
   [
     ['serve', app, '--core', 'node', '-w', '2'],
@@ -280,10 +280,10 @@ for (const [row, [words, line]] of refused.entries()) {
     `refused: ${words.slice(1).join(' ').replace(folder, '') || 'nothing'}`,
     { timeout: 60_000, skip: skipOf(row) },
     async () => {
-      const { code, out, err } = await skein(words)
+      const { code, out, err } = await corespun(words)
       assert.deepEqual([code, out], [2, ''])
       assert.equal(err.split('\n').length, 2, err)
-      const text = err.slice('skein: '.length, -1)
+      const text = err.slice('corespun: '.length, -1)
       if (typeof line === 'string') assert.equal(text, line)
       else assert.match(text, line)
     },
@@ -291,23 +291,23 @@ for (const [row, [words, line]] of refused.entries()) {
 }
 
 test('a native core that does not load is one line', { timeout: 60_000 }, async () => {
-  const env = { SKEIN_NATIVE_PATH: join(folder, 'gone.node') }
+  const env = { CORESPUN_NATIVE_PATH: join(folder, 'gone.node') }
   for (const words of [
     ['serve', app, '--port', '0'],
     ['run', 'modules/items.mjs'],
   ]) {
-    const { code, out, err } = await skein(words, '', { env })
+    const { code, out, err } = await corespun(words, '', { env })
     assert.deepEqual([code, out], [2, ''], err)
-    assert.match(err, /^skein: skein could not load its native core \/.*gone\.node: .*\n$/)
+    assert.match(err, /^corespun: corespun could not load its native core \/.*gone\.node: .*\n$/)
   }
-  assert.equal((await skein(['--help'], '', { env })).code, 0)
+  assert.equal((await corespun(['--help'], '', { env })).code, 0)
 })
 
 test('a taken port is one line', { timeout: 60_000 }, async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await new Promise((done) => other.once('listening', done))
   const { port } = other.address()
-  const { code, err } = await skein(['serve', app, '--port', String(port)])
+  const { code, err } = await corespun(['serve', app, '--port', String(port)])
   other.close()
-  assert.deepEqual([code, err], [2, `skein: 127.0.0.1:${port} is taken: another server listens there\n`])
+  assert.deepEqual([code, err], [2, `corespun: 127.0.0.1:${port} is taken: another server listens there\n`])
 })

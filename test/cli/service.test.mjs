@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { start, until, withoutStalls } from './skein.mjs'
+import { start, until, withoutStalls } from './corespun.mjs'
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
 let server
@@ -220,7 +220,7 @@ test('the plan of every worker has the costs of each score', { timeout: 2 * PATI
   assert.deepEqual(await refusal(text), [200, undefined])
   const afterHit = await plans()
   for (const plan of afterMiss.values()) {
-    for (const step of ['"score"', 'on zone skein.cpu', 'parsed', 'analyse'])
+    for (const step of ['"score"', 'on zone corespun.cpu', 'parsed', 'analyse'])
       assert.equal(countOf(plan, step), countOf(first, step) + 1, `${step}\n${first}${plan}`)
     assert.match(plan, /^ +parsed +\d+ calls, \d+\.\d\d ms each$/m)
   }

@@ -1,5 +1,5 @@
 /**
- * `skein run` and the signals that ask it to stop: what runs is finished, the rest is not begun, and the
+ * `corespun run` and the signals that ask it to stop: what runs is finished, the rest is not begun, and the
  * report is exact, so the job can be taken up where it stopped.
  */
 import assert from 'node:assert/strict'
@@ -7,9 +7,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { hearing, numbers, signalled, start, until } from './skein.mjs'
+import { hearing, numbers, signalled, start, until } from './corespun.mjs'
 
-const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+const folder = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
 after(() => rmSync(folder, { recursive: true }))
 let holds = 0
 
@@ -38,7 +38,7 @@ for (const [signal, code] of [
       release()
       const end = await ended
       assert.deepEqual(end.out.trimEnd().split('\n').sort(), ['"1"', '"2"'])
-      assert.equal(said(end), 'skein: interrupted: 2 items are done, the next would be item 3\n')
+      assert.equal(said(end), 'corespun: interrupted: 2 items are done, the next would be item 3\n')
       assert.equal(end.code, code)
     })
   }
@@ -54,7 +54,7 @@ test('the report is exact: what is said to be done is what came out', { timeout:
   const lines = out.trimEnd().split('\n')
   for (const [index, line] of lines.entries()) assert.equal(JSON.parse(line).item, index + 1)
   const next = lines.length + 1
-  const report = `^skein: interrupted: [\\d,]+ items are done, the next would be item ${next}\n$`
+  const report = `^corespun: interrupted: [\\d,]+ items are done, the next would be item ${next}\n$`
   assert.match(err, new RegExp(report))
   assert.equal(code, 130)
 })
@@ -75,7 +75,7 @@ for (const [order, which] of [
     const end = await ended
     assert.equal(end.code, 130)
     assert.equal(end.out, '')
-    assert.equal(said(end), `skein: stopped at once; ${which} may lack a result\n`)
+    assert.equal(said(end), `corespun: stopped at once; ${which} may lack a result\n`)
   })
 }
 
@@ -84,7 +84,7 @@ test('a SIGINT that npm hands on as well is one SIGINT', { timeout: 60_000 }, as
   started.child.kill('SIGINT')
   await until(started.child.stderr, () => started.err.split('heard SIGINT').length === 3)
   release()
-  assert.equal(said(await ended), 'skein: interrupted: 2 items are done, the next would be item 3\n')
+  assert.equal(said(await ended), 'corespun: interrupted: 2 items are done, the next would be item 3\n')
 })
 
 test(
@@ -103,7 +103,7 @@ test(
     child.stdout.resume()
     const { out, err, code } = await started.ended
     const next = Number(
-      /^skein: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(said({ err }))?.[1],
+      /^corespun: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(said({ err }))?.[1],
     )
     const lineCount = out.split('\n').length - 1
     assert.ok(next > 1 && next - 1 <= lineCount, `item ${next} is the first in doubt of ${lineCount} lines`)
@@ -118,6 +118,6 @@ test('SIGINT while the input gives nothing', { timeout: 60_000 }, async () => {
   started.child.kill('SIGINT')
   const { out, err, code } = await started.ended
   assert.equal(out, '{"got":"a"}\n')
-  assert.equal(err, 'skein: interrupted: 1 item is done, the next would be item 2\n')
+  assert.equal(err, 'corespun: interrupted: 1 item is done, the next would be item 2\n')
   assert.equal(code, 130)
 })

@@ -9,7 +9,7 @@ import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { prove } from '../../scripts/start/proof.mjs'
-import { withoutStalls } from './skein.mjs'
+import { withoutStalls } from './corespun.mjs'
 
 const main = JSON.stringify(inRoot('scripts/start/main.mjs'))
 const program = `const { serveExample } = await import(${main})
@@ -82,7 +82,7 @@ test('Ctrl-C with an open request says so, a second one does not wait', { timeou
   await new Promise((resolve) => upload.once('data', resolve))
   const startMs = performance.now()
   child.kill('SIGINT')
-  await err(/^\nskein: finishing open requests; Ctrl-C again to stop at once\n$/)
+  await err(/^\ncorespun: finishing open requests; Ctrl-C again to stop at once\n$/)
   await new Promise((done) => setTimeout(done, 400)) // one that comes sooner is an echo of the first
   assert.equal(child.exitCode, null)
   child.kill('SIGINT')
@@ -91,7 +91,7 @@ test('Ctrl-C with an open request says so, a second one does not wait', { timeou
   upload.destroy()
 })
 
-/** What `skein serve` waits for open requests. */
+/** What `corespun serve` waits for open requests. */
 const DRAIN_MS = 10_000
 
 /** Collects what a stream brings; gives a function that waits until all of it matches. */
@@ -119,11 +119,11 @@ test('npm start on a taken port says so and how to take another', { timeout: 60_
   other.close()
 })
 
-test('npm start --help tells what skein serve does', { timeout: 60_000 }, async () => {
+test('npm start --help tells what corespun serve does', { timeout: 60_000 }, async () => {
   for (const word of ['--help', '-h']) {
     const { code, out, err } = await started([word], 'never')
     assert.deepEqual([code, err], [0, ''])
-    assert.match(out, /skein serve/)
+    assert.match(out, /corespun serve/)
     assert.match(out, /--workers/)
   }
 })

@@ -1,11 +1,11 @@
 /**
- * `skein run` on inputs without end and readers that are slow or leave: constant memory, back-pressure both
- * ways.
+ * `corespun run` on inputs without end and readers that are slow or leave: constant memory, back-pressure
+ * both ways.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { start } from './skein.mjs'
+import { start } from './corespun.mjs'
 
 const wide = 'modules/items.mjs#wide'
 const piece = 'some item of no great length\n'.repeat(2000)
@@ -131,7 +131,7 @@ test('results that cannot be written: one line, exit code 2', { ...onLinux }, as
     { code, err },
     {
       code: 2,
-      err: 'skein: standard output: cannot be written: no space left on the device\n',
+      err: 'corespun: standard output: cannot be written: no space left on the device\n',
     },
   )
 })

@@ -36,7 +36,7 @@ export function shellKind(line) {
   const script = /^npm (?:run )?(start|test|[\w:-]+)/.exec(line)?.[1] ?? ''
   if (/^(git clone|cd|npm (install|i|ci|init)|npx degit)\b/.test(line)) return { kind: 'install', word: '' }
   if (/^npm (start|test|run)\b/.test(line)) return { kind: 'script', word: script }
-  if (/^npx skein serve (?!--help)/.test(line)) return { kind: 'serve', word: '' }
-  if (/\bskein\b/.test(line)) return { kind: 'run', word: '' }
+  if (/^npx corespun serve (?!--help)/.test(line)) return { kind: 'serve', word: '' }
+  if (/\bcorespun\b/.test(line)) return { kind: 'run', word: '' }
   return { kind: 'unknown', word: '' }
 }

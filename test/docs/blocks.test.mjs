@@ -2,10 +2,10 @@
  * Every code block of the documentation is run.
  *
  * `ts` blocks are compiled together by the strict settings of the checkout and run one by one as programs
- * that import `skein`; a `text output` block right behind one is exactly what it prints. `sh` blocks are run
- * too; a line that serves until it gets an answer and then a signal. Lines that install are not run, and of
- * npm scripts it is only looked up that there are such: what they do has tests of its own. A block in another
- * language is prose.
+ * that import `corespun`; a `text output` block right behind one is exactly what it prints. `sh` blocks are
+ * run too; a line that serves until it gets an answer and then a signal. Lines that install are not run, and
+ * of npm scripts it is only looked up that there are such: what they do has tests of its own. A block in
+ * another language is prose.
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -19,7 +19,7 @@ const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'docs']
 const PROGRAM_MS_MAX = 60_000
 
 mkdirSync(MEMORY, { recursive: true })
-/** Inside the checkout, so that `skein` is found as the package's own name. */
+/** Inside the checkout, so that `corespun` is found as the package's own name. */
 const folder = mkdtempSync(join(MEMORY, 'blocks-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -63,7 +63,7 @@ for (const { name, text } of commands) {
   })
 }
 
-/** Run a line of shell where `npx skein` and `skein` are this checkout's. */
+/** Run a line of shell where `npx corespun` and `corespun` are this checkout's. */
 function typed(line) {
   const { status, stdout, stderr } = spawnSync('sh', ['-euc', line], { ...shell(), timeout: PROGRAM_MS_MAX })
   assert.equal(status, 0, `${line}\n${stdout}${stderr}`)
@@ -91,11 +91,11 @@ async function served(line) {
   assert.deepEqual([status, code], [200, 0], `${line}\n${said}`)
 }
 
-/** How a shell is started: in the checkout, and its `npx skein` and `skein` are those of the checkout. */
+/** How a shell is started: in the checkout, whose `npx corespun` and `corespun` it runs. */
 function shell() {
   const bin = join(folder, 'bin')
-  const main = JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).bin.skein
-  shim(join(bin, 'skein'), `exec "${process.execPath}" "${inRoot(main)}" "$@"`)
+  const main = JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).bin.corespun
+  shim(join(bin, 'corespun'), `exec "${process.execPath}" "${inRoot(main)}" "$@"`)
   shim(join(bin, 'npx'), 'exec "$@"')
   const env = { ...process.env, PATH: [bin, process.env.PATH].join(delimiter) }
   return { cwd: ROOT, env, encoding: 'utf8' }

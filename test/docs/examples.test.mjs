@@ -1,8 +1,8 @@
 /**
  * Every file of examples/ is run, as a user would run it, and ends well.
  *
- * A TypeScript file is loaded by Skein's own loader where Node has none. Files with much to do get arguments
- * that make them do less; whether what they print is right, they check themselves.
+ * A TypeScript file is loaded by Corespun's own loader where Node has none. Files with much to do get
+ * arguments that make them do less; whether what they print is right, they check themselves.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -34,7 +34,7 @@ for (const path of files) {
 function commandFor(path) {
   if (!path.endsWith('ts')) return [path]
   const program = `
-    import 'skein/typescript'
+    import 'corespun/typescript'
     await import(${JSON.stringify(pathToFileURL(path).href)})`
   return ['--input-type=module', '-e', program, '--', path]
 }

@@ -1,26 +1,26 @@
 /**
  * Hostile clients: whatever they do, other clients are served, memory is bounded, and nothing is left behind.
  *
- * In the short form there are hundreds of them; SKEIN_HTTP_HOSTILE=10000 makes it as many (check:long).
+ * In the short form there are hundreds of them; CORESPUN_HTTP_HOSTILE=10000 makes it as many (check:long).
  *
  * Served means answered, however long that takes: what it takes is shown. On a machine of its own (check:long
- * sets SKEIN_HTTP_QUIET_MS; two cores: the server has one, all clients the other) the p99 of a normal client
- * is judged too: it stays below ten times what it is in the same run without hostile ones, before them or
- * after. One turn of somebody else's on the core is more than ten times a quiet p99, so that counts as
- * SKEIN_HTTP_QUIET_MS at least.
+ * sets CORESPUN_HTTP_QUIET_MS; two cores: the server has one, all clients the other) the p99 of a normal
+ * client is judged too: it stays below ten times what it is in the same run without hostile ones, before them
+ * or after. One turn of somebody else's on the core is more than ten times a quiet p99, so that counts as
+ * CORESPUN_HTTP_QUIET_MS at least.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../dist/base/wait.test.support.js'
 import { Client, closedBy, narrowClients, pause, percentile, readAll, Victim } from './hostile.mjs'
 
-const MANY = Number(process.env.SKEIN_HTTP_HOSTILE ?? 300)
+const MANY = Number(process.env.CORESPUN_HTTP_HOSTILE ?? 300)
 const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n'
 const GET = `${HEAD}\r\n`
 const MIB = 1024 * 1024
 
 /** What a quiet p99 counts as at least, ms; without it no time is judged. */
-const QUIET_MS = Number(process.env.SKEIN_HTTP_QUIET_MS ?? Infinity)
+const QUIET_MS = Number(process.env.CORESPUN_HTTP_QUIET_MS ?? Infinity)
 /** How long the server may take to do what it must. */
 const PATIENCE_MS = 60_000
 /** Most a p99 may be beside hostile clients, times the quiet one. */

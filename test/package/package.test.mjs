@@ -14,7 +14,7 @@ import { after, before, test } from 'node:test'
 import { pack } from '../../scripts/pack/main.mjs'
 import { filesBelow, inRoot, npm, ROOT, tsc } from '../../scripts/set-up/index.mjs'
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'skein-package-')))
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-package-')))
 const project = join(folder, 'project')
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -38,7 +38,7 @@ function install(place, files, ...flags) {
 /** Run node in a project; nothing of the checkout's environment reaches it. */
 function node(place, ...args) {
   const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(SKEIN_|NODE_|npm_)/.test(name)),
+    Object.entries(process.env).filter(([name]) => !/^(CORESPUN_|NODE_|npm_)/.test(name)),
   )
   return spawnSync(process.execPath, args, { cwd: place, encoding: 'utf8', env })
 }
@@ -50,7 +50,7 @@ function prints(place, file, expected) {
 }
 
 test('the tarball has what users need and nothing else', () => {
-  const installed = join(project, 'node_modules', 'skein')
+  const installed = join(project, 'node_modules', 'corespun')
   const files = filesBelow(installed).map((path) => path.slice(installed.length + 1))
   for (const name of [
     'package.json',
@@ -79,7 +79,7 @@ test('the tarball has what users need and nothing else', () => {
 test('every door of the package opens by import and by require', () => {
   const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const doors = Object.keys(exports).filter((name) => !name.endsWith('.json'))
-  const names = doors.map((name) => name.replace(/^\./, 'skein'))
+  const names = doors.map((name) => name.replace(/^\./, 'corespun'))
   const program = `
     import { createRequire } from 'node:module'
     const require = createRequire(import.meta.url)
@@ -89,7 +89,7 @@ test('every door of the package opens by import and by require', () => {
       const other = Object.keys(imported).filter((key) => imported[key] !== required[key])
       if (other.length > 0) throw new Error(name + ': ' + other)
     }
-    console.log(require('skein/package.json').version)`
+    console.log(require('corespun/package.json').version)`
   writeFileSync(join(project, 'doors.mjs'), program)
   prints(project, 'doors.mjs', `${JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).version}\n`)
 })
@@ -101,7 +101,10 @@ test('require runs a task', () => prints(project, 'require.cjs', 'require 42\n')
 test('import and require share one core, and it is the one of the platform package', () => {
   const { status, stdout, stderr } = node(project, 'one.mjs')
   assert.equal(status, 0, stderr)
-  assert.match(stdout, /^same core, same classes\n.*node_modules\/skein-[\w-]+\/skein\.[\w-]+\.node\n$/)
+  assert.match(
+    stdout,
+    /^same core, same classes\n.*node_modules\/@corespun\/[\w-]+\/corespun\.[\w-]+\.node\n$/,
+  )
 })
 
 test('types resolve by import and by require, with library checks on', () => {
@@ -109,7 +112,7 @@ test('types resolve by import and by require, with library checks on', () => {
   const flags = ['--typeRoots', types, '--pretty', 'false', '-p', project]
   const good = node(project, tsc(), ...flags)
   assert.equal(good.status, 0, good.stdout)
-  const wrong = "import { zone } from 'skein'\nexport const wrong: number = zone.create('a')\n"
+  const wrong = "import { zone } from 'corespun'\nexport const wrong: number = zone.create('a')\n"
   writeFileSync(join(project, 'wrong.ts'), wrong)
   const bad = node(project, tsc(), ...flags)
   rmSync(join(project, 'wrong.ts'))
@@ -137,7 +140,7 @@ test('the types of each door bring what they need: no library chosen, and no typ
   const doors = Object.keys(exports).filter((name) => !name.endsWith('.json'))
   const files = doors.map((name) => `alone${name.replace(/\W/g, '-')}.ts`)
   for (const [index, name] of doors.entries())
-    writeFileSync(join(project, files[index]), `export type * from '${name.replace('.', 'skein')}'\n`)
+    writeFileSync(join(project, files[index]), `export type * from '${name.replace('.', 'corespun')}'\n`)
   const flags = ['--ignoreConfig', '--strict', '--noEmit', '--module', 'nodenext', '--pretty', 'false']
   for (const file of files) {
     // By itself: what another door asks for would count for this one.
@@ -151,7 +154,7 @@ test('the command is installed', () => {
   const { program, args } = npm()
   const command =
     program === process.execPath ? [...args.slice(0, -1), args.at(-1), 'exec', '--'] : [...args, 'exec', '--']
-  const { status, stdout, stderr } = spawnSync(program, [...command, 'skein', '--help'], {
+  const { status, stdout, stderr } = spawnSync(program, [...command, 'corespun', '--help'], {
     cwd: project,
     encoding: 'utf8',
   })
@@ -167,7 +170,7 @@ test('without the package of the platform, loading fails with its name', () => {
   assert.match(stderr, new RegExp(`NATIVE_PLATFORM_MISSING`))
   assert.match(
     stderr,
-    new RegExp(`no native core for ${process.platform} ${process.arch}.*skein-${process.platform}-`),
+    new RegExp(`no native core for ${process.platform} ${process.arch}.*@corespun/${process.platform}-`),
   )
 })
 
@@ -178,6 +181,6 @@ test('a plain `npm pack` of the checkout gives a tarball that works by itself', 
   assert.equal(status, 0, stderr)
   const place = join(folder, 'plain')
   install(place, [join(folder, stdout.trim().split('\n').at(-1))])
-  assert.ok(!existsSync(join(place, 'node_modules', 'skein', 'src')))
+  assert.ok(!existsSync(join(place, 'node_modules', 'corespun', 'src')))
   prints(place, 'import.mjs', 'import 42\n')
 })

@@ -4,7 +4,7 @@
  * A program of its own, run by kills.test.mjs and, longer, by `npm run check:long`:
  *   node test/stress/kills.mjs [kills] [seed]
  * It prints one line of JSON. The seed decides what is submitted and how each worker dies; threads make the
- * order of events their own, so a seed repeats the load, not the interleaving. SKEIN_FAULT plants one of
+ * order of events their own, so a seed repeats the load, not the interleaving. CORESPUN_FAULT plants one of
  * FAULTS, which a check must find.
  */
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
@@ -13,7 +13,7 @@ import { eventually, fds, numbers, threads } from './process.mjs'
 
 const THREADS = 3
 const IN_FLIGHT = 40
-const FAULT = process.env.SKEIN_FAULT ?? ''
+const FAULT = process.env.CORESPUN_FAULT ?? ''
 /** A call that has not settled so long after the load has ended is lost. */
 const LOST_MS = FAULT === 'lost' ? 1000 : 60_000
 /** Most counted tasks of one thread in a round; those beyond are echoes. */
@@ -174,7 +174,7 @@ async function main(kills, seed) {
   while (died < kills) {
     const part = await round(Math.min(20, warmUp, kills - died), random)
     died += part.died
-    if (process.stderr.isTTY || process.env.SKEIN_LOUD) console.error(died, part.made)
+    if (process.stderr.isTTY || process.env.CORESPUN_LOUD) console.error(died, part.made)
     tally = sum(tally, part)
     globalThis.gc?.()
     if (died >= warmUp) rss.push(Math.round(process.memoryUsage.rss() / 1024 ** 2))

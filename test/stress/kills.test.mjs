@@ -13,14 +13,14 @@ import { fileURLToPath } from 'node:url'
 import { share } from '../../dist/base/part.test.support.js'
 import { faultsOf } from './judge.mjs'
 
-const KILLS = Number(process.env.SKEIN_KILLS ?? share(60))
+const KILLS = Number(process.env.CORESPUN_KILLS ?? share(60))
 const PROGRAM = fileURLToPath(new URL('./kills.mjs', import.meta.url))
 
 /** Run the program, for `kills` seconds more than a minute at most: one that takes longer hangs. */
 async function run(kills, seed, fault = '') {
   const child = spawn(process.execPath, ['--expose-gc', PROGRAM, String(kills), String(seed)], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, SKEIN_FAULT: fault },
+    env: { ...process.env, CORESPUN_FAULT: fault },
   })
   let [out, err] = ['', '']
   child.stdout.on('data', (chunk) => (out += chunk))
@@ -39,7 +39,7 @@ async function run(kills, seed, fault = '') {
 
 test(`${KILLS} workers die with tasks in flight: no crash, hang, leak or double end`, async (context) => {
   if (!existsSync('/proc/self/task')) return context.skip('this system has no /proc')
-  const seed = process.env.SKEIN_SEED ?? String(Date.now() % 1_000_000)
+  const seed = process.env.CORESPUN_SEED ?? String(Date.now() % 1_000_000)
   context.diagnostic(`seed ${seed}: node test/stress/kills.mjs ${KILLS} ${seed}`)
   const { code, signal, out, err } = await run(KILLS, seed)
   assert.deepEqual([code, signal], [0, null], `seed ${seed}\n${out}${err}`)

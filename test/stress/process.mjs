@@ -25,7 +25,7 @@ export function threads() {
 
 /**
  * Open descriptors, without those of module files: Node leaves one open when a thread is terminated while
- * its loader reads a file (seen on 20 and 24 without Skein: a worker that imports eight files, terminated
+ * its loader reads a file (seen on 20 and 24 without Corespun: a worker that imports eight files, terminated
  * meanwhile).
  */
 export function fds() {

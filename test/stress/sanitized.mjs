@@ -22,15 +22,15 @@ const [kills = '500', seed = String(Date.now() % 1_000_000)] = process.argv.slic
 const library = execFileSync('gcc', ['-print-file-name=libasan.so'], { encoding: 'utf8' }).trim()
 if (!library.startsWith('/'))
   throw new Error('gcc has no libasan.so: install libasan (Debian: libgcc-12-dev)')
-run('cargo', ['+nightly', 'build', '--locked', '-p', 'skein-node', '--target', TARGET], {
+run('cargo', ['+nightly', 'build', '--locked', '-p', 'corespun-node', '--target', TARGET], {
   RUSTFLAGS: '-Zsanitizer=address -Cforce-frame-pointers=yes',
   CARGO_TARGET_DIR: FOLDER,
 })
-const core = `${FOLDER}/skein.node`
-copyFileSync(`${FOLDER}/${TARGET}/debug/libskein_node.so`, core)
+const core = `${FOLDER}/corespun.node`
+copyFileSync(`${FOLDER}/${TARGET}/debug/libcorespun_node.so`, core)
 console.log(`seed ${seed}`)
 const line = run(process.execPath, ['--expose-gc', `${ROOT}test/stress/kills.mjs`, kills, seed], {
-  SKEIN_NATIVE_PATH: core,
+  CORESPUN_NATIVE_PATH: core,
   LD_PRELOAD: library,
   ASAN_OPTIONS: 'detect_leaks=0:halt_on_error=1:exitcode=99',
 })

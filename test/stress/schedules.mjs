@@ -9,7 +9,7 @@
  * task has run twice, none that was refused has run; the zone is gone; threads, descriptors and handles are
  * back; so is memory. It prints one line of JSON, and the schedule under way on stderr.
  *
- * SKEIN_FAULT plants one of FAULTS in each schedule: the check that is meant for it must fail.
+ * CORESPUN_FAULT plants one of FAULTS in each schedule: the check that is meant for it must fail.
  */
 import { openSync } from 'node:fs'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
@@ -20,7 +20,7 @@ import { CELLS, KINDS, perform, someKind } from './schedule-tasks.mjs'
 const ID = 'schedule'
 const MODULE = new URL('../../dist/zone/index.js', import.meta.url).href
 const EXECUTORS = ['fixed', 'work-stealing', 'blocking', 'cached']
-const FAULT = process.env.SKEIN_FAULT ?? ''
+const FAULT = process.env.CORESPUN_FAULT ?? ''
 /** A call that has not settled after so long is lost: giving up and closing take parts of a second. */
 const PATIENCE_MS = FAULT === '' ? 60_000 : 1_000
 /** How long a schedule with a call that nobody gives up goes on before its zone is closed. */

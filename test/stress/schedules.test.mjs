@@ -1,7 +1,7 @@
 /**
  * Random schedules on zones, and that each check of theirs can fail.
  *
- * `npm run test:all` runs as many of 1,000 as fit into its share of time; SKEIN_SCHEDULES runs so many,
+ * `npm run test:all` runs as many of 1,000 as fit into its share of time; CORESPUN_SCHEDULES runs so many,
  * however long that takes (`npm run check:long`). A failure names the schedule, which is replayed by its
  * seed.
  */
@@ -12,7 +12,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isOfPart, rowsOfPart, share } from '../../dist/base/part.test.support.js'
 
-const WHOLE = Number(process.env.SKEIN_SCHEDULES ?? 0)
+const WHOLE = Number(process.env.CORESPUN_SCHEDULES ?? 0)
 const SECONDS = share(40)
 const PROGRAM = fileURLToPath(new URL('./schedules.mjs', import.meta.url))
 /** Growth of the process over a thousand schedules that is noise: V8 and the allocator keep what they had. */
@@ -38,7 +38,7 @@ async function run(args, secondsMax, env = {}) {
 
 const title = WHOLE > 0 ? `${WHOLE} random schedules` : `random schedules for ${SECONDS} s`
 test(`${title}: each call settles once, nothing is left, memory is back`, { skip }, async (context) => {
-  const seed = Number(process.env.SKEIN_SEED ?? Date.now() % 1_000_000)
+  const seed = Number(process.env.CORESPUN_SEED ?? Date.now() % 1_000_000)
   context.diagnostic(`seed ${seed}: node --expose-gc test/stress/schedules.mjs ${WHOLE || 1000} ${seed}`)
   const args = WHOLE > 0 ? [WHOLE, seed] : [1000, seed, SECONDS]
   const { code, signal, hung, out, shown } = await run(args, WHOLE > 0 ? 60 + 3 * WHOLE : SECONDS + 90)
@@ -70,7 +70,7 @@ const FAULTS = [
 
 for (const [fault, expected] of rowsOfPart(FAULTS)) {
   test(`planted: ${fault} is found, and how it is replayed is said`, { skip }, async () => {
-    const { code, out, shown } = await run([1, 7], 60, { SKEIN_FAULT: fault })
+    const { code, out, shown } = await run([1, 7], 60, { CORESPUN_FAULT: fault })
     assert.equal(code, 1, shown)
     const { problems, replay } = JSON.parse(out)
     assert.match(problems.join('\n'), expected)
@@ -78,16 +78,16 @@ for (const [fault, expected] of rowsOfPart(FAULTS)) {
   })
 }
 
-const skipOf = (row) => skip || (!isOfPart(row) && 'of another part: SKEIN_TEST_PART')
+const skipOf = (row) => skip || (!isOfPart(row) && 'of another part: CORESPUN_TEST_PART')
 
 test('planted: a crash of the process is found, with its schedule', { skip: skipOf(0) }, async () => {
-  const { signal, shown } = await run([1, 7], 60, { SKEIN_FAULT: 'crash' })
+  const { signal, shown } = await run([1, 7], 60, { CORESPUN_FAULT: 'crash' })
   assert.equal(signal, 'SIGABRT', shown)
   assert.match(shown, /^schedule 7/)
 })
 
 test('planted: a thread that is stuck is found, with its schedule', { skip: skipOf(1) }, async () => {
-  const { hung, shown } = await run([1, 7], 5, { SKEIN_FAULT: 'hang' })
+  const { hung, shown } = await run([1, 7], 5, { CORESPUN_FAULT: 'hang' })
   assert.equal(hung, true, shown)
   assert.match(shown, /^schedule 7/)
 })

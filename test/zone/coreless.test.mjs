@@ -1,14 +1,14 @@
 /**
  * The package where its native core does not load: what needs no threads works, and the rest says why.
  *
- * Each test is a program of its own whose SKEIN_NATIVE_PATH names a file that is not there.
+ * Each test is a program of its own whose CORESPUN_NATIVE_PATH names a file that is not there.
  */
 import { test } from 'node:test'
 import { check } from './run.mjs'
 
 const side = { concurrency: 2 }
 const module = (path) => new URL(`../../dist/${path}`, import.meta.url).href
-const MISSING = `process.env.SKEIN_NATIVE_PATH = '/not/there/skein.node'\n`
+const MISSING = `process.env.CORESPUN_NATIVE_PATH = '/not/there/corespun.node'\n`
 const without = (text, out) => check(MISSING + text, { zone: false, out })
 
 test('fibers and arrows run without the core', side, () =>

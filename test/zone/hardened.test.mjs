@@ -44,7 +44,7 @@ test('the module of a caller is found without stacks as objects', side, () =>
     `import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
      import { join } from 'node:path'
      import { tmpdir } from 'node:os'
-     const folder = mkdtempSync(join(tmpdir(), 'skein-'))
+     const folder = mkdtempSync(join(tmpdir(), 'corespun-'))
      writeFileSync(join(folder, 'work.mjs'), 'export const twice = (n) => n * 2')
      const caller = "export const call = (z) => z.execute('./work.mjs', 'twice', [21])"
      writeFileSync(join(folder, 'caller.mjs'), caller)

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { SKEIN, check } from './run.mjs'
+import { CORESPUN, check } from './run.mjs'
 
 const side = { concurrency: 2 }
 
@@ -104,7 +104,7 @@ const PROGRAMS = [
     { out: 'in made\nstill there' },
   ],
   [
-    'where main never loads Skein the first thread owns the zones; its end is told to all who wait',
+    'where main never loads Corespun the first thread owns the zones; its end is told to all who wait',
     `const owner = thread(\`
        const z = zone.create('z', { workers: 2 })
        await z.ready()
@@ -182,13 +182,13 @@ const PROGRAMS = [
   [
     'zones of workers inside a worker of a zone: a task creates one, uses it and closes it',
     `const z = zone.create('outer', { workers: 1 })
-     console.log(await z.run(async (skein) => {
-       const { zone } = await import(skein)
+     console.log(await z.run(async (corespun) => {
+       const { zone } = await import(corespun)
        const inner = zone.create('inner', { workers: 1 })
        const answer = await inner.run(() => 'from inside')
        await inner.close()
        return answer
-     }, '${SKEIN}'))
+     }, '${CORESPUN}'))
      await z.close()`,
     { out: 'from inside' },
   ],
@@ -215,7 +215,7 @@ test('processes', side, async (suite) => {
 /** A copy of the built package in a folder of its own. */
 function copyOfPackage() {
   const root = fileURLToPath(new URL('../../', import.meta.url))
-  const folder = mkdtempSync(join(tmpdir(), 'skein-copy-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-copy-'))
   cpSync(join(root, 'dist'), join(folder, 'dist'), {
     recursive: true,
     filter: (path) => !path.includes('.test.'),
@@ -249,7 +249,7 @@ test('a second copy of the package in one process shares the zones, and both wor
     )
     await check(
       `const dataUrl = (text) => new URL('data:text/javascript,' + encodeURIComponent(text))
-       const threads = ['${SKEIN}', '${copy.url}'].map((url) => new Worker(dataUrl(\`
+       const threads = ['${CORESPUN}', '${copy.url}'].map((url) => new Worker(dataUrl(\`
          import { parentPort } from 'node:worker_threads'
          import { zone } from '\${url}'
          let z
@@ -270,7 +270,7 @@ test('a second copy of the package in one process shares the zones, and both wor
          const second = (await import('${copy.url}')).zone
          const b = second.create('b', { workers: 1 })
          const heard = [await b.run((x) => x, 'second')]
-         const first = (await import('${SKEIN}')).zone
+         const first = (await import('${CORESPUN}')).zone
          const a = first.create('a', { workers: 1 })
          heard.push(await a.run((x) => x, 'first'))
          const either = (_, n) => (n % 2 ? first.get('b') : second.get('a')).run((n) => n, n)

@@ -9,8 +9,8 @@ import { spawn } from 'node:child_process'
 
 const PROGRAM_MS_MAX = 30_000
 
-/** URL of the module `skein/zone` as it was built. */
-export const SKEIN = new URL('../../dist/zone/index.js', import.meta.url).href
+/** URL of the module `corespun/zone` as it was built. */
+export const CORESPUN = new URL('../../dist/zone/index.js', import.meta.url).href
 
 const THREAD = `
 import { Worker } from 'node:worker_threads'
@@ -18,18 +18,18 @@ import { fileURLToPath } from 'node:url'
 /** A user-made worker that runs this module text; it finds zone and parentPort. */
 function thread(text, options = {}) {
   const head = \`import { parentPort, workerData } from 'node:worker_threads'
-    import { zone } from '${SKEIN}'
+    import { zone } from '${CORESPUN}'
   \`
   return new Worker(new URL('data:text/javascript,' + encodeURIComponent(head + text)), options)
 }
 `
-const HEAD = `import { zone } from '${SKEIN}'
+const HEAD = `import { zone } from '${CORESPUN}'
 ${THREAD}`
 
 /**
  * Run a program.
  * @param {string} text
- * @param {{ zone?: boolean, flags?: string[] }} options `zone: false`: the main thread does not load Skein.
+ * @param {{ zone?: boolean, flags?: string[] }} options `zone: false`: the main thread loads no Corespun.
  * @returns {Promise<{ code: number | null, signal: string | null, out: string, err: string, ms: number }>}
  */
 export async function program(text, { zone = true, flags = [] } = {}) {

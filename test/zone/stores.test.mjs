@@ -13,7 +13,7 @@ import { check } from './run.mjs'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 test('a second copy shares stores in another thread and is refused by name in the same one', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'skein-copy-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-copy-'))
   const filter = (path) => !path.includes('.test.')
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true, filter })
   cpSync(join(root, 'package.json'), join(folder, 'package.json'))
@@ -45,9 +45,9 @@ test('a second copy shares stores in another thread and is refused by name in th
 })
 
 test('a view of a value with handles of every kind leaves them, and the thread, as they were', async () => {
-  const skein = pathToFileURL(join(root, 'dist/index.js')).href
+  const corespun = pathToFileURL(join(root, 'dist/index.js')).href
   await check(
-    `const { store, zone, Lock, RwLock, Semaphore, Channel, AtomicCounter } = await import('${skein}')
+    `const { store, zone, Lock, RwLock, Semaphore, Channel, AtomicCounter } = await import('${corespun}')
      const [used, other] = [store.create('used'), store.create('other')]
      const pool = zone.create('pool', { workers: 1 })
      const controller = new AbortController()

@@ -9,7 +9,7 @@ import { createApp } from '../../dist/http/index.js'
 import { arrow, Lock } from '../../dist/index.js'
 import { join, zone } from '../../dist/zone/index.js'
 import later from '../cli/modules/thenables.mjs'
-import { skein } from '../cli/skein.mjs'
+import { corespun } from '../cli/corespun.mjs'
 
 const module = new URL('../cli/modules/thenables.mjs', import.meta.url)
 const far = zone.create('thenables', { workers: 1 })
@@ -80,7 +80,7 @@ test('an asynchronous stage of an arrow waits for it, a synchronous one passes i
   assert.equal(passed, 'function')
 })
 
-test('skein run waits for it', async () => {
-  const { code, out, err } = await skein(['run', 'modules/thenables.mjs'], 'a\nb\n')
+test('corespun run waits for it', async () => {
+  const { code, out, err } = await corespun(['run', 'modules/thenables.mjs'], 'a\nb\n')
   assert.deepEqual([code, out, err], [0, '5\n5\n', ''])
 })

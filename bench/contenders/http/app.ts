@@ -1,7 +1,7 @@
 /**
- * The routes of Skein's servers in the http table, as a module that every worker of a zone can load.
+ * The routes of Corespun's servers in the http table, as a module that every worker of a zone can load.
  *
- * The constant is one for Skein: the native core answers it without JavaScript.
+ * The constant is one for Corespun: the native core answers it without JavaScript.
  */
 import { HELLO, userOf, work } from './answers.ts'
 

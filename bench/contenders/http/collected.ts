@@ -1,10 +1,10 @@
 /**
- * Skein's server for the table of collectors: it counts its own collections when its parent asks.
+ * Corespun's server for the table of collectors: it counts its own collections when its parent asks.
  *
  * `collected.js <port>`, with an IPC channel: `start` begins counting, `stop` answers with what was counted.
  */
 import { GCProfiler } from 'node:v8'
-import { serve } from 'skein/http'
+import { serve } from 'corespun/http'
 import { serveOrders } from '../../harness/orders.ts'
 import { routes } from './app.ts'
 

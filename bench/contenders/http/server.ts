@@ -10,31 +10,31 @@ const host = '127.0.0.1'
 const [name, port] = [process.argv[2], Number(process.argv[3])]
 
 const SERVERS: Readonly<Record<string, () => unknown>> = {
-  skein,
-  'skein, two workers': skeinInZone,
+  corespun,
+  'corespun, two workers': corespunInZone,
   'node:http': nodeHttp,
   fastify,
-  'hono on skein': honoOnSkein,
+  'hono on corespun': honoOnCorespun,
   'hono on node:http': honoOnNode,
-  'effect on skein': effectOnSkein,
+  'effect on corespun': effectOnCorespun,
   'effect on node:http': effectOnNode,
 }
 
 await SERVERS[name]()
 
-async function skein(): Promise<void> {
-  const [{ serve }, { routes }] = await Promise.all([import('skein/http'), import('./app.js')])
+async function corespun(): Promise<void> {
+  const [{ serve }, { routes }] = await Promise.all([import('corespun/http'), import('./app.js')])
   await serve({ core: 'native', host, port, routes })
 }
 
-async function skeinInZone(): Promise<void> {
-  const [{ serve }, { zone }] = await Promise.all([import('skein/http'), import('skein/zone')])
+async function corespunInZone(): Promise<void> {
+  const [{ serve }, { zone }] = await Promise.all([import('corespun/http'), import('corespun/zone')])
   const app = new URL('./app.js', import.meta.url)
   await serve({ zone: zone.create('http', { workers: 2 }), app, core: 'native', host, port })
 }
 
-async function honoOnSkein(): Promise<void> {
-  const [{ serve }, { honoApp }] = await Promise.all([import('skein/http'), import('./hono.js')])
+async function honoOnCorespun(): Promise<void> {
+  const [{ serve }, { honoApp }] = await Promise.all([import('corespun/http'), import('./hono.js')])
   await serve({ core: 'native', host, port, fetch: honoApp().fetch })
 }
 
@@ -43,8 +43,8 @@ async function honoOnNode(): Promise<void> {
   serve({ fetch: honoApp().fetch, hostname: host, port })
 }
 
-async function effectOnSkein(): Promise<void> {
-  const [{ serve }, { effectHandler }] = await Promise.all([import('skein/http'), import('./effect.js')])
+async function effectOnCorespun(): Promise<void> {
+  const [{ serve }, { effectHandler }] = await Promise.all([import('corespun/http'), import('./effect.js')])
   await serve({ host, port, fetch: effectHandler() })
 }
 

@@ -1,9 +1,9 @@
 /**
  * The service of the table `service`: a greeting, and one heavy stage that runs in a zone or in the handler.
  *
- * `skein serve` runs it on all cores, as a user would.
+ * `corespun serve` runs it on all cores, as a user would.
  */
-import { zone } from 'skein/zone'
+import { zone } from 'corespun/zone'
 import { GREETING, heavy } from './work.js'
 
 export default {

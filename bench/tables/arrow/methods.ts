@@ -8,7 +8,7 @@
  * (docs/design/arrow.md). Prebuilt arrows have been run until they are compiled before anything is timed, by
  * another loop than the timed one.
  */
-import * as arrow from 'skein/arrow'
+import * as arrow from 'corespun/arrow'
 import { BenchError } from '../../harness/errors.ts'
 
 /** A method by the seed's label: what it really calls, and how. */
@@ -140,7 +140,7 @@ export function loopsOf(method: Method): Loops {
   const received: number = label === 'lift' ? expected : composed(WARM_RUNS)
   if (received !== expected || timed(WARM_RUNS, arrows) !== expected)
     throw new BenchError('WRONG_ANSWER', {
-      contender: 'skein',
+      contender: 'corespun',
       work: label,
       got: String(received),
       expected: String(expected),

@@ -10,7 +10,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { effect as lifted, lift, type Arrow } from 'skein/arrow'
+import { effect as lifted, lift, type Arrow } from 'corespun/arrow'
 
 /** A program: its answer each time, perhaps later. */
 export type Program = () => number | Promise<number>
@@ -116,7 +116,7 @@ export async function computePrograms(name: Compute): Promise<Programs> {
   const summed = Effect.map(effect, total)
   return {
     plain: () => total(values.map(factorial)),
-    skein: () => whole.run(begin()),
+    corespun: () => whole.run(begin()),
     'effect 4': () => Effect.runSync(summed) as number,
     'fp-ts': () => total(later()),
     promises: () => {
@@ -130,7 +130,7 @@ export async function computePrograms(name: Compute): Promise<Programs> {
 /** Files, by contender, and how to remove the files. */
 export async function filePrograms(): Promise<{ readonly programs: Programs; readonly remove: () => void }> {
   const { Effect } = await import('effect')
-  const folder = mkdtempSync(join(tmpdir(), 'skein-bench-arrow-'))
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-bench-arrow-'))
   const paths = numbers(FILES).map((value, index) => {
     const path = join(folder, `${index}.txt`)
     writeFileSync(path, `${value}\n`)
@@ -156,7 +156,7 @@ export async function filePrograms(): Promise<{ readonly programs: Programs; rea
         for (const path of paths) sum += factorial(read(path))
         return sum
       },
-      skein: () => all.run(paths),
+      corespun: () => all.run(paths),
       'effect 4': () => Effect.runSync(summed) as number,
     },
     remove: () => rmSync(folder, { recursive: true }),

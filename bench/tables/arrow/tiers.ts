@@ -1,17 +1,17 @@
 /**
  * One method from its first run on, in a process of its own: what a run costs cold and warm, and in all.
  *
- * First cold, then again a new arrow after others have warmed up Skein itself. With the word `code` an arrow
- * is compiled before it is first run, and that time counts. With `closures` it
+ * First cold, then again a new arrow after others have warmed up Corespun itself. With the word `code` an
+ * arrow is compiled before it is first run, and that time counts. With `closures` it
  * never is: the process is started so that generating code is forbidden, which is how the first tier stays.
  */
-import { lift } from 'skein/arrow'
+import { lift } from 'corespun/arrow'
 import { METHODS, type Method, surroundings } from './methods.ts'
 
 /** Runs are told of at powers of two up to here. */
 const RUNS_LOG_MAX = 20
 
-/** Arrows of another kind that are run before, so that Skein's own code is warm. */
+/** Arrows of another kind that are run before, so that Corespun's own code is warm. */
 const OTHERS = 200
 
 /** What a process found out. */

@@ -47,7 +47,8 @@ export async function overhead(plan: Plan): Promise<Row[]> {
 async function warmedForms(child: Child): Promise<Form[]> {
   const forms: Form[] = ['named']
   for (const form of ['anonymous', 'reused'] as const) {
-    const offered = child.contender === 'skein' || (child.contender === 'workerpool' && form === 'anonymous')
+    const offered =
+      child.contender === 'corespun' || (child.contender === 'workerpool' && form === 'anonymous')
     if (offered) forms.push(form)
   }
   for (const form of forms) await child.do('loop', { form, calls: 2000 })
@@ -87,9 +88,9 @@ function overheadRows(samples: Samples, calls: number, condition: string): Row[]
           better: 'lower',
           cpu: `${figure} cpu`,
           against: 'piscina',
-          ...(seeded ? { seeds: { skein: `napa/overhead/${calls}/ms` } } : {}),
+          ...(seeded ? { seeds: { corespun: `napa/overhead/${calls}/ms` } } : {}),
           ...(calls === 10_000 && form === 'anonymous' && way === 'one by one'
-            ? { seeds: { skein: 'napa/overhead/10000-anonymous/ms' } }
+            ? { seeds: { corespun: 'napa/overhead/10000-anonymous/ms' } }
             : {}),
         }),
       )
@@ -122,7 +123,7 @@ export async function firstCalls(plan: Plan): Promise<Row[]> {
         ...shape,
         row: `call ${call}`,
         figure: `call ${call}`,
-        seeds: { skein: `napa/first/${call}/ms` },
+        seeds: { corespun: `napa/first/${call}/ms` },
       }),
     ),
     ...samples.rows({ ...shape, row: 'steady, p50', figure: 'steady' }),

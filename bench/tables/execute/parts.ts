@@ -30,7 +30,7 @@ export const SUM_ROW = 'sum of the parts / whole'
 /** The six parts under every condition. */
 export async function parts(plan: Plan): Promise<Row[]> {
   const rows: Row[] = []
-  if (!plan.pools.includes('skein')) return rows
+  if (!plan.pools.includes('corespun')) return rows
   for (const condition of plan.conditions) rows.push(...(await partsUnder(plan, condition)))
   return rows
 }
@@ -41,7 +41,7 @@ async function partsUnder(plan: Plan, condition: Condition): Promise<Row[]> {
     plan.context.say(`parts, ${condition.name}: process ${round + 1}`)
     try {
       samples.add(
-        'skein',
+        'corespun',
         figuresOf(
           await runParts(condition, {
             calls: plan.context.quick ? 500 : 5000,

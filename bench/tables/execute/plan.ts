@@ -9,7 +9,7 @@ import type { Context } from '../../harness/table.ts'
 /** The run, as every section needs it. */
 export interface Plan {
   readonly context: Context
-  /** Pools that take part, Skein first. */
+  /** Pools that take part, Corespun first. */
   readonly pools: readonly string[]
   readonly conditions: readonly Condition[]
   readonly rounds: number
@@ -18,7 +18,7 @@ export interface Plan {
 
 /** All pools of the table, in the order of its rows. */
 export const POOLS: readonly string[] = [
-  'skein',
+  'corespun',
   'piscina',
   'piscina-no-atomics',
   'piscina-default',

@@ -64,7 +64,7 @@ async function scalingOf(plan: Plan, pool: string, order: { work: Work; workers:
       better: 'lower' as const,
     }
     const seed = (line: string): Pick<Row, 'seed'> =>
-      pool === 'skein' ? { seed: `napa/scaling/${line}/${name === '0' ? 'node' : name}` } : {}
+      pool === 'corespun' ? { seed: `napa/scaling/${line}/${name === '0' ? 'node' : name}` } : {}
     const times = summary(samples.of(name, 'ms').map((ms) => ms * perMillion))
     return [
       {
@@ -151,13 +151,13 @@ export async function zoneAgainstMain(plan: Plan): Promise<Row[]> {
   const expected = mixed({ rounds: turns })
   const condition = mainCondition(plan)
   const samples = new Samples()
-  await withChildren(['skein'], { condition, threads: 1, skip: plan.context.skip }, async ([child]) => {
+  await withChildren(['corespun'], { condition, threads: 1, skip: plan.context.skip }, async ([child]) => {
     for (let round = -3; child !== undefined && round < rounds; round += 1) {
       const here = await child.do('mixedHere', { rounds: turns, expected })
       const there = await child.do('mixedThere', { rounds: turns, expected })
       if (round < 0) continue
       samples.add('main thread', { ms: here.ms })
-      samples.add('skein', { ms: there.ms })
+      samples.add('corespun', { ms: there.ms })
     }
   })
   return samples.rows({
@@ -169,6 +169,6 @@ export async function zoneAgainstMain(plan: Plan): Promise<Row[]> {
     unit: 'ms',
     better: 'lower',
     against: 'main thread',
-    seeds: { 'main thread': 'napa/javascript/time/node', skein: 'napa/javascript/time/zone' },
+    seeds: { 'main thread': 'napa/javascript/time/node', corespun: 'napa/javascript/time/zone' },
   })
 }

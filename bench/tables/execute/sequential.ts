@@ -35,11 +35,11 @@ async function sequentialUnder(plan: Plan, condition: Condition, floor: string |
         for (const child of children) {
           const slice = await child.do('sequential', { form: 'named', sliceMs })
           const reused =
-            child.contender === 'skein'
+            child.contender === 'corespun'
               ? await child.do('sequential', { form: 'reused', sliceMs })
               : undefined
           if (keep) samples.add(child.contender, slice)
-          if (keep && reused !== undefined) samples.add('skein run(fn)', reused)
+          if (keep && reused !== undefined) samples.add('corespun run(fn)', reused)
         }
       }
     },
@@ -100,9 +100,9 @@ async function batchSlice(child: Child, calls: number, samples: Samples): Promis
   const { ms, cpuUs } = await child.do('batch', { form: 'named', calls })
   const figures = { us: (ms * 1000) / calls, rate: (calls / ms) * 1000, cpuUs }
   samples.add(child.contender, figures)
-  if (child.contender !== 'skein') return
+  if (child.contender !== 'corespun') return
   const anonymous = await child.do('batch', { form: 'reused', calls })
-  samples.add('skein run(fn)', {
+  samples.add('corespun run(fn)', {
     us: (anonymous.ms * 1000) / calls,
     rate: (calls / anonymous.ms) * 1000,
     cpuUs: anonymous.cpuUs,

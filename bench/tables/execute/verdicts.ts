@@ -21,8 +21,8 @@ type Find = (contender: string) => Row | undefined
 
 function latency(rows: readonly Row[]): Verdict[] {
   const forms = [
-    ['skein', 'execute by name'],
-    ['skein run(fn)', 'run(fn)'],
+    ['corespun', 'execute by name'],
+    ['corespun run(fn)', 'run(fn)'],
   ] as const
   return [...forms.flatMap(([own, form]) => latencyOf(rows, own, form)), ...cpuVerdicts(rows)]
 }
@@ -59,7 +59,7 @@ function cpuVerdicts(rows: readonly Row[]): Verdict[] {
     groups.set(group, [...(groups.get(group) ?? []), row])
   }
   return [...groups].flatMap(([group, members]) =>
-    ['skein', 'skein run(fn)'].flatMap((contender) => {
+    ['corespun', 'corespun run(fn)'].flatMap((contender) => {
       const own = members.find((row) => row.contender === contender)
       return own === undefined ? [] : [cpuVerdict(`${group}, ${formOf(contender)}`, own, members)]
     }),
@@ -67,12 +67,12 @@ function cpuVerdicts(rows: readonly Row[]): Verdict[] {
 }
 
 function formOf(contender: string): string {
-  return contender === 'skein' ? 'execute by name' : 'run(fn)'
+  return contender === 'corespun' ? 'execute by name' : 'run(fn)'
 }
 
 /** Below every pool: not so as soon as one is below, and not known to be so while one has no figure. */
 function cpuVerdict(what: string, own: Row, members: readonly Row[]): Verdict {
-  const others = POOLS.filter((name) => name !== 'skein')
+  const others = POOLS.filter((name) => name !== 'corespun')
   const pools = members.filter((row) => others.includes(row.contender))
   const best = pools.reduce<Row | undefined>(
     (least, row) => (least === undefined || row.cpuUs! < least.cpuUs! ? row : least),
@@ -90,8 +90,10 @@ function cpuVerdict(what: string, own: Row, members: readonly Row[]): Verdict {
 
 function throughput(rows: readonly Row[]): Verdict[] {
   const rates = rows.filter((row) => row.section === 'batch' && row.row.endsWith('rate') && row.threads === 1)
-  const own = rates.filter((row) => row.contender.startsWith('skein')).sort((a, b) => b.median - a.median)[0]
-  const idle = findRow(rows, { section: 'idle', contender: 'skein' })
+  const own = rates
+    .filter((row) => row.contender.startsWith('corespun'))
+    .sort((a, b) => b.median - a.median)[0]
+  const idle = findRow(rows, { section: 'idle', contender: 'corespun' })
   const quiet = findRow(rows, { section: 'idle', contender: 'direct' })
   return [
     absolute('≥ 1.5 million empty tasks/s from one thread', own, (value) => value >= 1.5e6),
@@ -115,9 +117,9 @@ function throughput(rows: readonly Row[]): Verdict[] {
 
 function first(rows: readonly Row[]): Verdict[] {
   const call = (row: string): Row | undefined =>
-    findRow(rows, { section: 'first calls', row, contender: 'skein' })
+    findRow(rows, { section: 'first calls', row, contender: 'corespun' })
   const loop = (calls: number, words: string): Row | undefined =>
-    findRow(rows, { section: 'overhead', row: `${calls} calls ${words}, one by one`, contender: 'skein' })
+    findRow(rows, { section: 'overhead', row: `${calls} calls ${words}, one by one`, contender: 'corespun' })
   const sum = rows.filter((row) => row.section === 'parts' && row.row === SUM_ROW)
   return [
     ...COUNTS.map((calls) =>
@@ -142,14 +144,14 @@ function scalingVerdicts(rows: readonly Row[]): Verdict[] {
     rows.find(
       (row) =>
         row.section === 'scaling' &&
-        row.contender === 'skein' &&
+        row.contender === 'corespun' &&
         row.threads === count &&
         row.unit.startsWith('ms'),
     )
   const [one, two, eight] = [workers(1), workers(2), workers(8)]
   const cores = os.availableParallelism()
   const ideal = one && { ...one, median: one.median * Math.max(1, 8 / cores) }
-  const zone = findRow(rows, { section: 'zone against main thread', contender: 'skein' })
+  const zone = findRow(rows, { section: 'zone against main thread', contender: 'corespun' })
   const ratio = zone?.ratio?.median
   return [
     {

@@ -24,12 +24,12 @@ export interface Contender {
   close(): Promise<void>
 }
 
-/** The zones of Skein's rows. */
+/** The zones of Corespun's rows. */
 const ZONES = ['zone.cpu', 'blocking', 'cached', 'work-stealing'] as const
 
 /** Open a contender. Those in this process have no threads. */
 export const CONTENDERS: Readonly<Record<string, (threads: Threads) => Promise<Contender>>> = {
-  skein,
+  corespun,
   promises,
   effect,
   'effect forEach': effectForEach,
@@ -37,9 +37,9 @@ export const CONTENDERS: Readonly<Record<string, (threads: Threads) => Promise<C
   floor,
 }
 
-async function skein({ threads, spin }: Threads): Promise<Contender> {
-  const { attempt, fork, on } = await import('skein/fiber')
-  type Zone = ReturnType<typeof import('skein/zone').zone.create>
+async function corespun({ threads, spin }: Threads): Promise<Contender> {
+  const { attempt, fork, on } = await import('corespun/fiber')
+  type Zone = ReturnType<typeof import('corespun/zone').zone.create>
   function* sequential(num: number): Generator<object, Sum, unknown> {
     const sum: Sum = [0, 0]
     for (let k = 0; k <= num; k += 1) add(sum, yield* attempt(() => factorial(k)))
@@ -97,8 +97,8 @@ async function zoneOf(
   called: (typeof ZONES)[number],
   threads: number,
   spin: boolean,
-): Promise<ReturnType<typeof import('skein/zone').zone.create>> {
-  const { zone } = await import('skein/zone')
+): Promise<ReturnType<typeof import('corespun/zone').zone.create>> {
+  const { zone } = await import('corespun/zone')
   const spinning = spin ? {} : { spinUs: 0 }
   const executor = called === 'zone.cpu' ? 'work-stealing' : called
   const many = executor === 'work-stealing' ? { workers: threads } : { workersMax: threads }

@@ -9,7 +9,7 @@ type Cost = (times: number) => Promise<void>
 
 /** The programs of a contender; none for those that have no fibers. */
 export async function forkJoin(contender: string): Promise<Record<string, Cost>> {
-  if (contender === 'skein') return skein()
+  if (contender === 'corespun') return corespun()
   if (contender === 'promises') return promises()
   if (contender === 'floor') return floor()
   return contender === 'effect' ? effect() : {}
@@ -22,8 +22,8 @@ export const FORK_JOIN = {
   once: 'fork+join, waits once',
 } as const
 
-async function skein(): Promise<Record<string, Cost>> {
-  const { fork, yieldNow } = await import('skein/fiber')
+async function corespun(): Promise<Record<string, Cost>> {
+  const { fork, yieldNow } = await import('corespun/fiber')
   const plain = (): number => 1
   // oxlint-disable-next-line require-yield -- a generator that never waits is what is measured
   function* generator(): Generator<never, number, unknown> {

@@ -11,23 +11,23 @@ const count = Number(words)
 const { gc } = globalThis as { gc?: () => void }
 
 const makers: Record<string, () => Promise<() => unknown>> = {
-  async 'skein, generator that waits'() {
-    const { fork, never } = await import('skein/fiber')
+  async 'corespun, generator that waits'() {
+    const { fork, never } = await import('corespun/fiber')
     function* body(): Generator<object, void, unknown> {
       yield* never()
     }
     return () => fork(body)
   },
-  async 'skein, generator that joins'() {
-    const { fork, never } = await import('skein/fiber')
+  async 'corespun, generator that joins'() {
+    const { fork, never } = await import('corespun/fiber')
     const target = fork(never())
     function* body(): Generator<object, void, unknown> {
       yield* target.join()
     }
     return () => fork(body)
   },
-  async 'skein, generator that sleeps'() {
-    const { fork, sleep } = await import('skein/fiber')
+  async 'corespun, generator that sleeps'() {
+    const { fork, sleep } = await import('corespun/fiber')
     function* body(): Generator<object, void, unknown> {
       yield* sleep(1e9)
     }

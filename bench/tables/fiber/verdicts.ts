@@ -49,17 +49,17 @@ function costs(rows: readonly Row[]): Verdict[] {
   const of = (row: string, contender: string): Row | undefined => find(rows, 'fork+join', row, contender)
   return [
     ...bounds.map(([row, what, most]) =>
-      value(`fork+join of ${what} ≤ ${most} ns`, of(row, 'skein'), (ns) => ns <= most),
+      value(`fork+join of ${what} ≤ ${most} ns`, of(row, 'corespun'), (ns) => ns <= most),
     ),
     ...bounds.map(([row]) =>
-      judgeRatio(`fork+join, ${row}: ≥ 4 × Effect`, [of(row, 'effect'), of(row, 'skein')], (x) => x >= 4),
+      judgeRatio(`fork+join, ${row}: ≥ 4 × Effect`, [of(row, 'effect'), of(row, 'corespun')], (x) => x >= 4),
     ),
   ]
 }
 
 function bytes(rows: readonly Row[]): Verdict[] {
   return ['generator that waits', 'generator that joins'].map((row) =>
-    value(`a parked ${row} ≤ 250 bytes`, find(rows, 'parked fiber', row, 'skein'), (size) => size <= 250),
+    value(`a parked ${row} ≤ 250 bytes`, find(rows, 'parked fiber', row, 'corespun'), (size) => size <= 250),
   )
 }
 
@@ -77,7 +77,7 @@ function here(rows: readonly Row[]): Verdict[] {
   return ['default, 0..10', 'default, 0..20'].flatMap((row) => [
     besideZio(rows, 'sequential', row, 'ahead of', (times) => times > 1),
     ...HERE.map(([section, rival, words, holds]) => {
-      const pair = ['skein', rival].map((contender) => find(rows, section, row, contender))
+      const pair = ['corespun', rival].map((contender) => find(rows, section, row, contender))
       return judgeRatio(`${section} ${row}: ${words}`, pair, holds)
     }),
   ])
@@ -88,7 +88,7 @@ function there(rows: readonly Row[]): Verdict[] {
     .filter((key) => !key.includes('default'))
     .flatMap((key) => {
       const [section, row] = key.split('|') as [string, string]
-      const pair = ['skein', 'piscina'].map((name) => find(rows, section, row, name))
+      const pair = ['corespun', 'piscina'].map((name) => find(rows, section, row, name))
       const least = row.startsWith('work-stealing') ? 1 : 4
       return [
         besideZio(rows, section, row, `≥ ${least} ×`, (times) => times >= least),
@@ -105,7 +105,7 @@ function besideZio(
   words: string,
   holds: (times: number) => boolean,
 ): Verdict {
-  const own = find(rows, section, row, 'skein')
+  const own = find(rows, section, row, 'corespun')
   const zio = findRow(rows, {
     section: own?.section,
     row,

@@ -2,7 +2,7 @@
  * The section `seed` of table http: the seed's own command, its runs one after the other in one process.
  *
  * The rivals of the seed ran on a machine of their own; the report sets their figures there, those measured
- * on a machine like this one, and Skein's side by side.
+ * on a machine like this one, and Corespun's side by side.
  */
 import { Samples } from '../../harness/rounds.ts'
 import type { Context, Row } from '../../harness/table.ts'
@@ -10,9 +10,9 @@ import { load, type LoadPlan } from './load.ts'
 import { C_FLOOR, type Server } from './servers.ts'
 
 /** Who is asked. */
-export const SEED_CONTENDERS: readonly string[] = ['skein', 'skein, two workers', 'node:http', C_FLOOR]
+export const SEED_CONTENDERS: readonly string[] = ['corespun', 'corespun, two workers', 'node:http', C_FLOOR]
 
-/** Rows of the seed's table: Skein's one figure stands beside each of them. */
+/** Rows of the seed's table: Corespun's one figure stands beside each of them. */
 const SEED_ROWS = [
   'zio-http-jdk11',
   'zio-http-jdk19',
@@ -49,7 +49,7 @@ export async function seed(servers: readonly Server[], context: Context): Promis
   const plain = FIGURES.flatMap((figure) => {
     const isMore = figure === 'rps' || figure === 'requests'
     const unit = figure === 'rps' ? '1/s' : figure === 'requests' ? '' : 'µs'
-    const seeds = { skein: SEED_ROWS.map((row) => `http/hello/${row}/${figure}`) }
+    const seeds = { corespun: SEED_ROWS.map((row) => `http/hello/${row}/${figure}`) }
     return samples.rows({ ...shape, row: figure, figure, unit, better: isMore ? 'higher' : 'lower', seeds })
   })
   const hot = Array.from({ length: RUNS }, (_, index) => `p99 of run ${index + 1}`)

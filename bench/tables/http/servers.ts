@@ -109,7 +109,7 @@ export function commandOf(
 function hyper(port: number, skip: (what: string, why: string) => void): readonly string[] | undefined {
   const words = ['build', '--release', '--locked', '--quiet', '--target-dir', `${DIST_FOLDER}/hyper`]
   const built = spawnSync('cargo', words, { encoding: 'utf8', cwd: `${BENCH_FOLDER}/floor/hyper` })
-  if (built.status === 0) return [`${DIST_FOLDER}/hyper/release/skein-bench-hyper`, String(port)]
+  if (built.status === 0) return [`${DIST_FOLDER}/hyper/release/corespun-bench-hyper`, String(port)]
   const why = built.error === undefined ? `cargo failed: ${built.stderr.split('\n')[0]}` : 'no cargo'
   skip(HYPER, why)
   return undefined

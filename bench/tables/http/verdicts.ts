@@ -11,25 +11,25 @@ import { C_FLOOR, HYPER } from './servers.ts'
 
 const CPU = 'CPU per 100,000'
 
-/** Demands on Skein against others: section, its contender, the other, the factor. */
+/** Demands on Corespun against others: section, its contender, the other, the factor. */
 const BARS = [
-  ['hello', 'skein', C_FLOOR, 1.15],
-  ['user', 'skein', C_FLOOR, 1.2],
-  ['constant', 'skein', C_FLOOR, 1.1],
-  ['pipelined', 'skein', C_FLOOR, 2],
-  ['hello', 'skein', HYPER, 1],
-  ['user', 'skein', HYPER, 1],
-  ['hello', 'skein', 'bun', 1],
-  ['user', 'skein', 'bun', 1],
-  ['hello', 'skein', 'deno', 1],
-  ['user', 'skein', 'deno', 1],
-  ['echo', 'skein', 'bun', 1],
-  ['hono hello', 'hono on skein', 'hono on bun', 1],
-  ['hono user', 'hono on skein', 'hono on bun', 1],
-  ['hono echo', 'hono on skein', 'hono on bun', 1],
-  ['hono hello', 'hono on skein', 'hono on node:http', 0.4],
-  ['hono user', 'hono on skein', 'hono on node:http', 0.4],
-  ['hono echo', 'hono on skein', 'hono on node:http', 0.4],
+  ['hello', 'corespun', C_FLOOR, 1.15],
+  ['user', 'corespun', C_FLOOR, 1.2],
+  ['constant', 'corespun', C_FLOOR, 1.1],
+  ['pipelined', 'corespun', C_FLOOR, 2],
+  ['hello', 'corespun', HYPER, 1],
+  ['user', 'corespun', HYPER, 1],
+  ['hello', 'corespun', 'bun', 1],
+  ['user', 'corespun', 'bun', 1],
+  ['hello', 'corespun', 'deno', 1],
+  ['user', 'corespun', 'deno', 1],
+  ['echo', 'corespun', 'bun', 1],
+  ['hono hello', 'hono on corespun', 'hono on bun', 1],
+  ['hono user', 'hono on corespun', 'hono on bun', 1],
+  ['hono echo', 'hono on corespun', 'hono on bun', 1],
+  ['hono hello', 'hono on corespun', 'hono on node:http', 0.4],
+  ['hono user', 'hono on corespun', 'hono on node:http', 0.4],
+  ['hono echo', 'hono on corespun', 'hono on node:http', 0.4],
 ] as const
 
 /** Factors against what was measured elsewhere, on both cores: the fact's name in anchors.json. */
@@ -54,7 +54,11 @@ function against(rows: readonly Row[], [section, ours, other, factor]: (typeof B
 
 function anchored(rows: readonly Row[]): Verdict[] {
   const { facts } = readAnchors()
-  const own = findRow(rows, { section: 'two cores hello', row: CPU, contender: 'skein, two workers' })?.median
+  const own = findRow(rows, {
+    section: 'two cores hello',
+    row: CPU,
+    contender: 'corespun, two workers',
+  })?.median
   return ANCHORED.map(([name, fact, factor]) =>
     judged(
       `hello on both cores: CPU at most ${factor} × ${name} as measured before`,
@@ -76,7 +80,7 @@ function twoCores(rows: readonly Row[]): Verdict {
   const of = (contender: string): number | undefined =>
     findRow(rows, { section: 'two cores', row: 'requests/s', contender })?.median
   const bar = `two cores: two workers serve at least ${TWO_CORES} × what one does`
-  return judge<[number, number]>(bar, [of('skein'), of('skein, two workers')], (one, two) => [
+  return judge<[number, number]>(bar, [of('corespun'), of('corespun, two workers')], (one, two) => [
     `${two.toFixed(0)}/s against ${one.toFixed(0)}/s, ${(two / one).toFixed(2)} ×`,
     two >= TWO_CORES * one,
   ])

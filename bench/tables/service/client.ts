@@ -42,7 +42,7 @@ interface Printed {
 const WARM_UP_S = 0.3
 /** With fewer, less than ten lie beyond p99.9, and of less than a thousand it is just the longest. */
 const SAMPLES_FOR_P999 = 10_000
-const SERVER = 'skein serve'
+const SERVER = 'corespun serve'
 let sums: readonly string[] | undefined
 
 /** The client's binary; `undefined` when there is no compiler, and `skip` is told why. */

@@ -28,7 +28,7 @@ export async function withService(
     const said = await Promise.race([once(server.stdout, 'data'), gone.then(() => undefined)])
     clearTimeout(late)
     if (said === undefined) {
-      throw new BenchError('CONTENDER_DIED', { contender: 'skein serve', why: 'it did not start' })
+      throw new BenchError('CONTENDER_DIED', { contender: 'corespun serve', why: 'it did not start' })
     }
     for (const route of ['zone', 'inline'] as const)
       await ask(client, { port, route, connections: 4, seconds: 1, perSecond: 0 })

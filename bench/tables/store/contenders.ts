@@ -42,9 +42,9 @@ const KEY_CHARACTERS = 16
 
 /** All of them by name. */
 export const STORE_CONTENDERS: Readonly<Record<string, StoreContender>> = {
-  skein: {
-    open: () => openSkein(`bench ${process.pid}`, true),
-    attach: (id) => openSkein(id as string, false),
+  corespun: {
+    open: () => openCorespun(`bench ${process.pid}`, true),
+    attach: (id) => openCorespun(id as string, false),
   },
   Map: { open: openMap },
   lmdb: {
@@ -55,8 +55,8 @@ export const STORE_CONTENDERS: Readonly<Record<string, StoreContender>> = {
   sharedmap: { open: makeSharedMap, attach: (handle) => wrapSharedMap(handle as object) },
 }
 
-async function openSkein(id: string, isNew: boolean): Promise<Keeper> {
-  const { store } = await import('skein/store')
+async function openCorespun(id: string, isNew: boolean): Promise<Keeper> {
+  const { store } = await import('corespun/store')
   const opened = isNew ? store.create(id) : store.get(id)
   return { calls: opened, handle: id, close: async () => opened.close() }
 }
@@ -66,7 +66,7 @@ async function openMap(): Promise<Keeper> {
 }
 
 function memoryFolder(): string {
-  return mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'skein-bench-lmdb-'))
+  return mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'corespun-bench-lmdb-'))
 }
 
 /** In memory, never flushed, MessagePack with structures that all threads share. */

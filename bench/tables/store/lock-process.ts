@@ -1,5 +1,6 @@
 /**
- * A process of one kind of lock: `node lock-process.js skein|Atomics`, orders by IPC, a second thread inside.
+ * A process of one kind of lock: `node lock-process.js corespun|Atomics`, orders by IPC, a second thread
+ * inside.
  *
  * What is guarded is an addition without atomics, so a lock that lets two in at once is found: the sum must
  * be that of all rounds.
@@ -21,7 +22,7 @@ const Word = { turn: 0, done: 1, kind: 2, rounds: 3, lock: 4, sum: 8 } as const
 const memory = isMainThread ? new SharedArrayBuffer(128) : (workerData.memory as SharedArrayBuffer)
 const words = new Int32Array(memory)
 const contender = isMainThread ? process.argv[2] : (workerData.contender as string)
-const guards = contender === 'skein' ? await skein() : atomics()
+const guards = contender === 'corespun' ? await corespun() : atomics()
 const kinds = Object.keys(guards)
 const add = (): void => {
   words[Word.sum] = words[Word.sum] + 1
@@ -30,8 +31,8 @@ const add = (): void => {
 if (isMainThread) await main()
 else await peer()
 
-async function skein(): Promise<Record<string, Guard>> {
-  const { AtomicCounter, Lock, RwLock, Semaphore } = await import('skein/sync')
+async function corespun(): Promise<Record<string, Guard>> {
+  const { AtomicCounter, Lock, RwLock, Semaphore } = await import('corespun/sync')
   const name = 'bench'
   const [lock, rw, one] = [new Lock(name), new RwLock(name), new Semaphore(1, name)]
   const counter = new AtomicCounter(name)

@@ -110,7 +110,7 @@ async function runsOf(of: Calls): Promise<Record<string, (index: number) => unkn
       ? {}
       : { view: (index: number) => of.view!(keys[index]) }),
   }
-  return contender === 'skein' ? { ...(await transportRuns()), ...common } : common
+  return contender === 'corespun' ? { ...(await transportRuns()), ...common } : common
 }
 
 /**

@@ -27,7 +27,7 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
     atMost('an unchanged view ≤ 60 ns, the slowest of its rows', slowestView(rows), VIEW_MAX_NS),
     atMost(
       'an uncontended guardSync ≤ 0.2 µs',
-      findRow(rows, { section: 'locks, one thread', row: 'guard', contender: 'skein' }),
+      findRow(rows, { section: 'locks, one thread', row: 'guard', contender: 'corespun' }),
       GUARD_MAX_NS,
     ),
   ]
@@ -35,7 +35,7 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
 
 function beyond(rows: readonly Row[], way: 'set' | 'get'): Verdict {
   const section = `${way} beyond transport`
-  const found = HUNDRED.map((row) => findRow(rows, { section, row, contender: 'skein' }))
+  const found = HUNDRED.map((row) => findRow(rows, { section, row, contender: 'corespun' }))
   return {
     bar: `${way}: at most ${BEYOND_MAX_US} µs beyond the transport at 100 bytes`,
     measured: found
@@ -49,7 +49,7 @@ function beyond(rows: readonly Row[], way: 'set' | 'get'): Verdict {
 
 function growth(rows: readonly Row[], way: 'set' | 'get'): Verdict {
   const found = SIZE_KINDS.map((kind) =>
-    findRow(rows, { section: 'growth', row: `${way}, ${kind}`, contender: 'skein' }),
+    findRow(rows, { section: 'growth', row: `${way}, ${kind}`, contender: 'corespun' }),
   )
   return {
     bar: `${way}: ${LARGE_BYTES} bytes cost at most ${MEMCPY_MAX} × a memcpy more than ${SMALL_BYTES}`,
@@ -65,7 +65,7 @@ function growth(rows: readonly Row[], way: 'set' | 'get'): Verdict {
 function scaling(rows: readonly Row[], mode: string, keys: string, least: number): Verdict {
   const found = rows.filter(
     ({ section, condition, contender }) =>
-      section === `two threads, ${mode}` && condition === keys && contender === 'skein',
+      section === `two threads, ${mode}` && condition === keys && contender === 'corespun',
   )
   const bar = `${mode}, ${keys}: two threads do at least ${least} × what one does, geometric mean of 18`
   if (found.length < STORE_PAYLOADS.length)
@@ -85,14 +85,14 @@ function ahead(rows: readonly Row[], way: string, rival: string): Verdict {
   return judgeAhead(
     `${way}: ahead of ${rival} on every row, one thread and two`,
     theirs,
-    ({ section, row, condition }) => findRow(rows, { section, row, condition, contender: 'skein' }),
+    ({ section, row, condition }) => findRow(rows, { section, row, condition, contender: 'corespun' }),
     ({ row, condition }) => `${row}, ${condition}`,
   )
 }
 
 /** Of the views of all payloads. */
 function slowestView(rows: readonly Row[]): Row | undefined {
-  const views = rows.filter(({ section, contender }) => section === 'view' && contender === 'skein')
+  const views = rows.filter(({ section, contender }) => section === 'view' && contender === 'corespun')
   return views.length === 0 ? undefined : views.reduce((a, b) => (b.median > a.median ? b : a))
 }
 

@@ -21,7 +21,7 @@ export interface Codec {
 /** Name of the contender all others are compared with. */
 export const JSON_NAME = 'JSON'
 
-/** All contenders, Skein last. */
+/** All contenders, Corespun last. */
 export async function loadCodecs(): Promise<Codec[]> {
   const { Packr } = await import('msgpackr')
   const { Encoder } = await import('cbor-x')
@@ -59,24 +59,24 @@ export async function loadCodecs(): Promise<Codec[]> {
       encode: (value) => cbor.encode(value),
       decode: (sent) => cbor.decode(sent as Uint8Array),
     },
-    ...(await skeinCodecs()),
+    ...(await corespunCodecs()),
   ]
 }
 
-/** Skein's two: self-contained bytes, and frames whose shapes both ends know. */
-export async function skeinCodecs(): Promise<Codec[]> {
+/** Corespun's two: self-contained bytes, and frames whose shapes both ends know. */
+export async function corespunCodecs(): Promise<Codec[]> {
   const { FrameWriter, readFrame } = await import('../../harness/internal.ts')
-  const { marshall, unmarshall } = await import('skein/transport')
+  const { marshall, unmarshall } = await import('corespun/transport')
   const scratch = new Uint8Array(1 << 20)
   const writer = new FrameWriter(scratch)
   return [
     {
-      name: 'skein, self-contained',
+      name: 'corespun, self-contained',
       encode: (value) => marshall(value),
       decode: (sent) => unmarshall(sent as Uint8Array),
     },
     {
-      name: 'skein',
+      name: 'corespun',
       encode: (value) => scratch.slice(0, writer.write(value, 0)),
       decode: (sent) => readFrame(sent as Uint8Array, 0, (sent as Uint8Array).length),
       encodeTimed: (value) => writer.write(value, 0),

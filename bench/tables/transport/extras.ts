@@ -4,7 +4,7 @@
  * `node extras.js '<order as JSON>'`, the samples as JSON on standard output: row → contender → ns per round.
  */
 import assert from 'node:assert/strict'
-import { register } from 'skein/transport'
+import { register } from 'corespun/transport'
 import { FrameWriter, readFrame } from '../../harness/internal.ts'
 import { OBJECTS } from './payloads.ts'
 import { slice } from './slice.ts'
@@ -49,9 +49,9 @@ function cases(row: string, values: readonly unknown[]): Case[] {
   const texts = values.map((value) => JSON.stringify(value))
   return [
     [`${row}, encode`, 'JSON', (index) => JSON.stringify(values[index])],
-    [`${row}, encode`, 'skein', (index) => writer.write(values[index], 0)],
+    [`${row}, encode`, 'corespun', (index) => writer.write(values[index], 0)],
     [`${row}, decode`, 'JSON', (index) => JSON.parse(texts[index]) as unknown],
-    [`${row}, decode`, 'skein', (index) => readFrame(frames[index], 0, frames[index].length)],
+    [`${row}, decode`, 'corespun', (index) => readFrame(frames[index], 0, frames[index].length)],
   ]
 }
 

@@ -15,7 +15,7 @@ export const HARD_ROWS = { before: '10 plain objects, before', after: '10 plain 
 const AFTER_MAX = 1.5
 
 /** What zones and stores do, and what `marshall` and `unmarshall` do. */
-const OWN = ['skein', 'skein, self-contained']
+const OWN = ['corespun', 'corespun, self-contained']
 const DECODE_MAX = 0.25
 const ROW_MAX_NODE_24 = 1.2
 const RIVALS = ['msgpackr', 'cbor-x', 'v8.serialize', 'structuredClone', 'JSON, empty callbacks']
@@ -94,7 +94,7 @@ function staysFast(rows: readonly Row[], direction: 'encode' | 'decode'): Verdic
   )
 }
 
-/** Skein against one rival on every row, in every direction that the rival has. */
+/** Corespun against one rival on every row, in every direction that the rival has. */
 function ahead(
   rows: readonly Row[],
   { condition, own: ownName }: Omit<Judged, 'section'>,

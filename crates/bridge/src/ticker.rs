@@ -160,7 +160,7 @@ fn start(shared: &Arc<Shared>) {
                 }
             }
         };
-        let named = std::thread::Builder::new().name("skein-tick".into()).stack_size(STACK_BYTES);
+        let named = std::thread::Builder::new().name("corespun-tick".into()).stack_size(STACK_BYTES);
         drop(named.spawn(ticks));
     }
 }
@@ -180,7 +180,7 @@ mod tests {
     fn threads() -> usize {
         let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
-        names.filter(|name| name.trim() == "skein-tick").count()
+        names.filter(|name| name.trim() == "corespun-tick").count()
     }
 
     fn until(what: &str, reached: impl Fn() -> bool) {

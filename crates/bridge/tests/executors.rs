@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use skein_bridge::{
+use corespun_bridge::{
     Desk, Executor, Grown, Growth, Help, Limits, Machine, Mail, Next, Refusal, Status, Wake, Withdrawal,
     Worker, Zone,
 };

@@ -3,8 +3,8 @@
 //! withdraw them and join them, in zones that steal and in zones that do not.
 //!
 //! The oracle is bookkeeping: every accepted task comes home exactly once, with the bytes that belong to it,
-//! and the zone's counts agree. Each run prints its seed; SKEIN_SEED repeats its choices (not the machine's).
-//! Under Miri the same test runs small, for undefined behaviour and data races.
+//! and the zone's counts agree. Each run prints its seed; CORESPUN_SEED repeats its choices (not the
+//! machine's). Under Miri the same test runs small, for undefined behaviour and data races.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,7 +15,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use skein_bridge::{
+use corespun_bridge::{
     Counts, Desk, Executor, Failure, Help, Limits, Machine, Next, Refusal, Status, Task, Wake, Withdrawal,
     Worker, Zone,
 };
@@ -69,7 +69,7 @@ impl Dice {
 }
 
 fn seed() -> u64 {
-    let given = std::env::var("SKEIN_SEED").ok().and_then(|text| text.parse().ok());
+    let given = std::env::var("CORESPUN_SEED").ok().and_then(|text| text.parse().ok());
     let seed = given.unwrap_or_else(|| {
         if cfg!(miri) {
             return 1;
@@ -77,7 +77,7 @@ fn seed() -> u64 {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         now.map_or(1, |now| now.as_nanos() as u64 % 1_000_000_007)
     });
-    println!("SKEIN_SEED={seed}");
+    println!("CORESPUN_SEED={seed}");
     seed
 }
 

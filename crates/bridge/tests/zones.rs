@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use skein_bridge::{
+use corespun_bridge::{
     Broadcast, Desk, Failure, Limits, Machine, Mail, Next, Overdue, Refusal, Status, Task, Wake, Withdrawal,
     Worker, Zone,
 };

@@ -1,11 +1,11 @@
 //! Made-up and damaged bytes against the machine: seeded, for a second in `cargo test` and for minutes when
 //! asked.
 //!
-//! `SKEIN_FUZZ_MINUTES=10 cargo test --release -p skein-http fuzz` runs each target so long;
-//! `SKEIN_FUZZ_SEED` chooses the seed, which a failure names with the input that failed. An input that once
-//! failed is kept in `corpus/`, where each target begins. What is checked is not only that nothing panics:
-//! requests are the same however their bytes are cut, and a chunked body is what a slow and obvious reader
-//! says it is.
+//! `CORESPUN_FUZZ_MINUTES=10 cargo test --release -p corespun-http fuzz` runs each target so long;
+//! `CORESPUN_FUZZ_SEED` chooses the seed, which a failure names with the input that failed. An input that
+//! once failed is kept in `corpus/`, where each target begins. What is checked is not only that nothing
+//! panics: requests are the same however their bytes are cut, and a chunked body is what a slow and obvious
+//! reader says it is.
 
 use std::{
     fmt::Write as _,
@@ -204,8 +204,8 @@ fn cut<'a>(dice: &mut Dice, bytes: &'a [u8]) -> Vec<&'a [u8]> {
 /// Run `target` on the corpus, then on what `make` makes, for as long as is asked.
 fn fuzz(name: &str, make: impl Fn(&mut Dice) -> Vec<u8>, target: impl Fn(&mut Dice, &[u8])) {
     let minutes: f64 =
-        std::env::var("SKEIN_FUZZ_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
-    let seed = std::env::var("SKEIN_FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0x5eed);
+        std::env::var("CORESPUN_FUZZ_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let seed = std::env::var("CORESPUN_FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0x5eed);
     let cases_min = if cfg!(miri) { 20 } else { 20_000 };
     let mut dice = Dice(seed);
     let run = |bytes: &[u8], dice: &mut Dice| {

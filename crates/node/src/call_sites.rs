@@ -9,8 +9,8 @@ use std::{
     sync::LazyLock,
 };
 
+use corespun_bridge::{CallSite, CallSites};
 use napi_sys as sys;
-use skein_bridge::{CallSite, CallSites};
 
 use crate::js::{Arguments, Env, Value};
 

@@ -3,18 +3,18 @@
 //! They neither take nor return anything: small integers lie in the first words of the scratch memory that
 //! was registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument.
 //! The thread is found by the environment of the call. None makes a JavaScript object. The layout is
-//! `skein_bridge::layout`.
+//! `corespun_bridge::layout`.
 
 use std::ptr;
 
-use napi_sys as sys;
-use skein_bridge::{
+use corespun_bridge::{
     Broadcast, Failure, Help, Next, Refusal, Status, Task, Worker,
     layout::{
         DEPTH_UNKNOWN, FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, ended,
         flag, given, helped, refused, work,
     },
 };
+use napi_sys as sys;
 
 use crate::{
     call_sites,
@@ -254,7 +254,7 @@ fn end(thread: &mut Thread, token: u32, status: u32, length: usize, searches: bo
 fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8], searches: bool) -> Outcome<()> {
     let attachments = thread.attachments.take();
     let worker = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
-    let fill = |body: &mut skein_bridge::Body| {
+    let fill = |body: &mut corespun_bridge::Body| {
         body.status = status(number);
         body.attachments = attachments.map(|attached| Box::new(attached) as _);
         body.bytes.set(bytes);

@@ -15,15 +15,15 @@ use std::{
     sync::Arc,
 };
 
-use napi_sys as sys;
-use skein_bridge::{Memory, ticker::Foreground};
-use skein_http::{
+use corespun_bridge::{Memory, ticker::Foreground};
+use corespun_http::{
     Limits, Reactor, Settings, Step,
     constants::Constant,
     layout::{HEADER_BYTES_MAX, counts, opening},
     reactor::{self, Place},
     region::Region,
 };
+use napi_sys as sys;
 
 use crate::{
     call,
@@ -160,7 +160,7 @@ call!(
 /// Inside a call from JavaScript; `callback` is a function.
 unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: Reactor) -> Outcome<usize> {
     let (mut uv_loop, mut handle, mut context) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-    let (mut name, label) = (ptr::null_mut(), c"skein.http");
+    let (mut name, label) = (ptr::null_mut(), c"corespun.http");
     let memory = Box::into_raw(Box::<Server>::new_uninit());
     let server = memory.cast::<Server>();
     // SAFETY: valid environment, values and out pointers; the server lives until its handles are closed.

@@ -1,7 +1,7 @@
 //! Other copies of this library in the process.
 //!
 //! Two copies of the package would mean two sets of tables that know nothing of each other. Each copy exports
-//! `skein_native_version`; the one loaded later finds the earlier one among the loaded objects, and
+//! `corespun_native_version`; the one loaded later finds the earlier one among the loaded objects, and
 //! JavaScript then uses that one if the versions agree and refuses to go on if they do not. The one loaded
 //! first finds none.
 
@@ -15,7 +15,7 @@ static VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_
 
 /// This copy's version; found by name by other copies.
 #[unsafe(no_mangle)]
-pub extern "C" fn skein_native_version() -> *const c_char {
+pub extern "C" fn corespun_native_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
@@ -63,7 +63,7 @@ fn own_path() -> Option<String> {
     // SAFETY: a zeroed Dl_info is valid; the address is in this library.
     unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
-        let found = libc::dladdr((skein_native_version as *const ()).cast(), &raw mut info);
+        let found = libc::dladdr((corespun_native_version as *const ()).cast(), &raw mut info);
         (found != 0 && !info.dli_fname.is_null())
             .then(|| CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned())
     }
@@ -79,7 +79,7 @@ fn ask(path: String) -> Option<Other> {
         if library.is_null() {
             return None;
         }
-        let found = libc::dlsym(library, c"skein_native_version".as_ptr());
+        let found = libc::dlsym(library, c"corespun_native_version".as_ptr());
         let version = (!found.is_null()).then(|| {
             let version = std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(found);
             CStr::from_ptr(version()).to_string_lossy().into_owned()

@@ -25,8 +25,8 @@ use std::{
     sync::Once,
 };
 
+use corespun_bridge::{Scratch, cores, registry, signals, thread_cache};
 use napi_sys as sys;
-use skein_bridge::{Scratch, cores, registry, signals, thread_cache};
 
 use crate::{
     js::{Arguments, Env, Given, Outcome, Value},

@@ -11,8 +11,8 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use corespun_bridge::{Memory, Scratch};
 use napi_sys as sys;
-use skein_bridge::{Memory, Scratch};
 
 use crate::js::{Env, Given, Outcome, Thrown, Value, wrong};
 

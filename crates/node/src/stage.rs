@@ -4,9 +4,9 @@
 
 use std::{cell::Cell, ptr, sync::Arc};
 
+use corespun_bridge::{Mail, Port, Scratch, layout::mail};
+use corespun_store::{Fact, Misuse, Notify, Stage};
 use napi_sys as sys;
-use skein_bridge::{Mail, Port, Scratch, layout::mail};
-use skein_store::{Fact, Misuse, Notify, Stage};
 
 use crate::{
     buffers::{self, Attached},
@@ -111,7 +111,7 @@ function! {
     open(out: Scratch, inbound: Scratch) |env| {
         let port = thread_cache::port().ok_or_else(|| wrong("stageOpen before open"))?;
         if !HERE.get().0.is_null() {
-            let why = "another copy of skein uses stores or locks in this thread; only one copy can".into();
+            let why = "another copy of corespun uses stores or locks in this thread; one can".into();
             return Err(Thrown("NATIVE_SECOND_COPY", why));
         }
         let stage = Stage::new(out, inbound, port.number(), Arc::new(Mailbox(port)));

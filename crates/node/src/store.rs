@@ -1,14 +1,14 @@
 //! Stores as JavaScript sees them: conversions.
 //!
-//! The words that the hot calls read and write are those of `skein_store::layout`.
+//! The words that the hot calls read and write are those of `corespun_store::layout`.
 
-use napi_sys as sys;
-use skein_store::{
+use corespun_store::{
     Begin, Limits, Stage, WORDS,
     layout::counts,
     named::{self, STORES, Text},
     put_key,
 };
+use napi_sys as sys;
 
 use crate::{
     function,

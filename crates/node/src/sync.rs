@@ -4,11 +4,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use napi_sys as sys;
-use skein_store::{
+use corespun_store::{
     Stage,
     named::{THINGS, Text},
 };
+use napi_sys as sys;
 
 use crate::{function, js::Value, stage};
 

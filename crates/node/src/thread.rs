@@ -7,10 +7,10 @@
 
 use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
+use corespun_bridge::ticker::Background;
+use corespun_bridge::{Broadcast, Desk, Rounds, Scratch, Spin, Steps, Worker, Zone, priority};
+use corespun_store::named::{STORES, THINGS};
 use napi_sys as sys;
-use skein_bridge::ticker::Background;
-use skein_bridge::{Broadcast, Desk, Rounds, Scratch, Spin, Steps, Worker, Zone, priority};
-use skein_store::named::{STORES, THINGS};
 
 use crate::{
     cores,
@@ -134,7 +134,7 @@ impl Thread {
         cell: *mut *mut Self,
     ) -> *mut Self {
         let (mut uv_loop, mut reference, mut context) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        let (mut name, label) = (ptr::null_mut(), c"skein");
+        let (mut name, label) = (ptr::null_mut(), c"corespun");
         // SAFETY: valid environment, values and out pointers.
         unsafe {
             sys::napi_get_uv_event_loop(env.0, &raw mut uv_loop);
@@ -209,7 +209,7 @@ impl Thread {
 
     /// A call has ended.
     #[inline]
-    pub fn put_away(&mut self, task: &'static skein_bridge::Task) {
+    pub fn put_away(&mut self, task: &'static corespun_bridge::Task) {
         self.active = true;
         // SAFETY: the task is at home, which is this thread.
         let take_called = || unsafe { task.body(|body| std::mem::take(&mut body.from_worker)) };
@@ -493,7 +493,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     thread.wake_up();
     thread.desk.close();
     if let Some(mut worker) = thread.worker.take() {
-        let running = worker.give_up_joins(&mut thread.desk, skein_bridge::layout::mail::ABORT, 0);
+        let running = worker.give_up_joins(&mut thread.desk, corespun_bridge::layout::mail::ABORT, 0);
         if let Some(at_once) = running {
             registry::given_up(worker.zone().number(), at_once);
         }

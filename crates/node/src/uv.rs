@@ -207,7 +207,7 @@ pub unsafe fn data_of(handle: *mut c_void) -> *mut c_void {
     unsafe { uv_handle_get_data(handle) }
 }
 
-/// Wakes a loop, or its thread where that waits for a joined call; see [`skein_bridge::Wake`].
+/// Wakes a loop, or its thread where that waits for a joined call; see [`corespun_bridge::Wake`].
 pub struct Waker {
     handle: Handle,
     thread: std::thread::Thread,
@@ -224,7 +224,7 @@ impl Waker {
 // handle is closed.
 unsafe impl Send for Waker {}
 
-impl skein_bridge::Wake for Waker {
+impl corespun_bridge::Wake for Waker {
     fn wake(&self) {
         // SAFETY: as above: the handle is open as long as the waker exists.
         unsafe { uv_async_send(self.handle.as_ptr()) };

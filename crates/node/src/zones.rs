@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use napi_sys as sys;
-use skein_bridge::{
+use corespun_bridge::{
     Grown, Limits, Mail, Refusal, Task, Times, Withdrawal, Worker, WorkerCounts, Zone,
     layout::{COUNTS, mail, plan, withdrawn},
 };
+use napi_sys as sys;
 
 use crate::{
     buffers::Attached,
@@ -41,7 +41,7 @@ macro_rules! call {
     };
 }
 
-fn opened(thread: &Thread, handle: u32) -> Outcome<&std::sync::Arc<skein_bridge::Zone>> {
+fn opened(thread: &Thread, handle: u32) -> Outcome<&std::sync::Arc<corespun_bridge::Zone>> {
     thread.zones.get(handle as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))
 }
 
@@ -81,7 +81,7 @@ fn take_attachments(thread: &mut Thread) -> (usize, Option<Box<dyn std::any::Any
     (attached.as_ref().map_or(0, Attached::moved), attached.map(|attached| Box::new(attached) as _))
 }
 
-fn open_zone(thread: &mut Thread, zone: std::sync::Arc<skein_bridge::Zone>) -> i32 {
+fn open_zone(thread: &mut Thread, zone: std::sync::Arc<corespun_bridge::Zone>) -> i32 {
     let handle = thread.zones.iter().position(Option::is_none).unwrap_or(thread.zones.len());
     if handle == thread.zones.len() {
         thread.zones.push(None);
@@ -479,7 +479,7 @@ call!(
     zone_refuse,
     1,
     |env, thread, arguments| {
-        opened(thread, env.u32(arguments[0])?)?.refuse_waiting(skein_bridge::Status::Closed, &[]);
+        opened(thread, env.u32(arguments[0])?)?.refuse_waiting(corespun_bridge::Status::Closed, &[]);
         Ok(env.undefined())
     },
     "zoneRefuse(handle): end every call that has not started."
@@ -567,7 +567,7 @@ call!(
         // SAFETY: read before JavaScript runs again.
         let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
         if let Some(entry) = registry::zone(env.u32(arguments[0])?) {
-            entry.zone.finish(skein_bridge::Status::Died, bytes);
+            entry.zone.finish(corespun_bridge::Status::Died, bytes);
         }
         Ok(env.undefined())
     },

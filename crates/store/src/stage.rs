@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use skein_bridge::{Handles, Scratch};
+use corespun_bridge::{Handles, Scratch};
 
 use crate::{
     Begin, Bytes, Call, Channel, Expected, Gate, Keeps, Key, KeyRef, LOCKED_COPY_MAX, Life, Limits, Message,

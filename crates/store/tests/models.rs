@@ -3,11 +3,11 @@
 //! Compiled with `--cfg loom` only.
 #![cfg(loom)]
 
+use corespun_store::Words;
 use loom::sync::{
     Arc, Mutex,
     atomic::{AtomicU32, Ordering},
 };
-use skein_store::Words;
 
 /// Whatever happens in between: a value read together with its word is current as long as the word stands.
 #[test]

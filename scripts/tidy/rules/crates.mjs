@@ -53,7 +53,7 @@ function dependenciesOf(manifest) {
     const name = table?.[2] ?? entry?.[1]
     if (name === undefined) continue
     const folder = /path\s*=\s*"\.\.\/([\w-]+)"/.exec(entry?.[3] ?? '')?.[1]
-    const ours = folder ?? /^skein-([\w-]+)$/.exec(name)?.[1]
+    const ours = folder ?? /^corespun-([\w-]+)$/.exec(name)?.[1]
     found.push({ name, line: index + 1, ours, dev: section.includes('dev-dependencies') })
   }
   return found

@@ -89,8 +89,9 @@ export function liftAsync<A, B, E = never>(
 /**
  * A fiber for each input: `fromFiber(function* (path: string) { yield* sleep(5) ... })`. The function is a
  * generator function, or gives an op or an effect of another library (whatever has
- * `Symbol.for('skein.runnable')`). The fiber's failure is the stage's; interrupting the run interrupts it and
- * waits for its finalizers. Inside of a fiber it is a child of the one that runs the arrow, with its locals.
+ * `Symbol.for('corespun.runnable')`). The fiber's failure is the stage's; interrupting the run interrupts it
+ * and waits for its finalizers. Inside of a fiber it is a child of the one that runs the arrow, with its
+ * locals.
  * @throws {ArrowError} `ARROW_ARGUMENT`.
  */
 export function fromFiber<

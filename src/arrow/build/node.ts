@@ -87,7 +87,7 @@ export interface StageContext {
   readonly signal: AbortSignal
 }
 
-/** The part of a run that stages inside of Skein use. */
+/** The part of a run that stages inside of Corespun use. */
 export interface RunContext extends StageContext {
   /** The signal, if the run can be interrupted at all. */
   readonly givenSignal: AbortSignal | undefined

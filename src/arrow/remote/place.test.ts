@@ -123,7 +123,7 @@ test('a run is one task in each zone, whichever worker takes it, and in a replac
 
 test('a plan that the store of plans has dropped travels with a second task', async () => {
   const arrow = lift((x: number) => x + 1).on(place)
-  store.get('skein.arrow.plans').clear()
+  store.get('corespun.arrow.plans').clear()
   const before_ = place.stats().ended
   assert.equal(await arrow.run(1), 2)
   assert.equal(place.stats().ended - before_, 2)

@@ -77,7 +77,7 @@ const unused = new FinalizationRegistry<string>((id) => withPlans((stored) => st
 /** Use the store of plans; `undefined` when it refuses, as one that somebody has closed does. */
 function withPlans<Found>(use: (stored: Store<Plain>) => Found): Found | undefined {
   try {
-    plans ??= store.getOrCreate('skein.arrow.plans', { entriesMax: PLANS_MAX, bytesMax: PLANS_BYTES_MAX })
+    plans ??= store.getOrCreate('corespun.arrow.plans', { entriesMax: PLANS_MAX, bytesMax: PLANS_BYTES_MAX })
     return use(plans)
   } catch (error) {
     if (!(error instanceof StoreError)) throw error

@@ -135,7 +135,7 @@ function made(key: string, source: string): unknown {
   let fresh: Factory | Shape
   try {
     // The number keeps the engine from giving two pieces of code one set of feedback.
-    const text = `'use strict'\n${source}\n//# sourceURL=skein:arrow/${++madeCount}`
+    const text = `'use strict'\n${source}\n//# sourceURL=corespun:arrow/${++madeCount}`
     fresh = new Function('Raised', 'traced', text)(Raised, traced) as Factory | Shape
   } catch (error) {
     if (!(error instanceof EvalError)) throw error

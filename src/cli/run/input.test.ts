@@ -13,7 +13,7 @@ import type { CliError } from '../errors.ts'
 import { expand, openSource, type SourcePlan } from './input.ts'
 
 const start = process.cwd()
-const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+const folder = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
 const files: Readonly<Record<string, string>> = {
   'b.txt': 'b1\nb2\n',
   'a.txt': 'a1\r\na2',

@@ -1,5 +1,5 @@
 /**
- * What the main thread of `skein run` tells its workers.
+ * What the main thread of `corespun run` tells its workers.
  *
  * A file of its own, because the main thread must not load what workers do: the native core among it, whose
  * absence is a sentence and no stack.
@@ -7,7 +7,7 @@
 import type { RecordStyle } from './records.ts'
 
 /** The key of the environment data. */
-export const JOB_KEY = 'skein run'
+export const JOB_KEY = 'corespun run'
 
 /** What all items of a run share; plain data and shared memory. */
 export interface Job {

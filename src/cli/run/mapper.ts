@@ -1,5 +1,5 @@
 /**
- * Calls of the user's function in a zone: the bridge from `skein run` to workers.
+ * Calls of the user's function in a zone: the bridge from `corespun run` to workers.
  *
  * It gives the zone small tasks (one item each), turns what a task settles with into lines, and enforces
  * `--timeout` from the moment the function starts. It is told how to open a zone, so tests open their own
@@ -40,7 +40,7 @@ export interface ItemZoneSettings {
   readonly graceMs: number
 }
 
-/** Opens a zone; `skein run` passes the real thing. */
+/** Opens a zone; `corespun run` passes the real thing. */
 export type OpenZone = (settings: ItemZoneSettings) => Promise<ItemZone>
 
 /** Most calls in flight, however many workers with however many items each are asked for. */

@@ -1,5 +1,5 @@
 /**
- * The middle of `skein run`: items in, calls in flight, lines out, in order or as they come.
+ * The middle of `corespun run`: items in, calls in flight, lines out, in order or as they come.
  *
  * Everything it holds is bounded: calls in flight, items whose line is not yet written, and the characters of
  * both. When a bound is reached, or the output asks to wait, it stops reading, so back-pressure goes from the

@@ -1,5 +1,5 @@
 /**
- * `skein run`: one job from its arguments to its exit code.
+ * `corespun run`: one job from its arguments to its exit code.
  *
  * It puts the parts together (source, mapper, pump, output, progress) and decides what the user is told. All
  * of the process that it touches is handed in, so tests run it with their own streams, signals and zones.
@@ -217,7 +217,7 @@ class Run {
 
   #tell(sentence: string): void {
     this.#progress?.hide()
-    this.#around.stderr.write(`skein: ${sentence.replace(/[\r\n\u2028\u2029]+/g, ' ')}\n`)
+    this.#around.stderr.write(`corespun: ${sentence.replace(/[\r\n\u2028\u2029]+/g, ' ')}\n`)
   }
 }
 

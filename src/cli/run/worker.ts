@@ -1,5 +1,5 @@
 /**
- * The part of `skein run` that lives in the workers: the user's function, called with one item at a time.
+ * The part of `corespun run` that lives in the workers: the user's function, called with one item at a time.
  *
  * What all items share (module, export, style, gate, clock) comes once for each thread as the environment
  * data of its `Worker`, so workers that replace others have it too and a task carries nothing but its item.

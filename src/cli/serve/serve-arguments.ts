@@ -1,14 +1,14 @@
 /**
- * The words after `skein serve`, checked and completed.
+ * The words after `corespun serve`, checked and completed.
  *
- * As those of `skein run` (arguments.ts): a frozen record leaves here, and a wrong word is named.
+ * As those of `corespun run` (arguments.ts): a frozen record leaves here, and a wrong word is named.
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { duration, HELP, splitTarget, usage, wholeNumber, wordsOf } from '../arguments.ts'
 import { CliError } from '../errors.ts'
 
-/** One `skein serve`, as asked for. What is undefined the module may say, else the default counts. */
+/** One `corespun serve`, as asked for. What is undefined the module may say, else the default counts. */
 export interface ServeOptions {
   /** A path, a URL or a package, as written before `#`. */
   readonly module: string
@@ -39,9 +39,9 @@ const flags = {
 } as const satisfies ParseArgsConfig['options']
 
 /**
- * Read the arguments of `skein serve`.
+ * Read the arguments of `corespun serve`.
  * @param words What stands behind `serve`.
- * @param forcedCore The variable SKEIN_HTTP_CORE.
+ * @param forcedCore The variable CORESPUN_HTTP_CORE.
  * @param folder Where the module's path starts from.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
  */
@@ -87,5 +87,5 @@ function read(
 
 function coreOf(text: string | undefined): 'native' | 'node' | undefined {
   if (text === undefined || text === 'native' || text === 'node') return text
-  throw usage(`--core (or SKEIN_HTTP_CORE) takes native or node, not "${text}"`)
+  throw usage(`--core (or CORESPUN_HTTP_CORE) takes native or node, not "${text}"`)
 }

@@ -1,5 +1,5 @@
 /**
- * The app of `skein serve`, made in each worker: the user's, with what the command line has for what that
+ * The app of `corespun serve`, made in each worker: the user's, with what the command line has for what that
  * leaves open.
  */
 import { errorAnswers } from '../../http/index.ts'
@@ -7,9 +7,9 @@ import { loadApp, type ModuleApp } from '../../http/internal.ts'
 import { register } from '../../transport/index.ts'
 import { CliError } from '../errors.ts'
 
-register(CliError, { cid: 'skein.CliError' })
+register(CliError, { cid: 'corespun.CliError' })
 
-/** What all workers of a `skein serve` share; plain data. */
+/** What all workers of a `corespun serve` share; plain data. */
 export interface ServeJob {
   /** What `import()` is given. */
   readonly url: string

@@ -1,8 +1,8 @@
 /**
- * `skein serve`: the same app on every core, from its module to its graceful end.
+ * `corespun serve`: the same app on every core, from its module to its graceful end.
  *
- * `serve({zone})` of skein/http does the serving, in a zone made for it; what is left here is what a command
- * adds: its words, its lines, and its end by a signal or with the last worker.
+ * `serve({zone})` of corespun/http does the serving, in a zone made for it; what is left here is what a
+ * command adds: its words, its lines, and its end by a signal or with the last worker.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ZoneServer } from '../../http/index.ts'
@@ -14,8 +14,8 @@ import type { ServeOptions } from './serve-arguments.ts'
 import type { ServeJob } from './serve-worker.ts'
 
 const APP = new URL('./serve-worker.js', import.meta.url)
-const ZONE = 'skein serve'
-const ENDED = 'skein.worker.ended'
+const ZONE = 'corespun serve'
+const ENDED = 'corespun.worker.ended'
 /** What closing the zone takes at most; then the process just ends. */
 const END_MS = 3000
 
@@ -40,7 +40,7 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
     if (early === undefined && !options.quiet) around.stdout.write(lineOf(server, workers))
     const signal = await Promise.race([stop.signal, watch.gone, nobodyLeft(server)])
     if (around.stderr.isTTY === true)
-      around.stderr.write('\nskein: finishing open requests; Ctrl-C again to stop at once\n')
+      around.stderr.write('\ncorespun: finishing open requests; Ctrl-C again to stop at once\n')
     return (await drain(server, drainMs, around)) ? ExitCode.fine : codeOf(signal)
   } finally {
     stop.ignore()
@@ -62,7 +62,7 @@ async function drain(server: ZoneServer, drainMs: number, { stderr }: Surroundin
     await server.stop({ drainMs })
     return (await server.stats()).cut === 0
   } catch (error) {
-    stderr.write(`skein: ${(error as Error).message}\n`)
+    stderr.write(`corespun: ${(error as Error).message}\n`)
     return false
   }
 }
@@ -74,7 +74,7 @@ async function openZone(workers: number): Promise<Zone> {
     import('../../zone/internal.ts'),
   ])
   const { register } = await import('../../transport/index.ts')
-  register(CliError, { cid: 'skein.CliError' }) // as the workers do
+  register(CliError, { cid: 'corespun.CliError' }) // as the workers do
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()
   return zone.create(ZONE, { workers, closeMs: 0, graceMs: 0 })
@@ -107,7 +107,7 @@ async function nobodyLeft(server: ZoneServer): Promise<never> {
 }
 
 function lineOf({ url, core }: ZoneServer, workers: number): string {
-  return `skein: serving ${url} with ${workers} ${workers === 1 ? 'worker' : 'workers'} (${core} core)\n`
+  return `corespun: serving ${url} with ${workers} ${workers === 1 ? 'worker' : 'workers'} (${core} core)\n`
 }
 
 /** The first signal; a second one ends the process. */
@@ -135,7 +135,7 @@ function watchOf(zone: Zone, around: Surroundings): { gone: Promise<never>; igno
     const { worker, reason = '', error } = message as WorkerTold
     if (!worker.startsWith(`${ZONE}/`)) return
     around.stderr.write(
-      `skein: a worker ends and is replaced: ${error === undefined ? reason : stackOf(error)}\n`,
+      `corespun: a worker ends and is replaced: ${error === undefined ? reason : stackOf(error)}\n`,
     )
     setImmediate(() => zone.stats().workers === 0 && reject(new CliError('CLI_WORKERS_GONE', { reason })))
   }

@@ -6,8 +6,8 @@
  */
 import type { Exit } from './exit.ts'
 
-/** The name of the method of a {@link Runnable}: `Symbol.for('skein.runnable')`. */
-export const RUNNABLE: unique symbol = Symbol.for('skein.runnable') as never
+/** The name of the method of a {@link Runnable}: `Symbol.for('corespun.runnable')`. */
+export const RUNNABLE: unique symbol = Symbol.for('corespun.runnable') as never
 
 /** Something with an input that runs and ends with an {@link Exit}. */
 export interface Runnable<In, A, E = never> {

@@ -8,7 +8,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shown } from '../../base/index.ts'
 import { type Exchange, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
-import { isBodiless, isSkeinResponse, NativeResponse, type Parts, responseParts } from '../fetch/response.ts'
+import {
+  isBodiless,
+  isCorespunResponse,
+  NativeResponse,
+  type Parts,
+  responseParts,
+} from '../fetch/response.ts'
 import { onAbort } from '../fetch/request.ts'
 import type { ReadResult } from '../fetch/standard.ts'
 import { jsonOf, objectAsResponse } from './value.ts'
@@ -53,7 +59,7 @@ function sendObject(exchange: Exchange, value: object, where: string): Promise<v
     exchange.respond(200, TypeOf.json, '', text)
     return undefined
   }
-  if (isSkeinResponse(value) || value instanceof NativeResponse) {
+  if (isCorespunResponse(value) || value instanceof NativeResponse) {
     const parts = responseParts(value)
     if (parts.status < 200) throw new HttpError('HTTP_ANSWER', { where, received: 'Response.error()' })
     return parts.stream === undefined ? sendWhole(exchange, parts) : sendStream(exchange, parts, parts.stream)

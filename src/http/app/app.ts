@@ -13,14 +13,14 @@ import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
 import { ANSWERS_REFUSALS, pathOf, StatusError, statusAnswer } from './status-error.ts'
 import { HttpError, statusOf } from '../errors.ts'
 import { Finder, type Found } from './finder.ts'
-import { closeRequest, HAS_PRIVATE_STATE, SkeinRequest } from '../fetch/request.ts'
-import { NativeResponse, SkeinResponse } from '../fetch/response.ts'
+import { closeRequest, HAS_PRIVATE_STATE, CorespunRequest } from '../fetch/request.ts'
+import { NativeResponse, CorespunResponse } from '../fetch/response.ts'
 import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
 import type { Route } from './router.ts'
 import type { Target } from './target.ts'
 import { responseOf } from './value.ts'
 
-/** What each message on the channel `skein:http:error` is. */
+/** What each message on the channel `corespun:http:error` is. */
 export interface ErrorMessage {
   readonly error: unknown
   /** The request, while its answer is open. */
@@ -40,7 +40,7 @@ interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const errors = diagnostics.channel('skein:http:error')
+const errors = diagnostics.channel('corespun:http:error')
 const BAD_REQUEST = 'Bad Request'
 const REASONS: Readonly<Record<number, string>> = {
   400: BAD_REQUEST,
@@ -90,7 +90,7 @@ export class App {
 
   #dispatch(exchange: Exchange, compiled: Compiled, { params, read }: Found): void {
     if (compiled.run !== undefined)
-      return this.#run(exchange, compiled.run, new SkeinRequest(exchange, params, read), compiled.where)
+      return this.#run(exchange, compiled.run, new CorespunRequest(exchange, params, read), compiled.where)
     const { status, type, lines, body } = compiled.constant!
     exchange.respond(status, type, lines, body)
   }
@@ -113,10 +113,10 @@ export class App {
   #refuse(exchange: Exchange, target: Target, body: string | null, init: Refusal): void {
     const answered = (request: HttpRequest): unknown =>
       body === null || this.#refusal === undefined
-        ? new SkeinResponse(body, init)
+        ? new CorespunResponse(body, init)
         : this.#refusal(new StatusError(init.status, body, init), request)
     const run = (this.#unmatched?.(answered) ?? answered) as (request: unknown) => unknown
-    this.#run(exchange, run, new SkeinRequest(exchange, undefined, target), `${init.status}`)
+    this.#run(exchange, run, new CorespunRequest(exchange, undefined, target), `${init.status}`)
   }
 
   /** `OPTIONS *` asks what the server can do; no other method goes with `*` (RFC 9112, 3.2.4). */
@@ -129,13 +129,13 @@ export class App {
     if (this.#fetch === undefined && (this.#unmatched ?? this.#refusal) !== undefined)
       this.#refuse(exchange, read, 'Not Found', { status: 404 })
     else if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
-    else this.#run(exchange, this.#fetch, new SkeinRequest(exchange, undefined, read), 'fetch')
+    else this.#run(exchange, this.#fetch, new CorespunRequest(exchange, undefined, read), 'fetch')
   }
 
   #run(
     exchange: Exchange,
-    handle: (request: SkeinRequest) => unknown,
-    request: SkeinRequest,
+    handle: (request: CorespunRequest) => unknown,
+    request: CorespunRequest,
     where: string,
   ): void {
     try {
@@ -148,7 +148,7 @@ export class App {
     }
   }
 
-  #later(exchange: Exchange, request: SkeinRequest, value: Promise<unknown>, where: string): void {
+  #later(exchange: Exchange, request: CorespunRequest, value: Promise<unknown>, where: string): void {
     exchange.retain()
     whenSettled(
       value,
@@ -163,13 +163,13 @@ export class App {
     )
   }
 
-  #answer(exchange: Exchange, request: SkeinRequest, value: unknown, where: string): void {
+  #answer(exchange: Exchange, request: CorespunRequest, value: unknown, where: string): void {
     const rest = sendAnswer(exchange, value, where)
     if (rest === undefined) closeRequest(request)
     else this.#untilSent(exchange, request, rest, where)
   }
 
-  #untilSent(exchange: Exchange, request: SkeinRequest, rest: Promise<void>, where: string): void {
+  #untilSent(exchange: Exchange, request: CorespunRequest, rest: Promise<void>, where: string): void {
     rest.then(
       () => closeRequest(request),
       // When the answer has begun it has been cut already, and the new one goes nowhere.
@@ -178,7 +178,7 @@ export class App {
   }
 
   /** Nobody caught it: tell, and answer in its place. */
-  #fail(exchange: Exchange, request: SkeinRequest, cause: unknown, where: string): void {
+  #fail(exchange: Exchange, request: CorespunRequest, cause: unknown, where: string): void {
     try {
       this.#answerFor(exchange, request, cause, where)
     } catch (error) {
@@ -187,7 +187,7 @@ export class App {
     }
   }
 
-  #answerFor(exchange: Exchange, request: SkeinRequest, thrown: unknown, where: string): void {
+  #answerFor(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
     const cause = withWay(thrown)
     if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
     if (isGone(cause) || (exchange.aborted && isAbort(cause))) {
@@ -209,7 +209,7 @@ export class App {
   }
 
   /** What `error` gave instead of an answer; whatever goes wrong here ends with a plain 500. */
-  #lastAnswer(exchange: Exchange, request: SkeinRequest, given: unknown, cause?: unknown): void {
+  #lastAnswer(exchange: Exchange, request: CorespunRequest, given: unknown, cause?: unknown): void {
     try {
       const value = carrying(request, given ?? statusAnswer(cause, request), statusOf(cause))
       const rest = value === undefined ? undefined : sendAnswer(exchange, value, 'error')
@@ -229,7 +229,7 @@ export class App {
   }
 
   /** What should have answered an error failed itself. */
-  #apologize(exchange: Exchange, request: SkeinRequest, error: unknown): void {
+  #apologize(exchange: Exchange, request: CorespunRequest, error: unknown): void {
     this.#say(error, request)
     try {
       const value = carrying(request, undefined, 500)
@@ -242,7 +242,7 @@ export class App {
   }
 
   /** Tell the channel and `error`; what `error` gave. */
-  #tell(cause: unknown, request: SkeinRequest, where: string): unknown {
+  #tell(cause: unknown, request: CorespunRequest, where: string): unknown {
     const isOurs = statusOf(cause) >= 500
     if (isOurs) this.#errorsCount += 1
     if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorMessage)
@@ -250,7 +250,7 @@ export class App {
       if (!isOurs) return undefined // what a client does wrong fills nobody's log
       const id = requestIdOf(request)
       const named = `route ${where}${id === undefined ? '' : `, request ${id}`}`
-      console.error(`skein/http: ${request.method} ${pathOf(request)} failed (${named}):`, cause)
+      console.error(`corespun/http: ${request.method} ${pathOf(request)} failed (${named}):`, cause)
       return undefined
     }
     try {
@@ -262,20 +262,20 @@ export class App {
   }
 
   /** An error of what should have handled errors: nobody but the channel and the console is left. */
-  #say(error: unknown, request: SkeinRequest): void {
+  #say(error: unknown, request: CorespunRequest): void {
     this.#errorsCount += 1
     if (errors.hasSubscribers) errors.publish({ error, request } satisfies ErrorMessage)
-    console.error('skein/http: an error could not be answered as `error` wanted:', error)
+    console.error('corespun/http: an error could not be answered as `error` wanted:', error)
   }
 }
 
 /**
  * An answer to an error with what its request carries; of none the text, where there is something to carry.
  */
-function carrying(request: SkeinRequest, value: unknown, status: number): unknown {
+function carrying(request: CorespunRequest, value: unknown, status: number): unknown {
   const headers = carriedHeaders(request)
   if (headers === undefined) return value
-  const text = (): Response => new SkeinResponse(REASONS[status] ?? BAD_REQUEST, { status })
+  const text = (): Response => new CorespunResponse(REASONS[status] ?? BAD_REQUEST, { status })
   return withCarried(value === undefined ? text() : responseOf(value, 'error'), headers)
 }
 
@@ -294,7 +294,7 @@ function withWay(cause: unknown): unknown {
     return new HttpError('HTTP_REQUEST_CLASS', { reason: cause.message }, { cause })
   if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_REFUSED') return cause
   const { path, what } = cause.facts as TransportCodes['TRANSPORT_REFUSED']
-  const isRequest = what === `an object of ${SkeinRequest.name}`
+  const isRequest = what === `an object of ${CorespunRequest.name}`
   return isRequest ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
 }
 

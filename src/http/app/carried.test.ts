@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onServer } from '../cores.test.support.ts'
-import { SkeinResponse, NativeResponse } from '../fetch/response.ts'
+import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import { createApp } from '../server.ts'
 import { carry } from './carried.ts'
 import { cors } from '../middleware/cors.ts'
@@ -25,11 +25,11 @@ const cookies: Middleware = (request, next) => {
 
 onServer('of one shared answer each client gets its own headers', async (start, core) => {
   const shared = {
-    '/empty': new SkeinResponse(null, { status: 204 }),
+    '/empty': new CorespunResponse(null, { status: 204 }),
     '/native': new NativeResponse(null, { status: 204 }),
-    '/text': new SkeinResponse('whole'),
-    '/bytes': new SkeinResponse(Uint8Array.of(119, 104, 111, 108, 101)),
-    '/thrown': new SkeinResponse('whole', { status: 403 }),
+    '/text': new CorespunResponse('whole'),
+    '/bytes': new CorespunResponse(Uint8Array.of(119, 104, 111, 108, 101)),
+    '/thrown': new CorespunResponse('whole', { status: 403 }),
   }
   const routes = Object.fromEntries(
     Object.entries(shared).map(([path, answer]) => [
@@ -73,7 +73,7 @@ onServer('of one shared answer each client gets its own headers', async (start, 
 })
 
 test('an answer that has it all is not copied', async () => {
-  const own = new SkeinResponse('x', { headers: { 'x-request-id': 'own', vary: 'origin' } })
+  const own = new CorespunResponse('x', { headers: { 'x-request-id': 'own', vary: 'origin' } })
   let seen: Response | undefined
   const look: Middleware = async (_, next) => (seen = await next())
   const inner = use({ '/': () => own }, requestId(), cors({ origin: OWN }))
@@ -94,9 +94,9 @@ onServer('whoever answers an error, its answer has what the request carries', as
         },
       }),
   }
-  const shared = new SkeinResponse('sorry', { status: 503 })
+  const shared = new CorespunResponse('sorry', { status: 503 })
   const handlers: Readonly<Record<string, [number, (() => unknown) | undefined]>> = {
-    'a response': [503, () => new SkeinResponse('sorry', { status: 503 })],
+    'a response': [503, () => new CorespunResponse('sorry', { status: 503 })],
     'a shared response': [503, () => shared],
     'a response later': [503, async () => new NativeResponse('sorry', { status: 503 })],
     'a value': [200, () => ({ sorry: true })],

@@ -4,21 +4,21 @@
  * Kept by the request in weak maps, so nothing is kept longer than the request and nothing costs anything
  * where it is not used. Headers are carried so that the answer to an error has them too.
  */
-import { SkeinHeaders } from '../fetch/headers.ts'
+import { CorespunHeaders } from '../fetch/headers.ts'
 import { copyOf } from '../fetch/response.ts'
 
-const headersOf = new WeakMap<object, SkeinHeaders>()
+const headersOf = new WeakMap<object, CorespunHeaders>()
 const idOf = new WeakMap<object, string>()
 
 /** The headers that the answer of a request will carry; made when asked for. */
-export function carry(request: object): SkeinHeaders {
+export function carry(request: object): CorespunHeaders {
   let headers = headersOf.get(request)
-  if (headers === undefined) headersOf.set(request, (headers = new SkeinHeaders()))
+  if (headers === undefined) headersOf.set(request, (headers = new CorespunHeaders()))
   return headers
 }
 
 /** The same where there are some. */
-export function carriedHeaders(request: object): SkeinHeaders | undefined {
+export function carriedHeaders(request: object): CorespunHeaders | undefined {
   return headersOf.get(request)
 }
 
@@ -38,7 +38,7 @@ export function requestIdOf(request: object): string | undefined {
  *
  * An answer is never changed: its handler may give it again, to somebody whose headers are others.
  */
-export function withCarried(answer: Response, headers: SkeinHeaders | undefined): Response {
+export function withCarried(answer: Response, headers: CorespunHeaders | undefined): Response {
   // What cannot be sent is refused further out, as it is.
   if (headers === undefined || answer.type === 'error' || answer.bodyUsed) return answer
   let copy: Response | undefined

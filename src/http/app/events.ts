@@ -15,9 +15,9 @@ import {
   optionsOf,
   shown,
 } from '../../base/index.ts'
-import { SkeinHeaders } from '../fetch/headers.ts'
+import { CorespunHeaders } from '../fetch/headers.ts'
 import { wrong } from '../limits.ts'
-import { SkeinResponse } from '../fetch/response.ts'
+import { CorespunResponse } from '../fetch/response.ts'
 import type { HeadersInit } from '../fetch/standard.ts'
 
 /** Values, in time or at once; a promise among the latter is awaited. */
@@ -73,12 +73,12 @@ const BEAT_DUE = Symbol('beat')
  */
 export function events(source: Source<unknown>, options?: EventsOptions): Response {
   const { heartbeatMs, signal, status, headers: given } = optionsOf(options, EVENTS, wrong, 'events()')
-  const headers = new SkeinHeaders(given)
+  const headers = new CorespunHeaders(given)
   headers.set('content-type', 'text/event-stream')
   if (!headers.has('cache-control')) headers.set('cache-control', 'no-store')
   headers.set('x-accel-buffering', 'no')
   const stream = streamed(source, { encode: encodedEvent, signal, heartbeatMs, first: BEAT })
-  return new SkeinResponse(stream, { status, headers })
+  return new CorespunResponse(stream, { status, headers })
 }
 
 /**
@@ -87,7 +87,7 @@ export function events(source: Source<unknown>, options?: EventsOptions): Respon
  */
 export function ndjson(source: Source<unknown>, options?: StreamOptions): Response {
   const given = optionsOf(options, STREAM, wrong, 'ndjson()')
-  const headers = new SkeinHeaders(given.headers)
+  const headers = new CorespunHeaders(given.headers)
   headers.set('content-type', 'application/x-ndjson')
   return continued(source, given, headers, (value) => {
     const text = JSON.stringify(value) as string | undefined
@@ -102,7 +102,7 @@ export function ndjson(source: Source<unknown>, options?: StreamOptions): Respon
  */
 export function pieces(source: Source<string | Uint8Array>, options?: StreamOptions): Response {
   const given = optionsOf(options, STREAM, wrong, 'pieces()')
-  const headers = new SkeinHeaders(given.headers)
+  const headers = new CorespunHeaders(given.headers)
   if (!headers.has('content-type')) headers.set('content-type', 'text/plain;charset=UTF-8')
   return continued(source, given, headers, (value) => value)
 }
@@ -123,11 +123,11 @@ export function iterated(value: object): Response | undefined {
 function continued<Value>(
   source: Source<Value>,
   { signal, status }: OptionsOf<typeof STREAM>,
-  headers: SkeinHeaders,
+  headers: CorespunHeaders,
   encode: How<Value>['encode'],
 ): Response {
   const stream = streamed(source, { encode, signal, heartbeatMs: 0, first: '' })
-  return new SkeinResponse(stream, { status, headers })
+  return new CorespunResponse(stream, { status, headers })
 }
 
 interface How<Value> {

@@ -7,7 +7,7 @@ import { promiseOf, whenSettled } from '../../base/index.ts'
 
 /** Call a log; `what` names it on the console, where a failure of it is told. */
 export function logged(what: string, call: () => unknown): void {
-  const report = (error: unknown): void => console.error(`skein/http: ${what} failed:`, error)
+  const report = (error: unknown): void => console.error(`corespun/http: ${what} failed:`, error)
   try {
     const promise = promiseOf(call())
     if (promise !== undefined) whenSettled(promise, () => {}, report)

@@ -8,8 +8,8 @@ import { shown } from '../../base/index.ts'
 import { type Constant, TYPES, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
-import type { SkeinRequest } from '../fetch/request.ts'
-import { isSkeinResponse, NativeResponse, responseParts } from '../fetch/response.ts'
+import type { CorespunRequest } from '../fetch/request.ts'
+import { isCorespunResponse, NativeResponse, responseParts } from '../fetch/response.ts'
 import { type Params, Router } from './router.ts'
 
 /** Values that JSON can say; an answer of `application/json`. */
@@ -34,7 +34,7 @@ export type Handler<Pattern extends string = string> = (
   request: HttpRequest<Pattern>,
 ) => Answer | Promise<Answer>
 
-/** What an arrow of `skein/arrow` looks like from here. */
+/** What an arrow of `corespun/arrow` looks like from here. */
 export interface ArrowLike {
   run(input: never): unknown
 }
@@ -60,10 +60,10 @@ export type RouteValue<Pattern extends string = string> = MethodTable<Pattern> |
 export type Routes<Pattern extends string = string> = { readonly [P in Pattern]: RouteValue<P> }
 
 /** Under this key `use` leaves what stands around the answers to requests that no route takes. */
-export const UNMATCHED = Symbol('skein.unmatched')
+export const UNMATCHED = Symbol('corespun.unmatched')
 
 /** Under this key `use` leaves that apps are among what it has wrapped. */
-export const HAS_APPS = Symbol('skein.hasApps')
+export const HAS_APPS = Symbol('corespun.hasApps')
 
 /** Puts something around a handler. */
 export type Wrap = (handler: (request: HttpRequest) => unknown) => (request: HttpRequest) => unknown
@@ -88,7 +88,7 @@ export interface Compiled {
   /** For errors: `GET /user/:id`. */
   readonly where: string
   /** Undefined for a constant. */
-  readonly run: ((request: SkeinRequest) => unknown) | undefined
+  readonly run: ((request: CorespunRequest) => unknown) | undefined
   /** Filled in by `ready` when it has to be read first. */
   constant: Whole | undefined
 }
@@ -165,7 +165,7 @@ function compile(value: unknown, where: string, late: (() => Promise<void>)[]): 
   if (
     typeof value === 'object' &&
     value !== null &&
-    (isSkeinResponse(value) || value instanceof NativeResponse)
+    (isCorespunResponse(value) || value instanceof NativeResponse)
   )
     late.push(() => readConstant(value, compiled))
   else compiled.constant = wholeOf(value, where)
@@ -174,7 +174,7 @@ function compile(value: unknown, where: string, late: (() => Promise<void>)[]): 
 
 /** How a value is run; undefined when it is a constant. */
 function runOf(value: unknown): Compiled['run'] {
-  if (typeof value === 'function') return value as (request: SkeinRequest) => unknown
+  if (typeof value === 'function') return value as (request: CorespunRequest) => unknown
   if (value === null || typeof value !== 'object') return undefined
   if (isApp(value)) return (request) => value.fetch(request)
   const { run } = value as { run?: unknown }

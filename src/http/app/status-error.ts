@@ -7,11 +7,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { type Kind, SkeinError, type Sentences, callback, optionsOf } from '../../base/index.ts'
+import { type Kind, CorespunError, type Sentences, callback, optionsOf } from '../../base/index.ts'
 import type { ErrorHandler } from './routes.ts'
 import { statusOf } from '../errors.ts'
 import { wrong } from '../limits.ts'
-import { SkeinResponse } from '../fetch/response.ts'
+import { CorespunResponse } from '../fetch/response.ts'
 import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
 import { logged } from './logged.ts'
 
@@ -41,7 +41,7 @@ export interface StatusErrorOptions extends ErrorOptions {
 }
 
 /** A failure that a handler chose the answer of. What it says is shown to the client. */
-export class StatusError extends SkeinError<StatusCodes> {
+export class StatusError extends CorespunError<StatusCodes> {
   /** Headers of its answer. */
   readonly headers: Readonly<Record<string, string>>
 
@@ -77,7 +77,7 @@ export interface ErrorAnswerOptions {
 const OPTIONS = { log: callback as Kind<ErrorAnswerOptions['log']> }
 
 /** Marks the `error` of an app that also answers in place of the router's own 404 and 405. */
-export const ANSWERS_REFUSALS = Symbol('skein.answersRefusals')
+export const ANSWERS_REFUSALS = Symbol('corespun.answersRefusals')
 
 /** Seconds after which a client may try again what was refused because too much was going on. */
 const RETRY_AFTER_S = '1'
@@ -96,7 +96,7 @@ export function errorAnswers(options?: ErrorAnswerOptions): ErrorHandler {
       logged('the log of errorAnswers()', () => log(cause, about))
     }
     const body = { error: { code, message, requestId: id } }
-    const answer = SkeinResponse.json(body, {
+    const answer = CorespunResponse.json(body, {
       status,
       headers: { ...headers, 'cache-control': 'no-store' },
     })
@@ -113,7 +113,7 @@ export function statusAnswer(cause: unknown, request: object): Response | undefi
   const body = {
     error: { code, message, ...(id === undefined ? {} : { requestId: id }) },
   }
-  return SkeinResponse.json(body, {
+  return CorespunResponse.json(body, {
     status,
     headers: { ...cause.headers, 'cache-control': 'no-store' },
   })
@@ -136,7 +136,7 @@ function answerOf(cause: unknown): AnswerParts {
   const { code, message } = cause as Error & { code?: string }
   // Of a worker's death only that there was one: its reason is the text of an error that nobody caught.
   const shown = status === 502 ? wordsOf(status) : message
-  return plain(status, cause instanceof SkeinError ? code! : nameOf(status), shown)
+  return plain(status, cause instanceof CorespunError ? code! : nameOf(status), shown)
 }
 
 function plain(status: number, code: string, message: string): AnswerParts {
@@ -149,7 +149,7 @@ function plain(status: number, code: string, message: string): AnswerParts {
 }
 
 function printed(cause: unknown, { id, request }: { id: string; request: string }): void {
-  console.error(`skein/http: ${request} failed (request ${id}):`, cause)
+  console.error(`corespun/http: ${request} failed (request ${id}):`, cause)
 }
 
 /** The path of a request for logs; '?' when nobody looked at it before its response. */

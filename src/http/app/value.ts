@@ -8,7 +8,7 @@ import { types } from 'node:util'
 import { shown } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import { iterated } from './events.ts'
-import { type BodySource, NativeResponse, SkeinResponse } from '../fetch/response.ts'
+import { type BodySource, NativeResponse, CorespunResponse } from '../fetch/response.ts'
 
 /** What is known of a Response of another maker: a ponyfill, a second copy of undici. */
 interface ResponseLike {
@@ -29,13 +29,13 @@ interface ResponseLike {
  */
 export function responseOf(value: unknown, where = 'a handler'): Response {
   if (value instanceof NativeResponse) return value
-  if (typeof value === 'string') return new SkeinResponse(value)
+  if (typeof value === 'string') return new CorespunResponse(value)
   if (typeof value === 'object' && value !== null) {
     const response = objectAsResponse(value, where)
     if (response !== undefined) return response
   } else if (value !== null && !['number', 'boolean'].includes(typeof value))
     throw new HttpError('HTTP_ANSWER', { where, received: shown(value) })
-  return new SkeinResponse(jsonOf(value, where), { headers: { 'content-type': 'application/json' } })
+  return new CorespunResponse(jsonOf(value, where), { headers: { 'content-type': 'application/json' } })
 }
 
 /**
@@ -47,10 +47,10 @@ export function objectAsResponse(value: object, where: string): Response | undef
   if (types.isNativeError(value) || value instanceof Error) throw value
   if (value instanceof ArrayBuffer || ArrayBuffer.isView(value) || value instanceof ReadableStream) {
     const headers = { 'content-type': 'application/octet-stream' }
-    return new SkeinResponse(value as BodySource, { headers })
+    return new CorespunResponse(value as BodySource, { headers })
   }
   if (value instanceof Blob || value instanceof FormData || value instanceof URLSearchParams)
-    return new SkeinResponse(value as BodySource)
+    return new CorespunResponse(value as BodySource)
   if (isResponseLike(value)) return copied(value)
   const pieces = iterated(value)
   if (pieces !== undefined) return pieces
@@ -76,12 +76,12 @@ function isResponseLike(value: object): value is ResponseLike {
 /** @throws {TypeError} When its body was read. */
 function copied({ status, statusText = '', headers: given, body, bodyUsed }: ResponseLike): Response {
   if (bodyUsed === true) throw new TypeError('Response: the body was read before the response was sent')
-  const headers = new SkeinResponse(null).headers
+  const headers = new CorespunResponse(null).headers
   given.forEach((text, name) => {
     if (name.toLowerCase() !== 'set-cookie' || given.getSetCookie === undefined) headers.append(name, text)
   })
   for (const cookie of given.getSetCookie?.() ?? []) headers.append('set-cookie', cookie)
-  return new SkeinResponse(bodyOf(body), { status, statusText, headers })
+  return new CorespunResponse(bodyOf(body), { status, statusText, headers })
 }
 
 /** Streams of another maker are read by their reader. */

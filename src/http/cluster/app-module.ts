@@ -5,7 +5,7 @@
  * `serve`, a function, an app with `fetch` such as hono's, or `routes` and `fetch` as exports of the module
  * itself.
  */
-import { loadReason, SkeinError } from '../../base/index.ts'
+import { loadReason, CorespunError } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import type { ServeSettings } from '../settings.ts'
 
@@ -32,7 +32,7 @@ export interface AppSource {
 /**
  * Import a module and find its app.
  * @throws {HttpError} `HTTP_APP` when it does not load, has no app there, or fails to make one; an error of
- *   Skein's from within its making is thrown as it is.
+ *   Corespun's from within its making is thrown as it is.
  */
 export async function loadApp({ app: url, appExport: name, appArgs }: AppSource): Promise<ModuleApp> {
   let exports: Exports
@@ -60,7 +60,7 @@ async function made(make: unknown, args: readonly unknown[], url: string): Promi
   try {
     return appOf(await Reflect.apply(make, undefined, args))
   } catch (cause) {
-    if (cause instanceof SkeinError) throw cause
+    if (cause instanceof CorespunError) throw cause
     throw new HttpError(
       'HTTP_APP',
       { app: url, reason: `could not be made: ${loadReason(cause)}` },

@@ -45,7 +45,7 @@ export default {
 export const closes = {
   fetch: (): Response => new Response('closes'),
   close: (): void =>
-    writeFileSync(process.env['SKEIN_TEST_CLOSED']!, `${threadId}\n`, {
+    writeFileSync(process.env['CORESPUN_TEST_CLOSED']!, `${threadId}\n`, {
       flag: 'a',
     }),
 }

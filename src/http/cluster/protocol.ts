@@ -8,7 +8,7 @@ import type { ServeSettings } from '../settings.ts'
 import type { AppSource } from './app-module.ts'
 
 /** Where a broadcast leaves invitations in a worker: the key of a global symbol. */
-export const INVITATIONS = 'skein.http.invitations'
+export const INVITATIONS = 'corespun.http.invitations'
 
 /** What all workers of a server share. */
 export interface Job {

@@ -18,10 +18,10 @@ import type { ZoneSettings } from './settings.ts'
 import { LOOK_MS, Supervisor } from './supervisor.ts'
 import { INVITATIONS, type Job, type Order, type Place, type Word } from './protocol.ts'
 
-register(HttpError, { cid: 'skein.HttpError' })
+register(HttpError, { cid: 'corespun.HttpError' })
 
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
-const ENDED = channel('skein.worker.ended')
+const ENDED = channel('corespun.worker.ended')
 /** How often it is looked whether those that stop have died instead. */
 const STOP_LOOK_MS = 20
 /** What stopping may take beyond `drainMs`. */
@@ -55,7 +55,7 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
       'node',
     )
   const board = new Board()
-  const id = `skein.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
+  const id = `corespun.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
   const { settings, handlerMsMax } = given
   const job: Job = { id, source: given.source, settings, shares, handlerMsMax }
   const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
@@ -146,7 +146,7 @@ export class ZoneServer implements AsyncDisposable {
     this.#unheard = parts.zone.onError((error, worker, ended) => {
       // Who listens to the ends of workers reports it.
       if (ended && ENDED.hasSubscribers) return
-      console.error(`skein/http: an error of worker ${worker} was not caught:`, error)
+      console.error(`corespun/http: an error of worker ${worker} was not caught:`, error)
     })
     this.#channel.addEventListener('message', (event) => {
       for (const hear of this.#ears) hear((event as unknown as { data: Word }).data)

@@ -31,7 +31,7 @@ function withStuck(
     const own = zone.create(`http stall ${(zones += 1)}`, { workers: 2, closeMs: 0 })
     const told: StallMessage[] = []
     const onStall = (message: unknown): void => void told.push(message as StallMessage)
-    subscribe('skein:http:stall', onStall)
+    subscribe('corespun:http:stall', onStall)
     const begun = new Int32Array(new SharedArrayBuffer(4))
     const { handlerMsMax, stuck: most } = given
     const app = { app: APP, appExport: 'spinning', appArgs: [{ begun, most }] }
@@ -46,7 +46,7 @@ function withStuck(
       }
       await body({ server, own, told })
     } finally {
-      unsubscribe('skein:http:stall', onStall)
+      unsubscribe('corespun:http:stall', onStall)
       await server.stop({ drainMs: 0 }).catch(() => {})
       await own.close()
     }

@@ -20,7 +20,7 @@ const STALL_MS = 1000
 /** For so long one that replaces another may take to serve. */
 const LAST_MS = 30_000
 
-/** What each message on the channel `skein:http:stall` is. */
+/** What each message on the channel `corespun:http:stall` is. */
 export interface StallMessage {
   /** Where the server listens. */
   readonly url: string
@@ -31,7 +31,7 @@ export interface StallMessage {
   readonly isReplaced: boolean
 }
 
-const stalls = channel('skein:http:stall')
+const stalls = channel('corespun:http:stall')
 
 export class Supervisor {
   /** Times that a worker was found stalled. */

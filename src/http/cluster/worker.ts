@@ -19,7 +19,7 @@ import { Board, type Counts, rowOf } from './board.ts'
 import { HANDLER_MS_MAX, parseHandlerMsMax } from './settings.ts'
 import { INVITATIONS, type Invitation, type Job, type Order, type Place, type Word } from './protocol.ts'
 
-register(HttpError, { cid: 'skein.HttpError' })
+register(HttpError, { cid: 'corespun.HttpError' })
 
 const serving = new Map<string, Promise<Life>>()
 

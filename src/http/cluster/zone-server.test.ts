@@ -249,7 +249,7 @@ inZone('the port is to be had again', 2, async (start) => {
   await get(second.url)
 })
 
-const folder = mkdtempSync(join(tmpdir(), 'skein-zone-server-'))
+const folder = mkdtempSync(join(tmpdir(), 'corespun-zone-server-'))
 test.after(() => rmSync(folder, { recursive: true }))
 const closed = join(folder, 'closed')
 inZone(
@@ -265,7 +265,7 @@ inZone(
   {
     env: {
       ...(process.env as Record<string, string>),
-      SKEIN_TEST_CLOSED: closed,
+      CORESPUN_TEST_CLOSED: closed,
     },
   },
 )

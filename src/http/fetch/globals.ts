@@ -1,5 +1,5 @@
 /**
- * Puts Skein's `Request`, `Response` and `Headers` in the place of Node's while a server runs.
+ * Puts Corespun's `Request`, `Response` and `Headers` in the place of Node's while a server runs.
  *
  * A web-standard app says `new Response(...)` and means the global one; Node's own builds a stream and header
  * lists that a server then takes apart again. Ours pass `instanceof` in both directions, so code that kept
@@ -8,9 +8,9 @@
  * somebody else has put there stay. What stood there comes back when the last server stops, unless somebody
  * else has put something of their own there.
  */
-import { SkeinHeaders } from './headers.ts'
+import { CorespunHeaders } from './headers.ts'
 import { HAS_PRIVATE_STATE, NativeRequest, nativeRequest } from './request.ts'
-import { NativeResponse, SkeinResponse } from './response.ts'
+import { NativeResponse, CorespunResponse } from './response.ts'
 
 /** Node's Request, which takes requests of ours as its input. */
 const GlobalRequest = new Proxy(NativeRequest, {
@@ -35,7 +35,7 @@ interface Patch {
   readonly before: PropertyDescriptor
 }
 
-const OURS = { Request: GlobalRequest, Response: SkeinResponse, Headers: SkeinHeaders }
+const OURS = { Request: GlobalRequest, Response: CorespunResponse, Headers: CorespunHeaders }
 const NODES: readonly unknown[] = [NativeRequest, NativeResponse, globalThis.Headers]
 const kept: Patch[] = []
 let users = 0

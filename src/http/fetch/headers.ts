@@ -73,12 +73,12 @@ function isSpace(code: number): boolean {
   return code === 32 || code === 9
 }
 
-let linesOf: (headers: SkeinHeaders) => HeaderLines
-let isOwn: (headers: object) => headers is SkeinHeaders
-let close: (headers: SkeinHeaders) => void
+let linesOf: (headers: CorespunHeaders) => HeaderLines
+let isOwn: (headers: object) => headers is CorespunHeaders
+let close: (headers: CorespunHeaders) => void
 
 /** The standard Headers over the header lines of a request; the global `Headers` while a server runs. */
-export class SkeinHeaders implements Headers {
+export class CorespunHeaders implements Headers {
   #names: string[] = []
   #values: string[] = []
   /** Where the fields of a request still lie; undefined once they are here. */
@@ -88,7 +88,7 @@ export class SkeinHeaders implements Headers {
 
   static {
     linesOf = (headers) => headers.#lines()
-    isOwn = (headers): headers is SkeinHeaders => #names in headers
+    isOwn = (headers): headers is CorespunHeaders => #names in headers
     close = (headers) => {
       if (headers.#exchange !== undefined) headers.#exchange = OVER
     }
@@ -96,7 +96,7 @@ export class SkeinHeaders implements Headers {
 
   /**
    * @param init What the standard's constructor takes.
-   * @param exchange Of Skein's own use: the request whose headers these are.
+   * @param exchange Of Corespun's own use: the request whose headers these are.
    * @throws {TypeError} For names and values that cannot be sent.
    */
   constructor(init?: HeadersInit | null, exchange?: Exchange) {
@@ -264,10 +264,10 @@ export class SkeinHeaders implements Headers {
   }
 }
 
-Object.setPrototypeOf(SkeinHeaders, NativeHeaders)
-Object.setPrototypeOf(SkeinHeaders.prototype, NativeHeaders.prototype)
-Object.defineProperty(SkeinHeaders, 'name', { value: 'Headers' })
-Object.defineProperty(SkeinHeaders, Symbol.hasInstance, {
+Object.setPrototypeOf(CorespunHeaders, NativeHeaders)
+Object.setPrototypeOf(CorespunHeaders.prototype, NativeHeaders.prototype)
+Object.defineProperty(CorespunHeaders, 'name', { value: 'Headers' })
+Object.defineProperty(CorespunHeaders, Symbol.hasInstance, {
   value: (value: unknown) =>
     typeof value === 'object' && value !== null && NativeHeaders.prototype.isPrototypeOf(value),
 })
@@ -371,7 +371,7 @@ export function headerLines(headers: HeadersInit): HeaderLines {
 }
 
 /** The request has been answered: fields that were not taken over are gone. */
-export function closeHeaders(headers: SkeinHeaders): void {
+export function closeHeaders(headers: CorespunHeaders): void {
   close(headers)
 }
 

@@ -8,7 +8,7 @@
 import stream from 'node:stream'
 import type { Exchange } from '../core/core.ts'
 import { clientFault, HttpError } from '../errors.ts'
-import { closeHeaders, SkeinHeaders } from './headers.ts'
+import { closeHeaders, CorespunHeaders } from './headers.ts'
 import { textOf } from '../core/native/text.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
 import type { Inspect, RequestField } from './standard.ts'
@@ -20,7 +20,7 @@ export const NativeRequest: typeof globalThis.Request = globalThis.Request
 /** What is made when somebody looks. */
 interface Looked {
   url: string
-  headers: SkeinHeaders | undefined
+  headers: CorespunHeaders | undefined
   controller: AbortController | undefined
   /** The body as a stream, when it was asked for as one. */
   body: ReadableStream<Uint8Array> | undefined
@@ -39,11 +39,11 @@ const NO_BYTES = new Uint8Array(0)
  */
 const SELF = Symbol('self')
 
-let ownOf: (request: SkeinRequest) => Request
-let close: (request: SkeinRequest) => void
+let ownOf: (request: CorespunRequest) => Request
+let close: (request: CorespunRequest) => void
 
 /** The standard Request of one exchange, which handlers receive; parsed as far as they read it. */
-export class SkeinRequest implements Request {
+export class CorespunRequest implements Request {
   #exchange: Exchange | undefined
   readonly #params: Readonly<Record<string, string>>
   readonly #method: string
@@ -113,10 +113,10 @@ export class SkeinRequest implements Request {
     return this[SELF].#open('the remote address').remoteAddress
   }
 
-  get headers(): SkeinHeaders {
+  get headers(): CorespunHeaders {
     const self = this[SELF]
     const looked = self.#look()
-    return (looked.headers ??= new SkeinHeaders(undefined, self.#open('the headers')))
+    return (looked.headers ??= new CorespunHeaders(undefined, self.#open('the headers')))
   }
 
   /** Aborts when the client goes before it has its answer. */
@@ -312,7 +312,7 @@ export class SkeinRequest implements Request {
   }
 }
 
-Object.setPrototypeOf(SkeinRequest.prototype, NativeRequest.prototype)
+Object.setPrototypeOf(CorespunRequest.prototype, NativeRequest.prototype)
 
 /**
  * Where Node 20 and 22 keep what a Request is: its constructor, `fetch` and the getters of its prototype find
@@ -320,8 +320,8 @@ Object.setPrototypeOf(SkeinRequest.prototype, NativeRequest.prototype)
  */
 const STATE = Object.getOwnPropertySymbols(new NativeRequest('http://localhost'))
 for (const symbol of STATE) {
-  Object.defineProperty(SkeinRequest.prototype, symbol, {
-    get(this: SkeinRequest): unknown {
+  Object.defineProperty(CorespunRequest.prototype, symbol, {
+    get(this: CorespunRequest): unknown {
       return Reflect.get(ownOf(this[SELF]), symbol)
     },
   })
@@ -331,8 +331,8 @@ for (const symbol of STATE) {
 export const HAS_PRIVATE_STATE = STATE.length === 0
 
 /** The request of a handler behind `value`, which may be a `Proxy` of it or inherit from it. */
-function selfOf(value: unknown): SkeinRequest | undefined {
-  return typeof value === 'object' && value !== null ? (value as Partial<SkeinRequest>)[SELF] : undefined
+function selfOf(value: unknown): CorespunRequest | undefined {
+  return typeof value === 'object' && value !== null ? (value as Partial<CorespunRequest>)[SELF] : undefined
 }
 
 /** Node's own request behind any: ours is unwrapped, others are what they are. */
@@ -342,7 +342,7 @@ export function nativeRequest(request: unknown): unknown {
 }
 
 /** The answer has been given: what was not looked at is gone. */
-export function closeRequest(request: SkeinRequest): void {
+export function closeRequest(request: CorespunRequest): void {
   close(request)
 }
 

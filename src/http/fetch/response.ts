@@ -6,7 +6,7 @@
  * and then is the truth. Instances pass `instanceof Response` in both directions.
  */
 import { type Exchange, TypeOf } from '../core/core.ts'
-import { headerLines, type HeaderLines, SkeinHeaders } from './headers.ts'
+import { headerLines, type HeaderLines, CorespunHeaders } from './headers.ts'
 import type { HeadersInit, Inspect } from './standard.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
@@ -38,15 +38,15 @@ const JSON_MADE = Symbol('json')
 /** The bodies behind streams that `.body` made: one that nobody has read is taken back as it was. */
 const sources = new WeakMap<ReadableStream, { source: string | Uint8Array; touched: boolean }>()
 
-let partsOf: (response: SkeinResponse) => Parts
-let isOwn: (value: object) => value is SkeinResponse
-let nativeOf: (response: SkeinResponse) => Response | undefined
+let partsOf: (response: CorespunResponse) => Parts
+let isOwn: (value: object) => value is CorespunResponse
+let nativeOf: (response: CorespunResponse) => Response | undefined
 
 /** The standard Response, without a stream for whole bodies; the global `Response` while a server runs. */
-export class SkeinResponse implements Response {
+export class CorespunResponse implements Response {
   readonly #status: number
   readonly #statusText: string
-  #headers: SkeinHeaders | undefined
+  #headers: CorespunHeaders | undefined
   /** String and bytes as they are; `null`: none; undefined: it is in `#native`. */
   #body: string | Uint8Array | null | undefined
   /** Content type that the body implies; '' when it implies none. */
@@ -55,7 +55,7 @@ export class SkeinResponse implements Response {
 
   static {
     partsOf = (response) => response.#parts()
-    isOwn = (value): value is SkeinResponse => #native in value
+    isOwn = (value): value is CorespunResponse => #native in value
     nativeOf = (response) => response.#native
   }
 
@@ -76,7 +76,7 @@ export class SkeinResponse implements Response {
       if (status !== undefined) this.#status = statusOf(status)
       if (statusText !== undefined && statusText !== '') this.#statusText = checkedText(statusText)
       // Copied now: later changes of `headers` are not seen, and bad ones throw here.
-      if (headers !== undefined) this.#headers = new SkeinHeaders(headers)
+      if (headers !== undefined) this.#headers = new CorespunHeaders(headers)
     }
     if (typeof body === 'string') {
       this.#body = body
@@ -118,17 +118,17 @@ export class SkeinResponse implements Response {
   }
 
   /** As the standard's: 200, `application/json`. @throws {TypeError} For what JSON cannot say. */
-  static json(data: unknown, init?: Init): SkeinResponse {
+  static json(data: unknown, init?: Init): CorespunResponse {
     const text = JSON.stringify(data)
     if (text === undefined) throw new TypeError('Response.json: the value cannot be said in JSON')
-    return new SkeinResponse(text, init, JSON_MADE)
+    return new CorespunResponse(text, init, JSON_MADE)
   }
 
   /** As the standard's: a status of 3xx and `location`. @throws {RangeError} For another status. */
-  static redirect(url: string | URL, status = 302): SkeinResponse {
+  static redirect(url: string | URL, status = 302): CorespunResponse {
     const location = new URL(url).href
     if (!REDIRECTS.has(status)) throw new RangeError(`Response.redirect: ${status} is no redirect`)
-    return new SkeinResponse(null, { status, headers: { location } })
+    return new CorespunResponse(null, { status, headers: { location } })
   }
 
   /** As the standard's: the response that stands for a network error. */
@@ -160,8 +160,8 @@ export class SkeinResponse implements Response {
     return false
   }
 
-  get headers(): SkeinHeaders {
-    const headers = (this.#headers ??= new SkeinHeaders())
+  get headers(): CorespunHeaders {
+    const headers = (this.#headers ??= new CorespunHeaders())
     if (this.#type !== '') {
       if (!headers.has('content-type')) headers.set('content-type', this.#type)
       this.#type = ''
@@ -229,10 +229,10 @@ export class SkeinResponse implements Response {
   }
 
   /** @throws {TypeError} When the body was read. */
-  clone(): SkeinResponse {
+  clone(): CorespunResponse {
     const init = { status: this.#status, statusText: this.#statusText, headers: this.headers }
-    if (this.#native !== undefined) return new SkeinResponse(this.#native.clone().body, init)
-    const copy = new SkeinResponse(null, init)
+    if (this.#native !== undefined) return new CorespunResponse(this.#native.clone().body, init)
+    const copy = new CorespunResponse(null, init)
     copy.#body = this.#body
     return copy
   }
@@ -271,18 +271,18 @@ export class SkeinResponse implements Response {
   }
 }
 
-Object.setPrototypeOf(SkeinResponse, NativeResponse)
-Object.setPrototypeOf(SkeinResponse.prototype, NativeResponse.prototype)
-Object.defineProperty(SkeinResponse, 'name', { value: 'Response' })
-Object.defineProperty(SkeinResponse, Symbol.hasInstance, {
+Object.setPrototypeOf(CorespunResponse, NativeResponse)
+Object.setPrototypeOf(CorespunResponse.prototype, NativeResponse.prototype)
+Object.defineProperty(CorespunResponse, 'name', { value: 'Response' })
+Object.defineProperty(CorespunResponse, Symbol.hasInstance, {
   value(this: { prototype: object }, value: unknown) {
     if (typeof value !== 'object' || value === null) return false
-    return (this === SkeinResponse ? NativeResponse.prototype : this.prototype).isPrototypeOf(value)
+    return (this === CorespunResponse ? NativeResponse.prototype : this.prototype).isPrototypeOf(value)
   },
 })
 
 /** Whether `value` is a response of ours; a cheap test. */
-export function isSkeinResponse(value: object): value is SkeinResponse {
+export function isCorespunResponse(value: object): value is CorespunResponse {
   return isOwn(value)
 }
 
@@ -290,11 +290,11 @@ export function isSkeinResponse(value: object): value is SkeinResponse {
  * The same with headers of its own: a whole body belongs to both then, a stream to the copy.
  * @throws {TypeError} When its body was read.
  */
-export function copyOf(response: Response): SkeinResponse {
+export function copyOf(response: Response): CorespunResponse {
   const native = isOwn(response) ? nativeOf(response) : response
-  if (native === undefined) return (response as SkeinResponse).clone()
+  if (native === undefined) return (response as CorespunResponse).clone()
   const { status, statusText, headers } = response
-  return new SkeinResponse(native.body, { status, statusText, headers })
+  return new CorespunResponse(native.body, { status, statusText, headers })
 }
 
 /** Take a response apart for sending. @throws {TypeError} When its body was read. */
@@ -309,7 +309,7 @@ export function responseParts(response: Response): Parts {
 }
 
 function decoded(headers: Headers): Headers {
-  const left = new SkeinHeaders(headers)
+  const left = new CorespunHeaders(headers)
   left.delete('content-encoding')
   left.delete('content-length')
   return left

@@ -12,7 +12,7 @@ import { zone } from '../../zone/index.ts'
 import { onServer } from '../cores.test.support.ts'
 import { HttpError } from '../errors.ts'
 import { createApp } from '../server.ts'
-import { SkeinResponse } from '../fetch/response.ts'
+import { CorespunResponse } from '../fetch/response.ts'
 import { accessLog } from './access-log.ts'
 import { carry } from '../app/carried.ts'
 import { cors } from './cors.ts'
@@ -141,12 +141,12 @@ onServer('middleware: order, constants, tables, apps, arrows, thrown responses',
       GET: () => ({ a: 1 }),
       POST: new Response('made', { status: 201 }),
     },
-    '/app': { fetch: () => new SkeinResponse('app') },
+    '/app': { fetch: () => new CorespunResponse('app') },
     '/arrow': { run: (request: Request) => `arrow ${request.method}` },
     '/thrown': () => {
-      throw new SkeinResponse('teapot', { status: 418 })
+      throw new CorespunResponse('teapot', { status: 418 })
     },
-    '/redirect': () => SkeinResponse.redirect('http://x/'),
+    '/redirect': () => CorespunResponse.redirect('http://x/'),
     '/user/:id': (request: Request & { params: { id: string } }) => request.params.id,
   }
   const server = await start({

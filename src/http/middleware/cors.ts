@@ -4,7 +4,7 @@
  * Preflights are answered here and never reach a handler. What is not allowed is not refused either: the
  * answer lacks the headers, and the browser keeps it from the page.
  */
-import { SkeinResponse } from '../fetch/response.ts'
+import { CorespunResponse } from '../fetch/response.ts'
 import { type Kind, anything, flag, integer, optionsOf } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import { carry } from '../app/carried.ts'
@@ -90,7 +90,7 @@ export function cors(options?: CorsOptions): Middleware {
 }
 
 function answered(): Response {
-  return new SkeinResponse(null, { status: 204 })
+  return new CorespunResponse(null, { status: 204 })
 }
 
 function parsed(options: CorsOptions | undefined): Rules {

@@ -20,7 +20,7 @@ import { files } from './files.ts'
 import { decide } from './ranges.ts'
 import { errorAnswers } from '../app/status-error.ts'
 
-const top = mkdtempSync(join(tmpdir(), 'skein-files-'))
+const top = mkdtempSync(join(tmpdir(), 'corespun-files-'))
 after(() => rmSync(top, { recursive: true }))
 const folder = join(top, 'public')
 mkdirSync(join(folder, 'sub'), { recursive: true })

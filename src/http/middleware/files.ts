@@ -11,7 +11,7 @@ import { join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Kind, anything, optionsOf, text } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
-import { SkeinResponse } from '../fetch/response.ts'
+import { CorespunResponse } from '../fetch/response.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { typeOf } from './media-types.ts'
 import { decide, type Decision, type Validators } from './ranges.ts'
@@ -85,11 +85,11 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
         path,
         there,
       })
-      if (answer instanceof SkeinResponse) return answer
+      if (answer instanceof CorespunResponse) return answer
       const { start, end, init } = answer
-      if (end - start <= WHOLE_BYTES_MAX) return new SkeinResponse(await whole(handle, start, end), init)
+      if (end - start <= WHOLE_BYTES_MAX) return new CorespunResponse(await whole(handle, start, end), init)
       isKept = true
-      return new SkeinResponse(streamOf(handle, start, end), init)
+      return new CorespunResponse(streamOf(handle, start, end), init)
     } finally {
       if (!isKept) await handle.close()
     }
@@ -178,11 +178,11 @@ function answerOf(
   method: string,
   decision: Decision,
   { headers, path, there }: { headers: Record<string, string>; path: string; there: Validators },
-): SkeinResponse | Body {
+): CorespunResponse | Body {
   const { status } = decision
-  if (status === 304 || status === 412) return new SkeinResponse(null, { status, headers })
+  if (status === 304 || status === 412) return new CorespunResponse(null, { status, headers })
   if (status === 416)
-    return new SkeinResponse(null, {
+    return new CorespunResponse(null, {
       status,
       headers: { ...headers, 'content-range': `bytes */${there.bytes}` },
     })
@@ -194,7 +194,7 @@ function answerOf(
     'x-content-type-options': 'nosniff',
   }
   if (status === 206) all['content-range'] = `bytes ${start}-${end - 1}/${there.bytes}`
-  if (method === 'HEAD') return new SkeinResponse(null, { status, headers: all })
+  if (method === 'HEAD') return new CorespunResponse(null, { status, headers: all })
   return { start, end, init: { status, headers: all } }
 }
 

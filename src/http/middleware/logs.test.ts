@@ -169,7 +169,7 @@ onServer(
     }
     const failures = told.mock.calls.map(({ arguments: [what] }) => String(what))
     const each = ['the access log', 'the access log', 'the log of errorAnswers()']
-    const expected = logs.flatMap(() => each).map((what) => `skein/http: ${what} failed:`)
+    const expected = logs.flatMap(() => each).map((what) => `corespun/http: ${what} failed:`)
     assert.deepEqual(failures.sort(), expected.sort())
   },
 )
@@ -247,7 +247,7 @@ onServer('a client that went is told as 499, one whose time was up as it was ans
   assert.deepEqual(records, ['/waiting 499', '/reading 499', '/late 500'])
 })
 
-test('what comes too late is 504 and what finds no room 503, whichever part of Skein says so', async () => {
+test('what comes too late is 504 and what finds no room 503, whatever part of Corespun says so', async () => {
   const facts = { zone: 'z', timeoutMs: 1, started: false, kind: 'lock', name: 'l', id: 's' } as never
   const refuse = (error: Error) => (): never => {
     throw error

@@ -5,7 +5,7 @@
  * Routes without middleware are not touched and keep their way without a promise. Of several, the first is
  * the outermost. A StatusError or a thrown Response is an answer for everything further out.
  */
-import { SkeinResponse, NativeResponse } from '../fetch/response.ts'
+import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import {
   type Answer,
   type Handler,
@@ -35,10 +35,10 @@ type AnyHandler = (request: HttpRequest) => unknown
  * Marks a middleware that is also wanted where no route is: ids and logs know every request. True, or what
  * stands there in its place.
  */
-export const EVERYWHERE = Symbol('skein.everywhere')
+export const EVERYWHERE = Symbol('corespun.everywhere')
 
 /** Marks a middleware that answers OPTIONS by itself, so routes get that method for it. */
-export const ANSWERS_OPTIONS = Symbol('skein.answersOptions')
+export const ANSWERS_OPTIONS = Symbol('corespun.answersOptions')
 
 /**
  * A handler with middleware around it.
@@ -144,7 +144,7 @@ function runnerOf(value: unknown, where: string): AnyHandler {
 
 function allowed(methods: readonly string[]): Response {
   const all = new Set([...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])])
-  return new SkeinResponse(null, {
+  return new CorespunResponse(null, {
     status: 204,
     headers: { allow: [...all].sort().join(', ') },
   })

@@ -30,7 +30,7 @@ export interface RateLimitOptions {
 }
 
 const CLIENTS_MAX = 100_000
-const STORE_ID = 'skein.http.rate'
+const STORE_ID = 'corespun.http.rate'
 /** Times are counted from here, the same in all threads: small numbers leave room for fractions. */
 const ORIGIN_MS = Date.UTC(2025, 0)
 

@@ -335,7 +335,7 @@ test('a registered error class is itself, with and without hooks', () => {
 
 test('errors of the transport itself travel', () => {
   const error = new TransportError('TRANSPORT_DEPTH', { depthMax: 7 })
-  register(TransportError, { cid: 'skein.TransportError' })
+  register(TransportError, { cid: 'corespun.TransportError' })
   check(() => error)
 })
 

@@ -62,7 +62,7 @@ const handlesByTest: HandleEntry[] = []
 const ofAnyCopy = sharedByCopies()
 
 function sharedByCopies(): WeakMap<object, string> {
-  const key = Symbol.for('skein.handles')
+  const key = Symbol.for('corespun.handles')
   const known = (globalThis as { [key]?: WeakMap<object, string> })[key]
   if (known !== undefined) return known
   const value = new WeakMap<object, string>()
@@ -110,7 +110,7 @@ export function transportable<Instance extends object = object, Saved = unknown>
 }
 
 /**
- * Let a kind of handle travel. For modules of Skein that own something process-wide.
+ * Let a kind of handle travel. For modules of Corespun that own something process-wide.
  * @throws {TransportError} `TRANSPORT_REGISTRATION` when the tag is taken by another kind.
  */
 export function registerHandle<Handle extends object, Saved>(options: HandleOptions<Handle, Saved>): void {

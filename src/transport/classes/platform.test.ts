@@ -75,10 +75,10 @@ test('a part of a FormData that is refused is named as its caller reaches it', a
 
 test('a port that is moved or sent is refused with what to send instead, and stays usable', async () => {
   const { port1, port2 } = new MessageChannel()
-  assert.throws(() => move(port1 as never), { code: 'TRANSPORT_ARGUMENT', message: /a Channel of skein/ })
+  assert.throws(() => move(port1 as never), { code: 'TRANSPORT_ARGUMENT', message: /send a Channel, or create/ })
   assert.throws(() => processFrame([port1]), {
     code: 'TRANSPORT_REFUSED',
-    message: /^value\[0\] .*a Channel of skein/,
+    message: /^value\[0\] .*a Channel/,
   })
   const arrived = once(port2, 'message')
   port1.postMessage('still open')
@@ -257,7 +257,7 @@ test('what belongs to its thread is refused with what to do, and never advised t
   const { port1, port2 } = new MessageChannel()
   const socket = new Socket()
   const cases: [unknown, RegExp][] = [
-    [port1, /send a Channel of skein, or create a BroadcastChannel/],
+    [port1, /send a Channel, or create a BroadcastChannel/],
     [socket, /send the bytes/],
     [new Server(), /socket belongs/],
     [new PassThrough(), /send the path that it reads, or the bytes/],

@@ -242,7 +242,7 @@ const A_STREAM = 'a stream belongs to its thread; send the path that it reads, o
 const A_SOCKET = 'a socket belongs to its thread; send the bytes that were read from it'
 const A_BODY = 'its body belongs to its thread; send its method, URL, headers and the bytes of its body'
 const A_PORT =
-  'a port belongs to one thread, and which worker takes a task is decided later; send a Channel of skein, ' +
+  'a port belongs to one thread, and which worker takes a task is decided later; send a Channel, ' +
   'or create a BroadcastChannel of one name on both sides'
 const AN_EVENT = 'it belongs to its thread; send its fields'
 const remedies: Readonly<Record<string, string | undefined>> = {

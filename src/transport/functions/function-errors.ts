@@ -4,7 +4,7 @@
  * Every refusal happens at the call, in the thread that sends, and names what is wrong and where. A class of
  * its own beside TransportError, because a function is refused for reasons no other value has.
  */
-import { SkeinError, type Sentences } from '../../base/index.ts'
+import { CorespunError, type Sentences } from '../../base/index.ts'
 import { rewritingToolOf } from './rewriting-tools.ts'
 
 /** A function as errors show it. Lines and columns count from 1; both are 0 where the place is unknown. */
@@ -69,7 +69,7 @@ export interface FunctionCodes {
 }
 
 /** A function, export or piece of code that cannot travel. */
-export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCodes> extends SkeinError<
+export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCodes> extends CorespunError<
   FunctionCodes,
   Code
 > {

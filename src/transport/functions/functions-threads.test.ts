@@ -14,7 +14,7 @@ import { pathToFileURL } from 'node:url'
 
 const functionsUrl = new URL('./functions.js', import.meta.url).href
 const coreUrl = new URL('../internal.js', import.meta.url).href
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'skein-functions-')))
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-functions-')))
 after(() => rmSync(folder, { recursive: true }))
 
 /** The far side: a thread that is told the texts and runs a function of them. */

@@ -47,7 +47,7 @@ const FRAMES_MAX = 200
 
 const NO_BINDINGS: ReadonlyMap<string, Binding> = new Map()
 const fileOfScript = new Map<number, string>()
-const INSPECTED = Symbol.for('skein.inspected')
+const INSPECTED = Symbol.for('corespun.inspected')
 
 type Inspector = typeof import('node:inspector')
 
@@ -153,7 +153,7 @@ interface Inspected {
 function inspect(ask: Ask, fn: Function): Inspected | undefined {
   const shared = mainGlobal()
   shared[INSPECTED] = fn
-  const expression = "globalThis[Symbol.for('skein.inspected')]"
+  const expression = "globalThis[Symbol.for('corespun.inspected')]"
   const { objectId } = ask('Runtime.evaluate', { expression }).result as Remote
   delete shared[INSPECTED]
   if (objectId === undefined) return undefined

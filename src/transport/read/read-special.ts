@@ -5,7 +5,7 @@
  * what a load hook throws passes. Nothing here runs code that a frame brought along.
  */
 import { types } from 'node:util'
-import { SkeinError, withStackLimit } from '../../base/index.ts'
+import { CorespunError, withStackLimit } from '../../base/index.ts'
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { classOfCid, handleOfTag } from '../classes/classes.ts'
 import { TransportError } from '../errors.ts'
@@ -235,7 +235,7 @@ function readHandle(source: Source): object {
   } catch (error) {
     // The owner of the kind says in its own errors what is gone; anything else it stumbled over is the
     // frame's.
-    if (error instanceof SkeinError) throw error
+    if (error instanceof CorespunError) throw error
     return source.fail(`a handle of kind '${tag}' cannot be made of what it holds`, error)
   }
 }

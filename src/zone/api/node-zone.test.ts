@@ -132,12 +132,12 @@ test('it cannot be made again, counts what it runs, and closing changes nothing'
 test('it measures what it runs, and tells whoever listens', async () => {
   const told: unknown[] = []
   const listen = (message: unknown): void => void told.push(message)
-  subscribe('skein.zone.stats', listen)
+  subscribe('corespun.zone.stats', listen)
   const before = zone.node.stats()
   await zone.node.run(() => new Promise((resolve) => setTimeout(resolve, 20)))
   await assert.rejects(zone.node.run(() => Promise.reject(new Error('x'))))
   const now = zone.node.stats()
-  unsubscribe('skein.zone.stats', listen)
+  unsubscribe('corespun.zone.stats', listen)
   const { count, p50, max } = now.runUs
   assert.equal(count - before.runUs.count, 2)
   assert.ok(0 < p50 && p50 <= max && max >= 18_000 && max < 60e6)

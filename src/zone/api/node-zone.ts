@@ -140,8 +140,8 @@ export class NodeZone extends Spread implements AnyZone {
   }
 
   /**
-   * What this thread runs for the zone, told on `skein.zone.stats` as well. It has no queue, so nothing waits
-   * and no waiting is measured.
+   * What this thread runs for the zone, told on `corespun.zone.stats` as well. It has no queue, so nothing
+   * waits and no waiting is measured.
    */
   stats(): ZoneStats {
     const [running, failed] = [this.#running, this.#failed]

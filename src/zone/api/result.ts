@@ -1,7 +1,7 @@
 /**
  * The result of `execute`: decoded when it is looked at, or never.
  *
- * napajs's Result, with bytes of Skein's transport as payload where napajs has JSON.
+ * napajs's Result, with bytes of Corespun's transport as payload where napajs has JSON.
  */
 import { processFrame, publicFrame } from '../../transport/internal.ts'
 import { valueOf } from '../../bridge/index.ts'

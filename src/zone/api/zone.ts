@@ -329,7 +329,7 @@ export class Zone extends Spread {
   }
 
   /**
-   * What the zone has done and is doing, at this moment. Told on the channel `skein.zone.stats` too.
+   * What the zone has done and is doing, at this moment. Told on the channel `corespun.zone.stats` too.
    */
   stats(): ZoneStats {
     const stats = statsOf(this.#handle, this.id)

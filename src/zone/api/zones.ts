@@ -18,10 +18,10 @@ import { type Settings, type ZoneSettings, parseId, parseSettings } from './sett
 import { tell } from '../owner/tell.ts'
 import { Zone } from './zone.ts'
 
-register(ZoneError, { cid: 'skein.ZoneError' })
+register(ZoneError, { cid: 'corespun.ZoneError' })
 const common = { save: ({ id }: { readonly id: string }) => id, isOfAnyCopy: true }
-registerHandle({ tag: 'skein.Zone', is: Zone, load: (id) => zone.get(id) as Zone, ...common })
-registerHandle({ tag: 'skein.NodeZone', is: NodeZone, load: () => zone.node, ...common })
+registerHandle({ tag: 'corespun.Zone', is: Zone, load: (id) => zone.get(id) as Zone, ...common })
+registerHandle({ tag: 'corespun.NodeZone', is: NodeZone, load: () => zone.node, ...common })
 
 let owner: Owner | undefined
 let node: NodeZone | undefined
@@ -83,9 +83,9 @@ function make(name: string, settings: Settings): Zone | undefined {
  * threads that serve: docs/design/service.md.
  */
 const READY_MADE: ReadonlyMap<string, ZoneSettings> = new Map([
-  ['skein.cpu', { executor: 'work-stealing', nice: 3 }],
-  ['skein.blocking', { executor: 'blocking' }],
-  ['skein.cached', { executor: 'cached' }],
+  ['corespun.cpu', { executor: 'work-stealing', nice: 3 }],
+  ['corespun.blocking', { executor: 'blocking' }],
+  ['corespun.cached', { executor: 'cached' }],
 ])
 
 function readyMade(name: string): Zone | undefined {
@@ -162,22 +162,22 @@ export const zone = Object.freeze({
   /**
    * Ready-made, made when it is first asked for: one worker for each core, `work-stealing`. For CPU-bound
    * work, and for tasks that fork tasks. Its workers give way to threads that serve (`nice`). Its name is
-   * `skein.cpu`. It keeps no process alive.
+   * `corespun.cpu`. It keeps no process alive.
    */
   get cpu(): Zone {
-    return zone.get('skein.cpu') as Zone
+    return zone.get('corespun.cpu') as Zone
   },
 
-  /** The same for tasks that block their thread: synchronous I/O, `Atomics.wait`. Named `skein.blocking`. */
+  /** A zone for tasks that block their thread: synchronous I/O, `Atomics.wait`. Named `corespun.blocking`. */
   get blocking(): Zone {
-    return zone.get('skein.blocking') as Zone
+    return zone.get('corespun.blocking') as Zone
   },
 
   /**
-   * The same for work that comes in bursts: it starts with no worker, and idle ones leave. `skein.cached`.
+   * The same for work that comes in bursts: it starts with no worker, and idle ones leave. `corespun.cached`.
    */
   get cached(): Zone {
-    return zone.get('skein.cached') as Zone
+    return zone.get('corespun.cached') as Zone
   },
 
   /** This thread itself, with the API of a zone. */

@@ -30,7 +30,7 @@ const receivedGone = new FinalizationRegistry<number>((number) => {
 /** Let signals travel, and hear of their aborts in this thread. */
 export function carrySignals(): void {
   thisPort().onMail(Mail.signal, (number) => abort(number, native.signalReason(number)))
-  registerHandle({ tag: 'skein.AbortSignal', is: AbortSignal, save: numberOf, load: signalOf })
+  registerHandle({ tag: 'corespun.AbortSignal', is: AbortSignal, save: numberOf, load: signalOf })
 }
 
 function numberOf(signal: AbortSignal): number {

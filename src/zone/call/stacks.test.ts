@@ -2,7 +2,8 @@
  * Stacks of errors that cross threads: the worker's frames, a separator, the frames of who called.
  *
  * Each case compares the functions that a stack names, in order; a separator is written as `-- zone`. The
- * programs at the end check lines: of TypeScript, stripped by Node or by Skein, and of code with source maps.
+ * programs at the end check lines: of TypeScript, stripped by Node or by Corespun, and of code with source
+ * maps.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -37,7 +38,7 @@ async function failure(promise: Promise<unknown>): Promise<unknown> {
   return assert.fail('must fail')
 }
 
-/** The stack of what `body` throws begins with these frames; none of Skein's own are in it. */
+/** The stack of what `body` throws begins with these frames; none of Corespun's own are in it. */
 function check(name: string, body: () => Promise<void>, expected: readonly string[]): void {
   test(name, async () => {
     const error = await failure(body())
@@ -190,7 +191,7 @@ test('callStacks takes the stack at the call, for those', async () => {
   })
 })
 
-test('causes and the errors of an AggregateError lose the frames of Skein too', async () => {
+test('causes and the errors of an AggregateError lose the frames of Corespun too', async () => {
   const error = await failure(
     here.run(() => {
       throw new AggregateError([new Error('a')], 'all', { cause: new Error('b', { cause: new Error('c') }) })
@@ -228,9 +229,9 @@ test("a signal's reason is the caller's own and stays as it was", async () => {
   assert.equal(reason.stack, stack)
 })
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'skein-stacks-')))
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-stacks-')))
 after(() => rmSync(folder, { recursive: true }))
-const skein = JSON.stringify(index)
+const corespun = JSON.stringify(index)
 
 /** Run a program of the folder; what it prints. */
 function output(file: string, flags: readonly string[]): string {
@@ -259,13 +260,13 @@ export function fails(given: Padding): never {
   )
   writeFileSync(
     join(folder, 'typed.mjs'),
-    `import { zone } from ${skein}
+    `import { zone } from ${corespun}
 const own = zone.create('typed', { workers: 1 })
 try { await own.execute('./task.ts', 'fails', [{ a: 1 }]) } catch (error) { console.log(error.stack) }
 await own.close()
 `,
   )
-  // Without the flag Node itself strips, where it can; with it, Skein does.
+  // Without the flag Node itself strips, where it can; with it, Corespun does.
   for (const flags of strips ? [[], ['--no-experimental-strip-types']] : [[]]) {
     const text = output('typed.mjs', flags)
     assert.match(text, /at .*fails .*task\.ts:6:9\)\n    at zone "typed" \(called from\)\n.*typed\.mjs:3:/)
@@ -281,8 +282,8 @@ function writeMapped(name: string, program: string): void {
 }
 
 for (const [name, first, exported] of [
-  ['mapped.mjs', `import { zone } from ${skein}`, 'export'],
-  ['mapped.cjs', `const { zone } = require(${skein.replace('file://', '')}); exports.fails = fails`, ''],
+  ['mapped.mjs', `import { zone } from ${corespun}`, 'export'],
+  ['mapped.cjs', `const { zone } = require(${corespun.replace('file://', '')}); exports.fails = fails`, ''],
 ] as const) {
   test(`with --enable-source-maps a worker follows the source map of ${name}`, () => {
     const own = JSON.stringify(join(folder, name))

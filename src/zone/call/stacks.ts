@@ -73,13 +73,13 @@ export function addCaller(error: unknown, zone: string, site: CallSite): void {
   }
 }
 
-/** The lines of a stack that are frames, without Skein's own and those of Node's loop. */
+/** The lines of a stack that are frames, without Corespun's own and those of Node's loop. */
 function framesOf(stack: string): string[] {
   const isFrame = (line: string): boolean => /^ +at /.test(line) && !/\(node:internal\/process\//.test(line)
   return stack.split('\n').filter((line) => isFrame(line) && !isOwn(line))
 }
 
-/** Take Skein's frames out of the stack of an error, and of what caused it: only the user's lines stay. */
+/** Take Corespun's frames out of the stack of an error, and of what caused it: only the user's lines stay. */
 export function hideOwnFrames(error: unknown, causesMax = CAUSES_MAX): void {
   try {
     if (!types.isNativeError(error)) return

@@ -278,7 +278,7 @@ function start(birth: WorkerBirth, name: string): Worker {
   const { settings } = birth
   return new Worker(new URL('../worker/worker.js', import.meta.url), {
     name,
-    workerData: { skein: birth },
+    workerData: { corespun: birth },
     transferList: birth.slots === undefined ? [] : [birth.slots],
     ...execArgvOf(settings),
     ...(settings.env === null ? {} : { env: { ...settings.env } }),

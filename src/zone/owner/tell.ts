@@ -27,12 +27,12 @@ export interface StatsTold {
   readonly stats: ZoneStats
 }
 
-const created = channel('skein.zone.created')
-const closed = channel('skein.zone.closed')
-const stats = channel('skein.zone.stats')
-const started = channel('skein.worker.started')
-const ready = channel('skein.worker.ready')
-const ended = channel('skein.worker.ended')
+const created = channel('corespun.zone.created')
+const closed = channel('corespun.zone.closed')
+const stats = channel('corespun.zone.stats')
+const started = channel('corespun.worker.started')
+const ready = channel('corespun.worker.ready')
+const ended = channel('corespun.worker.ended')
 
 /** Publish, if anybody listens. */
 export const tell = {

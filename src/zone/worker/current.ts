@@ -33,7 +33,7 @@ interface Here<Task> {
   readonly broadcasts: WeakSet<object>
 }
 
-const KEY = Symbol.for('skein.thread')
+const KEY = Symbol.for('corespun.thread')
 
 /** The thread's own. */
 export const here: Here<unknown> = (globalThis as { [KEY]?: Here<unknown> })[KEY] ?? made()

@@ -50,10 +50,10 @@ export function report(zone: string, error: unknown, where: Where): void {
 
 /** What a worker tells its owner of an error that did not end it: a frame. */
 export interface ErrorNote {
-  readonly skeinError: Uint8Array
+  readonly corespunError: Uint8Array
 }
 
 /** What of an error's note came here, if it is one. */
 export function noteOf(message: unknown): Uint8Array | undefined {
-  return (message as Partial<ErrorNote> | null)?.skeinError
+  return (message as Partial<ErrorNote> | null)?.corespunError
 }

@@ -24,7 +24,7 @@ import { setCurrent } from './current.ts'
 import { NO_SLOT } from '../owner/spare.ts'
 import { listen } from '../api/zones.ts'
 
-const { zoneNumber, slot, slots, zoneId, settings } = (workerData as { skein: WorkerBirth }).skein
+const { zoneNumber, slot, slots, zoneId, settings } = (workerData as { corespun: WorkerBirth }).corespun
 assert(parentPort !== null, 'this module runs in a worker')
 const parent = parentPort
 
@@ -84,7 +84,7 @@ function ready(): void {
 
 /** An error belongs to no task, and the worker goes on. */
 function report(error: Uint8Array): void {
-  parent.postMessage({ skeinError: error } satisfies ErrorNote)
+  parent.postMessage({ corespunError: error } satisfies ErrorNote)
 }
 
 /** The zone has let this worker go. What user code left open must not keep it. */

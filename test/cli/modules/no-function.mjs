@@ -1,5 +1,5 @@
 /**
  * A module without any function.
- * `skein run` says so in one line.
+ * `corespun run` says so in one line.
  */
 export const one = 1

@@ -4,11 +4,11 @@
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import * as imported from 'skein'
+import * as imported from 'corespun'
 
 const require = createRequire(import.meta.url)
-const required = require('skein')
-const door = new URL('./native/index.js', import.meta.resolve('skein'))
+const required = require('corespun')
+const door = new URL('./native/index.js', import.meta.resolve('corespun'))
 const { native } = await import(door)
 const same = native === require(door.pathname).native && imported.zone === required.zone
 console.log(same ? 'same core, same classes' : 'two of them')

@@ -2,7 +2,7 @@
  * A user's first program, by `require`.
  * What it prints is what test/package/package.test.mjs expects.
  */
-const { zone } = require('skein')
+const { zone } = require('corespun')
 
 async function main() {
   const cpu = zone.create('cpu', { workers: 1 })

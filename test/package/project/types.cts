@@ -2,7 +2,7 @@
  * The package's types in a CommonJS file.
  * Compiled, never run.
  */
-import skein = require('skein')
+import corespun = require('corespun')
 
 /** The same class as by import. */
-export const cpu = skein.zone.create('cpu')
+export const cpu = corespun.zone.create('cpu')

@@ -2,8 +2,8 @@
  * The package's types as a user's compiler sees them.
  * Compiled with library checks on, never run.
  */
-import { zone } from 'skein'
-import { marshall, unmarshall } from 'skein/transport'
+import { zone } from 'corespun'
+import { marshall, unmarshall } from 'corespun/transport'
 
 const cpu = zone.create('cpu')
 /** Inferred from the function. */

@@ -25,15 +25,15 @@ export const five = 5
 /**
  * A tree of tasks: each submits two to its own zone and waits for both; the leaves count 1.
  * @param {string} id The zone.
- * @param {string} skein URL of the zone module.
+ * @param {string} corespun URL of the zone module.
  * @param {number} depth
  * @returns {Promise<number>}
  */
-export async function treeSum(id, skein, depth) {
+export async function treeSum(id, corespun, depth) {
   if (depth === 0) return 1
-  const { zone } = await import(skein)
+  const { zone } = await import(corespun)
   const halves = await Promise.all(
-    [0, 1].map(() => zone.get(id).execute(import.meta.url, 'treeSum', [id, skein, depth - 1])),
+    [0, 1].map(() => zone.get(id).execute(import.meta.url, 'treeSum', [id, corespun, depth - 1])),
   )
   return halves[0].value + halves[1].value
 }

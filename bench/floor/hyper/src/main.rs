@@ -1,6 +1,6 @@
 //! hyper as a contender of the http table: one thread, hyper's own HTTP/1.1 connections, no framework.
 //!
-//! Usage: `skein-bench-hyper <port>`. Its answers are those of bench/contenders/http/answers.ts.
+//! Usage: `corespun-bench-hyper <port>`. Its answers are those of bench/contenders/http/answers.ts.
 
 use std::{convert::Infallible, net::SocketAddr, time::Instant};
 

@@ -4,8 +4,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use corespun_bridge::{Executor, Grown, Growth, Limits, Next, Worker, Zone};
 use loom::thread;
-use skein_bridge::{Executor, Grown, Growth, Limits, Next, Worker, Zone};
 
 use super::seats::{LIMITS, Seat, complete, explore, machine, staffed};
 

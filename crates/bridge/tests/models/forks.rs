@@ -2,8 +2,8 @@
 //!
 //! A forked task has one holder, and nobody sleeps while one waits.
 
+use corespun_bridge::{Next, Status, Withdrawal};
 use loom::thread;
-use skein_bridge::{Next, Status, Withdrawal};
 
 use super::seats::{Seat, Two, complete, explore, machine, one_of_two_runs};
 

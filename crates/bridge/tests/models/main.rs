@@ -3,7 +3,7 @@
 //! a body with two holders as a concurrent access.
 //!
 //! Models name the mutations of the source that they were seen to fail for; a model that cannot fail says
-//! nothing. Run: `RUSTFLAGS="--cfg loom" cargo test --release -p skein-bridge --test models`.
+//! nothing. Run: `RUSTFLAGS="--cfg loom" cargo test --release -p corespun-bridge --test models`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

@@ -4,8 +4,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use corespun_bridge::{Desk, Executor, Help, Limits, Machine, Next, Status, Wake, Worker, Zone};
 use loom::{sync::Notify, thread};
-use skein_bridge::{Desk, Executor, Help, Limits, Machine, Next, Status, Wake, Worker, Zone};
 
 /// Preemptions per execution: more find nothing new here and take minutes.
 const PREEMPTIONS_MAX: usize = 3;

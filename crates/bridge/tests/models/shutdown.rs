@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use corespun_bridge::{Next, Status, Withdrawal};
 use loom::thread;
-use skein_bridge::{Next, Status, Withdrawal};
 
 use super::seats::{Seat, complete, explore, machine, zone_of};
 

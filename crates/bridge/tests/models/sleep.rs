@@ -2,8 +2,8 @@
 //!
 //! No submission, result, mail or wake-up is slept through.
 
+use corespun_bridge::{Limits, Mail, Next, Status, Zone};
 use loom::thread;
-use skein_bridge::{Limits, Mail, Next, Status, Zone};
 
 use super::seats::{LIMITS, Seat, complete, explore, explore_within, machine, staffed, zone_of};
 

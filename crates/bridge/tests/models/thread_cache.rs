@@ -4,8 +4,8 @@
 
 use std::{ptr, sync::Arc};
 
+use corespun_bridge::thread_cache::ThreadCache;
 use loom::thread;
-use skein_bridge::thread_cache::ThreadCache;
 
 use super::seats::explore;
 

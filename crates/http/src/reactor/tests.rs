@@ -582,7 +582,7 @@ fn a_port_of_somebody_else_is_taken_also_for_those_who_share() {
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
 fn a_path_is_shared_and_a_stale_one_is_cleared() {
-    let folder = std::env::temp_dir().join(format!("skein-http-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("corespun-http-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("socket");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());

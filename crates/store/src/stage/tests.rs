@@ -2,7 +2,7 @@
 //!
 //! A scratch is plain memory here, so these run under Miri.
 
-use skein_bridge::{Memory, layout::HEADER_BYTES};
+use corespun_bridge::{Memory, layout::HEADER_BYTES};
 
 use super::*;
 use crate::{

@@ -14,7 +14,7 @@ import { isTypeScript } from './strip.ts'
 export { isTypeScript } from './strip.ts'
 
 /** Set for all threads started after the main thread installed the hooks. */
-const INSTALLED = 'skein.typescript'
+const INSTALLED = 'corespun.typescript'
 /** A module name in code that ends like TypeScript's. */
 const NAMES_TYPESCRIPT = /\.[cm]?ts['"`]/
 
@@ -25,7 +25,7 @@ let done = false
  *
  * In the main thread the hooks are there when this returns, and every worker started later gets them too.
  * In a worker they cost some 60 ms and a thread, so unless the main thread has them they are put off until
- * Skein is about to run something that is written in TypeScript or imports it.
+ * Corespun is about to run something that is written in TypeScript or imports it.
  */
 export function installTypeScript(): void {
   if (done || nativelyStripped()) return

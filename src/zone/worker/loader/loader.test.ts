@@ -13,7 +13,7 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { formatOf, isTypeScript, stripTypes } from './strip.ts'
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'skein-loader-')))
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-loader-')))
 after(() => rmSync(folder, { recursive: true }))
 
 const loaderUrl = JSON.stringify(new URL('./index.js', import.meta.url).href)
@@ -144,7 +144,7 @@ const head = { form: 'expression', file: import.meta.url, line: 0, column: 0, st
 const written = 'f' + JSON.stringify(head) + '\\n' + code
 `
 
-test('a worker loads what Skein runs there, with or without the main thread', () => {
+test('a worker loads what Corespun runs there, with or without the main thread', () => {
   const runs = `out(await run(exported('./add.ts', 'add')))
 out(await run(written))
 out((await run(exported('./enum.ts', 'before'))).slice(0, 15))

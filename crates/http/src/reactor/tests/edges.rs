@@ -268,7 +268,7 @@ fn a_head_as_long_as_the_limit_that_has_not_ended_is_refused_at_once() {
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
 fn a_path_whose_owner_is_stuck_is_taken_and_not_waited_for() {
-    let path = std::env::temp_dir().join(format!("skein-http-stuck-{}", std::process::id()));
+    let path = std::env::temp_dir().join(format!("corespun-http-stuck-{}", std::process::id()));
     std::fs::remove_file(&path).ok();
     let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
     let _owner = sys::listen_on(bytes, 0).unwrap();

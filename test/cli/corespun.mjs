@@ -1,5 +1,5 @@
 /**
- * The `skein` program as a child process, for tests: what goes in, what comes out, how it ends.
+ * The `corespun` program as a child process, for tests: what goes in, what comes out, how it ends.
  * It is the built program, started as a shell starts it.
  */
 import { spawn } from 'node:child_process'
@@ -9,13 +9,13 @@ import { isOfPart } from '../../dist/base/part.test.support.js'
 const program = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 /** The setting `skip` of a row of a table. */
-export const skipOf = (row) => !isOfPart(row) && 'of another part: SKEIN_TEST_PART'
+export const skipOf = (row) => !isOfPart(row) && 'of another part: CORESPUN_TEST_PART'
 
 /** The folder that children run in. */
 export const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /**
- * Start `skein` with `words`.
+ * Start `corespun` with `words`.
  * @returns The child, what it wrote so far (`out`, `err`), and `ended`, which resolves to how it ended.
  */
 export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
@@ -37,7 +37,7 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
  */
 export function withoutStalls(text) {
   return text
-    .replace(/^skein: still loading modules\/items\.mjs; Ctrl-C gives up\n/gm, '')
+    .replace(/^corespun: still loading modules\/items\.mjs; Ctrl-C gives up\n/gm, '')
     .replace(
       /^\(node:\d+\) Warning: .* has not returned to its event loop .*\n(\(Use `node --trace-.*\n)?/gm,
       '',
@@ -58,8 +58,8 @@ export async function signalled(started, signal) {
   await until(started.child.stderr, () => count() > before)
 }
 
-/** Run `skein` with `words` and the whole of `input`. */
-export async function skein(words, input = '', options = {}) {
+/** Run `corespun` with `words` and the whole of `input`. */
+export async function corespun(words, input = '', options = {}) {
   const started = start(words, options)
   started.child.stdin?.end(input)
   return started.ended
