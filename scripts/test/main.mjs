@@ -5,6 +5,7 @@
  * command line that name steps choose among them; the other words choose among the test files, slow ones too.
  */
 import { runChecks } from '../check/main.mjs'
+import { writeReference } from '../reference/main.mjs'
 import { inRoot, run, Stop } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
 import { coreOf, fastOf, slowOf } from './files.mjs'
@@ -59,6 +60,7 @@ function allSteps(failures) {
     },
     { name: 'loom', title: 'loom models', work: loomModels },
     { name: 'bench', title: 'the bench checks itself', work: benchSelfTest },
+    { name: 'reference', title: 'TypeDoc builds the reference without a warning', work: writeReference },
     {
       name: 'coverage',
       title: `the suite on ${ownNode.name}, and the lines that it reaches`,

@@ -1,0 +1,37 @@
+/**
+ * The API reference: HTML pages made by TypeDoc from the doc comments of what package.json exports.
+ *
+ * TypeDoc needs a TypeScript whose compiler is written in JavaScript, which version 7 is not. So it is installed
+ * below .set-up/ with a TypeScript of its own, and never into node_modules. A warning is an error: a link to
+ * nothing, a type that is used and not exported, a parameter that does not exist.
+ */
+import { cpSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inRoot, install, locked, MEMORY, run } from '../set-up/index.mjs'
+
+const FOLDER = join(MEMORY, 'reference')
+/** Where the pages are written; git ignores it. */
+export const PAGES = inRoot('reference')
+
+/**
+ * Write the reference.
+ * @returns {Promise<number>} 0 when TypeDoc found nothing to warn of.
+ */
+export async function writeReference() {
+  await locked(FOLDER, async () => {
+    cpSync(inRoot('scripts', 'reference'), FOLDER, { recursive: true })
+    await install('TypeDoc', FOLDER)
+  })
+  const typedoc = join(FOLDER, 'node_modules', 'typedoc', 'bin', 'typedoc')
+  const options = ['--options', inRoot('scripts', 'reference', 'typedoc.json')]
+  const input = ['--tsconfig', inRoot('tsconfig.json'), ...doors().flatMap((path) => ['--entryPoints', path])]
+  const { code } = await run(process.execPath, [typedoc, ...options, ...input, '--out', PAGES], { show: true })
+  return code
+}
+
+/** The sources of what package.json exports, the root first. */
+function doors() {
+  const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  const built = Object.values(manifest.exports).flatMap((target) => target.default ?? [])
+  return built.map((path) => inRoot(path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')))
+}
