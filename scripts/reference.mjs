@@ -1,4 +1,8 @@
-/** `npm run reference`: the API reference as HTML in reference/, see reference/main.mjs. */
+/**
+ * `npm run reference`: writes the API reference as HTML pages to reference/.
+ *
+ * The test step `reference` does the same and fails on a warning.
+ */
 import { onSupportedNode } from './set-up/node-version.mjs'
 
 onSupportedNode(async function () {

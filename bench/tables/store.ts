@@ -272,7 +272,8 @@ const table: Table = {
     'transport, decode': 'The same back, out of 64 frames.',
     set:
       'µs to write one of 64 values under one of 64 keys. corespun, Map (a reference), lmdb (in memory, ' +
-      'not flushed, MessagePack with shared structures, one transaction each), sharedmap (strings only: JSON). ' +
+      'not flushed, MessagePack with shared structures, one transaction each), sharedmap (strings only, ' +
+      'as JSON). ' +
       'The columns of the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 ' +
       'beyond its transport.',
     get:

@@ -1,9 +1,9 @@
 /**
  * The API reference: HTML pages made by TypeDoc from the doc comments of what package.json exports.
  *
- * TypeDoc needs a TypeScript whose compiler is written in JavaScript, which version 7 is not. So it is installed
- * below .set-up/ with a TypeScript of its own, and never into node_modules. A warning is an error: a link to
- * nothing, a type that is used and not exported, a parameter that does not exist.
+ * TypeDoc needs a TypeScript whose compiler is written in JavaScript, which version 7 is not. It is installed
+ * below .set-up/ with a TypeScript of its own, never into node_modules. A warning is an error: a link without
+ * a target, a public type that is not exported, a parameter that does not exist.
  */
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { inRoot, install, locked, MEMORY, run } from '../set-up/index.mjs'
 
 const FOLDER = join(MEMORY, 'reference')
 /** Where the pages are written; git ignores it. */
-export const PAGES = inRoot('reference')
+const PAGES = inRoot('reference')
 
 /**
  * Write the reference.
@@ -25,7 +25,8 @@ export async function writeReference() {
   const typedoc = join(FOLDER, 'node_modules', 'typedoc', 'bin', 'typedoc')
   const options = ['--options', inRoot('scripts', 'reference', 'typedoc.json')]
   const input = ['--tsconfig', inRoot('tsconfig.json'), ...doors().flatMap((path) => ['--entryPoints', path])]
-  const { code } = await run(process.execPath, [typedoc, ...options, ...input, '--out', PAGES], { show: true })
+  const args = [typedoc, ...options, ...input, '--out', PAGES]
+  const { code } = await run(process.execPath, args, { show: true })
   return code
 }
 

@@ -75,7 +75,10 @@ test('a part of a FormData that is refused is named as its caller reaches it', a
 
 test('a port that is moved or sent is refused with what to send instead, and stays usable', async () => {
   const { port1, port2 } = new MessageChannel()
-  assert.throws(() => move(port1 as never), { code: 'TRANSPORT_ARGUMENT', message: /send a Channel, or create/ })
+  assert.throws(() => move(port1 as never), {
+    code: 'TRANSPORT_ARGUMENT',
+    message: /send a Channel, or create/,
+  })
   assert.throws(() => processFrame([port1]), {
     code: 'TRANSPORT_REFUSED',
     message: /^value\[0\] .*a Channel/,
