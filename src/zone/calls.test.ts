@@ -161,7 +161,11 @@ test('a stack shows the file and line where the function was written', async () 
   }
   await assert.rejects(here.run(failing), (error: Error) => {
     assert.match(error.stack ?? '', /calls\.test\.js:\d+/)
-    assert.doesNotMatch(error.stack ?? '', /pump\.js|AsyncLocalStorage/, "none of Corespun's own frames")
+    assert.doesNotMatch(
+      error.stack ?? '',
+      /dispatcher\.js|AsyncLocalStorage/,
+      "none of Corespun's own frames",
+    )
     return true
   })
 })
@@ -328,28 +332,28 @@ test('what is no function is refused by name, as a rejection, never thrown', asy
     const calls = [() => here.run(value as never), () => zone.node.run(value as never)]
     for (const call of calls)
       await assert.rejects(call(), {
-        code: 'ZONE_SETTING',
+        code: 'ZONE_ARGUMENT',
         message: /the first argument must be a function/,
       })
     if (value !== 'x')
       await assert.rejects(here.broadcast(value as never), {
-        code: 'ZONE_SETTING',
+        code: 'ZONE_ARGUMENT',
       })
   }
   await assert.rejects(here.execute(5 as never), {
-    code: 'ZONE_SETTING',
+    code: 'ZONE_ARGUMENT',
     message: /the first argument/,
   })
   await assert.rejects(
     here.execute(() => 1, 5 as never),
-    { code: 'ZONE_SETTING', message: /^zone\.\w+\(\): args must/ },
+    { code: 'ZONE_ARGUMENT', message: /^zone\.\w+\(\): args must/ },
   )
   await assert.rejects(
     here.execute(() => 1, [], 5 as never),
-    { code: 'ZONE_SETTING', message: /^zone\.\w+\(\): options must/ },
+    { code: 'ZONE_ARGUMENT', message: /^zone\.\w+\(\): options must/ },
   )
   await assert.rejects(here.execute('./m.js', ''), {
-    code: 'ZONE_SETTING',
+    code: 'ZONE_ARGUMENT',
     message: /name of an export/,
   })
 })
@@ -499,7 +503,7 @@ test('names: a taken one, the reserved one, an unknown one with the list of thos
       return true
     },
   )
-  assert.throws(() => zone.get(''), { code: 'ZONE_SETTING' })
+  assert.throws(() => zone.get(''), { code: 'ZONE_ARGUMENT' })
 })
 
 test('a zone shows its complete settings, to every thread', async () => {
@@ -762,7 +766,7 @@ test('getOrCreate makes a zone once, whichever thread asks, and what exists keep
     code: 'ZONE_EXISTS',
     message: /zone\.getOrCreate takes it/,
   })
-  assert.throws(() => zone.getOrCreate('get-or-create', { tasksMax: 0 }), { code: 'ZONE_SETTING' })
+  assert.throws(() => zone.getOrCreate('get-or-create', { tasksMax: 0 }), { code: 'ZONE_ARGUMENT' })
   assert.throws(() => zone.getOrCreate('node'), { code: 'ZONE_EXISTS' })
   await found.close()
 })

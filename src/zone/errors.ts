@@ -9,7 +9,7 @@ import { type ArgumentFacts, CorespunError, type Sentences, argumentSentence } f
 /** The codes of {@link ZoneError} and what each is about. */
 export interface ZoneCodes {
   /** A setting or an argument of the API has a value that it cannot have. */
-  ZONE_SETTING: ArgumentFacts
+  ZONE_ARGUMENT: ArgumentFacts
   /** A zone with that name exists. */
   ZONE_EXISTS: { readonly zone: string }
   /** No zone with that name exists. */
@@ -47,7 +47,7 @@ export interface ZoneCodes {
 }
 
 const SENTENCES: Sentences<ZoneCodes> = {
-  ZONE_SETTING: argumentSentence,
+  ZONE_ARGUMENT: argumentSentence,
   ZONE_EXISTS: ({ zone }) =>
     `a zone named ${JSON.stringify(zone)} exists already; zone.getOrCreate takes it, zone.get finds it`,
   ZONE_UNKNOWN: ({ zone, known }) =>

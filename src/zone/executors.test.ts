@@ -247,11 +247,11 @@ test('join throws the first error once nothing runs any more, and knows its task
 test('join elsewhere runs one after the other; what is no side is refused', async () => {
   assert.deepEqual(join([(x: number) => x + 1, 1], [(text: string) => text + text, 'a']), [2, 'aa'])
   assert.throws(() => join([5] as never, [() => 0]), {
-    code: 'ZONE_SETTING',
+    code: 'ZONE_ARGUMENT',
     message: /the first side/,
   })
   assert.throws(() => join([() => 0], null as never), {
-    code: 'ZONE_SETTING',
+    code: 'ZONE_ARGUMENT',
     message: /the second side/,
   })
   await inZone({ workers: 1 }, async (own) => {

@@ -470,9 +470,9 @@ test('code that outlives its task belongs to none; an unknown option is named', 
   assert.equal(await later(), 'undefined')
   await assert.rejects(
     own.execute(() => 1, [], { timeout: 5 } as never),
-    { code: 'ZONE_SETTING', message: /: unknown option "timeout"; did you mean "timeoutMs"/ },
+    { code: 'ZONE_ARGUMENT', message: /: unknown option "timeout"; did you mean "timeoutMs"/ },
   )
-  await assert.rejects(own.close(null as never), { code: 'ZONE_SETTING' })
+  await assert.rejects(own.close(null as never), { code: 'ZONE_ARGUMENT' })
   await own.close()
 })
 

@@ -135,7 +135,7 @@ test('unordered values come as they are ready; an array has none to wait for', a
   assert.deepEqual([seen.at(-1), [...seen].sort()], [0, [0, 1, 2, 3, 4]])
   await assert.rejects(
     here.map([1], (item) => item, { ordered: false }),
-    { code: 'ZONE_SETTING' },
+    { code: 'ZONE_ARGUMENT' },
   )
 })
 
@@ -226,7 +226,7 @@ test('the signal of all ends all, settling or not; wrong options are refused by 
     const [name] = Object.keys(wrong)
     await assert.rejects(
       here.map([1], (item) => item, wrong as never),
-      { code: 'ZONE_SETTING', message: new RegExp(`zone\\.map\\(\\): ${name}`) },
+      { code: 'ZONE_ARGUMENT', message: new RegExp(`zone\\.map\\(\\): ${name}`) },
     )
   }
 })

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { store } from '../store/index.ts'
-import { type ExecutorName, type Zone, type ZoneSettings, zone } from './index.ts'
+import { type ExecutorName, type Zone, type ZoneOptions, zone } from './index.ts'
 import { makeZone, until } from './api/zones.test.support.ts'
 
 const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']
@@ -14,7 +14,7 @@ const PATIENCE_MS = 60_000
 
 /** Some zones for the length of a test. */
 async function inZones(
-  settings: readonly ZoneSettings[],
+  settings: readonly ZoneOptions[],
   body: (...zones: Zone[]) => Promise<void>,
 ): Promise<void> {
   const zones = settings.map((each) => makeZone(each))

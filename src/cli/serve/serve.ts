@@ -6,7 +6,7 @@
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ZoneServer } from '../../http/index.ts'
-import type { WorkerTold, Zone } from '../../zone/index.ts'
+import type { WorkerEvent, Zone } from '../../zone/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
 import type { StopSignal, Surroundings } from '../run/run.ts'
@@ -132,7 +132,7 @@ function watchOf(zone: Zone, around: Surroundings): { gone: Promise<never>; igno
   const gone = new Promise<never>((_, rejectGone) => (reject = rejectGone))
   gone.catch(() => {}) // While the server begins, its own error is the one that is told.
   const onEnded = (message: unknown): void => {
-    const { worker, reason = '', error } = message as WorkerTold
+    const { worker, reason = '', error } = message as WorkerEvent
     if (!worker.startsWith(`${ZONE}/`)) return
     around.stderr.write(
       `corespun: a worker ends and is replaced: ${error === undefined ? reason : stackOf(error)}\n`,

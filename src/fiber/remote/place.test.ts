@@ -78,7 +78,7 @@ test('what the zone refuses is a failure', async () => {
 })
 
 test("a function's own errors are defects, also when they are of Corespun's kind", async () => {
-  const own = new ZoneError('ZONE_SETTING', { name: 'it', expected: 'more', received: 'less' })
+  const own = new ZoneError('ZONE_ARGUMENT', { name: 'it', expected: 'more', received: 'less' })
   for (const error of [own, new ZoneError('ZONE_CLOSED', { zone: 'another' })]) {
     const exit = await fork(
       (thrown: unknown) => {

@@ -14,7 +14,7 @@ import { pathToFileURL } from 'node:url'
 import { BroadcastChannel } from 'node:worker_threads'
 import { share } from '../../base/part.test.support.ts'
 import { settled, until } from '../../base/wait.test.support.ts'
-import { type Zone, zone, type ZoneSettings } from '../../zone/index.ts'
+import { type Zone, zone, type ZoneOptions } from '../../zone/index.ts'
 import { connect } from '../raw.test.support.ts'
 import { serve } from '../serve.ts'
 import { Board } from './board.ts'
@@ -30,7 +30,7 @@ function inZone(
   name: string,
   workers: number,
   body: (start: (settings?: Partial<ZoneServeSettings>) => Promise<ZoneServer>, zone: Zone) => Promise<void>,
-  settings: ZoneSettings = {},
+  settings: ZoneOptions = {},
 ): void {
   test(name, { timeout: 60_000 }, async () => {
     const servers: ZoneServer[] = []

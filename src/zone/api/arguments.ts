@@ -10,7 +10,7 @@ import { wrong } from './settings.ts'
 const NO_ARGUMENTS: readonly unknown[] = Object.freeze([])
 const NO_OPTIONS: CallOptions = Object.freeze({ timeoutMs: undefined, signal: undefined } as never)
 
-/** The arguments of a task. @throws {ZoneError} `ZONE_SETTING` when they are no array. */
+/** The arguments of a task. @throws {ZoneError} `ZONE_ARGUMENT` when they are no array. */
 export function argumentsOf(call: string, args: unknown): readonly unknown[] {
   if (args === undefined) return NO_ARGUMENTS
   if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
@@ -25,7 +25,7 @@ const TIMEOUT = milliseconds<number | undefined>(TIMER_MS_MAX, undefined)
 /**
  * The options of a call, of which `known` are those that it has; each is read just once.
  * @param call The method, as an error names it.
- * @throws {ZoneError} `ZONE_SETTING` that names the wrong one.
+ * @throws {ZoneError} `ZONE_ARGUMENT` that names the wrong one.
  */
 export function optionsOf<Name extends keyof CallOptions>(
   call: string,
@@ -39,7 +39,7 @@ export function optionsOf<Name extends keyof CallOptions>(
   return { timeoutMs, signal } as Pick<CallOptions, Name>
 }
 
-/** Module and name of an export. @throws {ZoneError} `ZONE_SETTING`. */
+/** Module and name of an export. @throws {ZoneError} `ZONE_ARGUMENT`. */
 export function exportOf(module: unknown, name: unknown): [string | URL, string] {
   if (typeof module !== 'string' && !(module instanceof URL)) {
     throw wrong('zone.execute(): the first argument', 'a function, or the URL or path of a module', module)

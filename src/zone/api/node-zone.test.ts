@@ -65,7 +65,7 @@ test('both kinds of zones: an option that a method does not have is refused, not
   for (const on of [worker, zone.node] as (typeof worker)[]) {
     const { signal } = new AbortController()
     const refused = (name: string): object => ({
-      code: 'ZONE_SETTING',
+      code: 'ZONE_ARGUMENT',
       message: new RegExp(`^zone\\.\\w+\\(\\): unknown option "${name}"; `),
     })
     await assert.rejects(on.ready({ timeoutMs: 1 } as never), refused('timeoutMs'))

@@ -24,7 +24,7 @@ import { Spread } from '../parallel/spread.ts'
 import { type ModuleCalls, Task, type TaskFunction, currentTask, useTrackerOnce } from '../call/task.ts'
 import type { CallOptions } from '../call/call.ts'
 import { NO_TIMES, OwnTimes, type ZoneStats } from './stats.ts'
-import { tell } from '../owner/tell.ts'
+import { publish } from '../owner/events.ts'
 import type { AnyZone } from './any-zone.ts'
 
 type AnyFunction = (this: Task, ...args: unknown[]) => unknown
@@ -51,7 +51,7 @@ export class NodeZone extends Spread implements AnyZone {
 
   /**
    * Call a function here, soon. Rejects with what it throws.
-   * @throws {ZoneError} (as a rejection) `ZONE_SETTING` when it is no function.
+   * @throws {ZoneError} (as a rejection) `ZONE_ARGUMENT` when it is no function.
    */
   async run<Args extends unknown[], Value>(
     fn: TaskFunction<Args, Value>,
@@ -154,7 +154,7 @@ export class NodeZone extends Spread implements AnyZone {
     const byWorker = [{ worker: this.id, ...counts, ...times }]
     const others = { waitingBytes: 0, ended: this.#ended, died: 0, errors: 0, workers: 1, asleep: 0 }
     const stats: ZoneStats = { ...counts, ...others, ...times, byWorker }
-    tell.zoneStats(this.id, stats)
+    publish.zoneStats(this.id, stats)
     return stats
   }
 

@@ -9,12 +9,12 @@ import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
 import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
 import { ZoneError } from '../errors.ts'
-import { type ZoneSettings, parseId, parseSettings } from './settings.ts'
+import { type ZoneOptions, parseId, parseSettings } from './settings.ts'
 
-/** What `body` throws must be a ZONE_SETTING about `name` that shows `received`. */
+/** What `body` throws must be a ZONE_ARGUMENT about `name` that shows `received`. */
 function refuses(body: () => unknown, name: string, received: string): void {
   assert.throws(body, (error) => {
-    assert.ok(error instanceof ZoneError && error.code === 'ZONE_SETTING', String(error))
+    assert.ok(error instanceof ZoneError && error.code === 'ZONE_ARGUMENT', String(error))
     const facts = error.facts as {
       name: string
       received: string
@@ -29,7 +29,7 @@ function refuses(body: () => unknown, name: string, received: string): void {
 }
 
 /** Bounds of each number: least, most. */
-const NUMBERS: [keyof ZoneSettings, number, number][] = [
+const NUMBERS: [keyof ZoneOptions, number, number][] = [
   ['workers', 1, 1024],
   ['tasksMax', 1, 2 ** 31 - 1],
   ['taskBytesMax', 0, 2 ** 30],
@@ -163,7 +163,7 @@ test('each executor has its own workers', () => {
 
 test('an unknown setting is named, with the list of those there are', () => {
   assert.throws(() => parseSettings({ worker: 2 }), {
-    code: 'ZONE_SETTING',
+    code: 'ZONE_ARGUMENT',
     message: /^zone\.create\(\): unknown option "worker"; did you mean "workers"\?$/,
   })
 })

@@ -23,7 +23,7 @@ import { ZoneError } from '../errors.ts'
 export type ExecutorName = 'fixed' | 'work-stealing' | 'blocking' | 'cached'
 
 /** What a zone may be made with. Every limit is here. */
-export interface ZoneSettings {
+export interface ZoneOptions {
   /**
    * How work meets the workers. `fixed`, the default: n workers and one queue, first in first out.
    * `work-stealing`: what tasks fork stays with their worker, and idle workers steal it. `blocking`: for
@@ -104,7 +104,7 @@ export interface ZoneSettings {
 }
 
 /** Complete settings: only what Node decides by itself may be absent. */
-export interface Settings {
+export interface ZoneSettings {
   readonly executor: ExecutorName
   readonly workers: number
   readonly workersMax: number
@@ -172,9 +172,9 @@ const KINDS = {
 /**
  * Check `given` and fill in what is absent.
  * @param call The function that takes them, as an error names it.
- * @throws {ZoneError} `ZONE_SETTING`.
+ * @throws {ZoneError} `ZONE_ARGUMENT`.
  */
-export function parseSettings(given: unknown, call = 'zone.create()'): Settings {
+export function parseSettings(given: unknown, call = 'zone.create()'): ZoneSettings {
   const options = optionsOf(given ?? null, KINDS, wrong, call)
   const { executor, idleMs = 60_000, execArgv, env } = options
   const { least, default: count, max } = EXECUTORS[executor]
@@ -194,7 +194,7 @@ export function parseSettings(given: unknown, call = 'zone.create()'): Settings 
   })
 }
 
-/** Check a zone's name. @throws {ZoneError} `ZONE_SETTING`. */
+/** Check a zone's name. @throws {ZoneError} `ZONE_ARGUMENT`. */
 export function parseId(id: unknown): string {
   if (typeof id !== 'string' || id === '' || id.length > 256 || id.includes('\0')) {
     throw wrong('the id of a zone', 'a string of 1 to 256 characters without NUL', id)
@@ -207,4 +207,4 @@ function areTexts(values: readonly unknown[]): boolean {
 }
 
 /** The error for a value that an argument cannot have. */
-export const wrong = refuser((facts) => new ZoneError('ZONE_SETTING', facts))
+export const wrong = refuser((facts) => new ZoneError('ZONE_ARGUMENT', facts))

@@ -44,13 +44,13 @@ import { ZoneError, refusal } from '../errors.ts'
 import type { Begun, Spreader } from '../parallel/parallel.ts'
 import { type Port, thisPort } from '../../bridge/index.ts'
 import { type Result } from './result.ts'
-import { type Settings, wrong } from './settings.ts'
+import { type ZoneSettings, wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
 import { addCaller, siteOf } from '../call/stacks.ts'
 import { CLOSING } from '../call/reasons.ts'
 import { type ZoneStats, statsOf } from './stats.ts'
-import { tell } from '../owner/tell.ts'
-import { type ErrorListener, listenTo } from '../worker/uncaught.ts'
+import { publish } from '../owner/events.ts'
+import { type ErrorListener, addListener } from '../worker/uncaught.ts'
 
 export type { CallOptions } from '../call/call.ts'
 
@@ -77,7 +77,7 @@ export class Zone extends Spread {
   /** The zone's name. */
   readonly id: string
   readonly #handle: number
-  readonly #settings: Settings
+  readonly #settings: ZoneSettings
   readonly #port: Port
   readonly #call: CallZone
   readonly #number: number
@@ -88,7 +88,7 @@ export class Zone extends Spread {
   protected readonly spreader: Spreader
 
   /** Use `zone.create` or `zone.get`. @internal */
-  constructor(id: string, handle: number, settings: Settings) {
+  constructor(id: string, handle: number, settings: ZoneSettings) {
     super()
     this.id = id
     this.#handle = handle
@@ -113,7 +113,7 @@ export class Zone extends Spread {
   }
 
   /** The complete settings that the zone was made with. */
-  get settings(): Settings {
+  get settings(): ZoneSettings {
     return this.#settings
   }
 
@@ -333,7 +333,7 @@ export class Zone extends Spread {
    */
   stats(): ZoneStats {
     const stats = statsOf(this.#handle, this.id)
-    tell.zoneStats(this.id, stats)
+    publish.zoneStats(this.id, stats)
     return stats
   }
 
@@ -344,11 +344,11 @@ export class Zone extends Spread {
    * `WORKER_ERROR`; listeners are heard in that thread alone. The worker is replaced afterwards, unless it
    * has tasks in flight: those go on.
    * @returns A function that ends it. Closing the zone does too.
-   * @throws {ZoneError} `ZONE_SETTING` for a listener that is not a function.
+   * @throws {ZoneError} `ZONE_ARGUMENT` for a listener that is not a function.
    */
   onError(listener: ErrorListener): () => void {
     if (typeof listener !== 'function') throw wrong('zone.onError(): the listener', 'a function', listener)
-    return listenTo(this.id, listener)
+    return addListener(this.id, listener)
   }
 
   /**
@@ -418,7 +418,7 @@ export class Zone extends Spread {
       clearTimeout(timer)
       native.zoneForget(this.#number)
       // Of all who have closed it the first one tells.
-      if (native.zoneEnd(this.#handle) === 1) tell.zoneClosed(this.id)
+      if (native.zoneEnd(this.#handle) === 1) publish.zoneClosed(this.id)
     }
   }
 

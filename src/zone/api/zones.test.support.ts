@@ -5,19 +5,19 @@
  */
 import assert from 'node:assert/strict'
 import { WAIT_MS_MAX } from '../../base/wait.test.support.ts'
-import { type Zone, ZoneError, type ZoneSettings, zone } from '../index.ts'
+import { type Zone, ZoneError, type ZoneOptions, zone } from '../index.ts'
 
 export { until } from '../../base/wait.test.support.ts'
 
 let made = 0
 
 /** A zone under a name that no other test of the file has. */
-export function makeZone(settings: ZoneSettings): Zone {
+export function makeZone(settings: ZoneOptions): Zone {
   return zone.create(`test-${++made}`, settings)
 }
 
 /** Run `body` with a zone of its own, whose workers have started, and close that. */
-export async function inZone(settings: ZoneSettings, body: (own: Zone) => Promise<void>): Promise<void> {
+export async function inZone(settings: ZoneOptions, body: (own: Zone) => Promise<void>): Promise<void> {
   const own = makeZone(settings)
   try {
     await own.ready()

@@ -14,8 +14,8 @@ import { Owner } from '../owner/owner.ts'
 import { planOf } from '../owner/plan.ts'
 import { thisPort } from '../../bridge/index.ts'
 import { carrySignals } from '../call/signals.ts'
-import { type Settings, type ZoneSettings, parseId, parseSettings } from './settings.ts'
-import { tell } from '../owner/tell.ts'
+import { type ZoneSettings, type ZoneOptions, parseId, parseSettings } from './settings.ts'
+import { publish } from '../owner/events.ts'
 import { Zone } from './zone.ts'
 
 register(ZoneError, { cid: 'corespun.ZoneError' })
@@ -64,15 +64,15 @@ function open(id: string): Zone | undefined {
   const known = opened.get(number)?.deref()
   const settings = known === undefined ? native.zoneSettings(number) : undefined
   if (settings !== undefined)
-    return remember(new Zone(id, handle, freeze(JSON.parse(settings) as Settings)), handle)
+    return remember(new Zone(id, handle, freeze(JSON.parse(settings) as ZoneSettings)), handle)
   native.zoneDrop(handle)
   return known
 }
 
-function make(name: string, settings: Settings): Zone | undefined {
+function make(name: string, settings: ZoneSettings): Zone | undefined {
   const handle = native.zoneMake(name, JSON.stringify(settings), ...planOf(settings))
   if (handle < 0) return undefined
-  tell.zoneCreated(name, settings)
+  publish.zoneCreated(name, settings)
   // Where this thread starts the workers it does so now, not when it next has nothing else to do.
   thisPort().takeMail()
   return remember(new Zone(name, handle, settings), handle)
@@ -82,7 +82,7 @@ function make(name: string, settings: Settings): Zone | undefined {
  * The zones that need not be created. What `nice` costs `zone.cpu` beside busy programs, and spares the
  * threads that serve: docs/design/service.md.
  */
-const READY_MADE: ReadonlyMap<string, ZoneSettings> = new Map([
+const READY_MADE: ReadonlyMap<string, ZoneOptions> = new Map([
   ['corespun.cpu', { executor: 'work-stealing', nice: 3 }],
   ['corespun.blocking', { executor: 'blocking' }],
   ['corespun.cached', { executor: 'cached' }],
@@ -94,7 +94,7 @@ function readyMade(name: string): Zone | undefined {
   return settings === undefined ? undefined : (make(name, parseSettings(settings)) ?? open(name))
 }
 
-function freeze(settings: Settings): Settings {
+function freeze(settings: ZoneSettings): ZoneSettings {
   Object.values(settings).forEach(Object.freeze)
   return Object.freeze(settings)
 }
@@ -104,10 +104,10 @@ export const zone = Object.freeze({
   /**
    * Make a zone and start its workers.
    * @param id Its name in the process, 1 to 256 characters.
-   * @param settings All optional; see {@link ZoneSettings}.
-   * @throws {ZoneError} `ZONE_SETTING` for a wrong one; `ZONE_EXISTS` when the name is taken.
+   * @param settings All optional; see {@link ZoneOptions}.
+   * @throws {ZoneError} `ZONE_ARGUMENT` for a wrong one; `ZONE_EXISTS` when the name is taken.
    */
-  create(id: string, settings: ZoneSettings = {}): Zone {
+  create(id: string, settings: ZoneOptions = {}): Zone {
     const name = parseId(id)
     const parsed = parseSettings(settings)
     if (name === NodeZone.id) throw new ZoneError('ZONE_EXISTS', { zone: name })
@@ -122,9 +122,9 @@ export const zone = Object.freeze({
    * modules that several threads load, such as the app of a server with several workers: the first one makes
    * the zone, the others get it. Its workers are started by the thread that owns all zones (mostly the main
    * thread), so it outlives the thread that made it.
-   * @throws {ZoneError} `ZONE_SETTING`; `ZONE_EXISTS` for `node`, which is the calling thread.
+   * @throws {ZoneError} `ZONE_ARGUMENT`; `ZONE_EXISTS` for `node`, which is the calling thread.
    */
-  getOrCreate(id: string, settings: ZoneSettings = {}): Zone {
+  getOrCreate(id: string, settings: ZoneOptions = {}): Zone {
     const name = parseId(id)
     const parsed = parseSettings(settings, 'zone.getOrCreate()')
     if (name === NodeZone.id) throw new ZoneError('ZONE_EXISTS', { zone: name })

@@ -169,7 +169,7 @@ test('a join shows the frames of the worker that took the second side, and its o
   // Whether another worker was quick enough to take it is the machine's business.
   const frames = framesOf(error).filter((frame) => frame !== '-- stacks')
   assert.deepEqual(frames.slice(0, 2), ['perhaps', 'failing'], (error as Error).stack ?? '')
-  assert.doesNotMatch((error as Error).stack ?? '', /zone\/(join|pump)\.js/)
+  assert.doesNotMatch((error as Error).stack ?? '', /zone\/(call\/join|worker\/dispatcher)\.js/)
 })
 
 test('a call that nobody awaits when it fails has the frames of the worker', async () => {

@@ -98,13 +98,13 @@ function hideIn(error: Error): void {
   if (typeof stack !== 'string') return
   const lines = stack.split('\n')
   // What stands below is the loop of the worker, or a task that helps with this one.
-  const bottom = lines.findIndex((line) => isFrameOf(PUMP, line))
+  const bottom = lines.findIndex((line) => isFrameOf(DISPATCHER, line))
   const kept = lines.slice(0, bottom < 0 ? lines.length : bottom).filter((line) => !isOwn(line))
   if (kept.length < lines.length) error.stack = kept.join('\n')
 }
 
 /** The module that calls a task's function. */
-const PUMP = filesOf('zone/worker/pump')
+const DISPATCHER = filesOf('zone/worker/dispatcher')
 /** The other modules that stand between a call and a task's function, on either side. */
 const OWN_FILES = [
   'zone/api/node-zone',

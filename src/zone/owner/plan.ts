@@ -5,7 +5,7 @@
  * and does not read.
  */
 import { Plan } from '../../native/index.ts'
-import type { Settings } from '../api/settings.ts'
+import type { ZoneSettings } from '../api/settings.ts'
 
 /**
  * How long the oldest task waits before another worker is started, in µs. A worker takes tens of milliseconds
@@ -14,7 +14,7 @@ import type { Settings } from '../api/settings.ts'
 const PATIENCE_US = 2000
 
 /** The numbers of a zone's plan, as bytes, and how many there are. */
-export function planOf(settings: Settings): [Uint8Array, number] {
+export function planOf(settings: ZoneSettings): [Uint8Array, number] {
   const numbers = new Float64Array(Plan.numbers)
   numbers[Plan.steals] = settings.executor === 'work-stealing' ? 1 : 0
   numbers[Plan.blocks] = settings.executor === 'blocking' ? 1 : 0

@@ -1,46 +1,44 @@
 /**
- * A worker's thread that is started before its place is free.
+ * A worker thread that is started before its slot is free.
  *
- * To start one takes tens of milliseconds, more where all cores are busy. A task that goes on after its
- * caller gave up ends with its worker after `graceMs`; what waits for that worker should not wait for a start
- * as well.
+ * A start takes tens of milliseconds, more where all cores are busy. A cancelled task that runs on ends with
+ * its worker after `graceMs`; the tasks that wait for that worker should not wait for a start as well.
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
 
-/** What a thread is told that is not wanted after all. */
+/** Sent to a spare worker that is not needed. */
 export const NO_SLOT = -1
 
-/** It has everything but its slot, for which it waits. */
-export class Spare {
+export class SpareWorker {
   readonly #thread: Worker
-  /** A way of its own: what user code in the worker hears on `parentPort` is not meant for that code. */
+  /** A separate channel, so that user listeners on `parentPort` do not see internal messages. */
   readonly #slots: MessagePort
-  #gone = false
+  #hasEnded = false
 
-  /** @param start Starts the thread; its end of the way is to be handed over with what it is told. */
+  /** @param start Starts the thread, with its end of the channel in its start data. */
   constructor(start: (slots: MessagePort) => Worker) {
     const { port1, port2 } = new MessageChannel()
     this.#slots = port1
     const thread = start(port2)
     this.#thread = thread
     thread.unref()
-    // One that cannot start is not missed here: the worker that is started in its place tells why.
-    thread.on('error', () => (this.#gone = true))
-    thread.once('exit', () => (this.#gone = true))
+    // The worker that is started instead reports why a start fails.
+    thread.on('error', () => (this.#hasEnded = true))
+    thread.once('exit', () => (this.#hasEnded = true))
   }
 
-  /** Give it its slot; `undefined` when it has died. */
+  /** Assign the slot and return the thread; `undefined` when the thread has ended. */
   take(slot: number): Worker | undefined {
-    if (this.#gone) return undefined
+    if (this.#hasEnded) return undefined
     this.#slots.postMessage(slot)
     return this.#thread
   }
 
   /**
-   * Let it end unused, by itself: one that is ended while it loads its modules leaves their files open
-   * (Node's own reads have no clean-up).
+   * Let the thread end by itself. One that is terminated while it loads its modules leaves their files open,
+   * since Node's own reads have no clean-up.
    */
   retire(): void {
-    if (!this.#gone) this.#slots.postMessage(NO_SLOT)
+    if (!this.#hasEnded) this.#slots.postMessage(NO_SLOT)
   }
 }

@@ -114,7 +114,7 @@ export function settleChunk(
     failures.push([values.length, canTravel(error) ? error : portable(error, error)])
     values.push(undefined)
   }
-  // Of a single one the pump sees whether it can travel; among others it would take them along.
+  // Of a single one the dispatcher sees whether it can travel; among others it would take them along.
   const isAlone = items.length === 1
   const ended = (value: unknown): void => {
     if (isAlone || value === null || typeof value !== 'object') values.push(value)

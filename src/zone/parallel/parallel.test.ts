@@ -367,7 +367,7 @@ test('an error of the source is the error, and an aborted signal its reason', as
 
 test('what is no source, no function or no option is refused by name', async () => {
   const refused = async (body: () => unknown, name: RegExp): Promise<void> =>
-    assert.rejects(async () => body(), { code: 'ZONE_SETTING', message: name })
+    assert.rejects(async () => body(), { code: 'ZONE_ARGUMENT', message: name })
   for (const target of [here, zone.node]) {
     await refused(() => target.forEach(5 as never, () => {}), /the items must be .* received 5/)
     await refused(() => target.map('text' as never, () => {}), /the items/)

@@ -388,7 +388,7 @@ export async function forEach(
   while ((await chunks.next()).done !== true);
 }
 
-/** See `Zone.reduce`. @throws {ZoneError} `ZONE_SETTING`, as a rejection. */
+/** See `Zone.reduce`. @throws {ZoneError} `ZONE_ARGUMENT`, as a rejection. */
 export async function reduce(
   zone: Spreader,
   source: Source<unknown>,

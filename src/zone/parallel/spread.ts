@@ -32,7 +32,7 @@ export abstract class Spread {
    * of items, is thrown, and what comes after it and has not started never does; aborting the signal does the
    * same. With `settle` errors are outcomes instead; with `ordered: false` an iterable's values come as they
    * are ready.
-   * @throws {ZoneError} `ZONE_SETTING` for wrong arguments, when the result is waited for.
+   * @throws {ZoneError} `ZONE_ARGUMENT` for wrong arguments, when the result is waited for.
    */
   map<Item, Value>(
     items: Items<Item>,

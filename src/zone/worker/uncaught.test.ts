@@ -69,7 +69,7 @@ test('onError gets an error between tasks instead, until it is ended, and stats 
     assert.deepEqual([own.stats().errors, own.stats().died], [1, 0])
     assert.equal(await own.run(() => 'replaced'), 'replaced')
     end()
-    assert.throws(() => own.onError('no function' as never), { code: 'ZONE_SETTING' })
+    assert.throws(() => own.onError('no function' as never), { code: 'ZONE_ARGUMENT' })
   }))
 
 test('an error that belongs to no task in flight ends none, and the worker keeps its state', () =>

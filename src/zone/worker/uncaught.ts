@@ -1,20 +1,20 @@
 /**
- * Errors in workers that no caller of a task receives: a rejection that nobody handled, a throwing timer.
+ * Errors in workers that no caller of a task receives: an unhandled rejection, a throwing timer.
  *
- * In the worker: one that belongs to a task in flight fails that task, and the others go on; one that belongs
- * to none is reported, and ends the worker if nothing is in flight there. In the thread that starts the
- * workers: listeners of the zone get it, or it is an `uncaughtException`, as that of a plain `Worker` is.
- * What user code listens for in a worker itself comes first.
+ * In the worker, an error that belongs to a task in flight fails that task, and the others go on; an error
+ * that belongs to no task is reported, and ends the worker if nothing is in flight there. In the thread that
+ * starts the workers, the zone's listeners receive it; without one it is an `uncaughtException`, as that of a
+ * plain `Worker` is. Listeners that user code adds in a worker itself come first.
  */
 import { ZoneError } from '../errors.ts'
 
-/** Gets an error, the name of the worker that it happened in, and whether that worker has ended by it. */
+/** Receives an error, the name of the worker in which it happened, and whether it ended that worker. */
 export type ErrorListener = (error: unknown, worker: string, ended: boolean) => void
 
 const listeners = new Map<string, Set<ErrorListener>>()
 
-/** Have `listener` get the errors of that zone's workers; returns what ends that. */
-export function listenTo(zone: string, listener: ErrorListener): () => void {
+/** Returns a function that removes the listener. */
+export function addListener(zone: string, listener: ErrorListener): () => void {
   const all = listeners.get(zone) ?? new Set()
   listeners.set(zone, all)
   const own: ErrorListener = (error, worker, ended) => listener(error, worker, ended)
@@ -25,21 +25,18 @@ export function listenTo(zone: string, listener: ErrorListener): () => void {
   }
 }
 
-/** Nobody hears of that zone any more. */
-export function forgetListeners(zone: string): void {
+export function dropListeners(zone: string): void {
   listeners.delete(zone)
 }
 
-/** Of an error in a worker: which, what it is in words, and whether the worker has ended by it. */
-interface Where {
+interface ErrorReport {
   readonly worker: string
   readonly reason: string
   readonly ended: boolean
 }
 
-/** Hand an error of a worker to the zone's listeners, or to nobody, which ends the process. */
-export function report(zone: string, error: unknown, where: Where): void {
-  const { worker, reason, ended } = where
+/** Call the zone's listeners with a worker's error; without one it ends the process. */
+export function report(zone: string, error: unknown, { worker, reason, ended }: ErrorReport): void {
   const all = [...(listeners.get(zone) ?? [])]
   for (const listener of all) queueMicrotask(() => listener(error, worker, ended))
   if (all.length > 0) return
@@ -48,12 +45,11 @@ export function report(zone: string, error: unknown, where: Where): void {
   })
 }
 
-/** What a worker tells its owner of an error that did not end it: a frame. */
+/** A worker's message to its owner about an error that did not end it: a frame. */
 export interface ErrorNote {
   readonly corespunError: Uint8Array
 }
 
-/** What of an error's note came here, if it is one. */
 export function noteOf(message: unknown): Uint8Array | undefined {
   return (message as Partial<ErrorNote> | null)?.corespunError
 }

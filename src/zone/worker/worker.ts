@@ -1,30 +1,31 @@
 /**
- * The main module of a zone's worker: become that worker, then run what the zone has.
+ * The main module of a zone's worker: attach to the zone, then run its tasks.
  *
- * Tells the owner when it is ready, so that a worker which cannot even start is not replaced for ever.
+ * Sends the owner a message when it is ready, so that a worker which cannot even start is not replaced again
+ * and again.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/index.ts'
 import { Mail, native } from '../../native/index.ts'
-// oxlint-disable-next-line import/no-unassigned-import -- its handles must be known here before any task
+// oxlint-disable-next-line import/no-unassigned-import -- its handles must be registered before any task
 import '../../store/index.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- as above
 import '../../sync/index.ts'
-// What `map` runs is here before it is asked for: see docs/design/zones.md, Limits, about files left open.
+// What `map` runs is loaded before it is needed: see docs/design/zones.md, Limits, about files left open.
 // oxlint-disable-next-line import/no-unassigned-import -- as above
 import '../parallel/chunks.ts'
 import { installTypeScript } from './loader/index.ts'
-import type { WorkerBirth } from '../owner/owner.ts'
+import type { WorkerStart } from '../owner/thread.ts'
 import { useJoiner } from '../call/join.ts'
 import { thisPort } from '../../bridge/index.ts'
-import { Pump } from './pump.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { currentTask } from '../call/task.ts'
 import type { ErrorNote } from './uncaught.ts'
 import { setCurrent } from './current.ts'
 import { NO_SLOT } from '../owner/spare.ts'
 import { listen } from '../api/zones.ts'
 
-const { zoneNumber, slot, slots, zoneId, settings } = (workerData as { corespun: WorkerBirth }).corespun
+const { zoneNumber, slot, slots, zoneId, settings } = (workerData as { corespun: WorkerStart }).corespun
 assert(parentPort !== null, 'this module runs in a worker')
 const parent = parentPort
 
@@ -32,39 +33,35 @@ installTypeScript()
 process.on('uncaughtExceptionMonitor', cutCycles)
 const port = thisPort()
 if (settings.nice > 0) native.giveWay(settings.nice)
-if (slot !== undefined) become(slot)
+if (slot !== undefined) attach(slot)
 else
   slots?.once('message', (number: number) => {
     slots.close()
     if (number === NO_SLOT) leave()
-    else become(number)
+    else attach(number)
   })
 
-/** Take up the place of `number` in the zone. */
-function become(number: number): void {
+function attach(number: number): void {
   const events = { ready, leave, report }
-  const pump = new Pump(port, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, events)
+  const dispatcher = new Dispatcher(port, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, events)
   process.on('uncaughtException', (error) => {
-    // What user code listens for in its worker is that code's.
+    // Listeners of user code come first.
     if (process.listenerCount('uncaughtException') > 1) return
-    // As without a listener: it ends the worker, and the owner gets it.
-    if (!pump.uncaught(error, currentTask())) throw error
+    // As without a listener: the error ends the worker, and the owner receives it.
+    if (!dispatcher.uncaught(error, currentTask())) throw error
   })
-  setCurrent(zoneId, pump.beforeFork)
+  setCurrent(zoneId, dispatcher.beforeFork)
   listen()
-  port.onMail(Mail.abort, (token, serial, why) => pump.abandon(token, serial, why))
-  port.pump = pump.run
+  port.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
+  port.pump = dispatcher.run
   if (settings.executor === 'work-stealing') {
-    useJoiner({ port, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: pump.runFound })
+    useJoiner({ port, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: dispatcher.runFound })
   }
-  if (native.attach(zoneNumber, number) === 1) pump.run()
+  if (native.attach(zoneNumber, number) === 1) dispatcher.run()
   else leave()
 }
 
-/**
- * Node 20 follows the causes of an error that nobody caught to their end before it lets the thread go, and
- * stays in a circle of them for ever.
- */
+/** Node 20 follows the causes of an uncaught error to their end, and forever if they form a cycle. */
 function cutCycles(uncaught: unknown): void {
   const seen = new Set<unknown>()
   try {
@@ -73,21 +70,21 @@ function cutCycles(uncaught: unknown): void {
       if (seen.has(error.cause)) Object.defineProperty(error, 'cause', { value: undefined })
     }
   } catch {
-    // One that will not be read or changed is as it is.
+    // An error that cannot be read or changed stays as it is.
   }
 }
 
-/** A worker that ends before this was never of use: see the owner's count of failed starts. */
+/** A worker that ends before this counts as a failed start. */
 function ready(): void {
   parent.postMessage('ready')
 }
 
-/** An error belongs to no task, and the worker goes on. */
+/** Report an error that belongs to no task; the worker goes on. */
 function report(error: Uint8Array): void {
   parent.postMessage({ corespunError: error } satisfies ErrorNote)
 }
 
-/** The zone has let this worker go. What user code left open must not keep it. */
+/** The zone has released this worker; resources that user code left open must not keep it alive. */
 function leave(): void {
   port.pump = undefined
   setImmediate(() => process.exit(0))

@@ -143,7 +143,7 @@ test("a broadcast's signal ends the wait; one that is aborted already sends noth
     await assert.rejects(sent, reason)
     await own.broadcast(add, [], { signal: new AbortController().signal, timeoutMs: 10_000 })
     assert.equal(await own.run(() => (globalThis as { added?: number }).added), 2)
-    await assert.rejects(own.broadcast(add, [], { timeoutMs: -1 }), { code: 'ZONE_SETTING' })
+    await assert.rejects(own.broadcast(add, [], { timeoutMs: -1 }), { code: 'ZONE_ARGUMENT' })
   })
   const late = new Promise<void>(() => {})
   await assert.rejects(

@@ -28,7 +28,7 @@ const EMPTY = new Uint8Array(0)
 type TaskFunction = (this: Task, ...args: unknown[]) => unknown
 
 /** What the worker's main module is told. */
-export interface PumpEvents {
+export interface DispatcherEvents {
   /** Once: all broadcasts that were made before have run. */
   ready(): void
   /** The zone lets the worker go. */
@@ -37,22 +37,22 @@ export interface PumpEvents {
   report(error: Uint8Array): void
 }
 
-export class Pump {
+export class Dispatcher {
   readonly #port: Port
   readonly #zone: string
   readonly #worker: string
-  readonly #events: PumpEvents
+  readonly #events: DispatcherEvents
   #tracker: Tracker
   /** The tracker, as long as no two tasks have overlapped: spares a closure, and following promises. */
   #single: ReturnType<typeof singleTracker> | undefined
   readonly #functions: (TaskFunction | undefined)[] = []
   /** Tasks in progress that have returned a promise, by token. */
   readonly #started = new Map<number, { readonly serial: number; readonly task: Task }>()
-  #pumping = false
+  #isRunning = false
   #broadcasting = false
   #isReady = false
 
-  constructor(port: Port, zone: string, worker: string, tasksPerWorkerMax: number, events: PumpEvents) {
+  constructor(port: Port, zone: string, worker: string, tasksPerWorkerMax: number, events: DispatcherEvents) {
     this.#port = port
     this.#zone = zone
     this.#worker = worker
@@ -64,12 +64,12 @@ export class Pump {
 
   /** Run what there is, for one turn. */
   readonly run = (): void => {
-    if (this.#pumping) return
-    this.#pumping = true
+    if (this.#isRunning) return
+    this.#isRunning = true
     try {
       this.#turn()
     } finally {
-      this.#pumping = false
+      this.#isRunning = false
     }
   }
 

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Task, type Zone, type ZoneError, type ZoneSettings, zone } from './index.ts'
+import { type Task, type Zone, type ZoneError, type ZoneOptions, zone } from './index.ts'
 import { inZone, makeZone, until } from './api/zones.test.support.ts'
 
 /** Ask all workers at once: each answers when all are asked, so no worker answers twice. */
@@ -147,7 +147,7 @@ test('broadcastSync right after create starts the workers itself; its deadline i
     assert.throws(() => own.broadcastSync(gated, [gate], { timeoutMs: 30 }), late)
     Atomics.store(gate, 0, 1)
     assert.throws(() => own.broadcastSync(mark, [0], { timeoutMs: -1 }), {
-      code: 'ZONE_SETTING',
+      code: 'ZONE_ARGUMENT',
     })
     await own.ready()
   }))
@@ -177,7 +177,7 @@ test('broadcastSync in a worker of the zone is refused; into another zone it wor
     }),
   ))
 
-type Death = [name: string, settings: ZoneSettings, body: () => unknown, reason: RegExp, cause?: RegExp]
+type Death = [name: string, settings: ZoneOptions, body: () => unknown, reason: RegExp, cause?: RegExp]
 
 const DEATHS: Death[] = [
   ['process.exit with a code', {}, () => process.exit(7), /it exited with code 7/],
@@ -327,7 +327,7 @@ test('a broadcast that kills every worker breaks the zone, which says why', asyn
   await (zone.get('lives-broken-broadcast') as Zone).close()
 })
 
-const STARTS: [string, ZoneSettings, RegExp][] = [
+const STARTS: [string, ZoneOptions, RegExp][] = [
   ['a module that is missing', { execArgv: ['--import', '/corespun-none.mjs'] }, /corespun-none\.mjs/],
   [
     'a module that throws',

@@ -1,0 +1,76 @@
+/**
+ * The thread of a worker: its start data, the options that Node receives, and its last error.
+ *
+ * Apart from the owner because none of this depends on what the owner keeps.
+ */
+import { types } from 'node:util'
+import { type MessagePort, Worker } from 'node:worker_threads'
+import type { ZoneSettings } from '../api/settings.ts'
+import { textOf } from '../call/portable.ts'
+
+/** The start data of a worker. */
+export interface WorkerStart {
+  readonly zoneNumber: number
+  /** Absent in a spare worker, which receives it later as the one message on `slots`. */
+  readonly slot?: number
+  readonly slots?: MessagePort
+  readonly zoneId: string
+  readonly settings: ZoneSettings
+}
+
+export function startThread(data: WorkerStart, name: string): Worker {
+  const { settings } = data
+  return new Worker(new URL('../worker/worker.js', import.meta.url), {
+    name,
+    workerData: { corespun: data },
+    transferList: data.slots === undefined ? [] : [data.slots],
+    ...execArgvOf(settings),
+    ...(settings.env === null ? {} : { env: { ...settings.env } }),
+    ...(settings.heapMbMax === null
+      ? {}
+      : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
+  })
+}
+
+/** Node options about module loading and warnings, and those of them that take a value. */
+const INHERITED = new RegExp(
+  '^(--import|--require|-r|--(no-)?experimental-|--conditions|-C|--no-|--trace-|' +
+    '--disable-warning|--enable-source)',
+)
+const WITH_VALUE = /^(--import|--require|-r|--experimental-loader|--conditions|-C|--disable-warning)$/
+
+/**
+ * Workers inherit Node's options, but under --input-type Node refuses to start a worker from a file. There
+ * the list is explicit and contains the options about modules alone, since a worker may not have all options
+ * of a process.
+ */
+function execArgvOf(settings: ZoneSettings): { execArgv?: string[] } {
+  if (settings.execArgv !== null) return { execArgv: [...settings.execArgv] }
+  const given = process.execArgv
+  if (!given.some((option) => option.startsWith('--input-type'))) return {}
+  const ofPrevious = (index: number): boolean => WITH_VALUE.test(given[index - 1] ?? '')
+  return { execArgv: given.filter((option, index) => INHERITED.test(option) || ofPrevious(index)) }
+}
+
+/** A worker's error as a real one: Node passes an object that only has its prototype. */
+export function revivedError(given: unknown): unknown {
+  if (types.isNativeError(given) || !(given instanceof Error)) return given
+  const error: Error = given
+  const { message, stack, cause, ...own } = error
+  const real = Object.setPrototypeOf(
+    new Error(textOf(message)),
+    Object.getPrototypeOf(error) as object,
+  ) as Error
+  const hidden = 'cause' in error ? { stack, cause: revivedError(cause) } : { stack }
+  for (const [key, value] of Object.entries(hidden)) {
+    Object.defineProperty(real, key, { value, configurable: true, writable: true })
+  }
+  return Object.assign(real, own)
+}
+
+/** Why a worker ended, as `WORKER_DIED` shows it. */
+export function deathReason(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  if (code === 'ERR_WORKER_OUT_OF_MEMORY') return 'its heap was exhausted'
+  return `an error was not caught: ${textOf(error instanceof Error ? error.message : error)}`
+}
