@@ -1,5 +1,5 @@
 /**
- * This thread's end of the native core: its port, its scratch memory, its waits.
+ * This thread's end of the native core: its bridge, its scratch memory, its waits.
  *
  * What zones, stores and locks have in common. Not exported from the package.
  */
@@ -21,6 +21,6 @@ export {
   Wait,
   Written,
 } from './layout.ts'
-export { type Arrival, type MailHandler, Port, thisPort, valueOf } from './port.ts'
-export { Stage, thisStage } from './scratch.ts'
-export { type Told, Waits, thisWaits } from './waits.ts'
+export { type Arrival, type MailHandler, Bridge, thisBridge, valueOf } from './bridge.ts'
+export { Scratch, thisScratch } from './scratch.ts'
+export { type TicketListener, Waits, thisWaits } from './waits.ts'

@@ -1,8 +1,8 @@
 /**
  * The scratch memory through which stores and locks are called.
  *
- * Apart from the port's, because the hooks of classes may use a store while a task's arguments or a batch of
- * results are being read. A hook that runs while this memory itself is in use works aside: what lies here,
+ * Apart from the bridge's, because the hooks of classes may use a store while a task's arguments or a batch
+ * of results are being read. A hook that runs while this memory itself is in use works aside: what lies here,
  * and what the value being read refers to, is put back when it has ended.
  *
  * What a call is given lies in words and doubles of `out`, what it finds in those of `inbound`: layout.ts.
@@ -11,7 +11,7 @@ import { assert } from '../base/index.ts'
 import { HEADER_BYTES, checkAttached, native, sharedMemory } from '../native/index.ts'
 import { FrameWriter, readFrame } from '../transport/internal.ts'
 import { KNOWN_LENGTH_MAX, KnownKeys } from './keys.ts'
-import { thisPort } from './port.ts'
+import { thisBridge } from './bridge.ts'
 
 /** Bytes of each scratch; larger values take a path of their own. */
 const SCRATCH_BYTES = 256 * 1024
@@ -30,7 +30,7 @@ interface RawText {
 }
 
 const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
-export class Stage {
+export class Scratch {
   readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
   /** What the core is given. */
   readonly out = this.#memory[0]
@@ -52,7 +52,7 @@ export class Stage {
   readonly #known = new KnownKeys()
 
   constructor() {
-    thisPort()
+    thisBridge()
     native.stageOpen(this.out, this.inbound)
   }
 
@@ -81,7 +81,7 @@ export class Stage {
 
   /**
    * Write a value behind the header; its bytes. -1: it lies in `overflow`. Memory that was given away leaves
-   * only with {@link Stage.letGo}.
+   * only with {@link Scratch.letGo}.
    * @throws {TransportError} when it cannot be carried.
    */
   write(value: unknown): number {
@@ -149,7 +149,7 @@ export class Stage {
     const bytes = this.#putText(key, at)
     if (!this.#known.takes()) return bytes
     // A longer one may be part of a text, all of which it would keep.
-    const own = key.length < PART_MIN ? key : Stage.keyOf(this.out, at, at + bytes)
+    const own = key.length < PART_MIN ? key : Scratch.keyOf(this.out, at, at + bytes)
     return bytes + this.#known.add(own)
   }
 
@@ -191,12 +191,12 @@ export class Stage {
   }
 }
 
-let stage: Stage | undefined
+let scratch: Scratch | undefined
 
 /**
- * This thread's stage, made when it is first asked for.
+ * This thread's scratch, made when it is first asked for.
  * @throws {NativeError} when the core does not load.
  */
-export function thisStage(): Stage {
-  return (stage ??= new Stage())
+export function thisScratch(): Scratch {
+  return (scratch ??= new Scratch())
 }

@@ -1,52 +1,51 @@
 /**
- * What this thread waits for without blocking: tickets, and who is told about each.
+ * What this thread waits for without blocking: tickets, and a listener for each.
  *
- * A ticket is used again only after 2^31 others. The loop is kept alive while somebody waits.
+ * A ticket is used again only after 2^31 others. A wait keeps the event loop alive.
  */
 import { Mail } from '../native/index.ts'
-import { thisPort } from './port.ts'
+import { thisBridge } from './bridge.ts'
 
-/** Is told about a ticket. */
-export type Told = (fact: number) => void
+/** Called with each fact about a ticket. */
+export type TicketListener = (fact: number) => void
 
-/** Any time that is longer than a program waits at once: what the timer is for is to keep the loop alive. */
+/** The interval only keeps the event loop alive, so it is as long as an interval can be. */
 const LONG_MS = 0x7fff_ffff
+
 export class Waits {
-  readonly #told = new Map<number, Told>()
+  readonly #listeners = new Map<number, TicketListener>()
   #ticketLast = 0
   #held = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor() {
-    thisPort().onMail(Mail.shared, (ticket, fact) => this.#told.get(ticket)?.(fact))
+    thisBridge().onMail(Mail.shared, (ticket, fact) => this.notify(ticket, fact))
   }
 
-  /** A new ticket; nobody is told about it yet. */
+  /** A new ticket, without a listener. */
   ticket(): number {
     return (this.#ticketLast = (this.#ticketLast + 1) & 0x7fff_ffff)
   }
 
-  /** Tell `told` whatever is said about the ticket, until `forget`. */
-  listen(ticket: number, told: Told): void {
-    this.#told.set(ticket, told)
+  /** Call `listener` with each fact about the ticket, until `forget`. */
+  listen(ticket: number, listener: TicketListener): void {
+    this.#listeners.set(ticket, listener)
   }
 
-  /** Tell nobody any more. */
   forget(ticket: number): void {
-    this.#told.delete(ticket)
+    this.#listeners.delete(ticket)
   }
 
-  /** Keep the loop alive until as many `release` as `hold`. */
+  /** Keep the loop alive until `release` has been called as often as `hold`. */
   hold(): void {
     if (this.#held++ === 0) this.#timer = setInterval(() => {}, LONG_MS)
   }
 
-  /** The opposite of `hold`. */
   release(): void {
     if (--this.#held === 0) clearInterval(this.#timer)
   }
 
-  /** Wait once for word about `ticket`, which must not have been given to the core yet. */
+  /** Wait for one fact about `ticket`, which the core has not received yet. */
   once(ticket: number): Promise<number> {
     this.hold()
     return new Promise((resolve) => {
@@ -58,9 +57,9 @@ export class Waits {
     })
   }
 
-  /** Say it here: for a wait that ends for a reason of this thread. */
-  tell(ticket: number, fact: number): void {
-    this.#told.get(ticket)?.(fact)
+  /** Call the ticket's listener, as the core does: for a wait that ends for a reason of this thread. */
+  notify(ticket: number, fact: number): void {
+    this.#listeners.get(ticket)?.(fact)
   }
 }
 

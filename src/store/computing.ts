@@ -78,7 +78,7 @@ export class Computations<Value> {
   async #turn(key: string, ticket: number, signal: AbortSignal | undefined): Promise<number> {
     const waits = thisWaits()
     const told = waits.once(ticket)
-    const abort = (): void => waits.tell(ticket, GIVEN_UP)
+    const abort = (): void => waits.notify(ticket, GIVEN_UP)
     signal?.addEventListener('abort', abort, { once: true })
     const fact = await told
     signal?.removeEventListener('abort', abort)

@@ -17,9 +17,9 @@ import {
   GivenDouble,
   Mode,
   Read,
-  Stage,
+  Scratch,
   Written,
-  thisStage,
+  thisScratch,
   thisWaits,
 } from '../bridge/index.ts'
 import { Computations } from './computing.ts'
@@ -59,7 +59,7 @@ export class Store<Value = unknown> {
   /** Of a store that this thread has found closed, the handle that is. */
   #handle: number
   readonly #settings: Settings
-  readonly #stage: Stage
+  readonly #scratch: Scratch
   #views: Views | undefined
   #computations: Computations<Value> | undefined
   /** The keys that `update` and its kin are changing now, innermost first. */
@@ -71,7 +71,7 @@ export class Store<Value = unknown> {
     this.#number = number
     this.#handle = handle
     this.#settings = settings
-    this.#stage = thisStage()
+    this.#scratch = thisScratch()
     opened.keep(this, number, handle)
   }
 
@@ -95,11 +95,11 @@ export class Store<Value = unknown> {
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    */
   has(key: string): boolean {
-    const stage = this.#stage
-    if (stage.busy) return stage.aside(this.has, this, [key])
+    const scratch = this.#scratch
+    if (scratch.busy) return scratch.aside(this.has, this, [key])
     this.#putKey(key, 0)
     storeHas()
-    const status = stage.words[Found.status]
+    const status = scratch.words[Found.status]
     if (status === Read.closed) throw this.#closed()
     return status === Read.found
   }
@@ -133,7 +133,7 @@ export class Store<Value = unknown> {
     if (this.#changing !== undefined) this.#refuseCycle(key)
     const ttlMs = options === undefined ? 0 : ttlOf('store.set()', options)
     if (ttlMs > 0) this.#write(key, value, Mode.hasLife, 0, 0, ttlMs)
-    else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#stage.busy)
+    else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#scratch.busy)
       this.#put(key, value)
     else this.#write(key, value, 0, 0, 0, 0)
   }
@@ -267,7 +267,7 @@ export class Store<Value = unknown> {
       for (let at = 0; at < bytes.length;) {
         const start = at + 4
         at = start + view.getUint32(at, true)
-        yield Stage.keyOf(bytes, start, at)
+        yield Scratch.keyOf(bytes, start, at)
       }
     }
   }
@@ -328,30 +328,30 @@ export class Store<Value = unknown> {
   }
 
   #find(key: string): unknown {
-    const stage = this.#stage
-    if (stage.busy) return stage.aside(this.#find, this, [key])
+    const scratch = this.#scratch
+    if (scratch.busy) return scratch.aside(this.#find, this, [key])
     if (typeof key === 'string' && key.length <= SHORT_KEY_MAX) {
-      const { given } = stage
+      const { given } = scratch
       given[Given.handle] = this.#handle
-      given[Given.key] = stage.putKey(key, HEADER_BYTES)
+      given[Given.key] = scratch.putKey(key, HEADER_BYTES)
       given[Given.length] = 0
     } else this.#putKey(key, 0)
     storeGet()
-    const status = stage.words[Found.status]
-    if (status === Read.found) return stage.read(stage.words[Found.length])
-    if (status === Read.large) return stage.readLarge()
+    const status = scratch.words[Found.status]
+    if (status === Read.found) return scratch.read(scratch.words[Found.length])
+    if (status === Read.large) return scratch.readLarge()
     if (status === Read.absent) return ABSENT
     throw this.#closed()
   }
 
   #look(key: string): unknown {
-    const stage = this.#stage
-    if (stage.busy) return stage.aside(this.#look, this, [key])
+    const scratch = this.#scratch
+    if (scratch.busy) return scratch.aside(this.#look, this, [key])
     const views = (this.#views ??= this.#openViews())
     const view = views.last(key)
     const now = performance.now()
     this.#putKey(key, 0)
-    const { given, words } = stage
+    const { given, words } = scratch
     given[Given.looks] = view === undefined ? 0 : view.looks
     given[Given.version] = view === undefined ? 0 : view.version
     given[Given.versionHigh] = view === undefined ? 0 : view.versionHigh
@@ -368,7 +368,7 @@ export class Store<Value = unknown> {
     }
     const [version, versionHigh] = [words[Found.version], words[Found.versionHigh]]
     const [index, word] = [words[Found.index], words[Found.word]]
-    const leftMs = stage.doubles[FoundDouble.leftMs]
+    const leftMs = scratch.doubles[FoundDouble.leftMs]
     // The core counts whole milliseconds: one less here, never one more.
     const deadline = leftMs === 0 ? 0 : now + leftMs - 1
     if (view !== undefined && view.version === version && view.versionHigh === versionHigh) {
@@ -383,7 +383,7 @@ export class Store<Value = unknown> {
       // Reading it would take it from whoever can.
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, path: 'value', what: MOVED })
     }
-    const value = status === Read.large ? stage.readLarge() : stage.read(bytes)
+    const value = status === Read.large ? scratch.readLarge() : scratch.read(bytes)
     const unfreezable = deepFreeze(value)
     if (unfreezable !== undefined)
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
@@ -431,27 +431,27 @@ export class Store<Value = unknown> {
   }
 
   #findVersion(key: string): [number, number, unknown] {
-    const stage = this.#stage
-    if (stage.busy) return stage.aside(this.#findVersion, this, [key])
+    const scratch = this.#scratch
+    if (scratch.busy) return scratch.aside(this.#findVersion, this, [key])
     this.#putKey(key, 0)
     storeGet()
-    const { words } = stage
+    const { words } = scratch
     const status = words[Found.status]
     const [low, high] = [words[Found.version], words[Found.versionHigh]]
-    if (status === Read.found) return [low, high, stage.read(words[Found.length])]
-    if (status === Read.large) return [low, high, stage.readLarge()]
+    if (status === Read.found) return [low, high, scratch.read(words[Found.length])]
+    if (status === Read.large) return [low, high, scratch.readLarge()]
     if (status === Read.absent) return [0, 0, ABSENT]
     throw this.#closed()
   }
 
   /** Returns false only when something else was there than expected. */
   #write(key: string, value: unknown, mode: number, low: number, high: number, ttlMs: number): boolean {
-    const stage = this.#stage
-    if (stage.busy) return stage.aside(this.#write, this, [key, value, mode, low, high, ttlMs])
+    const scratch = this.#scratch
+    if (scratch.busy) return scratch.aside(this.#write, this, [key, value, mode, low, high, ttlMs])
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
     // Before the value is written: what it refers to would be left for the next one.
-    if (key.length > KEY_BYTES_MAX / 2 && Stage.isWide(key)) throw this.#wrongKey(key)
-    return this.#send(key, stage.write(value), mode, low, high, ttlMs)
+    if (key.length > KEY_BYTES_MAX / 2 && Scratch.isWide(key)) throw this.#wrongKey(key)
+    return this.#send(key, scratch.write(value), mode, low, high, ttlMs)
   }
 
   /**
@@ -459,31 +459,31 @@ export class Store<Value = unknown> {
    * why the words of `#putKey` stand here, and in `#find`, once more: calling it costs 25 ns.
    */
   #put(key: string, value: Value): void {
-    const stage = this.#stage
-    const length = stage.write(value)
+    const scratch = this.#scratch
+    const length = scratch.write(value)
     if (length < 0 || length > SHORT_VALUE_MAX) {
       this.#send(key, length, 0, 0, 0, 0)
       return
     }
-    const { given } = stage
+    const { given } = scratch
     given[Given.handle] = this.#handle
-    given[Given.key] = stage.putKey(key, HEADER_BYTES + length)
+    given[Given.key] = scratch.putKey(key, HEADER_BYTES + length)
     given[Given.length] = length
     given[Given.mode] = 0
     storeSet()
-    const status = stage.words[Found.status]
+    const status = scratch.words[Found.status]
     if (status !== Written.done) throw this.#refused(status, key)
-    stage.letGo()
+    scratch.letGo()
   }
 
-  /** Write the value that the stage has, as `#write` does. */
+  /** Write the value that the scratch has, as `#write` does. */
   #send(key: string, written: number, mode: number, low: number, high: number, ttlMs: number): boolean {
-    const stage = this.#stage
+    const scratch = this.#scratch
     let length = written
-    const { given, words } = stage
-    let large = length < 0 ? stage.overflow : undefined
-    if (length + HEADER_BYTES + key.length * 2 + 1 > stage.out.length) {
-      large = stage.out.slice(HEADER_BYTES, HEADER_BYTES + length)
+    const { given, words } = scratch
+    let large = length < 0 ? scratch.overflow : undefined
+    if (length + HEADER_BYTES + key.length * 2 + 1 > scratch.out.length) {
+      large = scratch.out.slice(HEADER_BYTES, HEADER_BYTES + length)
     }
     if (large !== undefined) length = 0
     this.#putKey(key, length)
@@ -491,16 +491,16 @@ export class Store<Value = unknown> {
     if (mode !== 0) {
       given[Given.version] = low
       given[Given.versionHigh] = high
-      stage.givenDoubles[GivenDouble.ttlMs] = ttlMs
+      scratch.givenDoubles[GivenDouble.ttlMs] = ttlMs
     }
     if (large === undefined) storeSet()
     else {
-      stage.overflow = undefined
+      scratch.overflow = undefined
       native.storeSetLarge(large)
     }
     const status = words[Found.status]
     if (status === Written.done) {
-      stage.letGo()
+      scratch.letGo()
       return true
     }
     if (status === Written.conflict) return false
@@ -509,36 +509,36 @@ export class Store<Value = unknown> {
 
   /** Returns REMOVED, NOTHING or CONFLICTED. */
   #remove(key: string, mode: number, low: number, high: number): number {
-    const stage = this.#stage
-    if (stage.busy) return stage.aside(this.#remove, this, [key, mode, low, high])
+    const scratch = this.#scratch
+    if (scratch.busy) return scratch.aside(this.#remove, this, [key, mode, low, high])
     this.#putKey(key, 0)
-    const { given } = stage
+    const { given } = scratch
     given[Given.mode] = mode
     given[Given.version] = low
     given[Given.versionHigh] = high
     storeRemove()
-    const status = stage.words[Found.status]
+    const status = scratch.words[Found.status]
     if (status === Written.closed) throw this.#closed()
     if (status !== Written.done) return CONFLICTED
-    return stage.words[Found.removed] === 1 ? REMOVED : NOTHING
+    return scratch.words[Found.removed] === 1 ? REMOVED : NOTHING
   }
 
   /** Put handle, key and lengths where the core finds them; the value's `length` bytes lie before the key. */
   #putKey(key: string, length: number): void {
-    const stage = this.#stage
+    const scratch = this.#scratch
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
-    const word = stage.putKey(key, HEADER_BYTES + length)
+    const word = scratch.putKey(key, HEADER_BYTES + length)
     // Of a long key it is the length alone.
     if (key.length > KEY_BYTES_MAX / 2 && word > KEY_BYTES_MAX + 1) throw this.#wrongKey(key)
-    const { given } = stage
+    const { given } = scratch
     given[Given.handle] = this.#handle
     given[Given.key] = word
     given[Given.length] = length
   }
 
   #withKey<Result>(key: string, body: () => Result): Result {
-    const stage = this.#stage
-    if (stage.busy) return stage.aside(this.#withKey, this, [key, body])
+    const scratch = this.#scratch
+    if (scratch.busy) return scratch.aside(this.#withKey, this, [key, body])
     this.#putKey(key, 0)
     return body()
   }

@@ -4,7 +4,7 @@
  * A thread has one object per store, as long as somebody holds it.
  */
 import { native } from '../native/index.ts'
-import { thisStage } from '../bridge/index.ts'
+import { thisScratch } from '../bridge/index.ts'
 import { register } from '../transport/index.ts'
 import { registerHandle } from '../transport/internal.ts'
 import { StoreError, wrong } from './errors.ts'
@@ -83,7 +83,7 @@ function open(number: number, id = ''): Store {
 function tryOpen(number: number): Store | undefined {
   const known = opened.find(number)
   if (known !== undefined) return known
-  thisStage()
+  thisScratch()
   const [id, settings] = [native.storeId(number), native.storeSettings(number)]
   const handle = native.storeOpen(number)
   if (id === undefined || settings === undefined || handle < 0) return undefined

@@ -4,7 +4,7 @@
  * What does not fit is counted, and one `gap` stands for it. The queue fills from the moment of the call,
  * whether anybody reads or not; ending the iteration, or the signal, ends the watch.
  */
-import { Change, Fact, Stage, type Waits } from '../bridge/index.ts'
+import { Change, Fact, Scratch, type Waits } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 
 /** Something that happened to a watched key; `gap`: so many things happened that nobody kept. */
@@ -111,7 +111,7 @@ export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undef
       const type = TYPES.get(bytes[at]) as 'set' | 'clear'
       const start = at + 5
       at = start + view.getUint32(at + 1, true)
-      events.push(type === 'clear' ? { type } : { type, key: Stage.keyOf(bytes, start, at) })
+      events.push(type === 'clear' ? { type } : { type, key: Scratch.keyOf(bytes, start, at) })
     }
     const missed = view.getFloat64(0, true)
     if (missed > 0) events.push({ type: 'gap', missed })

@@ -128,29 +128,29 @@ export class Channel<Value = unknown> extends Thing {
 
   /** Returns done, none or queued. */
   #put(value: Value, ticket: number, wait: number): number {
-    const stage = Thing.stageOf(this)
-    if (stage.busy) return stage.aside(this.#put, this, [value, ticket, wait])
-    const length = stage.write(value)
-    const { given } = stage
+    const scratch = Thing.scratchOf(this)
+    if (scratch.busy) return scratch.aside(this.#put, this, [value, ticket, wait])
+    const length = scratch.write(value)
+    const { given } = scratch
     given[Given.handle] = this.handle
     given[Given.ticket] = ticket
     given[Given.length] = Math.max(0, length)
     given[Given.wait] = wait
-    const large = length < 0 ? stage.overflow : undefined
-    stage.overflow = undefined
+    const large = length < 0 ? scratch.overflow : undefined
+    scratch.overflow = undefined
     if (large === undefined) native.channelPut()
     else native.channelPutLarge(large)
-    const status = stage.words[Found.status]
+    const status = scratch.words[Found.status]
     if (status === Passed.closed) throw this.#closed()
     // A refused value keeps what it would have moved.
-    if (status !== Passed.none) stage.letGo()
+    if (status !== Passed.none) scratch.letGo()
     return status
   }
 
   #take(ticket: number, wait: number): { readonly value: Value } | undefined {
-    const stage = Thing.stageOf(this)
-    if (stage.busy) return stage.aside(this.#take, this, [ticket, wait])
-    const { given } = stage
+    const scratch = Thing.scratchOf(this)
+    if (scratch.busy) return scratch.aside(this.#take, this, [ticket, wait])
+    const { given } = scratch
     given[Given.handle] = this.handle
     given[Given.ticket] = ticket
     given[Given.wait] = wait
@@ -159,21 +159,23 @@ export class Channel<Value = unknown> extends Thing {
   }
 
   #fetch(ticket: number): { readonly value: Value } | undefined {
-    const stage = Thing.stageOf(this)
-    if (stage.busy) return stage.aside(this.#fetch, this, [ticket])
-    stage.given[Given.handle] = this.handle
-    stage.given[Given.ticket] = ticket
+    const scratch = Thing.scratchOf(this)
+    if (scratch.busy) return scratch.aside(this.#fetch, this, [ticket])
+    scratch.given[Given.handle] = this.handle
+    scratch.given[Given.ticket] = ticket
     native.channelFetch()
     return this.#read()
   }
 
   #read(): { readonly value: Value } | undefined {
-    const stage = Thing.stageOf(this)
-    const status = stage.words[Found.status]
+    const scratch = Thing.scratchOf(this)
+    const status = scratch.words[Found.status]
     this.#status = status
     if (status >= Passed.none) return undefined
     return {
-      value: (status === Passed.large ? stage.readLarge() : stage.read(stage.words[Found.length])) as Value,
+      value: (status === Passed.large
+        ? scratch.readLarge()
+        : scratch.read(scratch.words[Found.length])) as Value,
     }
   }
 

@@ -49,7 +49,7 @@ export class AtomicCounter extends Thing {
   }
 
   #do(what: number, operand: number, expected: number): number {
-    const { given, givenDoubles, words, doubles } = Thing.stageOf(this)
+    const { given, givenDoubles, words, doubles } = Thing.scratchOf(this)
     given[Given.handle] = this.handle
     given[Given.counting] = what
     givenDoubles[GivenDouble.operand] = operand

@@ -119,7 +119,7 @@ export function tryGuard<R>(
 }
 
 function tryEnter(thing: Thing, ticket: number, amount: number): number {
-  const { given, words } = Thing.stageOf(thing)
+  const { given, words } = Thing.scratchOf(thing)
   given[Given.handle] = thing.handle
   given[Given.ticket] = ticket
   given[Given.amount] = amount
@@ -141,7 +141,7 @@ function enterBlocking(thing: Thing, ticket: number, amount: number, timeoutMs: 
 }
 
 function leave(thing: Thing, ticket: number): void {
-  const { given } = Thing.stageOf(thing)
+  const { given } = Thing.scratchOf(thing)
   given[Given.handle] = thing.handle
   given[Given.ticket] = ticket
   gateLeave()

@@ -6,7 +6,7 @@
  * somebody who is about to receive a handle cannot be seen.
  */
 import { native } from '../native/index.ts'
-import { Kind, type Stage, thisStage } from '../bridge/index.ts'
+import { Kind, type Scratch, thisScratch } from '../bridge/index.ts'
 import { SyncError, type Which, wrong } from './errors.ts'
 
 const NAME_LENGTH_MAX = 256
@@ -58,14 +58,14 @@ export class Thing {
   readonly #left: Left
   /** @internal */
   readonly which: Which
-  readonly #stage: Stage
+  readonly #scratch: Scratch
 
   /**
    * @throws {SyncError} `SYNC_DIFFERENT`, `SYNC_UNKNOWN`, `SYNC_ARGUMENT`.
    * @internal
    */
   constructor(kind: keyof typeof Kind, name: string | Arrived | undefined, amount: number) {
-    this.#stage = thisStage()
+    this.#scratch = thisScratch()
     let [number, handle] = [0, -1]
     if (name instanceof Arrived) {
       this.name = name.name
@@ -106,9 +106,9 @@ export class Thing {
     this[Symbol.dispose]()
   }
 
-  /** This thread's stage; private, so that whoever freezes or prints a thing stops there. @internal */
-  static stageOf(thing: Thing): Stage {
-    return thing.#stage
+  /** This thread's scratch; private, so that whoever freezes or prints a thing stops there. @internal */
+  static scratchOf(thing: Thing): Scratch {
+    return thing.#scratch
   }
 
   /** It travels: others may know it from now on. @internal */

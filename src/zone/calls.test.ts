@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { thisPort } from '../bridge/index.ts'
+import { thisBridge } from '../bridge/index.ts'
 import { FunctionError, TransportError, move, unmarshall } from '../transport/index.ts'
 import { Result, type Task, type Zone, ZoneError, currentTask, zone } from './index.ts'
 
@@ -812,17 +812,17 @@ test('require in broadcast code is relative to the file that broadcasts it, in a
 
 /** How often this thread writes a frame while `body` runs. */
 async function framesWritten(body: () => Promise<unknown>): Promise<number> {
-  const port = thisPort()
-  const { write } = port
+  const bridge = thisBridge()
+  const { write } = bridge
   let count = 0
-  port.write = (...given) => {
+  bridge.write = (...given) => {
     count++
-    return write.apply(port, given)
+    return write.apply(bridge, given)
   }
   try {
     await body()
   } finally {
-    port.write = write
+    bridge.write = write
   }
   return count
 }

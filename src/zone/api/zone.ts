@@ -42,7 +42,7 @@ import { ONLY_SIGNAL, ONLY_TIMEOUT, argumentsOf, exportOf, optionsOf } from './a
 import { beforeFork, currentZoneId } from '../worker/current.ts'
 import { ZoneError, refusal } from '../errors.ts'
 import type { Begun, Spreader } from '../parallel/parallel.ts'
-import { type Port, thisPort } from '../../bridge/index.ts'
+import { type Bridge, thisBridge } from '../../bridge/index.ts'
 import { type Result } from './result.ts'
 import { type ZoneSettings, wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
@@ -78,7 +78,7 @@ export class Zone extends Spread {
   readonly id: string
   readonly #handle: number
   readonly #settings: ZoneSettings
-  readonly #port: Port
+  readonly #bridge: Bridge
   readonly #call: CallZone
   readonly #number: number
   /** This thread is one of its workers. */
@@ -93,7 +93,7 @@ export class Zone extends Spread {
     this.id = id
     this.#handle = handle
     this.#settings = settings
-    this.#port = thisPort()
+    this.#bridge = thisBridge()
     this.#number = native.zoneNumber(handle)
     this.#call = { id, handle, site: undefined, of: undefined }
     this.#isOwn = currentZoneId() === id
@@ -105,7 +105,7 @@ export class Zone extends Spread {
       own: (value) => value,
       // In a task of its own it would wait for the worker that it occupies.
       room: this.#isOwn ? undefined : (signal) => this.#room(signal),
-      sentBytes: () => this.#port.writer.frameBytes,
+      sentBytes: () => this.#bridge.writer.frameBytes,
       execute: (module, name, args, options, begun) => this.#chunk(module, name, args, options, begun),
     }
     // A call in flight keeps it too, so a handle is never given to another zone while one may still use it.
@@ -157,7 +157,7 @@ export class Zone extends Spread {
     reject: (reason: unknown) => void,
   ): () => void {
     const bare = new BareCall(this.#call, resolve, reject)
-    const call = new LimitedCall(this.#port, this.#call, bare, undefined)
+    const call = new LimitedCall(this.#bridge, this.#call, bare, undefined)
     try {
       call.begin(this.#send(seenFunctionNumber(fn) || functionNumber(fn), args, call), undefined)
     } catch (error) {
@@ -263,7 +263,7 @@ export class Zone extends Spread {
   broadcast(what: unknown, args?: unknown, options?: CallOptions): Promise<void> {
     const promise = new Promise(capture)
     const reject = rejectNext
-    const port = this.#port
+    const bridge = this.#bridge
     const waiting = new PlainCall(this.#callFrom(this.broadcast), resolveNext, reject)
     let limited: LimitedBroadcast | undefined
     let call = -1
@@ -273,14 +273,14 @@ export class Zone extends Spread {
       signal?.throwIfAborted()
       if (this.#isOwn) beforeFork()
       if (timeoutMs !== undefined || signal !== undefined)
-        limited = new LimitedBroadcast(port, this.#call, waiting, signal)
+        limited = new LimitedBroadcast(bridge, this.#call, waiting, signal)
       limited?.listen()
-      call = port.take(limited ?? waiting)
+      call = bridge.take(limited ?? waiting)
       this.#acceptedBroadcast(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
       limited?.begin(call, timeoutMs)
     } catch (error) {
       limited?.drop()
-      if (call >= 0) port.release(call)
+      if (call >= 0) bridge.release(call)
       reject(error)
     }
     return promise as Promise<void>
@@ -315,7 +315,7 @@ export class Zone extends Spread {
     const begun = performance.now()
     for (;;) {
       // This thread may be the one that starts the workers.
-      this.#port.takeMail()
+      this.#bridge.takeMail()
       const outcome = native.broadcastWait(number, WAIT_SLICE_US)
       if (outcome === 0) return
       if (typeof outcome !== 'number') {
@@ -367,19 +367,19 @@ export class Zone extends Spread {
   #room(signal?: AbortSignal): Promise<void> {
     const promise = new Promise(capture)
     const reject = rejectNext
-    const port = this.#port
+    const bridge = this.#bridge
     const waiting = new PlainCall(this.#call, resolveNext, reject)
-    const limited = signal && new LimitedRoom(port, this.#call, waiting, signal)
+    const limited = signal && new LimitedRoom(bridge, this.#call, waiting, signal)
     if (this.#isOwn) beforeFork()
     limited?.listen()
-    const call = port.take(limited ?? waiting)
+    const call = bridge.take(limited ?? waiting)
     const outcome = native.zoneReady(this.#handle, call)
     if (outcome === 0) {
       limited?.begin(call, undefined)
       return promise as Promise<void>
     }
     limited?.drop()
-    port.release(call)
+    bridge.release(call)
     try {
       this.#accepted(Math.min(outcome, 0), 0)
       return Promise.resolve()
@@ -399,9 +399,9 @@ export class Zone extends Spread {
   async close(options: { readonly timeoutMs?: number } = {}): Promise<void> {
     const { timeoutMs = this.#settings.closeMs } = optionsOf('zone.close()', options, ONLY_TIMEOUT)
     const promise = new Promise(capture)
-    const call = this.#port.take(new PlainCall(this.#call, resolveNext, rejectNext))
+    const call = this.#bridge.take(new PlainCall(this.#call, resolveNext, rejectNext))
     if (native.zoneClose(this.#handle, call) === 0) {
-      this.#port.release(call)
+      this.#bridge.release(call)
       native.zoneForget(this.#number)
       return
     }
@@ -434,13 +434,13 @@ export class Zone extends Spread {
 
   #send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
     if (this.#isOwn) beforeFork()
-    const port = this.#port
-    const length = args.length === 0 ? 0 : port.write(args, 'args', true)
-    if (length < 0) return this.#sendFrame(fn, port.writer.overflow, arrival)
-    const call = port.take(arrival)
+    const bridge = this.#bridge
+    const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
+    if (length < 0) return this.#sendFrame(fn, bridge.writer.overflow, arrival)
+    const call = bridge.take(arrival)
     this.#give(fn, length, call)
     native.submit()
-    this.#sent(port.given[OUTCOME], length, call)
+    this.#sent(bridge.given[OUTCOME], length, call)
     return call
   }
 
@@ -452,42 +452,42 @@ export class Zone extends Spread {
   #sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): void {
     if (!args.every(isPrimitive)) return void this.#send(functionNumber(fn), args, arrival)
     if (this.#isOwn) beforeFork()
-    const port = this.#port
-    const length = args.length === 0 ? 0 : port.write(args, 'args')
-    let frame = port.writer.overflow
+    const bridge = this.#bridge
+    const length = args.length === 0 ? 0 : bridge.write(args, 'args')
+    let frame = bridge.writer.overflow
     if (length >= 0) {
-      const call = port.take(arrival)
+      const call = bridge.take(arrival)
       this.#give(0, length, call)
       native.submitFunction(fn)
-      const outcome = port.given[OUTCOME]
+      const outcome = bridge.given[OUTCOME]
       if (outcome !== UNKNOWN_FUNCTION) return this.#sent(outcome, length, call)
-      port.release(call)
+      bridge.release(call)
       // Numbering reads properties of the function, whose getters may call a zone and write to this memory.
-      frame = port.out.slice(HEADER_BYTES, HEADER_BYTES + length)
+      frame = bridge.out.slice(HEADER_BYTES, HEADER_BYTES + length)
     }
     this.#sendFrame(functionNumber(fn), frame, arrival)
   }
 
   /** Send arguments that are in memory of their own. */
   #sendFrame(fn: number, frame: Uint8Array = EMPTY, arrival: ValueCall | LimitedCall): number {
-    const call = this.#port.take(arrival)
-    if (this.#isWorker) this.#port.given[Given.depth] = callDepth()
+    const call = this.#bridge.take(arrival)
+    if (this.#isWorker) this.#bridge.given[Given.depth] = callDepth()
     this.#sent(native.submitLarge(this.#handle, fn, frame, call), frame.length, call)
     return call
   }
 
   /** The core has answered: a call that it has accepted takes with it what its arguments were lent. */
   #sent(outcome: number, length: number, call: number): void {
-    const port = this.#port
+    const bridge = this.#bridge
     if (outcome !== 0) {
-      port.release(call)
+      bridge.release(call)
       this.#accepted(outcome, length)
     }
-    if (port.writer.lent.length > 0) port.writer.letGo()
+    if (bridge.writer.lent.length > 0) bridge.writer.letGo()
   }
 
   #give(fn: number, length: number, call: number): void {
-    const { given } = this.#port
+    const { given } = this.#bridge
     given[Given.zone] = this.#handle
     given[Given.fn] = fn
     given[Given.length] = length
@@ -509,7 +509,7 @@ export class Zone extends Spread {
       return
     }
     if (signal?.aborted === true) return reject(signal.reason)
-    const limited = new LimitedCall(this.#port, this.#call, call, signal)
+    const limited = new LimitedCall(this.#bridge, this.#call, call, signal)
     limited.listen()
     try {
       limited.begin(this.#send(fn, args, limited), timeoutMs)
@@ -539,7 +539,7 @@ export class Zone extends Spread {
     if (typeof what !== 'string' && typeof what !== 'function')
       throw wrong('zone.broadcast(): the first argument', 'a function or code', what)
     const number = typeof what === 'string' ? codeNumber(what, file) : functionNumber(what)
-    return [number, given.length === 0 ? EMPTY : this.#port.frame(given, 'args', true)]
+    return [number, given.length === 0 ? EMPTY : this.#bridge.frame(given, 'args', true)]
   }
 
   /** The `ZONE_BROKEN` of a zone whose workers could not be started. */
@@ -551,19 +551,19 @@ export class Zone extends Spread {
   /** A broadcast was accepted, and what it was lent is its own; or throw for the refusal. */
   #acceptedBroadcast(code: number, bytes: number): void {
     this.#accepted(code, bytes)
-    if (this.#port.writer.lent.length > 0) this.#port.writer.letGo()
+    if (this.#bridge.writer.lent.length > 0) this.#bridge.writer.letGo()
   }
 
   /** Bytes of memory that would have moved with what was refused. */
   #moving(): number {
-    return this.#port.writer.lent.reduce((sum, buffer) => sum + buffer.byteLength, 0)
+    return this.#bridge.writer.lent.reduce((sum, buffer) => sum + buffer.byteLength, 0)
   }
 
   /** Throw for a refusal of the core. */
   #accepted(code: number, taskBytes: number): void {
     const moving = code === Refused.bytesFull ? this.#moving() : 0
     // What was lent to a refused call stays here, whatever is accepted next.
-    if (code !== 0 && this.#port.writer.lent.length > 0) this.#port.discard()
+    if (code !== 0 && this.#bridge.writer.lent.length > 0) this.#bridge.discard()
     const zone = this.id
     const { tasksMax, taskBytesMax, queueBytesMax, broadcastsMax } = this.#settings
     switch (code) {

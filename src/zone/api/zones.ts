@@ -12,7 +12,7 @@ import { ZoneError } from '../errors.ts'
 import { NodeZone } from './node-zone.ts'
 import { Owner } from '../owner/owner.ts'
 import { planOf } from '../owner/plan.ts'
-import { thisPort } from '../../bridge/index.ts'
+import { thisBridge } from '../../bridge/index.ts'
 import { carrySignals } from '../call/signals.ts'
 import { type ZoneSettings, type ZoneOptions, parseId, parseSettings } from './settings.ts'
 import { publish } from '../owner/events.ts'
@@ -29,7 +29,7 @@ let node: NodeZone | undefined
 /** Every thread can be asked to start workers and told of aborts; it listens from its first use of a zone. */
 export function listen(): void {
   if (owner !== undefined) return
-  owner = new Owner(thisPort())
+  owner = new Owner(thisBridge())
   carrySignals()
 }
 
@@ -74,7 +74,7 @@ function make(name: string, settings: ZoneSettings): Zone | undefined {
   if (handle < 0) return undefined
   publish.zoneCreated(name, settings)
   // Where this thread starts the workers it does so now, not when it next has nothing else to do.
-  thisPort().takeMail()
+  thisBridge().takeMail()
   return remember(new Zone(name, handle, settings), handle)
 }
 

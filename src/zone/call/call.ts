@@ -11,7 +11,7 @@ import { readFrame } from '../../transport/internal.ts'
 import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from '../api/result.ts'
-import { type Arrival, type Port, thisPort, valueOf } from '../../bridge/index.ts'
+import { type Arrival, type Bridge, thisBridge, valueOf } from '../../bridge/index.ts'
 import { UNSAID, forgetReason, keepReason } from './reasons.ts'
 import { type FailedCall, rejection, stackless } from './stacks.ts'
 
@@ -82,7 +82,7 @@ export class ResultCall extends ValueCall {
   protected override receive(bytes: Uint8Array, start: number, end: number): unknown {
     const result = new Result(start === end ? NOTHING : bytes.slice(start, end))
     // Read at once what refers to memory that is let go after this batch.
-    if (thisPort().settlesAttachments) void result.value
+    if (thisBridge().settlesAttachments) void result.value
     return result
   }
 }
@@ -108,11 +108,11 @@ function tellAll(event: Event): void {
   for (const aborted of [...(watchers.get(event.target as AbortSignal) ?? [])]) aborted()
 }
 
-/** Watches over a call with a deadline or a signal; stands between it and the port. */
+/** Watches over a call with a deadline or a signal; stands between it and the bridge. */
 export class LimitedCall implements Arrival {
   readonly #call: ValueCall
   protected readonly zone: CallZone
-  protected readonly port: Port
+  protected readonly bridge: Bridge
   readonly #signal: AbortSignal | undefined
   #number = -1
   #deadline: NodeJS.Timeout | undefined
@@ -121,8 +121,8 @@ export class LimitedCall implements Arrival {
   /** The signal was aborted before the call was sent: while its arguments were read. */
   #early = false
 
-  constructor(port: Port, zone: CallZone, call: ValueCall, signal: AbortSignal | undefined) {
-    this.port = port
+  constructor(bridge: Bridge, zone: CallZone, call: ValueCall, signal: AbortSignal | undefined) {
+    this.bridge = bridge
     this.zone = zone
     this.#call = call
     this.#signal = signal
@@ -190,7 +190,7 @@ export class LimitedCall implements Arrival {
   protected giveUp(number: number, why: () => unknown): boolean {
     const reason = keepReason(why())
     const became = native.withdraw(this.zone.handle, number, reason)
-    if (became === Withdrawn.over) this.port.release(number)
+    if (became === Withdrawn.over) this.bridge.release(number)
     if (became === Withdrawn.told) this.#reason = reason
     else forgetReason(reason)
     return became === Withdrawn.told || became === Withdrawn.ended
@@ -216,7 +216,7 @@ export class LimitedBroadcast extends LimitedCall {
 /** Watches over one who waits for room, and keeps no place in that line when it is given up. */
 export class LimitedRoom extends LimitedCall {
   protected override giveUp(number: number): boolean {
-    if (native.zoneReadyCancel(this.zone.handle, number) === 1) this.port.release(number)
+    if (native.zoneReadyCancel(this.zone.handle, number) === 1) this.bridge.release(number)
     return false
   }
 }

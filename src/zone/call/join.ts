@@ -22,7 +22,7 @@ import {
 } from '../../native/index.ts'
 import { functionNumber } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
-import { type Arrival, type Port, valueOf } from '../../bridge/index.ts'
+import { type Arrival, type Bridge, valueOf } from '../../bridge/index.ts'
 import { wrong } from '../api/settings.ts'
 import { addCaller, siteOf } from './stacks.ts'
 import { type Task, callDepth, currentTask } from './task.ts'
@@ -37,7 +37,7 @@ type AnyFunction = (this: Task | undefined, ...args: unknown[]) => unknown
 
 /** How a worker of a zone that steals joins. Set by its main module. */
 export interface Joiner {
-  readonly port: Port
+  readonly bridge: Bridge
   readonly zone: string
   /** This thread's handle of its own zone. */
   readonly handle: number
@@ -124,17 +124,17 @@ function sync(fn: AnyFunction, value: unknown): unknown {
 }
 
 /** Offer a call to others; its number, or -1 when the zone has no room for it. */
-function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
+function fork({ bridge, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
   const number = functionNumber(fn)
-  const length = args.length === 0 ? 0 : port.write(args, 'args', true)
+  const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
   // What is too large for the scratch is not worth the copy. Memory that was given away is in one place only:
   // once it had left for the frame, this thread could not run the call any more if nobody takes it.
-  if (length < 0 || (length > 0 && port.writer.lent.length > 0)) {
-    port.discard()
+  if (length < 0 || (length > 0 && bridge.writer.lent.length > 0)) {
+    bridge.discard()
     return -1
   }
-  const call = port.take(NOBODY)
-  const { given } = port
+  const call = bridge.take(NOBODY)
+  const { given } = bridge
   given[Given.zone] = handle
   given[Given.fn] = number
   given[Given.length] = length
@@ -142,23 +142,23 @@ function fork({ port, handle }: Joiner, fn: AnyFunction, args: readonly unknown[
   given[Given.depth] = callDepth()
   native.joinFork()
   if (given[OUTCOME] === 0) return call
-  port.release(call)
+  bridge.release(call)
   return -1
 }
 
 /** Wait for a forked call, helping meanwhile; `mine` runs it here if nobody has taken it. */
-function settle({ port, zone, runFound }: Joiner, call: number, mine: () => unknown): unknown {
-  const { given, words } = port
+function settle({ bridge, zone, runFound }: Joiner, call: number, mine: () => unknown): unknown {
+  const { given, words } = bridge
   for (;;) {
     given[Helped.call] = call
     given[Helped.steals] = helping < HELP_DEPTH_MAX ? 1 : 0
     native.help()
     const found = words[FOUND]
     if (found === Step.mine) {
-      port.release(call)
+      bridge.release(call)
       return mine()
     }
-    if (found === Step.joined) return received(port, zone, call)
+    if (found === Step.joined) return received(bridge, zone, call)
     if (found !== Step.task) continue
     helping++
     try {
@@ -169,13 +169,13 @@ function settle({ port, zone, runFound }: Joiner, call: number, mine: () => unkn
   }
 }
 
-function received(port: Port, zone: string, call: number): unknown {
-  const { words, inbound } = port
+function received(bridge: Bridge, zone: string, call: number): unknown {
+  const { words, inbound } = bridge
   const [status, length] = [words[Work.fn], words[Work.length]]
   const large = words[Work.large] === 1
   const bytes = large ? native.largeResult(call) : inbound
   const start = large ? 0 : HEADER_BYTES
-  port.release(call)
+  bridge.release(call)
   if (status === Status.done) return valueOf(bytes, start, start + length)
   if (status === Status.closed) throw new ZoneError('ZONE_CLOSED', { zone })
   if (status === Status.orphaned) throw new ZoneError('ZONE_OWNER_DIED', { zone })

@@ -9,7 +9,7 @@
 import { Mail, native } from '../../native/index.ts'
 import { registerHandle } from '../../transport/internal.ts'
 import { onAbort } from '../../base/index.ts'
-import { thisPort } from '../../bridge/index.ts'
+import { thisBridge } from '../../bridge/index.ts'
 import { reasonFrame, reasonIn } from './reasons.ts'
 
 /** Signals that this thread has sent, by number; and their numbers. */
@@ -29,7 +29,7 @@ const receivedGone = new FinalizationRegistry<number>((number) => {
 
 /** Let signals travel, and hear of their aborts in this thread. */
 export function carrySignals(): void {
-  thisPort().onMail(Mail.signal, (number) => abort(number, native.signalReason(number)))
+  thisBridge().onMail(Mail.signal, (number) => abort(number, native.signalReason(number)))
   registerHandle({ tag: 'corespun.AbortSignal', is: AbortSignal, save: numberOf, load: signalOf })
 }
 

@@ -43,7 +43,7 @@ function check(name: string, body: () => Promise<void>, expected: readonly strin
   test(name, async () => {
     const error = await failure(body())
     assert.deepEqual(framesOf(error).slice(0, expected.length), expected, (error as Error).stack ?? '')
-    assert.doesNotMatch((error as Error).stack ?? '', /(zone|port|transport)\/\w+\.(js|ts):/)
+    assert.doesNotMatch((error as Error).stack ?? '', /(zone|bridge|transport)\/\w+\.(js|ts):/)
   })
 }
 

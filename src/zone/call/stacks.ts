@@ -119,7 +119,7 @@ const OWN_FILES = [
   'zone/parallel/parallel',
   'zone/parallel/spread',
   'zone/worker/worker',
-  'bridge/port',
+  'bridge/bridge',
   'transport/functions/compile',
 ].flatMap(filesOf)
 

@@ -10,7 +10,7 @@ import type { Worker } from 'node:worker_threads'
 import { Mail, Status, native } from '../../native/index.ts'
 import { ZoneError } from '../errors.ts'
 import { textOf } from '../call/portable.ts'
-import { type Port, valueOf } from '../../bridge/index.ts'
+import { type Bridge, valueOf } from '../../bridge/index.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import { SpareWorker } from './spare.ts'
 import { stackless } from '../call/stacks.ts'
@@ -58,15 +58,15 @@ class ZoneWorkers {
 }
 
 export class Owner {
-  readonly #port: Port
+  readonly #bridge: Bridge
   readonly #zones = new Map<number, ZoneWorkers>()
 
-  constructor(port: Port) {
-    this.#port = port
-    port.onMail(Mail.spawn, (zoneNumber, slot) => this.#spawn(zoneNumber, slot))
-    port.onMail(Mail.givenUp, (zoneNumber, atOnce) => this.#cancelled(zoneNumber, atOnce === 1))
-    port.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
-    port.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
+  constructor(bridge: Bridge) {
+    this.#bridge = bridge
+    bridge.onMail(Mail.spawn, (zoneNumber, slot) => this.#spawn(zoneNumber, slot))
+    bridge.onMail(Mail.givenUp, (zoneNumber, atOnce) => this.#cancelled(zoneNumber, atOnce === 1))
+    bridge.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
+    bridge.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
   }
 
   /** Terminate a worker by its name; another replaces it. Returns false if this thread did not start it. */
@@ -190,9 +190,9 @@ export class Owner {
   /** An error as a frame; with its cause as text if the cause cannot travel. */
   #frame(error: Error): Uint8Array {
     try {
-      return this.#port.frame(error)
+      return this.#bridge.frame(error)
     } catch {
-      return this.#port.frame(Object.assign(error, { cause: textOf(error.cause) }))
+      return this.#bridge.frame(Object.assign(error, { cause: textOf(error.cause) }))
     }
   }
 

@@ -104,7 +104,7 @@ const CHUNKS = new URL('./chunks.js', import.meta.url)
 /** How long a chunk should take: fifty to a thousand hops. */
 const CHUNK_MS = 2
 const CHUNK_ITEMS_MAX = 4096
-/** How large a chunk, or its values, should be at most: half of what fits into a port's scratch memory. */
+/** How large a chunk, or its values, should be at most: half of the bridge's scratch memory. */
 const CHUNK_BYTES = 128 * 1024
 /** How much larger than the last one a chunk may be: one measurement may be of compiling. */
 const GROWTH_MAX = 8

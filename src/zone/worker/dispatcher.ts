@@ -9,7 +9,7 @@ import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
 import { functionByNumber, readFrame } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
-import type { Port } from '../../bridge/index.ts'
+import type { Bridge } from '../../bridge/index.ts'
 import { portable } from '../call/portable.ts'
 import { reasonOf } from '../call/reasons.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
@@ -38,7 +38,7 @@ export interface DispatcherEvents {
 }
 
 export class Dispatcher {
-  readonly #port: Port
+  readonly #bridge: Bridge
   readonly #zone: string
   readonly #worker: string
   readonly #events: DispatcherEvents
@@ -52,8 +52,14 @@ export class Dispatcher {
   #broadcasting = false
   #isReady = false
 
-  constructor(port: Port, zone: string, worker: string, tasksPerWorkerMax: number, events: DispatcherEvents) {
-    this.#port = port
+  constructor(
+    bridge: Bridge,
+    zone: string,
+    worker: string,
+    tasksPerWorkerMax: number,
+    events: DispatcherEvents,
+  ) {
+    this.#bridge = bridge
     this.#zone = zone
     this.#worker = worker
     this.#events = events
@@ -91,7 +97,7 @@ export class Dispatcher {
 
   /** Run the task that `help` has found, in the middle of another one. */
   readonly runFound = (): void => {
-    const { words, given } = this.#port
+    const { words, given } = this.#bridge
     const token = words[Work.token]
     const status = this.#status
     const length = this.#start(token)
@@ -124,7 +130,7 @@ export class Dispatcher {
     hideOwnFrames(error)
     this.#status = Status.failed
     const length = this.#write(error)
-    const { out, writer } = this.#port
+    const { out, writer } = this.#bridge
     return length >= 0 ? out.slice(HEADER_BYTES, HEADER_BYTES + length) : (writer.overflow ?? EMPTY)
   }
 
@@ -135,7 +141,7 @@ export class Dispatcher {
   }
 
   #turn(): void {
-    const { words, given } = this.#port
+    const { words, given } = this.#bridge
     given[Ended.token] = NO_TOKEN
     for (;;) {
       native.step()
@@ -172,7 +178,7 @@ export class Dispatcher {
    * Run the task in the inbound scratch. Returns the length of its result in the out scratch, or ELSEWHERE.
    */
   #start(token: number): number {
-    const { words, inbound } = this.#port
+    const { words, inbound } = this.#bridge
     const length = words[Work.length]
     const serial = words[Work.serial]
     const joined = words[Work.joined] === 1
@@ -256,7 +262,7 @@ export class Dispatcher {
     this.#tracker.ended(task)
     const length = this.#finish(token, status, value)
     if (length !== ELSEWHERE) {
-      const { given } = this.#port
+      const { given } = this.#bridge
       given[Ended.token] = token
       given[Ended.status] = this.#status
       given[Ended.length] = length
@@ -272,13 +278,13 @@ export class Dispatcher {
     if (status === Status.failed) hideOwnFrames(value)
     const length = this.#write(value)
     if (length >= 0) return length
-    native.completeLarge(token, this.#status, this.#port.writer.overflow ?? EMPTY)
+    native.completeLarge(token, this.#status, this.#bridge.writer.overflow ?? EMPTY)
     return ELSEWHERE
   }
 
   #write(value: unknown): number {
     try {
-      return this.#port.write(value)
+      return this.#bridge.write(value)
     } catch (error) {
       const sent = this.#status === Status.failed ? portable(value, error) : error
       this.#status = Status.failed
@@ -288,14 +294,14 @@ export class Dispatcher {
 
   #writeError(error: unknown): number {
     try {
-      return this.#port.write(error)
+      return this.#bridge.write(error)
     } catch (why) {
-      return this.#port.write(portable(error, why))
+      return this.#bridge.write(portable(error, why))
     }
   }
 
   #broadcast(): void {
-    const { words, inbound } = this.#port
+    const { words, inbound } = this.#bridge
     const [number, length] = [words[Work.fn], words[Work.length]]
     const large = words[Work.large] === 1
     const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)

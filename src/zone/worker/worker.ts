@@ -17,7 +17,7 @@ import '../parallel/chunks.ts'
 import { installTypeScript } from './loader/index.ts'
 import type { WorkerStart } from '../owner/thread.ts'
 import { useJoiner } from '../call/join.ts'
-import { thisPort } from '../../bridge/index.ts'
+import { thisBridge } from '../../bridge/index.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { currentTask } from '../call/task.ts'
 import type { ErrorNote } from './uncaught.ts'
@@ -31,7 +31,7 @@ const parent = parentPort
 
 installTypeScript()
 process.on('uncaughtExceptionMonitor', cutCycles)
-const port = thisPort()
+const bridge = thisBridge()
 if (settings.nice > 0) native.giveWay(settings.nice)
 if (slot !== undefined) attach(slot)
 else
@@ -43,7 +43,7 @@ else
 
 function attach(number: number): void {
   const events = { ready, leave, report }
-  const dispatcher = new Dispatcher(port, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, events)
+  const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, events)
   process.on('uncaughtException', (error) => {
     // Listeners of user code come first.
     if (process.listenerCount('uncaughtException') > 1) return
@@ -52,10 +52,10 @@ function attach(number: number): void {
   })
   setCurrent(zoneId, dispatcher.beforeFork)
   listen()
-  port.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
-  port.pump = dispatcher.run
+  bridge.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
+  bridge.runTasks = dispatcher.run
   if (settings.executor === 'work-stealing') {
-    useJoiner({ port, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: dispatcher.runFound })
+    useJoiner({ bridge, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: dispatcher.runFound })
   }
   if (native.attach(zoneNumber, number) === 1) dispatcher.run()
   else leave()
@@ -86,6 +86,6 @@ function report(error: Uint8Array): void {
 
 /** The zone has released this worker; resources that user code left open must not keep it alive. */
 function leave(): void {
-  port.pump = undefined
+  bridge.runTasks = undefined
   setImmediate(() => process.exit(0))
 }

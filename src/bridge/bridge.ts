@@ -1,9 +1,9 @@
 /**
- * This thread's port: its scratch memory, its calls in flight, and what it does when something arrives.
+ * This thread's bridge: its scratch memory, its calls in flight, and what it does when something arrives.
  *
  * A call is a number that stands for a task in the native core; JavaScript gives numbers out densely and uses
  * one again only when its task has come home. Everything that arrives comes through `drain`, which the core
- * calls once per batch. There is one port per thread, opened by the first use of a zone.
+ * calls once per batch. There is one bridge per thread, opened by the first use of a zone.
  */
 import { isMainThread } from 'node:worker_threads'
 import { assert } from '../base/index.ts'
@@ -46,7 +46,7 @@ export interface Arrival {
 
 /** What a kind of mail means to this thread: its subject and two facts. */
 export type MailHandler = (subject: number, first: number, second: number) => void
-export class Port {
+export class Bridge {
   readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
   /** Where arguments and results are written for the core. */
   readonly out = this.#memory[0]
@@ -58,7 +58,7 @@ export class Port {
   readonly given = new Int32Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 4)
   readonly writer = new FrameWriter(this.out)
   /** Takes tasks, in the worker of a zone. */
-  pump: (() => void) | undefined
+  runTasks: (() => void) | undefined
   /** Whether results that are being settled refer to memory that is let go right after. */
   settlesAttachments = false
   /** Results are being read from the scratch: nothing else may be written there. */
@@ -141,7 +141,7 @@ export class Port {
 
   /** Do what the core asks of this thread as the owner of zones, in the middle of a call from its program. */
   takeMail(): void {
-    if (this.pump === undefined && !this.#settling) this.#handleMail()
+    if (this.runTasks === undefined && !this.#settling) this.#handleMail()
   }
 
   #drain(): void {
@@ -150,7 +150,7 @@ export class Port {
       native.drain()
       count = this.#take()
     } while (count >= FEW_RESULTS)
-    if (this.pump !== undefined) return this.pump()
+    if (this.runTasks !== undefined) return this.runTasks()
     if (count === 0) return
     if (this.#rest > 0) {
       this.#rest--
@@ -251,14 +251,14 @@ function end(
   }
 }
 
-let port: Port | undefined
+let bridge: Bridge | undefined
 
 /**
- * This thread's port, opened when it is first asked for.
+ * This thread's bridge, opened when it is first asked for.
  * @throws {NativeError} when the core does not load.
  */
-export function thisPort(): Port {
-  return (port ??= new Port())
+export function thisBridge(): Bridge {
+  return (bridge ??= new Bridge())
 }
 
 /**
