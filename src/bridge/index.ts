@@ -8,7 +8,7 @@ export {
   Change,
   Counting,
   Counts,
-  Enter,
+  Acquire,
   Fact,
   Found,
   FoundDouble,

@@ -42,14 +42,14 @@ export const Found = {
 export const FoundDouble = { leftMs: 3, before: 3 } as const
 
 /** Bits of the mode of a write. */
-export const Mode = { expects: 1, keepsLife: 2, hasLife: 4 } as const
+export const Mode = { expects: 1, keepsTtl: 2, hasTtl: 4 } as const
 
 /** Status of a read. */
 export const Read = { found: 0, absent: 1, closed: 2, large: 3 } as const
 /** Status of a write. */
 export const Written = { done: 0, conflict: 1, closed: 2, tooLarge: 3, full: 4 } as const
 /** Status of a request to enter a gate. */
-export const Enter = { granted: 0, abandoned: 1, busy: 2, queued: 3, own: 4 } as const
+export const Acquire = { granted: 0, abandoned: 1, busy: 2, queued: 3, own: 4 } as const
 /** Status of a channel's call. */
 export const Passed = { done: 0, large: 1, none: 2, queued: 3, closed: 4 } as const
 

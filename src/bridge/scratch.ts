@@ -53,7 +53,7 @@ export class Scratch {
 
   constructor() {
     thisBridge()
-    native.stageOpen(this.out, this.inbound)
+    native.scratchOpen(this.out, this.inbound)
   }
 
   /**
@@ -66,13 +66,13 @@ export class Scratch {
     args: Args,
   ): Result {
     const [out, inbound, overflow] = [this.out.slice(), this.inbound.slice(), this.overflow]
-    native.stageHold()
+    native.scratchHold()
     this.busy = false
     try {
       return method.apply(self, args)
     } finally {
       this.busy = true
-      native.stageRelease()
+      native.scratchRelease()
       this.out.set(out)
       this.inbound.set(inbound)
       this.overflow = overflow
@@ -95,7 +95,7 @@ export class Scratch {
       this.busy = false
     }
     if (writer.attachments.length > 0) {
-      native.stageAttach(new Uint8Array(Uint32Array.from(writer.attachments).buffer))
+      native.scratchAttach(new Uint8Array(Uint32Array.from(writer.attachments).buffer))
       writer.attachments = []
     }
     if (end >= 0) return end - HEADER_BYTES
@@ -127,13 +127,13 @@ export class Scratch {
    * @throws {TransportError} when this thread cannot read it.
    */
   readLarge(): unknown {
-    const bytes = native.stageLarge()
+    const bytes = native.scratchLarge()
     // Hooks may use this memory meanwhile, but not let go of what the value refers to.
-    native.stageHold()
+    native.scratchHold()
     try {
       return readFrame(bytes, 0, bytes.length)
     } finally {
-      native.stageRelease()
+      native.scratchRelease()
     }
   }
 

@@ -119,9 +119,9 @@ export interface Binding {
   /** Given: handle, key bytes. Found: status. */
   storeHas(): void
   /** Given: handle, ticket, amount. Found: status. */
-  gateTry(): void
+  semaphoreTry(): void
   /** Given: handle, ticket. */
-  gateLeave(): void
+  semaphoreRelease(): void
   /** Given: handle, ticket, length, how to wait. Found: status. */
   channelPut(): void
   /** Given: handle, ticket, 0, how to wait. Found: status, length. */
@@ -132,12 +132,12 @@ export interface Binding {
   counterDo(): void
 
   memoryMake(bytes: number): ArrayBuffer
-  stageOpen(out: Uint8Array, inbound: Uint8Array): void
-  stageAttach(ids: Uint8Array): void
-  stageLarge(): Uint8Array
-  stageHold(): void
-  stageRelease(): void
-  stageMoves(): number
+  scratchOpen(out: Uint8Array, inbound: Uint8Array): void
+  scratchAttach(ids: Uint8Array): void
+  scratchLarge(): Uint8Array
+  scratchHold(): void
+  scratchRelease(): void
+  scratchMoves(): number
   storeSetLarge(value: Uint8Array): void
   storeMake(
     id: string,
@@ -176,9 +176,9 @@ export interface Binding {
   syncAmount(handle: number): number
   syncWait(ticket: number, sliceMs: number, spins: boolean): number
   syncUnwait(ticket: number): number
-  gateEnter(handle: number, ticket: number, amount: number, blocks: boolean): number
-  gateCancel(handle: number, ticket: number): number
-  gateCounts(handle: number, waiting: boolean): number
+  semaphoreAcquire(handle: number, ticket: number, amount: number, blocks: boolean): number
+  semaphoreCancel(handle: number, ticket: number): number
+  semaphoreCounts(handle: number, waiting: boolean): number
   channelPutLarge(bytes: Uint8Array): void
   channelCancel(handle: number, ticket: number): number
   channelClose(handle: number): void

@@ -109,7 +109,7 @@ export class Computations<Value> {
       // No value: none of those who wait has one to find, so the next of them computes.
       if (value === undefined) return value
       // Expecting nothing: what somebody wrote meanwhile is newer than what this made.
-      const written = write(key, value, Mode.expects | (ttlMs > 0 ? Mode.hasLife : 0), ttlMs)
+      const written = write(key, value, Mode.expects | (ttlMs > 0 ? Mode.hasTtl : 0), ttlMs)
       const newer = written ? absent : find(key)
       well = true
       return newer === absent ? value : (newer as Value)

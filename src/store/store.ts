@@ -132,7 +132,7 @@ export class Store<Value = unknown> {
     if (value === undefined) throw wrong('store.set(): value', NO_UNDEFINED, value)
     if (this.#changing !== undefined) this.#refuseCycle(key)
     const ttlMs = options === undefined ? 0 : ttlOf('store.set()', options)
-    if (ttlMs > 0) this.#write(key, value, Mode.hasLife, 0, 0, ttlMs)
+    if (ttlMs > 0) this.#write(key, value, Mode.hasTtl, 0, 0, ttlMs)
     else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#scratch.busy)
       this.#put(key, value)
     else this.#write(key, value, 0, 0, 0, 0)
@@ -378,8 +378,8 @@ export class Store<Value = unknown> {
       return view.value
     }
     const bytes = words[Found.length]
-    if (words[Found.refers] === 1 && native.stageMoves() === 1) {
-      if (status === Read.large) native.stageLarge()
+    if (words[Found.refers] === 1 && native.scratchMoves() === 1) {
+      if (status === Read.large) native.scratchLarge()
       // Reading it would take it from whoever can.
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, path: 'value', what: MOVED })
     }
@@ -403,7 +403,7 @@ export class Store<Value = unknown> {
     options: WriteOptions | undefined,
   ): unknown {
     const ttlMs = ttlOf(call, options)
-    const mode = Mode.expects | (ttlMs > 0 ? Mode.hasLife : Mode.keepsLife)
+    const mode = Mode.expects | (ttlMs > 0 ? Mode.hasTtl : Mode.keepsTtl)
     const within = this.#changing
     if (within !== undefined) this.#refuseCycle(key)
     this.#changing = { key, within }

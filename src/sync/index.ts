@@ -14,7 +14,7 @@ import { Arrived, type Saved, saveThing } from './thing.ts'
 export { Channel } from './channel.ts'
 export { AtomicCounter } from './counter.ts'
 export { SyncError, type SyncCodes } from './errors.ts'
-export type { Held } from './gate.ts'
+export type { Held } from './guard.ts'
 export { Lock, RwLock, Semaphore } from './locks.ts'
 export type { BlockOptions, WaitOptions } from './turn.ts'
 

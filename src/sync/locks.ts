@@ -1,11 +1,11 @@
 /**
  * Lock, RwLock and Semaphore: names for gates.
  *
- * All rules are in gate.ts; these say how many permits each way in takes.
+ * All rules are in guard.ts; these say how many permits each way in takes.
  */
 import { ownOptions } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { type Held, guard, guardSync, tryGuard } from './gate.ts'
+import { type Held, guard, guardSync, tryGuard } from './guard.ts'
 import { wrong } from './errors.ts'
 import { type Arrived, Thing, checkCount } from './thing.ts'
 import { type BlockOptions, BLOCK_PERMITS, type WaitOptions, WAIT_PERMITS, blockOf } from './turn.ts'
@@ -117,7 +117,7 @@ export class Semaphore extends Thing {
 
   /** How many are free now. */
   get free(): number {
-    return native.gateCounts(this.handle, false)
+    return native.semaphoreCounts(this.handle, false)
   }
 
   /** As {@link Lock.guardSync}, with `permits` of it (1). @throws {SyncError} as there. */

@@ -67,7 +67,7 @@ test('a view of a value with handles of every kind leaves them, and the thread, 
      controller.abort()
      console.log(all.lock.tryGuard(() => 1).value, all.rw.tryRead(() => 2).value, all.semaphore.free,
        all.channel.poll().a, all.counter.add(), all.other.get('k'), all.signal.aborted,
-       await all.pool.run(() => 'ran'), Object.keys(all.lock).includes('stage'))
+       await all.pool.run(() => 'ran'), Object.keys(all.lock).includes('scratch'))
      used.close(), other.close(), await pool.close()`,
     { zone: false, out: '1 2 2 1 1 1 true ran false' },
   )

@@ -11,11 +11,11 @@ mod http;
 mod instances;
 mod js;
 mod memory;
-mod stage;
 mod store;
 mod sync;
 mod tables;
 mod thread;
+mod thread_state;
 mod uv;
 mod zones;
 
@@ -108,13 +108,13 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("signalFire", tables::signal_fire),
     ("signalReason", tables::signal_reason),
     ("signalForget", tables::signal_forget),
-    ("memoryMake", stage::memory),
-    ("stageOpen", stage::open),
-    ("stageAttach", stage::attach),
-    ("stageLarge", stage::large),
-    ("stageHold", stage::hold),
-    ("stageRelease", stage::release),
-    ("stageMoves", stage::moves),
+    ("memoryMake", thread_state::memory),
+    ("scratchOpen", thread_state::open),
+    ("scratchAttach", thread_state::attach),
+    ("scratchLarge", thread_state::large),
+    ("scratchHold", thread_state::hold),
+    ("scratchRelease", thread_state::release),
+    ("scratchMoves", thread_state::moves),
     ("storeGet", store::get),
     ("storeView", store::view),
     ("storeSet", store::set),
@@ -149,11 +149,11 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("syncAmount", sync::amount),
     ("syncWait", sync::wait),
     ("syncUnwait", sync::unwait),
-    ("gateTry", sync::gate_try),
-    ("gateLeave", sync::gate_leave),
-    ("gateEnter", sync::gate_enter),
-    ("gateCancel", sync::gate_cancel),
-    ("gateCounts", sync::gate_counts),
+    ("semaphoreTry", sync::semaphore_try),
+    ("semaphoreRelease", sync::semaphore_release),
+    ("semaphoreAcquire", sync::semaphore_acquire),
+    ("semaphoreCancel", sync::semaphore_cancel),
+    ("semaphoreCounts", sync::semaphore_counts),
     ("channelPut", sync::channel_put),
     ("channelPutLarge", sync::channel_put_large),
     ("channelTake", sync::channel_take),

@@ -3,7 +3,7 @@
 //! The words that the hot calls read and write are those of `corespun_store::layout`.
 
 use corespun_store::{
-    Begin, Limits, Stage, WORDS,
+    Begin, Limits, ThreadState, WORDS,
     layout::counts,
     named::{self, STORES, Text},
     put_key,
@@ -13,37 +13,37 @@ use napi_sys as sys;
 use crate::{
     function,
     js::{Value, wrong},
-    memory, stage,
+    memory, thread_state,
 };
 
 /// storeGet(): status, length, version, word index, word, milliseconds left; then the value.
 pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    stage::hot(env, Stage::find::<false>)
+    thread_state::hot(env, ThreadState::find::<false>)
 }
 
 /// storeView(): as storeGet; of the version that the view is of the value is not written again.
 pub unsafe extern "C" fn view(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    stage::hot(env, Stage::find::<true>)
+    thread_state::hot(env, ThreadState::find::<true>)
 }
 
 /// storeSet(): status.
 pub unsafe extern "C" fn set(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    stage::hot(env, |stage| stage.set(None))
+    thread_state::hot(env, |state| state.set(None))
 }
 
 /// storeRemove(): status, and whether the key was there.
 pub unsafe extern "C" fn remove(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    stage::hot(env, Stage::remove)
+    thread_state::hot(env, ThreadState::remove)
 }
 
 /// storeHas(): status.
 pub unsafe extern "C" fn has(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    stage::hot(env, Stage::has)
+    thread_state::hot(env, ThreadState::has)
 }
 
 function! {
     /// storeSetLarge(value): storeSet with a value of its own memory and no value in the scratch.
-    set_large(value: &[u8]) |env, stage| stage.set(Some(value))?
+    set_large(value: &[u8]) |env, state| state.set(Some(value))?
 }
 
 function! {
@@ -89,12 +89,12 @@ function! {
 
 function! {
     /// storeOpen(number): this thread's handle on it; -1 when it is closed.
-    open(number: u32) |env, stage| stage.open_store(number).map_or(-1, |handle| handle as i32)
+    open(number: u32) |env, state| state.open_store(number).map_or(-1, |handle| handle as i32)
 }
 
 function! {
     /// storeDrop(handle): this thread no longer uses it.
-    drop_handle(handle: u32) |env, stage| stage.drop_store(handle)
+    drop_handle(handle: u32) |env, state| state.drop_store(handle)
 }
 
 function! {
@@ -104,13 +104,13 @@ function! {
 
 function! {
     /// storeClear(handle): delete everything.
-    clear(handle: u32) |env, stage| stage.store(handle)?.clear()
+    clear(handle: u32) |env, state| state.store(handle)?.clear()
 }
 
 function! {
     /// storeStats(handle, numbers): write the counts, as doubles.
-    stats(handle: u32, numbers: (*mut u8, usize)) |env, stage| {
-        let stats = stage.store(handle)?.stats();
+    stats(handle: u32, numbers: (*mut u8, usize)) |env, state| {
+        let stats = state.store(handle)?.stats();
         let (data, length) = numbers;
         if length < counts::NUMBERS * 8 {
             return Err(wrong("storeStats: too short"));
@@ -130,8 +130,8 @@ function! {
 
 function! {
     /// storeWords(handle): its version words as memory; undefined where memory of others is not allowed.
-    words(handle: u32) |env, stage| {
-        let store = stage.store(handle)?.clone();
+    words(handle: u32) |env, state| {
+        let store = state.store(handle)?.clone();
         let address = store.words().address().cast_mut().cast();
         // SAFETY: the words live as long as the store.
         unsafe { memory::external(env, address, WORDS * 4, store) }
@@ -140,44 +140,44 @@ function! {
 
 function! {
     /// storeParts(handle): into how many parts its keys are divided.
-    parts(handle: u32) |env, stage| stage.store(handle)?.parts() as u32
+    parts(handle: u32) |env, state| state.store(handle)?.parts() as u32
 }
 
 function! {
     /// storeKeys(handle, part): its keys, each behind its length as 32 bits.
-    keys(handle: u32, part: u32) |env, stage| {
+    keys(handle: u32, part: u32) |env, state| {
         let mut bytes = Vec::new();
-        stage.store(handle)?.keys(part as usize, |key| put_key(&mut bytes, key));
+        state.store(handle)?.keys(part as usize, |key| put_key(&mut bytes, key));
         env.copy(&bytes)?
     }
 }
 
 function! {
     /// storeWatch(handle, ticket, isPrefix, eventsMax): watch the key in the scratch; -1: closed.
-    watch(handle: u32, ticket: u32, is_prefix: bool, events_max: u32) |env, stage| {
-        let watch = stage.watch(handle, ticket, is_prefix, events_max as usize)?;
+    watch(handle: u32, ticket: u32, is_prefix: bool, events_max: u32) |env, state| {
+        let watch = state.watch(handle, ticket, is_prefix, events_max as usize)?;
         watch.map_or(-1, |watch| watch as i32)
     }
 }
 
 function! {
     /// storeWatchTake(watch): changes missed behind the others (a double); then of each its kind and key.
-    watch_take(watch: u32) |env, stage| env.copy(&stage.take_changes(watch)?)?
+    watch_take(watch: u32) |env, state| env.copy(&state.take_changes(watch)?)?
 }
 
 function! {
     /// storeUnwatch(watch): end it.
-    unwatch(watch: u32) |env, stage| stage.unwatch(watch)
+    unwatch(watch: u32) |env, state| state.unwatch(watch)
 }
 
 function! {
     /// storeBegin(handle, ticket): whether to compute the key in the scratch (0) or to wait (1).
-    begin(handle: u32, ticket: u32) |env, stage| u32::from(stage.begin(handle, ticket)? == Begin::Wait)
+    begin(handle: u32, ticket: u32) |env, state| u32::from(state.begin(handle, ticket)? == Begin::Wait)
 }
 
 function! {
     /// storeEnd(handle, ticket, well): a computation, or a wait for one, is over.
-    end(handle: u32, ticket: u32, well: bool) |env, stage| stage.end(handle, ticket, well)?
+    end(handle: u32, ticket: u32, well: bool) |env, state| state.end(handle, ticket, well)?
 }
 
 function! {

@@ -9,14 +9,15 @@ use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
 use corespun_bridge::ticker::Background;
 use corespun_bridge::{Broadcast, Desk, Rounds, Scratch, Spin, Steps, Worker, Zone, priority};
-use corespun_store::named::{STORES, THINGS};
+use corespun_store::named::{STORES, SYNC_OBJECTS};
 use napi_sys as sys;
 
 use crate::{
     cores,
     js::{Env, Outcome, Value, wrong},
-    registry, signals, stage,
+    registry, signals,
     thread_cache::{self, ThreadCache},
+    thread_state,
     uv::{self, Handles},
 };
 
@@ -502,9 +503,9 @@ unsafe extern "C" fn close(data: *mut c_void) {
     thread.handles.close();
     registry::port_closed(thread.desk.port());
     signals::port_closed(thread.desk.port());
-    stage::gone(thread.desk.port());
-    STORES.owner_gone(thread.desk.port().number());
-    THINGS.owner_gone(thread.desk.port().number());
+    thread_state::gone(thread.desk.port());
+    STORES.thread_ended(thread.desk.port().number());
+    SYNC_OBJECTS.thread_ended(thread.desk.port().number());
     let Thread { desk, .. } = *thread;
     registry::give_desk(desk);
 }

@@ -95,7 +95,7 @@ impl Channel {
             return Put::Closed;
         }
         if let Some(taker) = state.takers.pop_front() {
-            taker.tell(Fact::Granted);
+            taker.notify(Fact::Granted);
             state.set_aside.push((taker, message));
             return Put::Done;
         }
@@ -130,18 +130,18 @@ impl Channel {
     }
 
     /// The message that was set aside for a taker that was told so, or that gives up.
-    pub fn fetch(&self, owner: u32, ticket: u32) -> Option<Message> {
+    pub fn fetch(&self, thread: u32, ticket: u32) -> Option<Message> {
         let mut state = self.state.lock();
-        state.takers.retain(|call| !call.is(owner, ticket));
-        let index = state.set_aside.iter().position(|(call, _)| call.is(owner, ticket))?;
+        state.takers.retain(|call| !call.is(thread, ticket));
+        let index = state.set_aside.iter().position(|(call, _)| call.is(thread, ticket))?;
         Some(state.set_aside.swap_remove(index).1)
     }
 
     /// Stop waiting for room; false when the message is no longer the sender's.
-    pub fn cancel_put(&self, owner: u32, ticket: u32) -> bool {
+    pub fn cancel_put(&self, thread: u32, ticket: u32) -> bool {
         let mut state = self.state.lock();
         let before = state.putters.len();
-        state.putters.retain(|(call, _)| !call.is(owner, ticket));
+        state.putters.retain(|(call, _)| !call.is(thread, ticket));
         state.putters.len() != before
     }
 
@@ -150,8 +150,8 @@ impl Channel {
         let mut state = self.state.lock();
         state.closed = true;
         let (putters, takers) = (std::mem::take(&mut state.putters), std::mem::take(&mut state.takers));
-        putters.iter().for_each(|(call, _)| call.tell(Fact::Closed));
-        takers.iter().for_each(|call| call.tell(Fact::Closed));
+        putters.iter().for_each(|(call, _)| call.notify(Fact::Closed));
+        takers.iter().for_each(|call| call.notify(Fact::Closed));
     }
 
     /// Whether it was closed.
@@ -173,19 +173,20 @@ impl Channel {
     }
 
     /// A thread has ended.
-    pub fn owner_gone(&self, owner: u32) {
+    pub fn thread_ended(&self, thread: u32) {
         let mut state = self.state.lock();
-        state.putters.retain(|(call, _)| call.owner != owner);
-        state.takers.retain(|call| call.owner != owner);
+        state.putters.retain(|(call, _)| call.thread != thread);
+        state.takers.retain(|call| call.thread != thread);
         let set_aside = std::mem::take(&mut state.set_aside);
-        let (lost, kept): (Vec<_>, Vec<_>) = set_aside.into_iter().partition(|(call, _)| call.owner == owner);
+        let (lost, kept): (Vec<_>, Vec<_>) =
+            set_aside.into_iter().partition(|(call, _)| call.thread == thread);
         state.set_aside = kept;
         for (_, message) in lost.into_iter().rev() {
             state.messages.push_front(message);
         }
         while !state.messages.is_empty() {
             let Some(taker) = state.takers.pop_front() else { return };
-            taker.tell(Fact::Granted);
+            taker.notify(Fact::Granted);
             let Some(message) = state.messages.pop_front() else { return };
             state.set_aside.push((taker, message));
         }
@@ -199,7 +200,7 @@ impl State {
             && let Some((call, message)) = self.putters.pop_front()
         {
             self.messages.push_back(message);
-            call.tell(Fact::Granted);
+            call.notify(Fact::Granted);
         }
     }
 }

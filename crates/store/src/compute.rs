@@ -44,32 +44,32 @@ impl Computations {
     }
 
     /// A call ends: the leader, well or not, or a waiter that gives up.
-    pub(crate) fn end(&self, key: KeyRef<'_>, owner: u32, ticket: u32, well: bool) {
+    pub(crate) fn end(&self, key: KeyRef<'_>, thread: u32, ticket: u32, well: bool) {
         let mut all = self.0.lock();
         let Some(computing) = all.get_mut(&key) else { return };
-        if !computing.leader.is(owner, ticket) {
-            return computing.waiters.retain(|waiter| !waiter.is(owner, ticket));
+        if !computing.leader.is(thread, ticket) {
+            return computing.waiters.retain(|waiter| !waiter.is(thread, ticket));
         }
         if well {
             if let Some(ended) = all.remove(&key) {
-                ended.waiters.iter().for_each(|waiter| waiter.tell(Fact::Look));
+                ended.waiters.iter().for_each(|waiter| waiter.notify(Fact::Look));
             }
         } else if !computing.pass_on() {
             all.remove(&key);
         }
     }
 
-    pub(crate) fn owner_gone(&self, owner: u32) {
+    pub(crate) fn thread_ended(&self, thread: u32) {
         self.0.lock().retain(|_, computing| {
-            computing.waiters.retain(|waiter| waiter.owner != owner);
-            computing.leader.owner != owner || computing.pass_on()
+            computing.waiters.retain(|waiter| waiter.thread != thread);
+            computing.leader.thread != thread || computing.pass_on()
         });
     }
 
     /// The store is closed: all waiters look again and find that.
     pub(crate) fn close(&self) {
         for (_, computing) in self.0.lock().drain() {
-            computing.waiters.iter().for_each(|waiter| waiter.tell(Fact::Look));
+            computing.waiters.iter().for_each(|waiter| waiter.notify(Fact::Look));
         }
     }
 }
@@ -78,7 +78,7 @@ impl Computing {
     /// Let the first waiter lead; false when there is none.
     fn pass_on(&mut self) -> bool {
         let Some(next) = self.waiters.pop_front() else { return false };
-        next.tell(Fact::Lead);
+        next.notify(Fact::Lead);
         self.leader = next;
         true
     }

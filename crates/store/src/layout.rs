@@ -40,7 +40,7 @@ pub mod given {
 pub mod given_double {
     /// What a counter adds or sets.
     pub const OPERAND: usize = 2;
-    /// Life of an entry.
+    /// Ttl of an entry.
     pub const TTL_MS: usize = 3;
     /// What a counter is expected to be.
     pub const EXPECTED: usize = 3;
@@ -48,7 +48,7 @@ pub mod given_double {
 
 /// Words of the inbound scratch that a call writes; the bytes of a value or message follow the header.
 pub mod found {
-    /// What became of the call: [`super::read`], [`super::written`], [`super::Enter`], [`super::passed`].
+    /// What became of the call: [`super::read`], [`super::written`], [`super::Acquire`], [`super::passed`].
     pub const STATUS: usize = 0;
     /// Bytes of the value.
     pub const LENGTH: usize = 1;
@@ -79,9 +79,9 @@ pub mod mode {
     /// A version is expected.
     pub const EXPECTS: u32 = 1;
     /// The entry keeps its life.
-    pub const KEEPS_LIFE: u32 = 2;
+    pub const KEEPS_TTL: u32 = 2;
     /// It has a life of its own.
-    pub const HAS_LIFE: u32 = 4;
+    pub const HAS_TTL: u32 = 4;
 }
 
 /// Status of a read.
@@ -92,7 +92,7 @@ pub mod read {
     pub const ABSENT: u32 = 1;
     /// The store is closed.
     pub const CLOSED: u32 = 2;
-    /// The value waits for `stageLarge`.
+    /// The value waits for `scratchLarge`.
     pub const LARGE: u32 = 3;
 }
 
@@ -110,10 +110,10 @@ pub mod written {
     pub const FULL: u32 = 4;
 }
 
-/// What became of a request to enter a gate.
+/// What became of a request to enter a semaphore.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
-pub enum Enter {
+pub enum Acquire {
     /// The permits are held now.
     Granted = 0,
     /// The same, and a thread that held some has died since the last grant.
@@ -141,7 +141,7 @@ pub mod wait {
 pub mod passed {
     /// The message is in the queue, or in the scratch.
     pub const DONE: u32 = 0;
-    /// The message waits for `stageLarge`.
+    /// The message waits for `scratchLarge`.
     pub const LARGE: u32 = 1;
     /// No room, or no message.
     pub const NONE: u32 = 2;
@@ -161,13 +161,13 @@ pub mod counting {
     pub const SWAP: u32 = 2;
 }
 
-/// Kinds of things that have a name.
+/// Kinds of objects that have a name.
 pub mod kind {
-    /// A gate of one permit.
+    /// A semaphore of one permit.
     pub const LOCK: u32 = 1;
-    /// A gate whose writers take all permits.
+    /// A semaphore whose writers take all permits.
     pub const RW_LOCK: u32 = 2;
-    /// A gate.
+    /// A semaphore.
     pub const SEMAPHORE: u32 = 3;
     /// A channel.
     pub const CHANNEL: u32 = 4;

@@ -1,22 +1,21 @@
 //! The process-wide maps and locks that every thread reaches synchronously.
 //!
-//! A [`Store`] maps byte strings to byte strings; what they mean is the transport's business. A [`Gate`] is
-//! what locks, read-write locks and semaphores are; a [`Channel`] is a bounded queue of byte strings. Nobody
-//! here knows of JavaScript but [`Stage`], which knows the words of its calls: a thread is an owner number,
-//! and it receives facts through [`Notify`].
+//! A [`Store`] maps byte strings to byte strings, which the transport encodes. Locks, read-write locks and
+//! semaphores are [`Semaphore`]s; a [`Channel`] is a bounded queue of byte strings. Only [`ThreadState`] depends
+//! on the layout of JavaScript's calls. Elsewhere a thread is a number that receives facts through [`Notify`].
 
 mod bytes;
 mod channel;
 mod compute;
-mod gate;
 mod key;
 pub mod layout;
 pub mod named;
 mod notify;
+mod semaphore;
 mod shard;
-mod stage;
 mod store;
 mod terms;
+mod thread_state;
 mod watch;
 mod words;
 
@@ -28,12 +27,12 @@ mod tests;
 pub use bytes::{Bytes, LOCKED_COPY_MAX};
 pub use channel::{Channel, Message, Put, Take};
 pub use compute::Begin;
-pub use gate::{Enter, Gate};
 pub use key::{Key, KeyRef};
 pub use notify::{Call, Fact, Notify, Parker};
+pub use semaphore::{Acquire, Semaphore};
 pub use shard::Entry;
-pub use stage::{Misuse, Stage, put_key};
 pub use store::Store;
-pub use terms::{Clock, Expected, Keeps, Life, Limits, NewValue, Refusal, Stats};
+pub use terms::{Clock, Expected, Keeps, Limits, NewValue, Refusal, Stats, Ttl};
+pub use thread_state::{Misuse, ThreadState, put_key};
 pub use watch::{Change, Event, Pattern, Watcher};
 pub use words::{WORDS, Words};

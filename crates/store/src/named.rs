@@ -1,7 +1,7 @@
 //! The stores, locks, channels and counters of a process, by number and by name. One table of each for all
 //! threads.
 //!
-//! A thread looks a thing up here once and then holds it. No lock is held while a store or a thing is used.
+//! A thread looks a object up here once and then holds it. No lock is held while a store or a object is used.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    Channel, Gate, Limits, Store,
+    Channel, Limits, Semaphore, Store,
     layout::{counting, kind},
 };
 
@@ -37,7 +37,7 @@ pub fn advance(ms: u64) {
     AHEAD_MS.fetch_add(ms, Ordering::Relaxed);
 }
 
-/// Things by number, those with a name by name too; no number is used again.
+/// SyncObjects by number, those with a name by name too; no number is used again.
 struct Table<Name, T> {
     all: HashMap<u32, (T, Option<Name>)>,
     numbers: HashMap<Name, u32>,
@@ -52,32 +52,32 @@ impl<Name, T> Default for Table<Name, T> {
 
 impl<Name: Clone + Eq + Hash, T> Table<Name, T> {
     /// The number of `name`, which must be free.
-    fn insert(&mut self, name: Option<Name>, thing: T) -> u32 {
+    fn insert(&mut self, name: Option<Name>, object: T) -> u32 {
         self.last += 1;
         if let Some(name) = &name {
             self.numbers.insert(name.clone(), self.last);
         }
-        self.all.insert(self.last, (thing, name));
+        self.all.insert(self.last, (object, name));
         self.last
     }
 
     fn get(&self, number: u32) -> Option<&T> {
-        self.all.get(&number).map(|(thing, _)| thing)
+        self.all.get(&number).map(|(object, _)| object)
     }
 
     fn remove(&mut self, number: u32) -> Option<T> {
-        let (thing, name) = self.all.remove(&number)?;
+        let (object, name) = self.all.remove(&number)?;
         if let Some(name) = name {
             self.numbers.remove(&name);
         }
-        Some(thing)
+        Some(object)
     }
 }
 
 /// The stores of the process.
 pub static STORES: LazyLock<Stores> = LazyLock::new(Stores::default);
 /// Its locks, channels and counters.
-pub static THINGS: LazyLock<Things> = LazyLock::new(Things::default);
+pub static SYNC_OBJECTS: LazyLock<SyncObjects> = LazyLock::new(SyncObjects::default);
 
 /// Stores, each with a name and the settings that its maker wrote.
 #[derive(Default)]
@@ -134,28 +134,28 @@ impl Stores {
     }
 
     /// A thread has ended: the computations it leads and its watches end.
-    pub fn owner_gone(&self, owner: u32) {
+    pub fn thread_ended(&self, thread: u32) {
         let all: Vec<_> = self.0.lock().all.values().map(|((store, _), _)| Arc::clone(store)).collect();
-        all.iter().for_each(|store| store.owner_gone(owner));
+        all.iter().for_each(|store| store.thread_ended(thread));
     }
 }
 
-/// What has a place in [`Things`].
-pub enum Thing {
+/// What has a place in [`SyncObjects`].
+pub enum SyncObject {
     /// A lock, read-write lock or semaphore.
-    Gate(Gate),
+    Semaphore(Semaphore),
     /// A channel.
     Channel(Channel),
     /// A counter.
     Counter(Counter),
 }
 
-impl Thing {
+impl SyncObject {
     /// Permits, or the most messages; 0 of a counter.
     #[must_use]
     pub fn amount(&self) -> f64 {
         match self {
-            Self::Gate(gate) => f64::from(gate.permits()),
+            Self::Semaphore(semaphore) => f64::from(semaphore.permits()),
             Self::Channel(channel) => channel.messages_max() as f64,
             Self::Counter(_) => 0.0,
         }
@@ -164,33 +164,33 @@ impl Thing {
 
 /// Locks, channels and counters: those with a name, and those whose number somebody has.
 #[derive(Default)]
-pub struct Things(Mutex<ThingsTable>);
+pub struct SyncObjects(Mutex<SyncTable>);
 
 #[derive(Default)]
-struct ThingsTable {
-    table: Table<(u32, Text), Arc<Thing>>,
+struct SyncTable {
+    table: Table<(u32, Text), Arc<SyncObject>>,
     /// Forgotten, but perhaps still in use: threads that end let go of these too.
-    forgotten: Vec<Weak<Thing>>,
+    forgotten: Vec<Weak<SyncObject>>,
 }
 
-impl Things {
-    /// The number of the thing of that kind and name, made if there is none; without a name, of a new one.
+impl SyncObjects {
+    /// The number of the object of that kind and name, made if there is none; without a name, of a new one.
     pub fn make(&self, kind: u32, name: Option<Text>, amount: f64) -> u32 {
-        let ThingsTable { table, .. } = &mut *self.0.lock();
+        let SyncTable { table, .. } = &mut *self.0.lock();
         let name = name.map(|name| (kind, name));
         if let Some(&number) = name.as_ref().and_then(|name| table.numbers.get(name)) {
             return number;
         }
-        let thing = match kind {
-            kind::CHANNEL => Thing::Channel(Channel::new(amount as usize)),
-            kind::COUNTER => Thing::Counter(Counter(AtomicI64::new(amount as i64))),
-            _ => Thing::Gate(Gate::new(amount as u32)),
+        let object = match kind {
+            kind::CHANNEL => SyncObject::Channel(Channel::new(amount as usize)),
+            kind::COUNTER => SyncObject::Counter(Counter(AtomicI64::new(amount as i64))),
+            _ => SyncObject::Semaphore(Semaphore::new(amount as u32)),
         };
-        table.insert(name, Arc::new(thing))
+        table.insert(name, Arc::new(object))
     }
 
-    /// The thing with that number.
-    pub fn get(&self, number: u32) -> Option<Arc<Thing>> {
+    /// The object with that number.
+    pub fn get(&self, number: u32) -> Option<Arc<SyncObject>> {
         self.0.lock().table.get(number).cloned()
     }
 
@@ -201,29 +201,29 @@ impl Things {
 
     /// Nobody finds it any more. Who has it may go on with it; it ends with the last of them.
     pub fn forget(&self, number: u32) {
-        let ThingsTable { table, forgotten } = &mut *self.0.lock();
-        let Some(thing) = table.remove(number) else { return };
-        if Arc::strong_count(&thing) > 1 {
+        let SyncTable { table, forgotten } = &mut *self.0.lock();
+        let Some(object) = table.remove(number) else { return };
+        if Arc::strong_count(&object) > 1 {
             if forgotten.len() == forgotten.capacity() {
-                forgotten.retain(|thing| thing.strong_count() > 0);
+                forgotten.retain(|object| object.strong_count() > 0);
             }
-            forgotten.push(Arc::downgrade(&thing));
+            forgotten.push(Arc::downgrade(&object));
         }
     }
 
     /// A thread has ended: what it held is released, what it waits for is forgotten.
-    pub fn owner_gone(&self, owner: u32) {
+    pub fn thread_ended(&self, thread: u32) {
         let all: Vec<_> = {
-            let ThingsTable { table, forgotten } = &mut *self.0.lock();
-            forgotten.retain(|thing| thing.strong_count() > 0);
+            let SyncTable { table, forgotten } = &mut *self.0.lock();
+            forgotten.retain(|object| object.strong_count() > 0);
             let forgotten = forgotten.iter().filter_map(Weak::upgrade);
-            table.all.values().map(|(thing, _)| Arc::clone(thing)).chain(forgotten).collect()
+            table.all.values().map(|(object, _)| Arc::clone(object)).chain(forgotten).collect()
         };
-        for thing in all {
-            match &*thing {
-                Thing::Gate(gate) => gate.owner_gone(owner),
-                Thing::Channel(channel) => channel.owner_gone(owner),
-                Thing::Counter(_) => {}
+        for object in all {
+            match &*object {
+                SyncObject::Semaphore(semaphore) => semaphore.thread_ended(thread),
+                SyncObject::Channel(channel) => channel.thread_ended(thread),
+                SyncObject::Counter(_) => {}
             }
         }
     }
@@ -242,7 +242,7 @@ impl Counter {
     ///
     /// What there is, when a sum would be no exact integer.
     pub fn count(&self, what: u32, operand: i64, expected: i64) -> Result<i64, i64> {
-        // Relaxed would do for the count alone; SeqCst lets programs order other things by it.
+        // Relaxed would do for the count alone; SeqCst lets programs order other objects by it.
         match what {
             counting::ADD => self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
                 old.checked_add(operand).filter(|sum| sum.unsigned_abs() <= EXACT_MAX)
@@ -258,7 +258,7 @@ impl Counter {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::{Enter, tests::OPEN};
+    use crate::{Acquire, tests::OPEN};
 
     fn text(text: &str) -> Text {
         text.encode_utf16().collect()
@@ -281,28 +281,28 @@ mod tests {
 
     #[test]
     fn things_of_one_kind_and_name_are_one_and_those_without_a_name_are_many() {
-        let things = Things::default();
-        let lock = things.make(kind::LOCK, Some(text("a")), 1.0);
-        assert_eq!(things.make(kind::LOCK, Some(text("a")), 1.0), lock);
-        assert_ne!(things.make(kind::CHANNEL, Some(text("a")), 3.0), lock);
-        assert_ne!(things.make(kind::LOCK, None, 1.0), things.make(kind::LOCK, None, 1.0));
-        assert_eq!(things.count(), 4);
-        things.forget(lock);
-        assert!(things.get(lock).is_none());
-        assert_ne!(things.make(kind::LOCK, Some(text("a")), 1.0), lock);
+        let objects = SyncObjects::default();
+        let lock = objects.make(kind::LOCK, Some(text("a")), 1.0);
+        assert_eq!(objects.make(kind::LOCK, Some(text("a")), 1.0), lock);
+        assert_ne!(objects.make(kind::CHANNEL, Some(text("a")), 3.0), lock);
+        assert_ne!(objects.make(kind::LOCK, None, 1.0), objects.make(kind::LOCK, None, 1.0));
+        assert_eq!(objects.count(), 4);
+        objects.forget(lock);
+        assert!(objects.get(lock).is_none());
+        assert_ne!(objects.make(kind::LOCK, Some(text("a")), 1.0), lock);
     }
 
     #[test]
     fn a_forgotten_lock_is_released_when_its_holder_ends() {
-        let things = Things::default();
-        let number = things.make(kind::LOCK, None, 1.0);
-        let held = things.get(number).expect("a lock");
-        let Thing::Gate(gate) = &*held else { panic!("not a gate") };
-        assert_eq!(gate.try_enter(7, 1, 1), Enter::Granted);
-        things.forget(number);
-        assert_eq!(gate.try_enter(8, 1, 1), Enter::Busy);
-        things.owner_gone(7);
-        assert_eq!(gate.try_enter(8, 1, 1), Enter::Abandoned);
+        let objects = SyncObjects::default();
+        let number = objects.make(kind::LOCK, None, 1.0);
+        let held = objects.get(number).expect("a lock");
+        let SyncObject::Semaphore(semaphore) = &*held else { panic!("not a semaphore") };
+        assert_eq!(semaphore.try_acquire(7, 1, 1), Acquire::Granted);
+        objects.forget(number);
+        assert_eq!(semaphore.try_acquire(8, 1, 1), Acquire::Busy);
+        objects.thread_ended(7);
+        assert_eq!(semaphore.try_acquire(8, 1, 1), Acquire::Abandoned);
     }
 
     #[test]

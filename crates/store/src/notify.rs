@@ -25,7 +25,7 @@ pub trait Notify: Send + Sync {
 #[derive(Clone)]
 pub struct Call {
     /// The thread.
-    pub owner: u32,
+    pub thread: u32,
     /// Which of its waits.
     pub ticket: u32,
     /// How to tell it.
@@ -34,19 +34,19 @@ pub struct Call {
 
 impl std::fmt::Debug for Call {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Call({}, {})", self.owner, self.ticket)
+        write!(formatter, "Call({}, {})", self.thread, self.ticket)
     }
 }
 
 impl Call {
     /// Whether this is that wait.
     #[must_use]
-    pub const fn is(&self, owner: u32, ticket: u32) -> bool {
-        self.owner == owner && self.ticket == ticket
+    pub const fn is(&self, thread: u32, ticket: u32) -> bool {
+        self.thread == thread && self.ticket == ticket
     }
 
     /// Tell it.
-    pub fn tell(&self, fact: Fact) {
+    pub fn notify(&self, fact: Fact) {
         self.notify.notify(self.ticket, fact);
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     key::{Key, KeyRef},
     notify::Call,
     shard::{self, Entry, Room, Shard},
-    terms::{Clock, Expected, Life, Limits, NewValue, Refusal, Stats},
+    terms::{Clock, Expected, Limits, NewValue, Refusal, Stats, Ttl},
     watch::{self, Change, Pattern, ToTell, Watcher, Watchers},
     words::Words,
 };
@@ -195,24 +195,24 @@ impl Store {
         if value.bytes.len() as u64 > self.limits.value_bytes_max {
             return Err(Refusal::TooLarge);
         }
-        let mut to_tell = ToTell::new();
+        let mut to_notify = ToTell::new();
         if value.bytes.len() <= LOCKED_COPY_MAX
-            && let Some(outcome) = self.put_over(key, &value, expected, &mut to_tell)
+            && let Some(outcome) = self.put_over(key, &value, expected, &mut to_notify)
         {
-            if !to_tell.is_empty() {
-                watch::tell(to_tell);
+            if !to_notify.is_empty() {
+                watch::notify(to_notify);
             }
             return outcome;
         }
         let (mut out, mut bytes) = (Vec::new(), Bytes::new(value.bytes));
-        let mut put = || self.put(key, &value, &mut bytes, expected, &mut out, &mut to_tell);
+        let mut put = || self.put(key, &value, &mut bytes, expected, &mut out, &mut to_notify);
         let outcome = match put() {
             // Entries of other shards may have ended and still be counted.
             Err(Refusal::Full) if self.sweep_all() => put(),
             outcome => outcome,
         };
         drop(out);
-        watch::tell(to_tell);
+        watch::notify(to_notify);
         outcome
     }
 
@@ -224,14 +224,14 @@ impl Store {
         key: KeyRef<'_>,
         value: &NewValue<'_>,
         expected: Expected,
-        to_tell: &mut ToTell,
+        to_notify: &mut ToTell,
     ) -> Option<Result<u64, Refusal>> {
         if value.keeps.is_some() || (self.limits.is_bounded() && !self.limits.evicts) {
             return None;
         }
         match value.life {
-            Life::Keep => {}
-            Life::Default if self.limits.ttl_ms == 0 => {}
+            Ttl::Keep => {}
+            Ttl::Default if self.limits.ttl_ms == 0 => {}
             _ => return None,
         }
         let (part, index) = self.place(key);
@@ -250,7 +250,7 @@ impl Store {
             Err(refusal) => return Some(Err(refusal)),
         };
         self.words.touch(index);
-        self.watchers.put(Change::Set, key.bytes(), version, to_tell);
+        self.watchers.put(Change::Set, key.bytes(), version, to_notify);
         Some(Ok(version))
     }
 
@@ -262,7 +262,7 @@ impl Store {
         bytes: &mut Bytes,
         expected: Expected,
         out: &mut Vec<(Key, Entry)>,
-        to_tell: &mut ToTell,
+        to_notify: &mut ToTell,
     ) -> Result<u64, Refusal> {
         let (part, index) = self.place(key);
         let mut shard = part.shard.write();
@@ -281,7 +281,7 @@ impl Store {
             return Err(Refusal::TooLarge);
         }
         let expired_before = out.len();
-        self.expire_some(&mut shard, false, out, expired_before, to_tell);
+        self.expire_some(&mut shard, false, out, expired_before, to_notify);
         if let Err(refusal) = self.hold(&shard, key, &entry) {
             *bytes = entry.bytes;
             return Err(refusal);
@@ -290,9 +290,9 @@ impl Store {
         let expired = out.len();
         let replaced = shard.insert(key, entry, out);
         self.words.touch(index);
-        self.watchers.put(Change::Set, key.bytes(), version, to_tell);
+        self.watchers.put(Change::Set, key.bytes(), version, to_notify);
         for (key, entry) in &out[expired..] {
-            self.gone(Change::Evict, key, entry, to_tell);
+            self.gone(Change::Evict, key, entry, to_notify);
         }
         drop(shard);
         drop(replaced);
@@ -307,7 +307,7 @@ impl Store {
     pub fn remove<'k>(&self, key: impl Into<KeyRef<'k>>, expected: Expected) -> Result<bool, Refusal> {
         let key = key.into();
         let (part, _) = self.place(key);
-        let mut to_tell = ToTell::new();
+        let mut to_notify = ToTell::new();
         let mut shard = part.shard.write();
         if self.is_closed() {
             return Err(Refusal::Closed);
@@ -321,25 +321,25 @@ impl Store {
         if let Some((key, entry)) = &removed {
             self.release(key, entry);
             let change = if found { Change::Delete } else { Change::Expire };
-            self.gone(change, key, entry, &mut to_tell);
+            self.gone(change, key, entry, &mut to_notify);
         }
         drop(shard);
         drop(removed);
-        watch::tell(to_tell);
+        watch::notify(to_notify);
         Ok(found)
     }
 
     /// Take all entries out, at one moment.
     pub fn clear(&self) {
-        let mut to_tell = ToTell::new();
+        let mut to_notify = ToTell::new();
         let mut locked: Vec<_> = self.parts.iter().map(|part| part.shard.write()).collect();
         let gone: Vec<_> = locked.iter_mut().map(|shard| shard.clear()).collect();
         *self.held.lock() = Holding::default();
         self.words.touch_all();
-        self.watchers.put(Change::Clear, &[], 0, &mut to_tell);
+        self.watchers.put(Change::Clear, &[], 0, &mut to_notify);
         drop(locked);
         drop(gone);
-        watch::tell(to_tell);
+        watch::notify(to_notify);
     }
 
     /// Empty it for ever: from here on writes are refused, watchers end and computations are over.
@@ -427,14 +427,14 @@ impl Store {
     }
 
     /// A call to compute ends; see [`Begin`].
-    pub fn compute_end<'k>(&self, key: impl Into<KeyRef<'k>>, owner: u32, ticket: u32, well: bool) {
-        self.computations.end(key.into(), owner, ticket, well);
+    pub fn compute_end<'k>(&self, key: impl Into<KeyRef<'k>>, thread: u32, ticket: u32, well: bool) {
+        self.computations.end(key.into(), thread, ticket, well);
     }
 
     /// A thread has ended: its watches end, its computations are passed on.
-    pub fn owner_gone(&self, owner: u32) {
-        self.watchers.retain_owners(|other| other != owner);
-        self.computations.owner_gone(owner);
+    pub fn thread_ended(&self, thread: u32) {
+        self.watchers.retain_owners(|other| other != thread);
+        self.computations.thread_ended(thread);
     }
 
     #[inline]
@@ -456,10 +456,10 @@ impl Store {
         shard.peek(key).filter(|entry| self.left_ms(entry).is_some())
     }
 
-    fn deadline(&self, life: Life, old: Option<&Entry>) -> u64 {
+    fn deadline(&self, life: Ttl, old: Option<&Entry>) -> u64 {
         let ttl_ms = match (life, old) {
-            (Life::Ms(ttl_ms), _) => ttl_ms,
-            (Life::Keep, Some(old)) => return old.expires_ms,
+            (Ttl::Ms(ttl_ms), _) => ttl_ms,
+            (Ttl::Keep, Some(old)) => return old.expires_ms,
             _ => self.limits.ttl_ms,
         };
         if ttl_ms == 0 { 0 } else { (self.clock)().saturating_add(ttl_ms) }
@@ -472,7 +472,7 @@ impl Store {
         all: bool,
         out: &mut Vec<(Key, Entry)>,
         from: usize,
-        to_tell: &mut ToTell,
+        to_notify: &mut ToTell,
     ) {
         if !shard.has_deadlines() {
             return;
@@ -480,7 +480,7 @@ impl Store {
         shard.expire((self.clock)(), all, out);
         for (key, entry) in &out[from..] {
             self.release(key, entry);
-            self.gone(Change::Expire, key, entry, to_tell);
+            self.gone(Change::Expire, key, entry, to_notify);
         }
     }
 
@@ -495,21 +495,21 @@ impl Store {
         if !part.shard.read().has_deadlines() {
             return;
         }
-        let (mut out, mut to_tell) = (Vec::new(), ToTell::new());
-        self.expire_some(&mut part.shard.write(), true, &mut out, 0, &mut to_tell);
+        let (mut out, mut to_notify) = (Vec::new(), ToTell::new());
+        self.expire_some(&mut part.shard.write(), true, &mut out, 0, &mut to_notify);
         drop(out);
-        watch::tell(to_tell);
+        watch::notify(to_notify);
     }
 
     /// An entry has left the map other than by being replaced.
-    fn gone(&self, change: Change, key: &Key, entry: &Entry, to_tell: &mut ToTell) {
+    fn gone(&self, change: Change, key: &Key, entry: &Entry, to_notify: &mut ToTell) {
         match change {
             Change::Evict => self.evictions.fetch_add(1, Ordering::Relaxed),
             Change::Expire => self.expirations.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
         self.words.touch(self.place(key.as_ref()).1);
-        self.watchers.put(change, key, entry.version, to_tell);
+        self.watchers.put(change, key, entry.version, to_notify);
     }
 
     /// In a store that refuses: count what an entry adds, or say that it is full.

@@ -25,7 +25,7 @@ pub struct Limits {
     pub bytes_max: u64,
     /// Longest value, in bytes.
     pub value_bytes_max: u64,
-    /// Life of an entry that was given none; 0: it does not end.
+    /// Ttl of an entry that was given none; 0: it does not end.
     pub ttl_ms: u64,
     /// Whether a full store drops what is cold; else it refuses.
     pub evicts: bool,
@@ -50,7 +50,7 @@ impl Limits {
 
 /// When an entry ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Life {
+pub enum Ttl {
     /// After the store's `ttl_ms`.
     Default,
     /// When what it replaces would have; as `Default` for a new key.
@@ -64,7 +64,7 @@ pub struct NewValue<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
     /// When it ends.
-    pub life: Life,
+    pub life: Ttl,
     /// What it refers to.
     pub keeps: Option<Keeps>,
 }

@@ -31,10 +31,10 @@ fn now() -> u64 {
 }
 
 pub(crate) fn value(bytes: &[u8]) -> NewValue<'_> {
-    NewValue { bytes, life: Life::Default, keeps: None }
+    NewValue { bytes, life: Ttl::Default, keeps: None }
 }
 
-fn living(bytes: &[u8], life: Life) -> NewValue<'_> {
+fn living(bytes: &[u8], life: Ttl) -> NewValue<'_> {
     NewValue { life, ..value(bytes) }
 }
 
@@ -64,8 +64,8 @@ impl Notify for Log {
 }
 
 impl Log {
-    pub(crate) fn call(self: &Arc<Self>, owner: u32, ticket: u32) -> Call {
-        Call { owner, ticket, notify: Arc::clone(self) as _ }
+    pub(crate) fn call(self: &Arc<Self>, thread: u32, ticket: u32) -> Call {
+        Call { thread, ticket, notify: Arc::clone(self) as _ }
     }
 
     fn told(&self) -> Vec<(u32, Fact)> {
@@ -86,7 +86,7 @@ fn check_against_map(limits: Limits, seed: u64) {
         match random.next(9) {
             0..=2 => {
                 let ttl = random.next(3) * 7;
-                let life = if ttl == 0 { Life::Default } else { Life::Ms(ttl) };
+                let life = if ttl == 0 { Ttl::Default } else { Ttl::Ms(ttl) };
                 store.set(&key, living(&bytes, life), Expected::Any).unwrap();
                 let until = if ttl == 0 { 0 } else { now() + ttl };
                 model.insert(key, (bytes, until));
@@ -94,7 +94,7 @@ fn check_against_map(limits: Limits, seed: u64) {
             3 => {
                 let version = store.read(&key, |entry, _, _, _| entry.version).unwrap_or(0);
                 let until = model.get(&key).map_or(0, |(_, until)| *until);
-                assert!(store.set(&key, living(&bytes, Life::Keep), Expected::Version(version)).is_ok());
+                assert!(store.set(&key, living(&bytes, Ttl::Keep), Expected::Version(version)).is_ok());
                 assert_eq!(
                     store.set(&key, value(&bytes), Expected::Version(version)),
                     Err(Refusal::Conflict),
@@ -214,7 +214,7 @@ fn a_full_store_takes_again_what_has_ended_elsewhere() {
     NOW_MS.set(1);
     let store = Store::new(Limits { entries_max: 10, evicts: false, ..OPEN }, now);
     for key in 0..10_u8 {
-        store.set(&[key], living(b"x", Life::Ms(5)), Expected::Any).unwrap();
+        store.set(&[key], living(b"x", Ttl::Ms(5)), Expected::Any).unwrap();
     }
     assert_eq!(store.set(b"more", value(b"x"), Expected::Any), Err(Refusal::Full));
     NOW_MS.set(6);
@@ -251,7 +251,7 @@ fn changes_arrive_in_order_and_a_gap_stands_for_those_that_did_not_fit() {
     NOW_MS.set(1);
     let (store, log) = (Store::new(OPEN, now), Arc::new(Log::default()));
     let watcher = store.watch(Pattern::Prefix(b"\0a"[..].into()), 4, log.call(1, 9)).unwrap();
-    store.set(b"\0ab", living(b"1", Life::Ms(3)), Expected::Any).unwrap();
+    store.set(b"\0ab", living(b"1", Ttl::Ms(3)), Expected::Any).unwrap();
     store.set(b"\0b", value(b"1"), Expected::Any).unwrap();
     // The same characters, two bytes each.
     store.set(b"\x01a\0\x34\x12", value(b"1"), Expected::Any).unwrap();
@@ -287,12 +287,12 @@ fn changes_arrive_in_order_and_a_gap_stands_for_those_that_did_not_fit() {
 #[test]
 fn one_computes_and_whoever_fails_or_dies_is_followed() {
     let (store, log) = (Store::new(OPEN, now), Arc::new(Log::default()));
-    let begin = |owner, ticket| store.compute_begin(b"k", log.call(owner, ticket));
+    let begin = |thread, ticket| store.compute_begin(b"k", log.call(thread, ticket));
     assert_eq!([begin(1, 1), begin(2, 2), begin(3, 3), begin(4, 4), begin(5, 5)][1..], [Begin::Wait; 4]);
     store.compute_end(b"k", 1, 1, false);
     assert_eq!(log.told(), [(2, Fact::Lead)], "the leader failed");
-    store.owner_gone(3);
-    store.owner_gone(2);
+    store.thread_ended(3);
+    store.thread_ended(2);
     assert_eq!(log.told(), [(4, Fact::Lead)], "a waiter died, then the leader");
     store.compute_end(b"k", 5, 5, false);
     store.compute_end(b"k", 4, 4, true);
@@ -454,7 +454,7 @@ fn a_channel_hands_each_message_to_one_taker_in_order() {
     assert_eq!([channel.put(message(2), None), channel.put(message(3), None)], [Put::Done; 2]);
     assert_eq!(channel.put(message(4), None), Put::Full);
     assert_eq!(channel.put(message(4), Some(log.call(2, 2))), Put::Queued);
-    channel.owner_gone(1);
+    channel.thread_ended(1);
     assert_eq!(byte(channel.take(None)), 1, "the dead taker's message is the first again");
     assert_eq!(log.told(), [], "and took the room of none: the queue is full as it was");
     assert_eq!(byte(channel.take(None)), 2);
@@ -476,7 +476,7 @@ fn messages_given_back_by_dead_takers_do_not_make_room_for_more() {
         assert!(matches!(channel.take(Some(log.call(1, ticket))), Take::Queued));
     }
     assert_eq!([1, 2, 3].map(|byte| channel.put(message(byte), None)), [Put::Done; 3]);
-    channel.owner_gone(1);
+    channel.thread_ended(1);
     assert_eq!(channel.len(), 3, "nothing is lost");
     assert_eq!(channel.put(message(4), Some(log.call(2, 4))), Put::Queued);
     log.told();

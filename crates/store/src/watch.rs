@@ -126,7 +126,7 @@ impl Watchers {
     }
 
     pub(crate) fn retain_owners(&self, keep: impl Fn(u32) -> bool) {
-        self.retain(|watcher| keep(watcher.call.owner));
+        self.retain(|watcher| keep(watcher.call.thread));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -135,7 +135,7 @@ impl Watchers {
 
     /// Queue a change for all that watch its key.
     #[inline]
-    pub(crate) fn put(&self, change: Change, key: &[u8], version: u64, to_tell: &mut ToTell) {
+    pub(crate) fn put(&self, change: Change, key: &[u8], version: u64, to_notify: &mut ToTell) {
         if self.is_empty() {
             return;
         }
@@ -143,7 +143,7 @@ impl Watchers {
             if change == Change::Clear || watcher.pattern.matches(key) {
                 let event = Event { change, key: key.into(), version };
                 if watcher.put(event) {
-                    to_tell.push(Arc::clone(watcher));
+                    to_notify.push(Arc::clone(watcher));
                 }
             }
         }
@@ -153,14 +153,14 @@ impl Watchers {
     pub(crate) fn close(&self) {
         let all = std::mem::take(&mut *self.all.write());
         for watcher in all {
-            watcher.call.tell(Fact::Closed);
+            watcher.call.notify(Fact::Closed);
         }
     }
 }
 
 /// Tell the readers.
-pub(crate) fn tell(to_tell: ToTell) {
-    for watcher in to_tell {
-        watcher.call.tell(Fact::Look);
+pub(crate) fn notify(to_notify: ToTell) {
+    for watcher in to_notify {
+        watcher.call.notify(Fact::Look);
     }
 }

@@ -13,13 +13,13 @@ use std::{
 use corespun_bridge::{Handles, Scratch};
 
 use crate::{
-    Begin, Bytes, Call, Channel, Expected, Gate, Keeps, Key, KeyRef, LOCKED_COPY_MAX, Life, Limits, Message,
-    NewValue, Notify, Parker, Pattern, Put, Refusal, Store, Take, Watcher,
+    Begin, Bytes, Call, Channel, Expected, Keeps, Key, KeyRef, LOCKED_COPY_MAX, Limits, Message, NewValue,
+    Notify, Parker, Pattern, Put, Refusal, Semaphore, Store, Take, Ttl, Watcher,
     layout::{
         CLOSED_HANDLE, KEY_LENGTH_BITS, found, found_double, given, given_double, mode, passed, read, wait,
         written,
     },
-    named::{STORES, THINGS, Thing},
+    named::{STORES, SYNC_OBJECTS, SyncObject},
 };
 
 /// Words that a hot call reads.
@@ -33,13 +33,13 @@ type Done = Result<(), Misuse>;
 type Watch = (Arc<Store>, Arc<Watcher>);
 
 /// One thread's end.
-pub struct Stage {
+pub struct ThreadState {
     out: Scratch,
     inbound: Scratch,
     /// The stores this thread has opened.
     stores: Handles<Arc<Store>>,
     /// Its locks, channels and counters.
-    things: Handles<Arc<Thing>>,
+    objects: Handles<Arc<SyncObject>>,
     watches: Handles<Watch>,
     /// Keys that JavaScript has numbered, by their numbers.
     keys: Vec<Option<Key>>,
@@ -51,7 +51,7 @@ pub struct Stage {
     held: Vec<Option<Keeps>>,
     /// What the next value to be written refers to.
     attachments: Option<Keeps>,
-    owner: u32,
+    thread: u32,
     /// Where the thread blocks.
     parker: Arc<Parker>,
     mailbox: Arc<dyn Notify>,
@@ -69,24 +69,24 @@ static CLOSED: LazyLock<Arc<Store>> = LazyLock::new(|| {
     Arc::new(store)
 });
 
-impl Stage {
-    /// The stage of the thread with the number `owner`, which waits for mail at `mailbox`.
+impl ThreadState {
+    /// The state of the thread with the number `thread`, which waits for mail at `mailbox`.
     #[must_use]
-    pub fn new(out: Scratch, inbound: Scratch, owner: u32, mailbox: Arc<dyn Notify>) -> Self {
+    pub fn new(out: Scratch, inbound: Scratch, thread: u32, mailbox: Arc<dyn Notify>) -> Self {
         let mut stores = Handles::default();
         assert_eq!(stores.put(Arc::clone(&CLOSED)), CLOSED_HANDLE);
         Self {
             out,
             inbound,
             stores,
-            things: Handles::default(),
+            objects: Handles::default(),
             watches: Handles::default(),
             keys: Vec::new(),
             large: None,
             read_soon: None,
             held: Vec::new(),
             attachments: None,
-            owner,
+            thread,
             parker: Arc::default(),
             mailbox,
         }
@@ -94,8 +94,8 @@ impl Stage {
 
     /// The thread's number.
     #[must_use]
-    pub const fn owner(&self) -> u32 {
-        self.owner
+    pub const fn thread(&self) -> u32 {
+        self.thread
     }
 
     /// What the next value to be written refers to.
@@ -140,7 +140,7 @@ impl Stage {
     /// A wait of this thread, which ends by mail or, if it `blocks`, where it blocks.
     fn call(&self, ticket: u32, blocks: bool) -> Call {
         let notify = if blocks { Arc::clone(&self.parker) as _ } else { Arc::clone(&self.mailbox) };
-        Call { owner: self.owner, ticket, notify }
+        Call { thread: self.thread, ticket, notify }
     }
 
     /// The handle of the store with that number; `None` when it is closed.
@@ -166,13 +166,13 @@ impl Stage {
     }
 
     /// The handle of the lock, channel or counter with that number.
-    pub fn open_thing(&mut self, number: u32) -> Option<u32> {
-        Some(self.things.put(THINGS.get(number)?))
+    pub fn open_object(&mut self, number: u32) -> Option<u32> {
+        Some(self.objects.put(SYNC_OBJECTS.get(number)?))
     }
 
     /// This thread no longer uses it.
-    pub fn drop_thing(&mut self, handle: u32) {
-        self.things.take(handle);
+    pub fn drop_object(&mut self, handle: u32) {
+        self.objects.take(handle);
     }
 
     /// What has that handle.
@@ -181,20 +181,20 @@ impl Stage {
     ///
     /// When nothing has.
     #[inline]
-    pub fn thing(&self, handle: u32) -> Result<&Thing, Misuse> {
-        self.things.get(handle).map(|thing| &**thing).ok_or(Misuse("no such thing"))
+    pub fn object(&self, handle: u32) -> Result<&SyncObject, Misuse> {
+        self.objects.get(handle).map(|object| &**object).ok_or(Misuse("no such object"))
     }
 
-    /// The gate with that handle.
+    /// The semaphore with that handle.
     ///
     /// # Errors
     ///
     /// When it is something else.
     #[inline]
-    pub fn gate(&self, handle: u32) -> Result<&Gate, Misuse> {
-        match self.thing(handle)? {
-            Thing::Gate(gate) => Ok(gate),
-            _ => Err(Misuse("not a gate")),
+    pub fn semaphore(&self, handle: u32) -> Result<&Semaphore, Misuse> {
+        match self.object(handle)? {
+            SyncObject::Semaphore(semaphore) => Ok(semaphore),
+            _ => Err(Misuse("not a semaphore")),
         }
     }
 
@@ -204,8 +204,8 @@ impl Stage {
     ///
     /// When it is something else.
     pub fn channel(&self, handle: u32) -> Result<&Channel, Misuse> {
-        match self.thing(handle)? {
-            Thing::Channel(channel) => Ok(channel),
+        match self.object(handle)? {
+            SyncObject::Channel(channel) => Ok(channel),
             _ => Err(Misuse("not a channel")),
         }
     }
@@ -266,12 +266,12 @@ impl Stage {
         let (value, key) = value_and_key(keys, out, &given)?;
         let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
         let mode = given[given::MODE];
-        let life = if mode & mode::HAS_LIFE != 0 {
-            Life::Ms(double(&given, given_double::TTL_MS) as u64)
-        } else if mode & mode::KEEPS_LIFE != 0 {
-            Life::Keep
+        let life = if mode & mode::HAS_TTL != 0 {
+            Ttl::Ms(double(&given, given_double::TTL_MS) as u64)
+        } else if mode & mode::KEEPS_TTL != 0 {
+            Ttl::Keep
         } else {
-            Life::Default
+            Ttl::Default
         };
         let value = NewValue { bytes: elsewhere.unwrap_or(value), life, keeps: attachments.take() };
         let outcome = store.set(key, value, expected(&given));
@@ -369,32 +369,38 @@ impl Stage {
     /// A computation of the key in the scratch, or a wait for one, is over.
     #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn end(&mut self, handle: u32, ticket: u32, well: bool) -> Done {
-        let owner = self.owner;
-        self.with_key(handle, |store, key| store.compute_end(key, owner, ticket, well))
+        let thread = self.thread;
+        self.with_key(handle, |store, key| store.compute_end(key, thread, ticket, well))
     }
 
-    /// gateTry.
+    /// semaphoreTry.
     #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn try_enter(&mut self) -> Done {
+    pub fn semaphore_try(&mut self) -> Done {
         let given = self.given();
-        let gate = self.gate(given[given::HANDLE])?;
-        let outcome = gate.try_enter(self.owner, given[given::TICKET], given[given::AMOUNT]);
+        let semaphore = self.semaphore(given[given::HANDLE])?;
+        let outcome = semaphore.try_acquire(self.thread, given[given::TICKET], given[given::AMOUNT]);
         self.inbound.put(found::STATUS, outcome as u32);
         Ok(())
     }
 
-    /// gateLeave.
+    /// semaphoreRelease.
     #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn leave(&mut self) -> Done {
+    pub fn semaphore_release(&mut self) -> Done {
         let given = self.given();
-        self.gate(given[given::HANDLE])?.leave(self.owner, given[given::TICKET]);
+        self.semaphore(given[given::HANDLE])?.release(self.thread, given[given::TICKET]);
         Ok(())
     }
 
-    /// gateEnter.
+    /// semaphoreAcquire.
     #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn enter(&self, handle: u32, ticket: u32, amount: u32, blocks: bool) -> Result<crate::Enter, Misuse> {
-        Ok(self.gate(handle)?.enter(self.call(ticket, blocks), amount, blocks))
+    pub fn semaphore_acquire(
+        &self,
+        handle: u32,
+        ticket: u32,
+        amount: u32,
+        blocks: bool,
+    ) -> Result<crate::Acquire, Misuse> {
+        Ok(self.semaphore(handle)?.acquire(self.call(ticket, blocks), amount, blocks))
     }
 
     /// How a channel's call waits.
@@ -435,7 +441,7 @@ impl Stage {
     #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn channel_fetch(&mut self) -> Done {
         let given = self.given();
-        let message = self.channel(given[given::HANDLE])?.fetch(self.owner, given[given::TICKET]);
+        let message = self.channel(given[given::HANDLE])?.fetch(self.thread, given[given::TICKET]);
         self.receive(message.map_or(Take::Empty, Take::Message));
         Ok(())
     }
@@ -463,7 +469,7 @@ impl Stage {
     #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn count(&mut self) -> Done {
         let given = self.given();
-        let Thing::Counter(counter) = self.thing(given[given::HANDLE])? else {
+        let SyncObject::Counter(counter) = self.object(given[given::HANDLE])? else {
             return Err(Misuse("not a counter"));
         };
         let operand = double(&given, given_double::OPERAND) as i64;
@@ -505,7 +511,7 @@ fn value_and_key<'a>(
     Ok((value, key))
 }
 
-/// Write bytes to the inbound scratch; those that do not fit wait for `stageLarge`.
+/// Write bytes to the inbound scratch; those that do not fit wait for `scratchLarge`.
 #[inline]
 fn put_bytes(inbound: &Scratch, bytes: &[u8]) -> bool {
     inbound.put(found::LENGTH, bytes.len() as u32);

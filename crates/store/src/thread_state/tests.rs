@@ -1,4 +1,4 @@
-//! The calls of a stage, by the words that JavaScript writes and reads.
+//! The calls of a state, by the words that JavaScript writes and reads.
 //!
 //! A scratch is plain memory here, so these run under Miri.
 
@@ -6,24 +6,24 @@ use corespun_bridge::{Memory, layout::HEADER_BYTES};
 
 use super::*;
 use crate::{
-    layout::{Enter, counting, kind},
+    layout::{Acquire, counting, kind},
     named::Text,
     tests::{Log, OPEN},
 };
 
 const BYTES: usize = 4096;
 
-/// A stage as JavaScript uses it: words and bytes are written, a call is made, words and bytes are read.
+/// A state as JavaScript uses it: words and bytes are written, a call is made, words and bytes are read.
 struct Host {
-    stage: Stage,
+    state: ThreadState,
     memory: [Arc<Memory>; 2],
 }
 
-fn host(owner: u32) -> Host {
+fn host(thread: u32) -> Host {
     let memory = [0; 2].map(|_| Memory::new(BYTES).expect("memory"));
     let [out, inbound] =
         memory.each_ref().map(|memory| Scratch::new(Arc::clone(memory), memory.data(), BYTES).expect("room"));
-    Host { stage: Stage::new(out, inbound, owner, Arc::new(Log::default())), memory }
+    Host { state: ThreadState::new(out, inbound, thread, Arc::new(Log::default())), memory }
 }
 
 impl Host {
@@ -65,13 +65,13 @@ impl Host {
 
     fn set(&mut self, handle: u32, word: u32, value: &[u8], key: &[u8]) -> u32 {
         self.give_key(handle, word, value, key);
-        let done = self.stage.set(None);
+        let done = self.state.set(None);
         self.status(done)
     }
 
     fn get(&mut self, handle: u32, word: u32, key: &[u8]) -> u32 {
         self.give_key(handle, word, &[], key);
-        let done = self.stage.find::<false>();
+        let done = self.state.find::<false>();
         self.status(done)
     }
 
@@ -80,15 +80,15 @@ impl Host {
         let number = STORES
             .make(id, Text::default(), Limits { value_bytes_max: u64::MAX, ..OPEN })
             .expect("a free name");
-        (number, self.stage.open_store(number).expect("an open store"))
+        (number, self.state.open_store(number).expect("an open store"))
     }
 }
 
 #[test]
 fn what_one_thread_writes_another_reads() {
     let (mut one, mut other) = (host(1), host(2));
-    let (number, handle) = one.open("stage.two");
-    let there = other.stage.open_store(number).expect("an open store");
+    let (number, handle) = one.open("state.two");
+    let there = other.state.open_store(number).expect("an open store");
     assert_eq!(other.get(there, 3, b"\0ab"), read::ABSENT);
     assert_eq!(one.set(handle, 3, b"value", b"\0ab"), written::DONE);
     assert_eq!((other.get(there, 3, b"\0ab"), other.value()), (read::FOUND, b"value".to_vec()));
@@ -96,20 +96,20 @@ fn what_one_thread_writes_another_reads() {
     assert_eq!(other.get(there, 3, b"\0ab"), read::CLOSED);
     assert_eq!(one.set(handle, 3, b"value", b"\0ab"), written::CLOSED);
     assert_eq!(one.get(CLOSED_HANDLE, 3, b"\0ab"), read::CLOSED);
-    one.stage.drop_store(CLOSED_HANDLE);
+    one.state.drop_store(CLOSED_HANDLE);
     assert_eq!(one.get(CLOSED_HANDLE, 3, b"\0ab"), read::CLOSED, "that handle stays");
 }
 
 #[test]
 fn a_key_with_a_number_is_known_by_it() {
     let mut host = host(1);
-    let (number, handle) = host.open("stage.keys");
+    let (number, handle) = host.open("state.keys");
     let known = 2 << KEY_LENGTH_BITS;
     assert_eq!(host.set(handle, known | 3, b"1", b"\0ab"), written::DONE);
     assert_eq!((host.get(handle, known, b""), host.value()), (read::FOUND, b"1".to_vec()));
     assert_eq!((host.get(handle, 3, b"\0ab"), host.value()), (read::FOUND, b"1".to_vec()));
     host.give_key(handle, 1 << KEY_LENGTH_BITS, &[], &[]);
-    assert_eq!(host.stage.find::<false>(), Err(Misuse("no such key")));
+    assert_eq!(host.state.find::<false>(), Err(Misuse("no such key")));
     assert_eq!(host.set(handle, known | 3, b"2", b"\0cd"), written::DONE, "the number is another key's");
     assert_eq!((host.get(handle, known, b""), host.value()), (read::FOUND, b"2".to_vec()));
     STORES.close(number);
@@ -118,35 +118,35 @@ fn a_key_with_a_number_is_known_by_it() {
 #[test]
 fn lengths_and_handles_that_do_not_exist_are_refused() {
     let mut host = host(1);
-    let (number, handle) = host.open("stage.misuse");
+    let (number, handle) = host.open("state.misuse");
     let most = (BYTES - HEADER_BYTES) as u32;
     host.give(&[(given::HANDLE, handle), (given::KEY, 1), (given::LENGTH, most)], &[]);
-    assert_eq!(host.stage.set(None), Err(Misuse("length beyond the scratch")));
+    assert_eq!(host.state.set(None), Err(Misuse("length beyond the scratch")));
     host.give(&[(given::LENGTH, u32::MAX)], &[]);
-    assert_eq!(host.stage.set(None), Err(Misuse("length beyond the scratch")));
+    assert_eq!(host.state.set(None), Err(Misuse("length beyond the scratch")));
     host.give_key(7, 2, &[], b"\0a");
-    assert_eq!(host.stage.has(), Err(Misuse("no such store")));
-    assert_eq!(host.stage.leave(), Err(Misuse("no such thing")));
+    assert_eq!(host.state.has(), Err(Misuse("no such store")));
+    assert_eq!(host.state.semaphore_release(), Err(Misuse("no such object")));
     STORES.close(number);
 }
 
 #[test]
 fn a_value_beyond_the_scratch_waits_and_what_it_refers_to_is_kept_while_it_is_read() {
     let mut host = host(1);
-    let (number, handle) = host.open("stage.large");
+    let (number, handle) = host.open("state.large");
     let keeps: Keeps = Arc::new("memory");
-    host.stage.attach(Arc::clone(&keeps));
+    host.state.attach(Arc::clone(&keeps));
     host.give_key(handle, 2, &[], b"\0a");
-    let done = host.stage.set(Some(&[7; BYTES]));
+    let done = host.state.set(Some(&[7; BYTES]));
     assert_eq!(host.status(done), written::DONE);
     assert_eq!(Arc::strong_count(&keeps), 2, "the entry's");
     assert_eq!(host.get(handle, 2, b"\0a"), read::LARGE);
-    assert_eq!(host.stage.take_large().as_deref(), Some(&[7; BYTES][..]));
-    host.stage.hold();
+    assert_eq!(host.state.take_large().as_deref(), Some(&[7; BYTES][..]));
+    host.state.hold();
     assert_eq!(host.set(handle, 2, b"small", b"\0a"), written::DONE);
     assert_eq!((host.get(handle, 2, b"\0a"), Arc::strong_count(&keeps)), (read::FOUND, 2), "the reader's");
-    host.stage.release();
-    assert!(host.stage.read_soon().is_some());
+    host.state.release();
+    assert!(host.state.read_soon().is_some());
     assert_eq!((host.get(handle, 2, b"\0a"), Arc::strong_count(&keeps)), (read::FOUND, 1));
     STORES.close(number);
 }
@@ -154,7 +154,7 @@ fn a_value_beyond_the_scratch_waits_and_what_it_refers_to_is_kept_while_it_is_re
 #[test]
 fn a_view_of_the_same_version_is_not_written_again() {
     let mut host = host(1);
-    let (number, handle) = host.open("stage.view");
+    let (number, handle) = host.open("state.view");
     assert_eq!(host.set(handle, 2, b"value", b"\0a"), written::DONE);
     assert_eq!(host.get(handle, 2, b"\0a"), read::FOUND);
     let version = [found::VERSION, found::VERSION_HIGH].map(|word| host.found(word));
@@ -162,16 +162,16 @@ fn a_view_of_the_same_version_is_not_written_again() {
     host.get(handle, 2, b"\0b");
     host.give_key(handle, 2, &[], b"\0a");
     host.give(&[(given::LOOKS, 3), (given::VERSION, version[0]), (given::VERSION_HIGH, version[1])], b"\0a");
-    let done = host.stage.find::<true>();
+    let done = host.state.find::<true>();
     assert_eq!((host.status(done), host.value()), (read::FOUND, b"other".to_vec()), "what was there before");
-    assert_eq!(host.stage.store(handle).map(|store| store.stats().hits), Ok(2 + 1 + 3));
+    assert_eq!(host.state.store(handle).map(|store| store.stats().hits), Ok(2 + 1 + 3));
     STORES.close(number);
 }
 
 #[test]
 fn a_write_that_expects_a_version_meets_it_or_changes_nothing() {
     let mut host = host(1);
-    let (number, handle) = host.open("stage.expects");
+    let (number, handle) = host.open("state.expects");
     assert_eq!(host.set(handle, 2, b"1", b"\0a"), written::DONE);
     for expected in [written::CONFLICT, written::DONE] {
         host.get(handle, 2, b"\0a");
@@ -179,11 +179,11 @@ fn a_write_that_expects_a_version_meets_it_or_changes_nothing() {
         let high = host.found(found::VERSION_HIGH);
         host.give_key(handle, 2, b"2", b"\0a");
         host.give(&[(given::MODE, mode::EXPECTS), (given::VERSION, low), (given::VERSION_HIGH, high)], b"2");
-        let done = host.stage.set(None);
+        let done = host.state.set(None);
         assert_eq!(host.status(done), expected);
     }
     host.give_key(handle, 2, &[], b"\0a");
-    let done = host.stage.remove();
+    let done = host.state.remove();
     assert_eq!((host.status(done), host.found(found::REMOVED)), (written::DONE, 1));
     STORES.close(number);
 }
@@ -192,19 +192,19 @@ fn a_write_that_expects_a_version_meets_it_or_changes_nothing() {
 fn locks_channels_and_counters_are_called_by_words() {
     let mut host = host(1);
     let [lock, channel, counter] = [(kind::LOCK, 1.0), (kind::CHANNEL, 1.0), (kind::COUNTER, 5.0)]
-        .map(|(kind, amount)| THINGS.make(kind, None, amount))
-        .map(|number| host.stage.open_thing(number).expect("a thing"));
-    for status in [Enter::Granted, Enter::Busy] {
+        .map(|(kind, amount)| SYNC_OBJECTS.make(kind, None, amount))
+        .map(|number| host.state.open_object(number).expect("an object"));
+    for status in [Acquire::Granted, Acquire::Busy] {
         host.give(&[(given::HANDLE, lock), (given::TICKET, 9), (given::AMOUNT, 1)], &[]);
-        let done = host.stage.try_enter();
+        let done = host.state.semaphore_try();
         assert_eq!(host.status(done), status as u32);
     }
     host.give(&[(given::HANDLE, channel), (given::LENGTH, 2), (given::WAIT, wait::NOT)], b"hi");
     for status in [passed::DONE, passed::NONE] {
-        let done = host.stage.channel_put(None);
+        let done = host.state.channel_put(None);
         assert_eq!(host.status(done), status);
     }
-    let done = host.stage.channel_take();
+    let done = host.state.channel_take();
     assert_eq!((host.status(done), host.value()), (passed::DONE, b"hi".to_vec()));
     let bits = 2_f64.to_bits();
     let operand = given_double::OPERAND * 2;
@@ -216,9 +216,9 @@ fn locks_channels_and_counters_are_called_by_words() {
     ];
     host.give(&words, &[]);
     for before in [5_f64, 7.0] {
-        let done = host.stage.count();
+        let done = host.state.count();
         assert_eq!(host.status(done), 0);
         assert_eq!(host.found(found_double::BEFORE * 2 + 1), (before.to_bits() >> 32) as u32);
     }
-    assert_eq!(host.stage.channel(lock).err(), Some(Misuse("not a channel")));
+    assert_eq!(host.state.channel(lock).err(), Some(Misuse("not a channel")));
 }

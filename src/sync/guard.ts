@@ -6,7 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isThenable, promiseOf } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { Enter, Fact, Found, Given, thisWaits } from '../bridge/index.ts'
+import { Acquire, Fact, Found, Given, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
 import { Thing } from './thing.ts'
 import { type WaitOptions, blockingTurn, turn, waitOf } from './turn.ts'
@@ -28,7 +28,7 @@ interface Holding {
   readonly within: Holding | undefined
 }
 
-const { gateTry, gateLeave } = native
+const { semaphoreTry, semaphoreRelease } = native
 const holding = new AsyncLocalStorage<Holding>()
 
 /**
@@ -42,13 +42,13 @@ export function guardSync<R>(
   timeoutMs: number | undefined,
 ): R {
   const ticket = thisWaits().ticket()
-  let status = tryEnter(thing, ticket, amount)
-  if (status === Enter.busy) status = enterBlocking(thing, ticket, amount, timeoutMs)
+  let status = tryAcquire(thing, ticket, amount)
+  if (status === Acquire.busy) status = acquireBlocking(thing, ticket, amount, timeoutMs)
   let result: R
   try {
-    result = fn(status === Enter.abandoned ? ABANDONED : FRESH)
+    result = fn(status === Acquire.abandoned ? ABANDONED : FRESH)
   } finally {
-    leave(thing, ticket)
+    release(thing, ticket)
   }
   if (isThenable(result)) throw new SyncError('SYNC_ASYNC_BODY', thing.which)
   return result
@@ -75,19 +75,24 @@ export async function guard<R>(
   let status: number
   if (own > 0 && thing.which.kind === 'rwLock') {
     // A read within a read is not free only because a writer waits in front, for the outer one to end.
-    status = tryEnter(thing, ticket, amount)
-    if (status === Enter.busy) throw new SyncError('SYNC_OWN', thing.which)
-  } else status = native.gateEnter(thing.handle, ticket, amount, false)
-  if (status === Enter.queued) {
-    const fact = await turn(ticket, thing.which, wait, () => native.gateCancel(thing.handle, ticket) === 1)
-    status = fact === Fact.abandoned ? Enter.abandoned : Enter.granted
+    status = tryAcquire(thing, ticket, amount)
+    if (status === Acquire.busy) throw new SyncError('SYNC_OWN', thing.which)
+  } else status = native.semaphoreAcquire(thing.handle, ticket, amount, false)
+  if (status === Acquire.queued) {
+    const fact = await turn(
+      ticket,
+      thing.which,
+      wait,
+      () => native.semaphoreCancel(thing.handle, ticket) === 1,
+    )
+    status = fact === Fact.abandoned ? Acquire.abandoned : Acquire.granted
   }
   const here: Holding = { number: thing.number, amount, active: true, within }
   try {
-    return await holding.run(here, fn, status === Enter.abandoned ? ABANDONED : FRESH)
+    return await holding.run(here, fn, status === Acquire.abandoned ? ABANDONED : FRESH)
   } finally {
     here.active = false
-    leave(thing, ticket)
+    release(thing, ticket)
   }
 }
 
@@ -98,17 +103,17 @@ export function tryGuard<R>(
   fn: (held: Held) => R,
 ): { readonly value: R } | undefined {
   const ticket = thisWaits().ticket()
-  const status = tryEnter(thing, ticket, amount)
-  if (status === Enter.busy) return undefined
+  const status = tryAcquire(thing, ticket, amount)
+  if (status === Acquire.busy) return undefined
   // As in guard: what `fn` awaits is refused when it would wait for `fn`.
   const here: Holding = { number: thing.number, amount, active: true, within: holding.getStore() }
   const end = (): void => {
     here.active = false
-    leave(thing, ticket)
+    release(thing, ticket)
   }
   let isHeld = false
   try {
-    const value = holding.run(here, fn, status === Enter.abandoned ? ABANDONED : FRESH)
+    const value = holding.run(here, fn, status === Acquire.abandoned ? ABANDONED : FRESH)
     const promise = promiseOf(value)
     if (promise === undefined) return { value: value }
     isHeld = true
@@ -118,33 +123,38 @@ export function tryGuard<R>(
   }
 }
 
-function tryEnter(thing: Thing, ticket: number, amount: number): number {
+function tryAcquire(thing: Thing, ticket: number, amount: number): number {
   const { given, words } = Thing.scratchOf(thing)
   given[Given.handle] = thing.handle
   given[Given.ticket] = ticket
   given[Given.amount] = amount
-  gateTry()
+  semaphoreTry()
   return words[Found.status]
 }
 
-function enterBlocking(thing: Thing, ticket: number, amount: number, timeoutMs: number | undefined): number {
-  const status = native.gateEnter(thing.handle, ticket, amount, true)
-  if (status === Enter.own) throw new SyncError('SYNC_OWN', thing.which)
-  if (status !== Enter.queued) return status
+function acquireBlocking(
+  thing: Thing,
+  ticket: number,
+  amount: number,
+  timeoutMs: number | undefined,
+): number {
+  const status = native.semaphoreAcquire(thing.handle, ticket, amount, true)
+  if (status === Acquire.own) throw new SyncError('SYNC_OWN', thing.which)
+  if (status !== Acquire.queued) return status
   const fact = blockingTurn(
     ticket,
     thing.which,
     timeoutMs,
-    () => native.gateCancel(thing.handle, ticket) === 1,
+    () => native.semaphoreCancel(thing.handle, ticket) === 1,
   )
-  return fact === Fact.abandoned ? Enter.abandoned : Enter.granted
+  return fact === Fact.abandoned ? Acquire.abandoned : Acquire.granted
 }
 
-function leave(thing: Thing, ticket: number): void {
+function release(thing: Thing, ticket: number): void {
   const { given } = Thing.scratchOf(thing)
   given[Given.handle] = thing.handle
   given[Given.ticket] = ticket
-  gateLeave()
+  semaphoreRelease()
 }
 
 /**

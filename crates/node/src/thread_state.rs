@@ -1,11 +1,11 @@
-//! This thread's [`Stage`], and what JavaScript calls on it: conversions.
+//! This thread's [`ThreadState`], and what JavaScript calls on it: conversions.
 //!
 //! `store` and `sync` reach it through `here` and `hot`, and define their functions by `function!`.
 
 use std::{cell::Cell, ptr, sync::Arc};
 
 use corespun_bridge::{Mail, Port, Scratch, layout::mail};
-use corespun_store::{Fact, Misuse, Notify, Stage};
+use corespun_store::{Fact, Misuse, Notify, ThreadState};
 use napi_sys as sys;
 
 use crate::{
@@ -24,11 +24,12 @@ impl Notify for Mailbox {
 }
 
 thread_local! {
-    static HERE: Cell<(*mut Stage, sys::napi_env)> = const { Cell::new((ptr::null_mut(), ptr::null_mut())) };
+    static HERE: Cell<(*mut ThreadState, sys::napi_env)> =
+        const { Cell::new((ptr::null_mut(), ptr::null_mut())) };
 }
 
 /// The same for hot calls.
-static STAGES: ThreadCache<sys::napi_env__, Stage> = ThreadCache::new();
+static STATES: ThreadCache<sys::napi_env__, ThreadState> = ThreadCache::new();
 
 impl From<Misuse> for Thrown {
     fn from(misuse: Misuse) -> Self {
@@ -36,28 +37,28 @@ impl From<Misuse> for Thrown {
     }
 }
 
-/// This thread's stage.
+/// This thread's state.
 ///
 /// # Safety
 ///
 /// Called by napi on the thread itself; the reference ends with the call.
 #[inline]
-pub unsafe fn here<'a>() -> Outcome<&'a mut Stage> {
+pub unsafe fn here<'a>() -> Outcome<&'a mut ThreadState> {
     // SAFETY: made by open, freed by gone, both on this thread; see above.
-    unsafe { HERE.get().0.as_mut() }.ok_or_else(|| wrong("called before stageOpen"))
+    unsafe { HERE.get().0.as_mut() }.ok_or_else(|| wrong("called before scratchOpen"))
 }
 
-/// Run `body` with the stage; throw what it fails with.
+/// Run `body` with the state; throw what it fails with.
 #[inline]
-pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut Stage) -> Result<(), Misuse>) -> Value {
+pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut ThreadState) -> Result<(), Misuse>) -> Value {
     // SAFETY: inside a call from JavaScript; nothing that `body` calls runs JavaScript. What is here lives:
     // gone removes what open has put.
-    let stage = match unsafe { STAGES.get(env).as_mut() } {
-        Some(stage) => Ok(stage),
+    let state = match unsafe { STATES.get(env).as_mut() } {
+        Some(state) => Ok(state),
         // SAFETY: as above.
         None => unsafe { here() },
     };
-    let outcome = stage.and_then(|stage| Ok(body(stage)?));
+    let outcome = state.and_then(|state| Ok(body(state)?));
     // SAFETY: JavaScript waits for this call, which is over.
     unsafe { buffers::give_back() };
     match outcome {
@@ -66,15 +67,15 @@ pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut Stage) -> Result<(), Misus
     }
 }
 
-/// A function with its arguments, converted, and what it returns; with the thread's stage or without.
+/// A function with its arguments, converted, and what it returns; with the thread's state or without.
 #[macro_export]
 macro_rules! function {
-    ($(#[$text:meta])* $name:ident($($given:ident: $kind:ty),*) |$env:ident, $stage:ident| $body:expr) => {
+    ($(#[$text:meta])* $name:ident($($given:ident: $kind:ty),*) |$env:ident, $state:ident| $body:expr) => {
         $crate::function! {
             $(#[$text])*
             $name($($given: $kind),*) |$env| {
                 // SAFETY: inside a call; the reference ends with it.
-                let $stage = unsafe { $crate::stage::here()? };
+                let $state = unsafe { $crate::thread_state::here()? };
                 $body
             }
         }
@@ -107,59 +108,59 @@ function! {
 }
 
 function! {
-    /// stageOpen(out, inbound): register this thread's scratch memory, after `open`, once.
+    /// scratchOpen(out, inbound): register this thread's scratch memory, after `open`, once.
     open(out: Scratch, inbound: Scratch) |env| {
-        let port = thread_cache::port().ok_or_else(|| wrong("stageOpen before open"))?;
+        let port = thread_cache::port().ok_or_else(|| wrong("scratchOpen before open"))?;
         if !HERE.get().0.is_null() {
             let why = "another copy of corespun uses stores or locks in this thread; one can".into();
             return Err(Thrown("NATIVE_SECOND_COPY", why));
         }
-        let stage = Stage::new(out, inbound, port.number(), Arc::new(Mailbox(port)));
-        let stage = Box::into_raw(Box::new(stage));
-        HERE.set((stage, env.0));
+        let state = ThreadState::new(out, inbound, port.number(), Arc::new(Mailbox(port)));
+        let state = Box::into_raw(Box::new(state));
+        HERE.set((state, env.0));
         // Of another copy's environment nobody knows here when it ends.
         if thread_cache::is_first(env.0) {
-            STAGES.put(env.0, stage);
+            STATES.put(env.0, state);
         }
     }
 }
 
 function! {
-    /// stageAttach(ids): the buffers that the next value to be written refers to.
-    attach(ids: Vec<u32>) |env, stage| stage.attach(Arc::new(Attached::new(ids)))
+    /// scratchAttach(ids): the buffers that the next value to be written refers to.
+    attach(ids: Vec<u32>) |env, state| state.attach(Arc::new(Attached::new(ids)))
 }
 
 function! {
-    /// stageLarge(): the value that did not fit.
-    large() |env, stage| env.copy(&stage.take_large().ok_or_else(|| wrong("nothing large"))?)?
+    /// scratchLarge(): the value that did not fit.
+    large() |env, state| env.copy(&state.take_large().ok_or_else(|| wrong("nothing large"))?)?
 }
 
 function! {
-    /// stageHold(): what is read from here on is read within the value read last, which keeps its memory.
-    hold() |env, stage| stage.hold()
+    /// scratchHold(): what is read from here on is read within the value read last, which keeps its memory.
+    hold() |env, state| state.hold()
 }
 
 function! {
-    /// stageRelease(): the end of what stageHold began.
-    release() |env, stage| stage.release()
+    /// scratchRelease(): the end of what scratchHold began.
+    release() |env, state| state.release()
 }
 
 function! {
-    /// stageMoves(): 1 when the value read last refers to memory that was moved, which can be read once.
-    moves() |env, stage| {
-        let attached = stage.read_soon().and_then(|keeps| keeps.downcast_ref::<Attached>());
+    /// scratchMoves(): 1 when the value read last refers to memory that was moved, which can be read once.
+    moves() |env, state| {
+        let attached = state.read_soon().and_then(|keeps| keeps.downcast_ref::<Attached>());
         u32::from(attached.is_some_and(Attached::moves))
     }
 }
 
-/// The thread of `port` ends: what its stage holds is let go.
+/// The thread of `port` ends: what its state holds is let go.
 pub fn gone(port: &'static Port) {
-    let (stage, env) = HERE.get();
+    let (state, env) = HERE.get();
     // SAFETY: as in here; the reference ends with the statement.
-    if unsafe { stage.as_ref() }.is_some_and(|stage| stage.owner() == port.number()) {
-        STAGES.remove(env);
+    if unsafe { state.as_ref() }.is_some_and(|state| state.thread() == port.number()) {
+        STATES.remove(env);
         HERE.set((ptr::null_mut(), ptr::null_mut()));
         // SAFETY: made by Box::into_raw in open; no call is in progress.
-        drop(unsafe { Box::from_raw(stage) });
+        drop(unsafe { Box::from_raw(state) });
     }
 }

@@ -1,20 +1,19 @@
-//! A gate: so many permits, given in the order they were asked for.
+//! A fair semaphore: permits are granted in the order of the requests.
 //!
-//! A lock is a gate of one permit; a read-write lock one whose readers take a single permit and whose writers
-//! take all of them; a semaphore is the gate itself. Whoever asks while others wait stands behind them, so no
-//! writer starves behind readers, nor the other way round. A thread that ends gives back what it held, and
-//! whoever gets a permit next is told.
+//! A lock has one permit. Of a read-write lock readers take one permit and writers all of them. A request
+//! queues behind those that already wait, so neither readers nor writers starve. When a thread ends, its
+//! permits are released, and the next holder learns that they were abandoned.
 
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-pub use crate::layout::Enter;
+pub use crate::layout::Acquire;
 use crate::notify::{Call, Fact};
 
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    owner: u32,
+    thread: u32,
     ticket: u32,
     amount: u32,
 }
@@ -29,12 +28,12 @@ struct State {
 
 /// A lock, a read-write lock or a semaphore.
 #[derive(Debug)]
-pub struct Gate {
+pub struct Semaphore {
     permits: u32,
     state: Mutex<State>,
 }
 
-impl Gate {
+impl Semaphore {
     /// With so many permits.
     #[must_use]
     pub fn new(permits: u32) -> Self {
@@ -50,34 +49,34 @@ impl Gate {
 
     /// Take `amount` permits now, or not at all.
     #[inline]
-    pub fn try_enter(&self, owner: u32, ticket: u32, amount: u32) -> Enter {
+    pub fn try_acquire(&self, thread: u32, ticket: u32, amount: u32) -> Acquire {
         let mut state = self.state.lock();
         if state.queue.is_empty() && state.free >= amount {
-            return state.grant(Held { owner, ticket, amount });
+            return state.grant(Held { thread, ticket, amount });
         }
-        Enter::Busy
+        Acquire::Busy
     }
 
     /// Take `amount` permits, now or when it is this call's turn. `blocks`: the thread will do nothing else
     /// until then, so waiting for itself is refused.
-    pub fn enter(&self, call: Call, amount: u32, blocks: bool) -> Enter {
+    pub fn acquire(&self, call: Call, amount: u32, blocks: bool) -> Acquire {
         let mut state = self.state.lock();
         if state.queue.is_empty() && state.free >= amount {
-            return state.grant(Held { owner: call.owner, ticket: call.ticket, amount });
+            return state.grant(Held { thread: call.thread, ticket: call.ticket, amount });
         }
-        if blocks && state.would_wait_for_itself(call.owner, amount, self.permits) {
-            return Enter::Own;
+        if blocks && state.would_wait_for_itself(call.thread, amount, self.permits) {
+            return Acquire::Own;
         }
         state.queue.push_back((call, amount));
-        Enter::Queued
+        Acquire::Queued
     }
 
     /// Give permits back; false when nothing was held under that ticket.
     #[inline]
-    pub fn leave(&self, owner: u32, ticket: u32) -> bool {
+    pub fn release(&self, thread: u32, ticket: u32) -> bool {
         let mut state = self.state.lock();
         // The last one taken is the first given back, nearly always.
-        let Some(index) = state.held.iter().rposition(|held| held.owner == owner && held.ticket == ticket)
+        let Some(index) = state.held.iter().rposition(|held| held.thread == thread && held.ticket == ticket)
         else {
             return false;
         };
@@ -89,10 +88,10 @@ impl Gate {
     }
 
     /// Stop waiting; false when the call no longer waits: it may hold permits now.
-    pub fn cancel(&self, owner: u32, ticket: u32) -> bool {
+    pub fn cancel(&self, thread: u32, ticket: u32) -> bool {
         let mut state = self.state.lock();
         let before = state.queue.len();
-        state.queue.retain(|(call, _)| !call.is(owner, ticket));
+        state.queue.retain(|(call, _)| !call.is(thread, ticket));
         let found = state.queue.len() != before;
         // It may have stood before smaller requests that can be met.
         state.admit();
@@ -100,12 +99,12 @@ impl Gate {
     }
 
     /// A thread has ended.
-    pub fn owner_gone(&self, owner: u32) {
+    pub fn thread_ended(&self, thread: u32) {
         let mut state = self.state.lock();
-        state.queue.retain(|(call, _)| call.owner != owner);
+        state.queue.retain(|(call, _)| call.thread != thread);
         let held = std::mem::take(&mut state.held);
         for held in held {
-            if held.owner == owner {
+            if held.thread == thread {
                 state.free += held.amount;
                 state.abandoned = true;
             } else {
@@ -125,10 +124,10 @@ impl Gate {
 
 impl State {
     #[inline]
-    fn grant(&mut self, held: Held) -> Enter {
+    fn grant(&mut self, held: Held) -> Acquire {
         self.free -= held.amount;
         self.held.push(held);
-        if std::mem::take(&mut self.abandoned) { Enter::Abandoned } else { Enter::Granted }
+        if std::mem::take(&mut self.abandoned) { Acquire::Abandoned } else { Acquire::Granted }
     }
 
     /// Grant to those in front as long as there is enough.
@@ -138,23 +137,23 @@ impl State {
                 return;
             }
             let Some((call, amount)) = self.queue.pop_front() else { return };
-            let outcome = self.grant(Held { owner: call.owner, ticket: call.ticket, amount });
-            call.tell(if outcome == Enter::Abandoned { Fact::Abandoned } else { Fact::Granted });
+            let outcome = self.grant(Held { thread: call.thread, ticket: call.ticket, amount });
+            call.notify(if outcome == Acquire::Abandoned { Fact::Abandoned } else { Fact::Granted });
         }
     }
 
     /// Whether what other threads hold would suffice, were it given back: if not, the rest is the caller's
     /// own. A request of the same thread that stands in front counts as held from there on: it is granted
     /// when its turn comes, but what it waits for to run, and so to end, is the thread that blocks.
-    fn would_wait_for_itself(&self, owner: u32, amount: u32, permits: u32) -> bool {
-        let of = |held: &Held| if held.owner == owner { u64::from(held.amount) } else { 0 };
+    fn would_wait_for_itself(&self, thread: u32, amount: u32, permits: u32) -> bool {
+        let of = |held: &Held| if held.thread == thread { u64::from(held.amount) } else { 0 };
         let mut own: u64 = self.held.iter().map(of).sum();
         let lacks = |wanted: u32, own: u64| u64::from(wanted) + own > u64::from(permits);
         for (call, wanted) in &self.queue {
             if lacks(*wanted, own) {
                 return true;
             }
-            if call.owner == owner {
+            if call.thread == thread {
                 own += u64::from(*wanted);
             }
         }
@@ -179,11 +178,11 @@ mod tests {
         }
     }
 
-    /// What is done to a gate: owner, ticket, amount.
+    /// What is done to a semaphore: thread, ticket, amount.
     enum Do {
-        Try(u32, u32, u32, Enter),
-        Enter(u32, u32, u32, Enter),
-        Block(u32, u32, u32, Enter),
+        Try(u32, u32, u32, Acquire),
+        Acquire(u32, u32, u32, Acquire),
+        Block(u32, u32, u32, Acquire),
         Leave(u32, u32, bool),
         Cancel(u32, u32, bool),
         Gone(u32),
@@ -191,25 +190,27 @@ mod tests {
 
     /// Run the steps and compare who was told what.
     fn check(permits: u32, steps: &[Do], told: &[(u32, Fact)]) {
-        let gate = Gate::new(permits);
+        let semaphore = Semaphore::new(permits);
         let log = Arc::new(Log::default());
-        let call = |owner, ticket| Call { owner, ticket, notify: log.clone() };
+        let call = |thread, ticket| Call { thread, ticket, notify: log.clone() };
         for (index, step) in steps.iter().enumerate() {
             match *step {
-                Do::Try(owner, ticket, n, wanted) => {
-                    assert_eq!(gate.try_enter(owner, ticket, n), wanted, "{index}")
+                Do::Try(thread, ticket, n, wanted) => {
+                    assert_eq!(semaphore.try_acquire(thread, ticket, n), wanted, "{index}")
                 }
-                Do::Enter(owner, ticket, n, wanted) => {
-                    assert_eq!(gate.enter(call(owner, ticket), n, false), wanted, "{index}");
+                Do::Acquire(thread, ticket, n, wanted) => {
+                    assert_eq!(semaphore.acquire(call(thread, ticket), n, false), wanted, "{index}");
                 }
-                Do::Block(owner, ticket, n, wanted) => {
-                    assert_eq!(gate.enter(call(owner, ticket), n, true), wanted, "{index}");
+                Do::Block(thread, ticket, n, wanted) => {
+                    assert_eq!(semaphore.acquire(call(thread, ticket), n, true), wanted, "{index}");
                 }
-                Do::Leave(owner, ticket, wanted) => assert_eq!(gate.leave(owner, ticket), wanted, "{index}"),
-                Do::Cancel(owner, ticket, wanted) => {
-                    assert_eq!(gate.cancel(owner, ticket), wanted, "{index}")
+                Do::Leave(thread, ticket, wanted) => {
+                    assert_eq!(semaphore.release(thread, ticket), wanted, "{index}")
                 }
-                Do::Gone(owner) => gate.owner_gone(owner),
+                Do::Cancel(thread, ticket, wanted) => {
+                    assert_eq!(semaphore.cancel(thread, ticket), wanted, "{index}")
+                }
+                Do::Gone(thread) => semaphore.thread_ended(thread),
             }
         }
         assert_eq!(*log.0.lock().unwrap(), told);
@@ -219,11 +220,11 @@ mod tests {
     fn a_lock_is_passed_on_in_order() {
         use Do::*;
         let steps = [
-            Enter(1, 1, 1, super::Enter::Granted),
-            Enter(2, 2, 1, super::Enter::Queued),
-            Enter(3, 3, 1, super::Enter::Queued),
+            Acquire(1, 1, 1, super::Acquire::Granted),
+            Acquire(2, 2, 1, super::Acquire::Queued),
+            Acquire(3, 3, 1, super::Acquire::Queued),
             Leave(1, 1, true),
-            Try(1, 4, 1, super::Enter::Busy),
+            Try(1, 4, 1, super::Acquire::Busy),
             Leave(2, 2, true),
             Leave(3, 3, true),
             Leave(3, 3, false),
@@ -234,14 +235,15 @@ mod tests {
     #[test]
     fn a_holder_that_dies_releases_and_the_next_is_told() {
         use Do::*;
-        let steps = [Enter(1, 1, 1, super::Enter::Granted), Enter(2, 2, 1, super::Enter::Queued), Gone(1)];
+        let steps =
+            [Acquire(1, 1, 1, super::Acquire::Granted), Acquire(2, 2, 1, super::Acquire::Queued), Gone(1)];
         check(1, &steps, &[(2, Fact::Abandoned)]);
         let steps = [
-            Enter(1, 1, 1, super::Enter::Granted),
+            Acquire(1, 1, 1, super::Acquire::Granted),
             Gone(1),
-            Try(2, 2, 1, super::Enter::Abandoned),
+            Try(2, 2, 1, super::Acquire::Abandoned),
             Leave(2, 2, true),
-            Try(2, 3, 1, super::Enter::Granted),
+            Try(2, 3, 1, super::Acquire::Granted),
         ];
         check(1, &steps, &[]);
     }
@@ -250,10 +252,10 @@ mod tests {
     fn a_writer_waits_for_readers_and_later_readers_for_it() {
         use Do::*;
         let steps = [
-            Enter(1, 1, 1, super::Enter::Granted),
-            Enter(2, 2, 9, super::Enter::Queued),
-            Enter(3, 3, 1, super::Enter::Queued),
-            Try(3, 4, 1, super::Enter::Busy),
+            Acquire(1, 1, 1, super::Acquire::Granted),
+            Acquire(2, 2, 9, super::Acquire::Queued),
+            Acquire(3, 3, 1, super::Acquire::Queued),
+            Try(3, 4, 1, super::Acquire::Busy),
             Leave(1, 1, true),
             Leave(2, 2, true),
         ];
@@ -264,9 +266,9 @@ mod tests {
     fn whoever_gives_up_lets_smaller_requests_pass() {
         use Do::*;
         let steps = [
-            Enter(1, 1, 1, super::Enter::Granted),
-            Enter(2, 2, 9, super::Enter::Queued),
-            Enter(3, 3, 1, super::Enter::Queued),
+            Acquire(1, 1, 1, super::Acquire::Granted),
+            Acquire(2, 2, 9, super::Acquire::Queued),
+            Acquire(3, 3, 1, super::Acquire::Queued),
             Cancel(2, 2, true),
             Cancel(3, 3, false),
         ];
@@ -276,46 +278,46 @@ mod tests {
     #[test]
     fn blocking_for_what_the_thread_itself_holds_is_refused() {
         use Do::*;
-        check(1, &[Enter(1, 1, 1, super::Enter::Granted), Block(1, 2, 1, super::Enter::Own)], &[]);
-        check(2, &[Enter(1, 1, 1, super::Enter::Granted), Block(1, 2, 2, super::Enter::Own)], &[]);
+        check(1, &[Acquire(1, 1, 1, super::Acquire::Granted), Block(1, 2, 1, super::Acquire::Own)], &[]);
+        check(2, &[Acquire(1, 1, 1, super::Acquire::Granted), Block(1, 2, 2, super::Acquire::Own)], &[]);
         // A reader behind a writer that waits for that same reader's thread.
         let steps = [
-            Enter(1, 1, 1, super::Enter::Granted),
-            Enter(2, 2, 9, super::Enter::Queued),
-            Block(1, 3, 1, super::Enter::Own),
+            Acquire(1, 1, 1, super::Acquire::Granted),
+            Acquire(2, 2, 9, super::Acquire::Queued),
+            Block(1, 3, 1, super::Acquire::Own),
         ];
         check(9, &steps, &[]);
         // Behind a request of the same thread, which is told by mail and so never runs.
         for behind in [1, 9] {
             let steps = [
-                Enter(1, 1, 1, super::Enter::Granted),
-                Enter(2, 2, 9, super::Enter::Queued),
-                Block(2, 3, behind, super::Enter::Own),
+                Acquire(1, 1, 1, super::Acquire::Granted),
+                Acquire(2, 2, 9, super::Acquire::Queued),
+                Block(2, 3, behind, super::Acquire::Own),
             ];
             check(9, &steps, &[]);
         }
         let steps = [
-            Enter(1, 1, 4, super::Enter::Granted),
-            Enter(2, 2, 2, super::Enter::Queued),
-            Enter(3, 3, 3, super::Enter::Queued),
-            Block(2, 4, 1, super::Enter::Own),
+            Acquire(1, 1, 4, super::Acquire::Granted),
+            Acquire(2, 2, 2, super::Acquire::Queued),
+            Acquire(3, 3, 3, super::Acquire::Queued),
+            Block(2, 4, 1, super::Acquire::Own),
         ];
         check(4, &steps, &[]);
         // There is room beside it: worth waiting for, and so is a line of others alone.
         let steps = [
-            Enter(1, 1, 4, super::Enter::Granted),
-            Enter(2, 2, 2, super::Enter::Queued),
-            Enter(3, 3, 2, super::Enter::Queued),
-            Block(2, 4, 2, super::Enter::Queued),
+            Acquire(1, 1, 4, super::Acquire::Granted),
+            Acquire(2, 2, 2, super::Acquire::Queued),
+            Acquire(3, 3, 2, super::Acquire::Queued),
+            Block(2, 4, 2, super::Acquire::Queued),
             Leave(1, 1, true),
             Leave(3, 3, true),
         ];
         check(4, &steps, &[(2, Fact::Granted), (3, Fact::Granted), (4, Fact::Granted)]);
         // Another thread's permit is worth waiting for.
         let steps = [
-            Enter(1, 1, 1, super::Enter::Granted),
-            Enter(2, 2, 1, super::Enter::Granted),
-            Block(1, 3, 1, super::Enter::Queued),
+            Acquire(1, 1, 1, super::Acquire::Granted),
+            Acquire(2, 2, 1, super::Acquire::Granted),
+            Block(1, 3, 1, super::Acquire::Queued),
             Leave(2, 2, true),
         ];
         check(2, &steps, &[(3, Fact::Granted)]);
