@@ -40,3 +40,29 @@ export function shellKind(line) {
   if (/\bcorespun\b/.test(line)) return { kind: 'run', word: '' }
   return { kind: 'unknown', word: '' }
 }
+
+/**
+ * The `ts` blocks that follow an `@example` in the doc comments of a source file.
+ * @param {string} path The file, for names.
+ * @param {string} text
+ * @returns {{name: string, text: string}[]}
+ */
+export function examplesIn(path, text) {
+  const found = []
+  const lines = text.split('\n')
+  for (let index = 0; index < lines.length; index += 1) {
+    if (!/^\s*(\/\*)?\* @example\b/.test(lines[index])) continue
+    const isIn = (at) => at < lines.length && !lines[at].includes('*/')
+    let from = index + 1
+    while (isIn(from) && !/^\s*\* (```|@)/.test(lines[from])) from += 1
+    const isOpen = isIn(from) && /^\s*\* ```ts$/.test(lines[from])
+    let to = from + 1
+    while (isIn(to) && !/^\s*\* ```$/.test(lines[to])) to += 1
+    const name = `${path.replaceAll(/\W+/g, '-')}-${index + 1}`
+    if (!isOpen || !isIn(to))
+      throw new Error(`${path}:${index + 1}: @example without a closed \`\`\`ts block`)
+    const content = lines.slice(from + 1, to).map((line) => line.replace(/^\s*\* ?/, ''))
+    found.push({ name, text: `${content.join('\n')}\n` })
+  }
+  return found
+}

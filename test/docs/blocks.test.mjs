@@ -9,19 +9,17 @@
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { after, test } from 'node:test'
-import { filesBelow, inRoot, MEMORY, ROOT, tsc } from '../../scripts/set-up/index.mjs'
+import { describe, test } from 'node:test'
+import { filesBelow, inRoot, ROOT } from '../../scripts/set-up/index.mjs'
 import { blocksIn, shellKind } from './blocks.mjs'
+import { compilePrograms, PROGRAM_MS_MAX, programFolder, runProgram } from './programs.mjs'
 
 const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'docs']
-const PROGRAM_MS_MAX = 60_000
 
-mkdirSync(MEMORY, { recursive: true })
-/** Inside the checkout, so that `corespun` is found as the package's own name. */
-const folder = mkdtempSync(join(MEMORY, 'blocks-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = programFolder('blocks-')
 
 const paths = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => path.endsWith('.md')))
 const blocks = paths.flatMap((path) => blocksIn(path.slice(ROOT.length), readFileSync(path, 'utf8')))
@@ -34,21 +32,17 @@ test('there are programs and commands to run', () => {
 })
 
 test('the programs of the documentation have right types', () => {
-  for (const { name, text } of programs) writeFileSync(join(folder, `${name}.ts`), text)
-  const options = { extends: '../../tsconfig.json', include: ['*.ts'] }
-  const compilerOptions = { rootDir: '.', outDir: 'js', declaration: false, noUnusedLocals: false }
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, compilerOptions }))
-  const { status, stdout } = node([tsc(), '-p', folder, '--pretty', 'false'])
-  assert.equal(status, 0, stdout)
+  assert.equal(compilePrograms(folder, programs), '')
 })
 
-for (const { name, output } of programs) {
-  test(`${name} runs`, () => {
-    const { status, stdout, stderr } = node([join(folder, 'js', `${name}.js`)])
-    assert.equal(status, 0, stderr)
-    if (output !== undefined) assert.equal(stdout, output)
-  })
-}
+describe('programs', { concurrency: availableParallelism() }, () => {
+  for (const { name, output } of programs) {
+    test(`${name} runs`, async () => {
+      const stdout = await runProgram(folder, name)
+      if (output !== undefined) assert.equal(stdout, output)
+    })
+  }
+})
 
 for (const { name, text } of commands) {
   test(`${name} works as typed`, async () => {
@@ -106,8 +100,4 @@ function shim(path, command) {
   mkdirSync(join(path, '..'), { recursive: true })
   writeFileSync(path, `#!/bin/sh\n${command}\n`)
   chmodSync(path, 0o755)
-}
-
-function node(args) {
-  return spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8', timeout: PROGRAM_MS_MAX })
 }

@@ -1,0 +1,55 @@
+/**
+ * TypeScript programs out of the documentation: compiled together by the strict settings of the checkout,
+ * then run one by one, each in a process of its own.
+ *
+ * They lie inside the checkout, where `corespun` is the package's own name.
+ */
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import { MEMORY, ROOT, tsc } from '../../scripts/set-up/index.mjs'
+
+export const PROGRAM_MS_MAX = 60_000
+
+/** A folder that exists until the tests of the file end. @param {string} prefix */
+export function programFolder(prefix) {
+  mkdirSync(MEMORY, { recursive: true })
+  const folder = mkdtempSync(join(MEMORY, prefix))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/**
+ * Compile programs; they are written even if their types are wrong.
+ * @param {string} folder
+ * @param {{name: string, text: string}[]} programs
+ * @returns {string} What tsc reports; empty if all types are right.
+ */
+export function compilePrograms(folder, programs) {
+  for (const { name, text } of programs) writeFileSync(join(folder, `${name}.ts`), text)
+  const options = { extends: '../../tsconfig.json', include: ['*.ts'] }
+  const compilerOptions = { rootDir: '.', outDir: 'js', declaration: false, noUnusedLocals: false }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, compilerOptions }))
+  const args = [tsc(), '-p', folder, '--pretty', 'false']
+  return spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).stdout
+}
+
+/**
+ * Run a compiled program, which must exit with 0 and write nothing to standard error.
+ * @param {string} folder
+ * @param {string} name
+ * @returns {Promise<string>} Its standard output.
+ */
+export async function runProgram(folder, name) {
+  const path = join(folder, 'js', `${name}.js`)
+  const options = { cwd: ROOT, encoding: 'utf8', timeout: PROGRAM_MS_MAX }
+  const { status, stdout, stderr } = await new Promise((resolve) => {
+    execFile(process.execPath, [path], options, (error, stdout, stderr) =>
+      resolve({ status: error === null ? 0 : (error.code ?? error.signal), stdout, stderr }),
+    )
+  })
+  assert.deepEqual({ status, stderr }, { status: 0, stderr: '' }, `${stdout}${stderr}`)
+  return stdout
+}
