@@ -21,7 +21,8 @@ declare module 'piscina' {
       maxQueue?: number
       taskQueue?: unknown
     })
-    run(task: unknown, options?: { name?: string }): Promise<unknown>
+    run(task: unknown, options?: { name?: string; signal?: AbortSignal }): Promise<unknown>
+    close(): Promise<void>
     destroy(): Promise<void>
   }
   export class FixedQueue {}
