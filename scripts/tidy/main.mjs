@@ -1,6 +1,6 @@
 /**
  * What docs/STYLE.md asks for and no standard tool checks: the documents against the disk, records that are
- * cited, lock files, headers of files, which crate may depend on which.
+ * cited, lock files, headers of files, which crate may depend on which, words that may not come back.
  *
  * Imports, sizes, `any` and promises are rules of oxlint (.oxlintrc.json), knip finds what nobody imports
  * (knip.json), clippy sizes in Rust and `unwrap`. tidy.test.mjs plants a violation of each rule, of those of
@@ -11,6 +11,7 @@ import { crateTable } from './rules/crates.mjs'
 import { currentRecords, folderList, recordedNumbers, versions } from './rules/documents.mjs'
 import { headers, lineLengths } from './rules/header.mjs'
 import { locks } from './rules/lock.mjs'
+import { words as wordList } from './rules/words.mjs'
 import { readTree } from './tree.mjs'
 
 /** Every rule by name: a function from a tree to findings. */
@@ -23,6 +24,7 @@ export const RULES = {
   lock: locks,
   record: recordedNumbers,
   'current-record': currentRecords,
+  words: (tree) => wordList(tree),
 }
 
 /**

@@ -137,6 +137,12 @@ test('current-record: one of each table and Node', () => {
   check('current-record', two, [`bench/records/${day}-a-node24.json:1 older`])
 })
 
+test('words: one that may not come back, in a room that is not listed', () => {
+  const word = ['pum', 'ps'].join('')
+  check('words', { 'src/planted/x.ts': `//\n// It ${word}.` }, [`src/planted/x.ts:2 ${word}`])
+  check('words', { 'src/planted/x.ts': '// It waits.', 'CHANGELOG.md': word, 'bench/records/a.md': word }, [])
+})
+
 test('without git the same files are looked at', () => {
   const byGit = readTree(ROOT).sources.map(({ path }) => path)
   const byHand = new Set(notIgnored(ROOT))
