@@ -1,17 +1,22 @@
 /**
  * The public surface, one report in api/ for each entry point of package.json: `npm run check` fails
- * where the built declarations differ from a report, `npm run api` writes the reports for a review.
+ * where the built declarations differ from a report, `npm run api` writes the reports for a review. It also
+ * fails where more lacks documentation than documented.json lists; `npm run api -- --shrink` takes from the
+ * list what has it by now.
  *
  * A process of its own: API Extractor computes for seconds, and the other checks wait for their processes.
  */
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
+import { lackingOf, undocumented } from './documented.mjs'
 
 /** Reports of the last run, compared with those in api/. */
 const FRESH = join(MEMORY, 'api')
+/** What lacks documentation today. */
+const LIST = inRoot('scripts', 'check', 'documented.json')
 const QUIET = { default: { logLevel: 'none' } }
 const COMPILER = {
   target: 'es2022',
@@ -27,6 +32,10 @@ function entryPoints() {
   const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const typed = Object.entries(exports).filter(([, to]) => typeof to === 'object')
   return new Map(typed.map(([path, to]) => [path === '.' ? 'index' : path.slice(2), inRoot(to.types)]))
+}
+
+function modelPath(name) {
+  return join(FRESH, `${name}.api.json`)
 }
 
 /**
@@ -51,7 +60,7 @@ function compare(isWrite) {
       newlineKind: 'lf',
       compiler: { overrideTsconfig: { compilerOptions: COMPILER } },
       apiReport,
-      docModel: { enabled: false },
+      docModel: { enabled: true, apiJsonFilePath: modelPath(name) },
       dtsRollup: { enabled: false },
       tsdocMetadata: { enabled: false },
       messages: {
@@ -74,6 +83,18 @@ function compare(isWrite) {
   return differing
 }
 
+/** Compare what lacks documentation with the list, after `compare`. @param {boolean} isShrink */
+function documentation(isShrink) {
+  const doors = [...entryPoints().keys()].map((name) => {
+    const report = readFileSync(join(FRESH, `${name}.api.md`), 'utf8')
+    return [name, { model: JSON.parse(readFileSync(modelPath(name), 'utf8')), report }]
+  })
+  const lacking = lackingOf(new Map(doors))
+  const findings = undocumented(lacking, JSON.parse(readFileSync(LIST, 'utf8')))
+  if (isShrink && findings.length === 0) writeFileSync(LIST, `${JSON.stringify(lacking, null, 2)}\n`)
+  return findings
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const isWrite = process.argv.includes('--write')
   const differing = compare(isWrite)
@@ -84,5 +105,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
         : `api/${name}.api.md differs from the built declarations: run npm run api and review the difference`,
     )
   }
-  process.exitCode = differing.length > 0 && !isWrite ? 1 : 0
+  const findings = documentation(process.argv.includes('--shrink'))
+  for (const finding of findings) console.log(finding)
+  process.exitCode = (differing.length > 0 && !isWrite) || findings.length > 0 ? 1 : 0
 }
