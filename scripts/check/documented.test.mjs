@@ -1,5 +1,6 @@
 /**
- * What lacks documentation, on planted models and reports of API Extractor.
+ * What the public surface lacks of documentation, on planted models and reports of API Extractor: which kinds
+ * need an example, and what a list of exceptions allows.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

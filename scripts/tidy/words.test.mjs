@@ -51,13 +51,17 @@ test('a finding names the line', () => {
   assert.deepEqual([first.path, first.line, second.line], ['src/a/x.ts', 2, 4])
 })
 
-test('a room may have as many as are checked in, and fewer', () => {
-  const most = { 'src/a': 2, docs: 1 }
-  assert.deepEqual(found('gone gone', 'src/a/deep/x.ts', most), [])
-  assert.deepEqual(found('gone', 'src/a/x.rs', most), [])
-  assert.deepEqual(found('gone gone gone', 'src/a/x.ts', most), ['gone', 'gone', 'gone'])
-  assert.deepEqual(found('gone', 'docs/guide/x.md', most), [])
-  assert.deepEqual(found('gone gone', 'docs/guide/x.md', most), ['gone', 'gone'])
+test('a room may have as many as are checked in, and fewer; one finding counts those of a room', () => {
+  const check = (count, path, expected) => {
+    const tree = treeOf({ [path]: Array(count).fill('gone').join(' ') })
+    const messages = words(tree, { 'src/a': 2, docs: 1 }).map(({ message }) => message.split(' words')[0])
+    assert.deepEqual(messages, expected)
+  }
+  check(2, 'src/a/deep/x.ts', [])
+  check(1, 'src/a/x.rs', [])
+  check(3, 'src/a/x.ts', ['src/a has 3'])
+  check(1, 'docs/guide/x.md', [])
+  check(2, 'docs/guide/x.md', ['docs has 2'])
 })
 
 test('records, the changelog and files of other kinds are not searched', () => {

@@ -59,13 +59,14 @@ export function words(tree, most = checkedIn()) {
   return [...byRoom].flatMap(([room, found]) => {
     const allowed = most[room] ?? 0
     if (found.length <= allowed) return []
-    const count = allowed === 0 ? '' : ` (${room} has ${found.length} such words, at most ${allowed})`
-    return found.map(({ path, line, word, instead }) => ({
-      path,
-      line,
-      message: `"${word}": write ${instead}${count}`,
-    }))
+    if (allowed === 0) return found.map(({ path, line, word, instead }) => finding(path, line, word, instead))
+    const sentence = `${found.length} words that may not come back, at most ${allowed}; words.json`
+    return [{ path: found[0].path, line: found[0].line, message: `${room} has ${sentence} may only shrink` }]
   })
+}
+
+function finding(path, line, word, instead) {
+  return { path, line, message: `"${word}": write ${instead}` }
 }
 
 /** @param {string} path @param {string} text */
