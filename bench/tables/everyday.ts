@@ -94,12 +94,12 @@ const table: Table = {
   title: 'A function over many files; a call that is really ended',
   definitions: {
     [FILES]:
-      'Wall seconds of a whole command that parses the files with acorn and prints a line of JSON for each, in ' +
-      'order: `corespun run` with a plain function, a program with piscina that submits all, and a loop. The ' +
-      'files are copies of the modules of this package; each output is compared byte by byte.',
+      'Wall seconds of a whole command that parses the files with acorn and prints a line of JSON for ' +
+      'each, in order: `corespun run` with a plain function, a program with piscina that submits all, and ' +
+      'a loop. The files are copies of the modules of this package; outputs are compared byte by byte.',
     [ABORT]:
-      'A pool of one worker, busy in an endless loop whose caller aborts it: milliseconds until the next task ' +
-      'of the pool has its result. Corespun with `graceMs: 0`, as piscina has no grace.',
+      'A pool of one worker, busy in an endless loop whose caller aborts it: milliseconds until the next ' +
+      'task of the pool has its result. Corespun with `graceMs: 0`, as piscina has no grace.',
     ratio: 'Of the same round; the median of the rounds.',
   },
   parameters: {

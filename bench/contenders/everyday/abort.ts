@@ -1,5 +1,5 @@
 /**
- * `node abort.js <contender> <rounds>`: how long a worker is lost to a task that is aborted and never returns.
+ * `node abort.js <contender> <rounds>`: how long a worker is lost to an aborted task that never returns.
  *
  * A pool of one worker runs an endless loop, the caller aborts it, and the pool's next task is awaited: the
  * loop has ended then. Prints the milliseconds of each round as JSON.

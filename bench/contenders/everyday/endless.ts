@@ -1,5 +1,7 @@
 /**
- * Tasks of the section `an aborted call`: a loop without end that first shows that it runs, and a sum.
+ * Tasks of the section `an aborted call`: an endless loop that first sets a flag, and a sum.
+ *
+ * Pools that call a file's default export reach both by `either`.
  */
 
 /** Never returns; `flag[0]` becomes 1 when it runs. */
@@ -13,7 +15,6 @@ export function next({ a, b }: { readonly a: number; readonly b: number }): numb
   return a + b
 }
 
-/** One door for pools that call a file's default export. */
 export default function either(task: { flag: Int32Array } | { a: number; b: number }): number {
   return 'flag' in task ? spin(task) : next(task)
 }

@@ -1,4 +1,8 @@
-/** `node map-serial.js <folder>`: the same files by a loop, on one thread; the reference of table `everyday`. */
+/**
+ * `node map-serial.js <folder>`: the same files in a loop, on one thread.
+ *
+ * The reference of table `everyday`.
+ */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import measure from './parse.js'

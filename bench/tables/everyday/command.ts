@@ -1,5 +1,7 @@
 /**
- * A contender's whole command: started, waited for, its standard output returned.
+ * A contender's whole command: runs it and returns its standard output.
+ *
+ * A command that fails ends the table, with what it wrote to standard error.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
