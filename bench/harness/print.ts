@@ -38,11 +38,11 @@ export function changeLines(changes: readonly Change[], all = false): string[] {
   ]
 }
 
-/** Verdicts as lines: holds, FAILS or not measured. */
+/** Verdicts as lines: met, MISSED or not measured. */
 export function verdictLines(verdicts: readonly Verdict[]): string[] {
   if (verdicts.length === 0) return []
   const cells = verdicts.map(({ bar, measured, holds }) => [
-    holds === undefined ? 'not measured' : holds ? 'holds' : 'FAILS',
+    holds === undefined ? 'not measured' : holds ? 'met' : 'MISSED',
     bar,
     measured,
   ])

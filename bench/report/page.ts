@@ -1,5 +1,5 @@
 /**
- * The report as one HTML file: tables, claims, demands and plots, readable offline, on phones, in the dark.
+ * The report as one HTML file: a picture first, then plots, tables, targets and claims, for offline reading, phones and dark mode.
  *
  * Chart.js and all data are inside the file; it fetches nothing. The frame with its style and script is
  * page.html; this fills its gaps.
@@ -27,7 +27,8 @@ export function reportPage(report: Report, library = readFileSync(CHART_JS, 'utf
     made: escaped(report.madeAt.slice(0, 16).replace('T', ' ')),
     machines: machines(report),
     bars: report.bars.map(barTable).join(''),
-    plots: element('section', { id: 'measured' }, heading('h2', 'Measured here'), measured.map(plot)),
+    opening: measured.slice(0, 1).map(plot).join(''),
+    plots: element('section', { id: 'measured' }, heading('h2', 'Measured here'), measured.slice(1).map(plot)),
     seeds: report.seeds.map((seed, index) => seedSection(seed, index, ofSeeds)).join(''),
     claims: claimTable(report),
     records: report.records.map(recordSection).join(''),
@@ -56,7 +57,7 @@ function machines(report: Report): string {
 
 function barTable({ table, quick, verdicts }: Report['bars'][number]): string {
   const rows = verdicts.map(({ bar, measured, holds }) => {
-    const word = holds === undefined ? 'not measured' : holds ? 'holds' : 'fails'
+    const word = holds === undefined ? 'not measured' : holds ? 'met' : 'missed'
     const cells = [badge(holds, word), escaped(bar), escaped(measured)]
     return element('tr', {}, ...cells.map((cell) => element('td', {}, cell)))
   })
@@ -138,7 +139,7 @@ function recordSection(record: BenchRecord): string {
   )
   const left = record.skipped.map(({ what, why }) => element('li', {}, escaped(`${what}: ${why}`)))
   if (left.length === 0) return details.join('')
-  return details.join('') + element('p', {}, escaped('Left out:')) + element('ul', {}, left)
+  return details.join('') + element('p', {}, escaped('Not measured:')) + element('ul', {}, left)
 }
 
 const RECORD_HEAD = [

@@ -13,7 +13,7 @@ import type { Cell, FilledTable, Report } from './model.ts'
 /** All lines of the report. */
 export function reportLines(report: Report): string[] {
   return [
-    `Corespun beside its rivals · ${report.madeAt}`,
+    `Corespun compared with its rivals · ${report.madeAt}`,
     ...report.records.flatMap((record) => [
       [`record: ${record.table}`, record.startedAt, ...marks(record)].join(' · '),
       ...machineLines(record.machine).map((line) => `  ${line}`),
@@ -27,11 +27,11 @@ export function reportLines(report: Report): string[] {
       ...tables.flatMap(tableLines),
     ]),
     '',
-    '== What the seeds say, as measured here',
+    '== Claims of the published benchmarks, measured again',
     ...claimLines(report),
     ...report.bars.flatMap(({ table, quick, verdicts }) => [
       '',
-      `== Demands on ${table}${quick ? ' (quick run: not for claims)' : ''}`,
+      `== Targets of ${table}${quick ? ' (quick run: not for claims)' : ''}`,
       ...verdictLines(verdicts),
     ]),
   ]

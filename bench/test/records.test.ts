@@ -223,7 +223,7 @@ test('a printed record shows every row, its interval, what was left out and ever
     /0\.50 × piscina/,
     /1,235/,
     /left out: a pool: not installed/,
-    /holds\s+below 10/,
+    /met\s+below 10/,
     /governor/,
   ])
     assert.match(text, part)
