@@ -22,7 +22,7 @@ import {
   use,
 } from 'corespun/http'
 import { store } from 'corespun/store'
-import { cancelled, heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
+import { cancelled, code, heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
 /** Longest text that is scored, and longest file. */
 const TEXT_BYTES_MAX = 1024 * 1024
@@ -151,6 +151,7 @@ const api = {
   '/api/history': { GET: () => history.get('all') ?? [] },
   '/api/stats': { GET: stats },
   '/api/plan': { GET: plan },
+  '/api/code': { GET: code },
   '/api/events': { GET: () => events(live, { signal: closing.signal }) },
 }
 const bodyBytesMax = SENT_BYTES_MAX + FRAME_BYTES_MAX

@@ -45,11 +45,11 @@ interface Text {
 }
 
 /** The arrow from a text to its score, made when this worker first needs it. */
-const scoring = once(made)
+const scoring = once(pipeline)
 /** The same and never run: its plan says nothing of what this worker alone has seen. */
-const drawn = once(made)
+const drawn = once(pipeline)
 
-function made() {
+function pipeline() {
   return lift(exported(STAGES, parsed))
     .andThen(lift(exported(STAGES, analyse)))
     .named('parse and analyse')
@@ -93,6 +93,11 @@ export async function scoreOf(
     const reason = `scoring took longer than ${timeoutMs} ms and was cancelled`
     throw new StatusError(504, reason, { code: 'TASK_TIMEOUT', cause: thrown })
   }
+}
+
+/** The code of the pipeline, as it runs: what the page shows next to the plan. */
+export function code(): string {
+  return pipeline.toString()
 }
 
 /**

@@ -282,4 +282,7 @@ $('cancel').addEventListener('click', () => busy?.abort())
 $('file').addEventListener('change', choose)
 $('text').addEventListener('input', useText)
 $('form').addEventListener('submit', (event) => void send(event)) // never rejected: it shows what fails
+fetch('/api/code').then(async (response) => {
+  if (response.ok) $('code').textContent = await response.text()
+}, console.error)
 follow()
