@@ -9,7 +9,7 @@ import * as fiber from './fiber/index.ts'
 import * as http from './http/index.ts'
 import { store } from './store/index.ts'
 import { Channel, Lock, RwLock, Semaphore } from './sync/index.ts'
-import { marshall, register, unmarshall } from './transport/index.ts'
+import { encode, register, decode } from './transport/index.ts'
 import { zone } from './zone/index.ts'
 
 const here = zone.create('options', { workers: 1 })
@@ -50,8 +50,8 @@ const CALLS: Readonly<Record<string, () => unknown>> = {
   'new Scope()': () => new fiber.Scope(wrong),
   'stream()': () => increment.stream([1], wrong),
   'explain()': () => increment.explain(wrong),
-  'marshall()': () => marshall(1, wrong),
-  'unmarshall()': () => unmarshall(marshall(1), wrong),
+  'encode()': () => encode(1, wrong),
+  'decode()': () => decode(encode(1), wrong),
   'register()': () => register(class One {}, wrong),
   'serve()': () => http.serve(wrong),
   'createApp()': () => http.createApp(wrong),
@@ -117,7 +117,7 @@ test('what is on Object.prototype is no option, and calls of a zone work', async
       assert.equal((await here.execute((x: number) => x + 1, [1], {})).value, 2, name)
       assert.equal(await fiber.fork(() => 3, {}).join(), 3, name)
       used.set('k', 1, {})
-      assert.equal(unmarshall(marshall(1, {}), {}), 1, name)
+      assert.equal(decode(encode(1, {}), {}), 1, name)
     } finally {
       delete proto[name]
     }

@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 import { move, store, zone } from './index.ts'
 import { native } from './native/index.ts'
 import { processFrame, readFrame } from './transport/internal.ts'
-import { marshall, unmarshall } from './transport/index.ts'
+import { encode, decode } from './transport/index.ts'
 
 const here = zone.create('strangers', { workers: 1 })
 after(() => here.close())
@@ -24,7 +24,7 @@ const MODES = [undefined, {}, { mode: 'self-contained' }, { mode: 'process' }] a
 function refused(frame: Uint8Array, modes: readonly (typeof MODES)[number][] = MODES): void {
   for (const options of modes) {
     for (let round = 0; round < 2; round++)
-      assert.throws(() => unmarshall(frame, options), { code: 'TRANSPORT_PROCESS_FRAME' })
+      assert.throws(() => decode(frame, options), { code: 'TRANSPORT_PROCESS_FRAME' })
   }
 }
 
@@ -45,10 +45,10 @@ for (const [what, value] of things) {
     const inside = processFrame([value])
     assert.ok(Array.isArray(readFrame(inside, 0, inside.length)), 'the forged numbers are right')
     refused(inside)
-    const frame = marshall([value], { mode: 'process' })
+    const frame = encode([value], { mode: 'process' })
     assert.equal(frame.length, inside.length + TOKEN_BYTES)
     refused(frame, MODES.slice(0, 3))
-    assert.ok(Array.isArray(unmarshall(frame, { mode: 'process' })))
+    assert.ok(Array.isArray(decode(frame, { mode: 'process' })))
     for (let at = frame.length - TOKEN_BYTES; at < frame.length; at++) {
       const forged = Uint8Array.from(frame)
       forged[at] ^= 1
@@ -62,7 +62,7 @@ for (const [what, value] of things) {
     refused(Uint8Array.from([...claimed, ...new Uint8Array(TOKEN_BYTES)]))
     claimed[1] = 1
     if (what !== 'a plain value')
-      assert.throws(() => unmarshall(claimed, { mode: 'process' }), { code: 'TRANSPORT_MALFORMED' })
+      assert.throws(() => decode(claimed, { mode: 'process' }), { code: 'TRANSPORT_MALFORMED' })
   })
 }
 
@@ -76,7 +76,7 @@ test('memory that another call has moved is still there after every forged frame
   const at = inside.length - 4
   for (let id = 0; id <= view.getUint32(at, true) + 10; id++) {
     new DataView(forged.buffer).setUint32(at, id, true)
-    assert.throws(() => unmarshall(forged, { mode: 'process' }), { code: 'TRANSPORT_PROCESS_FRAME' })
+    assert.throws(() => decode(forged, { mode: 'process' }), { code: 'TRANSPORT_PROCESS_FRAME' })
   }
   assert.equal(native.bufferCount(), held)
   assert.deepEqual(readFrame(inside, 0, inside.length), new Uint8Array(1000).fill(7))
@@ -84,14 +84,14 @@ test('memory that another call has moved is still there after every forged frame
 
 test('every thread of the process reads the frames of the others', async () => {
   const frame = await here.run(async () => {
-    const { marshall } = await import('corespun/transport')
-    return marshall({ from: 'a worker', shared: new SharedArrayBuffer(2) }, { mode: 'process' })
+    const { encode } = await import('corespun/transport')
+    return encode({ from: 'a worker', shared: new SharedArrayBuffer(2) }, { mode: 'process' })
   })
-  const value = unmarshall(frame, { mode: 'process' }) as { from: string; shared: SharedArrayBuffer }
+  const value = decode(frame, { mode: 'process' }) as { from: string; shared: SharedArrayBuffer }
   assert.deepEqual([value.from, value.shared.byteLength], ['a worker', 2])
 })
 
 test('self-contained frames are read in either mode', () => {
-  assert.deepEqual(unmarshall(marshall({ a: 1 }), { mode: 'process' }), { a: 1 })
-  assert.throws(() => unmarshall(marshall(1), { mode: 'fast' as 'process' }), { code: 'TRANSPORT_ARGUMENT' })
+  assert.deepEqual(decode(encode({ a: 1 }), { mode: 'process' }), { a: 1 })
+  assert.throws(() => decode(encode(1), { mode: 'fast' as 'process' }), { code: 'TRANSPORT_ARGUMENT' })
 })

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { native } from '../native/index.ts'
-import { marshall, register, unmarshall } from '../transport/index.ts'
+import { encode, register, decode } from '../transport/index.ts'
 import { store, type Store, type StoreEvent, type StoreSettings } from './index.ts'
 
 let last = 0
@@ -279,7 +279,7 @@ test('settings that make no sense are refused by name', () => {
 
 test('a store travels as itself', () => {
   const [used, other] = [made(), made()]
-  const [first] = unmarshall(marshall([used], { mode: 'process' }), { mode: 'process' }) as [Store]
+  const [first] = decode(encode([used], { mode: 'process' }), { mode: 'process' }) as [Store]
   assert.equal(first, used)
   other.set('k', { used })
   assert.equal((other.get('k') as { used: Store }).used, used)

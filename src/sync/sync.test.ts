@@ -8,7 +8,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { EventEmitter, once } from 'node:events'
 import { after, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { marshall, unmarshall } from '../transport/index.ts'
+import { encode, decode } from '../transport/index.ts'
 import { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './index.ts'
 
 let last = 0
@@ -291,7 +291,7 @@ test('a channel waits, tries, closes', async () => {
 
 test('handles travel; a name with another capacity is refused', async () => {
   const things = [new Lock(), new RwLock(), new Semaphore(3), new Channel(3), new AtomicCounter()]
-  const arrived = unmarshall(marshall(things, { mode: 'process' }), { mode: 'process' }) as typeof things
+  const arrived = decode(encode(things, { mode: 'process' }), { mode: 'process' }) as typeof things
   arrived.forEach((thing, index) => assert.equal(thing.number, things[index]?.number))
   ;(things[3] as Channel).offer(5)
   assert.equal((arrived[3] as Channel).poll(), 5)

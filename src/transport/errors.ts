@@ -1,8 +1,8 @@
 /**
- * What the transport refuses, and what it says of bytes that are no frame.
+ * The errors of the transport: values that cannot be encoded, bytes that cannot be decoded.
  *
- * Every failure a caller can meet is one of these codes; `facts.path` says where in the value it lies, in the
- * words of the caller (`args[1].user.socket`). Errors thrown by save and load hooks of users pass unchanged.
+ * `facts.path` is the path of the part in the caller's value (`args[1].user.socket`). Errors thrown by save
+ * and load hooks of users pass unchanged.
  */
 import {
   type ArgumentFacts,
@@ -12,50 +12,50 @@ import {
   refuser,
 } from '../base/index.ts'
 
-/** The facts of each code. */
+/** The codes of {@link TransportError} with the facts of each. */
 export type TransportCodes = {
-  /** A value no frame can carry: a symbol, a WeakMap, a promise... */
+  /** A value that no frame can contain, such as a symbol, a WeakMap or a promise. */
   TRANSPORT_REFUSED: {
     readonly path: string
     readonly what: string
     readonly why: string
   }
-  /** An object of a class nobody registered. `base` is the class of Node that it extends, if it does. */
+  /** An object of a class that is not registered. `base` is the class of Node that it extends, if any. */
   TRANSPORT_CLASS_UNREGISTERED: {
     readonly path: string
     readonly className: string
     readonly base?: string
   }
-  /** A function that cannot travel, or travels in a frame that may not carry code. */
+  /** A function that cannot travel, or a function in a self-contained frame. */
   TRANSPORT_FUNCTION: { readonly path: string; readonly why: string }
-  /** Nested deeper than `depthMax`, in a value, where `path` is how it begins; or in a frame, without. */
+  /** A value or a frame nested deeper than `depthMax`; of a value, `path` is the start of the nested part. */
   TRANSPORT_DEPTH: { readonly path?: string; readonly depthMax: number }
-  /** The frame of the value called `path` would be longer than `bytesMax`. */
+  /** The frame of the value would be longer than `bytesMax`. */
   TRANSPORT_TOO_LARGE: { readonly path: string; readonly bytes: number; readonly bytesMax: number }
-  /** The frame names a class that this thread did not register. */
+  /** The frame contains an object of a class that is not registered in this thread. */
   TRANSPORT_CLASS_UNKNOWN: { readonly cid: string }
-  /** The frame holds a kind of the language that this version of Node lacks. */
+  /** The frame contains a kind of value that this version of Node does not have. */
   TRANSPORT_KIND_UNKNOWN: { readonly kind: string }
-  /** The frame holds a version of a class that this thread cannot load. */
+  /** The frame contains a version of a class that this thread cannot load. */
   TRANSPORT_CLASS_VERSION: {
     readonly cid: string
     readonly version: number
     readonly versionKnown: number
   }
-  /** The frame holds a kind of handle that this thread did not register. */
+  /** The frame contains a kind of handle that is not registered in this thread. */
   TRANSPORT_HANDLE_UNKNOWN: { readonly tag: string }
-  /** A registration that cannot stand: its cid is taken, its class keeps fields nobody can save... */
+  /** A class that cannot be registered: its cid is taken, it needs hooks, or it travels without one. */
   TRANSPORT_REGISTRATION: { readonly cid: string; readonly why: string }
-  /** The bytes are no frame, or a damaged one. `offset` counts from the start of the frame. */
+  /** The bytes are damaged or not a frame. `offset` counts from the start of the frame. */
   TRANSPORT_MALFORMED: { readonly offset: number; readonly why: string }
-  /** A frame that names things of a process, which nobody asked for or which this process did not write. */
+  /** A frame of process mode, read without that mode or written by another process. */
   TRANSPORT_PROCESS_FRAME: { readonly why: string }
-  /** A frame of a format version this release does not read. */
+  /** A frame of a format version that this release does not read. */
   TRANSPORT_VERSION: {
     readonly version: number
     readonly versionKnown: number
   }
-  /** An argument of the transport's own functions is not what it must be. */
+  /** A wrong argument or option of a function of `corespun/transport`. */
   TRANSPORT_ARGUMENT: ArgumentFacts
 }
 
@@ -64,34 +64,49 @@ const sentences: Sentences<TransportCodes> = {
   TRANSPORT_CLASS_UNREGISTERED: (f) =>
     `${f.path} cannot be transported: its class ${f.className} is not registered; ` +
     (f.base === undefined
-      ? `call register(${f.className}, {cid})`
-      : `it extends ${f.base}, so call register(${f.className}, {cid, save, load})`),
+      ? `call register(${f.className}, { cid })`
+      : `it extends ${f.base}, so call register(${f.className}, { cid, save, load })`),
   TRANSPORT_FUNCTION: (f) => `${f.path} cannot be transported: ${f.why}`,
   TRANSPORT_DEPTH: (f) =>
     f.path === undefined
       ? `nested deeper than ${f.depthMax} levels`
       : `${f.path} cannot be transported: nested deeper than ${f.depthMax} levels`,
   TRANSPORT_TOO_LARGE: (f) =>
-    `${f.path} cannot be transported: its frame of ${f.bytes} bytes is longer than ` +
-    `the ${f.bytesMax} a frame may have`,
+    `${f.path} cannot be transported: its frame has ${f.bytes} bytes; the limit is ${f.bytesMax}`,
   TRANSPORT_CLASS_UNKNOWN: (f) =>
-    `the frame holds an object of class '${f.cid}', which is not registered in this thread`,
-  TRANSPORT_KIND_UNKNOWN: (f) => `the frame holds a ${f.kind}, which this version of Node does not have`,
+    `the frame contains an object of class '${f.cid}', which is not registered in this thread; ` +
+    'import the module that registers it',
+  TRANSPORT_KIND_UNKNOWN: (f) => `the frame contains a ${f.kind}, which this version of Node does not have`,
   TRANSPORT_CLASS_VERSION: (f) =>
-    `the frame holds version ${f.version} of class '${f.cid}'; this thread knows version ${f.versionKnown} ` +
-    'and its registration has no load that could read another',
+    `the frame contains version ${f.version} of class '${f.cid}'; this thread has version ` +
+    `${f.versionKnown}, registered without a load hook that reads other versions`,
   TRANSPORT_HANDLE_UNKNOWN: (f) =>
-    `the frame holds a handle of kind '${f.tag}', which is not registered in this thread`,
+    `the frame contains a handle of kind '${f.tag}', which is not registered in this thread`,
   TRANSPORT_REGISTRATION: (f) => `class '${f.cid}' cannot be registered: ${f.why}`,
-  TRANSPORT_MALFORMED: (f) => `not a frame, or a damaged one: ${f.why} at byte ${f.offset}`,
-  TRANSPORT_PROCESS_FRAME: (f) =>
-    `a frame that names functions, handles and memory of a process is refused: ${f.why}`,
+  TRANSPORT_MALFORMED: (f) => `damaged frame, or not a frame: ${f.why} at byte ${f.offset}`,
+  TRANSPORT_PROCESS_FRAME: (f) => `a frame of process mode is refused: ${f.why}`,
   TRANSPORT_VERSION: (f) =>
     `a frame of format version ${f.version}; this release reads version ${f.versionKnown}`,
   TRANSPORT_ARGUMENT: argumentSentence,
 }
 
-/** A value that cannot travel, or bytes that are no frame. Decide by `code`, read `facts`. */
+/**
+ * A value that cannot be encoded, or bytes that cannot be decoded. Compare `code`; read `facts`.
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { TransportError, encode } from 'corespun/transport'
+ *
+ * try {
+ *   encode({ user: { id: Symbol('1') } })
+ *   assert.fail()
+ * } catch (error) {
+ *   assert.ok(error instanceof TransportError)
+ *   assert.equal(error.code, 'TRANSPORT_REFUSED')
+ *   assert.equal((error.facts as { path: string }).path, 'value.user.id')
+ * }
+ * ```
+ */
 export class TransportError<Code extends keyof TransportCodes = keyof TransportCodes> extends CorespunError<
   TransportCodes,
   Code
@@ -102,5 +117,4 @@ export class TransportError<Code extends keyof TransportCodes = keyof TransportC
   }
 }
 
-/** The error for a value that an argument cannot have. */
 export const wrong = refuser((facts) => new TransportError('TRANSPORT_ARGUMENT', facts))

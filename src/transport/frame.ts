@@ -1,12 +1,10 @@
 /**
- * Whole frames: the doors of the codec.
+ * Whole frames, in memory that is shared with the native core (`FrameWriter`, `readFrame`) or of their own.
  *
- * Inside a process, `FrameWriter` writes into memory that the native core knows and `readFrame` reads from
- * it. `marshall` and `unmarshall` are for everybody. All of them may be called again from within a save or
- * load hook: the inner call gets a writer or reader of its own.
+ * All functions may be called from a save or load hook: the inner call uses another writer or reader.
  */
-import { oneOf, ownOptions, shown, CorespunError, valueOfKind } from '../base/index.ts'
-import { TransportError, wrong } from './errors.ts'
+import { CorespunError } from '../base/index.ts'
+import { TransportError } from './errors.ts'
 import {
   DEPTH_MAX,
   FORMAT_VERSION,
@@ -19,38 +17,35 @@ import {
 } from './format.ts'
 import { Graph } from './write/graph.ts'
 import { forgetMoved } from './classes/memory.ts'
-import { pathOf, pathOfDepth, pathOfRevoked } from './path.ts'
-import { platformNameOf } from './classes/platform.ts'
 import { processTables, processToken } from './process.ts'
+import { isStackOverflow, refused } from './refused.ts'
 import { ReadShapeTable } from './read/read-shapes.ts'
 import { Reader } from './read/reader.ts'
 import { ShapeTable } from './classes/shapes.ts'
 import { Refusal } from './write/sink.ts'
 import { HookError } from './functions/source.ts'
 import { writeText } from './text.ts'
-import { RETRY, TOO_DEEP, Writer } from './write/writer.ts'
+import { RETRY, Writer } from './write/writer.ts'
 
-/** Bytes `marshall` starts with, and goes back to after a larger frame. */
+/** Memory of an idle writer; a larger frame gets memory of its own. */
 const SCRATCH_BYTES = 65_536
 
-/** Times a frame may turn out larger than it was. */
+/** How often a frame may turn out larger than the attempt before. */
 const GROW_MAX = 3
 
 const writeShapes = new ShapeTable()
 const readShapes = new ReadShapeTable()
 let frameLast = 0
 
-/**
- * Writes frames of this process into memory given once.
- */
+/** Writes frames of process mode into the same memory again and again. */
 export class FrameWriter {
   /** The whole last frame, when it did not fit into the scratch memory. */
   overflow: Uint8Array | undefined = undefined
   /** Length of the last frame. */
   frameBytes = 0
-  /** Ids of the buffers that the last frame keeps alive until somebody reads it. */
+  /** Ids of the buffers that the last frame keeps alive until it is read. */
   attachments: number[] = []
-  /** Buffers whose memory the last frame was lent, and which have not left this thread yet. */
+  /** Buffers lent to the last frame that are still attached in this thread. */
   lent: ArrayBuffer[] = []
   readonly #scratch: Uint8Array
   readonly #writer: Writer
@@ -64,16 +59,16 @@ export class FrameWriter {
 
   /**
    * Write `value` as a frame at `offset` of the scratch memory.
-   * @param rootName What an error calls the value: `args` makes it say `args[1].user`.
-   * @param lends Memory that was given away stays here too, until {@link FrameWriter.letGo}.
+   * @param rootName The name of the value in the paths of errors: with `args`, `args[1].user`.
+   * @param lends Moved memory stays attached in this thread until {@link FrameWriter.letGo}.
    * @returns Where the frame ends; -1 when it did not fit, and `overflow` holds it.
-   * @throws {TransportError} naming the path of the part that cannot travel; nothing was moved then.
+   * @throws {TransportError} with the path of the part that cannot travel; then nothing was moved.
    */
   write(value: unknown, offset: number, rootName = 'value', lends = false): number {
     if (this.overflow !== undefined) this.overflow = undefined
     if (this.attachments.length > 0) this.attachments = []
     if (this.lent.length > 0) this.lent = []
-    // Called from within a save hook: the frame under construction keeps the scratch memory.
+    // Called by a save hook: the scratch memory belongs to the outer frame.
     const isInner = this.#isBusy
     const writer = isInner ? new Writer(new Uint8Array(1024), writeShapes) : this.#writer
     this.#isBusy = true
@@ -81,7 +76,7 @@ export class FrameWriter {
       writer.isProcess = true
       const end = writeFrame(writer, value, isInner ? 0 : offset, rootName)
       this.frameBytes = writer.bytes === this.#scratch ? end - offset : end
-      // What a hook wrote meanwhile is not this frame's.
+      // Attachments of frames that hooks wrote meanwhile are not this frame's.
       if (this.attachments.length > 0) this.attachments = []
       if (this.lent.length > 0) this.lent = []
       if (writer.commitments.length > 0) {
@@ -100,23 +95,24 @@ export class FrameWriter {
     }
   }
 
-  /** The last frame was accepted: what it was lent leaves this thread. */
+  /** Detach the buffers lent to the last frame, which the core has accepted. */
   letGo(): void {
     const { lent } = this
     this.lent = []
-    leave(lent)
+    detach(lent)
   }
 }
 
 /**
  * Read the frame that lies in `source` from `start` to `end`.
- * @throws {TransportError} when it is no frame, a damaged one, or names what this thread does not know.
+ * @throws {TransportError} when the frame is damaged, or contains what this thread cannot make.
  */
 export function readFrame(source: Uint8Array, start: number, end: number): unknown {
-  return read(source, start, end, MODE_PROCESS)
+  return readFrom(source, start, end, MODE_PROCESS)
 }
 
-function read(source: Uint8Array, start: number, end: number, modeAlso: number): unknown {
+/** As {@link readFrame}; `modeAlso` is the mode that is accepted besides self-contained frames. */
+export function readFrom(source: Uint8Array, start: number, end: number, modeAlso: number): unknown {
   const reader = idleReader ?? new Reader(readShapes)
   idleReader = undefined
   try {
@@ -129,46 +125,24 @@ function read(source: Uint8Array, start: number, end: number, modeAlso: number):
   }
 }
 
-/** What the caller of a read is told: what a load hook or the owner of a handle threw; else our own error. */
+/** The error for what reading threw: errors of load hooks and handles unchanged, else a TransportError. */
 function readError(error: unknown, reader: Reader): unknown {
   const thrown = error instanceof HookError ? error.thrown : error
   if (isStackOverflow(thrown)) return new TransportError('TRANSPORT_DEPTH', { depthMax: DEPTH_MAX })
   if (error instanceof HookError || thrown instanceof CorespunError) return thrown
-  // A Map of more entries than the engine has room for, a text longer than it makes, no memory.
-  return reader.error('it holds what cannot be made', thrown)
+  // A limit of the engine: entries of a Map, characters of a string, memory.
+  return reader.error('it contains a value that the engine cannot make', thrown)
 }
 
 let idleReader: Reader | undefined
 const idleWriters: Writer[] = []
 
-/**
- * The bytes of `value`.
- * @param options.mode `'self-contained'` (the default): readable anywhere, on any supported Node, for ever;
- *   carries no functions, handles or shared memory. `'process'`: smaller, carries them too, readable in this
- *   process only. Nobody can see when the last copy of such bytes is gone, so shared memory in them is kept
- *   until the process ends, and moved memory until it has been read. Arguments, results, stores and channels
- *   let go of both by themselves.
- * @throws {TransportError} naming the path of the part that cannot travel.
- */
-export function marshall(
-  value: unknown,
-  options?: { readonly mode?: 'process' | 'self-contained' },
-): Uint8Array {
-  const isProcess = isOfProcess('marshall()', options)
-  return newFrame(value, isProcess, isProcess)
-}
-
-/**
- * The bytes of `value` for {@link readFrame}, which no user holds.
- * @throws {TransportError} naming the path of the part that cannot travel.
- */
+/** A frame of process mode without the token, for {@link readFrame} alone. @throws {TransportError} */
 export function processFrame(value: unknown): Uint8Array {
   return newFrame(value, true, false)
 }
 
-/**
- * A copy of a frame of this process, made for {@link readFrame}, that users may hold: `unmarshall` reads it.
- */
+/** A copy of a frame of process mode with the token, for users: `decode` reads it. */
 export function publicFrame(frame: Uint8Array): Uint8Array {
   const copy = new Uint8Array(frame.length + TOKEN_BYTES)
   copy.set(frame)
@@ -176,7 +150,7 @@ export function publicFrame(frame: Uint8Array): Uint8Array {
   return copy
 }
 
-/** Make the process frame at the start of `view` one that users may hold: the token follows its text. */
+/** Append the token to the frame of process mode at the start of `view`. */
 function addToken(view: DataView, textEnd: number): void {
   const token = processToken()
   view.setUint8(1, MODE_PROCESS_TOKEN)
@@ -184,26 +158,13 @@ function addToken(view: DataView, textEnd: number): void {
   view.setInt32(textEnd + 4, token[1], true)
 }
 
-/** True when `frame` ends with the token of this process; how long that takes says nothing of the token. */
-function isTokened(frame: Uint8Array): boolean {
-  if (frame.length < TOKEN_BYTES) return false
-  const token = processToken()
-  const at = frame.length - TOKEN_BYTES
-  return ((int32At(frame, at) ^ token[0]) | (int32At(frame, at + 4) ^ token[1])) === 0
-}
-
-function int32At(bytes: Uint8Array, at: number): number {
-  const low = bytes[at] | (bytes[at + 1] << 8)
-  return low | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)
-}
-
-/** A frame in memory of its own, not in a pool as of Buffer: users may transfer it. */
-function newFrame(value: unknown, isProcess: boolean, isPublic: boolean): Uint8Array {
+/** A frame in memory of its own, outside of Buffer's pool: users may transfer it. */
+export function newFrame(value: unknown, isProcess: boolean, isPublic: boolean): Uint8Array {
   const writer = idleWriters.pop() ?? new Writer(new Uint8Array(SCRATCH_BYTES), writeShapes)
   try {
     writer.isProcess = isProcess
     const textEnd = writeFrame(writer, value, 0, 'value')
-    if (writer.commitments.length > 0) leave(commit(writer, value, 'value')[1])
+    if (writer.commitments.length > 0) detach(commit(writer, value, 'value')[1])
     const end = isPublic ? textEnd + TOKEN_BYTES : textEnd
     if (end > writer.bytes.length) return publicFrame(writer.bytes.subarray(0, textEnd))
     if (isPublic) addToken(writer.view, textEnd)
@@ -216,41 +177,16 @@ function newFrame(value: unknown, isProcess: boolean, isPublic: boolean): Uint8A
 }
 
 /**
- * The value of a frame that `marshall` made.
- * @param options.mode `'self-contained'` (the default): frames from anywhere; one that names functions,
- *   handles or memory of a process is refused before anything of it is read. `'process'`: also those that
- *   `marshall(value, { mode: 'process' })` or a result's `payload` wrote in this process. Anybody's other
- *   bytes are refused then too, but who has seen such a frame can make others: keep them in the process.
- * @throws {TransportError} when `frame` is no frame, a damaged one, or names what this thread does not know.
- *   Nothing else is thrown, but what a load hook of yours throws.
- */
-export function unmarshall(
-  frame: Uint8Array,
-  options?: { readonly mode?: 'process' | 'self-contained' },
-): unknown {
-  if (!(frame instanceof Uint8Array)) throw wrong('unmarshall(): frame', 'a Uint8Array', frame)
-  const isProcess = isOfProcess('unmarshall()', options)
-  // Frames as threads hand them to each other have no token, so nobody can vouch for this one.
-  if (!isProcess || frame[1] === MODE_SELF_CONTAINED) return read(frame, 0, frame.length, MODE_SELF_CONTAINED)
-  if (isTokened(frame)) return read(frame, 0, frame.length - TOKEN_BYTES, MODE_PROCESS_TOKEN)
-  if (frame[1] !== MODE_PROCESS && frame[1] !== MODE_PROCESS_TOKEN)
-    return read(frame, 0, frame.length, MODE_SELF_CONTAINED)
-  throw new TransportError('TRANSPORT_PROCESS_FRAME', { why: 'this process did not write it' })
-}
-
-const OPTIONS = new Set(['mode'])
-const MODE = oneOf(['process', 'self-contained'], 'self-contained')
-
-/** Whether the mode that `call` is asked for is `process`. @throws {TransportError} `TRANSPORT_ARGUMENT`. */
-function isOfProcess(call: string, options: { readonly mode?: string } | undefined): boolean {
-  if (options === undefined) return false
-  const { mode } = ownOptions(options, OPTIONS, wrong, call)
-  return valueOfKind(call, 'mode', mode, MODE, wrong) === 'process'
-}
-
-/**
- * True when `marshall(value, {mode: 'process'})` would succeed. Save hooks run.
- * @throws What a save hook or a getter throws.
+ * Returns whether `encode(value, { mode: 'process' })` would succeed. Save hooks run.
+ * @throws Errors of save hooks and getters.
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { isTransportable } from 'corespun/transport'
+ *
+ * assert.equal(isTransportable(new Map([[1, 'one']])), true)
+ * assert.equal(isTransportable(Promise.resolve()), false)
+ * ```
  */
 export function isTransportable(value: unknown): boolean {
   const writer = new Writer(new Uint8Array(1024), writeShapes)
@@ -265,9 +201,7 @@ export function isTransportable(value: unknown): boolean {
   }
 }
 
-/**
- * True when the memory of `buffer` could be moved; true as well where that cannot be asked without doing it.
- */
+/** Whether the memory of `buffer` can be moved; true as well where only moving it would show that. */
 function isLendable(buffer: ArrayBuffer): boolean {
   const tables = processTables()
   try {
@@ -281,15 +215,12 @@ function isLendable(buffer: ArrayBuffer): boolean {
   }
 }
 
-/**
- * Write a frame at `offset` of the writer's memory, or at the start of larger memory; the position of its
- * end.
- */
+/** Write a frame at `offset` of the writer's memory, or at the start of larger memory; returns its end. */
 function writeFrame(writer: Writer, value: unknown, offset: number, rootName: string): number {
   try {
     let end = complete(writer, value, offset)
     for (let tries = 0; end > writer.bytes.length; tries++) {
-      // The first size may be too small by what a graph takes more than a tree; the third cannot be.
+      // The first size may be that of a tree, and a graph is larger; the third attempt cannot be.
       if (tries === GROW_MAX) throw new Refusal(value, 'refused', 'it changed while it was written')
       const bytes = tries === 0 ? end - offset : end
       if (bytes > FRAME_BYTES_MAX) {
@@ -300,11 +231,11 @@ function writeFrame(writer: Writer, value: unknown, offset: number, rootName: st
     }
     return end
   } catch (error) {
-    throw explained(error, writer, value, rootName)
+    throw refused(error, writer, value, rootName)
   }
 }
 
-/** Write the value as a tree, or as the graph that it is; the end may lie behind the end of the memory. */
+/** Write the value as a tree, else as a graph; the end may lie behind the end of the memory. */
 function complete(writer: Writer, value: unknown, offset: number): number {
   writer.graph = undefined
   const end = attempt(writer, value, offset)
@@ -315,10 +246,10 @@ function complete(writer: Writer, value: unknown, offset: number): number {
   return attempt(writer, value, offset)
 }
 
-/** One attempt; -1 when the value was taken for a tree and is none. */
+/** One attempt; -1 when the value was written as a tree and is a graph. */
 function attempt(writer: Writer, value: unknown, offset: number): number {
   writer.begin(++frameLast)
-  // Generated code takes what a `for-in` finds for an object's own; as a graph nothing is written by it.
+  // Generated code treats every key that `for-in` finds as an own one. Graphs are written without it.
   if (writer.isPolluted && writer.graph === undefined) return -1
   let bodyEnd: number
   try {
@@ -337,9 +268,7 @@ function attempt(writer: Writer, value: unknown, offset: number): number {
   return writer.text === '' ? end : writeText(bytes, writer.text, end)
 }
 
-/**
- * Share or lend the memory of a frame: the ids, as they now stand in it, and the buffers that are to leave.
- */
+/** Share or lend the buffers of a frame and write their ids into it; returns the ids and the lent buffers. */
 function commit(writer: Writer, root: unknown, rootName: string): [ids: number[], lent: ArrayBuffer[]] {
   const tables = processTables()
   const ids: number[] = []
@@ -353,49 +282,16 @@ function commit(writer: Writer, root: unknown, rootName: string): [ids: number[]
       writer.uint32(id, position)
     } catch (error) {
       for (const id of ids) tables.bufferRelease(id)
-      const why = 'its memory belongs to something that does not let go of it'
-      throw explained(new Refusal(buffer, 'refused', why, error), writer, root, rootName)
+      const why = 'its memory cannot be detached: something else uses it'
+      throw refused(new Refusal(buffer, 'refused', why, error), writer, root, rootName)
     }
   }
   return [ids, lent]
 }
 
-function leave(lent: readonly ArrayBuffer[]): void {
+function detach(lent: readonly ArrayBuffer[]): void {
   for (const buffer of lent) {
     processTables().bufferLeave(buffer)
     forgetMoved(buffer)
   }
-}
-
-/** What the caller is told: a refusal gets its path, everything else stays what it is. */
-function explained(error: unknown, writer: Writer, root: unknown, rootName: string): unknown {
-  const savedOf = (object: object) => writer.savedOf(object)
-  if (error === TOO_DEEP || isStackOverflow(error)) {
-    const path = pathOfDepth(root, rootName, DEPTH_MAX, savedOf)
-    return new TransportError('TRANSPORT_DEPTH', { path, depthMax: DEPTH_MAX })
-  }
-  if (error instanceof TypeError && error.message.includes('revoked')) {
-    // Of a Proxy that was revoked the engine refuses everything, in words that name no place.
-    const path = pathOfRevoked(root, rootName, savedOf)
-    if (path === undefined) return error
-    const facts = { path, what: 'a Proxy', why: 'it was revoked' }
-    return new TransportError('TRANSPORT_REFUSED', facts, { cause: error })
-  }
-  if (!(error instanceof Refusal)) return error
-  const path = pathOf(root, rootName, error.value, savedOf)
-  const options = error.cause === undefined ? undefined : { cause: error.cause }
-  if (error.kind === 'function')
-    return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
-  if (error.kind === 'class') {
-    const made: unknown = (error.value as { constructor?: { name?: unknown } }).constructor?.name
-    const className = typeof made === 'string' && made !== '' ? made : 'without a name'
-    const base = platformNameOf(Object.getPrototypeOf(error.value) as object)
-    const facts = base === undefined ? { path, className } : { path, className, base }
-    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', facts)
-  }
-  return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: error.why }, options)
-}
-
-function isStackOverflow(error: unknown): boolean {
-  return error instanceof RangeError && error.message.includes('call stack')
 }

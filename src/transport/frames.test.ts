@@ -12,7 +12,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { BlockList } from 'node:net'
 import { test } from 'node:test'
 import { register, registerHandle } from './classes/classes.ts'
-import { marshall, unmarshall } from './frame.ts'
+import { decode, encode } from './codec.ts'
 import { readHostile } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
 
@@ -188,7 +188,7 @@ for (const [name, , make] of youngerValues) if (isThere(name)) values[name] = ma
 const kept = JSON.parse(readFileSync(KEPT, 'utf8')) as Record<string, string>
 if (process.env.CORESPUN_KEEP_FRAMES === '1') {
   for (const [name, value] of Object.entries(values))
-    kept[name] ??= Buffer.from(marshall(value)).toString('base64')
+    kept[name] ??= Buffer.from(encode(value)).toString('base64')
   writeFileSync(KEPT, `${JSON.stringify(kept, undefined, 1)}\n`)
 }
 
@@ -196,7 +196,7 @@ test('every frame ever kept is read as the value it was written from', () => {
   assert.deepEqual(Object.keys(kept).filter(isThere).sort(), Object.keys(values).sort())
   for (const [name, frame] of Object.entries(kept)) {
     if (!isThere(name)) continue
-    assertSame(unmarshall(Buffer.from(frame, 'base64')), values[name])
+    assertSame(decode(Buffer.from(frame, 'base64')), values[name])
   }
 })
 

@@ -9,7 +9,8 @@ import { types } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { TransportError } from './errors.ts'
-import { marshall, processFrame, readFrame, unmarshall } from './frame.ts'
+import { decode, encode } from './codec.ts'
+import { processFrame, readFrame } from './frame.ts'
 
 /** Objects that one byte of a frame may become; a text may be a slice of its own for each byte. */
 const OBJECTS_PER_BYTE_MAX = 2
@@ -44,16 +45,16 @@ const RESERVED_MAX = 0x1000_0000
 
 /** The frame of `value`; one of this process as threads hand them to each other. */
 export function frameIn(mode: 'process' | 'self-contained', value: unknown): Uint8Array {
-  return mode === 'process' ? processFrame(value) : marshall(value)
+  return mode === 'process' ? processFrame(value) : encode(value)
 }
 
 /**
- * Read `bytes` as threads read what they hand to each other; true when they were a frame. `unmarshall` must
+ * Read `bytes` as threads read what they hand to each other; true when they were a frame. `decode` must
  * refuse them unless they are self-contained.
  */
 export function readHostile(bytes: Uint8Array): boolean {
   for (const mode of bytes[1] === 1 ? [] : (['self-contained', 'process'] as const))
-    assert.throws(() => unmarshall(bytes, { mode }), TransportError)
+    assert.throws(() => decode(bytes, { mode }), TransportError)
   let value: unknown
   try {
     value = readFrame(bytes, 0, bytes.length)

@@ -38,7 +38,8 @@ import {
   TAG_URL,
   TAG_VIEW,
 } from './format.ts'
-import { marshall, processFrame, readFrame, unmarshall } from './frame.ts'
+import { decode, encode } from './codec.ts'
+import { processFrame, readFrame } from './frame.ts'
 import { memoryInUse, readHostile } from './hostile.test.support.ts'
 import { register, registerHandle } from './classes/classes.ts'
 
@@ -62,13 +63,13 @@ const readInside = (frame: Uint8Array): unknown => readFrame(frame, 0, frame.len
 function check(body: number[], text: number[] = []): void {
   for (const mode of [0, 1]) {
     const frame = frameOf(body, text, mode)
-    assert.throws(() => unmarshall(frame), { name: 'TransportError' }, `mode ${mode}: ${body.join(' ')}`)
+    assert.throws(() => decode(frame), { name: 'TransportError' }, `mode ${mode}: ${body.join(' ')}`)
     assert.equal(readHostile(frame), false, `mode ${mode}: ${body.join(' ')}`)
   }
 }
 
 test('the builder of these tests builds frames', () => {
-  assert.deepEqual(unmarshall(frameOf([TAG_ARRAY8, 2, 5, TAG_STRING + 3], textOf('abc'))), [5, 'abc'])
+  assert.deepEqual(decode(frameOf([TAG_ARRAY8, 2, 5, TAG_STRING + 3], textOf('abc'))), [5, 'abc'])
 })
 
 test('lengths that promise more than there is are refused', () => {
@@ -152,7 +153,7 @@ test('holes cannot make an array larger than it says, nor cost memory', () => {
   check([TAG_ARRAY8, 3, TAG_HOLE, 0, 0, 0, 0])
   check([TAG_HOLE, 1, 0, 0, 0])
   const before = memoryInUse()
-  const far = unmarshall(frameOf([TAG_ARRAY32, 0, 0, 0, 1, TAG_HOLE, 0, 0, 0, 1])) as unknown[]
+  const far = decode(frameOf([TAG_ARRAY32, 0, 0, 0, 1, TAG_HOLE, 0, 0, 0, 1])) as unknown[]
   assert.ok(memoryInUse() - before < 8_000_000)
   assert.equal(far.length, 1 << 24)
 })
@@ -161,53 +162,53 @@ test('deep nesting is refused before the stack ends', () => {
   const deep = (levels: number) =>
     Array.from({ length: levels * 2 }, (_, index) => (index % 2 === 0 ? TAG_ARRAY8 : 1))
   for (const levels of [1001, 20_000, 500_000]) {
-    assert.throws(() => unmarshall(frameOf([...deep(levels), 5])), {
+    assert.throws(() => decode(frameOf([...deep(levels), 5])), {
       code: 'TRANSPORT_DEPTH',
     })
   }
-  assert.throws(() => unmarshall(frameOf(new Array<number>(300_000).fill(TAG_SET))), {
+  assert.throws(() => decode(frameOf(new Array<number>(300_000).fill(TAG_SET))), {
     name: 'TransportError',
   })
 })
 
 test('headers that are none are refused', () => {
-  const frame = marshall([1, 'a'])
+  const frame = encode([1, 'a'])
   for (let length = 0; length < 7; length++)
-    assert.throws(() => unmarshall(frame.subarray(0, length)), {
+    assert.throws(() => decode(frame.subarray(0, length)), {
       code: 'TRANSPORT_MALFORMED',
     })
-  assert.throws(() => unmarshall(Uint8Array.from([2, ...frame.subarray(1)])), {
+  assert.throws(() => decode(Uint8Array.from([2, ...frame.subarray(1)])), {
     code: 'TRANSPORT_VERSION',
     facts: { version: 2, versionKnown: 1 },
   })
-  assert.throws(() => unmarshall(Uint8Array.from([1, 7, ...frame.subarray(2)])), {
+  assert.throws(() => decode(Uint8Array.from([1, 7, ...frame.subarray(2)])), {
     code: 'TRANSPORT_MALFORMED',
   })
-  assert.throws(() => unmarshall(Uint8Array.from([1, 1, ...huge, 5])), {
+  assert.throws(() => decode(Uint8Array.from([1, 1, ...huge, 5])), {
     code: 'TRANSPORT_MALFORMED',
   })
-  assert.throws(() => unmarshall(Uint8Array.from([1, 1, 0, 0, 0, 0, 5])), {
+  assert.throws(() => decode(Uint8Array.from([1, 1, 0, 0, 0, 0, 5])), {
     code: 'TRANSPORT_MALFORMED',
   })
-  assert.throws(() => unmarshall(frameOf([5, 5])), {
+  assert.throws(() => decode(frameOf([5, 5])), {
     code: 'TRANSPORT_MALFORMED',
   })
 })
 
 test('a self-contained frame cannot use numbers of this process', () => {
-  for (let seen = 0; seen < 20; seen++) marshall({ numbered: 1 }, { mode: 'process' })
+  for (let seen = 0; seen < 20; seen++) encode({ numbered: 1 }, { mode: 'process' })
   const frame = processFrame({ numbered: 1 })
   assert.equal(frame[6], TAG_OBJECT16)
   frame[1] = 1
-  assert.throws(() => unmarshall(frame), { code: 'TRANSPORT_MALFORMED' })
+  assert.throws(() => decode(frame), { code: 'TRANSPORT_MALFORMED' })
 })
 
 test('bytes behind the value are refused', () => {
   for (const value of [1, 'a', { a: ['b'] }, 'x'.repeat(40_000)]) {
-    const frame = marshall(value)
+    const frame = encode(value)
     for (const tail of [[0], [0, 0, 0, 0], textOf('abc')]) {
       const longer = Uint8Array.from([...frame, ...tail])
-      assert.throws(() => unmarshall(longer), { code: 'TRANSPORT_MALFORMED', message: /bytes follow/ })
+      assert.throws(() => decode(longer), { code: 'TRANSPORT_MALFORMED', message: /bytes follow/ })
     }
   }
 })
@@ -217,9 +218,9 @@ test('a malformed URL is a TransportError also when the engine has optimised its
   const frame = frameOf([TAG_URL, TAG_STRING + 11], text)
   const good = frameOf([TAG_URL, TAG_STRING + 8], textOf('http://a'))
   for (let round = 0; round < 10_000; round++) {
-    unmarshall(good)
+    decode(good)
     try {
-      assert.fail(`it was read: ${String(unmarshall(frame))}`)
+      assert.fail(`it was read: ${String(decode(frame))}`)
     } catch (error) {
       if ((error as { code?: string }).code !== 'TRANSPORT_MALFORMED') throw error
     }
@@ -236,7 +237,7 @@ test('what the engine cannot make of a frame is a TransportError with its cause'
   Object.assign(globalThis, { Map: full })
   try {
     assert.throws(
-      () => unmarshall(frameOf([TAG_MAP, ...word(1), 1, 1])),
+      () => decode(frameOf([TAG_MAP, ...word(1), 1, 1])),
       (error: Error & { code?: string }) =>
         error.code === 'TRANSPORT_MALFORMED' && error.cause instanceof RangeError,
     )
@@ -255,7 +256,7 @@ test('names of keys from a frame never run as code', () => {
     '`',
   ]
   const value = Object.fromEntries(keys.map((key) => [key, 1]))
-  for (let seen = 0; seen < 100; seen++) assert.deepEqual(unmarshall(marshall(value)), value)
+  for (let seen = 0; seen < 100; seen++) assert.deepEqual(decode(encode(value)), value)
   assert.equal((globalThis as { hacked?: unknown }).hacked, undefined)
 })
 
@@ -265,7 +266,7 @@ test('holes take no more room than a small multiple of their frame', () => {
   const body = [TAG_ARRAY32, ...word(arrays), ...Array.from({ length: arrays }, () => holes).flat()]
   const frame = frameOf(body)
   const before = memoryInUse()
-  const value = unmarshall(frame) as unknown[][]
+  const value = decode(frame) as unknown[][]
   const taken = memoryInUse() - before
   assert.equal(value.length, arrays)
   assert.ok(value.every((array) => array.length === 1024 && !(0 in array)))
@@ -276,13 +277,13 @@ test('resizable buffers take a bounded part of the address space, however many a
   const tiny = [TAG_ARRAY_BUFFER_RESIZABLE, ...word(1), ...word(0x1000040), 7]
   const frame = (count: number, one = tiny) =>
     frameOf([TAG_ARRAY32, ...word(count), ...Array.from({ length: count }, () => one).flat()])
-  assert.equal((unmarshall(frame(16)) as unknown[]).length, 16)
+  assert.equal((decode(frame(16)) as unknown[]).length, 16)
   for (const count of [17, 65, 200, 5000]) {
-    assert.throws(() => unmarshall(frame(count)), { code: 'TRANSPORT_MALFORMED', message: /resizable/ })
+    assert.throws(() => decode(frame(count)), { code: 'TRANSPORT_MALFORMED', message: /resizable/ })
   }
   const still = [TAG_ARRAY_BUFFER_RESIZABLE, ...word(1), ...word(1), 7]
-  assert.equal((unmarshall(frame(64, still)) as unknown[]).length, 64)
-  assert.throws(() => unmarshall(frame(65, still)), { code: 'TRANSPORT_MALFORMED', message: /more than 64/ })
+  assert.equal((decode(frame(64, still)) as unknown[]).length, 64)
+  assert.throws(() => decode(frame(65, still)), { code: 'TRANSPORT_MALFORMED', message: /more than 64/ })
 })
 
 test('a list of more keys than any writer makes is refused before code is generated for it', () => {
@@ -294,8 +295,8 @@ test('a list of more keys than any writer makes is refused before code is genera
     const block = [...half(2 + count + text.length), ...half(count), ...lengths, ...text]
     return frameOf([TAG_OBJECT_KEYS, ...block, ...new Array<number>(count).fill(1)])
   }
-  assert.equal(Object.keys(unmarshall(frame(256)) as object).length, 256)
-  assert.throws(() => unmarshall(frame(257)), { code: 'TRANSPORT_MALFORMED' })
+  assert.equal(Object.keys(decode(frame(256)) as object).length, 256)
+  assert.throws(() => decode(frame(257)), { code: 'TRANSPORT_MALFORMED' })
 })
 
 test('what a handle stumbles over in a damaged frame is a TransportError, with its cause', () => {
@@ -337,13 +338,13 @@ test(
       },
     })
     for (const bytes of [new Uint8Array(1000), new Uint16Array(500), new ArrayBuffer(1000)]) {
-      const frame = marshall([new Shrinking(), bytes])
+      const frame = encode([new Shrinking(), bytes])
       memory = new Growing(frame.length, { maxByteLength: frame.length })
       const view = new Uint8Array(memory)
       view.set(frame)
-      assert.throws(() => unmarshall(view), { code: 'TRANSPORT_MALFORMED' })
+      assert.throws(() => decode(view), { code: 'TRANSPORT_MALFORMED' })
       memory = undefined
-      assert.deepEqual((unmarshall(frame) as unknown[])[1], bytes)
+      assert.deepEqual((decode(frame) as unknown[])[1], bytes)
     }
   },
 )
@@ -364,7 +365,7 @@ test('an error cannot be made an object of a class that has a load hook, or is n
   for (const cid of ['hostile.Money', 'hostile.Plain']) {
     const body = [TAG_ERROR, 0, 8, TAG_UNDEFINED, TAG_UNDEFINED, TAG_STRING + cid.length]
     const rest = [...word(0), TAG_OBJECT_PAIRS, ...word(0)]
-    assert.throws(() => unmarshall(frameOf([...body, ...rest], textOf(cid))), {
+    assert.throws(() => decode(frameOf([...body, ...rest], textOf(cid))), {
       code: 'TRANSPORT_MALFORMED',
       message: /is no error/,
     })
@@ -381,7 +382,7 @@ test('a class with save and without load takes its fields from a plain object on
     [TAG_MAP, ...word(0)],
     [5],
   ]) {
-    assert.throws(() => unmarshall(frameOf([TAG_CLASS_NAMED, TAG_STRING + 14, ...word(0), ...saved], text)), {
+    assert.throws(() => decode(frameOf([TAG_CLASS_NAMED, TAG_STRING + 14, ...word(0), ...saved], text)), {
       code: 'TRANSPORT_MALFORMED',
       message: /hostile\.Saving/,
     })

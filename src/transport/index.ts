@@ -1,7 +1,7 @@
 /**
  * `corespun/transport`: values into bytes and back, for threads, stores, disks and networks.
  *
- * What can travel, what is refused and how a class joins in: docs/design/transport.md.
+ * Which values travel, which are refused, how a class is registered: docs/design/transport.md.
  */
 import { native, Table } from '../native/index.ts'
 import { register } from './classes/classes.ts'
@@ -18,7 +18,8 @@ export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
 export { FunctionError } from './functions/function-errors.ts'
 
-export { isTransportable, marshall, unmarshall } from './frame.ts'
+export { type CodecOptions, decode, encode, marshall, unmarshall } from './codec.ts'
+export { isTransportable } from './frame.ts'
 export { move } from './classes/memory.ts'
 
 const placeNumbers = new Int32Array(4)

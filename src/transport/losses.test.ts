@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { register } from './classes/classes.ts'
-import { marshall, unmarshall } from './frame.ts'
+import { decode, encode } from './codec.ts'
 import { assertSame } from './same.test.support.ts'
 
 /** Objects of one shape before its code is generated, and some after. */
@@ -16,7 +16,7 @@ const SIGHTINGS = 60
 
 /** `value` there and back, in a frame of this process. */
 const sent = <Value>(value: Value): Value =>
-  unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }) as Value
+  decode(encode(value, { mode: 'process' }), { mode: 'process' }) as Value
 
 class Registered extends Error {}
 register(Registered, { cid: 'losses.Registered' })
@@ -29,12 +29,12 @@ test('elements behind holes arrive whatever else the array has a name for', () =
       for (const index of present) array[index] = `at ${index}`
       const bare = array.slice()
       for (const name of names) (array as unknown as Record<string, unknown>)[name] = name
-      assertSame(unmarshall(marshall(array)), bare)
+      assertSame(decode(encode(array)), bare)
     }
   }
   const hidden: unknown[] = [,]
   Object.defineProperty(hidden, 3, { value: 'an element', enumerable: false })
-  assert.equal((unmarshall(marshall(hidden)) as unknown[])[3], 'an element')
+  assert.equal((decode(encode(hidden)) as unknown[])[3], 'an element')
 })
 
 test('the name of an error stays through any number of hops', () => {
@@ -64,7 +64,7 @@ test('a SuppressedError keeps both of its errors, also where the language has no
   const Suppressed = (globalThis as { SuppressedError?: Made }).SuppressedError
   if (Suppressed !== undefined) {
     const near = new Suppressed(first, second, 'both')
-    const far = unmarshall(marshall(near)) as Error
+    const far = decode(encode(near)) as Error
     assertSame(far, near)
     assert.deepEqual(Object.getOwnPropertyNames(far).sort(), Object.getOwnPropertyNames(near).sort())
     assert.equal(far.constructor, Suppressed)
@@ -73,7 +73,7 @@ test('a SuppressedError keeps both of its errors, also where the language has no
   const frame = Buffer.from([1, 1, 0, 0, 0, 0, 0xda, 9, 0x30, 0x84, 0xc6, 1, 2, 0xd4, 0, 0, 0, 0])
   frame.writeUInt32LE(frame.length - 6, 2)
   const text = Buffer.from([8, 0, 0, 0, ...Buffer.from('both')])
-  let far = unmarshall(Buffer.concat([frame, text])) as Error & { error: unknown; suppressed: unknown }
+  let far = decode(Buffer.concat([frame, text])) as Error & { error: unknown; suppressed: unknown }
   for (let hop = 0; hop < 3; hop++, far = sent(far)) {
     assert.deepEqual([far.name, far.message, far.error, far.suppressed], ['SuppressedError', 'both', 1, 2])
     assert.ok(far instanceof Error)
@@ -144,7 +144,7 @@ test('a Buffer over part of shared memory goes on sharing it', () => {
   far[0] = 7
   assert.equal(new Uint8Array(memory)[4], 7)
   assert.deepEqual([Buffer.isBuffer(far), far.byteOffset, far.length], [true, 4, 8])
-  assert.throws(() => marshall(Buffer.from(memory, 4, 8)), { code: 'TRANSPORT_REFUSED' })
+  assert.throws(() => encode(Buffer.from(memory, 4, 8)), { code: 'TRANSPORT_REFUSED' })
 })
 
 test('what travels by itself cannot be registered: no hook of it would run', () => {
@@ -152,7 +152,7 @@ test('what travels by itself cannot be registered: no hook of it would run', () 
   for (const made of [URL, Map, Array, Date, Uint8Array, Buffer, DataView, Number, ArrayBuffer]) {
     assert.throws(() => register(made as new () => object, { cid: 'losses.builtin', ...hooks }), {
       code: 'TRANSPORT_REGISTRATION',
-      message: /travels by itself/,
+      message: /travels without a registration/,
     })
   }
 })
@@ -160,19 +160,19 @@ test('what travels by itself cannot be registered: no hook of it would run', () 
 test('an object whose prototype names no class is told to become a plain one', () => {
   const above = { a: 1 }
   const instead = { code: 'TRANSPORT_REFUSED', message: /^value\.x cannot .*plain object/ }
-  assert.throws(() => marshall({ x: Object.create(above) as object }), instead)
+  assert.throws(() => encode({ x: Object.create(above) as object }), instead)
   class Named {}
-  assert.throws(() => marshall(new Named()), { code: 'TRANSPORT_CLASS_UNREGISTERED', message: /Named/ })
+  assert.throws(() => encode(new Named()), { code: 'TRANSPORT_CLASS_UNREGISTERED', message: /Named/ })
 })
 
 test('keys that Object.prototype has are fields, also when it is frozen', () => {
   const script = `
-    import { marshall, unmarshall } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)}
+    import { encode, decode } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)}
     Object.freeze(Object.prototype)
     for (let use = 0; use < 50; use++) {
       const value = JSON.parse('{"toString":1,"constructor":{"valueOf":2},"__proto__":3}')
       for (const mode of ['process', 'self-contained']) {
-        const far = unmarshall(marshall(value, { mode }), { mode })
+        const far = decode(encode(value, { mode }), { mode })
         if (JSON.stringify(far) !== JSON.stringify(value)) throw new Error(JSON.stringify(far))
       }
     }`

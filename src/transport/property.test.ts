@@ -8,7 +8,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { share } from '../base/part.test.support.ts'
 import { anyValue } from './arbitrary.test.support.ts'
-import { FrameWriter, marshall, readFrame, unmarshall } from './frame.ts'
+import { decode, encode } from './codec.ts'
+import { FrameWriter, readFrame } from './frame.ts'
 import { damaged, randomFrom, frameIn, readHostile } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
 
@@ -18,7 +19,7 @@ for (const mode of modes) {
   test(`${mode}: for any value, the far side equals the near side`, () => {
     fc.assert(
       fc.property(anyValue({ mode }), (value) =>
-        assertSame(unmarshall(marshall(value, { mode }), { mode }), value),
+        assertSame(decode(encode(value, { mode }), { mode }), value),
       ),
       { numRuns: share(500) },
     )
@@ -27,8 +28,8 @@ for (const mode of modes) {
   test(`${mode}: the far side of the far side is the far side`, () => {
     fc.assert(
       fc.property(anyValue({ mode }), (value) => {
-        const far = unmarshall(marshall(value, { mode }), { mode })
-        assertSame(unmarshall(marshall(far, { mode }), { mode }), far)
+        const far = decode(encode(value, { mode }), { mode })
+        assertSame(decode(encode(far, { mode }), { mode }), far)
       }),
       { numRuns: share(300) },
     )

@@ -7,7 +7,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { TAG_VIEW, VIEW_KINDS } from './format.ts'
-import { FrameWriter, marshall, readFrame, unmarshall } from './frame.ts'
+import { decode, encode } from './codec.ts'
+import { FrameWriter, readFrame } from './frame.ts'
 import { memoryInUse } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
 
@@ -21,8 +22,8 @@ function check(make: () => unknown): void {
   const own = new FrameWriter(scratch)
   for (let sighting = 0; sighting < SIGHTINGS; sighting++) {
     const value = make()
-    assertSame(unmarshall(marshall(value)), value)
-    assertSame(unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }), value)
+    assertSame(decode(encode(value)), value)
+    assertSame(decode(encode(value, { mode: 'process' }), { mode: 'process' }), value)
     const end = own.write(value, 5)
     const far =
       end < 0
@@ -181,13 +182,13 @@ test('an array of few elements and a huge length arrives in little memory', () =
   const sparse: unknown[] = []
   sparse[3] = 'three'
   sparse[4_000_000_000] = { far: true }
-  const frame = marshall(sparse)
-  const far = unmarshall(frame) as unknown[]
+  const frame = encode(sparse)
+  const far = decode(frame) as unknown[]
   assert.ok(frame.length < 200)
   assert.equal(far.length, sparse.length)
   assert.deepEqual(Object.keys(far), Object.keys(sparse))
   assert.deepEqual(far[4_000_000_000], { far: true })
-  assert.equal((unmarshall(marshall(new Array(2 ** 32 - 1))) as unknown[]).length, 2 ** 32 - 1)
+  assert.equal((decode(encode(new Array(2 ** 32 - 1))) as unknown[]).length, 2 ** 32 - 1)
 })
 
 test('the rare kinds keep what they are', () => {
@@ -291,21 +292,21 @@ test('what was shared is shared, what was a cycle is a cycle', () => {
 
 test('many shared objects arrive shared, also when the first thousands are not', () => {
   const many = Array.from({ length: 5000 }, (_, id) => ({ id }))
-  assertSame(unmarshall(marshall([...many, many[0], many[4999]])), [...many, many[0], many[4999]])
+  assertSame(decode(encode([...many, many[0], many[4999]])), [...many, many[0], many[4999]])
 })
 
 test('a graph that would unfold without bound is written once', () => {
   let graph: unknown = { leaf: true }
   for (let level = 0; level < 500; level++) graph = [graph, graph]
   const started = process.cpuUsage().user
-  const far = unmarshall(marshall(graph)) as unknown[]
+  const far = decode(encode(graph)) as unknown[]
   assert.equal(far[0], far[1])
   assert.ok(process.cpuUsage(undefined).user - started < 5_000_000)
 })
 
 test('objects and errors of another realm arrive as those of this one', () => {
   const code = '({a: [1, {b: 2}], e: new TypeError("x"), d: new Date(5), m: new Map([[1, new Set([2])]])})'
-  const far = unmarshall(marshall(runInNewContext(code))) as {
+  const far = decode(encode(runInNewContext(code))) as {
     a: unknown
     e: Error
     d: unknown
@@ -319,7 +320,7 @@ test('objects and errors of another realm arrive as those of this one', () => {
 
 test("a property added to Object.prototype is nobody's own", () => {
   const value = { a: 1, b: { a: 2 } }
-  for (let sighting = 0; sighting < SIGHTINGS; sighting++) marshall(value)
+  for (let sighting = 0; sighting < SIGHTINGS; sighting++) encode(value)
   Object.defineProperty(Object.prototype, 'added', {
     value: 9,
     enumerable: true,
@@ -327,9 +328,9 @@ test("a property added to Object.prototype is nobody's own", () => {
     writable: true,
   })
   try {
-    assert.deepEqual(Object.keys(unmarshall(marshall(value)) as object), ['a', 'b'])
+    assert.deepEqual(Object.keys(decode(encode(value)) as object), ['a', 'b'])
     const own = JSON.parse('{"a":1,"added":2}') as object
-    assert.deepEqual(Object.entries(unmarshall(marshall(own)) as object), Object.entries(own))
+    assert.deepEqual(Object.entries(decode(encode(own)) as object), Object.entries(own))
   } finally {
     delete (Object.prototype as { added?: unknown }).added
   }
@@ -345,7 +346,7 @@ test('a getter is read, a property that is not enumerable stays', () => {
     'hidden',
     { value: 1 },
   )
-  assert.deepEqual(unmarshall(marshall(value)), { now: 5 })
+  assert.deepEqual(decode(encode(value)), { now: 5 })
 })
 
 test('nesting up to the limit arrives, beyond it is an error, both ways', () => {
@@ -354,18 +355,18 @@ test('nesting up to the limit arrives, beyond it is an error, both ways', () => 
     for (let level = 0; level < levels; level++) value = level % 2 === 0 ? [value] : { value }
     return value
   }
-  assertSame(unmarshall(marshall(nested(1000))), nested(1000))
+  assertSame(decode(encode(nested(1000))), nested(1000))
   for (const levels of [1001, 5000, 1_000_000]) {
-    assert.throws(() => marshall(nested(levels)), { code: 'TRANSPORT_DEPTH' })
+    assert.throws(() => encode(nested(levels)), { code: 'TRANSPORT_DEPTH' })
   }
 })
 
 test('reader and writer let go of everything a frame held', async () => {
   const hold = () => {
-    const frame = marshall(Array.from({ length: 50_000 }, (_, index) => [index + 0.5, 'text']))
+    const frame = encode(Array.from({ length: 50_000 }, (_, index) => [index + 0.5, 'text']))
     const shared = { shared: [1] }
-    unmarshall(frame)
-    unmarshall(marshall([shared, shared, 'text'.repeat(20_000)]))
+    decode(frame)
+    decode(encode([shared, shared, 'text'.repeat(20_000)]))
     return [new WeakRef(frame), new WeakRef(shared)]
   }
   const refs = hold()
@@ -376,21 +377,21 @@ test('reader and writer let go of everything a frame held', async () => {
     refs.map((ref) => ref.deref()),
     [undefined, undefined],
   )
-  const leaves = () => marshall(Array.from({ length: 300_000 }, (_, id) => ({ id })))
+  const leaves = () => encode(Array.from({ length: 300_000 }, (_, id) => ({ id })))
   leaves()
   const grown = memoryInUse() - before
   assert.ok(grown < 1_000_000, `${grown} bytes are kept`)
 })
 
 test('a kind of view that this version of Node lacks is named', () => {
-  const frame = marshall(new Float64Array([1]))
+  const frame = encode(new Float64Array([1]))
   const at = frame.indexOf(TAG_VIEW) + 1
   frame[at] = VIEW_KINDS.indexOf('Float16Array')
   const whole = globalThis as { Float16Array?: unknown }
   const { Float16Array } = whole
   delete whole.Float16Array
   try {
-    assert.throws(() => unmarshall(frame), { code: 'TRANSPORT_KIND_UNKNOWN', message: /Float16Array/ })
+    assert.throws(() => decode(frame), { code: 'TRANSPORT_KIND_UNKNOWN', message: /Float16Array/ })
   } finally {
     if (Float16Array !== undefined) {
       const property = { value: Float16Array, writable: true, configurable: true, enumerable: false }

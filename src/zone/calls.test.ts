@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { thisBridge } from '../bridge/index.ts'
-import { FunctionError, TransportError, move, unmarshall } from '../transport/index.ts'
+import { FunctionError, TransportError, move, decode } from '../transport/index.ts'
 import { Result, type Task, type Zone, ZoneError, currentTask, zone } from './index.ts'
 
 const here = zone.create('calls', { workers: 2 })
@@ -361,13 +361,13 @@ test('what is no function is refused by name, as a rejection, never thrown', asy
 test('a result is decoded when it is looked at, once', async () => {
   const result = await here.execute(() => ({ a: [1, 2] }))
   assert.ok(result instanceof Result)
-  assert.deepEqual(unmarshall(result.payload, { mode: 'process' }), { a: [1, 2] })
-  assert.throws(() => unmarshall(result.payload), { code: 'TRANSPORT_PROCESS_FRAME' })
+  assert.deepEqual(decode(result.payload, { mode: 'process' }), { a: [1, 2] })
+  assert.throws(() => decode(result.payload), { code: 'TRANSPORT_PROCESS_FRAME' })
   const first = result.value
   assert.deepEqual(first, { a: [1, 2] })
   assert.equal(result.value, first)
   const empty = await here.execute(() => {})
-  assert.deepEqual([empty.value, unmarshall(empty.payload, { mode: 'process' })], [undefined, undefined])
+  assert.deepEqual([empty.value, decode(empty.payload, { mode: 'process' })], [undefined, undefined])
   const copied = await here.execute(() => 'text')
   copied.payload.fill(0xff)
   assert.equal(copied.value, 'text')
@@ -649,29 +649,29 @@ test('memory moves with move(), is shared with SharedArrayBuffer, both ways, and
 })
 
 test('memory that cannot be detached is not transportable, and not changed by asking', async () => {
-  const { isTransportable, marshall } = await import('../transport/index.ts')
+  const { isTransportable, encode } = await import('../transport/index.ts')
   const { native } = await import('../native/index.ts')
   const before = native.bufferCount()
   type Memory = new (options: { initial: number }) => { readonly buffer: ArrayBuffer }
   const { WebAssembly } = globalThis as unknown as { WebAssembly: { Memory: Memory } }
   const stuck = move(new WebAssembly.Memory({ initial: 1 }).buffer)
   assert.equal(isTransportable(stuck), false)
-  assert.throws(() => marshall(stuck, { mode: 'process' }), { code: 'TRANSPORT_REFUSED' })
+  assert.throws(() => encode(stuck, { mode: 'process' }), { code: 'TRANSPORT_REFUSED' })
   assert.deepEqual([stuck.byteLength, native.bufferCount()], [65_536, before])
 })
 
-test('memory that a frame of marshall moved is let go when it has been read', async () => {
+test('memory that a frame of encode moved is let go when it has been read', async () => {
   const { native } = await import('../native/index.ts')
-  const { isTransportable, marshall } = await import('../transport/index.ts')
+  const { isTransportable, encode } = await import('../transport/index.ts')
   const before = native.bufferCount()
   const moved = move(new Uint8Array(1000).fill(7))
   assert.ok(isTransportable(moved))
   assert.deepEqual([moved.length, native.bufferCount()], [1000, before])
-  const frame = marshall(moved, { mode: 'process' })
+  const frame = encode(moved, { mode: 'process' })
   assert.deepEqual([moved.length, native.bufferCount()], [0, before + 1])
-  assert.deepEqual(unmarshall(frame, { mode: 'process' }), new Uint8Array(1000).fill(7))
+  assert.deepEqual(decode(frame, { mode: 'process' }), new Uint8Array(1000).fill(7))
   assert.equal(native.bufferCount(), before)
-  assert.throws(() => unmarshall(frame, { mode: 'process' }), { code: 'TRANSPORT_MALFORMED' })
+  assert.throws(() => decode(frame, { mode: 'process' }), { code: 'TRANSPORT_MALFORMED' })
 })
 
 test('a refused call leaves moved memory where it was when the value is at fault', async () => {

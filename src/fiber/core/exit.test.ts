@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { marshall, unmarshall } from '../../transport/index.ts'
+import { encode, decode } from '../../transport/index.ts'
 import { Exit, FiberError, InterruptedError, exitValue } from '../index.ts'
 import { flatExits, withOthers } from '../internal.ts'
 
@@ -69,11 +69,11 @@ test('others are kept in order and come out flat', () => {
 
 test('an exit travels as what it is', () => {
   const exit = Exit.failure('a', [Exit.defect(new TypeError('b'))])
-  assert.deepEqual(unmarshall(marshall(exit)), exit)
+  assert.deepEqual(decode(encode(exit)), exit)
 })
 
 test('the errors of fibers travel', () => {
-  const loaded = unmarshall(marshall(new InterruptedError(error))) as InterruptedError
+  const loaded = decode(encode(new InterruptedError(error))) as InterruptedError
   assert.ok(loaded instanceof InterruptedError)
   assert.deepEqual([loaded.code, loaded.facts], ['FIBER_INTERRUPTED', { reason: 'e' }])
   assert.ok(loaded.reason instanceof RangeError)

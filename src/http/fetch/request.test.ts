@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { marshall, unmarshall } from '../../transport/index.ts'
+import { encode, decode } from '../../transport/index.ts'
 import { processFrame, readFrame } from '../../transport/internal.ts'
 import { Headers as OwnHeaders } from '../index.ts'
 import { serve } from '../serve.ts'
@@ -115,7 +115,7 @@ const SENDS = [
     const frame = processFrame(value)
     return readFrame(frame, 0, frame.length) as Value
   },
-  <Value>(value: Value): Value => unmarshall(marshall(value)) as Value,
+  <Value>(value: Value): Value => decode(encode(value)) as Value,
 ]
 
 for (const core of ['native', 'node'] as const) {

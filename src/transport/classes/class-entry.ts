@@ -1,14 +1,12 @@
 /**
- * Registered classes as those see them who write and read their objects; classes.ts makes them.
- *
- * Types alone: both sides of the codec need them, and neither may import the other.
+ * The types of registered classes: the writing and the reading half of the codec need them, and neither may
+ * import the other.
  */
 import type { WriteObject } from './generate.ts'
 
-/** A constructor, of whatever arguments. */
+/** A constructor with any arguments. */
 export type Class<Instance = object> = abstract new (...args: never[]) => Instance
 
-/** A class as the codec sees it: complete, no optionals. */
 export interface ClassEntry {
   readonly cid: string
   readonly version: number
@@ -20,13 +18,13 @@ export interface ClassEntry {
   number: number
   /** Generated writers by shape, and those of shapes that wait for theirs. */
   readonly writers: Map<object, ClassWriter>
-  /** The last frame whose writer saw that all fields of its objects are their own. */
+  /** The last frame in which the prototype was checked for enumerable properties. */
   frame: number
-  /** The class was registered anew: nothing is written by this entry any more. */
+  /** A later registration of the class has replaced this entry. */
   isStale: boolean
 }
 
-/** How objects of one class and one shape are written: what a field remembers of its last object. */
+/** How objects of one class and one shape are written; cached in the field that contained the last one. */
 export interface ClassWriter {
   readonly prototype: object
   uses: number

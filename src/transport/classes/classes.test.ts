@@ -8,7 +8,8 @@ import { test } from 'node:test'
 import { register, transportable } from './classes.ts'
 import { TransportError } from '../errors.ts'
 import { DEPTH_MAX } from '../format.ts'
-import { FrameWriter, marshall, readFrame, unmarshall } from '../frame.ts'
+import { decode, encode } from '../codec.ts'
+import { FrameWriter, readFrame } from '../frame.ts'
 import { move } from './memory.ts'
 import { assertSame } from '../same.test.support.ts'
 
@@ -16,8 +17,8 @@ import { assertSame } from '../same.test.support.ts'
 function check(make: () => unknown): void {
   for (let sighting = 0; sighting < 60; sighting++) {
     const value = make()
-    assertSame(unmarshall(marshall(value)), value)
-    assertSame(unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }), value)
+    assertSame(decode(encode(value)), value)
+    assertSame(decode(encode(value, { mode: 'process' }), { mode: 'process' }), value)
   }
 }
 
@@ -52,7 +53,7 @@ test('a registered class keeps prototype and fields, alone, in fields, arrays, m
     point.self = point
     return [point, point]
   })
-  assert.equal((unmarshall(marshall(new Point(3, 4))) as Point).length, 5)
+  assert.equal((decode(encode(new Point(3, 4))) as Point).length, 5)
 })
 
 test('fields named like methods, accessors and __proto__ stay fields', () => {
@@ -82,7 +83,7 @@ test('a subclass travels as what it is, or not at all', () => {
   class Point3 extends Point {
     z = 3
   }
-  assert.throws(() => marshall(new Point3(1, 2)), {
+  assert.throws(() => encode(new Point3(1, 2)), {
     code: 'TRANSPORT_CLASS_UNREGISTERED',
   })
   register(Point3, { cid: 'test.Point3' })
@@ -110,7 +111,7 @@ test('save and load hooks say what travels; load learns the version', () => {
     save: (money) => `${money.cents}`,
     load,
   })
-  const old = marshall(new Money(5n))
+  const old = encode(new Money(5n))
   register(Money, {
     cid: 'test.Money',
     version: 2,
@@ -118,10 +119,10 @@ test('save and load hooks say what travels; load learns the version', () => {
     load,
   })
   const money = new Money(7n)
-  const [first, second] = unmarshall(marshall([money, money])) as Money[]
+  const [first, second] = decode(encode([money, money])) as Money[]
   assert.equal(first, second)
   assert.equal(first.cents, 7n)
-  assert.equal((unmarshall(old) as Money).cents, 5n)
+  assert.equal((decode(old) as Money).cents, 5n)
   assert.deepEqual(versions, [2, 1])
 })
 
@@ -139,7 +140,7 @@ test('a save hook runs once per object and frame, however often the frame is tri
   assert.equal(runs, 1)
 })
 
-test('hooks may marshall and unmarshall themselves', () => {
+test('hooks may encode and decode themselves', () => {
   class Box {
     content: unknown
     constructor(content: unknown) {
@@ -148,8 +149,8 @@ test('hooks may marshall and unmarshall themselves', () => {
   }
   register(Box, {
     cid: 'test.Box',
-    save: (box) => marshall(box.content),
-    load: (saved: Uint8Array) => new Box(unmarshall(saved)),
+    save: (box) => encode(box.content),
+    load: (saved: Uint8Array) => new Box(decode(saved)),
   })
   check(() => ({
     a: { b: 1 },
@@ -173,9 +174,9 @@ test('another version needs a load hook', () => {
     a = 1
   }
   register(Plain, { cid: 'test.Plain', version: 3 })
-  const frame = marshall(new Plain())
+  const frame = encode(new Plain())
   register(Plain, { cid: 'test.Plain', version: 4 })
-  assert.throws(() => unmarshall(frame), {
+  assert.throws(() => decode(frame), {
     code: 'TRANSPORT_CLASS_VERSION',
     message: /version 3 of class 'test\.Plain'.*version 4/,
   })
@@ -184,14 +185,14 @@ test('another version needs a load hook', () => {
     version: 4,
     load: (saved: object, version) => Object.assign(new Plain(), saved, { version }),
   })
-  assert.deepEqual({ ...(unmarshall(frame) as Plain) }, { a: 1, version: 3 })
+  assert.deepEqual({ ...(decode(frame) as Plain) }, { a: 1, version: 3 })
 })
 
 test('an unknown cid is an error that names it', () => {
-  const frame = Buffer.from(marshall(new Point(1, 2)))
+  const frame = Buffer.from(encode(new Point(1, 2)))
   const at = frame.indexOf('test.Point')
   frame.write('Test', at, 'latin1')
-  assert.throws(() => unmarshall(frame), {
+  assert.throws(() => decode(frame), {
     code: 'TRANSPORT_CLASS_UNKNOWN',
     facts: { cid: 'Test.Point' },
   })
@@ -268,7 +269,7 @@ test('the decorator knows the class from its hooks', () => {
       return this.#cents
     }
   }
-  assert.equal((unmarshall(marshall(new Priced(12))) as Priced).cents, 12)
+  assert.equal((decode(encode(new Priced(12))) as Priced).cents, 12)
   class Other {
     unlike = true
   }
@@ -291,19 +292,19 @@ test('errors keep class, code, own fields, cause, errors and stack', () => {
   )
   check(() => Object.assign(new Error('x'), { cause: 'enumerable', message: 'changed' }))
   check(() => new DOMException('stopped', 'AbortError'))
-  assert.equal(unmarshall(marshall(new DOMException('x', 'AbortError'))) instanceof DOMException, true)
+  assert.equal(decode(encode(new DOMException('x', 'AbortError'))) instanceof DOMException, true)
 })
 
 test('an error without a stack of text arrives without one', () => {
   const error = Object.assign(new Error('bare'), { stack: undefined })
-  assert.equal((unmarshall(marshall(error)) as Error).stack, undefined)
+  assert.equal((decode(encode(error)) as Error).stack, undefined)
 })
 
 test('an error of a class nobody registered arrives under its name as the class it extends', () => {
   class LoadError extends TypeError {
     code = 'E_LOAD'
   }
-  const far = unmarshall(marshall(new LoadError('gone'))) as LoadError
+  const far = decode(encode(new LoadError('gone'))) as LoadError
   assert.ok(far instanceof TypeError)
   assert.deepEqual([far.name, far.message, far.code], ['LoadError', 'gone', 'E_LOAD'])
   assert.deepEqual(Object.keys(far), ['code'])
@@ -328,7 +329,7 @@ test('a registered error class is itself, with and without hooks', () => {
     save: (error) => error.message,
     load: (saved: string) => new HookedError(saved),
   })
-  const far = unmarshall(marshall(new HookedError('kept'))) as Error
+  const far = decode(encode(new HookedError('kept'))) as Error
   assert.ok(far instanceof HookedError)
   assert.equal(far.message, 'kept')
 })
@@ -348,11 +349,7 @@ test('a moved buffer arrives whole and is empty here; a refused value loses noth
     code: 'TRANSPORT_REFUSED',
   })
   assert.equal(buffer.byteLength, 3)
-  assert.deepEqual(
-    unmarshall(marshall(buffer)),
-    Uint8Array.from([1, 2, 3]).buffer,
-    'self-contained frames copy',
-  )
+  assert.deepEqual(decode(encode(buffer)), Uint8Array.from([1, 2, 3]).buffer, 'self-contained frames copy')
   const end = writer.write({ view: new Uint8Array(buffer, 1), buffer }, 0)
   assert.equal(writer.attachments.length, 1)
   assert.equal(buffer.byteLength, 0)
@@ -372,7 +369,7 @@ test('a moved buffer arrives whole and is empty here; a refused value loses noth
 
 test('shared memory is the same memory on the other side', () => {
   const memory = new SharedArrayBuffer(8)
-  const far = unmarshall(marshall({ memory, view: new Int32Array(memory, 4) }, { mode: 'process' }), {
+  const far = decode(encode({ memory, view: new Int32Array(memory, 4) }, { mode: 'process' }), {
     mode: 'process',
   }) as {
     memory: SharedArrayBuffer
@@ -393,14 +390,14 @@ test('an object with load and without save is as deep as any other', () => {
     for (let level = 0; level < levels; level++) value = [value]
     let frame: Uint8Array
     try {
-      frame = marshall(value)
+      frame = encode(value)
     } catch (error) {
       assert.equal((error as { code?: string }).code, 'TRANSPORT_DEPTH')
       assert.ok(levels > DEPTH_MAX - 2)
       continue
     }
     assert.ok(levels <= DEPTH_MAX - 2)
-    let far = unmarshall(frame)
+    let far = decode(frame)
     while (Array.isArray(far)) far = far[0]
     assert.ok(far instanceof Loading)
   }

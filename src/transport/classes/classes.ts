@@ -1,11 +1,10 @@
 /**
- * Classes and handles that may travel: who registered under which name, and how an object is saved and
- * loaded.
+ * The registry of classes and handles that may travel, one per thread.
  *
- * One registry per thread; a cid means the same class in every thread because every thread registers it by
- * running the same module. The default keeps own enumerable fields and the prototype. What that default
- * cannot see (#private fields, what Node and the engine keep of their classes) a class must save itself:
- * silence would lose data. `checkState` refuses the rest at the first object of a class and shape.
+ * A cid means the same class in every thread because every thread runs the module that registers it. The
+ * default keeps own enumerable fields and the prototype. It cannot see #private fields and the internal state
+ * of Node's classes, so `register` refuses such a class without hooks: the loss would be silent. `checkState`
+ * refuses the rest at the first object of a class and shape.
  */
 import { TransportError, wrong } from '../errors.ts'
 import { type Kind, callback, integer, optionsOf, text } from '../../base/index.ts'
@@ -15,35 +14,34 @@ import { Refusal } from '../write/sink.ts'
 import { VIEW_KINDS } from '../format.ts'
 import { platformNameOf } from './platform.ts'
 
-/** How a class travels. */
+/** How objects of a class are saved and loaded. */
 export interface ClassOptions<Instance extends object = object, Saved = unknown> {
-  /** The name of the class in frames: any text, the same in every thread and release. */
+  /** The name of the class in frames: any string, the same in every thread and release. */
   readonly cid: string
-  /** Version of what is saved, 0 to 4294967295; 0 unless given. `load` learns which one it reads. */
+  /** Version of the saved form, an integer from 0 to 4294967295; 0 by default. `load` receives it. */
   readonly version?: number
-  /** What to keep of an object: any value that can travel. Default: its own enumerable fields. */
+  /** Returns what to keep of an object: any value that can travel. Default: its own enumerable fields. */
   readonly save?: (object: Instance) => Saved
-  /** The object again. Default: an object of the class with those fields, its constructor not run. */
+  /** Makes the object. Default: an object with the saved fields; the constructor does not run. */
   readonly load?: (saved: Saved, version: number) => Instance
 }
 
-/** How a kind of handle travels: the same thing on the other side, not a copy. */
+/** How a kind of handle travels: both sides refer to the same native object, not to a copy. */
 export interface HandleOptions<Handle extends object = object, Saved = unknown> {
   /** The name of the kind in frames. */
   readonly tag: string
   /** Which objects are handles of this kind: a class, or a test. */
   readonly is: Class<Handle> | ((value: object) => boolean)
-  /** What names the thing: any value that can travel. Runs once per frame. */
+  /** Returns what identifies the object: any value that can travel. Runs once per frame. */
   readonly save: (handle: Handle) => Saved
-  /** The thing that is so named, in the thread that reads. */
+  /** Finds the object that is so identified, in the thread that reads. */
   readonly load: (saved: Saved) => Handle
-  /** False (the default): the frame must stay in this process. */
+  /** Whether the frame may leave this process; `false` by default. */
   readonly isSelfContained?: boolean
-  /** `save` reads what is public, so that it can be given an object of another copy of the package too. */
+  /** `save` reads public members only, so that it works on handles of another copy of the package. */
   readonly isOfAnyCopy?: boolean
 }
 
-/** A kind of handle as the codec sees it. */
 export interface HandleEntry {
   readonly tag: string
   readonly is: (value: object) => boolean
@@ -58,7 +56,7 @@ const handlesByTag = new Map<string, HandleEntry>()
 const handlesByPrototype = new Map<object, HandleEntry>()
 const handlesByTest: HandleEntry[] = []
 
-/** The kinds of handles that any copy of the package in this thread can save: their tags by prototype. */
+/** Tags, by prototype, of the handles that any copy of the package in this thread can save. */
 const ofAnyCopy = sharedByCopies()
 
 function sharedByCopies(): WeakMap<object, string> {
@@ -71,10 +69,31 @@ function sharedByCopies(): WeakMap<object, string> {
 }
 
 /**
- * Let objects of `constructor` travel under the name `options.cid`. Registering the same class under the same
- * cid again replaces the options.
- * @throws {TransportError} `TRANSPORT_REGISTRATION` when the cid belongs to another class, the class to
- *   another cid, or the class has private fields and no `save`; `TRANSPORT_ARGUMENT` for a wrong argument.
+ * Register a class under the name `options.cid`, so that its objects can travel. Every thread that reads them
+ * must register the class too: call `register` in the module of the class. Registering the class again under
+ * the same cid replaces its options.
+ * @throws {TransportError} `TRANSPORT_REGISTRATION` when the cid belongs to another class or the class to
+ *   another cid, when the class travels without a registration, or when its content is not in its fields
+ *   (#private fields, classes of Node) and the hooks for it are missing. `TRANSPORT_ARGUMENT` when an
+ *   argument or an option is wrong.
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { decode, encode, register } from 'corespun/transport'
+ *
+ * class Money {
+ *   #cents: number
+ *   constructor(cents: number) {
+ *     this.#cents = cents
+ *   }
+ *   get cents(): number {
+ *     return this.#cents
+ *   }
+ * }
+ * register(Money, { cid: 'shop.Money', save: (money) => money.cents, load: (cents) => new Money(cents) })
+ * const price = decode(encode(new Money(250))) as Money
+ * assert.equal(price.cents, 250)
+ * ```
  */
 export function register<Instance extends object, Saved = unknown>(
   constructor: Class<Instance>,
@@ -96,9 +115,20 @@ export function register<Instance extends object, Saved = unknown>(
 }
 
 /**
- * Decorator form of {@link register}, for decorators of the language and of TypeScript alike:
- * `@transportable('orders.Order') class Order {}`.
- * @throws {TransportError} as {@link register}.
+ * Class decorator that calls {@link register}: `@transportable('orders.Order') class Order {}`. Works as a
+ * standard decorator and with TypeScript's `experimentalDecorators`.
+ * @throws {TransportError} `TRANSPORT_REGISTRATION` or `TRANSPORT_ARGUMENT`, as {@link register}.
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { decode, encode, transportable } from 'corespun/transport'
+ *
+ * class Order {
+ *   total = 0
+ * }
+ * transportable('orders.Order')(Order) // in code that is compiled: @transportable('orders.Order')
+ * assert.ok(decode(encode(new Order())) instanceof Order)
+ * ```
  */
 export function transportable<Instance extends object = object, Saved = unknown>(
   cid: string,
@@ -109,10 +139,7 @@ export function transportable<Instance extends object = object, Saved = unknown>
   }
 }
 
-/**
- * Let a kind of handle travel. For modules of Corespun that own something process-wide.
- * @throws {TransportError} `TRANSPORT_REGISTRATION` when the tag is taken by another kind.
- */
+/** Register a kind of handle. @throws {TransportError} `TRANSPORT_REGISTRATION` when its tag is taken. */
 export function registerHandle<Handle extends object, Saved>(options: HandleOptions<Handle, Saved>): void {
   const {
     tag,
@@ -127,7 +154,7 @@ export function registerHandle<Handle extends object, Saved>(options: HandleOpti
   const test = isClass
     ? (value: object) => Object.prototype.isPrototypeOf.call(prototype, value)
     : (is as (value: object) => boolean)
-  if (handlesByTag.has(tag)) refuse(tag, 'the tag of a handle is taken')
+  if (handlesByTag.has(tag)) refuse(tag, 'another kind of handle has this tag')
   const entry: HandleEntry = { tag, is: test, save, load, isSelfContained }
   handlesByTag.set(tag, entry)
   if (isClass) handlesByPrototype.set(prototype, entry)
@@ -135,17 +162,14 @@ export function registerHandle<Handle extends object, Saved>(options: HandleOpti
   if (isClass && isOfAnyCopy) ofAnyCopy.set(prototype, tag)
 }
 
-/** The class whose objects have this prototype. */
 export function classOfPrototype(prototype: object): ClassEntry | undefined {
   return classesByPrototype.get(prototype)
 }
 
-/** The class of this name. */
 export function classOfCid(cid: string): ClassEntry | undefined {
   return classesByCid.get(cid)
 }
 
-/** The kind of handle that `value` is, if it is one. */
 export function handleOf(value: object): HandleEntry | undefined {
   for (let up: object | null = Object.getPrototypeOf(value); up !== null; up = Object.getPrototypeOf(up)) {
     const entry = handlesByPrototype.get(up)
@@ -156,7 +180,6 @@ export function handleOf(value: object): HandleEntry | undefined {
   return handlesByTest.find((entry) => entry.is(value))
 }
 
-/** The kind of handle of this tag. */
 export function handleOfTag(tag: string): HandleEntry | undefined {
   return handlesByTag.get(tag)
 }
@@ -175,17 +198,17 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   if (cid === undefined) throw wrong('register(): cid', CLASS.cid.expected, cid)
   if (constructor.prototype === Object.prototype) refuse(cid, 'plain objects need no registration')
   if (builtins().has(constructor.prototype as object)) {
-    refuse(cid, `${constructor.name} travels by itself, and no hook of it would run; extend it`)
+    refuse(cid, `${constructor.name} travels without a registration and its hooks would never run; extend it`)
   }
   const base = platformNameOf(constructor.prototype as object)
   if (base !== undefined && (save === undefined || load === undefined)) {
     const which = base === constructor.name ? 'Node provides' : 'it extends'
-    refuse(cid, `${which} ${base}, whose content no field shows, and it has no save and load that keep it`)
+    refuse(cid, `${which} ${base}, whose content is not in its fields; pass save and load that keep it`)
   }
   if (save === undefined) {
     const names = privateNames(constructor)
     if (names.length > 0)
-      refuse(cid, `it has private fields (${names.join(', ')}) and no save that keeps them`)
+      refuse(cid, `it has private fields (${names.join(', ')}); pass a save that keeps them`)
   }
   return {
     cid,
@@ -201,7 +224,7 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   }
 }
 
-/** The prototypes of what travels without a registration. */
+/** Prototypes of objects that travel without a registration. */
 function builtins(): Set<object> {
   const views = VIEW_KINDS.map((name) => (globalThis as Record<string, unknown>)[name])
   const others = [Array, Map, Set, Date, RegExp, ArrayBuffer, SharedArrayBuffer, URL]
@@ -235,7 +258,7 @@ interface ClassElement {
 }
 
 function classElements(source: string): readonly ClassElement[] {
-  // Without the sign of a private name there is none, and the parser need not be loaded.
+  // Loading the parser is slow, and without a "#" there are no private names.
   if (!source.startsWith('class') || !source.includes('#')) return []
   try {
     const program = parseSource(`(${source})`) as unknown as {
@@ -243,15 +266,14 @@ function classElements(source: string): readonly ClassElement[] {
     }
     return program.body[0].expression.body.body
   } catch {
-    // Syntax newer than the parser, or a class nested in a generator or an async function: nothing to learn
-    // here.
+    // Syntax newer than the parser, or a class in a generator or an async function.
     return []
   }
 }
 
 /**
- * Refuse an object of a class without hooks that has fields which writing its fields leaves behind.
- * @throws {Refusal} for symbols as keys and for fields that are not enumerable.
+ * Check that the enumerable string keys of an object of a class without hooks are all its state.
+ * @throws {Refusal} for a symbol as key and for a field that is not enumerable.
  */
 export function checkState(object: object): void {
   for (const key of Reflect.ownKeys(object)) {

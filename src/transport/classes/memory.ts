@@ -1,8 +1,8 @@
 /**
- * Which buffers their owner gave away.
+ * Buffers marked by `move`.
  *
- * `move` only marks; the memory leaves this thread when a frame of this process that contains the buffer is
- * complete, so a value that is refused loses nothing.
+ * The memory leaves this thread when a frame of process mode that contains the buffer is complete, so a value
+ * that is refused loses nothing.
  */
 import { isArrayBuffer } from 'node:util/types'
 import { shown } from '../../base/index.ts'
@@ -12,12 +12,23 @@ import { whyRefused } from './platform.ts'
 const marked = new WeakSet<object>()
 
 /**
- * Give the memory of `source` to whoever receives it, instead of copying it: afterwards `source` is empty
- * here. Applies to the next frame that stays in this process (a task's arguments, its result, a channel);
- * frames for disk and network copy. A call that is refused (`ZONE_FULL`) takes nothing: the memory stays.
- * @param source An ArrayBuffer, or a view of one that does not belong to Node's pool of small Buffers.
+ * Mark the memory of `source` to be moved to the receiver instead of copied; `source` is empty afterwards.
+ *
+ * Applies to the next frame that stays in this process (a task's arguments, its result, a channel, a store);
+ * self-contained frames copy. When a call is refused (`ZONE_FULL`), the memory stays here.
+ * @param source An ArrayBuffer, or a view that is not part of Node's pool of small Buffers.
  * @returns `source` itself, to be passed on.
  * @throws {TransportError} `TRANSPORT_ARGUMENT` for anything else.
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { decode, encode, move } from 'corespun/transport'
+ *
+ * const pixels = new Uint8Array(1_000_000)
+ * const frame = encode(move(pixels), { mode: 'process' })
+ * assert.equal(pixels.length, 0)
+ * assert.equal((decode(frame, { mode: 'process' }) as Uint8Array).length, 1_000_000)
+ * ```
  */
 export function move<Source extends ArrayBuffer | ArrayBufferView>(source: Source): Source {
   const buffer: unknown = ArrayBuffer.isView(source) ? source.buffer : source
@@ -33,19 +44,17 @@ export function move<Source extends ArrayBuffer | ArrayBufferView>(source: Sourc
   return source
 }
 
-/** What was passed instead of memory, and what to do with it if it belongs to its thread. */
+/** The received value and, for an object that cannot leave its thread, what to send instead. */
 function receivedAs(source: unknown): string {
   const prototype: unknown = typeof source === 'object' && source !== null && Object.getPrototypeOf(source)
   const why = typeof prototype === 'object' && prototype !== null ? whyRefused(prototype) : undefined
   return why === undefined ? shown(source) : `${shown(source)}: ${why}`
 }
 
-/** True when the owner gave this buffer away. */
 export function isMoved(buffer: ArrayBuffer): boolean {
   return marked.has(buffer)
 }
 
-/** The buffer has left. */
 export function forgetMoved(buffer: object): void {
   marked.delete(buffer)
 }

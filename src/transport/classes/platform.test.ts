@@ -12,7 +12,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
-import { isTransportable, marshall, move, register, unmarshall } from '../index.ts'
+import { isTransportable, encode, move, register, decode } from '../index.ts'
 import { processFrame, readFrame } from '../internal.ts'
 import { readHostile } from '../hostile.test.support.ts'
 
@@ -21,7 +21,7 @@ function inside<Value>(value: Value): Value {
   const frame = processFrame(value)
   return readFrame(frame, 0, frame.length) as Value
 }
-const anywhere = <Value>(value: Value): Value => unmarshall(marshall(value)) as Value
+const anywhere = <Value>(value: Value): Value => decode(encode(value)) as Value
 const both = [inside, anywhere]
 
 test('Blob and File arrive with their bytes, type, name and date', async () => {
@@ -70,7 +70,7 @@ test('a part of a FormData that is refused is named as its caller reaches it', a
   })
   form.set('file', new Blob(['in memory']))
   form.append('file', later, 'b.ts')
-  assert.throws(() => marshall([form]), { message: /^value\[0\]\.getAll\("file"\)\[1\] / })
+  assert.throws(() => encode([form]), { message: /^value\[0\]\.getAll\("file"\)\[1\] / })
 })
 
 test('a port that is moved or sent is refused with what to send instead, and stays usable', async () => {
@@ -133,7 +133,7 @@ test('keys arrive in the same process and stay in it', () => {
     const copy = inside({ key }).key
     assert.ok(copy.equals(key) && structuredClone(key).equals(copy))
     assert.deepEqual([copy.type, copy.asymmetricKeyType], [key.type, key.asymmetricKeyType])
-    assert.throws(() => marshall({ key }), {
+    assert.throws(() => encode({ key }), {
       code: 'TRANSPORT_REFUSED',
       message: /^value\.key .*key\.export\(\)/,
     })
@@ -152,7 +152,7 @@ test('a CryptoKey arrives where Node can make one at once, and is refused elsewh
     ),
   ]
   for (const key of keys) {
-    assert.throws(() => marshall(key), { code: 'TRANSPORT_REFUSED', message: /exportKey/ })
+    assert.throws(() => encode(key), { code: 'TRANSPORT_REFUSED', message: /exportKey/ })
     if (!('toCryptoKey' in crypto.KeyObject.prototype)) {
       assert.throws(() => inside(key), { code: 'TRANSPORT_REFUSED', message: /KeyObject\.from\(key\)/ })
       assert.ok(inside(crypto.KeyObject.from(key)).equals(crypto.KeyObject.from(key)))
@@ -290,7 +290,7 @@ test('what belongs to its thread is refused with what to do, and never advised t
   class Bus extends EventEmitter {}
   assert.throws(() => processFrame(new Bus()), {
     code: 'TRANSPORT_CLASS_UNREGISTERED',
-    message: /it extends EventEmitter, so call register\(Bus, \{cid, save, load\}\)/,
+    message: /it extends EventEmitter, so call register\(Bus, \{ cid, save, load \}\)/,
   })
 })
 
@@ -338,8 +338,8 @@ test('state under a symbol or in a hidden field is refused at the first object, 
     [new Hidden(), /in 'secret', which is not enumerable/],
     [new Loading(), /in 'secret'/],
   ] as const) {
-    assert.throws(() => marshall([{ value }]), { code: 'TRANSPORT_REFUSED', message: says })
-    assert.throws(() => marshall([{ value }]), { message: /^value\[0\]\.value / })
+    assert.throws(() => encode([{ value }]), { code: 'TRANSPORT_REFUSED', message: says })
+    assert.throws(() => encode([{ value }]), { message: /^value\[0\]\.value / })
   }
   register(Marked, {
     cid: 'platform.Marked',
@@ -367,7 +367,7 @@ test('frames that describe no such object are TransportErrors', () => {
     ['\0', '\0'],
     ['type', new Uint8Array(1), 5, 'now'],
   ]
-  const head = marshall(['@'])
+  const head = encode(['@'])
   for (const name of names.split(' ')) {
     for (const content of contents) {
       // ['name', content] becomes a platform object: the tag of the array and its length go.

@@ -9,21 +9,21 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { share } from '../../base/part.test.support.ts'
 import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS } from '../format.ts'
-import { marshall, unmarshall } from '../frame.ts'
+import { decode, encode } from '../codec.ts'
 import { memoryInUse } from '../hostile.test.support.ts'
 import { LocalTables, setProcessTables, TABLE_SHAPES } from '../process.ts'
 import { ShapeTable, type WriteShape } from './shapes.ts'
 import { Writer } from '../write/writer.ts'
 
 const HEADER = 6
-const tagOf = (value: unknown) => marshall(value, { mode: 'process' })[HEADER]
+const tagOf = (value: unknown) => encode(value, { mode: 'process' })[HEADER]
 
 test('a shape is numbered only after it has been used several times', () => {
   const value = () => ({ onlyHere: 1, andHere: 2 })
   for (let use = 1; use < 8; use++) assert.equal(tagOf(value()), TAG_OBJECT_KEYS)
   assert.equal(tagOf(value()), TAG_OBJECT16)
   for (let use = 0; use < 50; use++) assert.equal(tagOf(value()), TAG_OBJECT16)
-  assert.equal(marshall(value())[HEADER], TAG_OBJECT_KEYS, 'never in a self-contained frame')
+  assert.equal(encode(value())[HEADER], TAG_OBJECT_KEYS, 'never in a self-contained frame')
 })
 
 test('keys stand in a frame once', () => {
@@ -31,10 +31,10 @@ test('keys stand in a frame once', () => {
     rare,
     keyOfThisTestAlone: rare,
   }))
-  const frame = Buffer.from(marshall(list))
+  const frame = Buffer.from(encode(list))
   assert.equal(frame.indexOf('keyOfThisTestAlone'), frame.lastIndexOf('keyOfThisTestAlone'))
   assert.ok(frame.includes(TAG_OBJECT_AGAIN))
-  assert.deepEqual(unmarshall(frame, { mode: 'process' }), list)
+  assert.deepEqual(decode(frame, { mode: 'process' }), list)
 })
 
 test('a full process-wide table means keys in the frame, and nothing else', () => {
@@ -42,9 +42,9 @@ test('a full process-wide table means keys in the frame, and nothing else', () =
   setProcessTables(tables)
   try {
     for (let use = 0; use < 100; use++) {
-      const frame = marshall({ full: use, table: 'x' }, { mode: 'process' })
+      const frame = encode({ full: use, table: 'x' }, { mode: 'process' })
       assert.equal(frame[HEADER], TAG_OBJECT_KEYS)
-      assert.deepEqual(unmarshall(frame, { mode: 'process' }), { full: use, table: 'x' })
+      assert.deepEqual(decode(frame, { mode: 'process' }), { full: use, table: 'x' })
     }
   } finally {
     setProcessTables(new LocalTables())
@@ -59,7 +59,7 @@ test('a million shapes that come once leave neither numbers nor memory', () => {
       const shape = (name: string, inner: unknown) => ({ [`${name}${id}`]: inner })
       const value = shape('a', shape('b', [shape('c', id), shape('d', 'text'), shape('e', null)]))
       const mode = id % 2 === 0 ? 'process' : 'self-contained'
-      assert.deepEqual(unmarshall(marshall(value, { mode }), { mode }), value)
+      assert.deepEqual(decode(encode(value, { mode }), { mode }), value)
     }
   }
   churn(0, 20_000)
@@ -81,7 +81,7 @@ test('shapes in use beyond the budget of generated code still travel, in bounded
     for (let id = 0; id < 3000; id++) {
       const value = shape(id)
       for (let use = 0; use < 20; use++)
-        assert.deepEqual(unmarshall(marshall(value, { mode: 'process' }), { mode: 'process' }), value)
+        assert.deepEqual(decode(encode(value, { mode: 'process' }), { mode: 'process' }), value)
     }
   }
   pass()

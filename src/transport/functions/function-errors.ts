@@ -1,41 +1,41 @@
 /**
- * Why a function, a module's export or a piece of code cannot travel to another thread.
+ * Why a function, a module's export or code cannot run in another thread.
  *
- * Every refusal happens at the call, in the thread that sends, and names what is wrong and where. A class of
- * its own beside TransportError, because a function is refused for reasons no other value has.
+ * A function is refused at the call, in the sending thread. The class is separate from TransportError because
+ * only functions are refused for these reasons.
  */
 import { CorespunError, type Sentences } from '../../base/index.ts'
 import { rewritingToolOf } from './rewriting-tools.ts'
 
-/** A function as errors show it. Lines and columns count from 1; both are 0 where the place is unknown. */
+/** Where a function is in the source. Lines and columns count from 1; both are 0 when unknown. */
 export interface FunctionPlace {
-  /** Its name, or '' for an anonymous function. */
+  /** The name of the function; '' for an anonymous one. */
   readonly name: string
-  /** The URL or path of the script it was written in, or ''. */
+  /** The URL or path of its script; '' when unknown. */
   readonly file: string
   readonly line: number
   readonly column: number
 }
 
-/** A variable that a function uses and that lives outside it. */
+/** A variable from outside the function that uses it. */
 export interface Captured {
   readonly name: string
-  /** Where the function uses it first, in its file; from 1, 0 where unknown. */
+  /** Its first use in the function's file; from 1, 0 when unknown. */
   readonly line: number
   readonly column: number
   /** The module it was imported (or required) from; absent for any other variable. */
   readonly from?: string
 }
 
-/** The codes of {@link FunctionError} and their facts. */
+/** The codes of {@link FunctionError} with the facts of each. */
 export interface FunctionCodes {
   /** It uses variables of the code around it. */
   FUNCTION_CAPTURES: FunctionPlace & { readonly captured: readonly Captured[] }
-  /** It has no JavaScript source: part of the engine, of an add-on, or a Proxy. */
+  /** It has no JavaScript source: a function of the engine or an add-on, or a Proxy. */
   FUNCTION_NATIVE: FunctionPlace
-  /** It was made by `bind`: the receiver and the arguments it holds would not travel. */
+  /** It was made by `bind`: its receiver and its bound arguments would not travel. */
   FUNCTION_BOUND: FunctionPlace
-  /** A class; register it instead. */
+  /** It is a class; register the class instead. */
   FUNCTION_CLASS: FunctionPlace
   /** An arrow function that uses the `this`, `arguments` or `new.target` of the function around it. */
   FUNCTION_OUTER_THIS: FunctionPlace & { readonly word: string }
@@ -43,15 +43,15 @@ export interface FunctionCodes {
   FUNCTION_SUPER: FunctionPlace
   /** It uses a #private name of the class around it. */
   FUNCTION_PRIVATE: FunctionPlace & { readonly names: readonly string[] }
-  /** Its source text could not be read back by the parser. */
+  /** Its source text does not parse. */
   FUNCTION_SYNTAX: FunctionPlace & { readonly reason: string }
-  /** It loads modules or asks for its file, and the inspector, which knows that file, is not available. */
+  /** It uses `import()` or its file's path, and without the inspector that file is unknown. */
   FUNCTION_ORIGIN: FunctionPlace & { readonly word: string }
   /** The process-wide table of functions is full. */
   FUNCTION_TABLE_FULL: { readonly what: string }
-  /** A number that no thread of this process has given out. */
+  /** A number that this process has not assigned. */
   FUNCTION_UNKNOWN: { readonly number: number }
-  /** A relative or bare module name without the file it is relative to, or a name that is no URL. */
+  /** A relative or bare module name without the file it is relative to, or an invalid URL. */
   FUNCTION_MODULE_NAME: { readonly module: string; readonly reason: string }
   /** The module could not be loaded; `cause` says why. */
   FUNCTION_MODULE: { readonly module: string; readonly reason: string }
@@ -59,7 +59,7 @@ export interface FunctionCodes {
   FUNCTION_EXPORT_MISSING: {
     readonly module: string
     readonly export: string
-    /** What it does export. */
+    /** The names that it exports, 30 at most. */
     readonly exports: readonly string[]
   }
   /** The export is not a function. */
@@ -68,7 +68,22 @@ export interface FunctionCodes {
   FUNCTION_CODE: { readonly file: string; readonly reason: string }
 }
 
-/** A function, export or piece of code that cannot travel. */
+/**
+ * A function, a module's export or code that cannot run in another thread. Compare `code`; read `facts`.
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { zone } from 'corespun'
+ * import { FunctionError } from 'corespun/transport'
+ *
+ * const cpu = zone.create('cpu', { workers: 1 })
+ * const rate = Math.random()
+ * const error = await (async () => cpu.run((price: number) => price * rate, 1))().catch((error) => error)
+ * assert.ok(error instanceof FunctionError)
+ * assert.equal(error.code, 'FUNCTION_CAPTURES')
+ * await cpu.close()
+ * ```
+ */
 export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCodes> extends CorespunError<
   FunctionCodes,
   Code
@@ -91,8 +106,8 @@ const sentences: Sentences<FunctionCodes> = {
     `${named(f)} has no JavaScript source, so it cannot travel to another thread; ` +
     'wrap it: (...args) => name(...args)',
   FUNCTION_BOUND: (f) =>
-    `${named(f)} was made by bind(); what it is bound to cannot travel to another thread: ` +
-    'pass those values as arguments',
+    `${named(f)} was made by bind(), and bound values cannot travel to another thread: ` +
+    'pass them as arguments',
   FUNCTION_CLASS: (f) =>
     `${named(f)} is a class and cannot travel as a function: register it for its objects to travel, ` +
     'or send a function that makes them',
@@ -104,17 +119,17 @@ const sentences: Sentences<FunctionCodes> = {
     `${named(f)} uses ${f.names.join(', ')}, private to its class: send a plain function`,
   FUNCTION_SYNTAX: (f) => `the source of ${named(f)} cannot be read: ${f.reason}`,
   FUNCTION_ORIGIN: (f) =>
-    `${named(f)} uses ${f.word}, but this process runs without the inspector, so the file it was written ` +
-    'in is unknown: move it into a module and execute that',
+    `${named(f)} uses ${f.word}, but without the inspector its file is unknown: ` +
+    'move it to a module and call execute(module, name)',
   FUNCTION_TABLE_FULL: (f) =>
-    `no room for another function (${f.what}): functions are kept for the life of the process; ` +
-    'send values as arguments instead of making new source text for each call',
+    `the table of functions is full (${f.what}): its entries are kept until the process ends; ` +
+    'pass values as arguments instead of making new source text for each call',
   FUNCTION_UNKNOWN: (f) => `no function has the number ${f.number}`,
   FUNCTION_MODULE_NAME: (f) => `module ${f.module}: ${f.reason}`,
   FUNCTION_MODULE: (f) => `module ${f.module} cannot be loaded: ${f.reason}`,
   FUNCTION_EXPORT_MISSING: (f) =>
-    `module ${f.module} has no export "${f.export}"; it has ` +
-    (f.exports.length === 0 ? 'none' : f.exports.join(', ')),
+    `module ${f.module} has no export "${f.export}"; ` +
+    (f.exports.length === 0 ? 'it exports nothing' : `its exports: ${f.exports.join(', ')}`),
   FUNCTION_EXPORT_KIND: (f) => `"${f.export}" of module ${f.module} is ${f.received}, not a function`,
   FUNCTION_CODE: (f) => `the code${f.file === '' ? '' : ` of ${f.file}`} cannot be read: ${f.reason}`,
 }
@@ -141,7 +156,6 @@ function advice(captured: readonly Captured[]): string {
   return [...sentences].join('. ')
 }
 
-/** What helps with the variables that the author wrote. */
 function ownAdvice(captured: readonly Captured[]): string {
   const imported = captured.find((each) => each.from !== undefined)
   const others = captured.some((each) => each.from === undefined)

@@ -429,7 +429,7 @@ test('with places from the engine, the text is read once per place', () => {
   place.of = -1
   for (let i = 0; i < 3; i++) assert.equal(functionNumber(make()), 1)
   setFunctionTable({ ...table, intern: () => 0 })
-  refused(() => 5, 'FUNCTION_TABLE_FULL', 'no room')
+  refused(() => 5, 'FUNCTION_TABLE_FULL', 'is full')
   setFunctionTable(table)
 })
 

@@ -143,7 +143,7 @@ export class Reader implements Source, GeneratedSource {
 
   #refuseMode(mode: number): never {
     if (mode !== MODE_PROCESS && mode !== MODE_PROCESS_TOKEN) this.fail(`mode ${mode} is unknown`)
-    const why = "unmarshall reads it with { mode: 'process' }, in the process that wrote it"
+    const why = "decode(frame, { mode: 'process' }) reads it, in the process that wrote it"
     throw new TransportError('TRANSPORT_PROCESS_FRAME', { why })
   }
 

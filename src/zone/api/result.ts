@@ -17,7 +17,7 @@ export class Result<T = unknown> {
     this.#frame = frame
   }
 
-  /** The value as bytes, a copy each time, for `unmarshall(payload, { mode: 'process' })` in this process. */
+  /** The value as bytes, a copy each time, for `decode(payload, { mode: 'process' })` in this process. */
   get payload(): Uint8Array {
     return publicFrame(this.frameBytes === 0 ? processFrame(undefined) : this.#frame)
   }

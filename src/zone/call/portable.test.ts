@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { TransportError, marshall, unmarshall } from '../../transport/index.ts'
+import { TransportError, encode, decode } from '../../transport/index.ts'
 import { ZoneError, zone } from '../index.ts'
 import { portable } from './portable.ts'
 
@@ -14,9 +14,9 @@ after(() => here.close())
 
 /** What `error` is for its caller when it does not travel whole. */
 function arrived(error: Error): Error & Record<string, unknown> {
-  assert.throws(() => marshall(error, { mode: 'process' }), 'the case is one that cannot travel')
+  assert.throws(() => encode(error, { mode: 'process' }), 'the case is one that cannot travel')
   const sent = portable(error, new TransportError('TRANSPORT_DEPTH', { depthMax: 1 }))
-  return unmarshall(marshall(sent, { mode: 'process' }), { mode: 'process' }) as never
+  return decode(encode(sent, { mode: 'process' }), { mode: 'process' }) as never
 }
 
 test('a field that cannot travel is left out; class, message, cause and other fields stay', async () => {

@@ -7,7 +7,7 @@
  * if not, the next item does not begin.
  */
 import { promiseOf } from '../../base/index.ts'
-import { isTransportable, marshall } from '../../transport/index.ts'
+import { isTransportable, encode } from '../../transport/index.ts'
 import { canTravel, portable } from '../call/portable.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
 import { currentTask } from '../call/task.ts'
@@ -155,7 +155,7 @@ export function settleChunk(
 
 function whyNot(value: unknown): unknown {
   try {
-    return marshall(value, { mode: 'process' })
+    return encode(value, { mode: 'process' })
   } catch (error) {
     return error
   }

@@ -1,0 +1,45 @@
+/**
+ * The errors that callers of the writer receive: a refusal with its path, everything else unchanged.
+ *
+ * The path is searched only after a refusal (path.ts), so that writing keeps none.
+ */
+import { shown } from '../base/index.ts'
+import { platformNameOf } from './classes/platform.ts'
+import { TransportError } from './errors.ts'
+import { DEPTH_MAX } from './format.ts'
+import { pathOf, pathOfDepth, pathOfRevoked } from './path.ts'
+import { Refusal } from './write/sink.ts'
+import { TOO_DEEP, type Writer } from './write/writer.ts'
+
+/** The error for what writing `root` threw; `rootName` is how its path begins. */
+export function refused(error: unknown, writer: Writer, root: unknown, rootName: string): unknown {
+  const savedOf = (object: object) => writer.savedOf(object)
+  if (error === TOO_DEEP || isStackOverflow(error)) {
+    const path = pathOfDepth(root, rootName, DEPTH_MAX, savedOf)
+    return new TransportError('TRANSPORT_DEPTH', { path, depthMax: DEPTH_MAX })
+  }
+  if (error instanceof TypeError && error.message.includes('revoked')) {
+    // The engine's message about a revoked Proxy names neither the Proxy nor its path.
+    const path = pathOfRevoked(root, rootName, savedOf)
+    if (path === undefined) return error
+    const facts = { path, what: 'a Proxy', why: 'it was revoked' }
+    return new TransportError('TRANSPORT_REFUSED', facts, { cause: error })
+  }
+  if (!(error instanceof Refusal)) return error
+  const path = pathOf(root, rootName, error.value, savedOf)
+  const options = error.cause === undefined ? undefined : { cause: error.cause }
+  if (error.kind === 'function')
+    return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
+  if (error.kind === 'class') {
+    const made: unknown = (error.value as { constructor?: { name?: unknown } }).constructor?.name
+    const className = typeof made === 'string' && made !== '' ? made : 'without a name'
+    const base = platformNameOf(Object.getPrototypeOf(error.value) as object)
+    const facts = base === undefined ? { path, className } : { path, className, base }
+    return new TransportError('TRANSPORT_CLASS_UNREGISTERED', facts)
+  }
+  return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: error.why }, options)
+}
+
+export function isStackOverflow(error: unknown): boolean {
+  return error instanceof RangeError && error.message.includes('call stack')
+}
