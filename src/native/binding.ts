@@ -69,8 +69,8 @@ export interface Binding {
   zoneError(number: number): void
   zoneFail(number: number, reason: Uint8Array): void
   zoneFailure(handle: number): Uint8Array | undefined
-  /** A number of `Withdrawn`. */
-  withdraw(handle: number, call: number, note: number): number
+  /** A number of `Cancelled`. */
+  cancel(handle: number, call: number, note: number): number
   zoneTell(handle: number, note: number): void
   /** uint32: ms until the next look (0: none), then the slots of the workers that are to be ended. */
   zoneOverdue(number: number, graceMs: number): Uint8Array
@@ -80,7 +80,7 @@ export interface Binding {
   broadcastWait(number: number, sliceUs: number): number | Uint8Array
   attach(number: number, slot: number): number
   workerGone(number: number, slot: number, status: number, reason: Uint8Array): number
-  giveWay(steps: number): number
+  renice(steps: number): number
   workerAdd(number: number): number
   kick(number: number, kind: number): void
 

@@ -32,7 +32,7 @@ export {
   Step,
   Table,
   UNKNOWN_FUNCTION,
-  Withdrawn,
+  Cancelled,
   Work,
 } from './layout.ts'
 export { checkAttached, sharedMemory } from './memory.ts'

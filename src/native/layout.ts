@@ -39,8 +39,8 @@ export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3, mine: 4, join
 /** Words of the out scratch that `help` is given. */
 export const Helped = { call: 0, steals: 1 } as const
 
-/** What became of a call that was withdrawn. */
-export const Withdrawn = { over: 0, told: 1, ended: 2, skipped: 3 } as const
+/** What became of a call that was cancelled. */
+export const Cancelled = { over: 0, running: 1, ended: 2, skipped: 3 } as const
 
 /** Numbers of a zone's counts, in order; the times are in ns, of waiting and then of running. */
 export const COUNTS = 25
@@ -59,7 +59,7 @@ export const Refused = {
 } as const
 
 /** Mail: kind, subject and two facts. */
-export const Mail = { spawn: 1, abort: 2, givenUp: 3, signal: 4, closeNow: 5, shared: 6, grow: 7 } as const
+export const Mail = { spawn: 1, abort: 2, cancelled: 3, signal: 4, closeNow: 5, shared: 6, grow: 7 } as const
 
 /** Flags of a drain. */
 export const Flag = { mail: 1, attachments: 2 } as const

@@ -7,9 +7,9 @@
 use std::any::Any;
 
 use crate::{
-    port::Task,
     sync::{AtomicBool, Mutex, Ordering, lock},
     task::Status,
+    task::Task,
 };
 
 /// What a failing worker said.
@@ -114,7 +114,7 @@ impl Broadcast {
                 body.bytes.set(failure.as_ref().map_or(&[], |failure| &failure.bytes));
             });
         }
-        task.home.deliver(task);
+        task.caller.deliver(task);
     }
 
     /// The outcome once settled: nothing, or the first failure. For callers that block.

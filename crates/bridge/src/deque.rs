@@ -5,7 +5,7 @@
 //! follow its memory reclamation, a locked queue stands in: there the protocol around the deque is explored,
 //! not the deque.
 
-use crate::port::Task;
+use crate::task::Task;
 
 /// What an attempt to steal gave.
 pub(crate) enum Stolen {

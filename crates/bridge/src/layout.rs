@@ -124,12 +124,12 @@ pub mod refused {
     pub const TOO_DEEP: i32 = -6;
 }
 
-/// What became of a call that was withdrawn.
-pub mod withdrawn {
+/// What became of a call that was cancelled.
+pub mod cancelled {
     /// It is over: its number is free.
     pub const OVER: i32 = 0;
     /// It runs, and its worker has the request to end it.
-    pub const TOLD: i32 = 1;
+    pub const RUNNING: i32 = 1;
     /// It has ended, and is on its way home.
     pub const ENDED: i32 = 2;
     /// Its caller receives it back; it has not run.
@@ -147,7 +147,7 @@ pub mod mail {
     pub const ABORT: u32 = 2;
     /// A caller of zone `subject` has given up a task that runs; look at once when `facts[0]` is 1. See
     /// `Zone::overdue`.
-    pub const GIVEN_UP: u32 = 3;
+    pub const CANCELLED: u32 = 3;
     /// The signal with number `subject` was aborted.
     pub const SIGNAL: u32 = 4;
     /// The workers of zone `subject` end now; from one thread to the owner's.

@@ -1,7 +1,7 @@
 //! Mailboxes, task queues and wake-ups between the threads of a process.
 //!
 //! The part of the native core that knows nothing of JavaScript: a [`Desk`] submits tasks to a [`Zone`], a
-//! [`Worker`] takes and completes them, and each comes home to the desk's [`Port`] exactly once. README.md in
+//! [`Worker`] takes and completes them, and each comes home to the desk's [`Mailbox`] exactly once. README.md in
 //! this folder states the protocol, its states and the races it excludes; loom explores it, Miri runs it.
 
 mod broadcast;
@@ -10,11 +10,12 @@ mod call_sites;
 pub mod clock;
 pub mod cores;
 mod deque;
+mod desk;
 mod handles;
 pub mod layout;
 mod machine;
+mod mailbox;
 mod measure;
-mod port;
 pub mod priority;
 #[cfg(not(loom))]
 pub mod registry;
@@ -33,15 +34,16 @@ mod zone;
 pub use broadcast::{Broadcast, Failure};
 pub use bytes::Bytes;
 pub use call_sites::{CallSite, CallSites};
+pub use desk::Desk;
 pub use handles::Handles;
 pub use machine::Machine;
+pub use mailbox::{Mail, Mailbox, Wake};
 pub use measure::Times;
-pub use port::{Desk, Mail, Port, Task, Wake};
 pub use scratch::{Memory, Scratch};
 pub use spin::Spin;
-pub use task::{Body, Status};
+pub use task::{Body, Status, Task};
 pub use turns::{Rounds, Steps};
 pub use zone::{
-    Counts, Executor, Grown, Growth, Help, Limits, Next, Overdue, Refusal, Shrunk, Slot, Withdrawal, Worker,
-    WorkerCounts, Zone,
+    Cancellation, Counts, Executor, Grown, Growth, Help, Limits, Next, Overdue, Refusal, Shrunk, Slot,
+    Worker, WorkerCounts, Zone,
 };

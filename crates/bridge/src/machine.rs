@@ -1,6 +1,6 @@
 //! How busy the cores are, as far as those who would spin need to know.
 //!
-//! All of it hints: wrong for a moment costs a moment. Ports count themselves here when they fall asleep and
+//! All of it hints: wrong for a moment costs a moment. Mailboxes count themselves here when they fall asleep and
 //! wake up, and no decision that must be right hangs on it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Cores told apart; those of larger machines share a count.
 const CORES: usize = 64;
 
-/// How many threads may run at once, how many ports are awake, and on which cores. All of it hints, for
+/// How many threads may run at once, how many mailboxes are awake, and on which cores. All of it hints, for
 /// spinning only: wrong for a moment costs a moment. So the counts are no part of loom's models.
 #[derive(Debug)]
 pub struct Machine {
@@ -27,7 +27,7 @@ impl Machine {
 
     /// Whether one of the awake threads may wait by spinning without taking a core from another.
     #[must_use]
-    pub fn has_room_to_spin(&self) -> bool {
+    pub fn may_spin(&self) -> bool {
         self.cores > 1 && self.awake.load(Ordering::Relaxed) <= self.cores
     }
 
@@ -37,7 +37,7 @@ impl Machine {
         self.cores > 1
     }
 
-    /// Awake ports whose threads were last seen on that core.
+    /// Awake mailboxes whose threads were last seen on that core.
     #[must_use]
     pub fn awake_on(&self, core: u32) -> u32 {
         self.awake_on[core as usize % CORES].load(Ordering::Relaxed)

@@ -34,7 +34,7 @@ const SHORT_SLICE_NS: u64 = 100_000;
 
 /// Let this thread give way to others by so many steps of `nice`, in long slices.
 #[cfg(target_os = "linux")]
-pub fn give_way(steps: i32) {
+pub fn renice(steps: i32) {
     const NICEST: i32 = 19;
     let nice = current().saturating_add(steps).min(NICEST);
     if !set(nice, SLICE_NS) {
@@ -45,7 +45,7 @@ pub fn give_way(steps: i32) {
 
 /// Elsewhere nothing happens.
 #[cfg(not(target_os = "linux"))]
-pub fn give_way(_: i32) {}
+pub fn renice(_: i32) {}
 
 /// Let this thread preempt others when it wakes up; it must need the core for microseconds only.
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! The process-wide tables: ports, zones, interned texts. One of each for all threads.
+//! The process-wide tables: mailboxes, zones, interned texts. One of each for all threads.
 //!
 //! Cold paths only: a thread looks a thing up here once and then holds it. Locks are held for the look-up and
 //! never while foreign code runs.
@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use crate::{Desk, Executor, Growth, Limits, Machine, Mail, Port, Zone, layout::mail};
+use crate::{Desk, Executor, Growth, Limits, Machine, Mail, Mailbox, Zone, layout::mail};
 
 /// A text as JavaScript has it.
 pub type Text = Box<[u16]>;
@@ -40,7 +40,7 @@ pub struct Entry {
     /// Its settings as its maker wrote them.
     pub settings: Text,
     /// The thread that starts and watches its workers.
-    pub owner: &'static Port,
+    pub owner: &'static Mailbox,
 }
 
 #[derive(Default)]
@@ -48,8 +48,8 @@ struct Tables {
     zones: HashMap<u32, Arc<Entry>>,
     zone_numbers: HashMap<Text, u32>,
     zone_last: u32,
-    main: Option<&'static Port>,
-    ports: Vec<&'static Port>,
+    main: Option<&'static Mailbox>,
+    mailboxes: Vec<&'static Mailbox>,
     desks: Vec<Desk>,
     desks_made: u32,
 }
@@ -64,7 +64,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// This process's cores and how many of its ports are awake.
+/// This process's cores and how many of its mailboxes are awake.
 pub fn machine() -> &'static Machine {
     &MACHINE
 }
@@ -80,29 +80,29 @@ pub fn take_desk() -> Desk {
 }
 
 /// Keep a closed desk for a later thread.
-pub fn give_desk(desk: Desk) {
+pub fn return_desk(desk: Desk) {
     lock(&TABLES).desks.push(desk);
 }
 
-/// A thread has opened its port. The main thread's owns the zones made from then on; without one, the first.
-pub fn port_opened(port: &'static Port, main: bool) {
+/// A thread has opened its mailbox. The main thread's owns the zones made from then on; without one, the first.
+pub fn mailbox_opened(mailbox: &'static Mailbox, main: bool) {
     let mut tables = lock(&TABLES);
-    tables.ports.push(port);
+    tables.mailboxes.push(mailbox);
     if main {
-        tables.main = Some(port);
+        tables.main = Some(mailbox);
     }
 }
 
 /// A thread has ended: the zones it owned have lost their workers.
-pub fn port_closed(port: &'static Port) {
+pub fn mailbox_closed(mailbox: &'static Mailbox) {
     let owned: Vec<_> = {
         let mut tables = lock(&TABLES);
-        tables.ports.retain(|&other| !std::ptr::eq(other, port));
-        tables.main = tables.main.filter(|&main| !std::ptr::eq(main, port));
+        tables.mailboxes.retain(|&other| !std::ptr::eq(other, mailbox));
+        tables.main = tables.main.filter(|&main| !std::ptr::eq(main, mailbox));
         let numbers: Vec<u32> = tables
             .zones
             .iter()
-            .filter(|(_, entry)| std::ptr::eq(entry.owner, port))
+            .filter(|(_, entry)| std::ptr::eq(entry.owner, mailbox))
             .map(|(&number, _)| number)
             .collect();
         numbers.into_iter().filter_map(|number| tables.remove(number)).collect()
@@ -134,7 +134,7 @@ pub fn make_zone(id: Text, settings: Text, limits: Limits, plan: Plan) -> Option
         if tables.zone_numbers.contains_key(&id) {
             return None;
         }
-        let owner = tables.main.or_else(|| tables.ports.first().copied())?;
+        let owner = tables.main.or_else(|| tables.mailboxes.first().copied())?;
         tables.zone_last += 1;
         let number = tables.zone_last;
         let growth = (plan.workers_max > plan.workers).then_some(Growth {
@@ -171,9 +171,9 @@ fn ask_for(entry: &Entry, slot: u32) -> bool {
 
 /// Tell the owner of a zone that a task runs whose caller has given up: what goes on too long ends with its
 /// worker, whatever becomes of the caller's thread.
-pub fn given_up(number: u32, at_once: bool) {
+pub fn task_cancelled(number: u32, at_once: bool) {
     if let Some(entry) = zone(number) {
-        entry.owner.send(Mail { kind: mail::GIVEN_UP, subject: number, facts: [u32::from(at_once), 0] });
+        entry.owner.send(Mail { kind: mail::CANCELLED, subject: number, facts: [u32::from(at_once), 0] });
     }
 }
 

@@ -10,34 +10,34 @@ use std::{
 };
 
 use crate::{
-    Mail, Port,
+    Mail, Mailbox,
     layout::mail,
     registry::{self, lock},
 };
 
 struct Signal {
     /// The thread whose signal it is; it dies with it.
-    owner: &'static Port,
+    owner: &'static Mailbox,
     reason: Option<Arc<[u8]>>,
-    listeners: Vec<&'static Port>,
+    listeners: Vec<&'static Mailbox>,
 }
 
 static SIGNALS: LazyLock<Mutex<HashMap<u32, Signal>>> = LazyLock::new(Mutex::default);
 
-/// A new signal of the thread with that port.
-pub fn make(owner: &'static Port) -> u32 {
+/// A new signal of the thread with that mailbox.
+pub fn make(owner: &'static Mailbox) -> u32 {
     let id = registry::next_id();
     lock(&SIGNALS).insert(id, Signal { owner, reason: None, listeners: Vec::new() });
     id
 }
 
-/// Send `port` mail when the signal fires. Returns the reason if it has, `None` if it has not; an unknown
+/// Send `mailbox` mail when the signal fires. Returns the reason if it has, `None` if it has not; an unknown
 /// (forgotten) signal never fires.
-pub fn listen(id: u32, port: &'static Port) -> Option<Arc<[u8]>> {
+pub fn listen(id: u32, mailbox: &'static Mailbox) -> Option<Arc<[u8]>> {
     let mut signals = lock(&SIGNALS);
     let signal = signals.get_mut(&id)?;
-    if signal.reason.is_none() && !signal.listeners.iter().any(|&other| std::ptr::eq(other, port)) {
-        signal.listeners.push(port);
+    if signal.reason.is_none() && !signal.listeners.iter().any(|&other| std::ptr::eq(other, mailbox)) {
+        signal.listeners.push(mailbox);
     }
     signal.reason.clone()
 }
@@ -55,8 +55,8 @@ pub fn fire(id: u32, reason: &[u8]) {
         signal.reason = Some(reason.into());
         std::mem::take(&mut signal.listeners)
     };
-    for port in listeners {
-        port.send(Mail { kind: mail::SIGNAL, subject: id, facts: [0, 0] });
+    for mailbox in listeners {
+        mailbox.send(Mail { kind: mail::SIGNAL, subject: id, facts: [0, 0] });
     }
 }
 
@@ -66,9 +66,9 @@ pub fn forget(id: u32) {
 }
 
 /// Forget a thread and its signals, which nobody can fire any more.
-pub fn port_closed(port: &'static Port) {
+pub fn mailbox_closed(mailbox: &'static Mailbox) {
     lock(&SIGNALS).retain(|_, signal| {
-        signal.listeners.retain(|&other| !std::ptr::eq(other, port));
-        !std::ptr::eq(signal.owner, port)
+        signal.listeners.retain(|&other| !std::ptr::eq(other, mailbox));
+        !std::ptr::eq(signal.owner, mailbox)
     });
 }

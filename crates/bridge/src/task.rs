@@ -1,11 +1,22 @@
-//! What a task carries, and how far it has come.
+//! A task: a call that travels from a thread to a zone and returns with its result.
 //!
-//! Facts alone: who may touch them, and when, is said by the task itself (port.rs).
+//! It belongs to the mailbox that submits it, and that thread uses it again for later calls; only *who may
+//! touch it* changes. At any moment exactly one party holds a task, in the order below, and only the holder
+//! touches its body:
+//!
+//! caller (idle) → a zone's injector or queue → a worker (running) → the caller's inbox → caller (idle)
+//!
+//! Every arrow is a synchronising step: a stack push and take, or the zone's lock. Tasks are never freed, so
+//! a task that returns to a thread that has ended finds memory, not rubble.
 
 use std::any::Any;
 
-use crate::bytes::Bytes;
 pub use crate::layout::Status;
+use crate::{
+    bytes::Bytes,
+    mailbox::Mailbox,
+    sync::{AtomicBool, AtomicPtr, AtomicU64, Cell, Ordering, model_fence},
+};
 
 /// What a task carries.
 #[derive(Debug)]
@@ -31,7 +42,7 @@ pub struct Body {
 
 /// How far a task has come in its zone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Stage {
+pub(crate) enum State {
     /// Submitted, or between two places: in the injector, or with who has just taken it.
     Accepted,
     /// In the zone's queue, linked.
@@ -39,19 +50,19 @@ pub(crate) enum Stage {
     /// In the deque of the worker that forked it.
     Local,
     /// There too, but its caller no longer wants it: who takes it out sends it home.
-    Withdrawn,
+    Cancelled,
     /// Taken by the worker in that slot, under that serial number.
     Running { slot: u32, serial: u32 },
 }
 
-impl Stage {
+impl State {
     /// Slots have 24 bits; a process cannot have as many threads.
     pub(crate) const fn pack(self) -> u64 {
         match self {
             Self::Accepted => 0,
             Self::Queued => 1,
             Self::Local => 2,
-            Self::Withdrawn => 3,
+            Self::Cancelled => 3,
             Self::Running { slot, serial } => 4 | (slot as u64 & 0xff_ffff) << 8 | (serial as u64) << 32,
         }
     }
@@ -61,8 +72,209 @@ impl Stage {
             0 => Self::Accepted,
             1 => Self::Queued,
             2 => Self::Local,
-            3 => Self::Withdrawn,
+            3 => Self::Cancelled,
             _ => Self::Running { slot: (word >> 8 & 0xff_ffff) as u32, serial: (word >> 32) as u32 },
         }
+    }
+}
+
+/// Its neighbours in a zone's queue, the lane it is in and when it came. Guarded by that zone's lock.
+pub(crate) struct Links {
+    pub(crate) previous: Option<&'static Task>,
+    pub(crate) next: Option<&'static Task>,
+    pub(crate) depth: u32,
+    pub(crate) order: u64,
+}
+
+/// One call and its result; see the module's text for who may touch what.
+pub struct Task {
+    /// The next task of whichever stack it is on: an injector or an inbox.
+    link: AtomicPtr<Task>,
+    pub(crate) caller: &'static Mailbox,
+    call: u32,
+    body: Cell<Body>,
+    links: Cell<Links>,
+    /// Changed by who holds the task, but from `Local`: there the deque's taker and the caller who cancels
+    /// it race, and one of the two wins.
+    state: AtomicU64,
+    /// Its caller waits for this one, blocking: it comes home by `arrived` instead of the inbox.
+    pub(crate) joined: AtomicBool,
+    pub(crate) arrived: AtomicBool,
+}
+
+// SAFETY: `body` is touched by the one holder only and handed on by synchronising steps (module text);
+// `links` only under the lock of the zone that the task is in.
+unsafe impl Sync for Task {}
+// SAFETY: as above; nothing in a task is bound to a thread (attachments are `Send`).
+unsafe impl Send for Task {}
+
+impl Task {
+    pub(crate) fn new(caller: &'static Mailbox, call: u32) -> Self {
+        Self {
+            link: AtomicPtr::new(std::ptr::null_mut()),
+            caller,
+            call,
+            body: Cell::new(Body {
+                function: 0,
+                status: Status::Done,
+                bytes: Bytes::new(),
+                attachments: None,
+                submitted: 0,
+                counted: 0,
+                depth: 0,
+                from_worker: false,
+            }),
+            links: Cell::new(Links { previous: None, next: None, depth: 0, order: 0 }),
+            state: AtomicU64::new(0),
+            joined: AtomicBool::new(false),
+            arrived: AtomicBool::new(false),
+        }
+    }
+
+    /// How far it has come. Exact for who holds the zone's lock, but where it is `Local`.
+    pub(crate) fn state(&self) -> State {
+        // Acquire: pairs with the Release of the taker, whose slot is looked up next.
+        State::unpack(self.state.load(Ordering::Acquire))
+    }
+
+    /// The holder's word where the task is now.
+    pub(crate) fn set_state(&self, state: State) {
+        self.state.store(state.pack(), Ordering::Release);
+    }
+
+    /// From a deque to somewhere else; false when another has moved it first.
+    pub(crate) fn leave_deque(&self, to: State) -> bool {
+        let (from, to) = (State::Local.pack(), to.pack());
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Whether its caller waits for it, blocking.
+    #[must_use]
+    pub fn is_joined(&self) -> bool {
+        // Relaxed: set before it left home.
+        self.joined.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has come home to its caller, who waits for it.
+    pub(crate) fn has_arrived(&self) -> bool {
+        // SeqCst: may be the sleeper's second look; acquires the body.
+        self.arrived.load(Ordering::SeqCst)
+    }
+
+    /// The caller's number of this call.
+    #[must_use]
+    pub const fn call(&self) -> u32 {
+        self.call
+    }
+
+    /// Touch the body.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the task: it is idle at home and this is the home thread, or this worker runs it, or
+    /// this thread has just taken it out of a queue or an inbox.
+    #[inline(always)]
+    pub unsafe fn body<R>(&'static self, touch: impl FnOnce(&mut Body) -> R) -> R {
+        // SAFETY: the caller is the only holder, so the reference is unique for the closure's time.
+        self.body.with_mut(|body| touch(unsafe { &mut *body }))
+    }
+
+    /// Touch the links.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock of the zone that the task is in.
+    #[inline(always)]
+    pub(crate) unsafe fn links<R>(&'static self, touch: impl FnOnce(&mut Links) -> R) -> R {
+        // SAFETY: the zone's lock makes the reference unique for the closure's time.
+        self.links.with_mut(|links| touch(unsafe { &mut *links }))
+    }
+}
+
+/// A stack of tasks that any thread pushes on and one thread takes whole. Lock-free; no ABA, since nothing is
+/// ever popped singly.
+pub(crate) struct Stack(AtomicPtr<Task>);
+
+impl Stack {
+    pub(crate) fn new() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// Put `task`, which the caller holds, on top. Sequentially consistent: callers look at a sleep flag
+    /// next.
+    #[inline]
+    pub(crate) fn push(&self, task: &'static Task) {
+        use Ordering::{Relaxed, SeqCst};
+        let pointer = std::ptr::from_ref(task).cast_mut();
+        let mut head = self.0.load(Relaxed);
+        loop {
+            // Relaxed: published by the exchange below.
+            task.link.store(head, Relaxed);
+            // SeqCst: releases the body to the taker and orders the push before the look at the sleep flag.
+            match self.0.compare_exchange_weak(head, pointer, SeqCst, Relaxed) {
+                Ok(_) => return model_fence(),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Whether nothing is on it. Sequentially consistent: the sleeper's second look.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::SeqCst).is_null()
+    }
+
+    /// Take all, oldest first. The caller becomes the holder of every task in the chain.
+    pub(crate) fn take_all(&self) -> Chain {
+        use Ordering::{Relaxed, SeqCst};
+        // SeqCst: acquires what push released; and `Zone::finish` takes after it has raised its flag, while a
+        // submitter pushes before it looks at that flag.
+        let mut newest = self.0.swap(std::ptr::null_mut(), SeqCst);
+        let mut oldest: *mut Task = std::ptr::null_mut();
+        while !newest.is_null() {
+            // SAFETY: tasks are never freed, and the swap made this thread the holder of the whole chain.
+            let task: &'static Task = unsafe { &*newest };
+            let next = task.link.load(Relaxed);
+            task.link.store(oldest, Relaxed);
+            oldest = newest;
+            newest = next;
+        }
+        Chain(oldest)
+    }
+}
+
+/// Tasks taken together, oldest first.
+pub(crate) struct Chain(*mut Task);
+
+// SAFETY: a chain is the holder of its tasks, and tasks are `Send`.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    pub(crate) const fn empty() -> Self {
+        Self(std::ptr::null_mut())
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Put a task that came from this chain, and is held, back in front.
+    pub(crate) fn put_back(&mut self, task: &'static Task) {
+        task.link.store(self.0, Ordering::Relaxed);
+        self.0 = std::ptr::from_ref(task).cast_mut();
+    }
+}
+
+impl Iterator for Chain {
+    type Item = &'static Task;
+
+    fn next(&mut self) -> Option<&'static Task> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: tasks are never freed and this chain holds them.
+        let task: &'static Task = unsafe { &*self.0 };
+        self.0 = task.link.load(Ordering::Relaxed);
+        Some(task)
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use corespun_bridge::{
-    Desk, Executor, Grown, Growth, Help, Limits, Machine, Mail, Next, Refusal, Status, Wake, Withdrawal,
+    Cancellation, Desk, Executor, Grown, Growth, Help, Limits, Machine, Mail, Next, Refusal, Status, Wake,
     Worker, Zone,
 };
 
@@ -56,7 +56,7 @@ impl Seat {
     fn attached(zone: &Arc<Zone>, slot: u32) -> Self {
         let mut seat = Self::new();
         seat.slot = slot;
-        seat.worker = zone.attach(slot, seat.desk().port());
+        seat.worker = zone.attach(slot, seat.desk().mailbox());
         assert!(seat.worker.is_some());
         seat
     }
@@ -135,7 +135,7 @@ impl Seat {
             let called = unsafe { task.body(|body| body.from_worker) };
             self.desk().put_away(task);
             if called {
-                self.work().call_home();
+                self.work().call_returned();
             }
         }
         arrived
@@ -318,8 +318,8 @@ fn a_withdrawn_forked_task_is_skipped_and_comes_home() {
     (1..=3).for_each(|call| one.fork(call));
     for call in [1, 3] {
         let task = one.desk().task(call);
-        assert_eq!(zone.withdraw(task, 7, 0), Withdrawal::Skipped);
-        assert_eq!(zone.withdraw(task, 7, 0), Withdrawal::Skipped, "twice is once");
+        assert_eq!(zone.cancel(task, 7, 0), Cancellation::Skipped);
+        assert_eq!(zone.cancel(task, 7, 0), Cancellation::Skipped, "twice is once");
     }
     assert_eq!(two.run(), Some(2), "the first one stolen is passed over");
     assert_eq!(one.run(), None);
@@ -334,7 +334,7 @@ fn what_a_dead_worker_had_forked_is_run_by_others_in_order() {
     one.take().unwrap();
     (1..=3).for_each(|call| one.fork(call));
     let task = one.desk().task(2);
-    assert_eq!(zone.withdraw(task, 7, 0), Withdrawal::Skipped);
+    assert_eq!(zone.cancel(task, 7, 0), Cancellation::Skipped);
     assert_eq!(one.leaves(&zone), 1, "the one that ran");
     assert_eq!([two.run(), two.run(), two.run()], [Some(1), Some(3), None]);
     assert_eq!(home.arrivals(), [(0, Status::Died)]);
@@ -384,7 +384,7 @@ fn a_joined_call_is_run_by_its_caller_unless_somebody_has_it() {
             assert!(matches!(one.work().help(task, true, |_| true), Help::Done));
         }
         one.desk().put_away(task);
-        one.work().call_home();
+        one.work().call_returned();
     }
     one.end(parent);
     assert_eq!(one.arrivals(), [], "joined calls do not come by the inbox");
@@ -412,8 +412,8 @@ fn one_who_waits_for_a_joined_call_is_woken_by_a_fork_and_not_by_a_submission() 
 
 fn growing(workers_min: usize, workers_max: usize) -> (Arc<Zone>, Seat) {
     let mut owner = Seat::new();
-    let port = owner.desk().port();
-    let growth = Growth { workers_min, workers_max, patience: Duration::ZERO, owner: port, mail: 7 };
+    let mailbox = owner.desk().mailbox();
+    let growth = Growth { workers_min, workers_max, patience: Duration::ZERO, owner: mailbox, mail: 7 };
     (Arc::new(Zone::with(1, LIMITS, Executor { growth: Some(growth), ..Executor::default() })), owner)
 }
 
@@ -501,7 +501,7 @@ fn who_waits_for_room_gets_it_in_order() {
     let (mut home, mut waiter, mut one) = (Seat::new(), Seat::new(), Seat::worker(&zone));
     let wait = |waiter: &mut Seat, call| {
         let task = waiter.desk().task(call);
-        let now = zone.await_room(task).unwrap();
+        let now = zone.await_capacity(task).unwrap();
         if !now {
             waiter.desk().sent();
         }
@@ -524,7 +524,7 @@ fn who_waits_for_room_gets_it_in_order() {
     zone.finish(Status::Closed, &[]);
     assert_eq!(waiter.arrivals(), [(0, Status::Closed)]);
     let task = waiter.desk().task(0);
-    assert_eq!(zone.await_room(task), Err(Refusal::Closed));
+    assert_eq!(zone.await_capacity(task), Err(Refusal::Closed));
 }
 
 #[test]
@@ -534,15 +534,15 @@ fn a_thread_that_may_be_blocked_takes_no_core_from_those_who_spin() {
     for desk in &mut desks {
         desk.open(Box::new(Silent));
     }
-    assert!(!machine.has_room_to_spin());
+    assert!(!machine.may_spin());
     desks[0].set_blocked(true);
     desks[0].set_blocked(true);
-    assert!(machine.has_room_to_spin());
+    assert!(machine.may_spin());
     desks[0].set_blocked(false);
-    assert!(!machine.has_room_to_spin());
+    assert!(!machine.may_spin());
     desks[0].set_blocked(true);
     desks[0].close();
-    assert!(machine.has_room_to_spin());
+    assert!(machine.may_spin());
     DESKS.lock().unwrap().extend(desks);
 }
 
@@ -558,7 +558,7 @@ fn a_thread_counts_on_one_core_while_awake_and_on_none_else() {
     assert!(desk.try_sleep());
     desk.runs_on(5);
     assert_eq!(counts(), [0, 0, 0]);
-    desk.port().rouse();
+    desk.mailbox().rouse();
     assert_eq!(counts(), [1, 0, 0]);
     desk.wake_up();
     desk.runs_on(5);
@@ -599,12 +599,12 @@ fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
         one.fork(5);
         if condemned {
             let task = home.desk().task(0);
-            assert!(matches!(zone.withdraw(task, 7, 0), Withdrawal::Told { .. }));
+            assert!(matches!(zone.cancel(task, 7, 0), Cancellation::Running { .. }));
             assert_eq!(zone.overdue(-1.0).condemned, [one.slot]);
         }
         one.desk().close();
         let Seat { desk, worker, .. } = &mut one;
-        let given_up = worker.as_mut().unwrap().give_up_joins(desk.as_mut().unwrap(), 7, 9);
+        let given_up = worker.as_mut().unwrap().cancel_joins(desk.as_mut().unwrap(), 7, 9);
         assert_eq!(given_up, Some(condemned));
         one.worker.take();
         zone.slot_gone(one.slot, Status::Died, b"gone");
@@ -626,8 +626,8 @@ fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
 #[test]
 fn a_worker_that_sleeps_beside_its_task_is_not_looked_at_again_and_again() {
     let mut owner = Seat::new();
-    let port = owner.desk().port();
-    let growth = Growth { workers_min: 0, workers_max: 3, patience: Duration::ZERO, owner: port, mail: 7 };
+    let mailbox = owner.desk().mailbox();
+    let growth = Growth { workers_min: 0, workers_max: 3, patience: Duration::ZERO, owner: mailbox, mail: 7 };
     let limits = Limits { tasks_per_worker_max: 2, ..LIMITS };
     let executor = Executor { growth: Some(growth), ..Executor::default() };
     let zone = Arc::new(Zone::with(1, limits, executor));
@@ -652,7 +652,7 @@ fn who_asks_whether_a_zone_is_ready_waits_for_its_first_workers_and_no_others() 
     let [first, second] = [zone.add_slot().unwrap(), zone.add_slot().unwrap()];
     let ready = |home: &mut Seat, call| {
         let task = home.desk().task(call);
-        let now = zone.await_room(task);
+        let now = zone.await_capacity(task);
         if now == Ok(false) {
             home.desk().sent();
         }
@@ -673,7 +673,7 @@ fn who_asks_whether_a_zone_is_ready_waits_for_its_first_workers_and_no_others() 
     let broken = Zone::new(2, LIMITS);
     broken.add_slot().unwrap();
     let task = home.desk().task(0);
-    assert_eq!(broken.await_room(task), Ok(false));
+    assert_eq!(broken.await_capacity(task), Ok(false));
     home.desk().sent();
     broken.finish(Status::Died, b"why");
     assert_eq!(home.arrivals(), [(0, Status::Died)]);

@@ -1,6 +1,6 @@
-//! The whole protocol under real threads: submitters that withdraw and vanish, workers that die at any point,
+//! The whole protocol under real threads: submitters that cancel and vanish, workers that die at any point,
 //! an owner that replaces them, broadcasts, and a close in the middle of it all; tasks that fork tasks,
-//! withdraw them and join them, in zones that steal and in zones that do not.
+//! cancel them and join them, in zones that steal and in zones that do not.
 //!
 //! The oracle is bookkeeping: every accepted task comes home exactly once, with the bytes that belong to it,
 //! and the zone's counts agree. Each run prints its seed; CORESPUN_SEED repeats its choices (not the
@@ -16,7 +16,7 @@ use std::{
 };
 
 use corespun_bridge::{
-    Counts, Desk, Executor, Failure, Help, Limits, Machine, Next, Refusal, Status, Task, Wake, Withdrawal,
+    Cancellation, Counts, Desk, Executor, Failure, Help, Limits, Machine, Next, Refusal, Status, Task, Wake,
     Worker, Zone,
 };
 
@@ -104,7 +104,7 @@ impl Wake for Bell {
 #[derive(Debug)]
 struct Tally {
     accepted: u64,
-    withdrawn: u64,
+    cancelled: u64,
     done: u64,
     died: u64,
     closed: u64,
@@ -113,12 +113,12 @@ struct Tally {
 
 impl Tally {
     const fn new() -> Self {
-        Self { accepted: 0, withdrawn: 0, done: 0, died: 0, closed: 0, refused: 0 }
+        Self { accepted: 0, cancelled: 0, done: 0, died: 0, closed: 0, refused: 0 }
     }
 
     fn add(&mut self, other: &Self) {
         self.accepted += other.accepted;
-        self.withdrawn += other.withdrawn;
+        self.cancelled += other.cancelled;
         self.done += other.done;
         self.died += other.died;
         self.closed += other.closed;
@@ -218,18 +218,18 @@ impl Seat {
         outcome
     }
 
-    /// Give up some call; whether it was withdrawn.
-    fn withdraw(&mut self, zone: &Zone, dice: &mut Dice) -> bool {
+    /// Give up some call; whether it was cancelled.
+    fn cancel(&mut self, zone: &Zone, dice: &mut Dice) -> bool {
         let Some(&call) = self.flying.keys().nth(dice.below(8) as usize) else { return false };
         let task = self.desk.task(call);
-        let withdrawn = zone.withdraw(task, 1, 0) == Withdrawal::Withdrawn;
-        if withdrawn {
+        let cancelled = zone.cancel(task, 1, 0) == Cancellation::Cancelled;
+        if cancelled {
             self.desk.put_away(task);
-            self.tally.withdrawn += 1;
+            self.tally.cancelled += 1;
             self.flying.remove(&call);
             self.free.push(call);
         }
-        withdrawn
+        cancelled
     }
 
     /// Settle what has come home.
@@ -272,7 +272,7 @@ fn answer_to(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|byte| !byte).collect()
 }
 
-/// Submit, withdraw, settle; at some point, perhaps, vanish.
+/// Submit, cancel, settle; at some point, perhaps, vanish.
 fn submitter(zone: &Zone, mut dice: Dice) -> Tally {
     let mut seat = Seat::take();
     for _ in 0..CALLS {
@@ -281,7 +281,7 @@ fn submitter(zone: &Zone, mut dice: Dice) -> Tally {
             // Full of others' tasks, perhaps: only one's own can be waited for.
             Err(_) if seat.flying.is_empty() => thread::yield_now(),
             Err(_) => seat.rest(),
-            Ok(()) if dice.one_in(8) => _ = seat.withdraw(zone, &mut dice),
+            Ok(()) if dice.one_in(8) => _ = seat.cancel(zone, &mut dice),
             Ok(()) => {}
         }
         seat.settle();
@@ -301,7 +301,7 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) -> Tally {
     let mut held = Vec::new();
     while !dice.one_in(DEATH_ODDS) {
         for _ in 0..seat.settle() {
-            worker.call_home();
+            worker.call_returned();
         }
         match worker.take() {
             Next::Task { task, token, .. } => {
@@ -322,8 +322,8 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) -> Tally {
                 }
                 if dice.one_in(20) {
                     let zone = Arc::clone(worker.zone());
-                    if seat.withdraw(&zone, &mut dice) {
-                        worker.call_home();
+                    if seat.cancel(&zone, &mut dice) {
+                        worker.call_returned();
                     }
                 }
                 if dice.one_in(2) {
@@ -367,7 +367,7 @@ fn join(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, depth: u32) {
         match worker.help(task, depth < 4, |function| function % 4 < 3 || odd == 0) {
             Help::Mine => {
                 seat.desk.put_away(task);
-                seat.tally.withdrawn += 1;
+                seat.tally.cancelled += 1;
                 seat.flying.remove(&task.call());
                 seat.free.push(task.call());
                 break;
@@ -391,7 +391,7 @@ fn join(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, depth: u32) {
             }
         }
     }
-    worker.call_home();
+    worker.call_returned();
 }
 
 /// As the loop of a Node worker does: look for a while, then sleep; with tasks of its own in progress not for
@@ -433,7 +433,7 @@ fn owner(zone: &Arc<Zone>, mut dice: Dice) -> (u64, Tally) {
             let (exits, dice) = (exits.clone(), Dice::new(dice.below(u64::MAX)));
             scope.spawn(move || {
                 let seat = Seat::take();
-                let worker = zone.attach(slot, seat.desk.port());
+                let worker = zone.attach(slot, seat.desk.mailbox());
                 let tally = match worker {
                     Some(worker) => work(worker, seat, dice),
                     None => seat.give_back(),
@@ -523,7 +523,7 @@ fn collect(total: &mut Tally) {
     let mut desks = DESKS.lock().unwrap();
     count_strays(&mut desks);
     for desk in desks.iter_mut() {
-        assert!(desk.is_idle(), "{:?} misses {} tasks", desk.port(), desk.in_flight());
+        assert!(desk.is_idle(), "{:?} misses {} tasks", desk.mailbox(), desk.in_flight());
     }
     total.add(&std::mem::replace(&mut *STRAYS.lock().unwrap(), Tally::new()));
 }
@@ -570,8 +570,8 @@ fn run(seed: u64, end: End, steals: bool) {
     total.add(&theirs);
     collect(&mut total);
     println!("{end:?}, steals {steals}: {started} workers, {total:?}, {} stolen", zone.counts().stolen);
-    let Tally { accepted, withdrawn, done, died, closed, .. } = total;
-    assert_eq!(accepted, withdrawn + done + died + closed, "every task comes home once");
+    let Tally { accepted, cancelled, done, died, closed, .. } = total;
+    assert_eq!(accepted, cancelled + done + died + closed, "every task comes home once");
     let counts = zone.counts();
     assert_eq!((counts.ended, counts.died), (done, died), "the counts agree");
     let Counts { waiting, waiting_bytes, running, workers, asleep, .. } = counts;

@@ -12,8 +12,8 @@ use std::{
 };
 
 use corespun_bridge::{
-    Broadcast, Desk, Failure, Limits, Machine, Mail, Next, Overdue, Refusal, Status, Task, Wake, Withdrawal,
-    Worker, Zone,
+    Broadcast, Cancellation, Desk, Failure, Limits, Machine, Mail, Next, Overdue, Refusal, Status, Task,
+    Wake, Worker, Zone,
 };
 
 const LIMITS: Limits = Limits {
@@ -29,7 +29,7 @@ const LIMITS: Limits = Limits {
 const STEPS: u64 = if cfg!(miri) { 300 } else { 100_000 };
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::new(2));
-/// Ports are never freed: they stay reachable, here as in the binding.
+/// Mailboxes are never freed: they stay reachable, here as in the binding.
 static DESKS: Mutex<Vec<Desk>> = Mutex::new(Vec::new());
 
 struct Silent;
@@ -91,7 +91,7 @@ fn zone() -> Arc<Zone> {
 
 fn worker(zone: &Arc<Zone>, seat: &mut Seat) -> (u32, Worker) {
     let slot = zone.add_slot().unwrap();
-    (slot, zone.attach(slot, seat.desk().port()).unwrap())
+    (slot, zone.attach(slot, seat.desk().mailbox()).unwrap())
 }
 
 fn take(worker: &mut Worker) -> Option<(&'static Task, u32)> {
@@ -101,7 +101,7 @@ fn take(worker: &mut Worker) -> Option<(&'static Task, u32)> {
     }
 }
 
-/// Random submissions, takes, withdrawals and completions, compared with a `VecDeque` at each step.
+/// Random submissions, takes, cancellations and completions, compared with a `VecDeque` at each step.
 fn check_script(seed: u64) {
     let (zone, mut home, mut desk) = (zone(), Seat::new(), Seat::new());
     let (_, mut worker) = worker(&zone, &mut desk);
@@ -143,17 +143,17 @@ fn check_script(seed: u64) {
             2 if !model.is_empty() => {
                 let (call, _) = model.remove(dice(model.len() as u64) as usize).unwrap();
                 let task = home.desk().task(call);
-                assert_eq!(zone.withdraw(task, 1, 0), Withdrawal::Withdrawn);
+                assert_eq!(zone.cancel(task, 1, 0), Cancellation::Cancelled);
                 home.desk().put_away(task);
                 free.push(call);
             }
             3 if !running.is_empty() => {
                 let (call, token) = running.swap_remove(dice(running.len() as u64) as usize);
-                assert!(matches!(zone.withdraw(home.desk().task(call), 1, 9), Withdrawal::Told { .. }));
+                assert!(matches!(zone.cancel(home.desk().task(call), 1, 9), Cancellation::Running { .. }));
                 let told = desk.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
                 assert_eq!(told, Some((1, token, 9)));
                 assert!(worker.complete(token, |body| body.bytes.clear()));
-                assert_eq!(zone.withdraw(home.desk().task(call), 1, 0), Withdrawal::Ended);
+                assert_eq!(zone.cancel(home.desk().task(call), 1, 0), Cancellation::Ended);
                 assert_eq!(home.arrivals(), [(call, Status::Done, vec![])]);
                 free.push(call);
             }
@@ -174,7 +174,7 @@ fn check_script(seed: u64) {
 
 /// Every running task's worker can be told at once.
 fn check_told(zone: &Zone, desk: &mut Seat, running: &[(u32, u32)]) {
-    zone.tell_all(1, 7);
+    zone.cancel_running(1, 7);
     let mut told: Vec<_> = std::iter::from_fn(|| desk.desk().next_mail()).collect();
     told.sort_by_key(|mail| mail.subject);
     let mut tokens: Vec<_> = running.iter().map(|&(_, token)| token).collect();
@@ -323,7 +323,7 @@ fn a_slot_with_a_living_worker_is_not_gone() {
     first.leave();
     assert_eq!(zone.slot_gone(slot, Status::Died, &[]), 0);
     assert_eq!(zone.counts().workers, 0);
-    assert!(zone.attach(slot, home.desk().port()).is_none());
+    assert!(zone.attach(slot, home.desk().mailbox()).is_none());
     assert_eq!(home.arrivals(), [(0, Status::Done, vec![0; 3])]);
 }
 
@@ -367,16 +367,16 @@ fn a_closed_port_takes_no_mail_and_its_tasks_still_come_home() {
     let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
     let mail = Mail { kind: 1, subject: 2, facts: [3, 4] };
     home.submit(&zone, 0, 0).unwrap();
-    assert!(home.desk().port().send(mail));
+    assert!(home.desk().mailbox().send(mail));
     home.desk().close();
-    assert!(!home.desk().port().send(mail) && home.desk().next_mail().is_none());
+    assert!(!home.desk().mailbox().send(mail) && home.desk().next_mail().is_none());
     assert!(!home.desk().is_idle(), "its task is out");
     let (_, mut first) = worker(&zone, &mut one);
     let (_, token) = take(&mut first).unwrap();
     assert!(first.complete(token, |_| {}));
     assert!(home.desk().is_idle(), "and now at home");
     home.desk().open(Box::new(Silent));
-    assert!(home.desk().port().send(mail));
+    assert!(home.desk().mailbox().send(mail));
     assert_eq!(home.desk().next_mail(), Some(mail));
 }
 
@@ -390,7 +390,7 @@ fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
     let Next::Task { task, token, .. } = worker.take() else { panic!("a task waits") };
     let none = Overdue { condemned: vec![], next_ns: None };
     assert_eq!(zone.overdue(0.0), none, "its caller waits");
-    assert!(matches!(zone.withdraw(task, 7, 0), Withdrawal::Told { .. }));
+    assert!(matches!(zone.cancel(task, 7, 0), Cancellation::Running { .. }));
     assert!(zone.overdue(3.6e12).next_ns.unwrap() > 0.0, "it has an hour");
     assert_eq!(zone.overdue(-1.0).condemned, [slot]);
     assert_eq!(zone.overdue(-1.0), none, "told once");
@@ -404,7 +404,7 @@ fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
     zone.slot_gone(slot, Status::Died, &[]);
     let mut next = Seat::new();
     let slot = zone.add_slot().unwrap();
-    let mut worker = zone.attach(slot, next.desk().port()).unwrap();
+    let mut worker = zone.attach(slot, next.desk().mailbox()).unwrap();
     let (task, token) = take(&mut worker).unwrap();
     assert_eq!(task.call(), 1, "what waits is for others");
     assert!(worker.complete(token, |_| ()));

@@ -67,7 +67,7 @@ fn put_words<const COUNT: usize>(memory: &mut [u8], words: [u32; COUNT]) {
 }
 
 /// Run `body` with this thread and the words it was given; throw what it fails with. `FURTHER`: for the
-/// functions of a port that is not the first functions'.
+/// functions of a mailbox that is not the first functions'.
 #[inline]
 fn hot<const FURTHER: bool>(
     env: sys::napi_env,
@@ -368,7 +368,7 @@ fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
     let mut help = ask(thread, task, steals)?;
     if matches!(help, Help::Nothing) {
         let begun = std::time::Instant::now();
-        let room = registry::machine().has_room_to_spin();
+        let room = registry::machine().may_spin();
         while room && matches!(help, Help::Nothing) && begun.elapsed() < HELP_SPIN {
             (0..64).for_each(|_| std::hint::spin_loop());
             help = ask(thread, task, steals)?;
@@ -378,7 +378,7 @@ fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
         let Thread { worker, desk, .. } = thread;
         let worker = worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
         if worker.try_sleep_until(desk, task) {
-            // Whoever rouses the port unparks this thread; see uv::Waker.
+            // Whoever rouses the mailbox unparks this thread; see uv::Waker.
             std::thread::park_timeout(HELP_SLEEP);
             worker.wake_up();
             desk.wake_up();
@@ -547,7 +547,7 @@ fn drain_into(thread: &mut Thread) -> u32 {
         put_away(thread, task);
         count += 1;
     }
-    let mail = if thread.desk.port().has_mail() { flag::MAIL } else { 0 };
+    let mail = if thread.desk.mailbox().has_mail() { flag::MAIL } else { 0 };
     let attachments = if thread.read_soon.is_empty() { 0 } else { flag::ATTACHMENTS };
     put_words(memory, [mail | attachments]);
     count

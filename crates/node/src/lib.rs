@@ -78,13 +78,13 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("zoneError", zones::zone_error),
     ("zoneFail", zones::zone_fail),
     ("zoneFailure", zones::zone_failure),
-    ("withdraw", zones::withdraw),
+    ("cancel", zones::cancel),
     ("zoneTell", zones::zone_tell),
     ("zoneOverdue", zones::zone_overdue),
     ("broadcast", zones::broadcast),
     ("broadcastSync", zones::broadcast_sync),
     ("broadcastWait", zones::broadcast_wait),
-    ("giveWay", zones::give_way),
+    ("renice", zones::renice),
     ("attach", zones::attach),
     ("workerGone", zones::worker_gone),
     ("workerAdd", zones::worker_add),
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: Va
     exports
 }
 
-/// The hot functions as a further port of a thread has them.
+/// The hot functions as a further mailbox of a thread has them.
 const FURTHER: &[(&str, Function)] = &[
     ("submit", calls::submit::<true>),
     ("step", calls::step::<true>),
@@ -208,7 +208,7 @@ const FURTHER: &[(&str, Function)] = &[
 ///
 /// Inside a call from JavaScript.
 unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
-    // One cell per port: where `open` puts the thread. Freed after the environment's last call.
+    // One cell per mailbox: where `open` puts the thread. Freed after the environment's last call.
     let cell: *mut *mut Thread = Box::into_raw(Box::new(ptr::null_mut()));
     // SAFETY: valid environment; the hook frees what is passed here. Hooks run in reverse, so after `close`.
     unsafe { sys::napi_add_env_cleanup_hook(env, Some(free_cell), cell.cast()) };
@@ -240,7 +240,7 @@ unsafe extern "C" fn free_cell(data: *mut c_void) {
     drop(unsafe { Box::from_raw(data.cast::<*mut Thread>()) });
 }
 
-/// instance(): the same functions for a port of their own, for another copy of the package in this thread.
+/// instance(): the same functions for a mailbox of their own, for another copy of the package in this thread.
 unsafe extern "C" fn instance(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     let mut exports = ptr::null_mut();
     // SAFETY: napi calls this with its environment.
@@ -251,7 +251,7 @@ unsafe extern "C" fn instance(env: sys::napi_env, _: sys::napi_callback_info) ->
     exports
 }
 
-/// open(drain, out, inbound, main): give this thread a port. Returns its number, 0 when it has one already.
+/// open(drain, out, inbound, main): give this thread a mailbox. Returns its number, 0 when it has one already.
 unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: napi calls this with its environment and info.
@@ -266,7 +266,7 @@ unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> 
         // SAFETY: the thread's environment.
         unsafe {
             *cell = Thread::open(env, arguments[0], out, inbound, env.bool(arguments[3])?, cell);
-            Ok((**cell).desk.port().number() as i32)
+            Ok((**cell).desk.mailbox().number() as i32)
         }
     })();
     match outcome {
@@ -300,7 +300,7 @@ unsafe extern "C" fn signal_listen(env: sys::napi_env, info: sys::napi_callback_
     let outcome = unsafe {
         let arguments = Arguments::<1>::read(env, info);
         thread::thread(arguments.data).and_then(|thread| {
-            match signals::listen(env.u32(arguments[0])?, thread.desk.port()) {
+            match signals::listen(env.u32(arguments[0])?, thread.desk.mailbox()) {
                 Some(reason) => env.copy(&reason),
                 None => Ok(env.undefined()),
             }

@@ -2,7 +2,7 @@
 //!
 //! JavaScript may lose its view of it: a program can detach any buffer that it gets hold of, by `transfer` or
 //! a byte stream (`structuredClone` and `postMessage` refuse those of the core). The memory itself stays
-//! where it is as long as somebody refers to it: the buffer, or the port, thread state or server that was
+//! where it is as long as somebody refers to it: the buffer, or the mailbox, thread state or server that was
 //! opened over it.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Interned texts, buffers, signals and settings: functions that need no port.
+//! Interned texts, buffers, signals and settings: functions that need no mailbox.
 //!
 //! Any thread may call them at any time, before `open` too: all they touch are the process-wide tables.
 

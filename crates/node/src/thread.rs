@@ -27,11 +27,11 @@ const BRIEF: Duration = Duration::from_micros(4);
 const SENDS_PER_LOOK: u32 = 64;
 
 thread_local! {
-    /// The port through which this thread is a worker of a zone. Further copies of the package in the thread
-    /// have ports of their own.
+    /// The mailbox through which this thread is a worker of a zone. Further copies of the package in the thread
+    /// have mailboxes of their own.
     static WORKER: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
     /// The cell of the functions that look for their thread here, not in their data: those of the library
-    /// itself, as this thread loaded it first. Further ports, of further copies of the package, have others,
+    /// itself, as this thread loaded it first. Further mailboxes, of further copies of the package, have others,
     /// whichever opens first.
     static FIRST: Cell<*mut *mut Thread> = const { Cell::new(ptr::null_mut()) };
 }
@@ -108,7 +108,7 @@ pub struct Thread {
     /// Calls that have left, modulo 2 to the power of 32.
     sends: u32,
     steps: Steps,
-    /// This port may be a further one of a worker's thread: it is not the worker's, nor of the main thread.
+    /// This mailbox may be a further one of a worker's thread: it is not the worker's, nor of the main thread.
     may_be_further: bool,
     /// Something was done since the thread last slept: only then does it look before it sleeps again.
     active: bool,
@@ -120,7 +120,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Open a port for the thread of `env`.
+    /// Open a mailbox for the thread of `env`.
     ///
     /// # Safety
     ///
@@ -149,8 +149,8 @@ impl Thread {
         let handles = unsafe { Handles::open(uv_loop.cast(), thread.cast(), before_wait, after_wait) };
         let mut desk = registry::take_desk();
         desk.open(Box::new(uv::Waker::new(handles.wake)));
-        registry::port_opened(desk.port(), main);
-        thread_cache::port_opened(env.0, desk.port());
+        registry::mailbox_opened(desk.mailbox(), main);
+        thread_cache::mailbox_opened(env.0, desk.mailbox());
         // SAFETY: `memory` is fresh and of the right type; nothing reads it before this write.
         unsafe {
             thread.write(Self {
@@ -216,17 +216,17 @@ impl Thread {
         let take_called = || unsafe { task.body(|body| std::mem::take(&mut body.from_worker)) };
         if let Some(worker) = self.worker.as_mut() {
             if take_called() {
-                worker.call_home();
+                worker.call_returned();
             }
         } else if self.may_be_further && take_called() {
-            self.elsewhere(|worker| worker.call_home());
+            self.elsewhere(|worker| worker.call_returned());
         }
         if self.desk.put_away(task) && self.worker.is_none() {
             self.handles.keep_alive(false);
         }
     }
 
-    /// The worker that this thread is through another port, that of another copy of the package, does `body`;
+    /// The worker that this thread is through another mailbox, that of another copy of the package, does `body`;
     /// `None` when there is none. What the worker can do by then it is woken for: its own prepare step may be
     /// over for this turn of the loop.
     pub fn elsewhere<R>(&self, body: impl FnOnce(&mut Worker) -> R) -> Option<R> {
@@ -238,10 +238,10 @@ impl Thread {
             return None;
         }
         // SAFETY: this thread's and open, as `close` empties WORKER; it is not `self`, and no reference to a
-        // port's thread lives across a call into JavaScript or libuv, one of which has called here.
+        // mailbox's thread lives across a call into JavaScript or libuv, one of which has called here.
         let other = unsafe { &mut *other };
         let done = other.worker.as_mut().map(body);
-        other.desk.port().rouse();
+        other.desk.mailbox().rouse();
         done
     }
 
@@ -289,7 +289,7 @@ impl Thread {
         self.desk.has_arrivals() || (!self.leaving && self.worker.as_ref().is_some_and(Worker::has_work))
     }
 
-    /// Leave a core that another awake port's thread runs on, if another is free.
+    /// Leave a core that another awake mailbox's thread runs on, if another is free.
     fn seek_own_core(&mut self) {
         let core = cores::current();
         if self.desk.runs_on(core) > 1
@@ -324,8 +324,8 @@ impl Thread {
         // Briefly even where it has not been paying, or other threads have the cores: who has just got a
         // result calls again within this time, and would wake another worker instead, which would then be one
         // more.
-        let mut found = (registry::machine().has_room_to_spin() && self.spin.wait(has_come))
-            || Spin::once(BRIEF, has_come);
+        let mut found =
+            (registry::machine().may_spin() && self.spin.wait(has_come)) || Spin::once(BRIEF, has_come);
         if let Some(worker) = self.worker.as_mut() {
             worker.end_search();
             // What came just before the end has woken nobody.
@@ -369,9 +369,9 @@ impl Thread {
     }
 
     /// Let the thread give way to others by so many steps of `nice`.
-    pub fn give_way(&mut self, steps: i32) {
+    pub fn renice(&mut self, steps: i32) {
         self.background.get_or_insert_with(Background::begin);
-        priority::give_way(steps);
+        priority::renice(steps);
     }
 
     /// Awake again, whatever woke it. Callbacks of I/O run before the loop's check step says so, so whoever
@@ -388,7 +388,7 @@ impl Thread {
                 background.set_awake(true);
             }
             // A worker that was woken by a thread that goes on is often put on that thread's core.
-            if self.worker.is_some() && !self.spin.is_off() && registry::machine().has_room_to_spin() {
+            if self.worker.is_some() && !self.spin.is_off() && registry::machine().may_spin() {
                 self.seek_own_core();
             }
         }
@@ -487,25 +487,25 @@ unsafe extern "C" fn close(data: *mut c_void) {
     if THREADS.get(thread.env) == data.cast() {
         THREADS.remove(thread.env);
     }
-    thread_cache::port_closed(thread.desk.port());
+    thread_cache::mailbox_closed(thread.desk.mailbox());
     if WORKER.get() == data.cast() {
         WORKER.set(ptr::null_mut());
     }
     thread.wake_up();
     thread.desk.close();
     if let Some(mut worker) = thread.worker.take() {
-        let running = worker.give_up_joins(&mut thread.desk, corespun_bridge::layout::mail::ABORT, 0);
+        let running = worker.cancel_joins(&mut thread.desk, corespun_bridge::layout::mail::ABORT, 0);
         if let Some(at_once) = running {
-            registry::given_up(worker.zone().number(), at_once);
+            registry::task_cancelled(worker.zone().number(), at_once);
         }
         worker.leave();
     }
     thread.handles.close();
-    registry::port_closed(thread.desk.port());
-    signals::port_closed(thread.desk.port());
-    thread_state::gone(thread.desk.port());
-    STORES.thread_ended(thread.desk.port().number());
-    SYNC_OBJECTS.thread_ended(thread.desk.port().number());
+    registry::mailbox_closed(thread.desk.mailbox());
+    signals::mailbox_closed(thread.desk.mailbox());
+    thread_state::gone(thread.desk.mailbox());
+    STORES.thread_ended(thread.desk.mailbox().number());
+    SYNC_OBJECTS.thread_ended(thread.desk.mailbox().number());
     let Thread { desk, .. } = *thread;
-    registry::give_desk(desk);
+    registry::return_desk(desk);
 }

@@ -4,7 +4,7 @@
 
 use std::{cell::Cell, ptr, sync::Arc};
 
-use corespun_bridge::{Mail, Port, Scratch, layout::mail};
+use corespun_bridge::{Mail, Mailbox, Scratch, layout::mail};
 use corespun_store::{Fact, Misuse, Notify, ThreadState};
 use napi_sys as sys;
 
@@ -15,9 +15,9 @@ use crate::{
     thread_cache::{self, ThreadCache},
 };
 
-struct Mailbox(&'static Port);
+struct Waiter(&'static Mailbox);
 
-impl Notify for Mailbox {
+impl Notify for Waiter {
     fn notify(&self, ticket: u32, fact: Fact) {
         self.0.send(Mail { kind: mail::SHARED, subject: ticket, facts: [fact as u32, 0] });
     }
@@ -110,12 +110,12 @@ function! {
 function! {
     /// scratchOpen(out, inbound): register this thread's scratch memory, after `open`, once.
     open(out: Scratch, inbound: Scratch) |env| {
-        let port = thread_cache::port().ok_or_else(|| wrong("scratchOpen before open"))?;
+        let mailbox = thread_cache::mailbox().ok_or_else(|| wrong("scratchOpen before open"))?;
         if !HERE.get().0.is_null() {
             let why = "another copy of corespun uses stores or locks in this thread; one can".into();
             return Err(Thrown("NATIVE_SECOND_COPY", why));
         }
-        let state = ThreadState::new(out, inbound, port.number(), Arc::new(Mailbox(port)));
+        let state = ThreadState::new(out, inbound, mailbox.number(), Arc::new(Waiter(mailbox)));
         let state = Box::into_raw(Box::new(state));
         HERE.set((state, env.0));
         // Of another copy's environment nobody knows here when it ends.
@@ -153,11 +153,11 @@ function! {
     }
 }
 
-/// The thread of `port` ends: what its state holds is let go.
-pub fn gone(port: &'static Port) {
+/// The thread of `mailbox` ends: what its state holds is let go.
+pub fn gone(mailbox: &'static Mailbox) {
     let (state, env) = HERE.get();
     // SAFETY: as in here; the reference ends with the statement.
-    if unsafe { state.as_ref() }.is_some_and(|state| state.thread() == port.number()) {
+    if unsafe { state.as_ref() }.is_some_and(|state| state.thread() == mailbox.number()) {
         STATES.remove(env);
         HERE.set((ptr::null_mut(), ptr::null_mut()));
         // SAFETY: made by Box::into_raw in open; no call is in progress.

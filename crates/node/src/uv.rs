@@ -1,4 +1,4 @@
-//! The few functions of libuv that a port needs to live in a thread's event loop.
+//! The few functions of libuv that a mailbox needs to live in a thread's event loop.
 //!
 //! They resolve from the Node executable. Handles are allocated by the size that libuv reports, so no layout
 //! is assumed; each is closed from the environment's clean-up hook and freed in its close callback.
@@ -71,7 +71,7 @@ unsafe extern "C" fn free(handle: *mut c_void) {
     unsafe { std::alloc::dealloc(handle.cast(), layout(uv_handle_get_type(handle))) };
 }
 
-/// The handles of one thread's port.
+/// The handles of one thread's mailbox.
 pub struct Handles {
     /// Wakes the loop from any thread.
     pub wake: Handle,
@@ -115,7 +115,7 @@ impl Handles {
         [self.wake, self.prepare, self.check, self.idle]
     }
 
-    /// Let the loop live, or end, as far as this port is concerned.
+    /// Let the loop live, or end, as far as this mailbox is concerned.
     pub fn keep_alive(&self, alive: bool) {
         // SAFETY: an open handle of this thread.
         unsafe { if alive { uv_ref(self.wake.as_ptr()) } else { uv_unref(self.wake.as_ptr()) } }
@@ -220,7 +220,7 @@ impl Waker {
     }
 }
 
-// SAFETY: uv_async_send may be called from any thread; the port drops the waker, under its lock, before the
+// SAFETY: uv_async_send may be called from any thread; the mailbox drops the waker, under its lock, before the
 // handle is closed.
 unsafe impl Send for Waker {}
 

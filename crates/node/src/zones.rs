@@ -1,4 +1,4 @@
-//! The functions of a zone's life: make, find, broadcast, withdraw, close, and what its owner does.
+//! The functions of a zone's life: make, find, broadcast, cancel, close, and what its owner does.
 //!
 //! Each does one thing to a zone of the core; what it means for calls in flight stands in
 //! crates/bridge/README.md.
@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use corespun_bridge::{
-    Grown, Limits, Mail, Refusal, Task, Times, Withdrawal, Worker, WorkerCounts, Zone,
-    layout::{COUNTS, mail, plan, withdrawn},
+    Cancellation, Grown, Limits, Mail, Refusal, Task, Times, Worker, WorkerCounts, Zone,
+    layout::{COUNTS, cancelled, mail, plan},
 };
 use napi_sys as sys;
 
@@ -62,13 +62,13 @@ fn wait_for(
     if waits == Ok(true) {
         thread.sent();
     } else if let Some(worker) = thread.worker.as_mut().filter(|_| here) {
-        worker.wait_not(task);
+        worker.unwait(task);
     }
     if elsewhere {
         // Also to wake it, now that the task is where it is found.
         thread.elsewhere(|worker| {
             if waits != Ok(true) {
-                worker.wait_not(task);
+                worker.unwait(task);
             }
         });
     }
@@ -179,7 +179,7 @@ call!(
         let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
         let task = thread.desk.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
-        let waits = |zone: &Zone| zone.await_room(task).map(|now| !now);
+        let waits = |zone: &Zone| zone.await_capacity(task).map(|now| !now);
         Ok(env.int(match wait_for(thread, &zone, task, waits) {
             Ok(false) => 1,
             Ok(true) => 0,
@@ -196,7 +196,7 @@ call!(
     |env, thread, arguments| {
         let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
         let task = thread.desk.task(call);
-        let left = opened(thread, handle)?.leave_room(task);
+        let left = opened(thread, handle)?.stop_awaiting_capacity(task);
         if left {
             thread.put_away(task);
         }
@@ -337,26 +337,26 @@ call!(
 );
 
 call!(
-    withdraw,
+    cancel,
     3,
     |env, thread, arguments| {
         let (handle, call, note) = (env.u32(arguments[0])?, env.u32(arguments[1])?, env.u32(arguments[2])?);
         let task = thread.desk.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
-        Ok(env.int(match zone.withdraw(task, mail::ABORT, note) {
-            Withdrawal::Withdrawn => {
+        Ok(env.int(match zone.cancel(task, mail::ABORT, note) {
+            Cancellation::Cancelled => {
                 thread.put_away(task);
-                withdrawn::OVER
+                cancelled::OVER
             }
-            Withdrawal::Told { .. } => {
-                registry::given_up(zone.number(), false);
-                withdrawn::TOLD
+            Cancellation::Running { .. } => {
+                registry::task_cancelled(zone.number(), false);
+                cancelled::RUNNING
             }
-            Withdrawal::Ended => withdrawn::ENDED,
-            Withdrawal::Skipped => withdrawn::SKIPPED,
+            Cancellation::Ended => cancelled::ENDED,
+            Cancellation::Skipped => cancelled::SKIPPED,
         }))
     },
-    "withdraw(handle, call, note): give up a call in flight. Returns 0: it had not started and is over; 1: \
+    "cancel(handle, call, note): give up a call in flight. Returns 0: it had not started and is over; 1: \
     its worker was told `note`, and the owner, who replaces it if it goes on; 2: it has ended and its result \
     is on the way; 3: it had not started, never will, and ends soon."
 );
@@ -366,10 +366,10 @@ call!(
     2,
     |env, thread, arguments| {
         let (handle, note) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-        opened(thread, handle)?.tell_all(mail::ABORT, note);
+        opened(thread, handle)?.cancel_running(mail::ABORT, note);
         Ok(env.undefined())
     },
-    "zoneTell(handle, note): tell the workers of all running tasks what a withdrawal would."
+    "zoneTell(handle, note): tell the workers of all running tasks what a cancellation would."
 );
 
 call!(
@@ -501,8 +501,8 @@ call!(
     |env, thread, arguments| {
         let entry = registry::zone(env.u32(arguments[0])?);
         let slot = env.u32(arguments[1])?;
-        let port = thread.desk.port();
-        let worker = entry.and_then(|entry| entry.zone.attach(slot, port));
+        let mailbox = thread.desk.mailbox();
+        let worker = entry.and_then(|entry| entry.zone.attach(slot, mailbox));
         let found = worker.is_some();
         if let Some(worker) = worker {
             thread.become_worker(worker);
@@ -529,13 +529,13 @@ call!(
 );
 
 call!(
-    give_way,
+    renice,
     1,
     |env, thread, arguments| {
-        thread.give_way(env.u32(arguments[0])?.min(i32::MAX as u32) as i32);
+        thread.renice(env.u32(arguments[0])?.min(i32::MAX as u32) as i32);
         Ok(env.int(0))
     },
-    "giveWay(steps): this thread gives way to others by so many steps of nice, in long slices."
+    "renice(steps): this thread gives way to others by so many steps of nice, in long slices."
 );
 
 call!(
@@ -553,7 +553,7 @@ call!(
     zone_end,
     1,
     |env, thread, arguments| {
-        let first = opened(thread, env.u32(arguments[0])?)?.is_first_to_tell();
+        let first = opened(thread, env.u32(arguments[0])?)?.is_first_to_report();
         Ok(env.int(i32::from(first)))
     },
     "zoneEnd(handle): asked by those who have closed the zone, when it has ended. Returns 1 for the first."
@@ -634,7 +634,7 @@ call!(
     0,
     |env, thread, arguments| {
         let _ = &arguments;
-        Ok(env.number(f64::from(signals::make(thread.desk.port()))))
+        Ok(env.number(f64::from(signals::make(thread.desk.mailbox()))))
     },
     "signalMake(): the number of a new abort signal of this thread."
 );

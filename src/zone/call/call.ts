@@ -2,11 +2,11 @@
  * A call in flight: the promise of its caller, its deadline and its signal.
  *
  * Settles exactly once. A caller that stops waiting (deadline, signal) hears so at once; the task is
- * withdrawn if it has not started, told through its own signal if it has, and after `graceMs` the zone's
+ * cancelled if it has not started, told through its own signal if it has, and after `graceMs` the zone's
  * owner replaces its worker, whether this thread still lives or not. The call keeps its number until the task
  * has come home, so a late result finds nobody and harms nobody.
  */
-import { Status, Withdrawn, native } from '../../native/index.ts'
+import { Status, Cancelled, native } from '../../native/index.ts'
 import { readFrame } from '../../transport/internal.ts'
 import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
@@ -186,14 +186,14 @@ export class LimitedCall implements Arrival {
     return this.giveUp(this.#number, why)
   }
 
-  /** Withdraw the call, which the caller no longer waits for; returns whether the task had started. */
+  /** Cancel the call, which the caller no longer waits for; returns whether the task had started. */
   protected giveUp(number: number, why: () => unknown): boolean {
     const reason = keepReason(why())
-    const became = native.withdraw(this.zone.handle, number, reason)
-    if (became === Withdrawn.over) this.bridge.release(number)
-    if (became === Withdrawn.told) this.#reason = reason
+    const became = native.cancel(this.zone.handle, number, reason)
+    if (became === Cancelled.over) this.bridge.release(number)
+    if (became === Cancelled.running) this.#reason = reason
     else forgetReason(reason)
-    return became === Withdrawn.told || became === Withdrawn.ended
+    return became === Cancelled.running || became === Cancelled.ended
   }
 
   #release(): void {

@@ -64,7 +64,7 @@ export class Owner {
   constructor(bridge: Bridge) {
     this.#bridge = bridge
     bridge.onMail(Mail.spawn, (zoneNumber, slot) => this.#spawn(zoneNumber, slot))
-    bridge.onMail(Mail.givenUp, (zoneNumber, atOnce) => this.#cancelled(zoneNumber, atOnce === 1))
+    bridge.onMail(Mail.cancelled, (zoneNumber, atOnce) => this.#cancelled(zoneNumber, atOnce === 1))
     bridge.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
     bridge.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
   }

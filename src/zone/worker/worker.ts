@@ -32,7 +32,7 @@ const parent = parentPort
 installTypeScript()
 process.on('uncaughtExceptionMonitor', cutCycles)
 const bridge = thisBridge()
-if (settings.nice > 0) native.giveWay(settings.nice)
+if (settings.nice > 0) native.renice(settings.nice)
 if (slot !== undefined) attach(slot)
 else
   slots?.once('message', (number: number) => {

@@ -13,51 +13,51 @@ impl Zone {
     /// # Errors
     ///
     /// [`Refusal::Closed`]; the caller still holds the task.
-    pub fn await_room(&self, task: &'static Task) -> Result<bool, Refusal> {
+    pub fn await_capacity(&self, task: &'static Task) -> Result<bool, Refusal> {
         {
             let mut inner = lock(&self.inner);
             if self.is_closing() {
                 return Err(Refusal::Closed);
             }
             inner.room.push_back(task);
-            self.room_wanted.store(true, Ordering::SeqCst);
+            self.capacity_wanted.store(true, Ordering::SeqCst);
             model_fence();
             // SeqCst: the look comes after the note, the taker's look at the note after its count.
-            if self.has_room() && inner.room.len() == 1 && inner.start != Start::Begun {
+            if self.has_capacity() && inner.room.len() == 1 && inner.start != Start::Begun {
                 inner.room.clear();
-                self.room_wanted.store(false, Ordering::SeqCst);
+                self.capacity_wanted.store(false, Ordering::SeqCst);
                 return Ok(true);
             }
         }
-        self.give_room();
+        self.offer_capacity();
         Ok(false)
     }
 
     /// The caller of `task`, which waits for room, no longer does. Returns whether the caller holds it again;
     /// if not, it was let in and is on its way home. Either way its place goes to the next one.
     #[must_use]
-    pub fn leave_room(&self, task: &'static Task) -> bool {
+    pub fn stop_awaiting_capacity(&self, task: &'static Task) -> bool {
         let left = {
             let mut inner = lock(&self.inner);
             let place = inner.room.iter().position(|waiting| std::ptr::eq(*waiting, task));
             place.is_some_and(|place| inner.room.remove(place).is_some())
         };
         // Who was let in and will not come has left its room to those behind it.
-        self.give_room();
+        self.offer_capacity();
         left
     }
 
     /// Let as many in as there is room for, in order; all when nothing waits.
     #[inline]
-    pub(super) fn give_room(&self) {
+    pub(super) fn offer_capacity(&self) {
         model_fence();
-        if self.room_wanted.load(Ordering::SeqCst) {
-            self.give_room_to(None);
+        if self.capacity_wanted.load(Ordering::SeqCst) {
+            self.admit_waiters(None);
         }
     }
 
     /// Let in who may; with an `end` of the zone, send all home with that.
-    pub(super) fn give_room_to(&self, end: Option<(Status, &[u8])>) {
+    pub(super) fn admit_waiters(&self, end: Option<(Status, &[u8])>) {
         let freed: Vec<_> = {
             let mut inner = lock(&self.inner);
             let waiting = self.waiting.load(Ordering::SeqCst);
@@ -66,23 +66,23 @@ impl Zone {
                 // Who attaches the last of them comes back.
                 _ if inner.start == Start::Begun => 0,
                 _ if waiting == 0 => usize::MAX,
-                _ if !self.has_room() => 0,
+                _ if !self.has_capacity() => 0,
                 free => free,
             };
             let count = inner.room.len().min(free);
             let freed = inner.room.drain(..count).collect();
-            self.room_wanted.store(!inner.room.is_empty(), Ordering::SeqCst);
+            self.capacity_wanted.store(!inner.room.is_empty(), Ordering::SeqCst);
             freed
         };
         let (status, bytes) = end.unwrap_or((Status::Done, &[]));
         for task in freed {
-            // SAFETY: its submitter handed it to `await_room`, and it was taken out just once.
+            // SAFETY: its submitter handed it to `await_capacity`, and it was taken out just once.
             unsafe { settle(task, status, bytes) };
         }
     }
 
     /// Whether a task of no bytes would be accepted.
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) < self.limits.tasks_max
             && self.waiting_bytes.load(Ordering::Relaxed) < self.limits.queue_bytes_max
     }

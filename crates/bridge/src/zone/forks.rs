@@ -7,10 +7,10 @@
 //! workers that were woken one after another.
 
 use super::{
-    Refusal, Sleeper, Stage, Status, Task, Withdrawal, Zone, clock, counted_in, lock, model_fence, settle,
-    worker::Worker, workers::CONDEMNED,
+    CONDEMNED, Cancellation, Refusal, Sleeper, State, Status, Task, Zone, clock, counted_in, lock,
+    model_fence, settle, worker::Worker,
 };
-use crate::{deque::Stolen, port::Desk, sync::Ordering};
+use crate::{deque::Stolen, desk::Desk, sync::Ordering};
 
 /// Attempts at one victim that others were quicker at.
 const RETRIES_MAX: u32 = 4;
@@ -63,7 +63,7 @@ impl Worker {
             return Ok(());
         };
         let depth = counted_in(task, counted, true);
-        task.set_stage(Stage::Local);
+        task.set_state(State::Local);
         own.push(task);
         // SeqCst: after the push, see finish.
         if zone.finished.load(Ordering::SeqCst) {
@@ -74,7 +74,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The same for a task of another port of this thread: any worker may take it, none joins it.
+    /// The same for a task of another mailbox of this thread: any worker may take it, none joins it.
     ///
     /// # Errors
     ///
@@ -118,14 +118,14 @@ impl Worker {
     }
 
     /// Take `wait_for` back: the task did not leave.
-    pub fn wait_not(&mut self, task: &'static Task) {
-        self.call_home();
+    pub fn unwait(&mut self, task: &'static Task) {
+        self.call_returned();
         // SAFETY: as above.
         unsafe { task.body(|body| body.from_worker = false) };
     }
 
     /// A task that a task of this worker called has returned.
-    pub const fn call_home(&mut self) {
+    pub const fn call_returned(&mut self) {
         self.calls = self.calls.saturating_sub(1);
     }
 
@@ -142,8 +142,8 @@ impl Worker {
         if let Some(own) = &self.own {
             while let Some(popped) = own.pop() {
                 if std::ptr::eq(popped, task) {
-                    // Only its caller, which is here, could have withdrawn it.
-                    let ours = task.leave_deque(Stage::Accepted);
+                    // Only its caller, which is here, could have cancelled it.
+                    let ours = task.leave_deque(State::Accepted);
                     debug_assert!(ours);
                     self.zone.stopped_waiting(task);
                     return Help::Mine;
@@ -164,13 +164,13 @@ impl Worker {
 
     /// Take a joined task out of the zone's queue, if one who did not know its function has put it there.
     fn take_back(&self, task: &'static Task) -> bool {
-        if !matches!(task.stage(), Stage::Accepted | Stage::Queued) {
+        if !matches!(task.state(), State::Accepted | State::Queued) {
             return false;
         }
         {
             let mut inner = lock(&self.zone.inner);
             self.zone.absorb(&mut inner);
-            if task.stage() != Stage::Queued {
+            if task.state() != State::Queued {
                 return false;
             }
             inner.queue.remove(task);
@@ -196,7 +196,7 @@ impl Worker {
             return Some(Help::Nothing);
         }
         let serial = self.zone.next_serial();
-        if !task.leave_deque(Stage::Running { slot: slot.number, serial }) {
+        if !task.leave_deque(State::Running { slot: slot.number, serial }) {
             drop(held);
             self.zone.skip(task);
             return None;
@@ -245,15 +245,19 @@ impl Worker {
     /// false, and it must not sleep, when there is something to do. After sleep: `wake_up` of both.
     #[must_use]
     pub fn try_sleep_until(&mut self, desk: &mut Desk, task: &'static Task) -> bool {
-        // The port first, as in try_sleep.
+        // The mailbox first, as in try_sleep.
         if !desk.try_sleep_until(task) {
             return false;
         }
         let zone = &*self.zone;
         let found = {
             let mut inner = lock(&zone.inner);
-            let sleeper =
-                Sleeper { slot: self.slot.number, port: self.port, helps_only: true, since: clock::ticks() };
+            let sleeper = Sleeper {
+                slot: self.slot.number,
+                mailbox: self.mailbox,
+                helps_only: true,
+                since: clock::ticks(),
+            };
             inner.sleepers.insert(0, sleeper);
             zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
             model_fence();
@@ -271,32 +275,32 @@ impl Worker {
     }
 
     /// This thread, whose desk that is, ends in the middle of joins: nobody else wants those calls. What has
-    /// not started never will; the workers of the others get mail of `kind`, as by a withdrawal. Where this
+    /// not started never will; the workers of the others get mail of `kind`, as by a cancellation. Where this
     /// worker was to begin nothing more they are overdue at once, since what it ran had had its time. Returns
     /// whether one of them runs, and whether it is overdue.
-    pub fn give_up_joins(&mut self, desk: &mut Desk, kind: u32, note: u32) -> Option<bool> {
+    pub fn cancel_joins(&mut self, desk: &mut Desk, kind: u32, note: u32) -> Option<bool> {
         let at_once = self.running_count() >= CONDEMNED;
         let mut runs = false;
         for task in desk.open_joins() {
-            match self.zone.give_up(task, kind, note, at_once) {
-                Withdrawal::Withdrawn => _ = desk.put_away(task),
-                Withdrawal::Told { .. } => runs = true,
-                Withdrawal::Skipped | Withdrawal::Ended => {}
+            match self.zone.cancel_with(task, kind, note, at_once) {
+                Cancellation::Cancelled => _ = desk.put_away(task),
+                Cancellation::Running { .. } => runs = true,
+                Cancellation::Skipped | Cancellation::Ended => {}
             }
         }
         runs.then_some(at_once)
     }
 
     /// What the deque still has goes to the zone's queue, oldest first: this thread ends.
-    pub(super) fn give_deque_back(&mut self) {
+    pub(super) fn return_deque(&mut self) {
         let Some(own) = self.own.take() else { return };
         let mut skipped = Vec::new();
         {
-            // All under the lock: who withdraws one of them finds it in one place or the other.
+            // All under the lock: who cancels one of them finds it in one place or the other.
             let mut inner = lock(&self.zone.inner);
             let mut kept = Vec::new();
             while let Some(task) = own.pop() {
-                if task.leave_deque(Stage::Accepted) { kept.push(task) } else { skipped.push(task) }
+                if task.leave_deque(State::Accepted) { kept.push(task) } else { skipped.push(task) }
             }
             for task in kept.into_iter().rev() {
                 self.zone.enqueue(&mut inner, task);
@@ -321,10 +325,10 @@ impl Zone {
     /// Put a task that was taken out of a deque on the queue, unless its caller no longer wants it.
     pub(super) fn hand_on(&self, task: &'static Task) {
         {
-            // Both under the lock: who withdraws it finds it in one place or the other.
+            // Both under the lock: who cancels it finds it in one place or the other.
             let mut inner = lock(&self.inner);
             self.absorb(&mut inner);
-            if !task.leave_deque(Stage::Accepted) {
+            if !task.leave_deque(State::Accepted) {
                 drop(inner);
                 return self.skip(task);
             }
@@ -337,7 +341,7 @@ impl Zone {
         self.wake_another(false);
     }
 
-    /// Send home a task that was withdrawn while it lay in a deque. This thread has taken it out.
+    /// Send home a task that was cancelled while it lay in a deque. This thread has taken it out.
     pub(super) fn skip(&self, task: &'static Task) {
         self.stopped_waiting(task);
         // SAFETY: taking it out made this thread the holder.

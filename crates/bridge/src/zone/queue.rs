@@ -5,7 +5,7 @@
 //! taken finds the oldest task that is deeper than those it runs. Without regard to depth the order is that
 //! in which tasks came.
 
-use super::{Stage, Task};
+use super::{State, Task};
 
 /// Empty lanes that are kept, since the next task is likely to have the depth of one before.
 const LANES_KEPT: usize = 4;
@@ -13,7 +13,7 @@ const LANES_KEPT: usize = 4;
 /// The tasks of a zone that wait, by depth.
 #[derive(Default)]
 pub(crate) struct Queue {
-    /// Tasks of depth 0, which nobody waits for who holds a place.
+    /// Tasks of depth 0, which nobody waits for who holds a links.
     outer: Lane,
     /// Those of the other depths, in no order.
     deeper: Vec<Lane>,
@@ -37,14 +37,14 @@ impl Lane {
         let last = self.last.replace(task);
         // SAFETY: the queue is reached only through the zone's lock (`&mut self` proves it is held).
         unsafe {
-            task.place(|place| {
-                place.previous = last;
-                place.next = None;
-                place.depth = self.depth;
-                place.order = order;
+            task.links(|links| {
+                links.previous = last;
+                links.next = None;
+                links.depth = self.depth;
+                links.order = order;
             });
             match last {
-                Some(last) => last.place(|place| place.next = Some(task)),
+                Some(last) => last.links(|links| links.next = Some(task)),
                 None => self.first = Some(task),
             }
         }
@@ -55,9 +55,9 @@ impl Lane {
         let task = self.first?;
         // SAFETY: as in push.
         unsafe {
-            self.first = task.place(|place| place.next.take());
+            self.first = task.links(|links| links.next.take());
             match self.first {
-                Some(next) => next.place(|place| place.previous = None),
+                Some(next) => next.links(|links| links.previous = None),
                 None => self.last = None,
             }
         }
@@ -67,13 +67,13 @@ impl Lane {
     fn remove(&mut self, task: &'static Task) {
         // SAFETY: as in push.
         unsafe {
-            let (previous, next) = task.place(|place| (place.previous.take(), place.next.take()));
+            let (previous, next) = task.links(|links| (links.previous.take(), links.next.take()));
             match previous {
-                Some(previous) => previous.place(|place| place.next = next),
+                Some(previous) => previous.links(|links| links.next = next),
                 None => self.first = next,
             }
             match next {
-                Some(next) => next.place(|place| place.previous = previous),
+                Some(next) => next.links(|links| links.previous = previous),
                 None => self.last = previous,
             }
         }
@@ -96,7 +96,7 @@ impl Queue {
         let outer = self.outer.first.filter(|_| least == 0);
         let deeper = self.deeper.iter().filter(|lane| lane.depth >= least).filter_map(|lane| lane.first);
         // SAFETY: as in push.
-        outer.into_iter().chain(deeper).min_by_key(|task| unsafe { task.place(|place| place.order) })
+        outer.into_iter().chain(deeper).min_by_key(|task| unsafe { task.links(|links| links.order) })
     }
 
     /// The greatest depth of a task.
@@ -107,7 +107,7 @@ impl Queue {
     /// Append a task of that depth. The zone's lock is held, since the queue lives under it.
     #[inline]
     pub(crate) fn push(&mut self, task: &'static Task, depth: u32) {
-        task.set_stage(Stage::Queued);
+        task.set_state(State::Queued);
         let order = self.pushed;
         self.pushed += 1;
         if depth == 0 {
@@ -122,7 +122,7 @@ impl Queue {
     pub(crate) fn pop_from(&mut self, least: u32) -> Option<&'static Task> {
         if least == 0 && self.deeper_count == 0 {
             let task = self.outer.pop()?;
-            task.set_stage(Stage::Accepted);
+            task.set_state(State::Accepted);
             return Some(task);
         }
         self.pop_deeper(least)
@@ -137,10 +137,10 @@ impl Queue {
 
     /// Take out `task`, which is in this queue.
     pub(crate) fn remove(&mut self, task: &'static Task) {
-        debug_assert_eq!(task.stage(), Stage::Queued);
-        task.set_stage(Stage::Accepted);
+        debug_assert_eq!(task.state(), State::Queued);
+        task.set_state(State::Accepted);
         // SAFETY: as in push.
-        let depth = unsafe { task.place(|place| place.depth) };
+        let depth = unsafe { task.links(|links| links.depth) };
         if depth == 0 {
             return self.outer.remove(task);
         }

@@ -5,7 +5,7 @@
 
 use std::{any::Any, sync::Arc};
 
-use super::{Broadcast, Refusal, Stage, Status, Task, Zone, lock, settle};
+use super::{Broadcast, Refusal, State, Status, Task, Zone, lock, settle};
 use crate::{deque::Stolen, sync::Ordering};
 
 impl Zone {
@@ -95,7 +95,7 @@ impl Zone {
             self.wake_all(&mut inner);
             std::mem::take(&mut inner.closers)
         };
-        self.give_room_to(Some((status, bytes)));
+        self.admit_waiters(Some((status, bytes)));
         self.refuse_waiting(status, bytes);
         let broadcasts = {
             let mut inner = lock(&self.inner);
@@ -140,8 +140,8 @@ impl Zone {
             loop {
                 match others.steal() {
                     Stolen::Task(task) => {
-                        // A withdrawn one stays so: either way this thread has it.
-                        let _ = task.leave_deque(Stage::Accepted);
+                        // A cancelled one stays so: either way this thread has it.
+                        let _ = task.leave_deque(State::Accepted);
                         return Some(task);
                     }
                     Stolen::Empty => break,

@@ -7,15 +7,12 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use super::{
-    FullSleeper, Inner, Sleeper, Stage, Zone, clock, deque, lock, model_fence,
-    workers::{CONDEMNED, Held, Running, Slot},
-};
+use super::{CONDEMNED, Held, Inner, Running, Slot, State, Zone, clock, deque, lock};
 use crate::{
     broadcast::{Broadcast, Failure},
-    port::{Desk, Port, Task},
+    mailbox::Mailbox,
     sync::Ordering,
-    task::{Body, Status},
+    task::{Body, Status, Task},
 };
 
 /// Tasks of the queue that a worker takes, if so many wait, for each one that it takes from its deque. A task
@@ -51,9 +48,9 @@ pub enum Next {
 pub struct Worker {
     pub(super) zone: Arc<Zone>,
     pub(super) slot: Arc<Slot>,
-    pub(super) port: &'static Port,
+    pub(super) mailbox: &'static Mailbox,
     /// A broadcast was given out and is not done: nothing else begins.
-    broadcasting: bool,
+    pub(super) broadcasting: bool,
     /// Its end of its deque, in a zone that steals.
     pub(super) own: Option<deque::Own>,
     /// Calls of tasks that run here, to whichever zone, that are not home: for each, one task more may be
@@ -72,19 +69,19 @@ pub struct Worker {
 }
 
 impl Zone {
-    /// Take up the worker's end of a slot in the thread of `port`; `None` when there is no such slot.
+    /// Take up the worker's end of a slot in the thread of `mailbox`; `None` when there is no such slot.
     #[must_use]
-    pub fn attach(self: &Arc<Self>, slot: u32, port: &'static Port) -> Option<Worker> {
-        let (slot, own) = self.seat(slot, port)?;
-        Some(Worker::new(Arc::clone(self), slot, port, own))
+    pub fn attach(self: &Arc<Self>, slot: u32, mailbox: &'static Mailbox) -> Option<Worker> {
+        let (slot, own) = self.seat(slot, mailbox)?;
+        Some(Worker::new(Arc::clone(self), slot, mailbox, own))
     }
 }
 
 impl Worker {
-    fn new(zone: Arc<Zone>, slot: Arc<Slot>, port: &'static Port, own: Option<deque::Own>) -> Self {
+    fn new(zone: Arc<Zone>, slot: Arc<Slot>, mailbox: &'static Mailbox, own: Option<deque::Own>) -> Self {
         let victim = Cell::new(slot.number);
         let (calls, floor, passed, queued_left) = (0, Cell::new(None), 0, Cell::new(0));
-        Self { zone, slot, port, broadcasting: false, own, calls, floor, queued_left, passed, victim }
+        Self { zone, slot, mailbox, broadcasting: false, own, calls, floor, queued_left, passed, victim }
     }
 
     /// The zone.
@@ -94,7 +91,7 @@ impl Worker {
     }
 
     /// Tasks that this worker may have begun and not ended, whatever their depth.
-    fn places(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         let limits = &self.zone.limits;
         limits.tasks_per_worker_max + self.calls.min(limits.waiting_per_worker_max) + self.passed
     }
@@ -104,9 +101,9 @@ impl Worker {
     /// that run here are at least as deep. So whatever waits here, what it waits for, which is deeper, can
     /// begin.
     #[inline]
-    fn least_depth(&self) -> Option<u32> {
+    pub(super) fn least_depth(&self) -> Option<u32> {
         match self.running_count() {
-            busy if busy < self.places() => Some(0),
+            busy if busy < self.capacity() => Some(0),
             CONDEMNED.. => None,
             _ => Some(self.floor()),
         }
@@ -138,7 +135,7 @@ impl Worker {
     }
 
     /// Whether there may be a task of that depth which this worker, whose places are all taken, may begin.
-    fn may_have_deeper(&self, least: u32) -> bool {
+    pub(super) fn may_have_deeper(&self, least: u32) -> bool {
         self.zone.deepest.load(Ordering::SeqCst) >= least
             || (self.own.is_some() && self.slot.forked_count() > 0)
     }
@@ -175,7 +172,7 @@ impl Worker {
     /// Begin a task that is at least so deep, if there is one.
     fn begin(&mut self, busy: usize, least: u32) -> Next {
         let mut aside = Vec::new();
-        // Held until the task is in it: withdraw and slot_gone look for it here.
+        // Held until the task is in it: cancel and slot_gone look for it here.
         let mut held = lock(&self.slot.held);
         if self.running_count() != busy {
             return Next::Nothing;
@@ -248,7 +245,7 @@ impl Worker {
             let serial = self.zone.next_serial();
             // SAFETY: this thread has just taken it out of its deque.
             let is_deep = unsafe { task.body(|body| body.depth) } >= least;
-            if is_deep && task.leave_deque(Stage::Running { slot: self.slot.number, serial }) {
+            if is_deep && task.leave_deque(State::Running { slot: self.slot.number, serial }) {
                 return Some((task, serial));
             }
             shallow.push(task);
@@ -265,8 +262,8 @@ impl Worker {
         zone.may_have_queued.store(!inner.queue.is_empty(), Ordering::Relaxed);
         let task = task?;
         let serial = zone.next_serial();
-        // Under the zone's lock, where withdraw reads it.
-        task.set_stage(Stage::Running { slot: self.slot.number, serial });
+        // Under the zone's lock, where cancel reads it.
+        task.set_state(State::Running { slot: self.slot.number, serial });
         Some((task, serial))
     }
 
@@ -275,21 +272,21 @@ impl Worker {
             let own = self.pop_own();
             let task = if own.is_none() && steals { self.steal() } else { own }?;
             let serial = self.zone.next_serial();
-            if task.leave_deque(Stage::Running { slot: self.slot.number, serial }) {
+            if task.leave_deque(State::Running { slot: self.slot.number, serial }) {
                 return Some((task, serial));
             }
             skipped.push(task);
         }
     }
 
-    /// Note a task as running here, in a place of its own if it `passes` forked ones. Its stage says so
+    /// Note a task as running here, in a place of its own if it `passes` forked ones. Its state says so
     /// already.
     pub(super) fn hold(&self, held: &mut Held, task: &'static Task, serial: u32, passes: bool) -> u32 {
         let now = clock::ticks();
         // SAFETY: this worker has just taken it.
         let (submitted, depth) = unsafe { task.body(|body| (body.submitted, body.depth)) };
         held.measures.waited(now.saturating_sub(submitted));
-        let running = Some(Running { task, serial, since: now, told: None, passes, depth });
+        let running = Some(Running { task, serial, since: now, cancelled: None, passes, depth });
         self.floor.set(None);
         let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());
         match held.running.get_mut(token) {
@@ -379,7 +376,7 @@ impl Worker {
         if searches && self.zone.waiting.load(Ordering::Relaxed) == 0 {
             self.begin_search();
         }
-        task.home.deliver(task);
+        task.caller.deliver(task);
         true
     }
 
@@ -394,182 +391,6 @@ impl Worker {
     pub fn running_count(&self) -> usize {
         // Relaxed: only this thread changes it.
         self.slot.busy.load(Ordering::Relaxed)
-    }
-
-    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is
-    /// registered as searching or asleep.
-    #[inline]
-    #[must_use]
-    pub fn has_work(&self) -> bool {
-        let zone = &*self.zone;
-        let busy = self.running_count();
-        if self.broadcasting {
-            return false;
-        }
-        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
-            return busy <= self.calls;
-        }
-        if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
-            return true;
-        }
-        match self.least_depth() {
-            None => false,
-            Some(0) => zone.waiting.load(Ordering::Relaxed) > 0 || (busy == 0 && zone.is_closing()),
-            Some(least) => self.may_have_deeper(least),
-        }
-    }
-
-    /// Whether this worker may begin a task now.
-    fn can_take(&self) -> bool {
-        !self.broadcasting
-            && self.slot.applied.load(Ordering::Relaxed) >= self.zone.broadcast_count.load(Ordering::SeqCst)
-            && self.running_count() < self.places()
-    }
-
-    /// Begin to look for work without sleeping: submitters need not wake anybody meanwhile. One who could not
-    /// take a task does not count, or those who could would sleep through it.
-    pub fn begin_search(&mut self) {
-        if self.can_take() && !self.slot.searching.swap(true, Ordering::SeqCst) {
-            self.zone.searching.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    /// Stop looking. Before it sleeps the worker must look once more, which `try_sleep` does.
-    pub fn end_search(&self) {
-        if self.slot.searching.load(Ordering::Relaxed) && self.slot.searching.swap(false, Ordering::SeqCst) {
-            self.zone.searching.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-
-    /// Stop looking, with or without something to do. What was submitted meanwhile has woken nobody: if any
-    /// of it waits, somebody is woken now.
-    #[inline]
-    pub fn found(&self) {
-        if !self.slot.searching.load(Ordering::Relaxed) {
-            return;
-        }
-        self.end_search();
-        model_fence();
-        // SeqCst: after the count of those who search has gone down. Who saw it up has counted its task
-        // before.
-        if self.zone.waiting.load(Ordering::SeqCst) > 0 {
-            self.zone.wake_another(self.own.is_some());
-        }
-    }
-
-    /// This worker has something else to do before it takes a task: if one waits, another worker may be
-    /// woken.
-    pub fn pass_on(&self) {
-        // Relaxed: a hint; what comes later finds the sleeper itself.
-        if self.zone.waiting.load(Ordering::Relaxed) > 0 {
-            self.zone.wake_another(self.own.is_some());
-        }
-    }
-
-    /// Declare this worker and its thread, whose desk this is, asleep. Returns false, and the thread must not
-    /// sleep, when there is something to do.
-    #[must_use]
-    pub fn try_sleep(&mut self, desk: &mut Desk) -> bool {
-        self.end_search();
-        // The port first: who finds the worker among the sleepers must find its port asleep, or wakes nobody.
-        if !desk.try_sleep() {
-            return false;
-        }
-        if self.register() {
-            return true;
-        }
-        desk.wake_up();
-        false
-    }
-
-    /// Register as asleep, if it could take a task, and look once more. Returns false when there is work.
-    fn register(&mut self) -> bool {
-        let zone = &*self.zone;
-        let busy = self.running_count();
-        // Before the lock of the zone, which comes after that of what runs here.
-        let least = self.least_depth();
-        let mut inner = lock(&zone.inner);
-        if !self.can_take() {
-            let sleeps = self.register_full(&mut inner, least);
-            // It may have searched when a task came, so that nobody was woken.
-            let others = inner.full_sleepers.iter().any(|sleeper| sleeper.slot != self.slot.number);
-            let pass_on = sleeps && (others || !inner.sleepers.is_empty()) && zone.has_waiting(&inner);
-            drop(inner);
-            if pass_on {
-                zone.wake_another(self.own.is_some());
-            }
-            return sleeps;
-        }
-        // Woken from the end: those who run nothing first, since others may be held up by what they run.
-        let place = if busy == 0 { inner.sleepers.len() } else { 0 };
-        let slot = self.slot.number;
-        inner
-            .sleepers
-            .insert(place, Sleeper { slot, port: self.port, helps_only: false, since: clock::ticks() });
-        zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
-        model_fence();
-        // SeqCst: the second look comes after the registration, the submitter's look after its push.
-        let found = zone.has_waiting(&inner) || (zone.is_closing() && busy == 0);
-        if found {
-            zone.unregister(&mut inner, &self.slot);
-        }
-        !found
-    }
-
-    /// Register one that could take no task, or only one of that depth, and look once more. Returns false
-    /// when there is something to do here. The lock is held.
-    fn register_full(&self, inner: &mut Inner, least: Option<u32>) -> bool {
-        let zone = &*self.zone;
-        if self.broadcasting {
-            return true;
-        }
-        if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
-            // The broadcast waits for what runs here; else it is to be run.
-            return self.running_count() > self.calls;
-        }
-        let Some(floor) = least else { return true };
-        inner.full_sleepers.push(FullSleeper { slot: self.slot.number, port: self.port, floor });
-        zone.full_sleeping.store(inner.full_sleepers.len() as u32, Ordering::SeqCst);
-        model_fence();
-        // SeqCst: the second look comes after the registration, the submitter's look after its push.
-        let found =
-            zone.count_deepest(inner) >= floor || (self.own.is_some() && self.slot.forked_count() > 0);
-        if found {
-            zone.unregister(inner, &self.slot);
-        }
-        !found
-    }
-
-    /// Unregister after sleep, whatever ended it.
-    pub fn wake_up(&mut self) {
-        let zone = &*self.zone;
-        let mut inner = lock(&zone.inner);
-        zone.unregister(&mut inner, &self.slot);
-    }
-
-    /// The thread is ending. Its running tasks stay with the slot until `slot_gone`; whatever waits is passed
-    /// on to another worker. Dropping is the same.
-    pub fn leave(self) {
-        drop(self);
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.give_deque_back();
-        let waiting = {
-            let mut inner = lock(&self.zone.inner);
-            self.zone.unregister(&mut inner, &self.slot);
-            // With it, under the same lock: from here on slot_gone may give the slot's number to another.
-            *lock(&self.slot.port) = None;
-            model_fence();
-            // SeqCst: after the unregistration, as in register.
-            self.zone.has_waiting(&inner)
-        };
-        // It may have been woken for what waits, or have searched when it came.
-        if waiting {
-            self.zone.wake_another(self.zone.executor.steals);
-        }
     }
 }
 

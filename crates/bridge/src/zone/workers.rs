@@ -7,76 +7,10 @@
 use std::sync::Arc;
 
 use super::{
-    Counts, Inner, Measures, Past, Sleeper, Start, Status, Task, Withdrawal, Zone, clock, deque, lock, settle,
+    CONDEMNED, Cancelled, Inner, Past, Running, Sleeper, Slot, Start, Status, WorkerCounts, Zone, clock,
+    deque, lock, settle,
 };
-use crate::{
-    measure::Times,
-    port::{Mail, Port},
-    sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering},
-};
-
-/// A worker's place in its zone, from the decision to start it until it is gone.
-pub struct Slot {
-    pub(super) number: u32,
-    /// Broadcasts made before this worker was a member: it replays them and does not answer. A replacement is
-    /// a member since its predecessor's last answer.
-    pub(super) joined: u32,
-    /// Broadcasts run so far.
-    pub(super) applied: AtomicU32,
-    pub(super) searching: AtomicBool,
-    /// Tasks in `held`, and `CONDEMNED` more for a worker that must begin nothing; changed under its lock,
-    /// read without it.
-    pub(super) busy: AtomicUsize,
-    pub(super) ended: AtomicU64,
-    pub(super) failed: AtomicU64,
-    pub(super) stolen: AtomicU64,
-    /// Times its worker was woken to take something.
-    pub(super) wake_ups: AtomicU64,
-    /// The zone wants it to leave when it has nothing to do.
-    pub(super) dismissed: AtomicBool,
-    /// When it was attached, since when it has tasks, and how long it had some before; ticks.
-    since: AtomicU64,
-    pub(super) busy_since: AtomicU64,
-    pub(super) busy_ticks: AtomicU64,
-    pub(super) port: Mutex<Option<&'static Port>>,
-    pub(super) held: Mutex<Held>,
-    /// Both ends of its deque; its own until the worker takes it.
-    own: Mutex<Option<deque::Own>>,
-    pub(super) others: Option<deque::Others>,
-}
-
-/// What is changed for every task of a worker.
-pub(super) struct Held {
-    pub(super) running: Vec<Option<Running>>,
-    pub(super) measures: Measures,
-}
-
-/// More tasks than any worker may have: one that is busy by so much takes no more.
-pub(super) const CONDEMNED: usize = 1 << 31;
-
-/// A task that a worker holds.
-#[derive(Clone, Copy)]
-pub(super) struct Running {
-    pub(super) task: &'static Task,
-    pub(super) serial: u32,
-    /// When it was taken, in ticks.
-    pub(super) since: u64,
-    /// Its caller has given up.
-    pub(super) told: Option<Told>,
-    /// It was taken past forked tasks, and has a place of its own.
-    pub(super) passes: bool,
-    /// How many tasks wait for it, each for the next.
-    pub(super) depth: u32,
-}
-
-/// Since when a running task is wanted no more.
-#[derive(Clone, Copy)]
-pub(super) enum Told {
-    /// In ticks.
-    At(u64),
-    /// Long enough.
-    Overdue,
-}
+use crate::{mailbox::Mailbox, sync::Ordering};
 
 /// The running tasks whose callers have given up, as the owner sees them.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,31 +19,6 @@ pub struct Overdue {
     pub condemned: Vec<u32>,
     /// When the next one is, in ns; `None` when no such task runs.
     pub next_ns: Option<f64>,
-}
-
-/// The counts of one worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct WorkerCounts {
-    /// Its slot.
-    pub slot: u32,
-    /// Tasks in its deque; those in the zone's queue are nobody's yet.
-    pub waiting: u64,
-    /// Tasks taken and not ended.
-    pub running: u64,
-    /// Tasks ended, well or not.
-    pub ended: u64,
-    /// Of those, the ones whose function failed.
-    pub failed: u64,
-    /// Tasks taken from others' deques.
-    pub stolen: u64,
-    /// Times it was woken.
-    pub wake_ups: u64,
-    /// The share of its life in which it had a task, 0 to 1.
-    pub utilisation: f64,
-    /// From acceptance to start, of the tasks that it took.
-    pub wait: Times,
-    /// From start to end.
-    pub run: Times,
 }
 
 /// What the owner is to do about a zone that wants more workers.
@@ -134,116 +43,6 @@ pub struct Shrunk {
     pub next_ns: Option<f64>,
 }
 
-impl Slot {
-    fn new(number: u32, joined: u32, steals: bool) -> Self {
-        let (own, others) = if steals {
-            let (own, others) = deque::make();
-            (Some(own), Some(others))
-        } else {
-            (None, None)
-        };
-        Self {
-            number,
-            joined,
-            applied: AtomicU32::new(0),
-            searching: AtomicBool::new(false),
-            busy: AtomicUsize::new(0),
-            ended: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            stolen: AtomicU64::new(0),
-            wake_ups: AtomicU64::new(0),
-            dismissed: AtomicBool::new(false),
-            since: AtomicU64::new(0),
-            busy_since: AtomicU64::new(0),
-            busy_ticks: AtomicU64::new(0),
-            port: Mutex::new(None),
-            held: Mutex::new(Held { running: Vec::new(), measures: Measures::new() }),
-            own: Mutex::new(own),
-            others,
-        }
-    }
-
-    pub(super) fn has_forked(&self) -> bool {
-        self.others.as_ref().is_some_and(|others| !others.is_empty())
-    }
-
-    /// How many forked tasks wait here, about.
-    pub(super) fn forked_count(&self) -> usize {
-        self.others.as_ref().map_or(0, deque::Others::len)
-    }
-
-    fn running_count(&self) -> usize {
-        self.busy.load(Ordering::Relaxed) % CONDEMNED
-    }
-
-    /// Send its worker mail about a task that runs there: the subject becomes its token. Its caller has given
-    /// up.
-    pub(super) fn tell(&self, task: &'static Task, serial: u32, mail: Mail, overdue: bool) -> Withdrawal {
-        let token = {
-            let mut held = lock(&self.held);
-            let running = &mut held.running;
-            let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
-            let Some(token) = running.iter().position(is_it) else { return Withdrawal::Ended };
-            if let Some(running) = &mut running[token] {
-                let since = if overdue { Told::Overdue } else { Told::At(clock::ticks()) };
-                running.told = Some(running.told.filter(|_| !overdue).unwrap_or(since));
-            }
-            token
-        };
-        // Locked until the mail has left: a port whose worker ends may soon be another thread's.
-        let port = lock(&self.port);
-        let Some(port) = *port else { return Withdrawal::Ended };
-        port.send(Mail { subject: token as u32, ..mail });
-        Withdrawal::Told { slot: self.number, serial }
-    }
-
-    /// Send its worker mail about every task that runs there.
-    pub(super) fn tell_all(&self, kind: u32, note: u32) {
-        let running = lock(&self.held).running.clone();
-        let port = lock(&self.port);
-        let Some(port) = *port else { return };
-        for (token, running) in running.iter().enumerate() {
-            if let Some(Running { serial, .. }) = running {
-                port.send(Mail { kind, subject: token as u32, facts: [*serial, note] });
-            }
-        }
-    }
-
-    pub(super) fn count_into(&self, counts: &mut Counts, measures: &mut Measures) {
-        counts.running += self.running_count() as u64;
-        // In this order: a worker counts a task as ended before it counts it as failed.
-        counts.failed += self.failed.load(Ordering::Relaxed);
-        counts.ended += self.ended.load(Ordering::Relaxed);
-        counts.stolen += self.stolen.load(Ordering::Relaxed);
-        measures.add(&lock(&self.held).measures);
-    }
-
-    fn counts(&self) -> WorkerCounts {
-        let running = self.running_count() as u64;
-        let now = clock::ticks();
-        let begun = self.busy_since.load(Ordering::Relaxed);
-        let still = if running > 0 { now.saturating_sub(begun) } else { 0 };
-        let busy = self.busy_ticks.load(Ordering::Relaxed) + still;
-        let life = now.saturating_sub(self.since.load(Ordering::Relaxed)).max(1);
-        // Quantiles take longer than a copy, and the worker needs the lock for every task.
-        let mut measures = Measures::new();
-        measures.add(&lock(&self.held).measures);
-        let (wait, run) = measures.times();
-        WorkerCounts {
-            slot: self.number,
-            waiting: self.others.as_ref().map_or(0, |others| others.len() as u64),
-            running,
-            ended: self.ended.load(Ordering::Relaxed),
-            failed: self.failed.load(Ordering::Relaxed),
-            stolen: self.stolen.load(Ordering::Relaxed),
-            wake_ups: self.wake_ups.load(Ordering::Relaxed),
-            utilisation: (busy as f64 / life as f64).min(1.0),
-            wait,
-            run,
-        }
-    }
-}
-
 impl Past {
     /// Keep the counts of a worker that is gone.
     fn remember(&mut self, slot: &Slot) {
@@ -266,12 +65,12 @@ impl Zone {
             if slot.busy.load(Ordering::Relaxed) >= CONDEMNED {
                 continue;
             }
-            let left_ns = |told: Told| match told {
-                Told::At(ticks) => grace_ns - clock::ns_since(ticks),
-                Told::Overdue => 0.0,
+            let left_ns = |since: Cancelled| match since {
+                Cancelled::At(ticks) => grace_ns - clock::ns_since(ticks),
+                Cancelled::Overdue => 0.0,
             };
-            let given_up = held.running.iter().flatten().filter_map(|running| running.told);
-            let Some(left) = given_up.map(left_ns).min_by(f64::total_cmp) else { continue };
+            let cancelled = held.running.iter().flatten().filter_map(|running| running.cancelled);
+            let Some(left) = cancelled.map(left_ns).min_by(f64::total_cmp) else { continue };
             if left <= 0.0 {
                 slot.busy.fetch_add(CONDEMNED, Ordering::Relaxed);
                 overdue.condemned.push(slot.number);
@@ -309,21 +108,25 @@ impl Zone {
         Some(number)
     }
 
-    /// Seat the thread of `port` in a slot, and give it its end of the deque; `None` when there is no such
+    /// Seat the thread of `mailbox` in a slot, and give it its end of the deque; `None` when there is no such
     /// slot.
-    pub(super) fn seat(&self, slot: u32, port: &'static Port) -> Option<(Arc<Slot>, Option<deque::Own>)> {
+    pub(super) fn seat(
+        &self,
+        slot: u32,
+        mailbox: &'static Mailbox,
+    ) -> Option<(Arc<Slot>, Option<deque::Own>)> {
         let mut inner = lock(&self.inner);
         let slot = inner.slots.get(slot as usize).cloned().flatten()?;
         // Under the zone's lock: slot_gone looks at it there.
-        *lock(&slot.port) = Some(port);
+        *lock(&slot.mailbox) = Some(mailbox);
         let is_last = inner.start == Start::Begun
-            && inner.slots.iter().flatten().all(|slot| lock(&slot.port).is_some());
+            && inner.slots.iter().flatten().all(|slot| lock(&slot.mailbox).is_some());
         if is_last {
             inner.start = Start::Done;
         }
         drop(inner);
         if is_last {
-            self.give_room();
+            self.offer_capacity();
         }
         slot.since.store(clock::ticks(), Ordering::Relaxed);
         let own = lock(&slot.own).take();
@@ -339,7 +142,7 @@ impl Zone {
             let mut inner = lock(&self.inner);
             let Some(place) = inner.slots.get_mut(slot as usize) else { return 0 };
             // A worker that still lives holds its tasks and will end them.
-            let Some(slot) = place.take_if(|slot| lock(&slot.port).is_none()) else { return 0 };
+            let Some(slot) = place.take_if(|slot| lock(&slot.mailbox).is_none()) else { return 0 };
             self.unregister(&mut inner, &slot);
             let from = slot.joined.max(slot.applied.load(Ordering::SeqCst));
             let mut unanswered = Vec::new();
@@ -392,7 +195,7 @@ impl Zone {
         if workers >= growth.workers_max {
             return Grown::Full;
         }
-        let starting = inner.slots.iter().flatten().any(|slot| lock(&slot.port).is_none());
+        let starting = inner.slots.iter().flatten().any(|slot| lock(&slot.mailbox).is_none());
         if starting {
             return Grown::NotYet;
         }
@@ -430,7 +233,7 @@ impl Zone {
             if let Some(slot) = inner.slots.get(sleeper.slot as usize).and_then(Option::as_ref) {
                 slot.dismissed.store(true, Ordering::SeqCst);
             }
-            sleeper.port.rouse();
+            sleeper.mailbox.rouse();
             shrunk.dismissed.push(sleeper.slot);
             surplus -= 1;
         }

@@ -21,7 +21,7 @@ fn pressure_is_not_lost() {
             workers_min: 0,
             workers_max: 1,
             patience: Duration::ZERO,
-            owner: owner.desk.port(),
+            owner: owner.desk.mailbox(),
             mail: 7,
         };
         let executor = Executor { growth: Some(growth), ..Executor::default() };
@@ -29,7 +29,7 @@ fn pressure_is_not_lost() {
         let ours = Arc::clone(&zone);
         let thread = thread::spawn(move || {
             let mut owner = owner;
-            // A first mail, of a task that was withdrawn since.
+            // A first mail, of a task that was cancelled since.
             let mut grown = ours.grow();
             while grown == Grown::NotYet {
                 thread::yield_now();
@@ -47,7 +47,7 @@ fn pressure_is_not_lost() {
 
 /// One waits for room while the last waiting task is taken: it is let in.
 ///
-/// Guards against: `await_room` without its second look; `model_fence` dropped from it.
+/// Guards against: `await_capacity` without its second look; `model_fence` dropped from it.
 #[test]
 fn room_is_not_waited_for_in_vain() {
     explore(|| {
@@ -61,7 +61,7 @@ fn room_is_not_waited_for_in_vain() {
             complete(&mut worker, token);
         });
         let task = home.desk.task(1);
-        let now = zone.await_room(task).expect("it is open");
+        let now = zone.await_capacity(task).expect("it is open");
         if !now {
             home.desk.sent();
         }
@@ -74,7 +74,7 @@ fn room_is_not_waited_for_in_vain() {
 
 /// One asks whether the zone is ready while its first worker attaches: it hears.
 ///
-/// Guards against: `attach` without `give_room`.
+/// Guards against: `attach` without `offer_capacity`.
 #[test]
 fn who_waits_for_the_first_worker_hears_of_it() {
     explore(|| {
@@ -83,9 +83,9 @@ fn who_waits_for_the_first_worker_hears_of_it() {
         let slot = zone.add_slot().expect("it is open");
         let (mut home, seat) = (Seat::new(1, machine), Seat::new(2, machine));
         let theirs = Arc::clone(&zone);
-        let port = seat.desk.port();
-        let thread = thread::spawn(move || theirs.attach(slot, port));
-        let now = zone.await_room(home.desk.task(0)).expect("it is open");
+        let mailbox = seat.desk.mailbox();
+        let thread = thread::spawn(move || theirs.attach(slot, mailbox));
+        let now = zone.await_capacity(home.desk.task(0)).expect("it is open");
         if !now {
             home.desk.sent();
         }
@@ -97,7 +97,7 @@ fn who_waits_for_the_first_worker_hears_of_it() {
 
 /// A submission that is refused has counted itself for a moment: who waits for room gets what it gives back.
 ///
-/// Seen to fail: `admit` without `give_room` where tasks are too many; where bytes are.
+/// Seen to fail: `admit` without `offer_capacity` where tasks are too many; where bytes are.
 #[test]
 fn a_refused_submission_keeps_no_room() {
     for limits in [Limits { tasks_max: 1, ..LIMITS }, Limits { queue_bytes_max: 1, ..LIMITS }] {
@@ -106,7 +106,7 @@ fn a_refused_submission_keeps_no_room() {
             let (zone, mut staff) = staffed(Zone::new(1, limits), 1, machine);
             let (mut home, mut other) = (Seat::new(1, machine), Seat::new(2, machine));
             assert!(home.submit(&zone, 0));
-            assert_eq!(zone.await_room(home.desk.task(1)), Ok(false));
+            assert_eq!(zone.await_capacity(home.desk.task(1)), Ok(false));
             home.desk.sent();
             let (_seat, mut worker) = staff.remove(0);
             let theirs = Arc::clone(&zone);
@@ -124,7 +124,7 @@ fn a_refused_submission_keeps_no_room() {
 
 /// One who waits for room gives up while a task is taken, which makes room for one: the next in line gets it.
 ///
-/// Guards against: `leave_room` without `give_room`, or without taking its task out.
+/// Guards against: `stop_awaiting_capacity` without `offer_capacity`, or without taking its task out.
 #[test]
 fn who_leaves_the_line_keeps_no_room() {
     explore(|| {
@@ -133,7 +133,7 @@ fn who_leaves_the_line_keeps_no_room() {
         let mut home = Seat::new(1, machine);
         assert!(home.submit(&zone, 0) && home.submit(&zone, 1));
         for call in [2, 3] {
-            assert_eq!(zone.await_room(home.desk.task(call)), Ok(false));
+            assert_eq!(zone.await_capacity(home.desk.task(call)), Ok(false));
             home.desk.sent();
         }
         let (seat, mut worker) = staff.remove(0);
@@ -142,7 +142,7 @@ fn who_leaves_the_line_keeps_no_room() {
             (seat, worker)
         });
         let impatient = home.desk.task(2);
-        let left = zone.leave_room(impatient);
+        let left = zone.stop_awaiting_capacity(impatient);
         if left {
             home.desk.put_away(impatient);
         }

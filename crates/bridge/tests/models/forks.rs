@@ -2,7 +2,7 @@
 //!
 //! A forked task has one holder, and nobody sleeps while one waits.
 
-use corespun_bridge::{Next, Status, Withdrawal};
+use corespun_bridge::{Cancellation, Next, Status};
 use loom::thread;
 
 use super::seats::{Seat, Two, complete, explore, machine, one_of_two_runs};
@@ -44,7 +44,7 @@ fn a_forked_task_has_one_holder() {
             _ => false,
         });
         let task = one_seat.desk.task(1);
-        let became = zone.withdraw(task, 7, 0);
+        let became = zone.cancel(task, 7, 0);
         let ours = match one.take() {
             Next::Task { token, .. } => {
                 complete(&mut one, token);
@@ -54,7 +54,7 @@ fn a_forked_task_has_one_holder() {
         };
         let stolen = thief.join().unwrap();
         assert!(!(ours && stolen), "run twice");
-        let skipped = became == Withdrawal::Skipped;
+        let skipped = became == Cancellation::Skipped;
         assert!(!(skipped && (ours || stolen)), "given up and run");
         // A thief may look too early and the worker too late; then it is still there.
         if !skipped && !ours && !stolen {
@@ -110,7 +110,7 @@ fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
             two_seat.fork(&mut two, 2, false);
             // It ends only when the other has helped.
             assert_eq!(two_seat.arrival(), (2, Status::Done));
-            two.call_home();
+            two.call_returned();
             complete(&mut two, stolen);
         });
         assert!(!one_seat.join(&mut one, 1));
@@ -121,7 +121,7 @@ fn one_who_waits_for_a_join_helps_with_what_is_forked_meanwhile() {
 
 /// A worker with a forked task dies while another goes to sleep: the other runs it.
 ///
-/// Guards against: `Worker::drop` without `give_deque_back`.
+/// Guards against: `Worker::drop` without `return_deque`.
 #[test]
 fn what_a_dying_worker_had_forked_is_not_slept_through() {
     explore(|| {
@@ -156,7 +156,7 @@ fn a_joined_call_of_an_ending_thread_is_given_up_or_run() {
             true
         });
         one_seat.desk.close();
-        let given_up = one.give_up_joins(&mut one_seat.desk, 7, 0);
+        let given_up = one.cancel_joins(&mut one_seat.desk, 7, 0);
         one.leave();
         let ran = thief.join().unwrap();
         assert!(ran || given_up.is_none(), "what did not run was told to nobody");

@@ -146,7 +146,7 @@ impl Seat {
             }
         };
         self.desk.put_away(task);
-        worker.call_home();
+        worker.call_returned();
         mine
     }
 }
@@ -207,7 +207,7 @@ pub fn staffed(zone: Zone, workers: u32, machine: &'static Machine) -> (Arc<Zone
         .map(|number| {
             let seat = Seat::new(10 + number, machine);
             let slot = zone.add_slot().expect("the zone is open");
-            let worker = zone.attach(slot, seat.desk.port()).expect("the slot is there");
+            let worker = zone.attach(slot, seat.desk.mailbox()).expect("the slot is there");
             (seat, worker)
         })
         .collect();

@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use corespun_bridge::{Next, Status, Withdrawal};
+use corespun_bridge::{Cancellation, Next, Status};
 use loom::thread;
 
 use super::seats::{Seat, complete, explore, machine, zone_of};
 
 /// The caller gives up while a worker takes the task: exactly one of them has it.
 ///
-/// Seen to fail: `withdraw` that lets go of the zone's lock before it takes the task out of the queue.
+/// Seen to fail: `cancel` that lets go of the zone's lock before it takes the task out of the queue.
 #[test]
 fn a_withdrawn_task_has_one_holder() {
     explore(|| {
@@ -29,21 +29,21 @@ fn a_withdrawn_task_has_one_holder() {
             _ => false,
         });
         let task = home.desk.task(0);
-        let became = zone.withdraw(task, 7, 0);
-        if became == Withdrawal::Withdrawn {
+        let became = zone.cancel(task, 7, 0);
+        if became == Cancellation::Cancelled {
             home.desk.put_away(task);
         }
         let ran = thread.join().unwrap();
-        assert_eq!(ran, became != Withdrawal::Withdrawn, "{became:?}");
+        assert_eq!(ran, became != Cancellation::Cancelled, "{became:?}");
         assert_eq!(home.poll(), ran.then_some((0, Status::Done)));
         assert!(home.desk.is_idle());
     });
 }
 
 /// A worker dies with a task while its caller gives up and the owner clears up: it comes home once, and mail
-/// about it never reaches the next thread that opens the dead one's port.
+/// about it never reaches the next thread that opens the dead one's mailbox.
 ///
-/// Seen to fail: `withdraw` that sends its mail after it has let go of `slot.port`; `slot_gone` that does not
+/// Seen to fail: `cancel` that sends its mail after it has let go of `slot.mailbox`; `slot_gone` that does not
 /// look whether the worker lives (the code before this model, both).
 #[test]
 fn a_dead_workers_task_comes_home_once() {
@@ -64,7 +64,7 @@ fn a_dead_workers_task_comes_home_once() {
             seat.desk.open(Box::new(seat.bell.clone()));
             assert_eq!(seat.desk.next_mail(), None, "mail for the last thread");
         });
-        assert_ne!(zone.withdraw(home.desk.task(0), 7, 0), Withdrawal::Withdrawn);
+        assert_ne!(zone.cancel(home.desk.task(0), 7, 0), Cancellation::Cancelled);
         thread.join().unwrap();
         assert_eq!(home.poll(), Some((0, Status::Died)));
         assert!(home.desk.is_idle());
@@ -89,7 +89,7 @@ fn a_closing_zone_settles_everything() {
             theirs.slot_gone(0, Status::Died, &[]);
             // As the owner does: a task that came at the last moment gets one more worker.
             while let Some(slot) = theirs.add_slot() {
-                let mut worker = theirs.attach(slot, seat.desk.port()).expect("the slot is there");
+                let mut worker = theirs.attach(slot, seat.desk.mailbox()).expect("the slot is there");
                 done += seat.work(&mut worker, usize::MAX);
                 worker.leave();
                 theirs.slot_gone(slot, Status::Died, &[]);

@@ -9,7 +9,7 @@ use super::seats::{LIMITS, Seat, complete, explore, explore_within, machine, sta
 
 /// A worker goes to sleep while a task is submitted: it runs it.
 ///
-/// Seen to fail: `register` without its second look; `Worker::try_sleep` with the zone first and the port
+/// Seen to fail: `register` without its second look; `Worker::try_sleep` with the zone first and the mailbox
 /// second (the order before this model); `model_fence` dropped from `Stack::push`; `wake_one` that lets a
 /// single sleeper lie.
 #[test]
@@ -48,14 +48,14 @@ fn no_result_is_slept_through() {
 
 /// A thread goes to sleep while mail is sent: it sees it.
 ///
-/// Seen to fail: `model_fence` dropped from `Port::send`; from `Desk::try_sleep`.
+/// Seen to fail: `model_fence` dropped from `Mailbox::send`; from `Desk::try_sleep`.
 #[test]
 fn no_mail_is_slept_through() {
     explore(|| {
         let mut home = Seat::new(1, machine());
-        let port = home.desk.port();
+        let mailbox = home.desk.mailbox();
         let mail = Mail { kind: 1, subject: 2, facts: [3, 4] };
-        let thread = thread::spawn(move || assert!(port.send(mail)));
+        let thread = thread::spawn(move || assert!(mailbox.send(mail)));
         let got = loop {
             if let Some(mail) = home.desk.next_mail() {
                 break mail;

@@ -1,0 +1,156 @@
+//! The mailbox of one JavaScript thread, and the way to wake that thread.
+//!
+//! Two kinds of arrivals: tasks that return to the thread that submitted them (a lock-free stack), and mail,
+//! rare instructions such as "start a worker" (a locked queue). Wake-ups are coalesced: a thread that is awake
+//! is never signalled, one that sleeps is signalled once. README.md proves that no arrival is slept through.
+//!
+//! Mailboxes are never freed: a [`crate::Desk`] is kept for a later thread, so a reference stays valid.
+
+use std::collections::VecDeque;
+
+use crate::{
+    machine::Machine,
+    sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock, model_fence},
+    task::{Stack, Task},
+};
+
+/// What wakes a sleeping thread, such as writing to an event descriptor.
+pub trait Wake: Send {
+    /// Wake the thread; called at most once per sleep.
+    fn wake(&self);
+}
+
+/// A rare instruction to a thread. What the numbers mean is the receiver's business.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Mail {
+    /// What to do.
+    pub kind: u32,
+    /// To what.
+    pub subject: u32,
+    /// And two facts about it.
+    pub facts: [u32; 2],
+}
+
+pub(crate) const AWAKE: u32 = 0;
+/// With it stands the core, see `asleep_on`.
+const ASLEEP: u32 = 1 << 31;
+
+/// The state of a mailbox whose thread sleeps: the core that it was counted on, and is counted on again by
+/// whoever wakes it. In one word, since a thread that wakes by itself may move to another core before it
+/// sleeps again.
+const fn asleep_on(core: u32) -> u32 {
+    core | ASLEEP
+}
+
+const fn core_of(asleep: u32) -> u32 {
+    asleep & !ASLEEP
+}
+
+/// The shared end of a thread's mailbox.
+pub struct Mailbox {
+    pub(crate) number: u32,
+    pub(crate) machine: &'static Machine,
+    pub(crate) inbox: Stack,
+    pub(crate) mail: Mutex<VecDeque<Mail>>,
+    pub(crate) mail_count: AtomicUsize,
+    pub(crate) state: AtomicU32,
+    pub(crate) waker: Mutex<Option<Box<dyn Wake>>>,
+    /// Where the thread was last seen; only it looks at this, and changes it only while it counts as awake.
+    pub(crate) core: std::sync::atomic::AtomicU32,
+}
+
+impl std::fmt::Debug for Mailbox {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Mailbox({})", self.number)
+    }
+}
+
+impl Mailbox {
+    /// The mailbox's number in the process.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Bring `task` home and wake its thread if it sleeps. The caller held the task and no longer does.
+    #[inline]
+    pub(crate) fn deliver(&self, task: &'static Task) {
+        // Relaxed: set by the home thread before it sent the task off.
+        if task.joined.load(Ordering::Relaxed) {
+            // SeqCst: releases the body, and comes before the look at `state` in rouse.
+            task.arrived.store(true, Ordering::SeqCst);
+            model_fence();
+        } else {
+            self.inbox.push(task);
+        }
+        self.rouse();
+    }
+
+    /// Leave an instruction. Returns false, and leaves nothing, when the thread has ended.
+    pub fn send(&self, mail: Mail) -> bool {
+        {
+            let waker = lock(&self.waker);
+            if waker.is_none() {
+                return false;
+            }
+            let mut queue = lock(&self.mail);
+            queue.push_back(mail);
+            // SeqCst: ordered before the look at `state` in rouse.
+            self.mail_count.store(queue.len(), Ordering::SeqCst);
+        }
+        model_fence();
+        self.rouse();
+        true
+    }
+
+    /// Wake the thread if it sleeps.
+    #[inline]
+    pub fn rouse(&self) {
+        // SeqCst: after the sender's push, before the sleeper's second look, in the one order of all SeqCst
+        // steps.
+        let state = self.state.load(Ordering::SeqCst);
+        if state != AWAKE
+            && self.leave_sleep(state)
+            && let Some(waker) = lock(&self.waker).as_ref()
+        {
+            waker.wake();
+        }
+    }
+
+    /// From `asleep` to awake, and counted as that; false when it was awake. Writes nothing then: loom orders
+    /// a write of what is there already after the sleeper's next one.
+    pub(crate) fn leave_sleep(&self, asleep: u32) -> bool {
+        let left = self.state.compare_exchange(asleep, AWAKE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if left {
+            self.machine.count(core_of(asleep), true);
+        }
+        left
+    }
+
+    /// Say that the thread is about to sleep, from where it is counted.
+    pub(crate) fn enter_sleep(&self) {
+        // SeqCst: before the second look, see rouse.
+        self.state.store(asleep_on(self.core.load(Ordering::Relaxed)), Ordering::SeqCst);
+        model_fence();
+        self.count(false);
+    }
+
+    pub(crate) fn count(&self, awake: bool) {
+        self.machine.count(self.core.load(Ordering::Relaxed), awake);
+    }
+
+    /// Whether mail has arrived.
+    #[inline]
+    #[must_use]
+    pub fn has_mail(&self) -> bool {
+        // SeqCst: may be the sleeper's second look.
+        self.mail_count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether a task or mail has arrived.
+    #[inline]
+    #[must_use]
+    pub fn has_arrivals(&self) -> bool {
+        !self.inbox.is_empty() || self.has_mail()
+    }
+}

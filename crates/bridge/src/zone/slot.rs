@@ -1,0 +1,173 @@
+//! A worker's slot in its zone: the tasks that it holds, and its counts.
+
+use super::{Counts, Measures, Task, clock, deque, lock};
+use crate::{
+    mailbox::Mailbox,
+    measure::Times,
+    sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering},
+};
+
+/// A worker's place in its zone, from the decision to start it until it is gone.
+pub struct Slot {
+    pub(super) number: u32,
+    /// Broadcasts made before this worker was a member: it replays them and does not answer. A replacement is
+    /// a member since its predecessor's last answer.
+    pub(super) joined: u32,
+    /// Broadcasts run so far.
+    pub(super) applied: AtomicU32,
+    pub(super) searching: AtomicBool,
+    /// Tasks in `held`, and `CONDEMNED` more for a worker that must begin nothing; changed under its lock,
+    /// read without it.
+    pub(super) busy: AtomicUsize,
+    pub(super) ended: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) stolen: AtomicU64,
+    /// Times its worker was woken to take something.
+    pub(super) wake_ups: AtomicU64,
+    /// The zone wants it to leave when it has nothing to do.
+    pub(super) dismissed: AtomicBool,
+    /// When it was attached, since when it has tasks, and how long it had some before; ticks.
+    pub(super) since: AtomicU64,
+    pub(super) busy_since: AtomicU64,
+    pub(super) busy_ticks: AtomicU64,
+    pub(super) mailbox: Mutex<Option<&'static Mailbox>>,
+    pub(super) held: Mutex<Held>,
+    /// Both ends of its deque; its own until the worker takes it.
+    pub(super) own: Mutex<Option<deque::Own>>,
+    pub(super) others: Option<deque::Others>,
+}
+
+/// What is changed for every task of a worker.
+pub(super) struct Held {
+    pub(super) running: Vec<Option<Running>>,
+    pub(super) measures: Measures,
+}
+
+/// More tasks than any worker may have: one that is busy by so much takes no more.
+pub(super) const CONDEMNED: usize = 1 << 31;
+
+/// A task that a worker holds.
+#[derive(Clone, Copy)]
+pub(super) struct Running {
+    pub(super) task: &'static Task,
+    pub(super) serial: u32,
+    /// When it was taken, in ticks.
+    pub(super) since: u64,
+    /// Its caller has given up.
+    pub(super) cancelled: Option<Cancelled>,
+    /// It was taken past forked tasks, and has a place of its own.
+    pub(super) passes: bool,
+    /// How many tasks wait for it, each for the next.
+    pub(super) depth: u32,
+}
+
+/// Since when a running task is wanted no more.
+#[derive(Clone, Copy)]
+pub(super) enum Cancelled {
+    /// In ticks.
+    At(u64),
+    /// Long enough.
+    Overdue,
+}
+
+/// The counts of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkerCounts {
+    /// Its slot.
+    pub slot: u32,
+    /// Tasks in its deque; those in the zone's queue are nobody's yet.
+    pub waiting: u64,
+    /// Tasks taken and not ended.
+    pub running: u64,
+    /// Tasks ended, well or not.
+    pub ended: u64,
+    /// Of those, the ones whose function failed.
+    pub failed: u64,
+    /// Tasks taken from others' deques.
+    pub stolen: u64,
+    /// Times it was woken.
+    pub wake_ups: u64,
+    /// The share of its life in which it had a task, 0 to 1.
+    pub utilisation: f64,
+    /// From acceptance to start, of the tasks that it took.
+    pub wait: Times,
+    /// From start to end.
+    pub run: Times,
+}
+
+impl Slot {
+    pub(super) fn new(number: u32, joined: u32, steals: bool) -> Self {
+        let (own, others) = if steals {
+            let (own, others) = deque::make();
+            (Some(own), Some(others))
+        } else {
+            (None, None)
+        };
+        Self {
+            number,
+            joined,
+            applied: AtomicU32::new(0),
+            searching: AtomicBool::new(false),
+            busy: AtomicUsize::new(0),
+            ended: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            stolen: AtomicU64::new(0),
+            wake_ups: AtomicU64::new(0),
+            dismissed: AtomicBool::new(false),
+            since: AtomicU64::new(0),
+            busy_since: AtomicU64::new(0),
+            busy_ticks: AtomicU64::new(0),
+            mailbox: Mutex::new(None),
+            held: Mutex::new(Held { running: Vec::new(), measures: Measures::new() }),
+            own: Mutex::new(own),
+            others,
+        }
+    }
+
+    pub(super) fn has_forked(&self) -> bool {
+        self.others.as_ref().is_some_and(|others| !others.is_empty())
+    }
+
+    /// How many forked tasks wait here, about.
+    pub(super) fn forked_count(&self) -> usize {
+        self.others.as_ref().map_or(0, deque::Others::len)
+    }
+
+    fn running_count(&self) -> usize {
+        self.busy.load(Ordering::Relaxed) % CONDEMNED
+    }
+
+    pub(super) fn count_into(&self, counts: &mut Counts, measures: &mut Measures) {
+        counts.running += self.running_count() as u64;
+        // In this order: a worker counts a task as ended before it counts it as failed.
+        counts.failed += self.failed.load(Ordering::Relaxed);
+        counts.ended += self.ended.load(Ordering::Relaxed);
+        counts.stolen += self.stolen.load(Ordering::Relaxed);
+        measures.add(&lock(&self.held).measures);
+    }
+
+    pub(super) fn counts(&self) -> WorkerCounts {
+        let running = self.running_count() as u64;
+        let now = clock::ticks();
+        let begun = self.busy_since.load(Ordering::Relaxed);
+        let still = if running > 0 { now.saturating_sub(begun) } else { 0 };
+        let busy = self.busy_ticks.load(Ordering::Relaxed) + still;
+        let life = now.saturating_sub(self.since.load(Ordering::Relaxed)).max(1);
+        // Quantiles take longer than a copy, and the worker needs the lock for every task.
+        let mut measures = Measures::new();
+        measures.add(&lock(&self.held).measures);
+        let (wait, run) = measures.times();
+        WorkerCounts {
+            slot: self.number,
+            waiting: self.others.as_ref().map_or(0, |others| others.len() as u64),
+            running,
+            ended: self.ended.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            stolen: self.stolen.load(Ordering::Relaxed),
+            wake_ups: self.wake_ups.load(Ordering::Relaxed),
+            utilisation: (busy as f64 / life as f64).min(1.0),
+            wait,
+            run,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The way of a task into a zone: counted in, pushed on the injector, moved to the queue.
+//!
+//! Submitting is lock-free; a submitter pushes, then looks at who sleeps (wake.rs).
+
+use super::{Inner, Refusal, State, Status, Task, Zone, clock};
+use crate::sync::Ordering;
+
+/// Note in a task that the caller holds that it was counted in. Returns its depth.
+#[inline]
+pub(super) fn counted_in(task: &'static Task, counted: usize, from_worker: bool) -> u32 {
+    let now = clock::ticks();
+    // SAFETY: the caller of submit or fork holds the task.
+    unsafe {
+        task.body(|body| {
+            (body.submitted, body.counted, body.from_worker) = (now, counted, from_worker);
+            body.depth
+        })
+    }
+}
+
+impl Zone {
+    /// Accept the idle `task`, whose body the caller has filled with `bytes` bytes of arguments. On success
+    /// the caller no longer holds it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Zone::submit_moving`].
+    #[inline]
+    pub fn submit(&self, task: &'static Task, bytes: usize) -> Result<(), Refusal> {
+        self.submit_moving(task, bytes, 0)
+    }
+
+    /// The same; `moved` bytes of memory that are not copied move with the arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`]: nothing was queued and the caller still holds the task.
+    #[inline]
+    pub fn submit_moving(&self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
+        if self.is_closing() {
+            return Err(Refusal::Closed);
+        }
+        self.accept(task, bytes, moved, false)
+    }
+
+    /// Accept a task, if there is room for it.
+    #[inline]
+    pub(super) fn accept(
+        &self,
+        task: &'static Task,
+        bytes: usize,
+        moved: usize,
+        from_worker: bool,
+    ) -> Result<(), Refusal> {
+        let counted = self.admit(task, bytes, moved)?;
+        self.inject(task, counted, from_worker);
+        Ok(())
+    }
+
+    /// Count a task in, if there is room for it. Returns what it counts for among the bytes.
+    #[inline]
+    pub(super) fn admit(&self, task: &'static Task, bytes: usize, moved: usize) -> Result<usize, Refusal> {
+        if bytes > self.limits.task_bytes_max {
+            return Err(Refusal::TooLarge);
+        }
+        // SAFETY: the caller of submit or fork holds the task.
+        if unsafe { task.body(|body| body.depth) } > self.limits.call_depth_max {
+            return Err(Refusal::TooDeep);
+        }
+        let bytes = bytes.saturating_add(moved);
+        // Alone too large: nor can the sum below overflow.
+        if bytes > self.limits.queue_bytes_max {
+            return Err(Refusal::BytesFull);
+        }
+        // Relaxed: a count; the push that follows publishes the task.
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limits.tasks_max {
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.offer_capacity();
+            return Err(Refusal::Full);
+        }
+        if bytes > 0
+            && self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limits.queue_bytes_max
+        {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.offer_capacity();
+            return Err(Refusal::BytesFull);
+        }
+        Ok(bytes)
+    }
+
+    /// Put a task that was counted in on the injector.
+    #[inline]
+    pub(super) fn inject(&self, task: &'static Task, counted: usize, from_worker: bool) {
+        task.set_state(State::Accepted);
+        let depth = counted_in(task, counted, from_worker);
+        self.injector.push(task);
+        self.note_depth(depth);
+        // SeqCst: after the push, see finish.
+        if self.finished.load(Ordering::SeqCst) {
+            return self.refuse_waiting(Status::Closed, &[]);
+        }
+        self.wake_one(false, depth);
+    }
+
+    /// A task of that depth is in the injector or the queue.
+    #[inline]
+    pub(super) fn note_depth(&self, depth: u32) {
+        // SeqCst: after the push. Who lowers the hint takes in what was pushed before.
+        if depth > 0 && self.deepest.load(Ordering::SeqCst) < depth {
+            self.deepest.fetch_max(depth, Ordering::SeqCst);
+        }
+    }
+
+    /// Look how deep the deepest task of the queue is. The lock is held.
+    pub(super) fn count_deepest(&self, inner: &mut Inner) -> u32 {
+        // SeqCst: before the injector is taken, as `note_depth` comes after the push.
+        self.deepest.store(0, Ordering::SeqCst);
+        self.absorb(inner);
+        self.note_depth(inner.queue.deepest());
+        self.deepest.load(Ordering::SeqCst)
+    }
+
+    /// Move what was submitted into the queue. The lock is held.
+    pub(super) fn absorb(&self, inner: &mut Inner) {
+        for task in self.injector.take_all() {
+            self.enqueue(inner, task);
+        }
+    }
+
+    /// Put a task on the queue. The lock is held.
+    #[inline(always)]
+    pub(super) fn enqueue(&self, inner: &mut Inner, task: &'static Task) {
+        // SAFETY: it is in the zone and nobody has taken it; who would needs the lock.
+        let depth = unsafe { task.body(|body| body.depth) };
+        inner.queue.push(task, depth);
+        self.note_depth(depth);
+        self.may_have_queued.store(true, Ordering::Relaxed);
+    }
+
+    /// A hint that tasks wait which were not forked here, for who has other work.
+    pub(super) fn may_have_queued(&self) -> bool {
+        self.may_have_queued.load(Ordering::Relaxed) || !self.injector.is_empty()
+    }
+
+    /// Whether a task waits that this thread must see: every push before the caller's last SeqCst step.
+    pub(super) fn has_waiting(&self, inner: &Inner) -> bool {
+        !inner.queue.is_empty() || !self.injector.is_empty() || self.has_forked(inner)
+    }
+
+    /// Whether a deque has a task.
+    pub(super) fn has_forked(&self, inner: &Inner) -> bool {
+        self.executor.steals && inner.slots.iter().flatten().any(|slot| slot.has_forked())
+    }
+
+    /// One task fewer is waiting. This thread holds `task` and no lock of the zone.
+    #[inline]
+    pub(super) fn stopped_waiting(&self, task: &'static Task) {
+        // SAFETY: this thread holds the task: it has just taken it out of the queue or a deque.
+        let bytes = unsafe { task.body(|body| body.counted) };
+        if bytes > 0 {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        // SeqCst: before the look at who waits for room.
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.offer_capacity();
+    }
+}
