@@ -7,8 +7,8 @@
  */
 import { oneOf, optionsOf } from '../base/index.ts'
 import { wrong } from './errors.ts'
-import { countedRuns } from './run/heat.ts'
-import type { Measure, Plan } from './run/machine.ts'
+import { countedRuns } from './run/tiering.ts'
+import type { Measure, Profile } from './run/interpreter.ts'
 import {
   ASYNC,
   BIG,
@@ -22,10 +22,10 @@ import {
   type OpCode,
   type Wait,
 } from './build/node.ts'
-import { hopOf } from './remote/place.ts'
+import { hopOf } from './remote/hop.ts'
 import { FIRST_STEPS } from './run/steps.ts'
 
-/** Lines of a plan; what is left out is counted. */
+/** Lines of a profile; what is left out is counted. */
 const LINES_MAX = 200
 /** Parts of a chain that are looked at for their rows. */
 const HOPS_MAX = 2 ** 20
@@ -53,7 +53,7 @@ type Open = (Line | Visit)[]
 export function explained(node: Node, options?: { readonly format?: 'text' | 'mermaid' | 'dot' }): string {
   const { format } = optionsOf(options, EXPLAIN, wrong, 'explain()')
   const lines = linesOf(node)
-  const plan = node.plan as Plan | undefined
+  const profile = node.profile as Profile | undefined
   if (format === 'mermaid') return mermaid(lines)
   if (format === 'dot') return dot(lines)
   const width = Math.min(60, Math.max(...lines.map((line) => line.depth * 2 + line.text.length)))
@@ -64,25 +64,25 @@ export function explained(node: Node, options?: { readonly format?: 'text' | 'me
     return measured === '' ? left : `${left.padEnd(width)}  ${measured}`
   })
   if (lines.length > LINES_MAX) shown.push(`... and ${lines.length - LINES_MAX} more`)
-  const why = figures.every((measured) => measured === '') ? whyUnmeasured(node, plan) : ''
-  return `${headOf(node, plan)}\n${why}${shown.join('\n')}\n`
+  const why = figures.every((measured) => measured === '') ? whyUnmeasured(node, profile) : ''
+  return `${headOf(node, profile)}\n${why}${shown.join('\n')}\n`
 }
 
-function headOf(node: Node, plan: Plan | undefined): string {
+function headOf(node: Node, profile: Profile | undefined): string {
   const kind = (node.flags & ASYNC) !== 0 ? 'async' : (node.flags & DYNAMIC) !== 0 ? 'dynamic' : 'sync'
-  return `arrow, ${kind}, ${counted(node.size, 'node')}, ${tierOf(node, plan)}`
+  return `arrow, ${kind}, ${counted(node.size, 'node')}, ${tierOf(node, profile)}`
 }
 
 /** How it runs, and of how many runs the figures are. */
-function tierOf(node: Node, plan: Plan | undefined): string {
-  const measured = plan?.measuredRuns ?? 0
+function tierOf(node: Node, profile: Profile | undefined): string {
+  const measured = profile?.measuredRuns ?? 0
   const of = (runs: number, which = ''): string => {
     if (runs === 0) return ''
     if (measured === 0) return `; ${counted(runs, 'run')}, none measured yet`
     return `; measured in ${numeral(measured)} of ${which}${counted(runs, 'run')}`
   }
   if (!isSmallSync(node))
-    return `${plan?.fused === undefined ? 'program' : 'program, fused'}${of(plan?.runs ?? 0)}`
+    return `${profile?.fused === undefined ? 'program' : 'program, fused'}${of(profile?.runs ?? 0)}`
   if (node.fuel !== CODED_FUEL) return `closures${of(runsOf(node))}`
   return `code generated${measured === 0 ? '' : of(runsOf(node), 'its first ')}`
 }
@@ -100,10 +100,10 @@ function runsOf(node: Node): number {
 }
 
 /** A line for an arrow that goes without figures however often it runs; empty for all others. */
-function whyUnmeasured(node: Node, plan: Plan | undefined): string {
+function whyUnmeasured(node: Node, profile: Profile | undefined): string {
   if (!isSmallSync(node)) return ''
   if (node.size === 1) return 'not measured: a single synchronous function is called directly\n'
-  if (node.fuel !== CODED_FUEL || (plan?.measuredRuns ?? 0) > 0) return ''
+  if (node.fuel !== CODED_FUEL || (profile?.measuredRuns ?? 0) > 0) return ''
   return 'not measured: its code was there before a run was measured, and is called directly\n'
 }
 
@@ -235,12 +235,12 @@ function functionName(fn: unknown): string {
 
 function measuredText({ node, within }: Line): string {
   if (node === undefined) return ''
-  const measure = (within.plan as Plan | undefined)?.measures.get(node)
+  const measure = (within.profile as Profile | undefined)?.measures.get(node)
   const hop = node.op === Op.wait ? hopOf(node.data as Wait) : undefined
   const times = measure === undefined ? '' : measureText(measure)
   if (hop === undefined || hop.hops === 0) return times
-  const cost = duration((hop.totalMs - hop.awayMs) / hop.hops)
-  const away = duration(hop.awayMs / hop.hops)
+  const cost = duration((hop.totalMs - hop.workerMs) / hop.hops)
+  const away = duration(hop.workerMs / hop.hops)
   return `${counted(hop.hops, 'hop')}, each ${away} there + ${cost} for the hop`
 }
 

@@ -1,7 +1,7 @@
 /**
- * `corespun/arrow`: computations as values, fused, placed on zones and explained.
+ * `corespun/arrow`: pipelines as values, which are fused, run in zones and can be explained.
  *
- * docs/design/arrow.md says how they run, and what was measured.
+ * How they run and what was measured: docs/design/arrow.md.
  */
 import { register } from '../transport/index.ts'
 import { ArrowError } from './errors.ts'
@@ -16,15 +16,17 @@ export {
   fromFiber as liftM,
   fromRunnable,
   fromRunnable as fromEffect,
-  fst,
-  id,
-  id as identity,
+  getFirst,
+  getFirst as fst,
+  getSecond,
+  getSecond as snd,
+  identity,
+  identity as id,
   ifNotThen,
   ifThen,
   ifThenElse,
   lift,
   liftAsync,
-  snd,
   succeed,
   swap,
   test,
@@ -33,9 +35,8 @@ export {
 export { Either, type Left, type Right } from './build/either.ts'
 export { ArrowError, type ArrowCodes } from './errors.ts'
 export type { StageContext } from './build/node.ts'
-export { stayHere } from './remote/place.ts'
 export type { StreamOptions } from './build/stream.ts'
-export { exported } from './remote/travel.ts'
+export { exported } from './remote/serialize.ts'
 export type { Join, Kind, Run } from './types.ts'
 
 register(ArrowError, { cid: 'corespun.ArrowError' })

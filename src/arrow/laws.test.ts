@@ -12,13 +12,13 @@ import { type Arrow, Either, fst, id, ifThenElse, lift, liftAsync, whileDo } fro
 import { HOT_RUNS } from './build/node.ts'
 
 type Fn = Arrow<number, number>
-type Plain = (x: number) => number
+type SerializedArrow = (x: number) => number
 /** How a function with two numbers inside becomes an arrow. */
 type Make = (by: number, times: number) => Fn
 
 /** The same function as it is. */
 const plain =
-  (by: number, times: number): Plain =>
+  (by: number, times: number): SerializedArrow =>
   (x) =>
     ((x + by) * times) % 10007
 const pure: Make = (by, times) => lift(plain(by, times))
@@ -38,7 +38,7 @@ const placed: Make = (by, times) =>
     .on(laws)
 
 /** Three random functions: as arrows, and as they are. */
-type Law = (arrows: readonly [Fn, Fn, Fn], plain: readonly [Plain, Plain, Plain]) => readonly [Both, Both]
+type Law = (arrows: readonly [Fn, Fn, Fn], plain: readonly [SerializedArrow, SerializedArrow, SerializedArrow]) => readonly [Both, Both]
 type Both = Arrow<never, unknown>
 
 const law =
@@ -170,7 +170,7 @@ function check(make: Make, hot: boolean, numRuns: number): void {
         await fc.assert(
           fc.asyncProperty(params, inputs, async (numbers, input) => {
             const arrows = numbers.map(([by, times]) => make(by, times)) as [Fn, Fn, Fn]
-            const functions = numbers.map(([by, times]) => plain(by, times)) as [Plain, Plain, Plain]
+            const functions = numbers.map(([by, times]) => plain(by, times)) as [SerializedArrow, SerializedArrow, SerializedArrow]
             const [one, other] = laws_(arrows, functions)
             if (hot)
               for (let run = 0; run < HOT_RUNS + 2; run += 1) {

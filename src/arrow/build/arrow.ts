@@ -3,7 +3,7 @@
  *
  * Composing makes a node of a graph in nanoseconds and runs nothing. The words mean what they mean in ZIO
  * Arrow: `merge` gives one input to both, `split` a pair to each, `choice` an Either to one of both. How a
- * node runs is not here: steps.ts (small and synchronous), generate.ts (hot), machine.ts (all others).
+ * node runs is not here: steps.ts (small and synchronous), generate.ts (hot), interpreter.ts (all others).
  */
 import { TIMER_MS_MAX, assert, milliseconds, valueOfKind } from '../../base/index.ts'
 import {
@@ -17,13 +17,13 @@ import {
 } from '../../fiber/index.ts'
 import { RUNNABLE } from '../../fiber/internal.ts'
 import { Store } from '../../store/index.ts'
-import { NodeZone, Zone } from '../../zone/index.ts'
+import { type AnyZone, NodeZone, type Settled, Zone } from '../../zone/index.ts'
 import type { Either } from './either.ts'
 import { type ArrowError, wrong } from '../errors.ts'
 import { explained } from '../explain.ts'
 import { exitOf } from './failure.ts'
-import { compile } from '../run/heat.ts'
-import { recognise, runNode, valueOf } from '../run/machine.ts'
+import { compile } from '../run/tiering.ts'
+import { recognise, runNode, valueOf } from '../run/interpreter.ts'
 import { flagsOf, runOf, sizeOf, stepOf } from './make.ts'
 import {
   ASYNC,
@@ -37,7 +37,7 @@ import {
   type OpCode,
   type Wait,
 } from './node.ts'
-import { onWait } from '../remote/place.ts'
+import { onWait } from '../remote/hop.ts'
 import { LEAF_STEPS, STEPS } from '../run/steps.ts'
 import { streamed, type StreamOptions } from './stream.ts'
 import type { Join, Kind, Run } from '../types.ts'
@@ -99,7 +99,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   /** @internal */ declare readonly a: Node | null
   /** @internal */ declare readonly b: Node | null
   /** @internal */ declare readonly data: unknown
-  /** @internal */ declare plan: unknown
+  /** @internal */ declare profile: unknown
   /** @internal */ declare parts: object | null
   /** For the compiler alone. @internal */
   declare readonly failures: () => E
@@ -124,7 +124,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     this.a = a
     this.b = b
     this.data = data
-    this.plan = undefined
+    this.profile = undefined
     this.parts = null
   }
 
@@ -290,7 +290,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    *   `exported` for functions that need their module.
    * @throws {TransportError} for a constant that cannot travel. @throws {ArrowError} `ARROW_ARGUMENT`.
    */
-  on(zone: Zone | NodeZone): Arrow<A, B, E, 'async'> {
+  on(zone: AnyZone): Arrow<A, B, E, 'async'> {
     if (!(zone instanceof Zone || zone instanceof NodeZone)) throw wrong('on(): zone', 'a zone', zone)
     return waiting(onWait(zone, this))
   }
@@ -342,7 +342,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
       const exit = exitOf(thrown) as Exit<B, E>
       return (this.flags & ASYNC) === 0 ? exit : Promise.resolve(exit)
     }
-    // Of an arrow that waits only a promise of the machine is one: what a stage made is its value.
+    // Of an arrow that waits only a promise of the interpreter is one: what a stage made is its value.
     if ((this.flags & (ASYNC | DYNAMIC)) !== 0 && value instanceof Promise) {
       const succeeded = (result: unknown): Exit<B, E> => Exit.success(valueOf(result) as B)
       return value.then(succeeded, exitOf) as Promise<Exit<B, E>>
@@ -352,20 +352,30 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Run it over many inputs, some at once, and give the results. It takes no more inputs than it may run, so
-   * a slow reader slows the source; the source is opened when the reader first asks. As soon as a run fails
-   * what still runs is interrupted and no input is taken; the failure, the first in time, is thrown behind
-   * the results that were there in front of it, when the runs have ended and the source is closed. So it is
-   * when the reader stops early.
-   * @param options `concurrency`: most at once, 1 to 2^20, default 1; `ordered`: results in the order of the
-   *   inputs, default true; `signal`: interrupts all.
-   * @throws {ArrowError} `ARROW_ARGUMENT`.
+   * Run it over many inputs, some at once, and yield the results. It reads an input only when a run may begin,
+   * so a slow reader slows the source; the source is opened when the reader first asks.
+   *
+   * The first failure in time ends the stream: it interrupts the runs, reads no more inputs, and throws after
+   * the results in front of it, once the runs have ended and the source is closed. A reader that stops early
+   * has the same effect. With `settle: true` failures and defects are outcomes in their turn, and only the
+   * signal and the source's own errors end the stream.
+   * @param options `concurrency`: most runs at once, 1 to 2^20, default 1; `ordered`: results in the order of
+   *   the inputs, default true; `settle`: outcomes instead of values, default false; `signal`: ends all.
+   * @throws {ArrowError} `ARROW_ARGUMENT` for `inputs` that cannot be iterated and for wrong options.
    */
   stream<A2 extends A>(
     inputs: Iterable<A2> | AsyncIterable<A2>,
+    options: StreamOptions & { readonly settle: true },
+  ): AsyncGenerator<Settled<B>, void, undefined>
+  stream<A2 extends A>(
+    inputs: Iterable<A2> | AsyncIterable<A2>,
+    options?: StreamOptions & { readonly settle?: false },
+  ): AsyncGenerator<B, void, undefined>
+  stream(
+    inputs: Iterable<unknown> | AsyncIterable<unknown>,
     options?: StreamOptions,
-  ): AsyncGenerator<B, void, undefined> {
-    return streamed(this, inputs, options) as AsyncGenerator<B, void, undefined>
+  ): AsyncGenerator<never, void, undefined> {
+    return streamed(this, inputs, options) as AsyncGenerator<never, void, undefined>
   }
 
   /**

@@ -1,21 +1,21 @@
 /**
- * Where arrows begin: functions, values, failures, and the choices made of other arrows.
+ * The functions that make arrows: from functions, values and failures, and the choices between arrows.
  *
  * A stage is called with its input alone. A promise that a synchronous stage returns is its value and is not
- * waited for; `liftAsync` is for what waits.
+ * awaited; `liftAsync` makes a stage that waits.
  */
 import { type FailureOf, type Op as FiberOp, type Runnable, type ValueOf } from '../../fiber/index.ts'
 import { RUNNABLE, isRunnable } from '../../fiber/internal.ts'
 import { Arrow, call, checkedFunction, made, one, waiting } from './arrow.ts'
 import type { Either } from './either.ts'
 import { wrong } from '../errors.ts'
-import { Op, type Node, type OpCode, type StageContext } from './node.ts'
+import { Op, isAsyncFunction, type Node, type OpCode, type StageContext } from './node.ts'
 import { LEAF_STEPS, STEPS } from '../run/steps.ts'
 import type { Join, Kind } from '../types.ts'
 import { asyncWait, fiberWait, type AsyncFunction } from '../run/waits.ts'
 
-// As in arrow.ts: constants of this module are folded.
-const { identity, swapped, doubled, firstOf, secondOf } = LEAF_STEPS
+// As in arrow.ts: the engine folds constants of this module.
+const { unchanged, swapped, doubled, firstOf, secondOf } = LEAF_STEPS
 const runTest = STEPS.onceTest
 const OP_ID = Op.id
 const OP_SWAP = Op.swap
@@ -31,32 +31,71 @@ function leaf<A, B>(step: unknown, op: OpCode): Arrow<A, B, never, 'sync'> {
 }
 
 /**
- * An arrow of a synchronous function. What it throws is a defect.
- * @throws {ArrowError} `ARROW_ARGUMENT`.
+ * Make a stage of a synchronous function. An error that the function throws is a defect. A promise that it
+ * returns is not awaited, but is the next stage's input: use {@link liftAsync} for asynchronous functions.
+ * @throws {ArrowError} `ARROW_ARGUMENT` when `fn` is not a function.
+ * @example
+ * ```ts
+ * import { lift } from 'corespun/arrow'
+ *
+ * const words = lift((text: string) => text.split(' ')).map((all) => all.length)
+ * console.log(words.run('one two')) // 2
+ * ```
  */
 export function lift<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
   return call(fn)
 }
 
-/** The input itself. */
-export function id<A>(): Arrow<A, A, never, 'sync'> {
-  return leaf(identity, OP_ID)
+/**
+ * Make an arrow that returns its input. `id` is an alias.
+ * @example
+ * ```ts
+ * import { identity } from 'corespun/arrow'
+ *
+ * console.log(identity<number>().run(7)) // 7
+ * ```
+ */
+export function identity<A>(): Arrow<A, A, never, 'sync'> {
+  return leaf(unchanged, OP_ID)
 }
 
-/** Always the same value, whatever the input. */
+/**
+ * Make an arrow that returns `value` for every input.
+ * @example
+ * ```ts
+ * import { succeed } from 'corespun/arrow'
+ *
+ * console.log(succeed(42).run('ignored')) // 42
+ * ```
+ */
 export function succeed<const B>(value: B): Arrow<unknown, B, never, 'sync'> {
   return made(Op.constant, null, null, value)
 }
 
-/** Always the same failure. */
+/**
+ * Make an arrow that fails with `error` for every input.
+ * @example
+ * ```ts
+ * import { fail } from 'corespun/arrow'
+ *
+ * console.log(fail('too young').runExit(7).kind) // failure
+ * ```
+ */
 export function fail<E>(error: E): Arrow<unknown, never, E, 'sync'> {
   return made(Op.fail, null, null, error)
 }
 
 /**
- * A synchronous function with effects whose throws are failures.
- * @param catcher Makes the failure of what was thrown; what it throws in turn is a defect.
- * @throws {ArrowError} `ARROW_ARGUMENT`.
+ * Make a stage of a synchronous function whose errors are failures.
+ * @param catcher Maps what `fn` throws to the failure. An error that it throws itself is a defect.
+ * @throws {ArrowError} `ARROW_ARGUMENT` when an argument is not a function.
+ * @example
+ * ```ts
+ * import { effect, succeed } from 'corespun/arrow'
+ *
+ * const parse = effect((text: string) => Number(JSON.parse(text)), () => 'not JSON')
+ * console.log(parse.catchAll(() => succeed(0)).run('{')) // 0
+ * ```
  */
 export function effect<A, B, E>(
   fn: (input: A) => B,
@@ -66,16 +105,35 @@ export function effect<A, B, E>(
   return made(Op.attempt, null, null, { body: checkedFunction('effect(): fn', fn), catcher })
 }
 
-/** A synchronous function with effects that does not fail: what it throws is a defect. */
+/**
+ * Make a stage of a synchronous function with side effects that does not fail, as {@link lift} does: an error
+ * that it throws is a defect.
+ * @throws {ArrowError} `ARROW_ARGUMENT` when `fn` is not a function.
+ * @example
+ * ```ts
+ * import { effectTotal } from 'corespun/arrow'
+ *
+ * effectTotal((line: string) => console.log(line)).run('a line')
+ * ```
+ */
 export function effectTotal<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
   return call(fn)
 }
 
 /**
- * An asynchronous function. Its context has a `signal`, aborted when the run is interrupted.
- * @param catcher Makes a failure of what was thrown or rejected with; what it throws in turn is a defect.
- *   Without one all of it is defects.
- * @throws {ArrowError} `ARROW_ARGUMENT`.
+ * Make a stage of an asynchronous function. Its second argument has a `signal`, which is aborted when the run
+ * is interrupted.
+ * @param catcher Maps what `fn` throws or rejects with to the failure. An error that it throws itself is a
+ *   defect. Default: everything that `fn` throws or rejects with is a defect.
+ * @throws {ArrowError} `ARROW_ARGUMENT` when an argument is not a function.
+ * @example
+ * ```ts
+ * import { setTimeout } from 'node:timers/promises'
+ * import { liftAsync } from 'corespun/arrow'
+ *
+ * const later = liftAsync(async (text: string, { signal }) => setTimeout(5, text.length, { signal }))
+ * console.log(await later.map((length) => length * 2).run('four')) // 8
+ * ```
  */
 export function liftAsync<A, B, E = never>(
   fn: (input: A, context: StageContext) => PromiseLike<B> | B,
@@ -87,12 +145,24 @@ export function liftAsync<A, B, E = never>(
 }
 
 /**
- * A fiber for each input: `fromFiber(function* (path: string) { yield* sleep(5) ... })`. The function is a
- * generator function, or gives an op or an effect of another library (whatever has
- * `Symbol.for('corespun.runnable')`). The fiber's failure is the stage's; interrupting the run interrupts it
- * and waits for its finalizers. Inside of a fiber it is a child of the one that runs the arrow, with its
- * locals.
- * @throws {ArrowError} `ARROW_ARGUMENT`.
+ * Make a stage that runs a fiber for each input. `liftM` is an alias.
+ *
+ * The fiber's failure is the stage's failure. Interrupting the run interrupts the fiber and waits for its
+ * finalizers. In a run that a fiber has started, it is a child of that fiber and has its locals.
+ * @param body A generator function, or a function that returns an operation or an effect of another library
+ *   (an object with a `Symbol.for('corespun.runnable')` method).
+ * @throws {ArrowError} `ARROW_ARGUMENT` when `body` is not a function.
+ * @example
+ * ```ts
+ * import { fromFiber } from 'corespun/arrow'
+ * import { sleep } from 'corespun/fiber'
+ *
+ * const slow = fromFiber(function* (x: number) {
+ *   yield* sleep(5)
+ *   return x * 2
+ * })
+ * console.log(await slow.run(21)) // 42
+ * ```
  */
 export function fromFiber<
   A,
@@ -103,46 +173,109 @@ export function fromFiber<
 }
 
 /**
- * An arrow of what runs with an input and ends with an exit: an arrow, or an effect of another library.
- * @throws {ArrowError} `ARROW_ARGUMENT`.
+ * Make an arrow of a runnable: another arrow, or an effect of another library that takes an input and ends
+ * with an exit. `fromEffect` is an alias.
+ * @throws {ArrowError} `ARROW_ARGUMENT` when `runnable` has no `Symbol.for('corespun.runnable')` method.
+ * @example
+ * ```ts
+ * import { fromRunnable, lift } from 'corespun/arrow'
+ *
+ * console.log(await fromRunnable(lift((x: number) => x + 1)).run(1)) // 2
+ * ```
  */
 export function fromRunnable<A, B, E>(runnable: Runnable<A, B, E>): Arrow<A, B, E, 'async'> {
-  if (!isRunnable(runnable)) throw wrong('fromRunnable', 'something to run', runnable)
+  if (!isRunnable(runnable))
+    throw wrong(
+      'fromRunnable(): runnable',
+      "an object with a Symbol.for('corespun.runnable') method",
+      runnable,
+    )
   const given = (input: A): Runnable<undefined, B, E> => ({
     [RUNNABLE]: (_none, signal) => runnable[RUNNABLE](input, signal),
   })
   return fromFiber(given)
 }
 
-/** A pair the other way round. */
+/**
+ * Make an arrow that exchanges the sides of a pair.
+ * @example
+ * ```ts
+ * import { swap } from 'corespun/arrow'
+ *
+ * console.log(swap<number, string>().run([1, 'a'])) // [ 'a', 1 ]
+ * ```
+ */
 export function swap<A, B>(): Arrow<readonly [A, B], [B, A], never, 'sync'> {
   return leaf(swapped, OP_SWAP)
 }
 
-/** The input twice, as a pair. */
+/**
+ * Make an arrow that returns its input twice, as a pair.
+ * @example
+ * ```ts
+ * import { dup } from 'corespun/arrow'
+ *
+ * console.log(dup<number>().run(1)) // [ 1, 1 ]
+ * ```
+ */
 export function dup<A>(): Arrow<A, [A, A], never, 'sync'> {
   return leaf(doubled, OP_DUP)
 }
 
-/** The first of a pair. */
-export function fst<A, B = unknown>(): Arrow<readonly [A, B], A, never, 'sync'> {
+/**
+ * Make an arrow that returns the first side of a pair. `fst` is an alias.
+ * @example
+ * ```ts
+ * import { getFirst } from 'corespun/arrow'
+ *
+ * console.log(getFirst<number>().run([1, 'a'])) // 1
+ * ```
+ */
+export function getFirst<A, B = unknown>(): Arrow<readonly [A, B], A, never, 'sync'> {
   return leaf(firstOf, OP_FST)
 }
 
-/** The second of a pair. */
-export function snd<A, B = unknown>(): Arrow<readonly [B, A], A, never, 'sync'> {
+/**
+ * Make an arrow that returns the second side of a pair. `snd` is an alias.
+ * @example
+ * ```ts
+ * import { getSecond } from 'corespun/arrow'
+ *
+ * console.log(getSecond<string>().run([1, 'a'])) // a
+ * ```
+ */
+export function getSecond<A, B = unknown>(): Arrow<readonly [B, A], A, never, 'sync'> {
   return leaf(secondOf, OP_SND)
 }
 
 /**
- * The input on the left if the condition holds for it, else on the right.
- * @throws {ArrowError} `ARROW_ARGUMENT`.
+ * Make an arrow that returns its input as a `Left` when the condition holds, as a `Right` otherwise.
+ * @throws {ArrowError} `ARROW_ARGUMENT` when `condition` is not an arrow, or is one of an `async` function.
+ * @example
+ * ```ts
+ * import { lift, test } from 'corespun/arrow'
+ *
+ * const even = test(lift((x: number) => x % 2 === 0))
+ * console.log(even.choice(lift((x: number) => -x)).run(3)) // -3
+ * ```
  */
 export function test<A, E, K extends Kind>(condition: Arrow<A, boolean, E, K>): Arrow<A, Either<A, A>, E, K> {
-  return one(runTest, OP_TEST, checkedCondition('test: condition', condition))
+  return one(runTest, OP_TEST, checkedCondition('test(): condition', condition))
 }
 
-/** `holds` on the input if the condition holds for it, else `otherwise`. */
+/**
+ * Make an arrow that runs `holds` on its input when the condition holds, `otherwise` when it does not.
+ * @throws {ArrowError} `ARROW_ARGUMENT` when an argument is not an arrow, or the condition is one of an
+ *   `async` function.
+ * @example
+ * ```ts
+ * import { ifThenElse, lift } from 'corespun/arrow'
+ *
+ * const isShort = lift((text: string) => text.length < 5)
+ * const label = ifThenElse(isShort, lift(() => 'short'), lift(() => 'long'))
+ * console.log(label.run('tea')) // short
+ * ```
+ */
 export function ifThenElse<A, B, C, E1, E2, E3, K1 extends Kind, K2 extends Kind, K3 extends Kind>(
   condition: Arrow<A, boolean, E1, K1>,
   holds: Arrow<A, B, E2, K2>,
@@ -150,37 +283,68 @@ export function ifThenElse<A, B, C, E1, E2, E3, K1 extends Kind, K2 extends Kind
 ): Arrow<A, B | C, E1 | E2 | E3, Join<K1, Join<K2, K3>>> {
   return made(
     Op.branch,
-    checkedCondition('ifThenElse: condition', condition),
-    checkedArrow('ifThenElse: holds', holds),
-    checkedArrow('ifThenElse: otherwise', otherwise),
+    checkedCondition('ifThenElse(): condition', condition),
+    checkedArrow('ifThenElse(): holds', holds),
+    checkedArrow('ifThenElse(): otherwise', otherwise),
   )
 }
 
-/** `holds` on the input if the condition holds for it, else the input. */
+/**
+ * Make an arrow that runs `holds` on its input when the condition holds, and returns the input otherwise.
+ * @throws {ArrowError} `ARROW_ARGUMENT` as `ifThenElse`.
+ * @example
+ * ```ts
+ * import { ifThen, lift } from 'corespun/arrow'
+ *
+ * const absolute = ifThen(lift((x: number) => x < 0), lift((x: number) => -x))
+ * console.log(absolute.run(-3)) // 3
+ * ```
+ */
 export function ifThen<A, E1, E2, K1 extends Kind, K2 extends Kind>(
   condition: Arrow<A, boolean, E1, K1>,
   holds: Arrow<A, A, E2, K2>,
 ): Arrow<A, A, E1 | E2, Join<K1, K2>> {
-  return ifThenElse(condition, holds, id<A>()) as Arrow<A, A, E1 | E2, Join<K1, K2>>
+  return ifThenElse(condition, holds, identity<A>()) as Arrow<A, A, E1 | E2, Join<K1, K2>>
 }
 
-/** `otherwise` on the input if the condition does not hold for it, else the input. */
+/**
+ * Make an arrow that runs `otherwise` on its input when the condition does not hold, and returns the input
+ * when it does.
+ * @throws {ArrowError} `ARROW_ARGUMENT` as `ifThenElse`.
+ * @example
+ * ```ts
+ * import { ifNotThen, lift } from 'corespun/arrow'
+ *
+ * const named = ifNotThen(lift((name: string) => name !== ''), lift(() => 'anonymous'))
+ * console.log(named.run('')) // anonymous
+ * ```
+ */
 export function ifNotThen<A, E1, E2, K1 extends Kind, K2 extends Kind>(
   condition: Arrow<A, boolean, E1, K1>,
   otherwise: Arrow<A, A, E2, K2>,
 ): Arrow<A, A, E1 | E2, Join<K1, K2>> {
-  return ifThenElse(condition, id<A>(), otherwise) as Arrow<A, A, E1 | E2, Join<K1, K2>>
+  return ifThenElse(condition, identity<A>(), otherwise) as Arrow<A, A, E1 | E2, Join<K1, K2>>
 }
 
-/** As long as the condition holds, `body` on what it made last, first on the input. */
+/**
+ * Make an arrow that runs `body` on its input, then on each result, while the condition holds.
+ * @throws {ArrowError} `ARROW_ARGUMENT` as `ifThenElse`.
+ * @example
+ * ```ts
+ * import { lift, whileDo } from 'corespun/arrow'
+ *
+ * const doubled = whileDo(lift((x: number) => x < 100), lift((x: number) => x * 2))
+ * console.log(doubled.run(3)) // 192
+ * ```
+ */
 export function whileDo<A, E1, E2, K1 extends Kind, K2 extends Kind>(
   condition: Arrow<A, boolean, E1, K1>,
   body: Arrow<A, A, E2, K2>,
 ): Arrow<A, A, E1 | E2, Join<K1, K2>> {
   return made(
     Op.loop,
-    checkedCondition('whileDo: condition', condition),
-    checkedArrow('whileDo: body', body),
+    checkedCondition('whileDo(): condition', condition),
+    checkedArrow('whileDo(): body', body),
     undefined,
   )
 }
@@ -190,12 +354,10 @@ function checkedArrow(name: string, arrow: unknown): Node {
   return arrow as Node
 }
 
-/** A promise holds always: where the function is asynchronous, `liftAsync` is what was meant. */
+/** A promise is truthy, so a condition of an asynchronous function would always hold. */
 function checkedCondition(name: string, condition: unknown): Node {
   const node = checkedArrow(name, condition)
-  if (node.op === Op.call && node.data instanceof AsyncFunction)
-    throw wrong(name, 'an arrow that gives a boolean; liftAsync() for an asynchronous function', node.data)
+  if (node.op === Op.call && isAsyncFunction(node.data))
+    throw wrong(name, 'an arrow that returns a boolean; liftAsync() for an asynchronous function', node.data)
   return node
 }
-
-const AsyncFunction = (async () => {}).constructor

@@ -16,8 +16,8 @@ import {
   type Node,
   type OpCode,
 } from './node.ts'
-import { RUNS } from '../run/heat.ts'
-import { runNode } from '../run/machine.ts'
+import { RUNS } from '../run/tiering.ts'
+import { runNode } from '../run/interpreter.ts'
 import { unwrapped } from './failure.ts'
 import { COUNTED_STEPS, LEAF_STEPS, STEPS } from '../run/steps.ts'
 
@@ -68,7 +68,7 @@ export function stepOf(op: OpCode, data: unknown, flags: number): Run {
     case Op.call:
       return data as Run
     case Op.id:
-      return LEAF_STEPS.identity
+      return LEAF_STEPS.unchanged
     case Op.constant:
       return STEPS.stepConstant
     case Op.fail:
@@ -102,5 +102,5 @@ export function makeNode(op: OpCode, a: Node | null, b: Node | null, data: unkno
   const flags = flagsOf(op, a, b, data, size)
   const step = stepOf(op, data, flags)
   const run = runOf(step, flags)
-  return { run, step, op, flags, size, fuel: HOT_RUNS, a, b, data, plan: undefined, parts: null }
+  return { run, step, op, flags, size, fuel: HOT_RUNS, a, b, data, profile: undefined, parts: null }
 }

@@ -137,7 +137,7 @@ export interface Node {
   readonly b: Node | null
   readonly data: unknown
   /** What the tiers know of it: programs and measurements. */
-  plan: unknown
+  profile: unknown
   /** What its generated code refers to. */
   parts: object | null
 }
@@ -179,4 +179,11 @@ export function joinRows<Part extends object>(parts: readonly Part[]): Part[] {
     joined.push(isRow ? (row.join(parts.slice(at, end) as never) as object as Part) : part)
   }
   return joined
+}
+
+const AsyncFunction = (async () => {}).constructor
+
+/** Whether a function is declared `async`. */
+export function isAsyncFunction(fn: unknown): boolean {
+  return fn instanceof AsyncFunction
 }

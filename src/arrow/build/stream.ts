@@ -1,44 +1,54 @@
 /**
- * One arrow over many inputs, some at once: bounded, in order or as they come.
+ * One arrow over many inputs, some at once: bounded, in order or as they end.
  *
- * It pulls: an input is taken only when there is room for its run, and there is room only when the reader has
- * taken what came before. Whatever ends it (a failure, the reader, the signal) ends all of it, as soon as it
- * is known: the runs are interrupted and have ended, the source is closed, and only then the reader hears;
- * but nobody waits for a source that is still looking for its next input.
+ * It pulls: it reads an input only when a run may begin, and a run may begin only when the reader has taken
+ * earlier results. Whatever ends the stream (a failure, the reader, the signal) interrupts the runs and
+ * closes the source before the reader's promise settles; a source that is still producing its next input is
+ * not waited for.
  */
 import { Flow, type Reader, abortSignal, flag, integer, optionsOf, readerOf } from '../../base/index.ts'
 import { type Fiber } from '../../fiber/index.ts'
 import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
+import type { Settled } from '../../zone/index.ts'
 import { wrong } from '../errors.ts'
 import { unwrapped } from './failure.ts'
-import { runNode, valueOf } from '../run/machine.ts'
+import { runNode, valueOf } from '../run/interpreter.ts'
 import type { Node } from './node.ts'
 
-/** How inputs are run. */
+/** Options of `Arrow.stream`. */
 export interface StreamOptions {
   /** Most runs at once, 1 to 2^20. Default 1. */
   readonly concurrency?: number
-  /** Results in the order of the inputs. Default true; false: as they come. */
+  /** Results in the order of the inputs. Default true; false: in the order in which runs end. */
   readonly ordered?: boolean
-  /** Interrupts all of it. */
+  /**
+   * Yield an outcome for each input, `{ index, status, value }` or `{ index, status, reason }`, instead of
+   * ending with the first failure. Default false.
+   */
+  readonly settle?: boolean
+  /** Ends the stream with its reason and interrupts all runs. */
   readonly signal?: AbortSignal
 }
 
-const STREAM = { concurrency: integer(1, 2 ** 20, 1), ordered: flag(true), signal: abortSignal }
+const STREAM = {
+  concurrency: integer(1, 2 ** 20, 1),
+  ordered: flag(true),
+  settle: flag(false),
+  signal: abortSignal,
+}
 
 type Source = Iterable<unknown> | AsyncIterable<unknown>
 
-/** See `Arrow.stream`. @throws {ArrowError} `ARROW_ARGUMENT`. */
 export function streamed(
   node: Node,
   inputs: Source,
   options?: StreamOptions,
 ): AsyncGenerator<unknown, void, undefined> {
-  const { concurrency, ordered, signal } = optionsOf(options, STREAM, wrong, 'stream()')
+  const { concurrency, ordered, settle, signal } = optionsOf(options, STREAM, wrong, 'stream()')
   const given = inputs as (Partial<AsyncIterable<unknown>> & Partial<Iterable<unknown>>) | null | undefined
   const open = given?.[Symbol.asyncIterator] ?? given?.[Symbol.iterator]
-  if (typeof open !== 'function') throw wrong('stream(): inputs', 'something to iterate over', inputs)
-  return new Stream(node, inputs, concurrency, ordered).outcomes(signal)
+  if (typeof open !== 'function') throw wrong('stream(): inputs', 'an iterable or async iterable', inputs)
+  return new Stream(node, inputs, concurrency, ordered, settle).outcomes(signal)
 }
 
 class Stream implements Ready, Reader {
@@ -46,10 +56,10 @@ class Stream implements Ready, Reader {
   readonly #controller = new AbortController()
   readonly #flow: Flow<ArrayLike<unknown>, unknown>
   readonly #reader: Reader
-  /** Inputs and runs that are there at once leave timers, I/O and aborts their turn. */
+  /** It waits for a turn of the event loop: runs that settle at once would starve timers, I/O and aborts. */
   #isAside = false
 
-  constructor(node: Node, inputs: Source, max: number, ordered: boolean) {
+  constructor(node: Node, inputs: Source, max: number, ordered: boolean, settle: boolean) {
     const { signal } = this.#controller
     this.#flow = new Flow<ArrayLike<unknown>, unknown>({
       run: (items) => {
@@ -57,8 +67,15 @@ class Stream implements Ready, Reader {
         return runNode(node, items[0], signal, this.#fiber)
       },
       settled: (run) => {
-        if (run.hasFailed) this.#flow.fail(unwrapped(run.value, signal), false)
-        else run.value = valueOf(run.value)
+        if (run.hasFailed) {
+          const reason = unwrapped(run.value, signal)
+          // A run that the end of the stream has interrupted has no outcome.
+          if (settle && !signal.aborted) run.succeed(rejected(run.first, reason))
+          else this.#flow.fail(reason, false)
+        } else {
+          const value = valueOf(run.value)
+          run.value = settle ? fulfilled(run.first, value) : value
+        }
       },
       failed: (why) => this.#controller.abort(why),
       ordered,
@@ -79,18 +96,25 @@ class Stream implements Ready, Reader {
 
   async close(): Promise<void> {
     if (!this.#flow.isIdle) this.#flow.fail(new DOMException('the stream has ended', 'AbortError'), true)
-    // Asynchronous functions are left behind, fibers have run their finalizers.
+    // Runs of asynchronous functions are abandoned; those of fibers have run their finalizers.
     await this.#flow.idle()
     try {
       await this.#reader.close()
     } catch {
-      // What the source says to being closed concerns nobody: the reader has what it wanted, or an error.
+      // The reader has its results, or an error that matters more.
     }
   }
 
-  /** It has had to step aside. */
   resume(): void {
     this.#isAside = false
     this.#flow.changed()
   }
+}
+
+function fulfilled(index: number, value: unknown): Settled<unknown> {
+  return { index, status: 'fulfilled', value }
+}
+
+function rejected(index: number, reason: unknown): Settled<unknown> {
+  return { index, status: 'rejected', reason }
 }

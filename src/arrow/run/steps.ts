@@ -8,7 +8,7 @@
  */
 import { either } from '../build/either.ts'
 import { Raised, traced } from '../build/failure.ts'
-import { heat } from './heat.ts'
+import { tierUp } from './tiering.ts'
 import { Op, type Attempt, type Node, type OpCode } from '../build/node.ts'
 
 type Pair = readonly [unknown, unknown]
@@ -27,7 +27,7 @@ function onceChain(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againChain(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
@@ -40,7 +40,7 @@ function onceCompose(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againCompose(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
@@ -53,7 +53,7 @@ function onceZip(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againZip(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (this.data as Combine)(this.a!.step(x as never), this.b!.step(x as never))
 }
 
@@ -66,7 +66,7 @@ function onceMerge(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againMerge(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return [this.a!.step(x as never), this.b!.step(x as never)]
 }
 
@@ -80,7 +80,7 @@ function onceSplit(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againSplit(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   const second = (x as Pair)[1]
   return [this.a!.step((x as Pair)[0] as never), this.b!.step(second as never)]
 }
@@ -95,7 +95,7 @@ function onceFirst(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againFirst(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   const second = (x as Pair)[1]
   return [this.a!.step((x as Pair)[0] as never), second]
 }
@@ -109,7 +109,7 @@ function onceSecond(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againSecond(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return [(x as Pair)[0], this.a!.step((x as Pair)[1] as never)]
 }
 
@@ -122,7 +122,7 @@ function onceLeft(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againLeft(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
 }
 
@@ -135,7 +135,7 @@ function onceRight(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againRight(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
 }
 
@@ -150,7 +150,7 @@ function onceChoice(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againChoice(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (x as One).kind === 'left'
     ? this.a!.step((x as One).value as never)
     : this.b!.step((x as One).value as never)
@@ -165,7 +165,7 @@ function onceTest(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againTest(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return either(this.a!.step(x as never), x)
 }
 
@@ -178,7 +178,7 @@ function onceBranch(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againBranch(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as Node).step(x as never)
 }
 
@@ -192,7 +192,7 @@ function onceEffect(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againEffect(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   this.a!.step(x as never)
   return x
 }
@@ -208,7 +208,7 @@ function onceLoop(this: Node, x: unknown): unknown {
 /** Later runs. */
 function againLoop(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   let value = x
   while (this.a!.step(value as never)) value = this.b!.step(value as never)
   return value
@@ -248,7 +248,7 @@ function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x: unknow
 /** The failure of `a`, mapped. @throws {Raised} */
 function stepMapError(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   try {
     return this.a!.step(x as never)
   } catch (thrown) {
@@ -260,7 +260,7 @@ function stepMapError(this: Node, x: unknown): unknown {
 /** `a`, its name in the stacks of errors. @throws what `a` throws. */
 function stepNamed(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
-  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return heat(this, x)
+  if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   try {
     return this.a!.step(x as never)
   } catch (thrown) {
@@ -268,14 +268,14 @@ function stepNamed(this: Node, x: unknown): unknown {
   }
 }
 
-const identity = (x: unknown): unknown => x
+const unchanged = (x: unknown): unknown => x
 const swapped = (x: Pair): unknown => [x[1], x[0]]
 const doubled = (x: unknown): unknown => [x, x]
 const firstOf = (x: Pair): unknown => x[0]
 const secondOf = (x: Pair): unknown => x[1]
 
 /** How nodes without children run; they need no counting, being one call at most. */
-export const LEAF_STEPS = Object.freeze({ identity, swapped, doubled, firstOf, secondOf })
+export const LEAF_STEPS = Object.freeze({ unchanged, swapped, doubled, firstOf, secondOf })
 
 /** How a node runs that may fail, or that is not new: counting from the start. */
 export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: Node, x: never) => unknown } = {

@@ -1,7 +1,7 @@
 /**
  * The stages that wait: asynchronous functions, fibers, retry, timeout, memory in a store.
  *
- * Each is one instruction of the machine. They keep the rule of the machine: what they throw or reject with
+ * Each is one instruction of the interpreter. They keep the rule of the interpreter: what they throw or reject with
  * is wrapped if it is a failure, and a defect passes all of them as it is.
  */
 import { FiberError, type Exit, type Fiber, type Schedule } from '../../fiber/index.ts'
@@ -10,7 +10,7 @@ import { TIMER_MS_MAX, isThenable } from '../../base/index.ts'
 import type { Store } from '../../store/index.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
-import { runNode, valueOf } from './machine.ts'
+import { runNode, valueOf } from './interpreter.ts'
 import type { Node, RunContext, StageContext, Wait } from '../build/node.ts'
 
 /** An asynchronous function of users. */

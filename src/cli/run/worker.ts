@@ -6,7 +6,7 @@
  * Parsing NDJSON and writing the result as JSON happen here, on all cores; only lines travel back.
  */
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
-import { stayHere } from '../../arrow/index.ts'
+import { disableHops } from '../../arrow/internal.ts'
 import { hasMember, loadReason, promiseOf, reasonOf } from '../../base/index.ts'
 import { isRunnable } from '../../fiber/internal.ts'
 import { currentTask } from '../../zone/index.ts'
@@ -139,8 +139,8 @@ async function findFunction(job: Job): Promise<Mapped> {
   const { owner, value } = lookUp(exports, name)
   if (typeof value === 'function') return (item) => Reflect.apply(value, owner, [item]) as unknown
   if (isArrow(value)) {
-    // This worker is the place: a hop from here would leave it idle.
-    stayHere()
+    // This worker runs the whole arrow: a hop from here would leave it idle.
+    disableHops()
     return (item) => value.run(item)
   }
   const module = job.module

@@ -38,7 +38,7 @@ type Datum =
     }
 
 /** A graph as data: children before parents, the whole last. */
-export interface Plain {
+export interface SerializedArrow {
   /** Process-wide. */
   readonly id: string
   readonly nodes: readonly (readonly [op: number, a: number, b: number, datum: Datum])[]
@@ -70,12 +70,12 @@ function numberOf(fn: Function): number {
 const PLANS_MAX = 4096
 const PLANS_BYTES_MAX = 64 * 1024 * 1024
 let plansMade = 0
-let plans: Store<Plain> | undefined
+let plans: Store<SerializedArrow> | undefined
 /** Arrows that nothing refers to any more need no plan. */
 const unused = new FinalizationRegistry<string>((id) => withPlans((stored) => stored.delete(id)))
 
 /** Use the store of plans; `undefined` when it refuses, as one that somebody has closed does. */
-function withPlans<Found>(use: (stored: Store<Plain>) => Found): Found | undefined {
+function withPlans<Found>(use: (stored: Store<SerializedArrow>) => Found): Found | undefined {
   try {
     plans ??= store.getOrCreate('corespun.arrow.plans', { entriesMax: PLANS_MAX, bytesMax: PLANS_BYTES_MAX })
     return use(plans)
@@ -87,13 +87,13 @@ function withPlans<Found>(use: (stored: Store<Plain>) => Found): Found | undefin
 }
 
 /** The plan of that id, as another thread has stored it; `undefined` when the store does not hold it. */
-export function storedPlan(id: string): Plain | undefined {
+export function storedPlan(id: string): SerializedArrow | undefined {
   return withPlans((stored) => stored.get(id))
 }
 
 /** A graph as data, and its nodes by their index there. */
-export interface Packed {
-  readonly plain: Plain
+export interface Serialized {
+  readonly plain: SerializedArrow
   readonly nodes: readonly Node[]
 }
 
@@ -101,7 +101,7 @@ export interface Packed {
  * A graph as data.
  * @throws {FunctionError} for a function that cannot travel. @throws {TransportError} for a value.
  */
-export function toPlain(node: Node): Packed {
+export function serialize(node: Node): Serialized {
   const nodes: [number, number, number, Datum][] = []
   const indices = new Map<Node, number>()
   const open: Node[] = [node]
@@ -161,10 +161,10 @@ type Place = (zone: never, inner: Node) => Wait
 
 /**
  * The nodes of plain data by their index, the whole last.
- * @throws {ArrowError} `ARROW_PLAN` when it is not what {@link toPlain} makes.
+ * @throws {ArrowError} `ARROW_PLAN` when it is not what {@link serialize} makes.
  * @throws {FunctionError} for a function that this thread cannot get.
  */
-export async function fromPlain(plain: Plain, place: Place): Promise<readonly Node[]> {
+export async function deserialize(plain: SerializedArrow, place: Place): Promise<readonly Node[]> {
   const nodes: Node[] = []
   for (const [op, a, b, datum] of plain.nodes) {
     const child = (index: number): Node | null => (index < 0 ? null : at(nodes, index))

@@ -1,7 +1,7 @@
 /**
- * Programs: what large, waiting and dynamic arrows become, a list of instructions for the machine.
+ * Plans: what large, waiting and dynamic arrows become, a list of instructions for the interpreter.
  *
- * A program has no nesting: what nests in the graph lies one behind the other, with a stack of values beside.
+ * A plan has no nesting: what nests in the graph lies one behind the other, with a stack of values beside.
  * So neither building nor running one recurses, whatever the shape of the graph, and a part that occurs
  * twice is built once. Synchronous parts stay whole: they are one instruction, run by their own `step`.
  */
@@ -62,7 +62,7 @@ export const Do = Object.freeze({
   raise: 26,
   /** Run the arrow part(v) on what is popped. */
   bind: 27,
-  /** Run the program of node part. */
+  /** Run the plan of node part. */
   sub: 28,
   end: 29,
   /** v = [v[1], v[0]], [v, v], v[0], v[1] */
@@ -82,17 +82,17 @@ export interface Instruction {
   readonly code: DoCode
   readonly part: unknown
   target: number
-  /** The node whose time it is, in measured programs. */
+  /** The node whose time it is, in measured plans. */
   readonly node: Node | undefined
 }
 
 /** A list of instructions; the last one is `end`. */
-export interface Program {
+export interface Plan {
   readonly instructions: readonly Instruction[]
 }
 
 /**
- * How fine a program is: `plain` runs synchronous parts as they are, `fused` has code generated for them,
+ * How fine a plan is: `plain` runs synchronous parts as they are, `fused` has code generated for them,
  * `measured` has an instruction for each stage.
  */
 export type Grain = 'plain' | 'fused' | 'measured'
@@ -100,8 +100,8 @@ export type Grain = 'plain' | 'fused' | 'measured'
 /** Calls in a row become one instruction from this many on. */
 const CALLS_MIN = 4
 
-/** Build the program of a node. Linear in the distinct nodes, without recursion. */
-export function buildProgram(node: Node, grain: Grain): Program {
+/** Build the plan of a node. Linear in the distinct nodes, without recursion. */
+export function buildPlan(node: Node, grain: Grain): Plan {
   return new Builder(grain).whole(node)
 }
 
@@ -118,7 +118,7 @@ class Builder {
     this.#grain = grain
   }
 
-  whole(node: Node): Program {
+  whole(node: Node): Plan {
     this.#root = node
     this.#open.push(node)
     for (let task = this.#open.pop(); task !== undefined; task = this.#open.pop()) {
@@ -185,7 +185,7 @@ class Builder {
     }
   }
 
-  /** A large part that has been built in this program already. */
+  /** A large part that has been built in this plan already. */
   #repeated(node: Node): boolean {
     if ((node.flags & BIG) === 0) return false
     const again = this.#seen.has(node)

@@ -21,7 +21,7 @@ import {
   succeed,
   whileDo,
 } from '../index.ts'
-import { doubledHere } from './place.test.support.ts'
+import { doubledHere } from './hop.test.support.ts'
 
 let place: ReturnType<typeof zone.create>
 before(() => {
@@ -196,7 +196,7 @@ test('a constant that cannot travel is refused when it is placed', () => {
 
 test('an exported function may use its module', async () => {
   assert.throws(() => lift(doubledHere).on(place), { code: 'FUNCTION_CAPTURES' })
-  const url = new URL('./place.test.support.js', import.meta.url).href
+  const url = new URL('./hop.test.support.js', import.meta.url).href
   assert.equal(await lift(exported(url, doubledHere)).on(place).run(4), 8)
 })
 

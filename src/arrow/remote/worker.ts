@@ -5,10 +5,10 @@
  */
 import { currentTask } from '../../zone/index.ts'
 import { Broken, Raised, Stopped, exitOf } from '../build/failure.ts'
-import { type Plan, runNode, valueOf } from '../run/machine.ts'
+import { type Profile, runNode, valueOf } from '../run/interpreter.ts'
 import type { Node } from '../build/node.ts'
-import { onWait, type Measured, type Reply } from './place.ts'
-import { fromPlain, storedPlan, type Plain } from './travel.ts'
+import { onWait, type Measured, type Reply } from './hop.ts'
+import { deserialize, storedPlan, type SerializedArrow } from './serialize.ts'
 
 /** Plans kept per thread; of more the one that came first is read again. */
 const PLANS_MAX = 4096
@@ -27,12 +27,12 @@ const known = new Map<string, Known | Promise<Known>>()
  * Run a plan that this thread knows, that is stored, or that comes along.
  * @throws whatever a stage threw that is no failure.
  */
-export async function runPlan(id: string, input: unknown, plain?: Plain): Promise<Reply> {
+export async function runArrow(id: string, input: unknown, plain?: SerializedArrow): Promise<Reply> {
   let found = known.get(id)
   if (found === undefined) {
     const plan = plain ?? storedPlan(id)
     if (plan === undefined) return { is: 'unknown' }
-    found = fromPlain(plan, onWait as never).then(knownOf)
+    found = deserialize(plan, onWait as never).then(knownOf)
     remember(id, found)
   }
   if (found instanceof Promise) found = await found
@@ -51,7 +51,7 @@ export async function runPlan(id: string, input: unknown, plain?: Plain): Promis
 
 /** What was measured since the last time; most runs measure nothing. */
 function news(found: Known): { readonly measured?: Measured } {
-  const plan = found.whole.plan as Plan | undefined
+  const plan = found.whole.profile as Profile | undefined
   if (plan === undefined || plan.measuredRuns === found.toldRuns) return {}
   found.toldRuns = plan.measuredRuns
   const { measures } = plan

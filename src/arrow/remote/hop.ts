@@ -7,12 +7,12 @@
  * In a worker of that zone, and in threads told to stay where they are, there is no hop.
  */
 import type { Failed } from '../../fiber/index.ts'
-import { type NodeZone, type Zone, zone as zones } from '../../zone/index.ts'
+import { type AnyZone, zone as zones } from '../../zone/index.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
-import { planOf, runNode } from '../run/machine.ts'
+import { profileOf, runNode } from '../run/interpreter.ts'
 import { makeNode } from '../build/make.ts'
 import { Op, type Node, type RunContext, type Wait } from '../build/node.ts'
-import { toPlain, type Packed } from './travel.ts'
+import { serialize, type Serialized } from './serialize.ts'
 
 /** What a worker has measured of a plan's nodes since it last told. */
 export type Measured = readonly (readonly [index: number, calls: number, ms: number])[]
@@ -25,25 +25,25 @@ export type Reply =
 
 /** What a hop knows of itself. */
 export interface Hop {
-  readonly packed: Packed
+  readonly packed: Serialized
   hops: number
   /** From the call to its result. */
   totalMs: number
   /** Of that, running in the worker. */
-  awayMs: number
+  workerMs: number
 }
 
-const FAR_URL = new URL('./far.js', import.meta.url).href
+const WORKER_URL = new URL('./worker.js', import.meta.url).href
 
 let stays = false
 
 /** In this thread placed parts run where they are, without a hop: it is a worker made for the whole arrow. */
-export function stayHere(): void {
+export function disableHops(): void {
   stays = true
 }
 
 /** What a hop is joined with and shown by. */
-const hops = new WeakMap<Wait, { readonly zone: Zone; readonly hop: Hop }>()
+const hops = new WeakMap<Wait, { readonly zone: AnyZone; readonly hop: Hop }>()
 
 /** What has been measured of a placed part; `undefined` for one that makes no hop. */
 export function hopOf(wait: Wait): Hop | undefined {
@@ -54,17 +54,17 @@ export function hopOf(wait: Wait): Hop | undefined {
  * Run `inner` in a zone.
  * @throws {FunctionError} naming the variables that a stage captures. @throws {TransportError} for a value.
  */
-export function onWait(zone: Zone | NodeZone, inner: Node): Wait {
-  if (isThisThread(zone)) {
+export function onWait(zone: AnyZone, inner: Node): Wait {
+  if (zone.id === 'node') {
     const start = (input: unknown, context: RunContext): unknown =>
       runNode(inner, input, context.givenSignal, context.fiber)
     return { kind: 'on', start, parts: [zone], inner, shown: () => 'this thread' }
   }
-  const hop: Hop = { packed: toPlain(inner), hops: 0, totalMs: 0, awayMs: 0 }
+  const hop: Hop = { packed: serialize(inner), hops: 0, totalMs: 0, workerMs: 0 }
   const start = (input: unknown, context: RunContext): unknown =>
     stays || zones.current.id === zone.id
       ? runNode(inner, input, context.givenSignal, context.fiber)
-      : away(zone, hop, input, context.givenSignal)
+      : runInZone(zone, hop, input, context.givenSignal)
   const wait: Wait = {
     kind: 'on',
     start,
@@ -77,22 +77,18 @@ export function onWait(zone: Zone | NodeZone, inner: Node): Wait {
   return wait
 }
 
-function isThisThread(zone: Zone | NodeZone): zone is NodeZone {
-  return zone.id === 'node'
-}
-
-async function away(zone: Zone, hop: Hop, input: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+async function runInZone(zone: AnyZone, hop: Hop, input: unknown, signal: AbortSignal | undefined): Promise<unknown> {
   const options = signal === undefined ? {} : { signal }
   const startMs = performance.now()
   try {
     const { plain } = hop.packed
-    let reply = (await zone.execute(FAR_URL, 'runPlan', [plain.id, input], options)).value as Reply
+    let reply = (await zone.execute(WORKER_URL, 'runArrow', [plain.id, input], options)).value as Reply
     if (reply.is === 'unknown')
-      reply = (await zone.execute(FAR_URL, 'runPlan', [plain.id, input, plain], options)).value as Reply
+      reply = (await zone.execute(WORKER_URL, 'runArrow', [plain.id, input, plain], options)).value as Reply
     if (reply.is === 'unknown') throw new Raised(undefined)
-    hop.awayMs += reply.ms
+    hop.workerMs += reply.ms
     if (reply.measured !== undefined) addMeasures(hop.packed.nodes, reply.measured)
-    // A synchronous stage alone runs as it is, without a machine that measures: what took time there was it.
+    // A synchronous stage alone runs as it is, without a interpreter that measures: what took time there was it.
     else if (hop.packed.nodes.length === 1) addMeasures(hop.packed.nodes, [[0, 1, reply.ms]])
     if (reply.is === 'failed') throw thrownFor(reply.exit)
     return reply.value
@@ -107,7 +103,7 @@ async function away(zone: Zone, hop: Hop, input: unknown, signal: AbortSignal | 
 
 /** Workers measure stages as this thread would: what they tell is added to the placed part's own figures. */
 function addMeasures(nodes: readonly Node[], measured: Measured): void {
-  const { measures } = planOf(nodes.at(-1) as Node)
+  const { measures } = profileOf(nodes.at(-1) as Node)
   for (const [index, calls, ms] of measured) {
     const node = nodes[index]
     const known = measures.get(node)
@@ -143,7 +139,7 @@ function joinedHops(row: readonly Node[]): Node {
 }
 
 function joinHops(row: readonly Node[]): Node {
-  const { zone } = hops.get(row[0].data as Wait) as { readonly zone: Zone }
+  const { zone } = hops.get(row[0].data as Wait) as { readonly zone: AnyZone }
   const inner = row.map((node) => (node.data as Wait).inner as Node)
   const chain = inner.reduce((one, other) => makeNode(Op.chain, one, other, undefined))
   return makeNode(Op.wait, null, null, onWait(zone, chain))

@@ -5,11 +5,11 @@
  */
 import { generate, generateMethod } from './generate.ts'
 import { Raised } from '../build/failure.ts'
-import { type Plan, measuredStep, planOf } from './machine.ts'
+import { type Profile, measuredStep, profileOf } from './interpreter.ts'
 import { CODED_FUEL, FALLIBLE, HOT_RUNS, UNCODED_FUEL, type Node } from '../build/node.ts'
 
 /** A run of a node whose fuel says that it is special: measured, or the one after which code is there. */
-export function heat(node: Node, input: unknown): unknown {
+export function tierUp(node: Node, input: unknown): unknown {
   if (node.fuel > 0) return measuredStep(node, input)
   // This run was counted too early: closures count it below, and code counts nothing.
   node.fuel += 1
@@ -20,7 +20,7 @@ export function heat(node: Node, input: unknown): unknown {
 /** Give a small synchronous node its code; without leave to generate it goes on as it was. */
 export function compile(node: Node): void {
   const runs = countedRuns(node)
-  if (runs > 0) planOf(node).runs = runs
+  if (runs > 0) profileOf(node).runs = runs
   node.fuel = UNCODED_FUEL
   const method = generateMethod(node)
   const code = method?.run ?? generate([node])
@@ -35,7 +35,7 @@ export function compile(node: Node): void {
  * The runs of a small synchronous node that its fuel has counted: all until it has code, but see FIRST_STEPS.
  */
 export function countedRuns(node: Node): number {
-  const before = (node.plan as Plan | undefined)?.runs ?? 0
+  const before = (node.profile as Profile | undefined)?.runs ?? 0
   if (node.fuel === CODED_FUEL) return before
   return before + (node.fuel > HOT_RUNS ? UNCODED_FUEL : HOT_RUNS) - node.fuel
 }

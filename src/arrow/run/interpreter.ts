@@ -1,7 +1,7 @@
 /**
- * The machine: runs programs, waits where they wait, and stops when it is told to.
+ * The interpreter: runs plans, waits where they wait, and stops when it is told to.
  *
- * One machine is one run. It works through instructions until one of them gives a promise; then it hands out
+ * One interpreter is one run. It works through instructions until one of them gives a promise; then it hands out
  * a promise of its own and goes on when that one settles. Interruption is looked at wherever it waits, and
  * the stage that was waited for hears of it by its signal. An asynchronous function is left behind: the run
  * ends there at once. All other stages end by themselves, when their finalizers have run, and so does the
@@ -15,7 +15,7 @@ import { either } from '../build/either.ts'
 import { wrong } from '../errors.ts'
 import { Raised, Stopped, besides, traced } from '../build/failure.ts'
 import { ASYNC, BIG, DYNAMIC, HOT_RUNS, type Node, type RunContext, type Wait } from '../build/node.ts'
-import { Do, buildProgram, type Grain, type Instruction, type Program } from './program.ts'
+import { Do, buildPlan, type Grain, type Instruction, type Plan } from './plan.ts'
 
 /** What has been measured of a stage. */
 export interface Measure {
@@ -24,14 +24,14 @@ export interface Measure {
 }
 
 /** What the tiers know of a node. */
-export interface Plan {
-  plain: Program | undefined
-  fused: Program | undefined
-  /** The fused program where it is one call. */
+export interface Profile {
+  plain: Plan | undefined
+  fused: Plan | undefined
+  /** The fused plan where it is one call. */
   whole: ((input: unknown) => unknown) | undefined
-  measuredProgram: Program | undefined
+  measured: Plan | undefined
   /**
-   * Runs by the machine, the measured ones among them. Of small synchronous nodes: those that were counted
+   * Runs by the interpreter, the measured ones among them. Of small synchronous nodes: those that were counted
    * before the fuel was set anew.
    */
   runs: number
@@ -42,7 +42,7 @@ export interface Plan {
 }
 
 /**
- * Every so manieth run by a machine is measured, and the first; later ones less often: of an arrow of
+ * Every so manieth run by a interpreter is measured, and the first; later ones less often: of an arrow of
  * hundreds of quick stages a measured run takes ten times as long as another.
  */
 const [MEASURE_EACH, MEASURE_EACH_LATER] = [64, 1024]
@@ -51,29 +51,29 @@ const LATER_RUNS = 4096
 const DEPTH_MAX = 200
 
 /** What is known of a node; empty at first. */
-export function planOf(node: Node): Plan {
-  return (node.plan ??= {
+export function profileOf(node: Node): Profile {
+  return (node.profile ??= {
     plain: undefined,
     fused: undefined,
     whole: undefined,
-    measuredProgram: undefined,
+    measured: undefined,
     runs: 0,
     measuredRuns: 0,
     measures: new WeakMap<Node, Measure>(),
-  } satisfies Plan) as Plan
+  } satisfies Profile) as Profile
 }
 
-function programOf(node: Node, grain: Grain): Program {
-  const plan = planOf(node)
-  if (grain === 'measured') return (plan.measuredProgram ??= buildProgram(node, grain))
-  if (plan.fused !== undefined) return plan.fused
-  if (plan.runs < HOT_RUNS) return (plan.plain ??= buildProgram(node, 'plain'))
-  plan.plain = undefined
-  plan.fused = buildProgram(node, 'fused')
-  const [first, second] = plan.fused.instructions
+function planOf(node: Node, grain: Grain): Plan {
+  const profile = profileOf(node)
+  if (grain === 'measured') return (profile.measured ??= buildPlan(node, grain))
+  if (profile.fused !== undefined) return profile.fused
+  if (profile.runs < HOT_RUNS) return (profile.plain ??= buildPlan(node, 'plain'))
+  profile.plain = undefined
+  profile.fused = buildPlan(node, 'fused')
+  const [first, second] = profile.fused.instructions
   if (first?.code === Do.call && second?.code === Do.end)
-    plan.whole = first.part as (input: unknown) => unknown
-  return plan.fused
+    profile.whole = first.part as (input: unknown) => unknown
+  return profile.fused
 }
 
 /** The value of a run that has a `then`: a promise of it would wait for it, and it is a value. */
@@ -94,7 +94,7 @@ export function valueOf(settled: unknown): unknown {
   return settled instanceof Settled ? settled.value : settled
 }
 
-/** The symbol by which a machine's loop says that it waits. */
+/** The symbol by which a interpreter's loop says that it waits. */
 const WAITING = Symbol('waiting')
 
 /** How to recognise an arrow among what functions of users return; set by arrow.ts. @internal */
@@ -115,31 +115,31 @@ export function runNode(
   isPlain = false,
 ): unknown {
   if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) return node.step(input as never)
-  const plan = planOf(node)
-  const measured = plan.runs % (plan.runs < LATER_RUNS ? MEASURE_EACH : MEASURE_EACH_LATER) === 0
-  plan.runs += 1
-  // Without a machine around it the engine has room to compile what it calls together with it.
-  if (plan.whole !== undefined && !measured && signal === undefined) return plan.whole(input)
-  return new Machine(
+  const profile = profileOf(node)
+  const measured = profile.runs % (profile.runs < LATER_RUNS ? MEASURE_EACH : MEASURE_EACH_LATER) === 0
+  profile.runs += 1
+  // Without a interpreter around it the engine has room to compile what it calls together with it.
+  if (profile.whole !== undefined && !measured && signal === undefined) return profile.whole(input)
+  return new Interpreter(
     node,
     input,
     signal,
     fiber ?? runningFiber(),
-    measured ? plan : undefined,
+    measured ? profile : undefined,
     isPlain,
   ).start()
 }
 
 /** Run a small synchronous node once, measuring its stages. */
 export function measuredStep(node: Node, input: unknown): unknown {
-  return new Machine(node, input, undefined, undefined, planOf(node), true).start()
+  return new Interpreter(node, input, undefined, undefined, profileOf(node), true).start()
 }
 
 /** How many stages that wait are being started, one inside the other. */
 let depth = 0
 
 interface Handler {
-  readonly program: readonly Instruction[]
+  readonly plan: readonly Instruction[]
   /** Where a failure goes; -1: only the name is written. */
   readonly target: number
   readonly name: string
@@ -148,19 +148,19 @@ interface Handler {
 }
 
 interface Frame {
-  readonly program: readonly Instruction[]
+  readonly plan: readonly Instruction[]
   readonly at: number
 }
 
-class Machine implements RunContext, Ready {
+class Interpreter implements RunContext, Ready {
   readonly givenSignal: AbortSignal | undefined
   readonly fiber: Fiber | undefined
-  readonly #plan: Plan | undefined
+  readonly #profile: Profile | undefined
   readonly #isPlain: boolean
   readonly #stack: unknown[] = []
   readonly #handlers: Handler[] = []
   readonly #frames: Frame[] = []
-  #program: readonly Instruction[]
+  #plan: readonly Instruction[]
   #at = 0
   #value: unknown
   #own: AbortController | undefined
@@ -179,13 +179,13 @@ class Machine implements RunContext, Ready {
     input: unknown,
     signal: AbortSignal | undefined,
     fiber: Fiber | undefined,
-    plan: Plan | undefined,
+    profile: Profile | undefined,
     isPlain: boolean,
   ) {
     this.#isPlain = isPlain
-    this.#program = programOf(node, plan === undefined ? 'plain' : 'measured').instructions
+    this.#plan = planOf(node, profile === undefined ? 'plain' : 'measured').instructions
     this.#value = input
-    this.#plan = plan
+    this.#profile = profile
     this.givenSignal = signal
     this.fiber = fiber
   }
@@ -196,7 +196,7 @@ class Machine implements RunContext, Ready {
   }
 
   start(): unknown {
-    if (this.#plan !== undefined) this.#plan.measuredRuns += 1
+    if (this.#profile !== undefined) this.#profile.measuredRuns += 1
     valueOfKind('run()', 'signal', this.givenSignal, abortSignal, wrong)
     if (this.givenSignal?.aborted === true) throw new Stopped(this.givenSignal.reason)
     const value = this.#untilWaiting()
@@ -210,7 +210,7 @@ class Machine implements RunContext, Ready {
 
   /**
    * It waits now. A stage may have aborted the signal that interrupts this run; what holds hears of it by
-   * itself: machines inside of each other do not all listen.
+   * itself: interpreters inside of each other do not all listen.
    */
   #lookAround(): void {
     const signal = this.givenSignal
@@ -244,7 +244,7 @@ class Machine implements RunContext, Ready {
   #untilWaiting(): unknown {
     for (;;) {
       try {
-        return this.#plan === undefined ? this.#instructions() : this.#measuredInstructions(this.#plan)
+        return this.#profile === undefined ? this.#instructions() : this.#measuredInstructions(this.#profile)
       } catch (thrown) {
         this.#recover(thrown)
       }
@@ -258,7 +258,7 @@ class Machine implements RunContext, Ready {
       else if (thrown instanceof Raised) {
         this.#stack.length = handler.stackLength
         this.#frames.length = handler.framesLength
-        this.#program = handler.program
+        this.#plan = handler.plan
         this.#at = handler.target
         this.#value = thrown.error
         this.#others = thrown.others
@@ -270,7 +270,7 @@ class Machine implements RunContext, Ready {
 
   #instructions(): unknown {
     for (;;) {
-      const instruction = this.#program[this.#at++]
+      const instruction = this.#plan[this.#at++]
       if (instruction.code === Do.calls) {
         let value = this.#value
         const functions = instruction.part as readonly ((x: unknown) => unknown)[]
@@ -281,23 +281,23 @@ class Machine implements RunContext, Ready {
       } else if (instruction.code === Do.end) {
         const frame = this.#frames.pop()
         if (frame === undefined) return this.#value
-        this.#program = frame.program
+        this.#plan = frame.plan
         this.#at = frame.at
       } else this.#do(instruction)
     }
   }
 
   /** The same, with the time between two instructions added to the stage of the first. */
-  #measuredInstructions(plan: Plan): unknown {
+  #measuredInstructions(profile: Profile): unknown {
     for (;;) {
-      const instruction = this.#program[this.#at++]
-      this.#clock(instruction.node && measureOf(plan, instruction.node))
+      const instruction = this.#plan[this.#at++]
+      this.#clock(instruction.node && measureOf(profile, instruction.node))
       if (instruction.code === Do.wait) {
         if (this.#wait(instruction.part as Wait)) return WAITING
       } else if (instruction.code === Do.end) {
         const frame = this.#frames.pop()
         if (frame === undefined) return this.#value
-        this.#program = frame.program
+        this.#plan = frame.plan
         this.#at = frame.at
       } else if (instruction.code === Do.calls) {
         for (const fn of instruction.part as readonly ((x: unknown) => unknown)[])
@@ -307,7 +307,7 @@ class Machine implements RunContext, Ready {
   }
 
   #clock(next: Measure | undefined): void {
-    if (this.#plan === undefined) return
+    if (this.#profile === undefined) return
     const nowMs = performance.now()
     if (this.#clocked !== undefined) this.#clocked.ms += nowMs - this.#clockMs
     if (next !== undefined) next.calls += 1
@@ -512,7 +512,7 @@ class Machine implements RunContext, Ready {
   #guard(target: number, name: string): void {
     const stackLength = this.#stack.length
     this.#handlers.push({
-      program: this.#program,
+      plan: this.#plan,
       target,
       name,
       stackLength,
@@ -520,21 +520,21 @@ class Machine implements RunContext, Ready {
     })
   }
 
-  /** Go on with another node's program and come back; not back when nothing is left to do here. */
+  /** Go on with another node's plan and come back; not back when nothing is left to do here. */
   #enter(node: Node): void {
     if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) {
       this.#value = node.step(this.#value as never)
       return
     }
-    if (this.#program[this.#at].code !== Do.end) this.#frames.push({ program: this.#program, at: this.#at })
-    planOf(node).runs += 1
-    this.#program = programOf(node, 'plain').instructions
+    if (this.#plan[this.#at].code !== Do.end) this.#frames.push({ plan: this.#plan, at: this.#at })
+    profileOf(node).runs += 1
+    this.#plan = planOf(node, 'plain').instructions
     this.#at = 0
   }
 }
 
-function measureOf(plan: Plan, node: Node): Measure {
-  let measure = plan.measures.get(node)
-  if (measure === undefined) plan.measures.set(node, (measure = { calls: 0, ms: 0 }))
+function measureOf(profile: Profile, node: Node): Measure {
+  let measure = profile.measures.get(node)
+  if (measure === undefined) profile.measures.set(node, (measure = { calls: 0, ms: 0 }))
   return measure
 }
