@@ -8,7 +8,7 @@
 import { oneOf, optionsOf } from '../base/index.ts'
 import { wrong } from './errors.ts'
 import { countedRuns } from './run/tiering.ts'
-import type { Measure, Profile } from './run/interpreter.ts'
+import type { Measure, Profile } from './run/profile.ts'
 import {
   ASYNC,
   BIG,

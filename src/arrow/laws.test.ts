@@ -38,7 +38,10 @@ const placed: Make = (by, times) =>
     .on(laws)
 
 /** Three random functions: as arrows, and as they are. */
-type Law = (arrows: readonly [Fn, Fn, Fn], plain: readonly [SerializedArrow, SerializedArrow, SerializedArrow]) => readonly [Both, Both]
+type Law = (
+  arrows: readonly [Fn, Fn, Fn],
+  plain: readonly [SerializedArrow, SerializedArrow, SerializedArrow],
+) => readonly [Both, Both]
 type Both = Arrow<never, unknown>
 
 const law =
@@ -170,7 +173,11 @@ function check(make: Make, hot: boolean, numRuns: number): void {
         await fc.assert(
           fc.asyncProperty(params, inputs, async (numbers, input) => {
             const arrows = numbers.map(([by, times]) => make(by, times)) as [Fn, Fn, Fn]
-            const functions = numbers.map(([by, times]) => plain(by, times)) as [SerializedArrow, SerializedArrow, SerializedArrow]
+            const functions = numbers.map(([by, times]) => plain(by, times)) as [
+              SerializedArrow,
+              SerializedArrow,
+              SerializedArrow,
+            ]
             const [one, other] = laws_(arrows, functions)
             if (hot)
               for (let run = 0; run < HOT_RUNS + 2; run += 1) {

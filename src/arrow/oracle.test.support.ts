@@ -1,10 +1,11 @@
 /**
  * Arrows for tests, each beside what it should do: a naive function from a value to an outcome.
  *
- * The oracle knows nothing of graphs, tiers or interpreters: it is plain recursion over closures, with promises
- * nowhere and failures as values. Left out is what it would need a clock or another thread for: a timeout
- * that strikes, schedules with delays, interruption (arrow.test.ts, fork.test.ts), `stream`, which is no
- * arrow, and `on` a zone of workers, where stages may not capture what they are made with (place.test.ts).
+ * The oracle knows nothing of graphs, tiers or interpreters: it is plain recursion over closures, with
+ * promises nowhere and failures as values. Left out is what it would need a clock or another thread for: a
+ * timeout that strikes, schedules with delays, interruption (arrow.test.ts, fork.test.ts), `stream`, which
+ * is no arrow, and `on` a zone of workers, where stages may not capture what they are made with
+ * (place.test.ts).
  */
 import fc from 'fast-check'
 import { Schedule, fail as failing } from '../fiber/index.ts'

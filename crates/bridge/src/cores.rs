@@ -1,11 +1,11 @@
 //! Which core a thread runs on, and how it goes to another.
 //!
 //! A scheduler may put the two threads of a conversation on one core and leave them there, because each
-//! sleeps while the other runs: then a thread that waits by spinning keeps the very thread from running that
-//! it waits for. So who is about to spin where another mailbox's thread is awake steps aside first: it excludes
-//! its core from its affinity, which moves it at once, and then restores what was. Rare: at most once a
-//! millisecond, ever more seldom while spinning does not pay. Only where the system has such calls; elsewhere
-//! nobody moves.
+//! sleeps while the other runs: then a thread that waits by spinning keeps the very thread from running
+//! that it waits for. So who is about to spin where another mailbox's thread is awake steps aside first:
+//! it excludes its core from its affinity, which moves it at once, and then restores what was. Rare: at
+//! most once a millisecond, ever more seldom while spinning does not pay. Only where the system has such
+//! calls; elsewhere nobody moves.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,6 @@
 //! The owner's end of a mailbox: the tasks of one thread, its arrivals, its sleep.
+//!
+//! Desks outlive their threads: a later thread opens one again when all its tasks have returned.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,9 @@
 //! Mailboxes, task queues and wake-ups between the threads of a process.
 //!
 //! The part of the native core that knows nothing of JavaScript: a [`Desk`] submits tasks to a [`Zone`], a
-//! [`Worker`] takes and completes them, and each comes home to the desk's [`Mailbox`] exactly once. README.md in
-//! this folder states the protocol, its states and the races it excludes; loom explores it, Miri runs it.
+//! [`Worker`] takes and completes them, and each comes home to the desk's [`Mailbox`] exactly once.
+//! README.md in this folder states the protocol, its states and the races it excludes; loom explores it,
+//! Miri runs it.
 
 mod broadcast;
 mod bytes;

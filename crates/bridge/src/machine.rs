@@ -1,7 +1,7 @@
 //! How busy the cores are, as far as those who would spin need to know.
 //!
-//! All of it hints: wrong for a moment costs a moment. Mailboxes count themselves here when they fall asleep and
-//! wake up, and no decision that must be right hangs on it.
+//! All of it hints: wrong for a moment costs a moment. Mailboxes count themselves here when they fall
+//! asleep and wake up, and no decision that must be right hangs on it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,8 +1,9 @@
 //! The mailbox of one JavaScript thread, and the way to wake that thread.
 //!
-//! Two kinds of arrivals: tasks that return to the thread that submitted them (a lock-free stack), and mail,
-//! rare instructions such as "start a worker" (a locked queue). Wake-ups are coalesced: a thread that is awake
-//! is never signalled, one that sleeps is signalled once. README.md proves that no arrival is slept through.
+//! Two kinds of arrivals: tasks that return to the thread that submitted them (a lock-free stack), and
+//! mail, rare instructions such as "start a worker" (a locked queue). Wake-ups are coalesced: a thread
+//! that is awake is never signalled, one that sleeps is signalled once. README.md proves that no arrival
+//! is slept through.
 //!
 //! Mailboxes are never freed: a [`crate::Desk`] is kept for a later thread, so a reference stays valid.
 

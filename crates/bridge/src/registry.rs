@@ -84,7 +84,8 @@ pub fn return_desk(desk: Desk) {
     lock(&TABLES).desks.push(desk);
 }
 
-/// A thread has opened its mailbox. The main thread's owns the zones made from then on; without one, the first.
+/// A thread has opened its mailbox. The main thread's owns the zones made from then on; without one, the
+/// first.
 pub fn mailbox_opened(mailbox: &'static Mailbox, main: bool) {
     let mut tables = lock(&TABLES);
     tables.mailboxes.push(mailbox);

@@ -1,9 +1,9 @@
 //! What a thread has here, found by the environment of a call.
 //!
-//! The storage of a thread costs a library that is loaded late a call of its own, 10 to 15 ns of a call that
-//! takes 150; a look into these entries costs two. They are a cache: what does not find its entry free is
-//! found in the storage of its thread alone. That is where a thread's first mailbox is noted too, for those who
-//! need no more of the thread.
+//! The storage of a thread costs a library that is loaded late a call of its own, 10 to 15 ns of a call
+//! that takes 150; a look into these entries costs two. They are a cache: what does not find its entry
+//! free is found in the storage of its thread alone. That is where a thread's first mailbox is noted too,
+//! for those who need no more of the thread.
 
 use std::{cell::Cell, ptr};
 

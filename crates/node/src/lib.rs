@@ -251,7 +251,8 @@ unsafe extern "C" fn instance(env: sys::napi_env, _: sys::napi_callback_info) ->
     exports
 }
 
-/// open(drain, out, inbound, main): give this thread a mailbox. Returns its number, 0 when it has one already.
+/// open(drain, out, inbound, main): give this thread a mailbox. Returns its number, 0 when it has one
+/// already.
 unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: napi calls this with its environment and info.

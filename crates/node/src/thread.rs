@@ -27,12 +27,12 @@ const BRIEF: Duration = Duration::from_micros(4);
 const SENDS_PER_LOOK: u32 = 64;
 
 thread_local! {
-    /// The mailbox through which this thread is a worker of a zone. Further copies of the package in the thread
-    /// have mailboxes of their own.
+    /// The mailbox through which this thread is a worker of a zone. Further copies of the package in the
+    /// thread have mailboxes of their own.
     static WORKER: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
     /// The cell of the functions that look for their thread here, not in their data: those of the library
-    /// itself, as this thread loaded it first. Further mailboxes, of further copies of the package, have others,
-    /// whichever opens first.
+    /// itself, as this thread loaded it first. Further mailboxes, of further copies of the package, have
+    /// others, whichever opens first.
     static FIRST: Cell<*mut *mut Thread> = const { Cell::new(ptr::null_mut()) };
 }
 
@@ -108,7 +108,8 @@ pub struct Thread {
     /// Calls that have left, modulo 2 to the power of 32.
     sends: u32,
     steps: Steps,
-    /// This mailbox may be a further one of a worker's thread: it is not the worker's, nor of the main thread.
+    /// This mailbox may be a further one of a worker's thread: it is not the worker's, nor of the main
+    /// thread.
     may_be_further: bool,
     /// Something was done since the thread last slept: only then does it look before it sleeps again.
     active: bool,
@@ -226,9 +227,9 @@ impl Thread {
         }
     }
 
-    /// The worker that this thread is through another mailbox, that of another copy of the package, does `body`;
-    /// `None` when there is none. What the worker can do by then it is woken for: its own prepare step may be
-    /// over for this turn of the loop.
+    /// The worker that this thread is through another mailbox, that of another copy of the package, does
+    /// `body`; `None` when there is none. What the worker can do by then it is woken for: its own prepare
+    /// step may be over for this turn of the loop.
     pub fn elsewhere<R>(&self, body: impl FnOnce(&mut Worker) -> R) -> Option<R> {
         if !self.may_be_further {
             return None;

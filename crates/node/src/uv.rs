@@ -220,8 +220,8 @@ impl Waker {
     }
 }
 
-// SAFETY: uv_async_send may be called from any thread; the mailbox drops the waker, under its lock, before the
-// handle is closed.
+// SAFETY: uv_async_send may be called from any thread; the mailbox drops the waker, under its lock, before
+// the handle is closed.
 unsafe impl Send for Waker {}
 
 impl corespun_bridge::Wake for Waker {

@@ -23,7 +23,8 @@ import { type ArrowError, wrong } from '../errors.ts'
 import { explained } from '../explain.ts'
 import { exitOf } from './failure.ts'
 import { compile } from '../run/tiering.ts'
-import { recognise, runNode, valueOf } from '../run/interpreter.ts'
+import { recognise, valueOf } from '../run/interpreter.ts'
+import { runNode } from '../run/run-node.ts'
 import { flagsOf, runOf, sizeOf, stepOf } from './make.ts'
 import {
   ASYNC,
@@ -352,8 +353,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Run it over many inputs, some at once, and yield the results. It reads an input only when a run may begin,
-   * so a slow reader slows the source; the source is opened when the reader first asks.
+   * Run it over many inputs, some at once, and yield the results. It reads an input only when a run may
+   * begin, so a slow reader slows the source; the source is opened when the reader first asks.
    *
    * The first failure in time ends the stream: it interrupts the runs, reads no more inputs, and throws after
    * the results in front of it, once the runs have ended and the source is closed. A reader that stops early

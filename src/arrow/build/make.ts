@@ -17,7 +17,7 @@ import {
   type OpCode,
 } from './node.ts'
 import { RUNS } from '../run/tiering.ts'
-import { runNode } from '../run/interpreter.ts'
+import { runNode } from '../run/run-node.ts'
 import { unwrapped } from './failure.ts'
 import { COUNTED_STEPS, LEAF_STEPS, STEPS } from '../run/steps.ts'
 

@@ -12,7 +12,8 @@ import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
 import type { Settled } from '../../zone/index.ts'
 import { wrong } from '../errors.ts'
 import { unwrapped } from './failure.ts'
-import { runNode, valueOf } from '../run/interpreter.ts'
+import { valueOf } from '../run/interpreter.ts'
+import { runNode } from '../run/run-node.ts'
 import type { Node } from './node.ts'
 
 /** Options of `Arrow.stream`. */

@@ -9,7 +9,8 @@
 import type { Failed } from '../../fiber/index.ts'
 import { type AnyZone, zone as zones } from '../../zone/index.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
-import { profileOf, runNode } from '../run/interpreter.ts'
+import { profileOf } from '../run/profile.ts'
+import { runNode } from '../run/run-node.ts'
 import { makeNode } from '../build/make.ts'
 import { Op, type Node, type RunContext, type Wait } from '../build/node.ts'
 import { serialize, type Serialized } from './serialize.ts'
@@ -77,7 +78,12 @@ export function onWait(zone: AnyZone, inner: Node): Wait {
   return wait
 }
 
-async function runInZone(zone: AnyZone, hop: Hop, input: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+async function runInZone(
+  zone: AnyZone,
+  hop: Hop,
+  input: unknown,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
   const options = signal === undefined ? {} : { signal }
   const startMs = performance.now()
   try {
@@ -88,7 +94,8 @@ async function runInZone(zone: AnyZone, hop: Hop, input: unknown, signal: AbortS
     if (reply.is === 'unknown') throw new Raised(undefined)
     hop.workerMs += reply.ms
     if (reply.measured !== undefined) addMeasures(hop.packed.nodes, reply.measured)
-    // A synchronous stage alone runs as it is, without a interpreter that measures: what took time there was it.
+    // A synchronous stage alone runs as it is, without a interpreter that measures: what took time there
+    // was it.
     else if (hop.packed.nodes.length === 1) addMeasures(hop.packed.nodes, [[0, 1, reply.ms]])
     if (reply.is === 'failed') throw thrownFor(reply.exit)
     return reply.value

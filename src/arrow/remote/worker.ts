@@ -5,7 +5,9 @@
  */
 import { currentTask } from '../../zone/index.ts'
 import { Broken, Raised, Stopped, exitOf } from '../build/failure.ts'
-import { type Profile, runNode, valueOf } from '../run/interpreter.ts'
+import { valueOf } from '../run/interpreter.ts'
+import type { Profile } from '../run/profile.ts'
+import { runNode } from '../run/run-node.ts'
 import type { Node } from '../build/node.ts'
 import { onWait, type Measured, type Reply } from './hop.ts'
 import { deserialize, storedPlan, type SerializedArrow } from './serialize.ts'

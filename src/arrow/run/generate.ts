@@ -1,49 +1,18 @@
 /**
- * The second tier: one function for a whole synchronous arrow.
+ * The second tier: one generated function for a whole synchronous arrow.
  *
- * The generator walks the graph with values that need not exist: a pair is two variables until somebody asks
- * for the pair, an Either is a condition. So `first`, `split` and `merge` make no arrays, `test` with
- * `choice` is an `if`, `whileDo` a loop. Arrows of one shape whose functions have the same texts share one
- * piece of code, and with it the engine's call feedback; others get their own, so that their functions are
- * inlined. Where generating code is forbidden there is no second tier.
+ * Arrows of one shape whose functions have the same source text share one piece of code, and with it the
+ * engine's call feedback; others get their own, so that their functions are inlined. Where generating code is
+ * forbidden there is no second tier.
  */
 import { Raised, traced } from '../build/failure.ts'
-import { ASYNC, DYNAMIC, Op, partsOf, type Attempt, type Node } from '../build/node.ts'
+import type { Node } from '../build/node.ts'
+import { TOO_LARGE, Writer } from './writer.ts'
 
-/** Statements of one function; what would be longer stays a program. */
-const STATEMENTS_MAX = 400
-/** Nesting of what is generated; chains do not nest. */
-const NESTING_MAX = 60
-/**
- * Calls in a row that are a loop over functions instead of a line each. Measured: from some dozens on, the
- * straight line costs more in compilation and registers than the loop.
- */
-const LOOP_CALLS_MIN = 24
-/** Calls of different functions in a row that are a line each. */
-const MIXED_CALLS_MAX = 128
-/** Pieces of code kept for sharing; the oldest goes first. */
+/** Pieces of code kept for sharing; the oldest is dropped first. */
 const SHARED_MAX = 2048
 /** Parts of code that is a method; with more it is a closure. */
 const METHOD_PARTS_MAX = 64
-/** Of a function's text so much is compared. */
-const TEXT_CHARS_MAX = 400
-/** Nodes of an arrow that code is generated for. */
-const NODES_MAX = 2 ** 18
-
-/** A value while code is generated: a variable, a pair of values, or a condition and both cases. */
-type Value = string | PairValue | EitherValue
-interface PairValue {
-  readonly first: Value
-  readonly second: Value
-}
-interface EitherValue {
-  readonly condition: string
-  readonly left: Value
-  readonly right: Value
-  /** The Either that is there already, for a side that nothing has changed: it is passed on itself. */
-  readonly leftWhole: string | undefined
-  readonly rightWhole: string | undefined
-}
 
 type Code = (input: unknown) => unknown
 type Factory = (...parts: readonly unknown[]) => Code
@@ -59,13 +28,9 @@ const shared = new Map<string, Factory | Shape>()
 let forbidden = false
 let madeCount = 0
 
-/** Thrown inside of this file: there will be no code. */
-const TOO_LARGE = Symbol('too large')
-
 /**
  * Code for a synchronous node, or for parts of a chain one after the other; its failures are thrown wrapped.
  * `undefined` when it would be too large or generating is forbidden.
- * @throws what is wrong with the generator itself.
  */
 export function generate(nodes: readonly Node[]): Code | undefined {
   const written = write(nodes)
@@ -78,10 +43,8 @@ export function generate(nodes: readonly Node[]): Code | undefined {
 }
 
 /**
- * The same for a whole node, as a method: all arrows of one shape share one function, which finds its parts
- * in the node's `parts`. Where it is called the engine compares one pointer, and not what lies behind a
- * closure.
- * @throws what is wrong with the generator itself.
+ * Code for a whole node, as a method: all arrows of one shape share one function, which finds its parts in
+ * the node's `parts`. Call sites then compare one pointer and do not look behind a closure.
  */
 export function generateMethod(node: Node): { readonly run: Method; readonly parts: object } | undefined {
   const written = write([node])
@@ -97,7 +60,7 @@ return { Parts, run: function arrow(x) {\n${head}${written.code}\n} }`
   return shape && { run: shape.run, parts: new shape.Parts(...written.parts) }
 }
 
-/** What was written for an arrow: statements, what they refer to, and what tells its functions apart. */
+/** What was written for an arrow: statements, the values they use, and the texts of its functions. */
 interface Written {
   readonly code: string
   readonly parts: readonly unknown[]
@@ -126,15 +89,13 @@ export function generatedCount(): number {
   return madeCount
 }
 
-const textOf = Function.prototype.toString
-
-/** What running `source` makes, once for each key; `undefined` where that is forbidden. */
+/** The result of running `source`, once for each key; `undefined` where that is forbidden. */
 function made(key: string, source: string): unknown {
   const known = shared.get(key)
   if (known !== undefined) return known
   let fresh: Factory | Shape
   try {
-    // The number keeps the engine from giving two pieces of code one set of feedback.
+    // The number makes each source unique, so that no two pieces of code share call feedback.
     const text = `'use strict'\n${source}\n//# sourceURL=corespun:arrow/${++madeCount}`
     fresh = new Function('Raised', 'traced', text)(Raised, traced) as Factory | Shape
   } catch (error) {
@@ -145,353 +106,4 @@ function made(key: string, source: string): unknown {
   if (shared.size >= SHARED_MAX) shared.delete(shared.keys().next().value as string)
   shared.set(key, fresh)
   return fresh
-}
-
-/** Writes the statements of one function. */
-class Writer {
-  readonly lines: string[] = []
-  /** What the code refers to: functions, values. */
-  readonly parts: unknown[] = []
-  /** What tells functions apart that were written at different places. */
-  readonly texts: string[] = []
-  readonly #numbers = new Map<Function, number>()
-  #variables = 0
-  #nesting = 0
-
-  whole(nodes: readonly Node[]): string {
-    return this.#atom(this.#sequence(nodes, 'x'))
-  }
-
-  #line(text: string): void {
-    if (this.lines.length >= STATEMENTS_MAX) throw TOO_LARGE
-    this.lines.push(text)
-  }
-
-  #variable(): string {
-    return `v${this.#variables++}`
-  }
-
-  /** A variable with the value of an expression. */
-  #keep(expression: string): string {
-    const name = this.#variable()
-    this.#line(`const ${name} = ${expression}`)
-    return name
-  }
-
-  #part(part: unknown): string {
-    if (typeof part !== 'function') return `p${this.parts.push(part) - 1}`
-    let number = this.#numbers.get(part)
-    if (number === undefined) {
-      number = this.parts.push(part) - 1
-      this.#numbers.set(part, number)
-      this.texts.push(textOf.call(part).slice(0, TEXT_CHARS_MAX))
-    }
-    return `p${number}`
-  }
-
-  /** The value as an expression without effects that may be written more than once. */
-  #atom(value: Value): string {
-    if (typeof value === 'string') return value
-    if ('first' in value) return this.#keep(`[${this.#atom(value.first)}, ${this.#atom(value.second)}]`)
-    const { condition, left, right, leftWhole, rightWhole } = value
-    if (leftWhole === rightWhole) {
-      if (leftWhole !== undefined) return leftWhole
-      const held = this.#eitherValue(value)
-      return this.#keep(`{ kind: ${condition} ? 'left' : 'right', value: ${held} }`)
-    }
-    const name = this.#variable()
-    this.#line(`let ${name}`)
-    this.#branch(
-      condition,
-      () => this.#line(`${name} = ${leftWhole ?? `{ kind: 'left', value: ${this.#atom(left)} }`}`),
-      () => this.#line(`${name} = ${rightWhole ?? `{ kind: 'right', value: ${this.#atom(right)} }`}`),
-    )
-    return name
-  }
-
-  #eitherValue({ condition, left, right }: EitherValue): string {
-    if (left === right && typeof left === 'string') return left
-    if (typeof left === 'string' && typeof right === 'string') return `${condition} ? ${left} : ${right}`
-    const name = this.#variable()
-    this.#line(`let ${name}`)
-    this.#branch(
-      condition,
-      () => this.#line(`${name} = ${this.#atom(left)}`),
-      () => this.#line(`${name} = ${this.#atom(right)}`),
-    )
-    return name
-  }
-
-  #pair(value: Value): PairValue {
-    if (typeof value === 'object' && 'first' in value) return value
-    const whole = this.#atom(value)
-    return {
-      first: this.#keep(`${whole}[0]`),
-      second: this.#keep(`${whole}[1]`),
-    }
-  }
-
-  #either(value: Value): EitherValue {
-    if (typeof value === 'object' && 'condition' in value) return value
-    const whole = this.#atom(value)
-    const held = this.#keep(`${whole}.value`)
-    return {
-      condition: this.#keep(`${whole}.kind === 'left'`),
-      left: held,
-      right: held,
-      leftWhole: whole,
-      rightWhole: whole,
-    }
-  }
-
-  #branch(condition: string, holds: () => void, otherwise: () => void): void {
-    this.#line(`if (${condition}) {`)
-    holds()
-    this.#line('} else {')
-    otherwise()
-    this.#line('}')
-  }
-
-  #sequence(nodes: readonly Node[], input: Value): Value {
-    let value = input
-    for (let at = 0; at < nodes.length; at += 1) {
-      const node = nodes[at]
-      if (node.op !== Op.call) {
-        value = this.#node(node, value)
-        continue
-      }
-      const end = this.#loopEnd(nodes, at)
-      if (end - at < LOOP_CALLS_MIN) {
-        value = this.#keep(`${this.#part(node.data)}(${this.#atom(value)})`)
-        continue
-      }
-      value = this.#calls(nodes.slice(at, end), value)
-      at = end - 1
-    }
-    return value
-  }
-
-  /**
-   * Where a loop that begins here would end: with the last function of the same text, since one other in a
-   * loop keeps the engine from inlining all. A long row of all kinds is a loop nevertheless.
-   */
-  #loopEnd(nodes: readonly Node[], at: number): number {
-    const text = textOf.call(nodes[at].data)
-    const isCall = (index: number): boolean => nodes[index]?.op === Op.call
-    let end = at + 1
-    while (isCall(end) && textOf.call(nodes[end].data) === text) end += 1
-    if (end - at >= LOOP_CALLS_MIN) return end
-    let all = end
-    while (isCall(all) && all - at <= MIXED_CALLS_MAX) all += 1
-    if (all - at <= MIXED_CALLS_MAX) return end
-    while (isCall(all)) all += 1
-    return all
-  }
-
-  /** Many calls in a row, four in each turn: measured, 5 to 15 % less than one in each. */
-  #calls(nodes: readonly Node[], input: Value): string {
-    const functions = nodes.map((node) => node.data)
-    const list = this.#part(functions)
-    for (const text of new Set(functions.slice(0, 1000))) {
-      if (this.texts.length > 16) break
-      this.texts.push(textOf.call(text).slice(0, TEXT_CHARS_MAX))
-    }
-    const [name, index, end] = [this.#variable(), this.#variable(), this.#variable()]
-    this.#line(`let ${name} = ${this.#atom(input)}`)
-    this.#line(`let ${index} = 0`)
-    this.#line(`for (const ${end} = ${list}.length - 3; ${index} < ${end}; ${index} += 4) {`)
-    this.#line(`const f = ${list}[${index}], g = ${list}[${index} + 1]`)
-    this.#line(`const h = ${list}[${index} + 2], k = ${list}[${index} + 3]`)
-    this.#line(`${name} = k(h(g(f(${name}))))`)
-    this.#line('}')
-    this.#line(`for (; ${index} < ${list}.length; ${index}++) {`)
-    this.#line(`const f = ${list}[${index}]`)
-    this.#line(`${name} = f(${name})`)
-    this.#line('}')
-    return name
-  }
-
-  #node(node: Node, input: Value): Value {
-    if ((node.flags & (ASYNC | DYNAMIC)) !== 0 || node.size > NODES_MAX) throw TOO_LARGE
-    if (++this.#nesting > NESTING_MAX) throw TOO_LARGE
-    const value = this.#leaf(node, input) ?? this.#paired(node, input) ?? this.#chosen(node, input)
-    this.#nesting -= 1
-    return value
-  }
-
-  #leaf(node: Node, input: Value): Value | undefined {
-    switch (node.op) {
-      case Op.call:
-        return this.#keep(`${this.#part(node.data)}(${this.#atom(input)})`)
-      case Op.id:
-        return input
-      case Op.constant:
-        return this.#part(node.data)
-      case Op.fail:
-        this.#line(`throw new Raised(${this.#part(node.data)})`)
-        return 'undefined'
-      case Op.attempt:
-        return this.#attempt(node.data as Attempt, this.#atom(input))
-      case Op.tap: {
-        const whole = this.#atom(input)
-        this.#line(`${this.#part(node.data)}(${whole})`)
-        return whole
-      }
-      case Op.swap: {
-        const { first, second } = this.#pair(input)
-        return { first: second, second: first }
-      }
-      case Op.dup: {
-        // Two of one and the same: what is a pair must exist now, or it would be made once for each.
-        const whole = this.#atom(input)
-        return { first: whole, second: whole }
-      }
-      case Op.fst:
-        return this.#pair(input).first
-      case Op.snd:
-        return this.#pair(input).second
-      default:
-        return undefined
-    }
-  }
-
-  #paired(node: Node, input: Value): Value | undefined {
-    const a = node.a as Node
-    switch (node.op) {
-      case Op.chain:
-        return this.#sequence(partsOf(node), input)
-      case Op.zip: {
-        const both = this.#both(node, input, input)
-        return this.#keep(`${this.#part(node.data)}(${this.#atom(both.first)}, ${this.#atom(both.second)})`)
-      }
-      case Op.merge:
-        return this.#both(node, input, input)
-      case Op.split: {
-        const { first, second } = this.#pair(input)
-        return this.#both(node, first, second)
-      }
-      case Op.first: {
-        const { first, second } = this.#pair(input)
-        return { first: this.#one(a, first), second }
-      }
-      case Op.second: {
-        const { first, second } = this.#pair(input)
-        return { first, second: this.#one(a, second) }
-      }
-      case Op.effect: {
-        const whole = this.#atom(input)
-        this.#one(a, whole)
-        return whole
-      }
-      default:
-        return undefined
-    }
-  }
-
-  #both(node: Node, forA: Value, forB: Value): PairValue {
-    // One variable for what both look at, so that a pair that must exist exists once.
-    const shared = forA === forB ? this.#atom(forA) : undefined
-    const first = this.#one(node.a as Node, shared ?? forA)
-    return { first, second: this.#one(node.b as Node, shared ?? forB) }
-  }
-
-  #one(node: Node, input: Value): Value {
-    return node.op === Op.chain ? this.#sequence(partsOf(node), input) : this.#node(node, input)
-  }
-
-  #chosen(node: Node, input: Value): Value {
-    const a = node.a as Node
-    switch (node.op) {
-      case Op.left: {
-        const one = this.#either(input)
-        return { ...one, left: this.#only(one.condition, a, one.left), leftWhole: undefined }
-      }
-      case Op.right: {
-        const one = this.#either(input)
-        return { ...one, right: this.#only(`!${one.condition}`, a, one.right), rightWhole: undefined }
-      }
-      case Op.choice: {
-        const { condition, left, right } = this.#either(input)
-        return this.#oneOf(condition, [a, left], [node.b as Node, right])
-      }
-      case Op.test: {
-        const whole = this.#atom(input)
-        const condition = this.#keep(`!!${this.#atom(this.#one(a, whole))}`)
-        return { condition, left: whole, right: whole, leftWhole: undefined, rightWhole: undefined }
-      }
-      case Op.branch: {
-        const whole = this.#atom(input)
-        const condition = this.#atom(this.#one(a, whole))
-        return this.#oneOf(condition, [node.b as Node, whole], [node.data as Node, whole])
-      }
-      case Op.loop:
-        return this.#loop(node, input)
-      case Op.mapError:
-        return this.#guarded(a, input, [
-          'if (!(thrown instanceof Raised)) throw thrown',
-          `throw new Raised(${this.#part(node.data)}(thrown.error))`,
-        ])
-      case Op.named:
-        return this.#guarded(a, input, [`throw traced(thrown, ${this.#part(node.data)})`])
-      default:
-        throw TOO_LARGE
-    }
-  }
-
-  /** A variable that is set only if the condition holds. */
-  #only(condition: string, node: Node, input: Value): string {
-    const name = this.#variable()
-    this.#line(`let ${name}`)
-    this.#line(`if (${condition}) {`)
-    this.#line(`${name} = ${this.#atom(this.#one(node, input))}`)
-    this.#line('}')
-    return name
-  }
-
-  #oneOf(condition: string, holds: readonly [Node, Value], otherwise: readonly [Node, Value]): string {
-    const name = this.#variable()
-    this.#line(`let ${name}`)
-    const set = ([node, input]: readonly [Node, Value]): void =>
-      this.#line(`${name} = ${this.#atom(this.#one(node, input))}`)
-    this.#branch(
-      condition,
-      () => set(holds),
-      () => set(otherwise),
-    )
-    return name
-  }
-
-  #loop(node: Node, input: Value): string {
-    const name = this.#variable()
-    this.#line(`let ${name} = ${this.#atom(input)}`)
-    this.#line('for (;;) {')
-    this.#line(`if (!${this.#atom(this.#one(node.a as Node, name))}) break`)
-    this.#line(`${name} = ${this.#atom(this.#one(node.b as Node, name))}`)
-    this.#line('}')
-    return name
-  }
-
-  #guarded(node: Node, input: Value, handler: readonly string[]): string {
-    const name = this.#variable()
-    const whole = this.#atom(input)
-    this.#line(`let ${name}`)
-    this.#line('try {')
-    this.#line(`${name} = ${this.#atom(this.#one(node, whole))}`)
-    this.#line('} catch (thrown) {')
-    for (const line of handler) this.#line(line)
-    this.#line('}')
-    return name
-  }
-
-  #attempt({ body, catcher }: Attempt, input: string): string {
-    const name = this.#variable()
-    const [call, mapped] = [this.#part(body), this.#part(catcher)]
-    this.#line(`let ${name}`)
-    this.#line('try {')
-    this.#line(`${name} = ${call}(${input})`)
-    this.#line('} catch (thrown) {')
-    this.#line(`throw new Raised(${mapped}(thrown))`)
-    this.#line('}')
-    return name
-  }
 }

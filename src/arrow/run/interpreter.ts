@@ -1,82 +1,26 @@
 /**
- * The interpreter: runs plans, waits where they wait, and stops when it is told to.
+ * The interpreter: runs plans, waits where their stages wait, and ends when its signal is aborted.
  *
- * One interpreter is one run. It works through instructions until one of them gives a promise; then it hands out
- * a promise of its own and goes on when that one settles. Interruption is looked at wherever it waits, and
- * the stage that was waited for hears of it by its signal. An asynchronous function is left behind: the run
- * ends there at once. All other stages end by themselves, when their finalizers have run, and so does the
- * run. What settles at once makes steps of the fibers' budget: when they are used up the run goes on behind
- * timers and I/O, so its own timeout and signal are heard.
+ * One interpreter is one run. It executes instructions until one of them returns a promise; then it returns a
+ * promise of its own and continues when that one settles. Interruption takes effect where a run waits, and
+ * the stage learns of it by its signal. A run does not wait for an asynchronous function that is interrupted;
+ * every other stage ends by itself, after its finalizers, and the run ends with it. Stages that settle at
+ * once use up the fibers' budget: when it is empty the run continues after timers and I/O, so that its own
+ * timeout and signal take effect.
+ *
+ * Over 400 lines: one class whose private state every method uses.
  */
 import { abortSignal, isThenable, promiseOf, valueOfKind, whenSettled } from '../../base/index.ts'
 import { type Failed, type Fiber } from '../../fiber/index.ts'
-import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
+import { type Ready, stepAside } from '../../fiber/internal.ts'
 import { either } from '../build/either.ts'
 import { wrong } from '../errors.ts'
 import { Raised, Stopped, besides, traced } from '../build/failure.ts'
-import { ASYNC, BIG, DYNAMIC, HOT_RUNS, type Node, type RunContext, type Wait } from '../build/node.ts'
-import { Do, buildPlan, type Grain, type Instruction, type Plan } from './plan.ts'
+import { ASYNC, BIG, DYNAMIC, type Node, type RunContext, type Wait } from '../build/node.ts'
+import { Do, type Instruction } from './plan.ts'
+import { type Measure, type Profile, measureOf, planOf, profileOf } from './profile.ts'
 
-/** What has been measured of a stage. */
-export interface Measure {
-  calls: number
-  ms: number
-}
-
-/** What the tiers know of a node. */
-export interface Profile {
-  plain: Plan | undefined
-  fused: Plan | undefined
-  /** The fused plan where it is one call. */
-  whole: ((input: unknown) => unknown) | undefined
-  measured: Plan | undefined
-  /**
-   * Runs by the interpreter, the measured ones among them. Of small synchronous nodes: those that were counted
-   * before the fuel was set anew.
-   */
-  runs: number
-  /** Runs that were measured. */
-  measuredRuns: number
-  /** By node, and weakly: runs measure also the arrows that `flatMap` and `catchAll` make while they run. */
-  measures: WeakMap<Node, Measure>
-}
-
-/**
- * Every so manieth run by a interpreter is measured, and the first; later ones less often: of an arrow of
- * hundreds of quick stages a measured run takes ten times as long as another.
- */
-const [MEASURE_EACH, MEASURE_EACH_LATER] = [64, 1024]
-const LATER_RUNS = 4096
-/** Stages that wait and run others inside of them start on the stack up to so many deep, others later. */
-const DEPTH_MAX = 200
-
-/** What is known of a node; empty at first. */
-export function profileOf(node: Node): Profile {
-  return (node.profile ??= {
-    plain: undefined,
-    fused: undefined,
-    whole: undefined,
-    measured: undefined,
-    runs: 0,
-    measuredRuns: 0,
-    measures: new WeakMap<Node, Measure>(),
-  } satisfies Profile) as Profile
-}
-
-function planOf(node: Node, grain: Grain): Plan {
-  const profile = profileOf(node)
-  if (grain === 'measured') return (profile.measured ??= buildPlan(node, grain))
-  if (profile.fused !== undefined) return profile.fused
-  if (profile.runs < HOT_RUNS) return (profile.plain ??= buildPlan(node, 'plain'))
-  profile.plain = undefined
-  profile.fused = buildPlan(node, 'fused')
-  const [first, second] = profile.fused.instructions
-  if (first?.code === Do.call && second?.code === Do.end)
-    profile.whole = first.part as (input: unknown) => unknown
-  return profile.fused
-}
-
-/** The value of a run that has a `then`: a promise of it would wait for it, and it is a value. */
+/** A value that has a `then`, wrapped because a promise would adopt it. */
 class Settled {
   readonly value: unknown
 
@@ -89,58 +33,26 @@ function settled(value: unknown): unknown {
   return isThenable(value) ? new Settled(value) : value
 }
 
-/** The value that {@link runNode} has returned, or that its promise has. */
+/** The value that `runNode` has returned, or that its promise has resolved with. */
 export function valueOf(settled: unknown): unknown {
   return settled instanceof Settled ? settled.value : settled
 }
 
-/** The symbol by which a interpreter's loop says that it waits. */
+/** What the loop returns when the run waits. */
 const WAITING = Symbol('waiting')
 
-/** How to recognise an arrow among what functions of users return; set by arrow.ts. @internal */
+/** Whether a value that a user's function has returned is an arrow; set by arrow.ts, which imports this. */
 export const recognise: { isArrow: (value: unknown) => boolean } = { isArrow: () => false }
 
-/**
- * Run a node: its value, or a promise of it where it waits, which is to be read by {@link valueOf}. What is
- * thrown, or rejected with, is wrapped if it is a failure.
- * @param signal Interrupts it.
- * @param fiber The fiber that it belongs to. Default: the one whose code runs.
- * @param isPlain The promise may wait for a value that has a `then`: nobody reads it by {@link valueOf}.
- */
-export function runNode(
-  node: Node,
-  input: unknown,
-  signal: AbortSignal | undefined,
-  fiber?: Fiber | undefined,
-  isPlain = false,
-): unknown {
-  if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) return node.step(input as never)
-  const profile = profileOf(node)
-  const measured = profile.runs % (profile.runs < LATER_RUNS ? MEASURE_EACH : MEASURE_EACH_LATER) === 0
-  profile.runs += 1
-  // Without a interpreter around it the engine has room to compile what it calls together with it.
-  if (profile.whole !== undefined && !measured && signal === undefined) return profile.whole(input)
-  return new Interpreter(
-    node,
-    input,
-    signal,
-    fiber ?? runningFiber(),
-    measured ? profile : undefined,
-    isPlain,
-  ).start()
-}
+/** Stages that start others inside of them do so on the stack up to this depth, later in a microtask. */
+const DEPTH_MAX = 200
 
-/** Run a small synchronous node once, measuring its stages. */
-export function measuredStep(node: Node, input: unknown): unknown {
-  return new Interpreter(node, input, undefined, undefined, profileOf(node), true).start()
-}
-
-/** How many stages that wait are being started, one inside the other. */
+/** Stages with `Wait` that are being started, one inside the other. */
 let depth = 0
 
 interface Handler {
   readonly plan: readonly Instruction[]
-  /** Where a failure goes; -1: only the name is written. */
+  /** The index at which the handling of a failure begins; -1: only add the name. */
   readonly target: number
   readonly name: string
   readonly stackLength: number
@@ -152,7 +64,7 @@ interface Frame {
   readonly at: number
 }
 
-class Interpreter implements RunContext, Ready {
+export class Interpreter implements RunContext, Ready {
   readonly givenSignal: AbortSignal | undefined
   readonly fiber: Fiber | undefined
   readonly #profile: Profile | undefined
@@ -166,7 +78,7 @@ class Interpreter implements RunContext, Ready {
   #own: AbortController | undefined
   #resolve: ((value: unknown) => void) | undefined
   #reject: ((reason: unknown) => void) | undefined
-  /** What it waits for ends by itself when the signal is aborted, and is waited for. */
+  /** The stage that it waits for ends by itself when the signal is aborted, and the run waits for that. */
   #holds = false
   #listens = false
   /** Of the failure that is being handled. */
@@ -190,7 +102,6 @@ class Interpreter implements RunContext, Ready {
     this.fiber = fiber
   }
 
-  /** See StageContext. */
   get signal(): AbortSignal {
     return this.givenSignal ?? (this.#own ??= new AbortController()).signal
   }
@@ -209,8 +120,8 @@ class Interpreter implements RunContext, Ready {
   }
 
   /**
-   * It waits now. A stage may have aborted the signal that interrupts this run; what holds hears of it by
-   * itself: interpreters inside of each other do not all listen.
+   * Called when the run begins to wait: a stage may have aborted the run's signal. A stage that holds listens
+   * by itself, so that of interpreters inside of each other only one does.
    */
   #lookAround(): void {
     const signal = this.givenSignal
@@ -225,14 +136,14 @@ class Interpreter implements RunContext, Ready {
     if (!this.#holds) this.#over()?.(new Stopped(this.givenSignal?.reason))
   }
 
-  /** It waits no more. Whether what it held on to has ended because of the signal, which ends the run. */
+  /** Stop waiting. Returns whether a held stage has ended because of the signal, which ends the run. */
   #letGo(): boolean {
     const held = this.#holds
     this.#holds = false
     return held && this.givenSignal?.aborted === true
   }
 
-  /** Nothing more happens in this run; the way to tell its caller why, if nobody has been told. */
+  /** End the run. Returns the function that rejects its promise, if that has not settled. */
   #over(): ((reason: unknown) => void) | undefined {
     const reject = this.#reject
     this.#resolve = this.#reject = undefined
@@ -240,7 +151,6 @@ class Interpreter implements RunContext, Ready {
     return reject
   }
 
-  /** The value, or WAITING. */
   #untilWaiting(): unknown {
     for (;;) {
       try {
@@ -287,7 +197,7 @@ class Interpreter implements RunContext, Ready {
     }
   }
 
-  /** The same, with the time between two instructions added to the stage of the first. */
+  /** `#instructions`, with the time between two instructions added to the stage of the first. */
   #measuredInstructions(profile: Profile): unknown {
     for (;;) {
       const instruction = this.#plan[this.#at++]
@@ -315,7 +225,7 @@ class Interpreter implements RunContext, Ready {
     this.#clockMs = nowMs
   }
 
-  /** Start a stage that waits; whether it does wait. */
+  /** Start a stage. Returns whether the run waits for it. */
   #wait(wait: Wait): boolean {
     const input = this.#value
     const value = depth < DEPTH_MAX ? this.#begun(wait, input) : this.#begunLater(wait, input)
@@ -356,7 +266,6 @@ class Interpreter implements RunContext, Ready {
     else this.#goOn()
   }
 
-  /** It has had to step aside. */
   resume(): void {
     if (this.#reject !== undefined) this.#goOn()
   }
@@ -501,7 +410,7 @@ class Interpreter implements RunContext, Ready {
         const next = (part as (value: unknown) => unknown)(this.#value)
         this.#value = this.#stack.pop()
         if (!recognise.isArrow(next))
-          throw wrong('what the function of flatMap or catchAll returns', 'an arrow', next)
+          throw wrong('the result of the function of flatMap() or catchAll()', 'an arrow', next)
         return this.#enter(next as Node)
       }
       default:
@@ -520,7 +429,7 @@ class Interpreter implements RunContext, Ready {
     })
   }
 
-  /** Go on with another node's plan and come back; not back when nothing is left to do here. */
+  /** Continue with another node's plan; return to this one unless nothing is left to do here. */
   #enter(node: Node): void {
     if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) {
       this.#value = node.step(this.#value as never)
@@ -531,10 +440,4 @@ class Interpreter implements RunContext, Ready {
     this.#plan = planOf(node, 'plain').instructions
     this.#at = 0
   }
-}
-
-function measureOf(profile: Profile, node: Node): Measure {
-  let measure = profile.measures.get(node)
-  if (measure === undefined) profile.measures.set(node, (measure = { calls: 0, ms: 0 }))
-  return measure
 }

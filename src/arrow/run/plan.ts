@@ -1,9 +1,9 @@
 /**
- * Plans: what large, waiting and dynamic arrows become, a list of instructions for the interpreter.
+ * Plans: the lists of instructions that the interpreter runs for large, waiting and dynamic arrows.
  *
- * A plan has no nesting: what nests in the graph lies one behind the other, with a stack of values beside.
- * So neither building nor running one recurses, whatever the shape of the graph, and a part that occurs
- * twice is built once. Synchronous parts stay whole: they are one instruction, run by their own `step`.
+ * A plan has no nesting: nested parts of the graph follow each other and use a stack of values. So neither
+ * building nor running a plan recurses, whatever the shape of the graph, and a large part that occurs
+ * twice is built once. A synchronous part is one instruction, run by its own `step`.
  */
 import { generate } from './generate.ts'
 import { BIG, Op, isSync, joinRows, type Node } from '../build/node.ts'
@@ -50,7 +50,7 @@ export const Do = Object.freeze({
   makeRight: 19,
   /** v = popped, left if v. */
   test: 20,
-  /** Was v true? v = popped; go to target if it was not. */
+  /** If v holds, v = popped; else v = popped and go to target. */
   branch: 21,
   jump: 22,
   /** Until `untry`: a failure truncates the stacks, becomes v and goes to target. */
@@ -74,25 +74,23 @@ export const Do = Object.freeze({
   tap: 34,
 } as const)
 
-/** The number of what an instruction does. */
 export type DoCode = (typeof Do)[keyof typeof Do]
 
-/** One instruction. */
 export interface Instruction {
   readonly code: DoCode
   readonly part: unknown
   target: number
-  /** The node whose time it is, in measured plans. */
+  /** In measured plans, the node whose time the instruction takes. */
   readonly node: Node | undefined
 }
 
-/** A list of instructions; the last one is `end`. */
+/** The last instruction is `end`. */
 export interface Plan {
   readonly instructions: readonly Instruction[]
 }
 
 /**
- * How fine a plan is: `plain` runs synchronous parts as they are, `fused` has code generated for them,
+ * How detailed a plan is: `plain` runs synchronous parts by their steps, `fused` has code generated for them,
  * `measured` has an instruction for each stage.
  */
 export type Grain = 'plain' | 'fused' | 'measured'
@@ -135,7 +133,7 @@ class Builder {
     return instruction
   }
 
-  /** Do these in this order, before what is open already. */
+  /** Visit these in this order, before what is open already. */
   #then(...tasks: Task[]): void {
     for (let at = tasks.length - 1; at >= 0; at -= 1) this.#open.push(tasks[at])
   }
@@ -155,7 +153,6 @@ class Builder {
     if (!this.#paired(node)) this.#chosen(node)
   }
 
-  /** Whether a node is run by its step. */
   #whole(node: Node): boolean {
     return this.#grain !== 'measured' && isSync(node) && (node.flags & BIG) === 0
   }
@@ -185,7 +182,7 @@ class Builder {
     }
   }
 
-  /** A large part that has been built in this plan already. */
+  /** Whether a large part has been built in this plan already; notes that it is built now. */
   #repeated(node: Node): boolean {
     if ((node.flags & BIG) === 0) return false
     const again = this.#seen.has(node)

@@ -1,10 +1,10 @@
 /**
  * The first tier: how small synchronous nodes run before code is generated for them.
  *
- * Every operation has two functions. The first run of a node goes through `once...`, which only puts
- * `again...` in its place, so that composing and running once lets nothing escape: the engine then makes no
- * object at all. `again...` counts, lets some runs be measured, and asks for generated code in the end. They
- * look alike on purpose and are not made by one function: each must have call feedback of its own.
+ * Every operation has two functions. The first run of a node calls `once...`, which only replaces itself by
+ * `again...`, so that nothing escapes when an arrow is composed and run once: the engine then allocates no
+ * object. `again...` counts the runs, lets every 64th be measured, and finally asks for generated code. The
+ * functions are written out and not made by a factory because each needs call feedback of its own.
  */
 import { either } from '../build/either.ts'
 import { Raised, traced } from '../build/failure.ts'
@@ -15,69 +15,59 @@ type Pair = readonly [unknown, unknown]
 type One = { readonly kind: 'left' | 'right'; readonly value: unknown }
 type Combine = (one: unknown, other: unknown) => unknown
 
-/** Which runs are not plain: every 64th, and the one that no fuel is left for. */
+/** Every 64th run is measured. */
 const MEASURED_MASK = 63
 
-/** First run: see the file's text. */
 function onceChain(this: Node, x: unknown): unknown {
   this.run = this.step = againChain
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
-/** Later runs. */
 function againChain(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
-/** First run: see the file's text. */
 function onceCompose(this: Node, x: unknown): unknown {
   this.run = this.step = againCompose
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
-/** Later runs. */
 function againCompose(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
-/** First run: see the file's text. */
 function onceZip(this: Node, x: unknown): unknown {
   this.run = this.step = againZip
   return (this.data as Combine)(this.a!.step(x as never), this.b!.step(x as never))
 }
 
-/** Later runs. */
 function againZip(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (this.data as Combine)(this.a!.step(x as never), this.b!.step(x as never))
 }
 
-/** First run: see the file's text. */
 function onceMerge(this: Node, x: unknown): unknown {
   this.run = this.step = againMerge
   return [this.a!.step(x as never), this.b!.step(x as never)]
 }
 
-/** Later runs. */
 function againMerge(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return [this.a!.step(x as never), this.b!.step(x as never)]
 }
 
-/** First run: see the file's text. */
 function onceSplit(this: Node, x: unknown): unknown {
   this.run = this.step = againSplit
   const second = (x as Pair)[1]
   return [this.a!.step((x as Pair)[0] as never), this.b!.step(second as never)]
 }
 
-/** Later runs. */
 function againSplit(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
@@ -85,14 +75,12 @@ function againSplit(this: Node, x: unknown): unknown {
   return [this.a!.step((x as Pair)[0] as never), this.b!.step(second as never)]
 }
 
-/** First run: see the file's text. */
 function onceFirst(this: Node, x: unknown): unknown {
   this.run = this.step = againFirst
   const second = (x as Pair)[1]
   return [this.a!.step((x as Pair)[0] as never), second]
 }
 
-/** Later runs. */
 function againFirst(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
@@ -100,46 +88,39 @@ function againFirst(this: Node, x: unknown): unknown {
   return [this.a!.step((x as Pair)[0] as never), second]
 }
 
-/** First run: see the file's text. */
 function onceSecond(this: Node, x: unknown): unknown {
   this.run = this.step = againSecond
   return [(x as Pair)[0], this.a!.step((x as Pair)[1] as never)]
 }
 
-/** Later runs. */
 function againSecond(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return [(x as Pair)[0], this.a!.step((x as Pair)[1] as never)]
 }
 
-/** First run: see the file's text. */
 function onceLeft(this: Node, x: unknown): unknown {
   this.run = this.step = againLeft
   return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
 }
 
-/** Later runs. */
 function againLeft(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
 }
 
-/** First run: see the file's text. */
 function onceRight(this: Node, x: unknown): unknown {
   this.run = this.step = againRight
   return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
 }
 
-/** Later runs. */
 function againRight(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
 }
 
-/** First run: see the file's text. */
 function onceChoice(this: Node, x: unknown): unknown {
   this.run = this.step = againChoice
   return (x as One).kind === 'left'
@@ -147,7 +128,6 @@ function onceChoice(this: Node, x: unknown): unknown {
     : this.b!.step((x as One).value as never)
 }
 
-/** Later runs. */
 function againChoice(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
@@ -156,40 +136,34 @@ function againChoice(this: Node, x: unknown): unknown {
     : this.b!.step((x as One).value as never)
 }
 
-/** First run: see the file's text. */
 function onceTest(this: Node, x: unknown): unknown {
   this.run = this.step = againTest
   return either(this.a!.step(x as never), x)
 }
 
-/** Later runs. */
 function againTest(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return either(this.a!.step(x as never), x)
 }
 
-/** First run: see the file's text. */
 function onceBranch(this: Node, x: unknown): unknown {
   this.run = this.step = againBranch
   return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as Node).step(x as never)
 }
 
-/** Later runs. */
 function againBranch(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as Node).step(x as never)
 }
 
-/** First run: see the file's text. */
 function onceEffect(this: Node, x: unknown): unknown {
   this.run = this.step = againEffect
   this.a!.step(x as never)
   return x
 }
 
-/** Later runs. */
 function againEffect(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
@@ -197,7 +171,6 @@ function againEffect(this: Node, x: unknown): unknown {
   return x
 }
 
-/** First run: see the file's text. */
 function onceLoop(this: Node, x: unknown): unknown {
   this.run = this.step = againLoop
   let value = x
@@ -205,7 +178,6 @@ function onceLoop(this: Node, x: unknown): unknown {
   return value
 }
 
-/** Later runs. */
 function againLoop(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
@@ -214,29 +186,25 @@ function againLoop(this: Node, x: unknown): unknown {
   return value
 }
 
-/** A function whose value is not used. */
 function stepTap(this: Node, x: unknown): unknown {
   ;(this.data as (x: unknown) => unknown)(x)
   return x
 }
 
-/** Always the same value. */
 function stepConstant(this: Node): unknown {
   return this.data
 }
 
-/** Always the same failure. @throws {Raised} always. */
 function stepFail(this: Node): unknown {
   throw new Raised(this.data)
 }
 
-/** A function whose throws are failures. */
 function stepAttempt(this: Node, x: unknown): unknown {
   const { body, catcher } = this.data as Attempt
   return attempted(body, catcher, x)
 }
 
-/** Call `body`; what it throws is a failure, unless `catcher` throws in turn. @throws {Raised} */
+/** Call `body`. @throws {Raised} with the result of `catcher` for what it throws. */
 function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x: unknown): unknown {
   try {
     return body(x)
@@ -245,7 +213,6 @@ function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x: unknow
   }
 }
 
-/** The failure of `a`, mapped. @throws {Raised} */
 function stepMapError(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
@@ -257,7 +224,6 @@ function stepMapError(this: Node, x: unknown): unknown {
   }
 }
 
-/** `a`, its name in the stacks of errors. @throws what `a` throws. */
 function stepNamed(this: Node, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
@@ -274,10 +240,10 @@ const doubled = (x: unknown): unknown => [x, x]
 const firstOf = (x: Pair): unknown => x[0]
 const secondOf = (x: Pair): unknown => x[1]
 
-/** How nodes without children run; they need no counting, being one call at most. */
+/** The steps of nodes without children: at most one call, so they are not counted. */
 export const LEAF_STEPS = Object.freeze({ unchanged, swapped, doubled, firstOf, secondOf })
 
-/** How a node runs that may fail, or that is not new: counting from the start. */
+/** The steps of nodes that may fail or come from another thread: counted from the first run on. */
 export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: Node, x: never) => unknown } = {
   [Op.chain]: againChain,
   [Op.zip]: againZip,
@@ -296,7 +262,7 @@ export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: Node, x: never)
   [Op.named]: stepNamed,
 }
 
-/** Functions of first runs, which are not counted. A node that has one of them still has never run. */
+/** The steps of first runs, which are not counted: a node that still has one has never run. */
 export const FIRST_STEPS: { readonly [Code in OpCode]?: readonly ((this: Node, x: never) => unknown)[] } = {
   [Op.chain]: [onceChain, onceCompose],
   [Op.zip]: [onceZip],
@@ -311,7 +277,7 @@ export const FIRST_STEPS: { readonly [Code in OpCode]?: readonly ((this: Node, x
   [Op.effect]: [onceEffect],
 }
 
-/** All of them, by name; in one object, since `this` in what is exported looks like a mistake. */
+/** In one object: an exported function with `this` looks like a mistake. */
 export const STEPS = Object.freeze({
   againBranch,
   againChain,

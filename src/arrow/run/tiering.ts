@@ -1,23 +1,24 @@
 /**
- * What happens to a small synchronous node that is run again and again: it is measured, and then compiled.
+ * Tiering: a small synchronous node that runs again and again is measured, then compiled.
  *
- * Both replace nothing that anybody sees: `run` and `step` go on doing the same.
+ * Neither changes what `run` and `step` return.
  */
 import { generate, generateMethod } from './generate.ts'
 import { Raised } from '../build/failure.ts'
-import { type Profile, measuredStep, profileOf } from './interpreter.ts'
+import { type Profile, profileOf } from './profile.ts'
+import { measuredStep } from './run-node.ts'
 import { CODED_FUEL, FALLIBLE, HOT_RUNS, UNCODED_FUEL, type Node } from '../build/node.ts'
 
-/** A run of a node whose fuel says that it is special: measured, or the one after which code is there. */
+/** Run a node whose run is measured, or the run for which its code is generated. */
 export function tierUp(node: Node, input: unknown): unknown {
   if (node.fuel > 0) return measuredStep(node, input)
-  // This run was counted too early: closures count it below, and code counts nothing.
+  // Undo the count of this run: `step` counts it below, and generated code counts nothing.
   node.fuel += 1
   compile(node)
   return node.step(input as never)
 }
 
-/** Give a small synchronous node its code; without leave to generate it goes on as it was. */
+/** Generate a small synchronous node's code; where that is forbidden it keeps its steps. */
 export function compile(node: Node): void {
   const runs = countedRuns(node)
   if (runs > 0) profileOf(node).runs = runs
@@ -40,7 +41,7 @@ export function countedRuns(node: Node): number {
   return before + (node.fuel > HOT_RUNS ? UNCODED_FUEL : HOT_RUNS) - node.fuel
 }
 
-/** How a small synchronous node that may fail is run from outside. @throws its failure as it is. */
+/** `run` of a small synchronous node that may fail. @throws its failure, unwrapped. */
 function runFallible(this: Node, input: unknown): unknown {
   try {
     return this.step(input as never)

@@ -1,8 +1,8 @@
 /**
- * The stages that wait: asynchronous functions, fibers, retry, timeout, memory in a store.
+ * The stages that wait: asynchronous functions, fibers, `retry`, `timeout`, `through`.
  *
- * Each is one instruction of the interpreter. They keep the rule of the interpreter: what they throw or reject with
- * is wrapped if it is a failure, and a defect passes all of them as it is.
+ * Each is one instruction of the interpreter and follows its rule: a failure is thrown, or rejected with,
+ * wrapped; a defect passes unchanged.
  */
 import { FiberError, type Exit, type Fiber, type Schedule } from '../../fiber/index.ts'
 import { RUNNABLE, forkAsked, isProgram, isRunnable, runningFiber } from '../../fiber/internal.ts'
@@ -10,13 +10,13 @@ import { TIMER_MS_MAX, isThenable } from '../../base/index.ts'
 import type { Store } from '../../store/index.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
-import { runNode, valueOf } from './interpreter.ts'
+import { valueOf } from './interpreter.ts'
+import { runNode } from './run-node.ts'
 import type { Node, RunContext, StageContext, Wait } from '../build/node.ts'
 
-/** An asynchronous function of users. */
 export type AsyncFunction = (input: unknown, context: StageContext) => unknown
 
-/** A function that gives a promise; with a catcher its rejections are failures. */
+/** An asynchronous function; with a catcher what it rejects with is a failure. */
 export function asyncWait(fn: AsyncFunction, catcher: ((thrown: unknown) => unknown) | undefined): Wait {
   const start: Wait['start'] =
     catcher === undefined
@@ -25,7 +25,7 @@ export function asyncWait(fn: AsyncFunction, catcher: ((thrown: unknown) => unkn
           try {
             return await fn(input, context)
           } catch (thrown) {
-            // The run was told to stop, and the function gave up: that is no failure of it.
+            // An interrupted function that rejects has not failed.
             if (context.givenSignal?.aborted === true) throw thrown
             throw new Raised(catcher(thrown))
           }
@@ -33,12 +33,17 @@ export function asyncWait(fn: AsyncFunction, catcher: ((thrown: unknown) => unkn
   return { kind: 'async', start, parts: [fn, catcher], inner: undefined }
 }
 
-/** A fiber's body for each input, joined. */
+/** A fiber for each input, joined. */
 export function fiberWait(body: (input: unknown) => unknown): Wait {
   const start: Wait['start'] = (input, context) => {
     const made = body(input)
-    if (!isProgram(made)) throw wrong('what the function of fromFiber returns', 'something to run', made)
-    // Behind a wait nobody's code runs: only a fiber knows then whose child it is.
+    if (!isProgram(made))
+      throw wrong(
+        'the result of the function of fromFiber()',
+        'a generator, an operation or a runnable',
+        made,
+      )
+    // After a wait no fiber's code runs, so a runnable could not find its parent: fork it here.
     const isOwn = isRunnable(made) && (context.fiber === undefined || runningFiber() !== undefined)
     const exit = isOwn ? made[RUNNABLE](undefined as never, context.signal) : exitOf(made, context)
     return isThenable(exit) ? exit.then((ended) => fromExit(ended)) : fromExit(exit)
@@ -46,7 +51,7 @@ export function fiberWait(body: (input: unknown) => unknown): Wait {
   return { kind: 'fiber', start, parts: [body], inner: undefined }
 }
 
-/** The exit of a fiber with that body, which the run's signal interrupts. */
+/** The exit of a fiber, which the run's signal interrupts. */
 function exitOf(
   body: Parameters<typeof forkAsked>[0],
   context: RunContext,
@@ -63,24 +68,23 @@ function exitOf(
   })
 }
 
-/** A fiber that belongs to the fiber of the run, though that one's code does not run behind a wait. */
-function childOf(owner: Fiber | undefined, body: Parameters<typeof forkAsked>[0]): Fiber {
+/** A child of the run's fiber, also after a wait, when that fiber's code does not run. */
+function childOf(parent: Fiber | undefined, body: Parameters<typeof forkAsked>[0]): Fiber {
   try {
-    return forkAsked(body, owner)
+    return forkAsked(body, parent)
   } catch (error) {
-    // What began the run has ended: so has the run.
+    // The fiber that started the run has ended, and the run with it.
     if (error instanceof FiberError && error.code === 'FIBER_SCOPE_CLOSED') throw new Stopped(error)
     throw error
   }
 }
 
-/** The value of an exit. @throws what stands for it inside of a run. */
 function fromExit(exit: Exit<unknown, unknown>): unknown {
   if (exit.kind === 'success') return exit.value
   throw thrownFor(exit)
 }
 
-/** `inner` again after each failure, as long and as late as the schedule says. */
+/** `inner`, run again after each failure when the schedule allows it, after the schedule's delay. */
 export function retryWait(schedule: Schedule<never>, inner: Node): Wait {
   const start = async (input: unknown, context: RunContext): Promise<unknown> => {
     const driver = schedule.start()
@@ -98,7 +102,7 @@ export function retryWait(schedule: Schedule<never>, inner: Node): Wait {
   return { kind: 'retry', start, parts: [schedule], inner }
 }
 
-/** `inner`, interrupted and failing with `ARROW_TIMEOUT` when it takes longer. */
+/** `inner`, which is interrupted and fails with `ARROW_TIMEOUT` when it takes longer. */
 export function timeoutWait(timeoutMs: number, inner: Node): Wait {
   const start = (input: unknown, context: RunContext): unknown => {
     const controller = new AbortController()
@@ -122,11 +126,11 @@ export function timeoutWait(timeoutMs: number, inner: Node): Wait {
   return { kind: 'timeout', start, parts: [timeoutMs], inner, shown: () => `${timeoutMs} ms` }
 }
 
-/** Signals that are passed on inside of each other, on the stack. */
+/** Aborts that are being passed on, one inside the other. */
 let passing = 0
 const PASSING_MAX = 200
 
-/** Abort what hangs on another signal; many that hang one on the other not all on the stack. */
+/** Abort a signal that follows another. Long chains continue in a microtask, not on the stack. */
 function abort(controller: AbortController, reason: unknown): void {
   if (passing === PASSING_MAX) return queueMicrotask(() => abort(controller, reason))
   passing += 1
@@ -146,11 +150,11 @@ async function limited(run: () => unknown, signal: AbortSignal, isLate: () => bo
 /** The key of an input in a store. */
 export type KeyOf = (input: never) => string
 
-/** What a store remembers for the key of the input, or what `inner` makes of it, remembered. */
+/** The store's value for the key of the input, computed by `inner` when the store has none. */
 export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: Node): Wait {
   const start = (input: unknown, context: RunContext): unknown => {
     const name = key === undefined ? input : key(input as never)
-    if (typeof name !== 'string') throw wrong('the key of through', 'a string', name)
+    if (typeof name !== 'string') throw wrong('the key of through()', 'a string', name)
     const signal = context.givenSignal
     const compute = async (): Promise<never> =>
       valueOf(await runNode(inner, input, signal, context.fiber)) as never
@@ -160,7 +164,8 @@ export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: 
 }
 
 /**
- * Wait so long; without any delay for one turn of the event loop, so that timers, I/O and aborts get theirs.
+ * Wait for a delay; without one, for a turn of the event loop, so that timers, I/O and aborts are not
+ * starved.
  */
 function delay(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {

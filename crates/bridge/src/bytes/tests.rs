@@ -1,3 +1,7 @@
+//! Tests of bytes.rs.
+//!
+//! Contents across the inline limit, and memory that is returned.
+
 use super::*;
 
 /// Set every length in turn and compare with the slice that went in.

@@ -1,3 +1,7 @@
+//! Tests of call_sites.rs.
+//!
+//! Which positions are call sites, and how many are remembered.
+
 use super::*;
 
 #[test]

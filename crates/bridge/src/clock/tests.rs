@@ -1,3 +1,7 @@
+//! Tests of clock.rs.
+//!
+//! A tick compared with the kernel's clock.
+
 use super::*;
 
 #[test]

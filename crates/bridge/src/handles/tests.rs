@@ -1,3 +1,7 @@
+//! Tests of handles.rs.
+//!
+//! Numbers that are used again.
+
 use super::*;
 
 #[test]

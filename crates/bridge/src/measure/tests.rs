@@ -1,3 +1,7 @@
+//! Tests of measure.rs.
+//!
+//! Quantiles within their precision.
+
 use super::*;
 
 #[test]

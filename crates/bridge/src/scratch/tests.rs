@@ -1,3 +1,7 @@
+//! Tests of scratch.rs.
+//!
+//! Bounds of scratch memory, and what is written where.
+
 use super::*;
 
 fn scratch(bytes: usize) -> Option<Scratch> {

@@ -1,3 +1,7 @@
+//! Tests of spin.rs.
+//!
+//! When a thread spins, with luck as a parameter.
+
 use super::*;
 
 /// Let a spin meet this sequence of luck (true: an arrival in time) and tell which attempts spun.

@@ -1,3 +1,7 @@
+//! Tests of thread_cache.rs.
+//!
+//! Values that threads find, and those they must not find.
+
 use super::*;
 
 fn env(number: usize) -> *mut u8 {

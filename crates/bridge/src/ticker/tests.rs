@@ -1,3 +1,7 @@
+//! Tests of ticker.rs.
+//!
+//! When the ticker's threads exist and tick.
+
 use super::{Background, Foreground};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,3 +1,7 @@
+//! Tests of turns.rs.
+//!
+//! When a turn ends, with the clock as a parameter.
+
 use super::*;
 
 /// Which of the first `counts` end the turn when every reading of the clock shows `shown`, and how many

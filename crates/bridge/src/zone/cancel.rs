@@ -1,4 +1,6 @@
 //! Cancelling a call: what its caller gets back, and what its worker is asked to end.
+//!
+//! A task that has not started returns to its caller; the worker of one that runs receives mail.
 
 use super::{Cancelled, Running, Slot, State, Task, Zone, clock, lock};
 use crate::mailbox::Mail;

@@ -1,4 +1,6 @@
 //! What a zone accepts, how work meets its workers, and why a call is refused.
+//!
+//! Fixed when the zone is made.
 
 use std::time::Duration;
 

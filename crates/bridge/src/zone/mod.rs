@@ -2,10 +2,10 @@
 //!
 //! Submitting is lock-free: a push on the injector, and a wake-up if a worker sleeps and none is looking.
 //! Taking is under the zone's lock, first in first out; broadcasts go before tasks. A task is with exactly
-//! one holder at any time (see mailbox.rs), so it runs at most once and comes home exactly once, whatever dies.
-//! In a zone that steals, tasks forked by tasks lie in their workers' deques instead (worker.rs, forks.rs); a
-//! zone that grows asks its owner for workers (workers.rs). README.md states the protocol and the races it
-//! excludes. Deliberately absent: JavaScript, timers.
+//! one holder at any time (see mailbox.rs), so it runs at most once and comes home exactly once, whatever
+//! dies. In a zone that steals, tasks forked by tasks lie in their workers' deques instead (worker.rs,
+//! forks.rs); a zone that grows asks its owner for workers (workers.rs). README.md states the protocol and
+//! the races it excludes. Deliberately absent: JavaScript, timers.
 
 mod cancel;
 mod capacity;

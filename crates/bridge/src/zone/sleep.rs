@@ -81,7 +81,8 @@ impl Worker {
     #[must_use]
     pub fn try_sleep(&mut self, desk: &mut Desk) -> bool {
         self.end_search();
-        // The mailbox first: who finds the worker among the sleepers must find its mailbox asleep, or wakes nobody.
+        // The mailbox first: who finds the worker among the sleepers must find its mailbox asleep, or
+        // wakes nobody.
         if !desk.try_sleep() {
             return false;
         }

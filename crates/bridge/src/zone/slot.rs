@@ -1,4 +1,6 @@
 //! A worker's slot in its zone: the tasks that it holds, and its counts.
+//!
+//! It exists from the decision to start a worker until the worker's thread has ended.
 
 use super::{Counts, Measures, Task, clock, deque, lock};
 use crate::{

@@ -1,4 +1,6 @@
 //! Who sleeps, and who is woken for what.
+//!
+//! A submitter wakes one worker at most; each worker that takes a task and leaves others wakes the next.
 
 use std::sync::Arc;
 

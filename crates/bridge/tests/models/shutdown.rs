@@ -43,8 +43,8 @@ fn a_withdrawn_task_has_one_holder() {
 /// A worker dies with a task while its caller gives up and the owner clears up: it comes home once, and mail
 /// about it never reaches the next thread that opens the dead one's mailbox.
 ///
-/// Seen to fail: `cancel` that sends its mail after it has let go of `slot.mailbox`; `slot_gone` that does not
-/// look whether the worker lives (the code before this model, both).
+/// Seen to fail: `cancel` that sends its mail after it has let go of `slot.mailbox`; `slot_gone` that does
+/// not look whether the worker lives (the code before this model, both).
 #[test]
 fn a_dead_workers_task_comes_home_once() {
     explore(|| {
