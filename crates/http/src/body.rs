@@ -1,6 +1,5 @@
-//! The body of a request that is being read: how much of the bytes after the head belongs to it.
-//!
-//! Like the chunk decoder it keeps no bytes.
+//! The body of a request while it is read: how many of the bytes after the head belong to it. Like the chunked
+//! decoder it stores no bytes.
 
 use crate::{
     chunked::{Chunked, Decoded},
@@ -8,17 +7,14 @@ use crate::{
     limits::{Limits, Refusal},
 };
 
-/// A body, as far as it has been read.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// So many bytes are left.
+    /// Bytes that remain.
     Length(u64),
-    /// In chunks.
     Chunked(Chunked),
 }
 
 impl Body {
-    /// One of which nothing has been read.
     pub fn new(framing: Framing) -> Self {
         match framing {
             Framing::Length(length) => Self::Length(length),
@@ -26,7 +22,7 @@ impl Body {
         }
     }
 
-    /// Bytes that are left, when that is known.
+    /// Bytes that remain, if the length is known.
     pub const fn left(&self) -> Option<u64> {
         match self {
             Self::Length(left) => Some(*left),
@@ -34,11 +30,11 @@ impl Body {
         }
     }
 
-    /// Decode what `data` begins with, in place; see [`Chunked::decode`].
+    /// Decode the beginning of `data` in place; see [`Chunked::decode`].
     ///
     /// # Errors
     ///
-    /// The refusal, when it is malformed or passes a limit.
+    /// The refusal, when the body is malformed or exceeds a limit.
     pub fn decode(&mut self, data: &mut [u8], limits: &Limits) -> Result<Decoded, Refusal> {
         match self {
             Self::Length(left) => {

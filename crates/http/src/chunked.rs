@@ -1,38 +1,34 @@
-//! Chunked bodies (RFC 9112, 7.1), decoded in place, however they are cut.
+//! Chunked bodies (RFC 9112, 7.1), decoded in place, however they are split.
 //!
-//! The decoder keeps no bytes: it holds a state and counts. Extensions and trailers are checked and dropped,
-//! and what they may take is bounded over the whole body, so a body of endless extensions ends.
+//! The decoder stores a state and counts, no bytes. Chunk extensions and trailers are checked and dropped; their
+//! bytes are limited over the whole body, so that a body cannot consist of endless extensions.
 
 use crate::limits::{Limits, Refusal};
 
-/// Where in the grammar the next byte stands.
+/// The position of the next byte in the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     /// First digit of a size.
     SizeFirst,
     /// Further digits.
     Size,
-    /// Blanks where only a semicolon may follow.
+    /// Whitespace where only a semicolon may follow.
     BeforeSemicolon,
     /// After a semicolon, before the extension's name.
     NameFirst,
-    /// In the name.
     Name,
-    /// Blanks after the name.
     NameEnd,
     /// After the equals sign.
     ValueFirst,
-    /// In a value that is a token.
+    /// In a token value.
     Value,
-    /// In a quoted value.
     Quoted,
-    /// After a backslash in it.
+    /// After a backslash in a quoted value.
     Escaped,
-    /// Right after the closing quote.
     QuotedEnd,
     /// The line feed of a size line.
     SizeFeed,
-    /// Bytes of data left in this chunk.
+    /// Bytes of data that remain in this chunk.
     Data(u64),
     /// The carriage return after data.
     DataReturn,
@@ -40,19 +36,16 @@ enum At {
     DataFeed,
     /// First byte of a trailer line, or the carriage return of the last line.
     TrailerFirst,
-    /// In a trailer's name.
     TrailerName,
-    /// In its value.
     TrailerValue,
     /// The line feed of a trailer.
     TrailerFeed,
     /// The line feed of the last line.
     LastFeed,
-    /// Over.
     End,
 }
 
-/// A decoder, fresh for each body.
+/// The decoder of one body.
 #[derive(Clone, Debug)]
 pub struct Chunked {
     at: At,
@@ -65,14 +58,13 @@ pub struct Chunked {
     trailers: usize,
 }
 
-/// What a call to [`Chunked::decode`] did.
+/// The result of [`Chunked::decode`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Bytes taken from the input.
+    /// Bytes of the input that were used.
     pub consumed: usize,
-    /// Bytes of body, at the input's beginning.
+    /// Bytes of the body, at the beginning of the input.
     pub produced: usize,
-    /// The body is complete.
     pub is_end: bool,
 }
 
@@ -105,7 +97,7 @@ const fn is_token(byte: u8) -> bool {
         )
 }
 
-/// Field content and blanks: no control bytes but HTAB.
+/// Field content and whitespace: of the control bytes only HTAB.
 const fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= 0x20 && byte != 0x7f)
 }
@@ -115,11 +107,11 @@ const fn is_blank(byte: u8) -> bool {
 }
 
 impl Chunked {
-    /// Decode what `data` begins with, in place: the body's bytes are moved to its front.
+    /// Decode the beginning of `data` in place: the bytes of the body are moved to its front.
     ///
     /// # Errors
     ///
-    /// The refusal, when it is malformed or passes a limit.
+    /// The refusal, when the body is malformed or exceeds a limit.
     pub fn decode(&mut self, data: &mut [u8], limits: &Limits) -> Result<Decoded, Refusal> {
         let (mut from, mut to) = (0, 0);
         while from < data.len() && self.at != At::End {
@@ -139,7 +131,7 @@ impl Chunked {
         Ok(Decoded { consumed: from, produced: to, is_end: self.at == At::End })
     }
 
-    /// One byte that is not data.
+    /// Parse a byte outside of chunk data.
     fn step(&mut self, byte: u8, limits: &Limits) -> Result<At, Refusal> {
         Ok(match (self.at, byte) {
             (At::SizeFirst | At::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,

@@ -1,62 +1,84 @@
-//! Answers that never change: found by method and path, copied out with the date of the second. The host's
-//! program does not run for them.
+//! Constant responses: found by method and path, and sent with the current date without calling the host's
+//! program.
 
 use std::rc::Rc;
 
 use crate::{
-    answer::{AnswerHead, Ends, Fate, Heads},
-    bodies::{Bodies, Body},
-    connection::Answer,
+    connection::Response,
     head::Method,
+    response::{Heads, Persistence, ResponseFraming, ResponseHead},
+    shared_bodies::{SharedBodies, SharedBody},
     targets::hash,
 };
 
-/// One constant answer.
+/// A constant response.
 #[derive(Clone, Debug)]
 pub struct Constant {
-    /// The method's name.
+    /// The method.
     pub method: Vec<u8>,
     /// The path, without a query.
     pub path: Vec<u8>,
     /// 200 to 599.
     pub status: u16,
-    /// Ready-made lines.
+    /// Complete header lines.
     pub headers: Vec<u8>,
     /// The body.
     pub body: Vec<u8>,
 }
 
+impl Constant {
+    /// Constants as the host passes them, one after the other: five words (the lengths of method, path, headers and
+    /// body, and the status), then those bytes. `None`: the last one is incomplete.
+    pub fn decode_all(mut bytes: &[u8]) -> Option<Vec<Self>> {
+        let mut constants = Vec::new();
+        while !bytes.is_empty() {
+            let (words, rest) = bytes.split_first_chunk::<20>()?;
+            let [method, path, headers, body, status]: [usize; 5] =
+                std::array::from_fn(|index| u32::from_ne_bytes(words.as_chunks::<4>().0[index]) as usize);
+            bytes = rest;
+            let mut take = |length: usize| {
+                let (part, rest) = bytes.split_at_checked(length)?;
+                bytes = rest;
+                Some(part.to_vec())
+            };
+            let (method, path, headers, body) = (take(method)?, take(path)?, take(headers)?, take(body)?);
+            constants.push(Self { method, path, status: status as u16, headers, body });
+        }
+        Some(constants)
+    }
+}
+
 struct Entry {
     constant: Constant,
-    /// Its body, if it is a long one: all connections send from here.
-    shared: Option<Rc<Body>>,
+    /// The body, if it is long: all connections send from it.
+    shared: Option<Rc<SharedBody>>,
     hash: u64,
-    /// The whole answer on a connection that is kept, as of this second; how much of it is the head.
+    /// The whole response on a persistent connection, as of this second, and the length of its head.
     whole: Vec<u8>,
     head_bytes: usize,
 }
 
-/// All of a server.
+/// The constants of a server.
 #[derive(Default)]
 pub struct Constants {
     entries: Vec<Entry>,
-    /// Indices plus one by hash; open addressing, at most half full.
+    /// Indices plus one, by hash; open addressing, at most half full.
     table: Vec<u32>,
 }
 
-/// Longest constant that is kept as a whole, with its head: longer ones are put together for each answer.
+/// Longest body that is stored together with the head; longer ones are shared.
 const WHOLE_BYTES_MAX: usize = 64 * 1024;
 
 impl Constants {
-    /// A table of them. Of two with the same method and path the first is meant.
+    /// Of two constants with the same method and path the first is found.
     pub fn new(constants: Vec<Constant>) -> Self {
         let mut table = vec![0; (constants.len() * 2).next_power_of_two().max(2)];
         let mask = table.len() - 1;
         let mut entries: Vec<Entry> = Vec::with_capacity(constants.len());
         for mut constant in constants {
             let is_long = constant.body.len() > WHOLE_BYTES_MAX;
-            // Counted for themselves: they stay.
-            let shared = is_long.then(|| Bodies::default().share(&std::mem::take(&mut constant.body)));
+            // With a count of its own: constants are not part of `held_bytes`.
+            let shared = is_long.then(|| SharedBodies::default().share(&std::mem::take(&mut constant.body)));
             let hash = hash(&constant.path);
             let mut at = hash as usize & mask;
             while table[at] != 0 {
@@ -68,20 +90,19 @@ impl Constants {
         Self { entries, table }
     }
 
-    /// Whether there are none.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The second has changed.
+    /// Drop the heads of the last second.
     pub fn forget_heads(&mut self) {
         for entry in &mut self.entries {
             entry.whole.clear();
         }
     }
 
-    /// The constant for a request; one for GET answers HEAD.
+    /// The constant for a request. Those for GET also respond to HEAD.
     #[inline]
     pub fn find(&self, method: Method, name: &[u8], target: &[u8]) -> Option<usize> {
         let path = &target[..memchr::memchr(b'?', target).unwrap_or(target.len())];
@@ -90,8 +111,8 @@ impl Constants {
         while let Some(index) = (self.table[at] as usize).checked_sub(1) {
             let entry = &self.entries[index];
             let fits = entry.hash == hash && entry.constant.path == path;
-            let wanted: &[u8] = if method == Method::Head { b"GET" } else { name };
-            if fits && (entry.constant.method == wanted || entry.constant.method == name) {
+            let method_or_get: &[u8] = if method == Method::Head { b"GET" } else { name };
+            if fits && (entry.constant.method == method_or_get || entry.constant.method == name) {
                 return Some(index);
             }
             at = (at + 1) & mask;
@@ -99,7 +120,7 @@ impl Constants {
         None
     }
 
-    /// Append the whole answer for a connection that is kept, but for a long body, which it returns.
+    /// Append the whole response of a persistent connection. A long body is returned instead of appended.
     #[inline]
     pub fn write(
         &mut self,
@@ -107,17 +128,20 @@ impl Constants {
         is_head: bool,
         heads: &Heads,
         out: &mut Vec<u8>,
-    ) -> Option<Rc<Body>> {
+    ) -> Option<Rc<SharedBody>> {
         let Entry { constant, shared, whole, head_bytes, .. } = &mut self.entries[index];
         if whole.is_empty() {
-            let ends = match constant.status {
-                204 | 304 => Ends::Silent,
-                _ => Ends::Length(length_of(constant, shared.as_ref())),
+            let framing = match constant.status {
+                204 | 304 => ResponseFraming::None,
+                _ => ResponseFraming::Length(length_of(constant, shared.as_ref())),
             };
             let (status, headers) = (constant.status, &constant.headers[..]);
-            heads.write(&AnswerHead { status, kind: 0, headers, ends, fate: Fate::Kept }, whole);
+            heads.write(
+                &ResponseHead { status, kind: 0, headers, framing, persistence: Persistence::Default },
+                whole,
+            );
             *head_bytes = whole.len();
-            if ends != Ends::Silent {
+            if framing != ResponseFraming::None {
                 whole.extend_from_slice(&constant.body);
             }
         }
@@ -129,13 +153,16 @@ impl Constants {
         shared.as_ref().filter(|_| !matches!(constant.status, 204 | 304)).map(Rc::clone)
     }
 
-    /// The answer in parts, for any connection; a long body is the last of them.
-    pub fn parts(&self, index: usize) -> (Answer<'_>, &[u8], Option<&Rc<Body>>) {
+    /// The response in parts, for any connection; the last one is a long body.
+    pub fn parts(&self, index: usize) -> (Response<'_>, &[u8], Option<&Rc<SharedBody>>) {
         let Entry { constant: Constant { status, headers, body, .. }, shared, .. } = &self.entries[index];
-        (Answer { status: *status, kind: 0, headers }, body, shared.as_ref())
+        (Response { status: *status, kind: 0, headers }, body, shared.as_ref())
     }
 }
 
-fn length_of(constant: &Constant, shared: Option<&Rc<Body>>) -> u64 {
+fn length_of(constant: &Constant, shared: Option<&Rc<SharedBody>>) -> u64 {
     shared.map_or(constant.body.len(), |body| body.bytes().len()) as u64
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,10 @@
-//! Made-up and damaged bytes against the machine: seeded, for a second in `cargo test` and for minutes when
-//! asked.
+//! Generated and damaged bytes against the protocol machine: seeded, 20,000 cases in `cargo test`, minutes on
+//! request.
 //!
-//! `CORESPUN_FUZZ_MINUTES=10 cargo test --release -p corespun-http fuzz` runs each target so long;
-//! `CORESPUN_FUZZ_SEED` chooses the seed, which a failure names with the input that failed. An input that
-//! once failed is kept in `corpus/`, where each target begins. What is checked is not only that nothing
-//! panics: requests are the same however their bytes are cut, and a chunked body is what a slow and obvious
-//! reader says it is.
+//! `CORESPUN_FUZZ_MINUTES=10 cargo test --release -p corespun-http fuzz` runs each target that long.
+//! `CORESPUN_FUZZ_SEED` sets the seed, which a failure reports with its input. Inputs that have failed are in
+//! `corpus/`, with which each target begins. The targets check more than the absence of panics: requests do not
+//! depend on how their bytes are split, and a chunked body is what a slow and simple reader makes of it.
 
 use std::{
     fmt::Write as _,
@@ -15,14 +14,14 @@ use std::{
 };
 
 use crate::{
-    answer::Heads,
     chunked::Chunked,
-    connection::{Answer, Connection, Left, Next, tests::transcript},
-    known::Parser,
+    connection::{Connection, Next, Response, Rest, tests::transcript},
+    head::Parser,
     limits::Limits,
+    response::Heads,
 };
 
-/// Numbers that look random, the same for the same seed (xorshift).
+/// Pseudo-random numbers, the same for the same seed (xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -38,7 +37,7 @@ impl Dice {
     }
 }
 
-/// Pieces that heads are made of; the same ones are thrown into them.
+/// Parts of heads, which are also inserted at random.
 const WORDS: &[&str] = &[
     "GET",
     "HEAD",
@@ -89,7 +88,7 @@ const WORDS: &[&str] = &[
     "\\",
 ];
 
-/// Pieces of chunked bodies.
+/// Parts of chunked bodies.
 const CHUNK_WORDS: &[&str] = &[
     "0\r\n",
     "0\r\n\r\n",
@@ -122,7 +121,7 @@ const CHUNK_WORDS: &[&str] = &[
     "10000000000000000",
 ];
 
-fn made_up(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
+fn generated(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
     (0..=dice.roll(24)).flat_map(|_| dice.pick(words).bytes()).collect()
 }
 
@@ -154,7 +153,7 @@ fn request(dice: &mut Dice) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A chunked body that is well formed, and what it stands for.
+/// A well-formed chunked body, and its content.
 fn chunks(dice: &mut Dice) -> (Vec<u8>, Vec<u8>) {
     let (mut text, mut body) = (String::new(), String::new());
     for _ in 0..dice.roll(5) {
@@ -201,7 +200,7 @@ fn cut<'a>(dice: &mut Dice, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     pieces
 }
 
-/// Run `target` on the corpus, then on what `make` makes, for as long as is asked.
+/// Run `target` on the corpus, then on inputs from `make`, for the requested time.
 fn fuzz(name: &str, make: impl Fn(&mut Dice) -> Vec<u8>, target: impl Fn(&mut Dice, &[u8])) {
     let minutes: f64 =
         std::env::var("CORESPUN_FUZZ_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
@@ -231,8 +230,8 @@ fn fuzz(name: &str, make: impl Fn(&mut Dice) -> Vec<u8>, target: impl Fn(&mut Di
     println!("{name}: {cases} cases from seed {seed} in {:.0} s", begun.elapsed().as_secs_f64());
 }
 
-/// The transcript without the statuses of heads: of a head with two faults, the one that is in sight first is
-/// named. Of a body it is the first, however it is cut.
+/// The transcript without the statuses of refused heads: of two faults in a head the first one that has arrived is
+/// reported. In a body it is always the first.
 fn seen(pieces: &[&[u8]]) -> Vec<String> {
     let words = transcript(pieces).into_iter();
     words.map(|word| if word.starts_with("refused head") { "refused head".into() } else { word }).collect()
@@ -241,7 +240,7 @@ fn seen(pieces: &[&[u8]]) -> Vec<String> {
 #[test]
 fn fuzz_connection() {
     let make = |dice: &mut Dice| {
-        let mut bytes = if dice.roll(3) == 0 { made_up(dice, WORDS) } else { request(dice) };
+        let mut bytes = if dice.roll(3) == 0 { generated(dice, WORDS) } else { request(dice) };
         damage(dice, &mut bytes, WORDS);
         bytes
     };
@@ -251,9 +250,9 @@ fn fuzz_connection() {
     });
 }
 
-/// The answers that leave, in words, when the connection has that much room and what is to leave leaves by
-/// and by; the client ends behind `bytes`.
-fn answered(dice: &mut Dice, bytes: &[u8], limits: &Limits) -> String {
+/// The responses of a connection with these limits whose responses are sent in random pieces and whose client ends
+/// after `bytes`.
+fn responses(dice: &mut Dice, bytes: &[u8], limits: &Limits) -> String {
     let (heads, mut parser) = (Heads::default(), Parser::default());
     let (mut connection, mut input) = (Connection::default(), bytes.to_vec());
     let (mut open, mut stamp, mut text) = (Vec::new(), 0, Vec::new());
@@ -270,38 +269,38 @@ fn answered(dice: &mut Dice, bytes: &[u8], limits: &Limits) -> String {
                 input.drain(..bytes);
                 continue;
             }
-            Ok(Next::Wait) => Left::Unseen,
-            Ok(Next::Partial) => Left::Part,
+            Ok(Next::Wait) => Rest::Unread,
+            Ok(Next::Partial) => Rest::Partial,
             Err(refusal) => {
                 connection.refuse(refusal, &input, &heads);
-                Left::Part
+                Rest::Partial
             }
         };
         connection.end_input(left);
-        // A body that ends with its client is given up, as `pull` does.
+        // A body that its client does not finish is aborted, as in `pull`.
         if connection.is_in_body()
             && let Some(last) = open.pop()
         {
-            connection.give_up(last);
+            connection.abort(last);
         }
         if !open.is_empty() {
             let next = open.remove(dice.roll(open.len()));
-            let answer = Answer { status: 200, kind: 1, headers: b"" };
-            connection.respond(next, &answer, format!("{next}.").as_bytes(), &heads);
+            let response = Response { status: 200, kind: 1, headers: b"" };
+            connection.respond(next, &response, format!("{next}.").as_bytes(), &heads);
         }
         let leaves = dice.roll(connection.unsent() + 1);
         text.extend_from_slice(&connection.out[connection.sent..connection.sent + leaves]);
         connection.sent += leaves;
     }
     text.extend_from_slice(&connection.out[connection.sent..]);
-    // Whether an answer is known to be the last depends on when it is made.
+    // Which response is known to be the last depends on when it is written.
     String::from_utf8_lossy(&text)
         .replace("connection: close\r\n", "")
         .replace("connection: keep-alive\r\n", "")
 }
 
 #[test]
-fn fuzz_ends() {
+fn fuzz_end_of_input() {
     let tight = Limits { out_bytes_max: 90, pipeline_max: 3, ..Limits::default() };
     let make = |dice: &mut Dice| {
         let mut bytes = request(dice);
@@ -312,11 +311,11 @@ fn fuzz_ends() {
         bytes
     };
     fuzz("connection", make, |dice, bytes| {
-        assert_eq!(answered(dice, bytes, &tight), answered(dice, bytes, &Limits::default()));
+        assert_eq!(responses(dice, bytes, &tight), responses(dice, bytes, &Limits::default()));
     });
 }
 
-/// Decode in pieces: the body and the bytes used if it is complete, `None` if more is needed, or refused.
+/// Decode in pieces. Returns the body and the bytes used; `None` if more are needed.
 fn decode(pieces: &[&[u8]], limits: &Limits) -> Result<Option<(Vec<u8>, usize)>, ()> {
     let (mut decoder, mut body, mut used) = (Chunked::default(), Vec::new(), 0);
     for piece in pieces {
@@ -333,8 +332,8 @@ fn decode(pieces: &[&[u8]], limits: &Limits) -> Result<Option<(Vec<u8>, usize)>,
     Ok(None)
 }
 
-/// The obvious reader: a complete body at the beginning of `bytes`, and its length there.
-fn obvious(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+/// A simple reader: the complete body at the beginning of `bytes`, and its length there.
+fn simple(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
     let (mut at, mut body) = (0, Vec::new());
     let line = |at: usize| {
         let end = bytes[at..].windows(2).position(|pair| pair == b"\r\n")?;
@@ -409,7 +408,7 @@ fn fuzz_chunked() {
     let limits = Limits::default();
     let make = |dice: &mut Dice| {
         if dice.roll(4) == 0 {
-            return made_up(dice, CHUNK_WORDS);
+            return generated(dice, CHUNK_WORDS);
         }
         let mut bytes = chunks(dice).0;
         damage(dice, &mut bytes, CHUNK_WORDS);
@@ -418,7 +417,7 @@ fn fuzz_chunked() {
     fuzz("chunked", make, |dice, bytes| {
         let whole = decode(&[bytes], &limits);
         assert_eq!(decode(&cut(dice, bytes), &limits), whole);
-        assert_eq!(whole.ok().flatten(), obvious(bytes));
+        assert_eq!(whole.ok().flatten(), simple(bytes));
         let (valid, body) = chunks(dice);
         assert_eq!(decode(&cut(dice, &valid), &limits), Ok(Some((body, valid.len()))));
     });

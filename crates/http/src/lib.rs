@@ -1,28 +1,30 @@
 //! HTTP/1.1 connections without napi.
 //!
-//! Two halves. The **machine** (`head`, `chunked`, `body`, `connection`, `answer`) is bytes in, requests and
-//! bytes out; it has no sockets, no clock and no unsafe code, so tables, splitting tests and fuzzers reach
-//! all of it. The **reactor** (`reactor`, `sys`, `listen`, `region`) puts it on sockets: an epoll descriptor
-//! that a host nests in its own loop, and two regions of the host's memory through which requests and answers
-//! pass in batches. README.md has the protocol between the two.
+//! The **machine** (`head`, `chunked`, `body`, `connection`, `response`) turns bytes into requests and responses
+//! into bytes. It has no sockets, no clock and no unsafe code, so tables, splitting tests and fuzzers reach all
+//! of it. The **reactor** (`reactor`, `sys`, `listen`, `region`) runs it on sockets: an epoll descriptor that the
+//! host nests in its own loop, and regions of the host's memory through which requests and responses pass in
+//! batches. README.md describes the protocol between reactor and host.
 
-pub mod answer;
-mod bodies;
-pub mod body;
-pub mod chunked;
-pub mod connection;
-pub mod constants;
+mod body;
+mod chunked;
+mod connection;
+mod constants;
 #[cfg(test)]
 mod fuzz;
-pub mod head;
-pub mod known;
+mod head;
 pub mod layout;
-pub mod limits;
+mod limits;
 mod listen;
-pub mod reactor;
-pub mod region;
+mod reactor;
+mod region;
+mod response;
+mod shared_bodies;
 mod sys;
 mod targets;
 
+pub use constants::Constant;
 pub use limits::Limits;
-pub use reactor::{Reactor, Settings, Step};
+pub use listen::{Endpoint, send_away, stalled_ms};
+pub use reactor::{Reactor, Settings, Stats, Step, error_name};
+pub use region::Region;

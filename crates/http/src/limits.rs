@@ -1,35 +1,35 @@
-//! What a client may ask of this server. Everything has a bound; the host decides which, and passes it
-//! complete: there are no defaults behind these but in tests.
+//! The limits of a server, which bound everything that clients send or occupy. The host passes all of them; the
+//! defaults are for tests.
 
-/// Fields of a head that are parsed at most, whatever the setting says: they lie on the stack meanwhile.
+/// Upper bound of `headers_max`: the fields are on the stack while a head is parsed.
 pub const HEADERS_MAX: usize = 512;
 
-/// See src/http/core/core.ts, where each is explained; times are milliseconds.
+/// The options that src/http/core/core.ts documents; times are in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of request line and fields together.
+    /// Bytes of a head: request line and fields.
     pub header_bytes_max: usize,
     /// Fields of a head, and of a body's trailers.
     pub headers_max: usize,
-    /// Bytes of the target.
+    /// Bytes of a request target.
     pub target_bytes_max: usize,
     /// Bytes of a body.
     pub body_bytes_max: u64,
-    /// A connection without a request.
+    /// A connection between two requests.
     pub idle_ms: u64,
     /// A head, from its first byte.
     pub headers_ms: u64,
-    /// A body, or an answer, that stands still.
+    /// A body or a response that makes no progress.
     pub body_ms: u64,
-    /// How long a client that still sends is listened to behind the last answer.
+    /// Reading from a client that still sends after the last response.
     pub linger_ms: u64,
     /// Connections open at once.
     pub connections_max: usize,
     /// Requests of one connection.
     pub requests_per_connection_max: u32,
-    /// Requests of one connection that are not answered yet.
+    /// Open exchanges of one connection.
     pub pipeline_max: usize,
-    /// Bytes of answers that wait to be sent on one connection.
+    /// Bytes of responses that wait to be sent on one connection.
     pub out_bytes_max: usize,
     /// Bytes of large whole bodies that wait to be sent on all connections together.
     pub out_bytes_total_max: u64,
@@ -55,22 +55,19 @@ impl Default for Limits {
     }
 }
 
-/// Why a request is not carried out: the status of its answer, after which the connection closes.
+/// Why the server itself refuses a request; the connection closes after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// 400 and above.
     pub status: u16,
-    /// What was wrong, for people and tests.
+    /// The body of the response.
     pub why: &'static str,
 }
 
 impl Refusal {
-    /// Malformed.
     pub const fn bad(why: &'static str) -> Self {
         Self { status: 400, why }
     }
 
-    /// With another status.
     pub const fn of(status: u16, why: &'static str) -> Self {
         Self { status, why }
     }

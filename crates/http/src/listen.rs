@@ -1,23 +1,22 @@
-//! Listening sockets. They belong to the process and not to a thread.
+//! Listening sockets, which belong to the process and not to a thread.
 //!
-//! Closing one of several sockets on a port resets the connections that wait in its queue. So the sockets of
-//! a port form a **group**: a thread that leaves hands its socket to another, which accepts from it until a
-//! thread joins and takes it over; the sockets are closed when the last member leaves. Epoll descriptors of
-//! other threads are used under the lock of the table, and a member leaves before its descriptor is closed.
+//! Closing one of several sockets on a port resets the connections in its accept queue. Therefore the sockets of
+//! a port form a **group**: a thread that leaves hands its socket to another member, which accepts from it until
+//! a thread joins and takes it over. The sockets are closed when the last member leaves. Epoll descriptors of
+//! other threads are used only under the lock of the table, and a member leaves before its descriptor is closed.
 //!
-//! A thread that does not return to its loop accepts nothing, while the kernel goes on giving its socket a
-//! share of the connections. So others can see for how long a member has not turned ([`stalled_ms`]) and send
-//! it **away** ([`send_away`]): its sockets go to another member, with what waits in their queues, as if it
-//! had left. It comes back by itself in its next turn.
+//! A thread that does not return to its loop accepts nothing, while the kernel still assigns connections to its
+//! socket. Therefore other threads can ask how long a member has been stalled ([`stalled_ms`]) and send it
+//! **away** ([`send_away`]): its sockets and their queues go to another member, as if it had left. It rejoins in
+//! its next turn.
+
+mod group;
 
 use std::{
     io,
     net::SocketAddr,
-    os::{
-        fd::{AsRawFd, OwnedFd, RawFd},
-        unix::ffi::OsStrExt,
-    },
-    path::{Path, PathBuf},
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    path::PathBuf,
     sync::{
         Arc, LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -25,33 +24,33 @@ use std::{
 };
 
 use crate::sys;
+use group::open;
 
-/// Set in the data of an epoll event that is about a listener; the descriptor is the low half.
+/// Set in the data of epoll events of listeners; the descriptor is the low half.
 pub const TAG: u64 = 1 << 63;
 
-/// Where to listen.
+/// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// An address; port 0 lets the system choose.
     Address(SocketAddr),
-    /// A path of the file system.
+    /// The path of a Unix socket.
     Path(PathBuf),
 }
 
-/// What a member's thread shows of itself. Each field is one word that stands for itself alone, so relaxed
+/// The state of a member's thread as others see it. The fields are independent of each other, so relaxed
 /// accesses suffice.
 #[derive(Debug, Default)]
 pub struct Pulse {
-    /// When its last turn began, on the reactors' clock.
+    /// When its last turn began: [`sys::now_ms`].
     turned_ms: AtomicU64,
-    /// It is in a turn, or has a timer that turns soon.
+    /// It is in a turn, or its timer runs.
     is_due: AtomicBool,
-    /// It was sent away.
     is_away: AtomicBool,
 }
 
 impl Pulse {
-    /// A turn begins. True: it was sent away meanwhile.
+    /// A turn begins. Returns whether the member has been sent away.
     #[inline]
     pub fn turn(&self, now_ms: u64) -> bool {
         self.turned_ms.store(now_ms, Ordering::Relaxed);
@@ -59,55 +58,52 @@ impl Pulse {
         self.is_away.load(Ordering::Relaxed)
     }
 
-    /// The turn is over; the next one comes by itself, or when there is something to do.
+    /// The turn is over. `is_due`: a timer starts the next one.
     #[inline]
     pub fn rest(&self, is_due: bool) {
         self.is_due.store(is_due, Ordering::Relaxed);
     }
 }
 
-/// The descriptors of a member: what it watches sockets with, and what wakes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Links {
-    /// Its epoll descriptor.
+pub struct Descriptors {
     pub epoll: RawFd,
-    /// Its bell, which that watches.
-    pub bell: RawFd,
+    /// An eventfd that the epoll descriptor watches.
+    pub waker: RawFd,
 }
 
 #[derive(Debug)]
 struct Member {
     id: u64,
-    links: Links,
+    descriptors: Descriptors,
     pulse: Arc<Pulse>,
 }
 
-/// A member as others see it, until it leaves by itself.
+/// A member that [`stalled_ms`] can be asked about: until it leaves by itself.
 #[derive(Debug)]
 struct Watched {
     id: u64,
     epoll: RawFd,
     pulse: Arc<Pulse>,
-    /// Since when it has something to do and has not turned, as far as anybody looked; its last turn then.
+    /// When a call first found events that wait for it, and its last turn at that time.
     waits_since: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
 struct Listener {
     socket: OwnedFd,
-    /// Who accepts from it; on a path everybody does.
+    /// The member that accepts from it; on a path all members do.
     member: u64,
-    /// Its thread has left: who joins next takes it.
+    /// Its thread has left: the next member that joins takes it over.
     is_orphan: bool,
 }
 
 #[derive(Debug)]
 struct Group {
-    place: Place,
+    endpoint: Endpoint,
     is_shared: bool,
     listeners: Vec<Listener>,
     members: Vec<Member>,
-    /// Members that were sent away.
     away: Vec<Member>,
 }
 
@@ -119,11 +115,11 @@ struct Table {
 }
 
 impl Table {
-    /// Whoever has taken a seat can be watched.
-    fn seat(&mut self, seat: Seat) -> Seat {
-        let (id, epoll, pulse) = (seat.member, seat.links.epoll, Arc::clone(&seat.pulse));
+    fn register(&mut self, membership: Membership) -> Membership {
+        let (id, epoll, pulse) =
+            (membership.member, membership.descriptors.epoll, Arc::clone(&membership.pulse));
         self.watched.push(Watched { id, epoll, pulse, waits_since: None });
-        seat
+        membership
     }
 }
 
@@ -133,13 +129,13 @@ fn table() -> MutexGuard<'static, Table> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A thread's membership; leaves when dropped.
+/// A thread's membership in a group; dropping it leaves the group.
 #[derive(Debug)]
-pub struct Seat {
-    place: Place,
+pub struct Membership {
+    endpoint: Endpoint,
     member: u64,
     backlog: i32,
-    links: Links,
+    descriptors: Descriptors,
     pulse: Arc<Pulse>,
 }
 
@@ -148,81 +144,84 @@ fn watch(epoll: RawFd, socket: &OwnedFd) -> io::Result<()> {
     sys::watch(epoll, fd, libc::EPOLLIN as u32, TAG | fd as u64)
 }
 
-impl Seat {
-    /// Listen at `place`; its connections are announced by the epoll descriptor of `links`.
+impl Membership {
+    /// Listen on `endpoint`.
     ///
     /// # Errors
     ///
-    /// What the system says; `EADDRINUSE` when the place is taken, unless both share it: another process may
-    /// share an address as well.
-    pub fn take(place: Place, is_shared: bool, backlog: i32, links: Links) -> io::Result<Self> {
+    /// Those of the system; `EADDRINUSE` when another group uses the endpoint, or this one is not shared.
+    pub fn join(
+        endpoint: Endpoint,
+        is_shared: bool,
+        backlog: i32,
+        descriptors: Descriptors,
+    ) -> io::Result<Self> {
         let mut table = table();
         table.last += 1;
         let id = table.last;
         let pulse = Arc::new(Pulse::default());
-        let member = Member { id, links, pulse: Arc::clone(&pulse) };
-        if let Some(group) = table.groups.iter_mut().find(|group| group.place == place) {
+        let member = Member { id, descriptors, pulse: Arc::clone(&pulse) };
+        if let Some(group) = table.groups.iter_mut().find(|group| group.endpoint == endpoint) {
             if !(is_shared && group.is_shared) {
                 return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
             }
             group.join(member, backlog)?;
-            return Ok(table.seat(Self { place, member: id, backlog, links, pulse }));
+            return Ok(table.register(Self { endpoint, member: id, backlog, descriptors, pulse }));
         }
-        let (socket, place) = open(place, is_shared, backlog)?;
-        watch(links.epoll, &socket)?;
+        let (socket, endpoint) = open(endpoint, is_shared, backlog)?;
+        watch(descriptors.epoll, &socket)?;
         table.groups.push(Group {
-            place: place.clone(),
+            endpoint: endpoint.clone(),
             is_shared,
             listeners: vec![Listener { socket, member: id, is_orphan: false }],
             members: vec![member],
             away: Vec::new(),
         });
-        Ok(table.seat(Self { place, member: id, backlog, links, pulse }))
+        Ok(table.register(Self { endpoint, member: id, backlog, descriptors, pulse }))
     }
 
-    /// The number of this membership, by which any thread can ask about it.
+    /// The number by which any thread can refer to this membership.
     pub const fn member(&self) -> u64 {
         self.member
     }
 
-    /// What this thread shows of itself.
     pub const fn pulse(&self) -> &Arc<Pulse> {
         &self.pulse
     }
 
-    /// Accept again after being sent away.
+    /// Accept again after [`send_away`].
     ///
     /// # Errors
     ///
-    /// What the system says to another socket; `ENOENT` when the group has been closed.
-    pub fn come_back(&self) -> io::Result<()> {
+    /// Those of opening a socket; `ENOENT` when the group has been closed.
+    pub fn rejoin(&self) -> io::Result<()> {
         let mut table = table();
         let Some(group) = table.groups.iter_mut().find(|group| group.is_away(self.member)) else {
             self.pulse.is_away.store(false, Ordering::Relaxed);
             return Err(io::Error::from_raw_os_error(libc::ENOENT));
         };
-        let (id, links, pulse) = (self.member, self.links, Arc::clone(&self.pulse));
-        group.join(Member { id, links, pulse }, self.backlog)?;
+        let (id, descriptors, pulse) = (self.member, self.descriptors, Arc::clone(&self.pulse));
+        group.join(Member { id, descriptors, pulse }, self.backlog)?;
         group.away.retain(|member| member.id != id);
         self.pulse.is_away.store(false, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Where it listens, with the port that the system chose.
-    pub const fn place(&self) -> &Place {
-        &self.place
+    /// The endpoint, with the port that the system has chosen.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
-    /// Whether nobody else would accept what waits in the queues.
+    /// Whether no other member would accept the connections in the queues.
     pub fn is_last(&self) -> bool {
         let table = table();
-        table.groups.iter().any(|group| group.place == self.place && group.members.len() == 1)
+        table.groups.iter().any(|group| group.endpoint == self.endpoint && group.members.len() == 1)
     }
 
     /// The sockets that this member accepts from.
     pub fn sockets(&self) -> Vec<RawFd> {
         let table = table();
-        let own = table.groups.iter().filter(|group| group.place == self.place);
+        let own = table.groups.iter().filter(|group| group.endpoint == self.endpoint);
         own.flat_map(|group| &group.listeners)
             .filter(|listener| listener.member == self.member)
             .map(|listener| listener.socket.as_raw_fd())
@@ -230,11 +229,11 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Membership {
     fn drop(&mut self) {
         let mut table = table();
         table.watched.retain(|one| one.id != self.member);
-        // Another group may listen there by now, if this one has been closed.
+        // If its group has been closed, another group may use the endpoint.
         let Some(index) = table.groups.iter().position(|group| group.has(self.member)) else { return };
         if table.groups[index].leave(self.member) {
             close(table.groups.swap_remove(index));
@@ -242,16 +241,16 @@ impl Drop for Seat {
     }
 }
 
-/// Nobody is left: the sockets close.
+/// Close the sockets of a group without members.
 fn close(group: Group) {
-    if let Place::Path(path) = &group.place {
-        // A file that is gone already is no loss.
+    if let Endpoint::Path(path) = &group.endpoint {
+        // The file may have been removed already.
         std::fs::remove_file(path).ok();
     }
 }
 
-/// For how long a member has had something to do and has not turned, ms. 0: it turns, or has nothing to do.
-/// `None`: it has left. What came while nobody looked counts from this look on.
+/// Milliseconds for which a member has had events and not begun a turn; 0 if it runs or has no events, `None` if it
+/// has left. The time counts from the first call that finds events waiting.
 pub fn stalled_ms(member: u64) -> Option<u64> {
     let mut table = table();
     let found = table.watched.iter_mut().find(|one| one.id == member)?;
@@ -273,139 +272,37 @@ pub fn stalled_ms(member: u64) -> Option<u64> {
     }
 }
 
-/// Have another member accept what a stalled one would. With `is_over` it does not come back, and nobody else
-/// has to be there: then the sockets close. Whether it is away.
-pub fn send_away(member: u64, is_over: bool) -> bool {
+/// Hand the sockets of a stalled member to another one. With `is_final` it does not rejoin, and the sockets close
+/// if there is no other member. Returns whether it is away.
+pub fn send_away(member: u64, is_final: bool) -> bool {
     let mut table = table();
     let Some(index) = table.groups.iter().position(|group| group.has(member)) else { return false };
     let group = &mut table.groups[index];
     let at = group.members.iter().position(|one| one.id == member);
     match at {
         Some(at) if group.members.len() > 1 => {
-            let Member { id, links, pulse, .. } = &group.members[at];
-            let (id, links, pulse) = (*id, *links, Arc::clone(pulse));
+            let Member { id, descriptors, pulse, .. } = &group.members[at];
+            let (id, descriptors, pulse) = (*id, *descriptors, Arc::clone(pulse));
             group.leave(member);
-            if !is_over {
+            if !is_final {
                 pulse.is_away.store(true, Ordering::Relaxed);
-                // It may have nothing else to do when it returns to its loop.
-                sys::ring_at(links.bell);
-                group.away.push(Member { id, links, pulse });
+                // Without other events its loop would not begin a turn.
+                sys::wake_at(descriptors.waker);
+                group.away.push(Member { id, descriptors, pulse });
             }
             true
         }
-        Some(_) if is_over => {
+        Some(_) if is_final => {
             for listener in &group.listeners {
-                sys::unwatch(group.members[0].links.epoll, listener.socket.as_raw_fd());
+                sys::unwatch(group.members[0].descriptors.epoll, listener.socket.as_raw_fd());
             }
             close(table.groups.swap_remove(index));
             true
         }
         Some(_) => false,
         None => {
-            group.away.retain(|one| !(is_over && one.id == member));
+            group.away.retain(|one| !(is_final && one.id == member));
             true
         }
     }
-}
-
-impl Group {
-    fn is_away(&self, member: u64) -> bool {
-        self.away.iter().any(|one| one.id == member)
-    }
-
-    fn has(&self, member: u64) -> bool {
-        self.is_away(member) || self.members.iter().any(|one| one.id == member)
-    }
-
-    fn join(&mut self, member: Member, backlog: i32) -> io::Result<()> {
-        let (id, epoll) = (member.id, member.links.epoll);
-        let Place::Address(address) = self.place else {
-            watch(epoll, &self.listeners[0].socket)?;
-            self.members.push(member);
-            return Ok(());
-        };
-        match self.listeners.iter_mut().find(|listener| listener.is_orphan) {
-            Some(orphan) => {
-                watch(epoll, &orphan.socket)?;
-                if let Some(other) = self.members.iter().find(|other| other.id == orphan.member) {
-                    sys::unwatch(other.links.epoll, orphan.socket.as_raw_fd());
-                }
-                (orphan.member, orphan.is_orphan) = (id, false);
-            }
-            None => {
-                let socket = sys::listen_at(address, backlog, true)?;
-                watch(epoll, &socket)?;
-                self.listeners.push(Listener { socket, member: id, is_orphan: false });
-            }
-        }
-        self.members.push(member);
-        Ok(())
-    }
-
-    /// Who accepts from the fewest sockets.
-    fn heir(&self) -> Option<&Member> {
-        let count = |id: u64| self.listeners.iter().filter(|listener| listener.member == id).count();
-        self.members.iter().min_by_key(|member| count(member.id))
-    }
-
-    /// True: nobody is left.
-    fn leave(&mut self, member: u64) -> bool {
-        self.away.retain(|one| one.id != member);
-        let Some(index) = self.members.iter().position(|one| one.id == member) else { return false };
-        let epoll = self.members.swap_remove(index).links.epoll;
-        if self.members.is_empty()
-            && let Some(back) = self.away.pop()
-        {
-            // Late is better than never.
-            back.pulse.is_away.store(false, Ordering::Relaxed);
-            if matches!(self.place, Place::Path(_)) {
-                watch(back.links.epoll, &self.listeners[0].socket).ok();
-            }
-            self.members.push(back);
-        }
-        let Some(&Member { id: heir, links: Links { epoll: heirs_epoll, .. }, .. }) = self.heir() else {
-            return true;
-        };
-        for listener in &mut self.listeners {
-            if matches!(self.place, Place::Path(_)) {
-                sys::unwatch(epoll, listener.socket.as_raw_fd());
-            } else if listener.member == member {
-                sys::unwatch(epoll, listener.socket.as_raw_fd());
-                // A failure leaves the queue until a thread joins and takes it over.
-                watch(heirs_epoll, &listener.socket).ok();
-                (listener.member, listener.is_orphan) = (heir, true);
-            }
-        }
-        false
-    }
-}
-
-/// Open the first socket of a group.
-fn open(place: Place, is_shared: bool, backlog: i32) -> io::Result<(OwnedFd, Place)> {
-    match place {
-        Place::Address(address) => {
-            let socket = sys::listen_at(address, backlog, is_shared)?;
-            let bound = sys::address_of(&socket, false).unwrap_or(address);
-            Ok((socket, Place::Address(bound)))
-        }
-        Place::Path(path) => {
-            clear_stale(&path)?;
-            let socket = sys::listen_on(path.as_os_str().as_bytes(), backlog)?;
-            Ok((socket, Place::Path(path)))
-        }
-    }
-}
-
-/// Remove the socket that a process left behind when it died; leave one that somebody answers.
-fn clear_stale(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::FileTypeExt;
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
-    // Not waited for, with the table locked: a full queue is a sign of life too.
-    if is_socket
-        && sys::connect_to(path.as_os_str().as_bytes())
-            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-    {
-        std::fs::remove_file(path)?;
-    }
-    Ok(())
 }

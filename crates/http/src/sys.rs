@@ -1,8 +1,7 @@
-//! The system calls of the reactor, each with its errors as `io::Error`, all non-blocking. Nothing here keeps
-//! state.
+//! The system calls of the reactor: non-blocking, stateless, with errors as `io::Error`.
 //!
-//! The three that are made for every request go to the kernel directly: the C library's are points where a
-//! thread can be cancelled, which costs each of them two atomic operations in a process of several threads.
+//! The three calls per request go to the kernel directly: those of the C library are cancellation points, which
+//! cost two atomic operations each in a process with several threads.
 
 use std::{
     io,
@@ -21,91 +20,88 @@ fn check_size(result: isize) -> io::Result<usize> {
 }
 
 fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: a descriptor that was just made and belongs to nobody.
+    // SAFETY: a new descriptor without another owner.
     check(result).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// An epoll descriptor.
 pub fn epoll() -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
     owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
 }
 
-/// An eventfd.
-pub fn bell() -> io::Result<OwnedFd> {
+pub fn waker() -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
     owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
 }
 
-/// Ring an eventfd. It cannot block before it was rung 2^64 times.
-pub fn ring(bell: &OwnedFd) {
-    ring_at(bell.as_raw_fd());
+/// Signal an eventfd. The write blocks only after 2^64 signals.
+pub fn wake(waker: &OwnedFd) {
+    wake_at(waker.as_raw_fd());
 }
 
-/// The same for one that another thread keeps open meanwhile.
-pub fn ring_at(bell: RawFd) {
+/// Like [`wake`], for a descriptor that another thread keeps open during the call.
+pub fn wake_at(waker: RawFd) {
     let one = 1_u64;
     // SAFETY: eight bytes of a local.
-    unsafe { libc::write(bell, (&raw const one).cast(), 8) };
+    unsafe { libc::write(waker, (&raw const one).cast(), 8) };
 }
 
 /// Whether an epoll descriptor has events, without taking any.
 pub fn is_readable(epoll: RawFd) -> bool {
     let mut asked = libc::pollfd { fd: epoll, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, a local; no time is waited.
+    // SAFETY: one entry, a local; the timeout is 0.
     unsafe { libc::poll(&raw mut asked, 1, 0) > 0 }
 }
 
-/// Watch `fd` for `events`, known by `data`.
+/// Watch `fd` for `events`, which carry `data`.
 pub fn watch(epoll: RawFd, fd: RawFd, events: u32, data: u64) -> io::Result<()> {
     let mut event = libc::epoll_event { events, u64: data };
     // SAFETY: the event is a local that the kernel copies.
     check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) }).map(drop)
 }
 
-/// Watch for other events.
+/// Change the events that are watched.
 pub fn rewatch(epoll: RawFd, fd: RawFd, events: u32, data: u64) -> io::Result<()> {
     let mut event = libc::epoll_event { events, u64: data };
     // SAFETY: as above.
     check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_MOD, fd, &raw mut event) }).map(drop)
 }
 
-/// Watch no more. One that was not watched is no matter.
+/// Stop watching. A descriptor that is not watched is ignored.
 pub fn unwatch(epoll: RawFd, fd: RawFd) {
     // SAFETY: no memory is involved.
     unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, ptr::null_mut()) };
 }
 
-/// What is ready now.
+/// The events that are ready now.
 pub fn poll(epoll: &OwnedFd, events: &mut [libc::epoll_event]) -> io::Result<usize> {
-    let (fd, room, len) = (epoll.as_raw_fd(), events.as_mut_ptr(), events.len());
-    // SAFETY: room for as many events as are asked for; no signal mask is set.
+    let (fd, to, len) = (epoll.as_raw_fd(), events.as_mut_ptr(), events.len());
+    // SAFETY: `to` has space for `len` events; no signal mask is set.
     let count = unsafe {
         let none = ptr::null_mut::<libc::c_void>();
-        libc::syscall(libc::SYS_epoll_pwait, fd, room, len, 0, none, 8)
+        libc::syscall(libc::SYS_epoll_pwait, fd, to, len, 0, none, 8)
     };
     check_size(count as isize)
 }
 
-/// Accept a connection that does not block.
+/// Accept a connection as a non-blocking socket.
 pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no address is asked for.
+    // SAFETY: the address pointers are null.
     owned(unsafe { libc::accept4(listener, ptr::null_mut(), ptr::null_mut(), flags) })
 }
 
-/// Read what has arrived.
 #[inline]
-pub fn receive(fd: &OwnedFd, room: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the room is as long as is said.
+pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length are those of the buffer.
     check_size(unsafe {
         let none = ptr::null_mut::<libc::c_void>();
-        let (to, len) = (room.as_mut_ptr(), room.len());
+        let (to, len) = (buffer.as_mut_ptr(), buffer.len());
         libc::syscall(libc::SYS_recvfrom, fd.as_raw_fd(), to, len, 0, none, none) as isize
     })
 }
 
-/// Whether something to read has arrived.
+/// Whether bytes have arrived that were not read.
 pub fn has_bytes(fd: &OwnedFd) -> bool {
     let mut byte = 0_u8;
     // SAFETY: one byte of a local.
@@ -120,18 +116,18 @@ pub fn unread_bytes(fd: &OwnedFd) -> u64 {
     if failed { 0 } else { u64::try_from(bytes).unwrap_or(0) }
 }
 
-/// Bytes that were sent and that the other end's kernel has not taken; 0 when that is not known.
-pub fn untaken_bytes(fd: &OwnedFd) -> u64 {
+/// Bytes that were sent and that the peer's kernel has not acknowledged; 0 if that is unknown.
+pub fn unacked_bytes(fd: &OwnedFd) -> u64 {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes one integer, a local.
     let failed = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } != 0;
     if failed { 0 } else { u64::try_from(bytes).unwrap_or(0) }
 }
 
-/// Send what the kernel takes; a client that has gone is an error and no signal.
+/// Send as much as the kernel accepts. A closed connection is an error, not a signal.
 #[inline]
 pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
-    // SAFETY: the bytes are as many as is said.
+    // SAFETY: pointer and length are those of the bytes.
     check_size(unsafe {
         let none = ptr::null_mut::<libc::c_void>();
         let (from, len, flags) = (bytes.as_ptr(), bytes.len(), libc::MSG_NOSIGNAL);
@@ -139,12 +135,12 @@ pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     })
 }
 
-/// Send two stretches of bytes in one call.
+/// Send two byte ranges in one call.
 pub fn send_both(fd: &OwnedFd, first: &[u8], second: &[u8]) -> io::Result<usize> {
     let part =
         |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut parts = [part(first), part(second)];
-    // SAFETY: a message header of zeroes is valid; the parts live through the call and are only read.
+    // SAFETY: a zeroed message header is valid; the parts outlive the call and are only read.
     check_size(unsafe {
         let mut message: libc::msghdr = mem::zeroed();
         message.msg_iov = parts.as_mut_ptr();
@@ -153,13 +149,13 @@ pub fn send_both(fd: &OwnedFd, first: &[u8], second: &[u8]) -> io::Result<usize>
     })
 }
 
-/// Say that nothing more will be sent.
+/// Announce that nothing more will be sent.
 pub fn shut_writing(fd: &OwnedFd) {
     // SAFETY: no memory is involved.
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
 }
 
-/// Closing sends a reset.
+/// Make closing send a reset.
 pub fn reset_on_close(fd: &OwnedFd) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     set(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger).ok();
@@ -167,18 +163,18 @@ pub fn reset_on_close(fd: &OwnedFd) {
 
 fn set<T>(fd: RawFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     let size = mem::size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is as large as is said.
+    // SAFETY: pointer and size are those of the value.
     check(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), size) }).map(drop)
 }
 
-/// Milliseconds on a clock that only runs forward, a few milliseconds coarse.
+/// Milliseconds of the monotonic clock, with a resolution of a few milliseconds.
 #[inline]
 pub fn now_ms() -> u64 {
     let time = clock(libc::CLOCK_MONOTONIC_COARSE);
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
-/// Nanoseconds on the same clock, fine.
+/// Nanoseconds of the monotonic clock.
 #[inline]
 pub fn now_ns() -> u64 {
     let time = clock(libc::CLOCK_MONOTONIC);
@@ -193,12 +189,11 @@ pub fn wall_second() -> i64 {
 
 fn clock(which: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a local to write to. These clocks exist on every Linux this runs on.
+    // SAFETY: writes a local. These clocks exist on every supported Linux.
     unsafe { libc::clock_gettime(which, &raw mut time) };
     time
 }
 
-/// A listening socket at an address, its queue `backlog` long.
 pub fn listen_at(address: SocketAddr, backlog: i32, reuse: bool) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -209,10 +204,10 @@ pub fn listen_at(address: SocketAddr, backlog: i32, reuse: bool) -> io::Result<O
     if reuse {
         set(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, &1_i32)?;
     }
-    // Accepted sockets inherit it, which saves a call for each.
+    // Accepted sockets inherit it, which saves one call each.
     set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32)?;
     let (storage, size) = raw_address(address);
-    // SAFETY: the address is as long as is said.
+    // SAFETY: pointer and size are those of the address.
     check(unsafe { libc::bind(fd, (&raw const storage).cast(), size) })?;
     // SAFETY: no memory is involved.
     check(unsafe { libc::listen(fd, backlog) })?;
@@ -220,7 +215,7 @@ pub fn listen_at(address: SocketAddr, backlog: i32, reuse: bool) -> io::Result<O
 }
 
 fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: all zeroes is a valid address storage, larger than either kind of address.
+    // SAFETY: all zeros is a valid address storage, which is larger than either kind of address.
     unsafe {
         let mut storage: libc::sockaddr_storage = mem::zeroed();
         let size = match address {
@@ -244,11 +239,11 @@ fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t)
     }
 }
 
-/// Where a socket is bound, or with `peer` who is at its other end; `None` on a path.
+/// The address of a socket, or with `peer` that of the other end; `None` for Unix sockets.
 pub fn address_of(fd: &OwnedFd, peer: bool) -> Option<SocketAddr> {
     let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
     let mut size = mem::size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-    // SAFETY: the storage is as large as is said, and is read as the family that the kernel has written.
+    // SAFETY: `size` is that of the storage, which is read as the family that the kernel has written.
     unsafe {
         let raw = storage.as_mut_ptr().cast();
         let call = if peer { libc::getpeername } else { libc::getsockname };
@@ -269,32 +264,32 @@ pub fn address_of(fd: &OwnedFd, peer: bool) -> Option<SocketAddr> {
     }
 }
 
-/// A listening socket on a path of the file system.
+/// A listening Unix socket.
 pub fn listen_on(path: &[u8], backlog: i32) -> io::Result<OwnedFd> {
     let (socket, address) = socket_for(path)?;
     let size = mem::size_of::<libc::sockaddr_un>() as libc::socklen_t;
-    // SAFETY: the address is as long as is said.
+    // SAFETY: pointer and size are those of the address.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) })?;
     // SAFETY: no memory is involved.
     check(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
     Ok(socket)
 }
 
-/// Connect to a path of the file system without waiting: `EAGAIN` when the queue there is full.
+/// Connect to a Unix socket without waiting: `EAGAIN` when its queue is full.
 pub fn connect_to(path: &[u8]) -> io::Result<OwnedFd> {
     let (socket, address) = socket_for(path)?;
     let size = mem::size_of::<libc::sockaddr_un>() as libc::socklen_t;
-    // SAFETY: the address is as long as is said.
+    // SAFETY: pointer and size are those of the address.
     check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), size) })?;
     Ok(socket)
 }
 
-/// A socket, and that path as its address.
+/// A Unix socket, and `path` as an address.
 fn socket_for(path: &[u8]) -> io::Result<(OwnedFd, libc::sockaddr_un)> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is involved.
     let socket = owned(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
-    // SAFETY: all zeroes is a valid address.
+    // SAFETY: all zeros is a valid address.
     let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     if path.is_empty() || path.len() >= address.sun_path.len() || path.contains(&0) {
@@ -306,7 +301,7 @@ fn socket_for(path: &[u8]) -> io::Result<(OwnedFd, libc::sockaddr_un)> {
     Ok((socket, address))
 }
 
-/// Something to close when no descriptor is left.
+/// A descriptor to close when the process has reached its limit.
 pub fn spare() -> Option<OwnedFd> {
     // SAFETY: a constant path.
     owned(unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }).ok()

@@ -1,11 +1,11 @@
-//! Targets seen of late, by number, so that the host makes one string per target and not one per request.
+//! Numbers for recent request targets, so that the host makes one string per target and not one per request.
 //!
-//! A direct-mapped cache of short targets: a new one takes the place of whatever hashed to it. It never
-//! grows, and a client that asks for ever new targets costs what no cache would cost, and a copy.
+//! A direct-mapped cache of short targets: a new target replaces the one with the same hash. The cache has a
+//! fixed size; a client that never repeats a target costs one copy per request.
 
 use crate::layout::TARGETS;
 
-/// Longest target that is remembered.
+/// Longest target that is cached.
 const BYTES_MAX: usize = 63;
 
 #[derive(Clone, Copy)]
@@ -14,7 +14,6 @@ struct Entry {
     bytes: [u8; BYTES_MAX],
 }
 
-/// Request targets that were seen before, by number.
 pub struct Targets {
     entries: Box<[Entry]>,
 }
@@ -25,7 +24,7 @@ impl Default for Targets {
     }
 }
 
-/// A hash for tables that nobody can hurt by collisions.
+/// A hash for fixed-size tables, where collisions chosen by a client cost no more than a miss.
 #[inline]
 pub fn hash(bytes: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -40,7 +39,7 @@ pub fn hash(bytes: &[u8]) -> u64 {
 }
 
 impl Targets {
-    /// The number of `target`, and whether it stands for another text from now on. `None`: it is too long.
+    /// The number of `target`, and whether it has just been assigned to it. `None`: the target is too long.
     #[inline]
     pub fn number(&mut self, target: &[u8], hash: u64) -> Option<(u32, bool)> {
         if target.len() > BYTES_MAX {

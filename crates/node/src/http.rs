@@ -1,28 +1,19 @@
-//! HTTP servers of this thread: a reactor each, whose descriptor is nested in the thread's loop.
+//! The HTTP servers of this thread: for each a reactor, whose descriptor is nested in the thread's loop.
 //!
-//! A turn begins when the loop finds the descriptor readable. It calls JavaScript once per batch; answers
-//! that are written meanwhile, microtasks included, are taken when the call returns. JavaScript that is
-//! called may call back, even close the server: so a server is reached by raw pointer, no reference to it or
-//! its reactor lives across a call, and one that is closed in the middle of a turn is freed at its end.
+//! A turn begins when the loop finds the descriptor readable. It calls JavaScript once per batch; responses that are
+//! written during the call, microtasks included, are taken when it returns. The called JavaScript may call back, and
+//! even close the server. Therefore a server is reached by raw pointer, no reference to it or its reactor is alive
+//! during a call, and a server that is closed in a turn is freed at its end.
 
 use std::{
     cell::RefCell,
-    ffi::{OsString, c_int, c_void},
-    io,
-    os::unix::ffi::OsStringExt,
-    path::PathBuf,
-    ptr,
+    ffi::{c_int, c_void},
+    io, ptr,
     sync::Arc,
 };
 
 use corespun_bridge::{Memory, ticker::Foreground};
-use corespun_http::{
-    Limits, Reactor, Settings, Step,
-    constants::Constant,
-    layout::{HEADER_BYTES_MAX, counts, opening},
-    reactor::{self, Place},
-    region::Region,
-};
+use corespun_http::{Constant, Endpoint, Reactor, Region, Settings, Step, error_name, layout::counts};
 use napi_sys as sys;
 
 use crate::{
@@ -35,7 +26,7 @@ use crate::{
 struct Server {
     env: sys::napi_env,
     reactor: Reactor,
-    /// What the reactor's regions lie in; behind it, so that it goes after it.
+    /// The memory of the reactor's regions; dropped after the reactor.
     _regions: [Arc<Memory>; 3],
     watch: Watch,
     handle: sys::napi_ref,
@@ -48,91 +39,19 @@ struct Server {
 }
 
 thread_local! {
-    /// By their numbers. Freed by `destroy` only.
+    /// By number. Only `release` frees them.
     static SERVERS: RefCell<Vec<*mut Server>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The server with that number.
 fn server(env: Env, value: Value) -> Outcome<*mut Server> {
     let index = env.u32(value)? as usize;
     let found = SERVERS.with_borrow(|servers| servers.get(index).copied());
     found.filter(|server| !server.is_null()).ok_or_else(|| wrong("no such HTTP server"))
 }
 
-/// A system's error by its name.
-fn named(error: &io::Error) -> Thrown {
-    let name = match error.raw_os_error() {
-        Some(libc::EADDRINUSE) => "EADDRINUSE",
-        Some(libc::EACCES) => "EACCES",
-        Some(libc::EADDRNOTAVAIL) => "EADDRNOTAVAIL",
-        Some(libc::EINVAL) => "EINVAL",
-        Some(libc::EMFILE) => "EMFILE",
-        Some(libc::ENFILE) => "ENFILE",
-        Some(libc::ENOENT) => "ENOENT",
-        Some(libc::ENOTDIR) => "ENOTDIR",
-        Some(libc::EROFS) => "EROFS",
-        Some(libc::ENAMETOOLONG) => "ENAMETOOLONG",
-        Some(libc::EAFNOSUPPORT) => "EAFNOSUPPORT",
-        _ => "EIO",
-    };
+fn listen_error(error: &io::Error) -> Thrown {
+    let name = error_name(error);
     Thrown(name, format!("listen {name}: {error}"))
-}
-
-fn settings(env: Env, numbers: Value, texts: [Value; 2], constants: Value) -> Outcome<Settings> {
-    let bytes = env.slice(numbers)?.as_chunks::<8>().0;
-    // A double becomes the nearest integer, too large ones the largest.
-    let number = |index: usize| bytes.get(index).map_or(0, |bytes| f64::from_ne_bytes(*bytes) as u64);
-    let size = |index| usize::try_from(number(index)).unwrap_or(usize::MAX);
-    let limits = Limits {
-        header_bytes_max: size(opening::HEADER_BYTES_MAX).min(HEADER_BYTES_MAX),
-        headers_max: size(opening::HEADERS_MAX),
-        target_bytes_max: size(opening::TARGET_BYTES_MAX),
-        body_bytes_max: number(opening::BODY_BYTES_MAX),
-        idle_ms: number(opening::IDLE_MS),
-        headers_ms: number(opening::HEADERS_MS),
-        body_ms: number(opening::BODY_MS),
-        connections_max: size(opening::CONNECTIONS_MAX),
-        requests_per_connection_max: u32::try_from(number(opening::REQUESTS_PER_CONNECTION_MAX))
-            .unwrap_or(u32::MAX),
-        pipeline_max: size(opening::PIPELINE_MAX).max(1),
-        out_bytes_max: size(opening::OUT_BYTES_MAX),
-        linger_ms: number(opening::LINGER_MS),
-        out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),
-    };
-    let host = String::from_utf16_lossy(&env.string(texts[0])?);
-    let path = env.slice(texts[1])?;
-    let path = (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path.to_vec())));
-    let place = Settings::place(&host, number(opening::PORT) as u16, path).map_err(|error| named(&error))?;
-    Ok(Settings {
-        place,
-        is_shared: number(opening::IS_SHARED) != 0,
-        backlog: i32::try_from(number(opening::BACKLOG)).unwrap_or(i32::MAX),
-        limits,
-        constants: constants_of(env.slice(constants)?)?,
-    })
-}
-
-/// Constants one after the other: five words (bytes of method, path, lines and body, and the status), then
-/// those.
-fn constants_of(mut bytes: &[u8]) -> Outcome<Vec<Constant>> {
-    let mut constants = Vec::new();
-    let cut = || wrong("constants were cut");
-    while !bytes.is_empty() {
-        let (words, rest) = bytes.split_first_chunk::<20>().ok_or_else(cut)?;
-        let [method, path, lines, body, status]: [usize; 5] = std::array::from_fn(|index| {
-            let word = &words.as_chunks::<4>().0[index];
-            u32::from_ne_bytes(*word) as usize
-        });
-        bytes = rest;
-        let mut take = |length: usize| -> Outcome<Vec<u8>> {
-            let (part, rest) = bytes.split_at_checked(length).ok_or_else(cut)?;
-            bytes = rest;
-            Ok(part.to_vec())
-        };
-        let (method, path, headers, body) = (take(method)?, take(path)?, take(lines)?, take(body)?);
-        constants.push(Constant { method, path, status: status as u16, headers, body });
-    }
-    Ok(constants)
 }
 
 call!(
@@ -142,10 +61,15 @@ call!(
         let [inbound, out, body] =
             [arguments[1], arguments[2], arguments[3]].map(|view| memory::of(env, view));
         let ((first, inbound), (second, out), (third, body)) = (inbound?, out?, body?);
-        // SAFETY: the server keeps the memory until it is gone; JavaScript waits while native code runs.
+        // SAFETY: the server holds the memory until it is freed; JavaScript waits while native code runs.
         let [inbound, out, body] = [inbound, out, body].map(|(data, len)| unsafe { Region::new(data, len) });
-        let settings = settings(env, arguments[4], [arguments[5], arguments[6]], arguments[7])?;
-        let reactor = Reactor::open(settings, inbound, out, body).map_err(|error| named(&error))?;
+        let (numbers, host) =
+            (env.slice(arguments[4])?, String::from_utf16_lossy(&env.string(arguments[5])?));
+        let constants =
+            Constant::decode_all(env.slice(arguments[7])?).ok_or_else(|| wrong("constants were cut"))?;
+        let reactor = Settings::decode(numbers, &host, env.slice(arguments[6])?, constants)
+            .and_then(|settings| Reactor::open(settings, inbound, out, body))
+            .map_err(|error| listen_error(&error))?;
         // SAFETY: inside a call.
         unsafe { begin(env, arguments[0], [first, second, third], reactor) }
             .map(|index| env.int(index as i32))
@@ -153,7 +77,7 @@ call!(
     "httpOpen(call, inbound, out, body, numbers, host, path, constants): listen. Returns the server's number."
 );
 
-/// Put a reactor into the thread's loop.
+/// Add a reactor to the thread's loop. Returns the server's number.
 ///
 /// # Safety
 ///
@@ -163,13 +87,13 @@ unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: R
     let (mut name, label) = (ptr::null_mut(), c"corespun.http");
     let memory = Box::into_raw(Box::<Server>::new_uninit());
     let server = memory.cast::<Server>();
-    // SAFETY: valid environment, values and out pointers; the server lives until its handles are closed.
+    // SAFETY: valid environment, values and out pointers; the server is freed after its handles are closed.
     let watch = unsafe {
         sys::napi_get_uv_event_loop(env.0, &raw mut uv_loop);
         Watch::open(uv_loop.cast(), server.cast(), reactor.descriptor(), on_ready)
     };
     let Some(watch) = watch else {
-        // SAFETY: made above; nothing was written to it and nobody knows it.
+        // SAFETY: made above; nothing was written to it and no other pointer to it exists.
         drop(unsafe { Box::from_raw(memory) });
         return Err(Thrown("EIO", "the event loop refuses the descriptor".into()));
     };
@@ -180,7 +104,7 @@ unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: R
         sys::napi_async_init(env.0, ptr::null_mut(), name, &raw mut context);
     }
     let index = SERVERS.with_borrow_mut(|servers| {
-        let free = servers.iter().position(|place| place.is_null()).unwrap_or(servers.len());
+        let free = servers.iter().position(|server| server.is_null()).unwrap_or(servers.len());
         if free == servers.len() {
             servers.push(ptr::null_mut());
         }
@@ -207,14 +131,13 @@ unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: R
     Ok(index)
 }
 
-/// The loop found the descriptor readable: a turn.
 unsafe extern "C" fn on_ready(handle: *mut c_void, _: c_int, _: c_int) {
-    // SAFETY: libuv calls this on the thread itself while the handle is open; references end with their
-    // statements, so that none is alive while JavaScript runs.
+    // SAFETY: libuv calls this on the thread itself while the handle is open; references end with their statements,
+    // so that none is alive while JavaScript runs.
     unsafe {
         let server = uv::data_of(handle).cast::<Server>();
         if !crate::js::is_live((*server).env) {
-            // Nobody would answer what it accepted; the others get its queue when it is released.
+            // JavaScript no longer runs; other members get the accept queue when the server is released.
             return;
         }
         (*server).in_turn = true;
@@ -236,7 +159,7 @@ unsafe extern "C" fn on_ready(handle: *mut c_void, _: c_int, _: c_int) {
 }
 
 unsafe extern "C" fn on_tick(handle: *mut c_void) {
-    // SAFETY: as in on_ready. What a tick finds to tell is told in the next turn.
+    // SAFETY: as in on_ready. The host receives the events of a tick in the next turn.
     unsafe {
         let server = uv::data_of(handle).cast::<Server>();
         if !crate::js::is_live((*server).env) {
@@ -248,7 +171,7 @@ unsafe extern "C" fn on_tick(handle: *mut c_void) {
 }
 
 impl Server {
-    /// The clock runs while there is somebody to wait for.
+    /// The timer runs only while the reactor needs ticks.
     fn set_ticking(&mut self) {
         let needed = self.reactor.needs_ticks();
         if needed != self.is_ticking {
@@ -258,23 +181,23 @@ impl Server {
     }
 }
 
-/// Call JavaScript with the batch. False: the environment can no longer run it.
+/// Call JavaScript with the batch. False: the environment no longer runs JavaScript.
 ///
 /// # Safety
 ///
-/// `server` is this thread's and no reference to it is alive.
+/// `server` belongs to this thread and no reference to it is alive.
 unsafe fn call_back(server: *mut Server) -> bool {
-    // SAFETY: the fields are copied out; none changes during the server's life.
+    // SAFETY: the fields are copied; none changes while the server exists.
     let (env, handle, context) = unsafe { ((*server).env, (*server).handle, (*server).context) };
     // SAFETY: valid environment, reference and context.
     unsafe { crate::js::call_back(env, handle, context) }
 }
 
-/// Free a server: its handles, what it refers to, its sockets.
+/// Free a server with its handles, references and sockets.
 ///
 /// # Safety
 ///
-/// On its thread, no turn of it is going on, and nobody uses it afterwards.
+/// On its thread, outside of its turns, and without later use.
 unsafe fn destroy(server: *mut Server) {
     // SAFETY: made by Box in `begin`; the handles are closed before their descriptor.
     unsafe {
@@ -288,14 +211,14 @@ unsafe fn destroy(server: *mut Server) {
     }
 }
 
-/// The environment ends, and takes its references with it.
+/// The environment ends and frees its references itself.
 unsafe extern "C" fn environment_ends(data: *mut c_void) {
     // SAFETY: the hook of a server that was not destroyed; no callback comes after its handles are closed.
     unsafe { release(data.cast()) };
 }
 
 unsafe fn release(server: *mut Server) {
-    // SAFETY: see the callers.
+    // SAFETY: guaranteed by the callers.
     let server = unsafe { Box::from_raw(server) };
     server.watch.close();
     SERVERS.with_borrow_mut(|servers| servers[server.index] = ptr::null_mut());
@@ -307,9 +230,9 @@ call!(
     |env, arguments| {
         let server = server(env, arguments[0])?;
         // SAFETY: the reference ends with the statement.
-        let text = match unsafe { (*server).reactor.place() } {
-            Some(Place::Address(address)) => format!("{} {}", address.port(), address.ip()),
-            Some(Place::Path(path)) => format!("0 {}", path.display()),
+        let text = match unsafe { (*server).reactor.endpoint() } {
+            Some(Endpoint::Address(address)) => format!("{} {}", address.port(), address.ip()),
+            Some(Endpoint::Path(path)) => format!("0 {}", path.display()),
             None => String::new(),
         };
         Ok(env.text(&text.encode_utf16().collect::<Vec<_>>()))
@@ -322,10 +245,10 @@ call!(
     1,
     |env, arguments| {
         // SAFETY: inside a call; the reference ends with the statement.
-        unsafe { (*server(env, arguments[0])?).reactor.flush_answers() };
+        unsafe { (*server(env, arguments[0])?).reactor.flush_responses() };
         Ok(ptr::null_mut())
     },
-    "httpFlush(server): take the answers in the out region and send them."
+    "httpFlush(server): take the responses in the out region and send them."
 );
 
 call!(
@@ -333,10 +256,10 @@ call!(
     1,
     |env, arguments| {
         // SAFETY: as in flush.
-        unsafe { (*server(env, arguments[0])?).reactor.put_answers(None) };
+        unsafe { (*server(env, arguments[0])?).reactor.put_responses(None) };
         Ok(ptr::null_mut())
     },
-    "httpPut(server): take the records; what waits on the connection of the last is found in the region."
+    "httpPut(server): take the records; the out region has the bytes that wait for the last one."
 );
 
 call!(
@@ -345,10 +268,10 @@ call!(
     |env, arguments| {
         let bytes = env.slice(arguments[1])?;
         // SAFETY: as in flush.
-        unsafe { (*server(env, arguments[0])?).reactor.put_answers(Some(bytes)) };
+        unsafe { (*server(env, arguments[0])?).reactor.put_responses(Some(bytes)) };
         Ok(ptr::null_mut())
     },
-    "httpLarge(server, bytes): the same; the bytes are the last one's body."
+    "httpLarge(server, bytes): like httpPut; `bytes` is the body of the last record."
 );
 
 call!(
@@ -360,7 +283,7 @@ call!(
         // SAFETY: as in flush.
         Ok(env.int(unsafe { (*server).reactor.pull(slot, stamp) }))
     },
-    "httpPull(server, slot, stamp): the body's next bytes, in the body region: how many, or why none."
+    "httpPull(server, slot, stamp): decode the next bytes of a body into the body region; their number or a `PULL_*`."
 );
 
 call!(
@@ -387,20 +310,8 @@ call!(
         if length < counts::NUMBERS * 8 {
             return Err(wrong("httpStats: too short"));
         }
-        let put = |index: usize, number: u64| {
-            // SAFETY: within the array, which JavaScript does not touch during the call.
-            unsafe { data.cast::<f64>().add(index).write_unaligned(number as f64) };
-        };
-        put(counts::CONNECTIONS, stats.connections);
-        put(counts::CONNECTIONS_TOTAL, stats.connections_total);
-        put(counts::REQUESTS, stats.requests);
-        put(counts::CONSTANTS, stats.constants);
-        put(counts::REFUSED, stats.refused);
-        put(counts::ABORTED, stats.aborted);
-        put(counts::BYTES_IN, stats.bytes_in);
-        put(counts::BYTES_OUT, stats.bytes_out);
-        put(counts::CUT, stats.cut);
-        put(counts::HELD_BYTES, stats.held_bytes);
+        // SAFETY: at least as long; JavaScript does not touch it during the call.
+        unsafe { data.cast::<[f64; counts::NUMBERS]>().write_unaligned(stats.encode()) };
         Ok(ptr::null_mut())
     },
     "httpStats(server, counts): write the ten counts."
@@ -418,7 +329,7 @@ call!(
         }
         Ok(ptr::null_mut())
     },
-    "httpStop(server, graceMs): accept no more, finish what was accepted."
+    "httpStop(server, graceMs): accept nothing more, finish the open exchanges."
 );
 
 call!(
@@ -429,17 +340,17 @@ call!(
         // SAFETY: the reference ends with the statement.
         Ok(env.int(unsafe { (*server).reactor.member() } as i32))
     },
-    "httpMember(server): the number by which any thread asks about this one."
+    "httpMember(server): the number of this server for httpStalledMs and httpSendAway."
 );
 
 call!(
     stalled_ms,
     1,
     |env, arguments| {
-        let stalled = reactor::stalled_ms(u64::from(env.u32(arguments[0])?));
+        let stalled = corespun_http::stalled_ms(u64::from(env.u32(arguments[0])?));
         Ok(env.int(stalled.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX))))
     },
-    "httpStalledMs(member): for how long it has not turned though there is something to do; -1: it has left."
+    "httpStalledMs(member): milliseconds with events and without a turn; -1: it has left."
 );
 
 call!(
@@ -447,9 +358,9 @@ call!(
     2,
     |env, arguments| {
         let member = u64::from(env.u32(arguments[0])?);
-        Ok(env.int(i32::from(reactor::send_away(member, env.u32(arguments[1])? == 1))))
+        Ok(env.int(i32::from(corespun_http::send_away(member, env.u32(arguments[1])? == 1))))
     },
-    "httpSendAway(member, isOver): others accept in its place; isOver 1: nobody has to. Whether it is away."
+    "httpSendAway(member, isFinal): hand its sockets to another member; isFinal 1: or close them. Whether it is away."
 );
 
 call!(
@@ -467,5 +378,5 @@ call!(
         }
         Ok(ptr::null_mut())
     },
-    "httpClose(server): cut what is left and free it."
+    "httpClose(server): close all connections and free the server."
 );

@@ -1,9 +1,9 @@
-//! Chunked bodies as a table, each decoded whole and cut in two at every byte. `~` stands for CR LF. The fuzz
-//! target compares the same decoder with an obvious reader.
+//! Chunked bodies as a table, each decoded whole and split in two at every byte. `~` means CR LF. The fuzz target
+//! compares the same decoder with a simple reader.
 
 use super::*;
 
-/// Decode `pieces` one after the other; the body, the bytes that were left over, or the refusal.
+/// Decode `pieces` in order. Returns the body, the unused bytes and whether it ended.
 fn decoded(pieces: &[&[u8]], limits: &Limits) -> Result<(Vec<u8>, usize, bool), Refusal> {
     let (mut decoder, mut body, mut left, mut is_end) = (Chunked::default(), Vec::new(), 0, false);
     for piece in pieces {
@@ -32,7 +32,7 @@ fn check(text: &str, expected: Result<&str, u16>) {
 }
 
 #[test]
-fn bodies_are_decoded_however_they_are_cut() {
+fn bodies_are_decoded_however_they_are_split() {
     check("0~~", Ok(" +0"));
     check("3~abc~0~~", Ok("abc +0"));
     check("3~abc~A~0123456789~00~~GET", Ok("abc0123456789 +3"));

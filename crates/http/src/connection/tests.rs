@@ -1,5 +1,5 @@
-//! A connection driven by hand: what is read however it is cut, and what goes out in which order. The
-//! transcript is also what the fuzz target compares.
+//! A connection without sockets: what is read however it is split, and what is sent in which order. The fuzz
+//! target compares the same transcript.
 
 use std::cell::Cell;
 
@@ -14,12 +14,12 @@ fn heads() -> Heads {
 }
 
 thread_local! {
-    /// It remembers heads from one transcript to the next, which must make no difference.
+    // It caches heads from one transcript to the next, which must not matter.
     static PARSER: Cell<Parser> = Cell::default();
 }
 
-/// Feed `pieces`; every request is answered at once, bodies are pulled to their end first. What happened, in
-/// words. Limits are so low that what fuzzing makes passes them.
+/// What happens when `pieces` arrive: every request gets a response at once, bodies are pulled to their end first. The
+/// limits are low enough that fuzzing exceeds them.
 pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
     let (limits, heads) = (Limits { header_bytes_max: 120, headers_max: 5, ..limits() }, heads());
     let (mut connection, mut parser, mut words) = (Connection::default(), PARSER.take(), Vec::new());
@@ -36,7 +36,7 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
                             words.push(format!("refused body {}", refusal.status));
                             pulling = None;
                             input.clear();
-                            answer(&mut connection, stamp, &heads);
+                            respond(&mut connection, stamp, &heads);
                             continue;
                         }
                     };
@@ -48,7 +48,7 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
                 }
                 words.push(format!("body {}", String::from_utf8_lossy(body)));
                 pulling = None;
-                answer(&mut connection, stamp, &heads);
+                respond(&mut connection, stamp, &heads);
             }
             match connection.next(&mut input, &limits, &mut parser) {
                 Ok(Next::Request(request)) => {
@@ -66,7 +66,7 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
                 }
                 Ok(Next::Wait | Next::Partial) => break,
                 Err(refusal) => {
-                    // Only what is wrong with a body can be refused behind a head that is not.
+                    // Only faults of a body can be found after its head was accepted.
                     let is_body = matches!(parser.parse(&input, &limits), Ok(Parsed::Whole(_)));
                     words.push(format!(
                         "refused {} {}",
@@ -79,7 +79,7 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
             }
         }
     }
-    // A request that is refused while its body is in sight was not handed out by every way of cutting.
+    // Not every way of splitting accepts the head of a request whose body is refused.
     if let Some(at) = words.iter().position(|word| word.starts_with("refused"))
         && at > 0
         && !words[at - 1].starts_with("body")
@@ -91,9 +91,9 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
     words
 }
 
-fn answer(connection: &mut Connection, stamp: u32, heads: &Heads) {
-    let answer = Answer { status: 200, kind: 1, headers: b"" };
-    assert!(connection.respond(stamp, &answer, b"ok", heads));
+fn respond(connection: &mut Connection, stamp: u32, heads: &Heads) {
+    let response = Response { status: 200, kind: 1, headers: b"" };
+    assert!(connection.respond(stamp, &response, b"ok", heads));
 }
 
 fn chunked(body: &str) -> String {
@@ -101,7 +101,7 @@ fn chunked(body: &str) -> String {
 }
 
 #[test]
-fn requests_are_the_same_however_they_are_cut() {
+fn requests_do_not_depend_on_how_they_are_split() {
     let inputs = [
         "GET /a HTTP/1.1~Host: a~~GET /b HTTP/1.1~Host: a~X: y~~~~GET /c HTTP/1.0~~GET /d HTTP/1.1~Host: a~~",
         "POST / HTTP/1.1~Host: a~Content-Length: 5~~helloGET /b HTTP/1.1~Host: a~~",
@@ -130,7 +130,7 @@ fn requests_are_the_same_however_they_are_cut() {
     }
 }
 
-/// A connection that has read `input`, its requests admitted under 1, 2, ...; what was not used.
+/// A connection that has read `input` with its requests admitted under 1, 2, ..., and the number of unused bytes.
 fn read(input: &str, limits: &Limits) -> (Connection, usize) {
     let (mut connection, mut parser, mut stamp) = (Connection::default(), Parser::default(), 0);
     let mut input = input.replace('~', "\r\n").into_bytes();
@@ -151,40 +151,40 @@ fn read(input: &str, limits: &Limits) -> (Connection, usize) {
     }
 }
 
-/// What has gone out, heads shortened to their first word after the version, then bodies.
+/// The bytes that were sent, with heads shortened.
 fn sent(connection: &mut Connection) -> String {
     let text = String::from_utf8(std::mem::take(&mut connection.out)).unwrap();
     let date = "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
     text.replace(date, "").replace("content-type: text/plain;charset=UTF-8\r\n", "").replace("\r\n", "~")
 }
 
-fn say(connection: &mut Connection, stamp: u32, body: &str) -> bool {
-    let answer = Answer { status: 200, kind: 1, headers: b"" };
-    connection.respond(stamp, &answer, body.as_bytes(), &heads())
+fn respond_with(connection: &mut Connection, stamp: u32, body: &str) -> bool {
+    let response = Response { status: 200, kind: 1, headers: b"" };
+    connection.respond(stamp, &response, body.as_bytes(), &heads())
 }
 
 const GET: &str = "GET / HTTP/1.1~Host: a~~";
 
 #[test]
-fn answers_leave_in_the_order_of_their_requests() {
+fn responses_are_sent_in_the_order_of_their_requests() {
     let (mut connection, _) = read(&GET.repeat(3), &limits());
-    assert!(say(&mut connection, 3, "c"));
-    assert!(say(&mut connection, 2, "b"));
+    assert!(respond_with(&mut connection, 3, "c"));
+    assert!(respond_with(&mut connection, 2, "b"));
     assert_eq!(sent(&mut connection), "");
-    assert!(say(&mut connection, 1, "a"));
+    assert!(respond_with(&mut connection, 1, "a"));
     let one = |body| format!("HTTP/1.1 200 OK~content-length: 1~~{body}");
     assert_eq!(sent(&mut connection), one("a") + &one("b") + &one("c"));
-    assert!(!say(&mut connection, 1, "again"));
-    assert!(connection.is_idle());
+    assert!(!respond_with(&mut connection, 1, "again"));
+    assert_eq!((connection.exchanges(), connection.unsent()), (0, 0));
 }
 
 #[test]
-fn a_stream_ahead_of_its_turn_is_held_and_goes_on() {
+fn a_streamed_response_ahead_of_its_turn_is_held() {
     let (mut connection, _) = read(&GET.repeat(2), &limits());
-    let answer = Answer { status: 200, kind: 0, headers: b"" };
-    assert!(connection.start(2, &answer, None, &heads()).is_some());
+    let response = Response { status: 200, kind: 0, headers: b"" };
+    assert!(connection.start(2, &response, None, &heads()).is_some());
     assert_eq!(connection.write(2, b"abc"), Some(92));
-    assert!(say(&mut connection, 1, "a"));
+    assert!(respond_with(&mut connection, 1, "a"));
     assert_eq!(
         sent(&mut connection),
         "HTTP/1.1 200 OK~content-length: 1~~aHTTP/1.1 200 OK~transfer-encoding: chunked~~3~abc~"
@@ -197,60 +197,60 @@ fn a_stream_ahead_of_its_turn_is_held_and_goes_on() {
 }
 
 #[test]
-fn a_full_pipeline_is_not_read_on() {
+fn a_full_pipeline_stops_reading() {
     let (mut connection, left) = read(&GET.repeat(6), &limits());
-    assert_eq!((connection.flights(), left), (4, 2 * GET.replace('~', "\r\n").len()));
+    assert_eq!((connection.exchanges(), left), (4, 2 * GET.replace('~', "\r\n").len()));
     assert!(!connection.wants_input(&limits()));
-    assert!(say(&mut connection, 1, ""));
+    assert!(respond_with(&mut connection, 1, ""));
     assert!(connection.wants_input(&limits()));
 }
 
 #[test]
-fn answers_that_are_held_stop_reading_as_those_that_are_not_sent_do() {
+fn held_responses_stop_reading_like_unsent_ones() {
     let (mut connection, _) = read(&GET.repeat(3), &limits());
     let held = "x".repeat(limits().out_bytes_max);
-    assert!(say(&mut connection, 2, &held));
+    assert!(respond_with(&mut connection, 2, &held));
     assert!(!connection.wants_input(&limits()));
     let found =
         connection.next(&mut GET.replace('~', "\r\n").into_bytes(), &limits(), &mut Parser::default());
     assert!(matches!(found, Ok(Next::Wait)), "{found:?}");
-    assert!(say(&mut connection, 1, "") && say(&mut connection, 3, ""));
+    assert!(respond_with(&mut connection, 1, "") && respond_with(&mut connection, 3, ""));
     assert!(!connection.wants_input(&limits()));
     connection.sent = connection.out.len();
     assert!(connection.wants_input(&limits()));
 }
 
 #[test]
-fn the_end_of_the_input_leaves_requests_that_wait_for_room_their_answers() {
+fn the_end_of_the_input_drops_no_unread_request() {
     let limits = Limits { out_bytes_max: 100, ..limits() };
     let (mut connection, _) = read(&GET.repeat(2), &limits);
     let large = "x".repeat(100);
-    assert!(say(&mut connection, 1, &large) && say(&mut connection, 2, &large));
-    assert!(connection.flights() == 0 && !connection.wants_input(&limits));
-    // The end came behind one more, which nobody has looked at.
-    assert!(!connection.end_input(Left::Unseen) && !connection.is_over());
+    assert!(respond_with(&mut connection, 1, &large) && respond_with(&mut connection, 2, &large));
+    assert!(connection.exchanges() == 0 && !connection.wants_input(&limits));
+    // The client's end follows one more request, which is still unread.
+    assert!(!connection.end_input(Rest::Unread) && !connection.is_over());
     connection.sent = connection.out.len();
     let mut rest = GET.replace('~', "\r\n").into_bytes();
     let found = connection.next(&mut rest, &limits, &mut Parser::default());
     let Ok(Next::Request(request)) = found else { panic!("{found:?}") };
     connection.admit(&request, 3);
-    assert!(connection.end_input(Left::Part) && !connection.is_over());
+    assert!(connection.end_input(Rest::Partial) && !connection.is_over());
     connection.out.clear();
     connection.sent = 0;
-    assert!(say(&mut connection, 3, "x"));
+    assert!(respond_with(&mut connection, 3, "x"));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 1~connection: close~~x");
     assert!(connection.is_over());
-    // A body that has not come whole is for its reader to miss.
+    // The host notices a truncated body when it pulls it.
     let (mut connection, _) = read("PUT / HTTP/1.1~Host: a~Content-Length: 3~~ab", &limits);
-    assert!(!connection.end_input(Left::Part) && connection.has_body(1));
+    assert!(!connection.end_input(Rest::Partial) && connection.has_body(1));
 }
 
 #[test]
-fn a_refusal_comes_after_the_answers_before_it() {
+fn a_refusal_follows_the_responses_before_it() {
     let (mut connection, _) = read(&format!("{GET}GET / HTTP/1.1~~{GET}"), &limits());
     assert_eq!(sent(&mut connection), "");
     assert!(!connection.is_over());
-    assert!(say(&mut connection, 1, ""));
+    assert!(respond_with(&mut connection, 1, ""));
     assert_eq!(
         sent(&mut connection),
         "HTTP/1.1 200 OK~content-length: 0~~\
@@ -260,29 +260,29 @@ fn a_refusal_comes_after_the_answers_before_it() {
 }
 
 #[test]
-fn connections_close_when_the_client_or_a_limit_says_so() {
+fn connections_close_after_close_and_at_the_request_limit() {
     let closes = "HTTP/1.1 200 OK~content-length: 1~connection: close~~x";
     for input in ["GET / HTTP/1.0~~", "GET / HTTP/1.1~Host: a~Connection: close~~"] {
         let (mut connection, _) = read(input, &limits());
-        assert!(say(&mut connection, 1, "x"));
+        assert!(respond_with(&mut connection, 1, "x"));
         assert_eq!(sent(&mut connection), closes);
         assert!(connection.is_over() && !connection.is_cut());
     }
     let (mut connection, _) = read("GET / HTTP/1.0~Connection: keep-alive~~", &limits());
-    assert!(say(&mut connection, 1, "x"));
+    assert!(respond_with(&mut connection, 1, "x"));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 1~connection: keep-alive~~x");
     let (mut connection, left) = read(&GET.repeat(3), &Limits { requests_per_connection_max: 2, ..limits() });
-    assert!(say(&mut connection, 1, "x") && say(&mut connection, 2, "x"));
+    assert!(respond_with(&mut connection, 1, "x") && respond_with(&mut connection, 2, "x"));
     assert!(sent(&mut connection).ends_with(closes) && left > 0 && connection.is_over());
 }
 
 #[test]
-fn answers_without_a_body_have_none() {
-    let answer = |status| Answer { status, kind: 0, headers: b"" };
+fn responses_without_content_have_no_body() {
+    let response = |status| Response { status, kind: 0, headers: b"" };
     let (mut connection, _) = read(&(GET.repeat(2) + "HEAD / HTTP/1.1~Host: a~~"), &limits());
-    assert!(connection.respond(1, &answer(204), b"no", &heads()));
-    assert!(connection.respond(2, &answer(304), b"no", &heads()));
-    assert!(connection.respond(3, &answer(200), b"four", &heads()));
+    assert!(connection.respond(1, &response(204), b"no", &heads()));
+    assert!(connection.respond(2, &response(304), b"no", &heads()));
+    assert!(connection.respond(3, &response(200), b"four", &heads()));
     assert_eq!(
         sent(&mut connection),
         "HTTP/1.1 204 No Content~~HTTP/1.1 304 Not Modified~~HTTP/1.1 200 OK~content-length: 4~~"
@@ -290,7 +290,7 @@ fn answers_without_a_body_have_none() {
     let (mut connection, _) =
         read("HEAD / HTTP/1.1~Host: a~~HEAD / HTTP/1.0~Connection: keep-alive~~", &limits());
     for stamp in [1, 2] {
-        assert!(connection.start(stamp, &answer(200), None, &heads()).is_some());
+        assert!(connection.start(stamp, &response(200), None, &heads()).is_some());
         assert!(connection.write(stamp, b"abc").is_some());
         assert_eq!(connection.end(stamp), Some(true));
     }
@@ -302,22 +302,22 @@ fn answers_without_a_body_have_none() {
 }
 
 #[test]
-fn a_stream_keeps_to_its_length() {
-    let answer = Answer { status: 200, kind: 0, headers: b"" };
+fn a_streamed_body_has_its_announced_length() {
+    let response = Response { status: 200, kind: 0, headers: b"" };
     let (mut connection, _) = read(&GET.repeat(2), &limits());
-    assert!(connection.start(1, &answer, Some(4), &heads()).is_some());
+    assert!(connection.start(1, &response, Some(4), &heads()).is_some());
     connection.write(1, b"abcdef");
     assert_eq!(connection.end(1), Some(true));
     assert!(sent(&mut connection).ends_with("content-length: 4~~abcd"));
-    assert!(connection.start(2, &answer, Some(4), &heads()).is_some());
+    assert!(connection.start(2, &response, Some(4), &heads()).is_some());
     connection.write(2, b"abc");
     assert_eq!(connection.end(2), None);
 }
 
 #[test]
-fn an_old_client_gets_a_stream_until_the_end() {
+fn an_http_1_0_response_of_unknown_length_ends_with_the_connection() {
     let (mut connection, _) = read("GET / HTTP/1.0~Connection: keep-alive~~", &limits());
-    assert!(connection.start(1, &Answer { status: 200, kind: 0, headers: b"" }, None, &heads()).is_some());
+    assert!(connection.start(1, &Response { status: 200, kind: 0, headers: b"" }, None, &heads()).is_some());
     connection.write(1, b"abc");
     assert_eq!(connection.end(1), Some(true));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~connection: close~~abc");
@@ -325,42 +325,42 @@ fn an_old_client_gets_a_stream_until_the_end() {
 }
 
 #[test]
-fn the_client_is_told_to_go_on_when_its_body_is_wanted_and_its_turn() {
+fn continue_is_sent_when_the_body_is_pulled_and_its_turn_has_come() {
     let expecting = format!("{GET}PUT / HTTP/1.1~Host: a~Expect: 100-continue~Content-Length: 3~~");
     let (mut connection, _) = read(&expecting, &limits());
     assert!(connection.is_in_body() && connection.has_body(2));
     connection.ask(2);
     assert_eq!(sent(&mut connection), "");
-    assert!(say(&mut connection, 1, ""));
+    assert!(respond_with(&mut connection, 1, ""));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 0~~HTTP/1.1 100 Continue~~");
     connection.ask(2);
     assert_eq!(sent(&mut connection), "");
     let step = connection.decode(&mut b"abcGET".to_vec(), &limits()).unwrap();
     assert_eq!((step.consumed, step.produced, step.is_end), (3, 3, true));
-    assert!(say(&mut connection, 2, ""));
+    assert!(respond_with(&mut connection, 2, ""));
     assert!(!connection.is_over() && connection.wants_input(&limits()));
-    // Nobody asked: the client may or may not send it, so the connection cannot go on.
+    // The host did not pull: the client may send the body or not, so the connection cannot persist.
     let (mut connection, _) = read(&expecting[GET.len()..], &limits());
-    assert!(say(&mut connection, 1, ""));
+    assert!(respond_with(&mut connection, 1, ""));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 0~connection: close~~");
     assert!(connection.is_over() && connection.is_cut());
 }
 
 #[test]
-fn a_body_that_nobody_wants_is_skipped_if_it_is_small() {
+fn an_unwanted_body_is_skipped_if_it_is_small() {
     let large = Limits { body_bytes_max: u64::MAX, ..limits() };
     let (mut connection, _) = read("POST / HTTP/1.1~Host: a~Content-Length: 9~~12", &large);
-    assert!(say(&mut connection, 1, ""));
+    assert!(respond_with(&mut connection, 1, ""));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 0~~");
     let mut rest = b"3456789GET / HTTP/1.1\r\n".to_vec();
     let found = connection.next(&mut rest, &large, &mut Parser::default());
     assert!(matches!(found, Ok(Next::Skipped(7))), "{found:?}");
     let (mut connection, _) = read("POST / HTTP/1.1~Host: a~Content-Length: 999999~~12", &large);
-    assert!(say(&mut connection, 1, ""));
+    assert!(respond_with(&mut connection, 1, ""));
     assert!(sent(&mut connection).contains("connection: close") && connection.is_cut());
-    // One in chunks shows only in the end how long it is.
+    // The length of a chunked body shows only at its end.
     let (mut connection, _) = read("POST / HTTP/1.1~Host: a~Transfer-Encoding: chunked~~FFFFFF~12", &large);
-    assert!(say(&mut connection, 1, ""));
+    assert!(respond_with(&mut connection, 1, ""));
     let mut piece = vec![b'x'; 64 * 1024];
     for _ in 0..4 {
         assert!(matches!(
@@ -373,11 +373,11 @@ fn a_body_that_nobody_wants_is_skipped_if_it_is_small() {
 }
 
 #[test]
-fn leaving_finishes_what_has_begun() {
+fn closing_soon_finishes_the_open_exchanges() {
     let (mut connection, _) = read(GET, &limits());
     connection.close_soon();
     assert!(!connection.is_over());
-    assert!(say(&mut connection, 1, "x"));
+    assert!(respond_with(&mut connection, 1, "x"));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~content-length: 1~connection: close~~x");
     assert!(connection.is_over());
     let (mut connection, _) = read("", &limits());
@@ -386,20 +386,20 @@ fn leaving_finishes_what_has_begun() {
 }
 
 #[test]
-fn who_has_to_be_told_is_told_once() {
+fn take_unnotified_returns_each_stamp_once() {
     let (mut connection, _) = read(&GET.repeat(3), &limits());
-    assert!(say(&mut connection, 2, ""));
-    assert_eq!(connection.take_untold(), [1, 3]);
-    assert!(connection.take_untold().is_empty());
+    assert!(respond_with(&mut connection, 2, ""));
+    assert_eq!(connection.take_unnotified(), [1, 3]);
+    assert!(connection.take_unnotified().is_empty());
 }
 
 #[test]
-fn nothing_is_read_behind_a_stream_until_the_end() {
-    let answer = Answer { status: 200, kind: 0, headers: b"" };
+fn nothing_is_read_behind_a_body_that_ends_with_the_connection() {
+    let response = Response { status: 200, kind: 0, headers: b"" };
     let old = "GET / HTTP/1.0~Connection: keep-alive~~";
     let (mut connection, _) = read(&old.repeat(3), &limits());
-    assert!(say(&mut connection, 3, "dropped"));
-    assert_eq!(connection.start(1, &answer, None, &heads()), Some(vec![2]));
+    assert!(respond_with(&mut connection, 3, "dropped"));
+    assert_eq!(connection.start(1, &response, None, &heads()), Some(vec![2]));
     assert!(!connection.wants_input(&limits()) && !connection.is_over());
     let found = connection.next(&mut b"no request\r\n\r\n".to_vec(), &limits(), &mut Parser::default());
     assert!(matches!(found, Ok(Next::Wait)), "{found:?}");
@@ -407,15 +407,15 @@ fn nothing_is_read_behind_a_stream_until_the_end() {
     assert_eq!(connection.end(1), Some(true));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~connection: close~~abc");
     assert!(connection.is_over() && connection.is_cut());
-    // A refusal behind it is not sent either: its bytes would be the stream's.
+    // A refusal behind it is not sent either: its bytes would become part of the streamed body.
     let (mut connection, _) = read(&format!("{old}GET / HTTP/1.1~~"), &limits());
-    assert_eq!(connection.start(1, &answer, None, &heads()), Some(vec![]));
+    assert_eq!(connection.start(1, &response, None, &heads()), Some(vec![]));
     assert_eq!(connection.end(1), Some(true));
     assert_eq!(sent(&mut connection), "HTTP/1.1 200 OK~connection: close~~");
     // Its own body can be read while it streams.
     let upload = "POST / HTTP/1.0~Connection: keep-alive~Content-Length: 3~~a";
     let (mut connection, _) = read(upload, &limits());
-    assert_eq!(connection.start(1, &answer, None, &heads()), Some(vec![]));
+    assert_eq!(connection.start(1, &response, None, &heads()), Some(vec![]));
     assert!(connection.has_body(1));
     let step = connection.decode(&mut b"bc".to_vec(), &limits()).unwrap();
     assert_eq!((step.produced, step.is_end), (2, true));

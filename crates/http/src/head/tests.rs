@@ -1,5 +1,5 @@
-//! Heads as a table: the bytes, what RFC 9110 and 9112 say of them and where, what comes of them. `~` in an
-//! input stands for CR LF, so that a line of the table is a request.
+//! Heads as a table: the section of RFC 9110 or 9112, the bytes, and the result. `~` means CR LF, so that a row
+//! fits a line.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn check(table: &[(&str, &str, &str)]) {
                     Framing::Length(length) => length.to_string(),
                     Framing::Chunked => "chunked".into(),
                 };
-                let keeps = if head.keeps { "keeps" } else { "closes" };
+                let keeps = if head.keeps_alive { "keeps" } else { "closes" };
                 let expects = if head.expects { " expects" } else { "" };
                 format!("{:?} {framing} {keeps}{expects}", head.method)
             }
@@ -27,7 +27,7 @@ fn check(table: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn requests_are_read() {
+fn valid_requests_are_accepted() {
     check(&[
         ("9112 3", "GET / HTTP/1.1~Host: a~~", "Get 0 keeps"),
         ("9112 3.1", "get / HTTP/1.1~Host: a~~", "Other 0 keeps"),
@@ -81,7 +81,7 @@ fn targets_have_the_form_of_their_method() {
 }
 
 #[test]
-fn a_target_has_the_characters_of_a_uri() {
+fn a_target_contains_only_characters_of_a_uri() {
     for byte in 0..=127_u8 {
         let character = byte as char;
         let status = |target: &str| {
@@ -89,7 +89,7 @@ fn a_target_has_the_characters_of_a_uri() {
             parse(text.as_bytes(), &Limits::default(), &mut Vec::new()).map(drop).map_err(|it| it.status)
         };
         let is_uri = byte.is_ascii_alphanumeric() || b"-._~:/?[]@!$&'()*+,;=%".contains(&byte);
-        // What the URL standard leaves in a query, and so browsers send.
+        // The URL standard leaves these in a query, so browsers send them.
         let is_query = is_uri || b"\\^`{|}".contains(&byte);
         if byte != b'~' {
             assert_eq!(status(&format!("/a{character}b")).is_ok(), is_uri, "path {character:?}");
@@ -100,24 +100,24 @@ fn a_target_has_the_characters_of_a_uri() {
 }
 
 #[test]
-fn a_later_minor_version_says_what_the_same_head_of_1_1_says() {
+fn a_later_minor_version_is_read_as_http_1_1() {
     let limits = Limits { header_bytes_max: 200, ..Limits::default() };
     for padding in [0, 10, 140, 150, 152, 153, 154, 160, 300] {
         let text = format!("GET /a HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\nrest", "x".repeat(padding));
         let later = text.replace("HTTP/1.1", "HTTP/1.7");
         for end in 0..=text.len() {
-            let told = |text: &str| {
+            let outcome = |text: &str| {
                 let mut fields = Vec::new();
                 let parsed = parse(&text.as_bytes()[..end], &limits, &mut fields);
                 format!("{parsed:?} {fields:?}")
             };
-            assert_eq!(told(&later), told(&text), "{padding} bytes, the first {end}");
+            assert_eq!(outcome(&later), outcome(&text), "{padding} bytes, the first {end}");
         }
     }
 }
 
 #[test]
-fn versions_are_known() {
+fn unsupported_versions_are_refused() {
     check(&[
         ("9110 15.6.6", "GET / HTTP/2.0~Host: a~~", "505 version"),
         ("9110 15.6.6", "PRI * HTTP/2.0~~SM~~", "505 version"),
@@ -230,7 +230,7 @@ fn lines_and_fields_are_well_formed() {
 }
 
 #[test]
-fn the_host_is_there_once_and_is_one() {
+fn a_request_has_exactly_one_valid_host() {
     check(&[
         ("9112 3.2", "GET / HTTP/1.1~~", "400 no host"),
         ("9112 3.2", "GET / HTTP/1.1~Host: a~Host: a~~", "400 more than one host"),
@@ -253,7 +253,7 @@ fn the_host_is_there_once_and_is_one() {
 }
 
 #[test]
-fn limits_have_statuses() {
+fn exceeding_a_limit_has_its_status() {
     let limits = Limits { header_bytes_max: 200, headers_max: 3, target_bytes_max: 20, ..Limits::default() };
     let long = "x".repeat(200);
     let table = [
@@ -271,7 +271,7 @@ fn limits_have_statuses() {
 }
 
 #[test]
-fn every_beginning_of_a_head_is_partial() {
+fn every_prefix_of_a_head_is_partial() {
     let whole =
         "~PUT /a HTTP/1.1~Host: a~Expect: 100-continue~X:  y ~Content-Length: 3~~".replace('~', "\r\n");
     for end in 0..whole.len() {
@@ -281,7 +281,7 @@ fn every_beginning_of_a_head_is_partial() {
 }
 
 #[test]
-fn fields_are_where_they_say() {
+fn fields_are_found_at_their_offsets() {
     let text = b"GET /a HTTP/1.1\r\nHost: b\r\nEmpty:\r\nX-Y:  c d \r\n\r\n";
     let mut fields = Vec::new();
     let Ok(Parsed::Whole(head)) = parse(text, &Limits::default(), &mut fields) else { panic!("refused") };

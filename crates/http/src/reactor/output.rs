@@ -1,337 +1,330 @@
-//! From answers to sockets: sending, closing, and what is done when time runs out. A connection is sent to
-//! once per batch, whatever was answered on it.
+//! From responses to sockets: sending, closing, and what is done when a deadline passes. A connection is sent to
+//! once per batch, however many responses it has.
 
 use std::io;
 
 use super::{
     Reactor,
-    input::{Fortune, SHARE_MAX, is_soon},
-    state::{Line, Tell},
+    input::{SHARE_MAX, Verdict, is_soon},
+    slots::{HostEvent, Session},
 };
 use crate::{layout::event, limits::Refusal, sys};
 
-/// While a client is listened to after everything was sent: how often it is looked whether it still sends,
-/// ms, and the bytes that have to have come since the look before.
-const LINGER_LOOK_MS: u64 = 2_000;
-const LINGER_LOOK_BYTES: u64 = 1_000;
-/// What a head that has begun may still take when the server stops, ms.
+/// How often a lingering connection is checked, ms, and the bytes that must arrive between two checks.
+const LINGER_CHECK_MS: u64 = 2_000;
+const LINGER_CHECK_BYTES: u64 = 1_000;
+/// Time for a partial head when the server stops, ms.
 const STOP_HEAD_MS: u64 = 1_000;
-/// Buffers kept for later, and the largest of them.
+/// Number and size of unused buffers that are stored.
 const BUFFERS_MAX: usize = 256;
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
-/// Looks at what the kernel holds for a reader, in `body_ms`.
-const READER_LOOKS: u64 = 4;
-/// One in so many of the connections there may be is listened to behind its last answer; more are closed.
+/// Checks per `body_ms` of what the kernel holds for a client that reads.
+const READER_CHECKS: u64 = 4;
+/// One in this many of `connections_max` may linger; others are closed at once.
 const LINGERING_SHARE: usize = 4;
-/// Nothing to look after.
 const NO_DEADLINE: u64 = 0;
 
 impl Reactor {
-    /// Something is to be sent, or decided, on that connection.
+    /// Process a connection in `flush`.
     pub(super) fn mark(&mut self, slot: u32) {
-        if let Some(line) = self.slots.get_mut(slot)
-            && !line.is_dirty
+        if let Some(session) = self.slots.get_mut(slot)
+            && !session.is_dirty
         {
-            line.is_dirty = true;
+            session.is_dirty = true;
             self.dirty.push(slot);
         }
     }
 
-    /// The same for one that is lifted.
+    /// Like [`mark`](Self::mark), for a connection that is lifted.
     #[inline]
-    pub(super) fn mark_line(&mut self, slot: u32, line: &mut Line) {
-        if !line.is_dirty {
-            line.is_dirty = true;
+    pub(super) fn mark_session(&mut self, slot: u32, session: &mut Session) {
+        if !session.is_dirty {
+            session.is_dirty = true;
             self.dirty.push(slot);
         }
     }
 
-    /// Give the connection a buffer for what it sends.
     #[inline]
-    pub(super) fn lend_buffer(&mut self, line: &mut Line) {
-        if line.machine.out.capacity() == 0
+    pub(super) fn lend_buffer(&mut self, session: &mut Session) {
+        if session.machine.out.capacity() == 0
             && let Some(buffer) = self.buffers.pop()
         {
-            line.machine.out = buffer;
+            session.machine.out = buffer;
         }
     }
 
-    fn take_buffer(&mut self, line: &mut Line) {
-        let mut buffer = std::mem::take(&mut line.machine.out);
-        line.machine.sent = 0;
+    fn take_buffer(&mut self, session: &mut Session) {
+        let mut buffer = std::mem::take(&mut session.machine.out);
+        session.machine.sent = 0;
         if self.buffers.len() < BUFFERS_MAX && buffer.capacity() <= BUFFER_BYTES_MAX {
             buffer.clear();
             self.buffers.push(buffer);
         }
     }
 
-    /// Send what is to be sent, on all connections that were marked.
+    /// Send on all connections that were marked.
     pub(super) fn flush(&mut self) {
-        // Nothing that is done here marks another one.
+        // Nothing in this loop marks another connection.
         let mut dirty = std::mem::take(&mut self.dirty);
         for slot in dirty.drain(..) {
-            let Some(mut line) = self.slots.lift(slot) else { continue };
-            line.is_dirty = false;
-            let fortune = self.settle(slot, &mut line);
-            self.put_or_bury(slot, line, fortune);
+            let Some(mut session) = self.slots.lift(slot) else { continue };
+            session.is_dirty = false;
+            let verdict = self.settle(slot, &mut session);
+            self.put_or_close(slot, session, verdict);
         }
         if self.dirty.is_empty() {
             self.dirty = dirty;
         }
     }
 
-    /// Send, and decide what comes next on this connection.
+    /// Send, and decide how the connection continues.
     #[inline]
-    fn settle(&mut self, slot: u32, line: &mut Line) -> Fortune {
-        if let Some(largest) = line.machine.take_largest() {
+    fn settle(&mut self, slot: u32, session: &mut Session) -> Verdict {
+        if let Some(largest) = session.machine.take_largest() {
             let fitting = self.limits.out_bytes_max as u64 / largest.max(1);
-            let most = u64::from(line.share * 2).min(SHARE_MAX.into());
-            line.share = fitting.clamp(1, most) as u32;
+            let most = u64::from(session.share * 2).min(SHARE_MAX.into());
+            session.share = fitting.clamp(1, most) as u32;
         }
-        if self.send(line) == Fortune::Dies {
-            return Fortune::Dies;
+        if self.send(session) == Verdict::Close {
+            return Verdict::Close;
         }
-        if line.is_full && line.machine.unsent() <= self.limits.out_bytes_max / 2 {
-            self.tell_drained(slot, line);
+        if session.is_full && session.machine.unsent() <= self.limits.out_bytes_max / 2 {
+            self.notify_drained(slot, session);
         }
         if self.is_stopping {
-            line.machine.close_soon();
+            session.machine.close_soon();
         }
-        if line.machine.unsent() == 0 && line.machine.is_over() {
-            return self.finish(slot, line);
+        if session.machine.unsent() == 0 && session.machine.is_over() {
+            return self.finish(slot, session);
         }
-        let may_go_on = line.is_readable || line.is_at_end || !line.machine.kept.is_empty();
-        if may_go_on && line.machine.wants_input(&self.limits) {
-            self.queue(slot, line);
+        let may_go_on = session.is_readable || session.is_at_end || !session.machine.kept.is_empty();
+        if may_go_on && session.machine.wants_input(&self.limits) {
+            self.queue(slot, session);
         }
-        self.set_deadline(line);
-        Fortune::Lives
+        self.set_deadline(session);
+        Verdict::Keep
     }
 
-    /// Send what waits; the kernel may not take all of it.
+    /// Send the bytes that wait, as far as the kernel accepts them.
     #[inline]
-    pub(super) fn send(&mut self, line: &mut Line) -> Fortune {
-        if line.machine.unsent() == 0 || !line.is_writable {
-            return Fortune::Lives;
+    pub(super) fn send(&mut self, session: &mut Session) -> Verdict {
+        if session.machine.unsent() == 0 || !session.is_writable {
+            return Verdict::Keep;
         }
         loop {
-            let (bytes, more) = line.machine.next_bytes();
+            let (bytes, more) = session.machine.next_bytes();
             let result = match more {
-                [] => sys::send(&line.socket, bytes),
-                more => sys::send_both(&line.socket, bytes, more),
+                [] => sys::send(&session.socket, bytes),
+                more => sys::send_both(&session.socket, bytes, more),
             };
             let asked = bytes.len() + more.len();
             match result {
                 Ok(sent) => {
                     self.stats.bytes_out += sent as u64;
                     let is_all = sent == asked;
-                    line.machine.has_left(sent);
-                    if is_all && line.machine.unsent() > 0 {
+                    session.machine.advance_sent(sent);
+                    if is_all && session.machine.unsent() > 0 {
                         continue;
                     }
                     if is_all {
-                        line.out_wait_began = 0;
-                        self.take_buffer(line);
+                        session.out_wait_began = 0;
+                        self.take_buffer(session);
                     } else {
-                        self.wait_for_reader(line, sent as u64);
+                        self.wait_for_reader(session, sent as u64);
                     }
-                    return Fortune::Lives;
+                    return Verdict::Keep;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if is_soon(&error) => {
-                    self.wait_for_reader(line, 0);
-                    return Fortune::Lives;
+                    self.wait_for_reader(session, 0);
+                    return Verdict::Keep;
                 }
-                Err(_) => return Fortune::Dies,
+                Err(_) => return Verdict::Close,
             }
         }
     }
 
-    /// The kernel took a part.
-    pub(super) fn wait_for_reader(&self, line: &mut Line, sent: u64) {
-        line.is_writable = false;
-        if line.out_wait_began == 0 {
-            line.out_patience_ms = self.limits.body_ms;
-            line.out_wait_began = self.now_ms;
-            line.out_held = None;
+    /// The kernel accepted only a part.
+    pub(super) fn wait_for_reader(&self, session: &mut Session, sent: u64) {
+        session.is_writable = false;
+        if session.out_wait_began == 0 {
+            session.out_budget_ms = self.limits.body_ms;
+            session.out_wait_began = self.now_ms;
+            session.out_unacked = None;
         }
-        self.charge_reader(line, sent);
-        // What has left need not be kept.
-        if line.machine.sent >= BUFFER_BYTES_MAX {
-            line.machine.out.drain(..line.machine.sent);
-            line.machine.sent = 0;
+        self.charge_reader(session, sent);
+        // Drop the bytes that were sent.
+        if session.machine.sent >= BUFFER_BYTES_MAX {
+            session.machine.out.drain(..session.machine.sent);
+            session.machine.sent = 0;
         }
     }
 
-    /// The time a client needs to read is taken from the patience with it; what it reads buys more: 500 bytes
-    /// a second keep it.
-    fn charge_reader(&self, line: &mut Line, taken: u64) {
-        let waited = self.now_ms - line.out_wait_began;
-        let left = line.out_patience_ms.saturating_sub(waited) + taken * 2;
-        line.out_patience_ms = left.min(self.limits.body_ms);
-        line.out_wait_began = self.now_ms;
+    /// The time waited is charged to the client's budget, bytes it reads refill it: 500 bytes a second keep it full.
+    fn charge_reader(&self, session: &mut Session, taken: u64) {
+        let waited = self.now_ms - session.out_wait_began;
+        let left = session.out_budget_ms.saturating_sub(waited) + taken * 2;
+        session.out_budget_ms = left.min(self.limits.body_ms);
+        session.out_wait_began = self.now_ms;
     }
 
-    /// The kernel says that there is room when a third of its buffer is free, which is megabytes. Whoever
-    /// reads less shows in what it still holds. True: the patience is not used up.
-    fn look_at_reader(&self, line: &mut Line) -> bool {
-        let held = sys::untaken_bytes(&line.socket);
-        let taken = line.out_held.map_or(0, |before| before.saturating_sub(held));
-        self.charge_reader(line, taken);
-        if line.out_held.is_none() {
-            // The host may have been busy: nothing can be said before a second look.
-            line.out_patience_ms = line.out_patience_ms.max(self.look_ms());
+    /// The kernel reports space only when a third of its buffer is free, which may be megabytes. A slower reader shows
+    /// in how much the kernel still holds. Returns whether the budget is not used up.
+    fn check_reader(&self, session: &mut Session) -> bool {
+        let held = sys::unacked_bytes(&session.socket);
+        let taken = session.out_unacked.map_or(0, |before| before.saturating_sub(held));
+        self.charge_reader(session, taken);
+        if session.out_unacked.is_none() {
+            // The host may have been busy: nothing follows from a first check.
+            session.out_budget_ms = session.out_budget_ms.max(self.check_ms());
         }
-        line.out_held = Some(held);
-        line.out_patience_ms > 0
+        session.out_unacked = Some(held);
+        session.out_budget_ms > 0
     }
 
-    fn look_ms(&self) -> u64 {
-        (self.limits.body_ms / READER_LOOKS).max(1)
+    fn check_ms(&self) -> u64 {
+        (self.limits.body_ms / READER_CHECKS).max(1)
     }
 
-    fn tell_drained(&mut self, slot: u32, line: &mut Line) {
-        line.is_full = false;
+    fn notify_drained(&mut self, slot: u32, session: &mut Session) {
+        session.is_full = false;
         let half = self.limits.out_bytes_max / 2;
-        for stamp in line.machine.stamps() {
-            if line.machine.waiting_bytes(stamp) <= half {
-                self.tells.push_back(Tell { kind: event::DRAINED, slot, stamp });
+        for stamp in session.machine.stamps() {
+            if session.machine.waiting_bytes(stamp) <= half {
+                self.host_events.push_back(HostEvent { kind: event::DRAINED, slot, stamp });
             } else {
-                line.is_full = true;
+                session.is_full = true;
             }
         }
     }
 
-    /// Everything was sent and nothing more is read.
-    pub(super) fn finish(&mut self, slot: u32, line: &mut Line) -> Fortune {
-        if line.is_lingering {
-            return Fortune::Lives;
+    /// All responses were sent and nothing more is read.
+    pub(super) fn finish(&mut self, slot: u32, session: &mut Session) -> Verdict {
+        if session.is_lingering {
+            return Verdict::Keep;
         }
-        if line.is_at_end || !line.is_readable && !line.machine.is_cut() {
-            return Fortune::Dies;
+        if session.is_at_end || !session.is_readable && !session.machine.is_cut() {
+            return Verdict::Close;
         }
         if self.lingering >= (self.limits.connections_max / LINGERING_SHARE).max(1) {
-            return Fortune::Dies;
+            return Verdict::Close;
         }
-        // Closing now, with bytes unread or under way, would send a reset, which may overtake the answer:
-        // most clients look for one only when they have sent all (RFC 9112, 9.6).
-        sys::shut_writing(&line.socket);
-        line.is_lingering = true;
+        // Closing now, with bytes unread or in transit, would send a reset, which may overtake the response: most
+        // clients read one only when they have sent everything (RFC 9112, 9.6).
+        sys::shut_writing(&session.socket);
+        session.is_lingering = true;
         self.lingering += 1;
-        line.linger_until = self.now_ms + self.limits.linger_ms;
-        line.deadline = line.linger_until.min(self.now_ms + LINGER_LOOK_MS);
-        self.queue(slot, line);
-        Fortune::Lives
+        session.linger_until = self.now_ms + self.limits.linger_ms;
+        session.deadline = session.linger_until.min(self.now_ms + LINGER_CHECK_MS);
+        self.queue(slot, session);
+        Verdict::Keep
     }
 
-    /// Whether a client that is listened to goes on sending, fast enough, and has time left.
-    fn lingers_on(&self, line: &mut Line) -> bool {
-        // The host may have been busy: what lies in the kernel has come.
-        let is_sending = line.thrown_bytes >= LINGER_LOOK_BYTES || sys::has_bytes(&line.socket);
-        line.thrown_bytes = 0;
-        line.deadline = line.linger_until.min(self.now_ms + LINGER_LOOK_MS);
-        is_sending && self.now_ms < line.linger_until
+    /// Whether a lingering client still sends fast enough and has time left.
+    fn lingers_on(&self, session: &mut Session) -> bool {
+        // The host may have been busy: bytes in the kernel count as received.
+        let is_sending = session.discarded_bytes >= LINGER_CHECK_BYTES || sys::has_bytes(&session.socket);
+        session.discarded_bytes = 0;
+        session.deadline = session.linger_until.min(self.now_ms + LINGER_CHECK_MS);
+        is_sending && self.now_ms < session.linger_until
     }
 
-    /// When to look after a connection of which nothing is heard.
     #[inline]
-    pub(super) fn set_deadline(&self, line: &mut Line) {
-        // An answer may come before the body has: then nobody waits for it any more.
-        line.wants_body &= line.machine.is_in_body();
-        if line.is_lingering {
+    pub(super) fn set_deadline(&self, session: &mut Session) {
+        // A response may have been sent before the body arrived: then the host no longer waits for it.
+        session.wants_body &= session.machine.is_in_body();
+        if session.is_lingering {
             return;
         }
-        line.deadline = if line.machine.unsent() > 0 && line.out_wait_began != 0 {
-            line.out_wait_began + line.out_patience_ms.min(self.look_ms())
-        } else if line.wants_body {
-            line.wait_began + line.body_patience_ms
-        } else if line.machine.flights() > 0 || line.machine.unsent() > 0 {
-            // Whoever has stopped sending has most likely gone: an answer that does not come is not waited
-            // for.
-            if line.is_half_closed { self.now_ms + self.limits.body_ms } else { NO_DEADLINE }
-        } else if line.head_began != 0 {
-            let until = line.head_began + self.limits.headers_ms;
+        session.deadline = if session.machine.unsent() > 0 && session.out_wait_began != 0 {
+            session.out_wait_began + session.out_budget_ms.min(self.check_ms())
+        } else if session.wants_body {
+            session.wait_began + session.body_budget_ms
+        } else if session.machine.exchanges() > 0 || session.machine.unsent() > 0 {
+            // A client that sends nothing more has probably disconnected: a response is awaited for a limited time.
+            if session.is_half_closed { self.now_ms + self.limits.body_ms } else { NO_DEADLINE }
+        } else if session.head_began != 0 {
+            let until = session.head_began + self.limits.headers_ms;
             if self.is_stopping { until.min(self.stop_began + STOP_HEAD_MS) } else { until }
-        } else if line.machine.is_discarding() {
+        } else if session.machine.is_discarding() {
             self.now_ms + self.limits.body_ms
         } else {
             self.now_ms + self.limits.idle_ms
         };
     }
 
-    /// A connection's time has run out.
     pub(super) fn time_out(&mut self, slot: u32) {
-        let Some(mut line) = self.slots.lift(slot) else { return };
-        let fortune = self.time_out_line(slot, &mut line);
-        self.put_or_bury(slot, line, fortune);
+        let Some(mut session) = self.slots.lift(slot) else { return };
+        let verdict = self.time_out_session(slot, &mut session);
+        self.put_or_close(slot, session, verdict);
     }
 
-    /// Whether something is to be done for this connection as soon as there is a turn.
-    fn has_news(&self, line: &Line) -> bool {
-        let is_read = line.wants_body || line.machine.wants_input(&self.limits);
-        line.is_queued || line.is_dirty || is_read && sys::has_bytes(&line.socket)
+    /// Whether the next turn will work on this connection.
+    fn has_news(&self, session: &Session) -> bool {
+        let is_read = session.wants_body || session.machine.wants_input(&self.limits);
+        session.is_queued || session.is_dirty || is_read && sys::has_bytes(&session.socket)
     }
 
-    fn time_out_line(&mut self, slot: u32, line: &mut Line) -> Fortune {
-        line.deadline = NO_DEADLINE;
-        line.wants_body &= line.machine.is_in_body();
-        if line.is_lingering {
-            return if self.lingers_on(line) { Fortune::Lives } else { Fortune::Dies };
+    fn time_out_session(&mut self, slot: u32, session: &mut Session) -> Verdict {
+        session.deadline = NO_DEADLINE;
+        session.wants_body &= session.machine.is_in_body();
+        if session.is_lingering {
+            return if self.lingers_on(session) { Verdict::Keep } else { Verdict::Close };
         }
-        if line.out_wait_began == 0 && self.has_news(line) {
-            // The host was busy: what is here, or was answered, has its turn first.
-            if !line.is_queued {
-                line.is_readable = true;
-                self.queue(slot, line);
+        if session.out_wait_began == 0 && self.has_news(session) {
+            // The host was busy: input and responses that are ready come first.
+            if !session.is_queued {
+                session.is_readable = true;
+                self.queue(slot, session);
             }
-            line.deadline = self.now_ms + self.tick_ms();
-            return Fortune::Lives;
+            session.deadline = self.now_ms + self.tick_ms();
+            return Verdict::Keep;
         }
-        if line.machine.unsent() > 0 {
-            if line.out_wait_began != 0 && self.look_at_reader(line) {
-                self.set_deadline(line);
-                return Fortune::Lives;
+        if session.machine.unsent() > 0 {
+            if session.out_wait_began != 0 && self.check_reader(session) {
+                self.set_deadline(session);
+                return Verdict::Keep;
             }
-            // What the kernel still holds is not wanted either.
-            sys::reset_on_close(&line.socket);
-            return Fortune::Dies;
+            // Drop the bytes that the kernel still holds.
+            sys::reset_on_close(&session.socket);
+            return Verdict::Close;
         }
-        if line.wants_body {
-            line.wants_body = false;
-            line.body_failed = 408;
-            let stamp = line.machine.stamps().last().unwrap_or_default();
-            line.machine.cease();
+        if session.wants_body {
+            session.wants_body = false;
+            session.body_failed = 408;
+            let stamp = session.machine.stamps().last().unwrap_or_default();
+            session.machine.stop_reading();
             self.stats.refused += 1;
-            self.tells.push_back(Tell { kind: event::BODY, slot, stamp });
-            return Fortune::Lives;
+            self.host_events.push_back(HostEvent { kind: event::BODY, slot, stamp });
+            return Verdict::Keep;
         }
-        if line.machine.is_in_head() && !self.is_stopping {
+        if session.machine.is_in_head() && !self.is_stopping {
             self.stats.refused += 1;
-            let begun = std::mem::take(&mut line.machine.kept);
-            line.machine.refuse(Refusal::of(408, "the head took too long"), &begun, &self.heads);
-            self.mark_line(slot, line);
-            return Fortune::Lives;
+            let begun = std::mem::take(&mut session.machine.kept);
+            session.machine.refuse(Refusal::of(408, "the head took too long"), &begun, &self.heads);
+            self.mark_session(slot, session);
+            return Verdict::Keep;
         }
-        Fortune::Dies
+        Verdict::Close
     }
 
-    /// Close a connection, whatever it was doing.
+    /// Close a connection in any state.
     pub(super) fn close(&mut self, slot: u32) {
-        if let Some(line) = self.slots.lift(slot) {
-            self.bury(slot, line);
+        if let Some(session) = self.slots.lift(slot) {
+            self.close_lifted(slot, session);
         }
     }
 
-    /// The connection that was lifted is closed: whoever waits for it is told.
-    pub(super) fn bury(&mut self, slot: u32, mut line: Box<Line>) {
-        for stamp in line.machine.stamps() {
+    /// Close a connection that is lifted, and notify the host for its open exchanges.
+    pub(super) fn close_lifted(&mut self, slot: u32, mut session: Box<Session>) {
+        for stamp in session.machine.stamps() {
             self.stats.aborted += 1;
-            self.tells.push_back(Tell { kind: event::CLOSED, slot, stamp });
+            self.host_events.push_back(HostEvent { kind: event::CLOSED, slot, stamp });
         }
-        self.lingering -= usize::from(line.is_lingering);
+        self.lingering -= usize::from(session.is_lingering);
         self.slots.retire(slot);
-        self.take_buffer(&mut line);
-        drop(line);
-        self.tell_stopped();
+        self.take_buffer(&mut session);
+        drop(session);
+        self.notify_stopped();
     }
 }

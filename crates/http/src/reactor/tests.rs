@@ -1,5 +1,5 @@
-//! Tests of the reactor on real sockets, with a host made of Rust: it reads the records of a batch and writes
-//! answers as src/http does.
+//! The reactor on real sockets, with a host written in Rust that reads the records of a batch and writes responses
+//! as src/http does.
 
 mod edges;
 
@@ -10,19 +10,22 @@ use std::{
 };
 
 use super::*;
-use crate::layout::{HEADER_BYTES, answer, event, inbound, out, reply, request};
+use crate::{
+    constants::Constant,
+    layout::{HEADER_BYTES, answer, event, inbound, out, reply, request},
+    listen::{send_away, stalled_ms},
+};
 
-/// A host: what it is told, and what it answers.
 struct Host {
     reactor: Reactor,
-    // The regions' memory, behind the reactor that refers to it.
+    // Behind the reactor, which refers to it.
     memory: Vec<*mut [u64]>,
     seen: Vec<String>,
     /// Requests in each batch.
     batches: Vec<u32>,
-    /// Requests that were not answered: slot and stamp.
+    /// Slot and stamp of requests without a response.
     open: Vec<(u32, u32)>,
-    answers: bool,
+    responds: bool,
 }
 
 impl Drop for Host {
@@ -34,30 +37,30 @@ impl Drop for Host {
     }
 }
 
-/// Bytes of the larger constant.
+/// Bytes of a constant that is stored with its head.
 const LARGE_BYTES: usize = 20_000;
-/// Bytes of one that waits in the connection.
+/// Bytes of a constant that is shared.
 const HUGE_BYTES: usize = 16 * 1024 * 1024;
 
 fn limits() -> Limits {
     Limits { pipeline_max: 8, ..Limits::default() }
 }
 
-fn anywhere() -> Place {
-    Place::Address(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+fn anywhere() -> Endpoint {
+    Endpoint::Address(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
 }
 
 impl Host {
-    fn new(place: Place, is_shared: bool, limits: Limits) -> Self {
-        Self::try_new(place, is_shared, limits).expect("a place to listen")
+    fn new(endpoint: Endpoint, is_shared: bool, limits: Limits) -> Self {
+        Self::try_new(endpoint, is_shared, limits).expect("a free endpoint")
     }
 
-    fn try_new(place: Place, is_shared: bool, limits: Limits) -> io::Result<Self> {
+    fn try_new(endpoint: Endpoint, is_shared: bool, limits: Limits) -> io::Result<Self> {
         let mut memory = Vec::new();
         let mut region = |bytes: usize| {
             let boxed: *mut [u64] = Box::into_raw(vec![0_u64; bytes / 8].into_boxed_slice());
             memory.push(boxed);
-            // SAFETY: lives as long as the host, whose methods alone use it, one at a time.
+            // SAFETY: freed by the host, whose methods alone use it, one at a time.
             unsafe { Region::new(boxed.cast(), bytes) }
         };
         let regions = (region(512 * 1024), region(64 * 1024), region(32 * 1024));
@@ -73,14 +76,14 @@ impl Host {
             constant("/large", &[b'x'; LARGE_BYTES]),
             constant("/huge", &vec![b'x'; HUGE_BYTES]),
         ];
-        let settings = Settings { place, is_shared, backlog: 256, limits, constants };
+        let settings = Settings { endpoint, is_shared, backlog: 256, limits, constants };
         let reactor = Reactor::open(settings, regions.0, regions.1, regions.2)?;
-        Ok(Self { reactor, memory, seen: Vec::new(), batches: Vec::new(), open: Vec::new(), answers: true })
+        Ok(Self { reactor, memory, seen: Vec::new(), batches: Vec::new(), open: Vec::new(), responds: true })
     }
 
     fn address(&self) -> SocketAddr {
-        match self.reactor.place() {
-            Some(Place::Address(address)) => *address,
+        match self.reactor.endpoint() {
+            Some(Endpoint::Address(address)) => *address,
             other => panic!("no address: {other:?}"),
         }
     }
@@ -115,15 +118,15 @@ impl Host {
                 String::from_utf8_lossy(&self.reactor.inbound.all()[start..start + length]).into_owned();
             at += request::WORDS + word(request::FIELDS) as usize * layout::FIELD_WORDS;
             self.open.push((slot, stamp));
-            if self.answers {
-                self.answer(&target);
+            if self.responds {
+                self.respond(&target);
             }
             self.seen.push(target);
         }
     }
 
-    /// Answer the oldest request that is open.
-    fn answer(&mut self, body: &str) {
+    /// Respond to the oldest open request.
+    fn respond(&mut self, body: &str) {
         let (slot, stamp) = self.open.remove(0);
         let at = self.reactor.out.word(out::END) as usize;
         let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, body.len() as u32, 0, 0];
@@ -133,13 +136,12 @@ impl Host {
         self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
 
-    /// Take turns until the client has read something that ends with `end`, or until it is closed: all it has
-    /// read.
+    /// Take turns until the client has received text that ends with `end`, or is disconnected. Returns that text.
     fn read_until(&mut self, client: &mut TcpStream, end: &str) -> String {
         let (mut text, mut piece) = (String::new(), [0; 4096]);
-        let patience = Instant::now();
+        let began = Instant::now();
         while end.is_empty() || !text.ends_with(end) {
-            assert!(patience.elapsed() < Duration::from_secs(10), "so far: {text:?}");
+            assert!(began.elapsed() < Duration::from_secs(10), "so far: {text:?}");
             self.turn();
             self.reactor.tick();
             match client.read(&mut piece) {
@@ -153,9 +155,9 @@ impl Host {
     }
 
     fn until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
-        let patience = Instant::now();
+        let began = Instant::now();
         while !done(self) {
-            assert!(patience.elapsed() < Duration::from_secs(10), "{what}: {:?}", self.seen);
+            assert!(began.elapsed() < Duration::from_secs(10), "{what}: {:?}", self.seen);
             self.turn();
             self.reactor.tick();
         }
@@ -166,7 +168,7 @@ const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn requests_are_answered_on_a_connection_that_is_kept() {
+fn a_persistent_connection_serves_several_requests() {
     let mut host = Host::new(anywhere(), false, limits());
     let mut client = host.connect();
     for _ in 0..3 {
@@ -185,22 +187,22 @@ fn requests_are_answered_on_a_connection_that_is_kept() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn many_requests_at_once_are_answered_in_order_and_not_all_read() {
+fn a_pipeline_is_answered_in_order_and_read_up_to_the_limit() {
     let mut host = Host::new(anywhere(), false, limits());
-    host.answers = false;
+    host.responds = false;
     let mut client = host.connect();
     let many: String = (0..20).map(|n| format!("GET /{n}. HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
     client.write_all(many.as_bytes()).unwrap();
-    host.until("read", |host| host.open.len() == 8);
+    host.until("the requests", |host| host.open.len() == 8);
     for _ in 0..5 {
         host.turn();
     }
     assert_eq!(host.open.len(), 8);
-    host.answers = true;
+    host.responds = true;
     for n in 0..8 {
-        host.answer(&format!("/{n}."));
+        host.respond(&format!("/{n}."));
     }
-    host.reactor.flush_answers();
+    host.reactor.flush_responses();
     let text = host.read_until(&mut client, "/19.");
     let found: Vec<_> =
         text.split("\r\n\r\n").skip(1).map(|part| part.split("HTTP").next().unwrap()).collect();
@@ -209,7 +211,7 @@ fn many_requests_at_once_are_answered_in_order_and_not_all_read() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn a_malformed_request_is_answered_and_the_client_has_time_to_see_it() {
+fn a_malformed_request_is_refused_without_a_reset() {
     let mut host = Host::new(anywhere(), false, limits());
     let mut client = host.connect();
     client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -224,7 +226,7 @@ fn a_malformed_request_is_answered_and_the_client_has_time_to_see_it() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn time_runs_out() {
+fn time_limits_close_connections() {
     let mut host =
         Host::new(anywhere(), false, Limits { idle_ms: 30, headers_ms: 30, body_ms: 30, ..limits() });
     assert_eq!(host.reactor.tick_ms(), 5);
@@ -233,58 +235,58 @@ fn time_runs_out() {
     let mut slow = host.connect();
     slow.write_all(b"GET / HT").unwrap();
     assert!(host.read_until(&mut slow, "").starts_with("HTTP/1.1 408 Request Timeout"));
-    // A body that is wanted and does not come.
-    host.answers = false;
+    // A body that the host pulls and that does not arrive.
+    host.responds = false;
     let mut upload = host.connect();
     upload.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc").unwrap();
-    host.until("asked", |host| host.open.len() == 1);
+    host.until("the request", |host| host.open.len() == 1);
     let (slot, stamp) = host.open[0];
     assert_eq!(host.reactor.pull(slot, stamp), 3);
     assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
     host.seen.clear();
-    host.until("told", |host| host.seen == [format!("event {}", event::BODY)]);
+    host.until("the event", |host| host.seen == [format!("event {}", event::BODY)]);
     assert_eq!(host.reactor.pull(slot, stamp), -408);
-    host.answer("late");
-    host.reactor.flush_answers();
+    host.respond("late");
+    host.reactor.flush_responses();
     let text = host.read_until(&mut upload, "");
     assert!(text.contains("connection: close") && text.ends_with("late<closed>"), "{text}");
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn who_leaves_is_told_of_and_who_only_stops_sending_is_answered() {
+fn a_client_that_half_closes_receives_its_response() {
     let mut host = Host::new(anywhere(), false, limits());
-    host.answers = false;
+    host.responds = false;
     let mut half = host.connect();
     half.write_all(GET).unwrap();
     half.shutdown(Shutdown::Write).unwrap();
-    host.until("told", |host| host.seen.contains(&format!("event {}", event::GONE)));
-    host.answer("after all");
-    host.reactor.flush_answers();
+    host.until("the event", |host| host.seen.contains(&format!("event {}", event::GONE)));
+    host.respond("after all");
+    host.reactor.flush_responses();
     assert!(host.read_until(&mut half, "").ends_with("after all<closed>"));
     host.seen.clear();
-    let mut gone = host.connect();
-    gone.write_all(GET).unwrap();
-    host.until("read", |host| host.open.len() == 1);
-    drop(gone);
-    host.until("told", |host| host.seen.contains(&format!("event {}", event::GONE)));
-    host.answer("nobody");
-    host.reactor.flush_answers();
+    let mut closed = host.connect();
+    closed.write_all(GET).unwrap();
+    host.until("the requests", |host| host.open.len() == 1);
+    drop(closed);
+    host.until("the event", |host| host.seen.contains(&format!("event {}", event::GONE)));
+    host.respond("nobody");
+    host.reactor.flush_responses();
     host.until("closed", |host| host.reactor.stats().connections == 0);
 }
 
-/// How often the host was told that, so far.
-fn told(host: &Host, kind: u32) -> usize {
+/// How often the host received that event.
+fn count(host: &Host, kind: u32) -> usize {
     host.seen.iter().filter(|seen| **seen == format!("event {kind}")).count()
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn an_end_that_comes_with_its_request_is_told_once_and_the_answer_is_the_last() {
+fn an_end_that_arrives_with_its_request_is_reported_once() {
     let body = "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
     let requests = [
         (GET, limits()),
-        // Nothing is read behind these, so nothing but the announcement says that the client has stopped.
+        // Nothing is read behind these, so only the epoll event reports the end.
         (GET, Limits { pipeline_max: 1, ..limits() }),
         (b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", limits()),
         (b"GET /a HTTP/1.0\r\n\r\n", limits()),
@@ -293,82 +295,82 @@ fn an_end_that_comes_with_its_request_is_told_once_and_the_answer_is_the_last() 
     for (request, limits) in requests {
         let text = String::from_utf8_lossy(request);
         let mut host = Host::new(anywhere(), false, limits);
-        host.answers = false;
-        // Accepted when all of it is there.
+        host.responds = false;
+        // Accepted when everything has arrived.
         let mut client = host.connect();
         client.write_all(request).unwrap();
         client.shutdown(Shutdown::Write).unwrap();
-        host.until("told", |host| told(host, event::GONE) == 1);
+        host.until("the event", |host| count(host, event::GONE) == 1);
         for _ in 0..5 {
             host.turn();
         }
-        host.answer("late");
-        host.reactor.flush_answers();
+        host.respond("late");
+        host.reactor.flush_responses();
         assert!(host.read_until(&mut client, "").ends_with("late<closed>"), "{text}");
         host.until("closed", |host| host.reactor.stats().connections == 0);
-        assert_eq!((told(&host, event::GONE), host.reactor.stats().aborted), (1, 0), "{text}");
+        assert_eq!((count(&host, event::GONE), host.reactor.stats().aborted), (1, 0), "{text}");
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn who_goes_while_nothing_is_read_is_told_of_and_closed() {
+fn a_client_that_closes_while_nothing_is_read_is_reported_and_closed() {
     let mut host = Host::new(anywhere(), false, Limits { pipeline_max: 1, ..limits() });
-    host.answers = false;
+    host.responds = false;
     let mut client = host.connect();
     client.write_all(GET).unwrap();
     client.shutdown(Shutdown::Write).unwrap();
-    host.until("told", |host| told(host, event::GONE) == 1);
+    host.until("the event", |host| count(host, event::GONE) == 1);
     drop(client);
-    // Nobody is there to take it: the kernel says so with a reset.
-    host.answer("nobody");
-    host.reactor.flush_answers();
+    // The kernel reports with a reset that the client has closed.
+    host.respond("nobody");
+    host.reactor.flush_responses();
     host.until("closed", |host| host.reactor.stats().connections == 0);
     let reset = host.connect();
     (&reset).write_all(GET).unwrap();
-    host.until("read", |host| host.open.len() == 1);
+    host.until("the requests", |host| host.open.len() == 1);
     sys::reset_on_close(&reset.into());
     host.until("closed", |host| host.reactor.stats().connections == 0);
-    assert_eq!((told(&host, event::CLOSED), host.reactor.stats().aborted), (1, 1));
+    assert_eq!((count(&host, event::CLOSED), host.reactor.stats().aborted), (1, 1));
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn a_host_that_gives_up_loses_no_answer_before_it() {
+fn an_abort_keeps_the_responses_before_it() {
     let mut host = Host::new(anywhere(), false, limits());
-    host.answers = false;
+    host.responds = false;
     let mut client = host.connect();
     client.write_all(&GET.repeat(3)).unwrap();
     client.shutdown(Shutdown::Write).unwrap();
-    host.until("told", |host| told(host, event::GONE) == 3);
+    host.until("the event", |host| count(host, event::GONE) == 3);
     let (slot, stamp) = host.open.remove(1);
     let words: [u32; answer::WORDS] = [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0];
     host.reactor.out.put_all(HEADER_BYTES / 4, words);
     host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
-    host.reactor.flush_answers();
-    host.until("told", |host| told(host, event::CLOSED) == 2);
-    host.answer("first");
-    host.reactor.flush_answers();
+    host.reactor.flush_responses();
+    host.until("the event", |host| count(host, event::CLOSED) == 2);
+    host.respond("first");
+    host.reactor.flush_responses();
     let text = host.read_until(&mut client, "");
     assert!(text.ends_with("first<closed>") && text.matches("HTTP/1.1").count() == 1, "{text}");
     assert_eq!(host.reactor.stats().aborted, 2);
-    // Alone, it is closed without a word.
+    // Alone, its connection is closed without a response.
     let mut client = host.connect();
     client.write_all(GET).unwrap();
     host.open.clear();
-    host.until("read", |host| host.open.len() == 1);
+    host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
     host.reactor.out.put_all(HEADER_BYTES / 4, [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0]);
     host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
-    host.reactor.flush_answers();
+    host.reactor.flush_responses();
     assert_eq!(host.read_until(&mut client, ""), "<closed>");
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn a_body_that_nobody_wants_is_read_up_to_a_bound_and_then_its_connection_closes() {
+fn an_unwanted_body_is_read_up_to_a_limit_and_then_its_connection_closes() {
     let pieces = [
-        // One after the other without end; with extensions, which have a bound of their own; and malformed.
+        // Endless chunks; endless extensions, which have a limit of their own; and a malformed chunk.
         b"1000\r\n".iter().copied().chain([b'x'; 4096]).chain(*b"\r\n").collect::<Vec<u8>>(),
         b"1;a\r\nx\r\n".repeat(1000),
         b"no size\r\n".to_vec(),
@@ -381,9 +383,9 @@ fn a_body_that_nobody_wants_is_read_up_to_a_bound_and_then_its_connection_closes
         client.write_all(head).unwrap();
         host.read_until(&mut client, "/a");
         client.set_nonblocking(true).unwrap();
-        let (patience, mut at, mut found) = (Instant::now(), 0, [0; 16]);
+        let (began, mut at, mut found) = (Instant::now(), 0, [0; 16]);
         let closed = loop {
-            assert!(patience.elapsed() < Duration::from_secs(10), "{text}: {:?}", host.reactor.stats());
+            assert!(began.elapsed() < Duration::from_secs(10), "{text}: {:?}", host.reactor.stats());
             if let Ok(sent) = client.write(&piece[at..]) {
                 at = (at + sent) % piece.len();
             }
@@ -393,7 +395,7 @@ fn a_body_that_nobody_wants_is_read_up_to_a_bound_and_then_its_connection_closes
                 other => break other,
             }
         };
-        // The end comes in good order, and then nobody listens for long.
+        // The connection ends without a reset.
         assert!(matches!(closed, Ok(0)), "{text}: {closed:?}");
         let read = host.reactor.stats().bytes_in;
         assert!(read <= 512 * 1024, "{text}: {read} bytes");
@@ -404,52 +406,53 @@ fn a_body_that_nobody_wants_is_read_up_to_a_bound_and_then_its_connection_closes
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn stopping_finishes_what_was_accepted() {
+fn stopping_finishes_the_open_exchanges() {
     let mut host = Host::new(anywhere(), false, limits());
-    host.answers = false;
+    host.responds = false;
     let mut idle = host.connect();
     let mut busy = host.connect();
     busy.write_all(GET).unwrap();
-    host.until("read", |host| host.open.len() == 1);
-    // One that is connected and has sent, and that nobody has looked at.
+    host.until("the requests", |host| host.open.len() == 1);
+    // Connected, with a request that is unread.
     let mut waiting = host.connect();
     waiting.write_all(GET).unwrap();
     host.reactor.stop(5_000);
     assert_eq!(host.read_until(&mut idle, ""), "<closed>");
-    host.until("read", |host| host.open.len() == 2);
-    host.answer("one");
-    host.answer("two");
-    host.reactor.flush_answers();
+    host.until("the requests", |host| host.open.len() == 2);
+    host.respond("one");
+    host.respond("two");
+    host.reactor.flush_responses();
     for (client, body) in [(&mut busy, "one"), (&mut waiting, "two")] {
         let text = host.read_until(client, "");
         assert!(text.contains("connection: close") && text.ends_with(&format!("{body}<closed>")), "{text}");
     }
-    host.until("told", |host| host.seen.contains(&format!("event {}", event::STOPPED)));
+    host.until("the event", |host| host.seen.contains(&format!("event {}", event::STOPPED)));
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn grace_ends() {
+fn the_grace_period_of_a_stop_ends() {
     let mut host = Host::new(anywhere(), false, limits());
-    host.answers = false;
+    host.responds = false;
     let mut busy = host.connect();
     busy.write_all(GET).unwrap();
-    host.until("read", |host| host.open.len() == 1);
+    host.until("the requests", |host| host.open.len() == 1);
     host.reactor.stop(20);
     assert_eq!(host.read_until(&mut busy, ""), "<closed>");
-    host.until("told", |host| host.seen.contains(&format!("event {}", event::STOPPED)));
+    host.until("the event", |host| host.seen.contains(&format!("event {}", event::STOPPED)));
     assert_eq!(host.reactor.stats().aborted, 1);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn a_port_is_shared_by_those_who_say_so_and_handed_on() {
+fn a_shared_port_is_handed_on_by_members_that_leave() {
     let mut first = Host::new(anywhere(), true, limits());
-    let place = Place::Address(first.address());
-    let refused = Host::try_new(place.clone(), false, limits()).err().and_then(|error| error.raw_os_error());
+    let endpoint = Endpoint::Address(first.address());
+    let refused =
+        Host::try_new(endpoint.clone(), false, limits()).err().and_then(|error| error.raw_os_error());
     assert_eq!(refused, Some(libc::EADDRINUSE));
-    let second = Host::new(place.clone(), true, limits());
-    // Some of these wait in the queue of the second one, which goes without looking.
+    let second = Host::new(endpoint.clone(), true, limits());
+    // Some of these wait in the queue of the second, which leaves without reading them.
     let mut clients: Vec<_> = (0..16).map(|_| first.connect()).collect();
     drop(second);
     for client in &mut clients {
@@ -457,36 +460,40 @@ fn a_port_is_shared_by_those_who_say_so_and_handed_on() {
         first.read_until(client, "/a");
     }
     // A third takes the orphan over.
-    let third = Host::new(place.clone(), true, limits());
+    let third = Host::new(endpoint.clone(), true, limits());
     drop(first);
     let mut third = third;
     let mut client = third.connect();
     client.write_all(GET).unwrap();
     third.read_until(&mut client, "/a");
     drop(third);
-    let unshared = Host::new(place.clone(), false, limits());
-    let refused = Host::try_new(place, true, limits()).err().and_then(|error| error.raw_os_error());
+    let unshared = Host::new(endpoint.clone(), false, limits());
+    let refused = Host::try_new(endpoint, true, limits()).err().and_then(|error| error.raw_os_error());
     assert_eq!(refused, Some(libc::EADDRINUSE));
     drop(unshared);
 }
 
-/// Ask about a member until it is stalled.
+/// Poll until a member counts as stalled.
 fn until_stalled(member: u64) {
-    let patience = Instant::now();
+    let began = Instant::now();
     while stalled_ms(member).expect("a member") < 20 {
-        assert!(patience.elapsed() < Duration::from_secs(10), "it counts as turning");
+        assert!(began.elapsed() < Duration::from_secs(10), "it does not count as stalled");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn what_a_stalled_thread_would_accept_goes_to_another_until_it_turns_again() {
+fn sockets_of_a_stalled_member_go_to_another_until_it_turns_again() {
     let mut well = Host::new(anywhere(), true, limits());
-    let mut stuck = Host::new(Place::Address(well.address()), true, limits());
+    let mut stuck = Host::new(Endpoint::Address(well.address()), true, limits());
     let (of_well, of_stuck) = (well.reactor.member(), stuck.reactor.member());
-    assert_eq!((stalled_ms(of_well), stalled_ms(of_stuck)), (Some(0), Some(0)), "nothing to do is no stall");
-    // Some of these wait in the queue of one that does not turn.
+    assert_eq!(
+        (stalled_ms(of_well), stalled_ms(of_stuck)),
+        (Some(0), Some(0)),
+        "a member without work is not stalled"
+    );
+    // Some of these wait in the queue of the one that does not turn.
     let mut clients: Vec<_> = (0..32).map(|_| well.connect()).collect();
     until_stalled(of_stuck);
     well.turn();
@@ -497,16 +504,16 @@ fn what_a_stalled_thread_would_accept_goes_to_another_until_it_turns_again() {
         client.write_all(GET).unwrap();
         well.read_until(client, "/a");
     }
-    // Nobody else is there for what the last one accepts.
+    // There is no other member for what the last one accepts.
     assert!(!send_away(of_well, false));
     assert_eq!(stuck.reactor.stats().connections_total, 0);
-    // It turns because it was rung for, and has its share again.
+    // Its waker makes it turn, and it has a share again.
     assert!(stalled_ms(of_stuck).is_some());
     stuck.turn();
     assert_eq!(stalled_ms(of_stuck), Some(0));
-    let patience = Instant::now();
+    let began = Instant::now();
     while stuck.reactor.stats().connections_total == 0 {
-        assert!(patience.elapsed() < Duration::from_secs(10), "it does not accept again");
+        assert!(began.elapsed() < Duration::from_secs(10), "it does not accept again");
         clients.push(well.connect());
         well.turn();
         stuck.turn();
@@ -523,15 +530,15 @@ fn what_a_stalled_thread_would_accept_goes_to_another_until_it_turns_again() {
         }
     };
     client.write_all(GET).unwrap();
-    let patience = Instant::now();
+    let began = Instant::now();
     stuck.reactor.begin();
     while stuck.reactor.advance() != Step::Call {
-        assert!(patience.elapsed() < Duration::from_secs(10));
+        assert!(began.elapsed() < Duration::from_secs(10));
         stuck.reactor.begin();
     }
     until_stalled(of_stuck);
     assert!(send_away(of_stuck, false));
-    // The others go while it is away: it is all there is, and accepts in its next turn.
+    // The others leave while it is away: it is the only member, and accepts in its next turn.
     drop(well);
     stuck.handle();
     stuck.reactor.called(true);
@@ -549,16 +556,16 @@ fn what_a_stalled_thread_would_accept_goes_to_another_until_it_turns_again() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn a_stop_closes_the_port_of_those_who_are_stuck() {
+fn a_final_send_away_closes_the_port_of_stalled_members() {
     let stuck = Host::new(anywhere(), true, limits());
-    let other = Host::new(Place::Address(stuck.address()), true, limits());
+    let other = Host::new(Endpoint::Address(stuck.address()), true, limits());
     let address = stuck.address();
     assert!(send_away(other.reactor.member(), true));
     assert!(send_away(stuck.reactor.member(), true));
-    assert_eq!(stalled_ms(stuck.reactor.member()), Some(0), "it is watched until it leaves by itself");
+    assert_eq!(stalled_ms(stuck.reactor.member()), Some(0), "it is registered until it leaves by itself");
     assert!(TcpStream::connect(address).is_err());
-    // Who listens there next has nothing to do with those.
-    let mut next = Host::new(Place::Address(address), true, limits());
+    // A new group on the same endpoint is independent of those.
+    let mut next = Host::new(Endpoint::Address(address), true, limits());
     for mut one in [other, stuck] {
         one.turn();
         drop(one);
@@ -570,11 +577,11 @@ fn a_stop_closes_the_port_of_those_who_are_stuck() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn a_port_of_somebody_else_is_taken_also_for_those_who_share() {
+fn a_port_of_another_process_is_in_use() {
     let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let place = Place::Address(taken.local_addr().unwrap());
+    let endpoint = Endpoint::Address(taken.local_addr().unwrap());
     for is_shared in [false, true] {
-        let refused = Host::try_new(place.clone(), is_shared, limits()).err();
+        let refused = Host::try_new(endpoint.clone(), is_shared, limits()).err();
         assert_eq!(refused.and_then(|error| error.raw_os_error()), Some(libc::EADDRINUSE));
     }
 }
@@ -586,14 +593,14 @@ fn a_path_is_shared_and_a_stale_one_is_cleared() {
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("socket");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let place = Place::Path(path.clone());
-    let mut host = Host::new(place.clone(), true, limits());
-    let other = Host::new(place, true, limits());
+    let endpoint = Endpoint::Path(path.clone());
+    let mut host = Host::new(endpoint.clone(), true, limits());
+    let other = Host::new(endpoint, true, limits());
     drop(other);
     let mut client = std::os::unix::net::UnixStream::connect(&path).unwrap();
     client.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
     client.write_all(GET).unwrap();
-    host.until("read", |host| host.seen.len() == 1);
+    host.until("the requests", |host| host.seen.len() == 1);
     let mut text = [0; 4096];
     let bytes = client.read(&mut text).unwrap();
     assert!(text[..bytes].ends_with(b"/a"));
@@ -604,19 +611,19 @@ fn a_path_is_shared_and_a_stale_one_is_cleared() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
-fn a_slow_reader_is_waited_for_and_then_not() {
+fn a_client_that_reads_nothing_is_disconnected_after_its_budget() {
     let mut host = Host::new(anywhere(), false, Limits { body_ms: 200, ..limits() });
-    host.answers = false;
+    host.responds = false;
     let mut client = host.connect();
     client.write_all(GET).unwrap();
-    host.until("read", |host| host.open.len() == 1);
+    host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
     let large = vec![b'x'; 32 * 1024 * 1024];
     let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
     host.reactor.out.put_all(HEADER_BYTES / 4, words);
     host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
-    host.reactor.put_answers(Some(&large));
-    host.reactor.flush_answers();
+    host.reactor.put_responses(Some(&large));
+    host.reactor.flush_responses();
     let mut piece = vec![0; 256 * 1024];
     let mut total = 0;
     while total < 8 * 1024 * 1024 {

@@ -1,9 +1,9 @@
-//! Heads of answers as they go out, and dates against days that are known: leap days, the ends of centuries,
-//! a second before the epoch.
+//! Heads of responses as they are sent, and dates compared with known days: leap days, the ends of centuries, a
+//! second before the epoch.
 
 use super::*;
 
-fn written(head: AnswerHead<'_>) -> String {
+fn written(head: ResponseHead<'_>) -> String {
     let mut heads = Heads::default();
     heads.set_time(784_111_777);
     let mut out = Vec::new();
@@ -29,27 +29,43 @@ fn dates_are_imf_fixdates() {
 }
 
 #[test]
-fn the_common_head_is_the_one_that_is_put_together() {
-    let head =
-        AnswerHead { status: 200, kind: 2, headers: b"a: b\r\n", ends: Ends::Length(1234), fate: Fate::Kept };
+fn common_heads_equal_the_others() {
+    let head = ResponseHead {
+        status: 200,
+        kind: 2,
+        headers: b"a: b\r\n",
+        framing: ResponseFraming::Length(1234),
+        persistence: Persistence::Default,
+    };
     let date = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
     let start = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{date}");
     assert_eq!(written(head), format!("{start}content-length: 1234\r\na: b\r\n\r\n"));
-    let head = AnswerHead { fate: Fate::Closes, ..head };
+    let head = ResponseHead { persistence: Persistence::Close, ..head };
     assert_eq!(written(head), format!("{start}content-length: 1234\r\nconnection: close\r\na: b\r\n\r\n"));
-    let head = AnswerHead { fate: Fate::KeptOld, ends: Ends::Chunked, kind: 0, ..head };
+    let head = ResponseHead {
+        persistence: Persistence::KeepAlive,
+        framing: ResponseFraming::Chunked,
+        kind: 0,
+        ..head
+    };
     assert_eq!(
         written(head),
         format!(
             "HTTP/1.1 200 OK\r\n{date}transfer-encoding: chunked\r\nconnection: keep-alive\r\na: b\r\n\r\n"
         )
     );
-    let head = AnswerHead { status: 299, ends: Ends::Silent, fate: Fate::Kept, headers: b"", ..head };
+    let head = ResponseHead {
+        status: 299,
+        framing: ResponseFraming::None,
+        persistence: Persistence::Default,
+        headers: b"",
+        ..head
+    };
     assert_eq!(written(head), format!("HTTP/1.1 299 \r\n{date}\r\n"));
 }
 
 #[test]
-fn numbers_are_written_whole() {
+fn numbers_are_written_in_full() {
     for number in [0, 9, 10, 12_345, u64::MAX] {
         let mut out = Vec::new();
         push_number(number, &mut out);

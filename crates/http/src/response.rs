@@ -1,13 +1,13 @@
-//! Heads of answers, and the clock they carry.
+//! Heads of responses.
 //!
-//! The parts that are the same for every answer of a second (status line, type, date, the name of the length)
-//! are put together once per second and copied.
+//! The bytes that all common responses of one second share (status line, type, date, the name of the length) are
+//! written once per second and copied.
 
 use std::io::Write as _;
 
 use crate::layout::TYPES;
 
-/// The phrase of a status; empty for those that have none.
+/// The reason phrase of a status; empty for unregistered ones.
 pub const fn phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",
@@ -72,48 +72,42 @@ pub const fn phrase(status: u16) -> &'static str {
     }
 }
 
-/// How the body of an answer is framed.
+/// How the body of a response is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ends {
-    /// No field says: there is no body (204, 304), or it ends with the connection.
-    Silent,
-    /// After so many bytes.
+pub enum ResponseFraming {
+    /// Without a field: there is no body (204, 304), or it ends with the connection.
+    None,
     Length(u64),
-    /// In chunks.
     Chunked,
 }
 
-/// What `connection` says.
+/// The `connection` field of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Nothing: the version's default, kept.
-    Kept,
-    /// `keep-alive`, to a client of HTTP/1.0 that asked.
-    KeptOld,
-    /// `close`.
-    Closes,
+pub enum Persistence {
+    /// No field: HTTP/1.1 persists.
+    Default,
+    /// `keep-alive`, for an HTTP/1.0 client that asked for it.
+    KeepAlive,
+    Close,
 }
 
-/// The head of an answer to be written.
 #[derive(Clone, Copy, Debug)]
-pub struct AnswerHead<'a> {
+pub struct ResponseHead<'a> {
     /// 200 to 599.
     pub status: u16,
     /// Index into [`TYPES`].
     pub kind: u8,
-    /// Ready-made lines.
+    /// Complete header lines.
     pub headers: &'a [u8],
-    /// The body's framing.
-    pub ends: Ends,
-    /// What becomes of the connection.
-    pub fate: Fate,
+    pub framing: ResponseFraming,
+    pub persistence: Persistence,
 }
 
-/// Writes heads; knows the second it is.
+/// Writes heads with the date of the current second.
 pub struct Heads {
     second: i64,
     date: Vec<u8>,
-    /// For status 200 and each type: everything up to the length's digits.
+    /// For status 200 and each type, the bytes before the length's digits.
     common: [Vec<u8>; TYPES.len()],
 }
 
@@ -126,7 +120,7 @@ impl Default for Heads {
 }
 
 impl Heads {
-    /// It is `second` (since 1970) now. Returns whether that is news.
+    /// Set the time, in seconds since 1970. Returns whether it has changed.
     pub fn set_time(&mut self, second: i64) -> bool {
         if second == self.second {
             return false;
@@ -146,10 +140,12 @@ impl Heads {
         true
     }
 
-    /// Append a head to `out`, with the empty line that ends it.
+    /// Append a head, including the empty line that ends it.
     #[inline]
-    pub fn write(&self, head: &AnswerHead<'_>, out: &mut Vec<u8>) {
-        if let (200, Ends::Length(length), Fate::Kept) = (head.status, head.ends, head.fate) {
+    pub fn write(&self, head: &ResponseHead<'_>, out: &mut Vec<u8>) {
+        if let (200, ResponseFraming::Length(length), Persistence::Default) =
+            (head.status, head.framing, head.persistence)
+        {
             out.extend_from_slice(&self.common[usize::from(head.kind) % TYPES.len()]);
             push_number(length, out);
             if head.headers.is_empty() {
@@ -165,24 +161,24 @@ impl Heads {
     }
 
     #[cold]
-    fn write_any(&self, head: &AnswerHead<'_>, out: &mut Vec<u8>) {
+    fn write_any(&self, head: &ResponseHead<'_>, out: &mut Vec<u8>) {
         // Writing to a Vec cannot fail.
         let _ = write!(out, "HTTP/1.1 {} {}\r\n", head.status, phrase(head.status));
         push_type(usize::from(head.kind), out);
         out.extend_from_slice(&self.date);
-        match head.ends {
-            Ends::Silent => {}
-            Ends::Length(length) => {
+        match head.framing {
+            ResponseFraming::None => {}
+            ResponseFraming::Length(length) => {
                 out.extend_from_slice(b"content-length: ");
                 push_number(length, out);
                 out.extend_from_slice(b"\r\n");
             }
-            Ends::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+            ResponseFraming::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
         }
-        match head.fate {
-            Fate::Kept => {}
-            Fate::KeptOld => out.extend_from_slice(b"connection: keep-alive\r\n"),
-            Fate::Closes => out.extend_from_slice(b"connection: close\r\n"),
+        match head.persistence {
+            Persistence::Default => {}
+            Persistence::KeepAlive => out.extend_from_slice(b"connection: keep-alive\r\n"),
+            Persistence::Close => out.extend_from_slice(b"connection: close\r\n"),
         }
         out.extend_from_slice(head.headers);
         out.extend_from_slice(b"\r\n");
@@ -200,7 +196,6 @@ fn push_type(kind: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Append a number in decimal digits.
 #[inline]
 pub fn push_number(mut number: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
@@ -216,13 +211,12 @@ pub fn push_number(mut number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Append the size line of a chunk.
 pub fn push_chunk_size(size: usize, out: &mut Vec<u8>) {
     // Writing to a Vec cannot fail.
     let _ = write!(out, "{size:x}\r\n");
 }
 
-/// Append `second` (since 1970) as an IMF-fixdate (RFC 9110, 5.6.7).
+/// Append a time, in seconds since 1970, as an IMF-fixdate (RFC 9110, 5.6.7).
 pub fn write_date(second: i64, out: &mut Vec<u8>) {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
@@ -236,7 +230,7 @@ pub fn write_date(second: i64, out: &mut Vec<u8>) {
     let _ = write!(out, "{weekday}, {day:02} {month} {year:04} {hours:02}:{minutes:02}:{seconds:02} GMT");
 }
 
-/// Year, month and day of a number of days since 1970-01-01: years are counted from March, in eras of 400.
+/// Year, month and day of a number of days since 1970-01-01. Years are counted from March, in eras of 400.
 const fn civil(days: i64) -> (i64, i64, i64) {
     let from_march = days + 719_468;
     let era = from_march.div_euclid(146_097);

@@ -1,0 +1,62 @@
+//! A request whose response has not ended, with the bytes of that response that are ahead of their turn.
+//! Requests of a pipeline are answered in order (RFC 9112, 9.3.2), whatever order the host responds in.
+
+use std::rc::Rc;
+
+use crate::{
+    response::{Persistence, ResponseFraming},
+    shared_bodies::SharedBody,
+};
+
+/// How far the response is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Phase {
+    Waiting,
+    /// The head is written; how much of the body may follow.
+    Streaming(ResponseFraming),
+    Done,
+}
+
+#[derive(Debug)]
+pub struct Exchange {
+    pub stamp: u32,
+    pub is_head: bool,
+    pub is_http10: bool,
+    /// The connection closes after it.
+    pub closes: bool,
+    /// The client expects `100 Continue` before it sends the body.
+    pub expects: bool,
+    /// The host wants the body.
+    pub asked: bool,
+    /// It is the last exchange and its body is unfinished.
+    pub has_body: bool,
+    /// The host has been notified that the client disconnected.
+    pub is_notified: bool,
+    pub phase: Phase,
+    /// The response, ahead of its turn.
+    pub held: Vec<u8>,
+    /// The body that follows `held`, if it is shared.
+    pub held_body: Option<Rc<SharedBody>>,
+}
+
+impl Exchange {
+    #[inline]
+    pub const fn is_open(&self) -> bool {
+        !matches!(self.phase, Phase::Done)
+    }
+
+    pub fn held_bytes(&self) -> usize {
+        self.held.len() + self.held_body.as_ref().map_or(0, |body| body.bytes().len())
+    }
+
+    #[inline]
+    pub const fn persistence(&self) -> Persistence {
+        if self.closes {
+            Persistence::Close
+        } else if self.is_http10 {
+            Persistence::KeepAlive
+        } else {
+            Persistence::Default
+        }
+    }
+}

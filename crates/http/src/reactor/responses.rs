@@ -1,0 +1,223 @@
+//! The host's responses: records in the out region, taken in order. A record for an exchange that is no longer open
+//! is skipped; one that exceeds the region ends the reading.
+
+use super::{
+    Reactor,
+    input::Verdict,
+    slots::{HostEvent, Session},
+};
+use crate::{
+    connection::Response,
+    layout::{self, HEADER_BYTES, answer, reply},
+    sys,
+};
+
+/// Bytes that wait on a connection above which a piece is sent at once instead of at the end of the turn.
+const SEND_SOON_BYTES: usize = 64 * 1024;
+
+/// Unsent bytes of a whole body above which it is stored once for all connections that send it.
+const SHARED_BYTES_MIN: usize = 64 * 1024;
+/// The response in place of a body that exceeds `out_bytes_total_max`.
+const FULL: Response<'_> = Response { status: 503, kind: 1, headers: b"retry-after: 1\r\n" };
+const FULL_WHY: &[u8] = b"responses of other clients wait\n";
+
+struct Record {
+    kind: u32,
+    slot: u32,
+    stamp: u32,
+    status: u16,
+    /// Index into [`layout::TYPES`].
+    content: u8,
+    /// Where the header lines begin.
+    lines_at: usize,
+    lines: usize,
+    body: usize,
+    length: Option<u64>,
+    is_elsewhere: bool,
+    /// Where the next record begins.
+    next: usize,
+}
+
+impl Reactor {
+    /// Take all records. `elsewhere` is the body of the last one if it is not in its record.
+    pub(super) fn take_responses(&mut self, elsewhere: Option<&[u8]>) {
+        let end = (self.out.word(layout::out::END) as usize).min(self.out.len());
+        let mut at = HEADER_BYTES;
+        while let Some(record) = self.record(at, end) {
+            at = record.next;
+            self.take_response(&record, elsewhere);
+        }
+        self.out.put(layout::out::END, HEADER_BYTES as u32);
+    }
+
+    #[inline]
+    fn record(&self, at: usize, end: usize) -> Option<Record> {
+        if at + answer::WORDS * 4 > end {
+            return None;
+        }
+        let words = self.out.words::<{ answer::WORDS }>(at / 4);
+        let word = |index: usize| words[index];
+        let (low, high) = (word(answer::BYTES), word(answer::BYTES_HIGH));
+        let kind = word(answer::KIND);
+        let is_elsewhere = word(answer::ELSEWHERE) == 1;
+        let is_start = kind & 0xff == reply::START;
+        let lines = word(answer::LINES) as usize;
+        let body = if is_elsewhere || is_start { 0 } else { low as usize };
+        let lines_at = at + answer::WORDS * 4;
+        let next = lines_at.checked_add(lines)?.checked_add(body)?.checked_next_multiple_of(4)?;
+        if next > self.out.len() {
+            return None;
+        }
+        Some(Record {
+            kind: kind & 0xff,
+            slot: word(answer::SLOT),
+            stamp: word(answer::STAMP),
+            status: word(answer::STATUS) as u16,
+            content: (kind >> 8) as u8,
+            lines_at,
+            lines,
+            body,
+            length: ((low, high) != (u32::MAX, u32::MAX)).then_some(u64::from(low) | u64::from(high) << 32),
+            is_elsewhere,
+            next,
+        })
+    }
+
+    #[inline]
+    fn take_response(&mut self, record: &Record, elsewhere: Option<&[u8]>) {
+        let Some(mut session) = self.slots.lift(record.slot) else { return };
+        if !session.machine.is_in_flight(record.stamp) {
+            self.slots.put_back(record.slot, session);
+            return;
+        }
+        self.lend_buffer(&mut session);
+        let verdict = self.write_response(record, &mut session, elsewhere);
+        if verdict == Verdict::Keep {
+            self.mark_session(record.slot, &mut session);
+        }
+        self.put_or_close(record.slot, session, verdict);
+    }
+
+    #[inline]
+    fn write_response(
+        &mut self,
+        record: &Record,
+        session: &mut Session,
+        elsewhere: Option<&[u8]>,
+    ) -> Verdict {
+        let bytes = self.out.all();
+        let (headers, rest) = bytes[record.lines_at..].split_at(record.lines);
+        let body = match elsewhere {
+            Some(body) if record.is_elsewhere => body,
+            _ => &rest[..record.body],
+        };
+        let response = Response { status: record.status, kind: record.content, headers };
+        match record.kind {
+            reply::RESPOND if record.is_elsewhere => {
+                let body = elsewhere.unwrap_or_default();
+                let length = body.len() as u64;
+                if !self.bodies.fits(body, self.limits.out_bytes_total_max) {
+                    self.stats.refused += 1;
+                    session.machine.respond(record.stamp, &FULL, FULL_WHY, &self.heads);
+                    return Verdict::Keep;
+                }
+                if let Some((index, has_body)) =
+                    session.machine.respond_head(record.stamp, &response, length, &self.heads)
+                {
+                    let verdict =
+                        if has_body { self.send_large(session, index, body) } else { Verdict::Keep };
+                    session.machine.ended(index);
+                    return verdict;
+                }
+            }
+            reply::RESPOND => {
+                session.machine.respond(record.stamp, &response, body, &self.heads);
+            }
+            reply::START => {
+                let dropped = session.machine.start(record.stamp, &response, record.length, &self.heads);
+                self.notify_dropped(record.slot, dropped.unwrap_or_default());
+            }
+            reply::WRITE => {
+                let waiting = session.machine.write(record.stamp, body).unwrap_or_default();
+                return self.written(record.stamp, session, waiting);
+            }
+            reply::END if session.machine.end(record.stamp).is_some() => {}
+            reply::ABORT if self.abort(record.slot, record.stamp, session) => {}
+            reply::END | reply::ABORT => {
+                sys::reset_on_close(&session.socket);
+                return Verdict::Close;
+            }
+            _ => {}
+        }
+        Verdict::Keep
+    }
+
+    /// The host does not respond. False: a part of the response was sent, so the connection has to be cut.
+    pub(super) fn abort(&mut self, slot: u32, stamp: u32, session: &mut Session) -> bool {
+        let Some(stamps) = session.machine.abort(stamp) else { return false };
+        self.notify_dropped(slot, stamps);
+        true
+    }
+
+    /// Notify the host of exchanges that were dropped; their connection may stay open for others.
+    fn notify_dropped(&mut self, slot: u32, stamps: Vec<u32>) {
+        for stamp in stamps {
+            self.stats.aborted += 1;
+            self.host_events.push_back(HostEvent { kind: layout::event::CLOSED, slot, stamp });
+        }
+    }
+
+    /// After a piece was written: send if much waits, and report how many bytes still do.
+    fn written(&mut self, stamp: u32, session: &mut Session, mut waiting: usize) -> Verdict {
+        if waiting >= SEND_SOON_BYTES {
+            if self.send(session) == Verdict::Close {
+                return Verdict::Close;
+            }
+            waiting = session.machine.waiting_bytes(stamp);
+        }
+        session.is_full |= waiting > self.limits.out_bytes_max;
+        self.out.put(layout::out::FOUND, waiting as u32);
+        Verdict::Keep
+    }
+
+    /// Send a large body from where it is, and store what the kernel does not accept.
+    fn send_large(&mut self, session: &mut Session, index: usize, body: &[u8]) -> Verdict {
+        let unsent = session.machine.unsent();
+        if index != 0 || !session.is_writable || !session.machine.next_bytes().1.is_empty() {
+            if body.len() <= SHARED_BYTES_MIN {
+                session.machine.sink(index).extend_from_slice(body);
+            } else {
+                session.machine.attach_body(index, self.bodies.share(body));
+            }
+            return Verdict::Keep;
+        }
+        let taken = match sys::send_both(&session.socket, &session.machine.out[session.machine.sent..], body)
+        {
+            Ok(taken) => taken,
+            Err(error) if super::input::is_soon(&error) => 0,
+            Err(_) => return Verdict::Close,
+        };
+        self.stats.bytes_out += taken as u64;
+        session.machine.sent += taken.min(unsent);
+        if taken < unsent + body.len() {
+            let from = taken.saturating_sub(unsent);
+            if body.len() - from <= SHARED_BYTES_MIN {
+                session.machine.out.extend_from_slice(&body[from..]);
+            } else {
+                session.machine.push_body(self.bodies.share(body), from);
+            }
+            self.wait_for_reader(session, taken as u64);
+        }
+        Verdict::Keep
+    }
+
+    /// Take the records without sending. The result of the last one is in the out region's `FOUND`.
+    pub fn put_responses(&mut self, elsewhere: Option<&[u8]>) {
+        if !self.in_call {
+            self.set_clock();
+        }
+        self.out.put(layout::out::FOUND, 0);
+        self.take_responses(elsewhere);
+        self.wake_if_needed();
+    }
+}

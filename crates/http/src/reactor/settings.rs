@@ -1,0 +1,145 @@
+//! How a reactor is opened, what it returns to the host after each step, and what it counts.
+
+use std::{ffi::OsString, io, net::IpAddr, os::unix::ffi::OsStringExt, path::PathBuf};
+
+use crate::{
+    constants::Constant,
+    layout::{HEADER_BYTES_MAX, counts, opening},
+    limits::Limits,
+    listen::Endpoint,
+};
+
+/// How a reactor is opened.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the server listens.
+    pub endpoint: Endpoint,
+    /// Whether other threads of the process may listen on the same endpoint.
+    pub is_shared: bool,
+    /// Length of the accept queue.
+    pub backlog: i32,
+    /// The limits of its clients.
+    pub limits: Limits,
+    /// Responses without a call to the host.
+    pub constants: Vec<Constant>,
+}
+
+impl Settings {
+    /// Settings as the host passes them: `numbers` are the doubles of [`opening`], `path` is empty unless the server
+    /// listens on a Unix socket. A double becomes the nearest value of its integer type.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when `host` is not an IP address.
+    pub fn decode(numbers: &[u8], host: &str, path: &[u8], constants: Vec<Constant>) -> io::Result<Self> {
+        let numbers = numbers.as_chunks::<8>().0;
+        let number = |index: usize| numbers.get(index).map_or(0, |bytes| f64::from_ne_bytes(*bytes) as u64);
+        let size = |index| usize::try_from(number(index)).unwrap_or(usize::MAX);
+        let limits = Limits {
+            header_bytes_max: size(opening::HEADER_BYTES_MAX).min(HEADER_BYTES_MAX),
+            headers_max: size(opening::HEADERS_MAX),
+            target_bytes_max: size(opening::TARGET_BYTES_MAX),
+            body_bytes_max: number(opening::BODY_BYTES_MAX),
+            idle_ms: number(opening::IDLE_MS),
+            headers_ms: number(opening::HEADERS_MS),
+            body_ms: number(opening::BODY_MS),
+            connections_max: size(opening::CONNECTIONS_MAX),
+            requests_per_connection_max: u32::try_from(number(opening::REQUESTS_PER_CONNECTION_MAX))
+                .unwrap_or(u32::MAX),
+            pipeline_max: size(opening::PIPELINE_MAX).max(1),
+            out_bytes_max: size(opening::OUT_BYTES_MAX),
+            linger_ms: number(opening::LINGER_MS),
+            out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),
+        };
+        let endpoint = if path.is_empty() {
+            let address: IpAddr = host.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+            Endpoint::Address((address, number(opening::PORT) as u16).into())
+        } else {
+            Endpoint::Path(PathBuf::from(OsString::from_vec(path.to_vec())))
+        };
+        Ok(Self {
+            endpoint,
+            is_shared: number(opening::IS_SHARED) != 0,
+            backlog: i32::try_from(number(opening::BACKLOG)).unwrap_or(i32::MAX),
+            limits,
+            constants,
+        })
+    }
+}
+
+/// The name of an error of [`Reactor::open`](super::Reactor::open), as Node writes it in `error.code`.
+pub fn error_name(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EADDRINUSE) => "EADDRINUSE",
+        Some(libc::EACCES) => "EACCES",
+        Some(libc::EADDRNOTAVAIL) => "EADDRNOTAVAIL",
+        Some(libc::EINVAL) => "EINVAL",
+        Some(libc::EMFILE) => "EMFILE",
+        Some(libc::ENFILE) => "ENFILE",
+        Some(libc::ENOENT) => "ENOENT",
+        Some(libc::ENOTDIR) => "ENOTDIR",
+        Some(libc::EROFS) => "EROFS",
+        Some(libc::ENAMETOOLONG) => "ENAMETOOLONG",
+        Some(libc::EAFNOSUPPORT) => "EAFNOSUPPORT",
+        _ => "EIO",
+    }
+}
+
+/// What the host does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Handle the records of the inbound region, then call [`super::Reactor::called`].
+    Call,
+    /// Wait until the descriptor is readable.
+    Done,
+}
+
+/// Totals since the start, except for `connections` and `held_bytes`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stats {
+    /// Open connections.
+    pub connections: u64,
+    /// Accepted connections.
+    pub connections_total: u64,
+    /// Requests whose head was accepted.
+    pub requests: u64,
+    /// Requests that a constant has responded to.
+    pub constants: u64,
+    /// Requests that were refused.
+    pub refused: u64,
+    /// Requests whose client disconnected before the end of the response.
+    pub aborted: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Connections that `stop` closed before all responses were sent.
+    pub cut: u64,
+    /// Bytes of the large whole bodies that wait to be sent; each body counts once.
+    pub held_bytes: u64,
+}
+
+impl Stats {
+    /// The counts as the host reads them: doubles at the indices of [`counts`].
+    pub fn encode(&self) -> [f64; counts::NUMBERS] {
+        let mut numbers = [0.0; counts::NUMBERS];
+        for (index, count) in [
+            (counts::CONNECTIONS, self.connections),
+            (counts::CONNECTIONS_TOTAL, self.connections_total),
+            (counts::REQUESTS, self.requests),
+            (counts::CONSTANTS, self.constants),
+            (counts::REFUSED, self.refused),
+            (counts::ABORTED, self.aborted),
+            (counts::BYTES_IN, self.bytes_in),
+            (counts::BYTES_OUT, self.bytes_out),
+            (counts::CUT, self.cut),
+            (counts::HELD_BYTES, self.held_bytes),
+        ] {
+            numbers[index] = count as f64;
+        }
+        numbers
+    }
+}
+
+#[cfg(test)]
+mod tests;
