@@ -1,5 +1,5 @@
-//! The body of a request while it is read: how many of the bytes after the head belong to it. Like the chunked
-//! decoder it stores no bytes.
+//! The body of a request while it is read: how many of the bytes after the head belong to it. Like the
+//! chunked decoder it stores no bytes.
 
 use crate::{
     chunked::{Chunked, Decoded},

@@ -1,7 +1,7 @@
 //! Chunked bodies (RFC 9112, 7.1), decoded in place, however they are split.
 //!
-//! The decoder stores a state and counts, no bytes. Chunk extensions and trailers are checked and dropped; their
-//! bytes are limited over the whole body, so that a body cannot consist of endless extensions.
+//! The decoder stores a state and counts, no bytes. Chunk extensions and trailers are checked and dropped;
+//! their bytes are limited over the whole body, so that a body cannot consist of endless extensions.
 
 use crate::limits::{Limits, Refusal};
 

@@ -1,8 +1,8 @@
 //! One connection without its socket: bytes to requests, responses to bytes, in the order of the requests.
 //!
 //! An **exchange** is a request whose response has not ended. Responses may come in any order; those ahead of
-//! their turn are held. At most one request body is unfinished, that of the last exchange: nothing behind it is
-//! read before the host has taken it or it has been discarded.
+//! their turn are held. At most one request body is unfinished, that of the last exchange: nothing behind it
+//! is read before the host has taken it or it has been discarded.
 
 mod exchange;
 mod output;
@@ -248,8 +248,8 @@ impl Connection {
         Some(stamps)
     }
 
-    /// Respond with a refusal behind the open exchanges, and read nothing more. `input` is the refused request:
-    /// a response to HEAD has no content (RFC 9110, 9.3.2).
+    /// Respond with a refusal behind the open exchanges, and read nothing more. `input` is the refused
+    /// request: a response to HEAD has no content (RFC 9110, 9.3.2).
     pub fn refuse(&mut self, refusal: Refusal, input: &[u8], heads: &Heads) {
         self.stop_reading();
         let mut bytes = Vec::new();

@@ -27,8 +27,8 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// Constants as the host passes them, one after the other: five words (the lengths of method, path, headers and
-    /// body, and the status), then those bytes. `None`: the last one is incomplete.
+    /// Constants as the host passes them, one after the other: five words (the lengths of method, path,
+    /// headers and body, and the status), then those bytes. `None`: the last one is incomplete.
     pub fn decode_all(mut bytes: &[u8]) -> Option<Vec<Self>> {
         let mut constants = Vec::new();
         while !bytes.is_empty() {

@@ -3,8 +3,8 @@
 //!
 //! `CORESPUN_FUZZ_MINUTES=10 cargo test --release -p corespun-http fuzz` runs each target that long.
 //! `CORESPUN_FUZZ_SEED` sets the seed, which a failure reports with its input. Inputs that have failed are in
-//! `corpus/`, with which each target begins. The targets check more than the absence of panics: requests do not
-//! depend on how their bytes are split, and a chunked body is what a slow and simple reader makes of it.
+//! `corpus/`, with which each target begins. The targets check more than the absence of panics: requests do
+//! not depend on how their bytes are split, and a chunked body is what a slow and simple reader makes of it.
 
 use std::{
     fmt::Write as _,
@@ -230,8 +230,8 @@ fn fuzz(name: &str, make: impl Fn(&mut Dice) -> Vec<u8>, target: impl Fn(&mut Di
     println!("{name}: {cases} cases from seed {seed} in {:.0} s", begun.elapsed().as_secs_f64());
 }
 
-/// The transcript without the statuses of refused heads: of two faults in a head the first one that has arrived is
-/// reported. In a body it is always the first.
+/// The transcript without the statuses of refused heads: of two faults in a head the first one that has
+/// arrived is reported. In a body it is always the first.
 fn seen(pieces: &[&[u8]]) -> Vec<String> {
     let words = transcript(pieces).into_iter();
     words.map(|word| if word.starts_with("refused head") { "refused head".into() } else { word }).collect()
@@ -250,8 +250,8 @@ fn fuzz_connection() {
     });
 }
 
-/// The responses of a connection with these limits whose responses are sent in random pieces and whose client ends
-/// after `bytes`.
+/// The responses of a connection with these limits whose responses are sent in random pieces and whose client
+/// ends after `bytes`.
 fn responses(dice: &mut Dice, bytes: &[u8], limits: &Limits) -> String {
     let (heads, mut parser) = (Heads::default(), Parser::default());
     let (mut connection, mut input) = (Connection::default(), bytes.to_vec());

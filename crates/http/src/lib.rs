@@ -1,10 +1,10 @@
 //! HTTP/1.1 connections without napi.
 //!
-//! The **machine** (`head`, `chunked`, `body`, `connection`, `response`) turns bytes into requests and responses
-//! into bytes. It has no sockets, no clock and no unsafe code, so tables, splitting tests and fuzzers reach all
-//! of it. The **reactor** (`reactor`, `sys`, `listen`, `region`) runs it on sockets: an epoll descriptor that the
-//! host nests in its own loop, and regions of the host's memory through which requests and responses pass in
-//! batches. README.md describes the protocol between reactor and host.
+//! The **machine** (`head`, `chunked`, `body`, `connection`, `response`) turns bytes into requests and
+//! responses into bytes. It has no sockets, no clock and no unsafe code, so tables, splitting tests and
+//! fuzzers reach all of it. The **reactor** (`reactor`, `sys`, `listen`, `region`) runs it on sockets: an
+//! epoll descriptor that the host nests in its own loop, and regions of the host's memory through which
+//! requests and responses pass in batches. README.md describes the protocol between reactor and host.
 
 mod body;
 mod chunked;

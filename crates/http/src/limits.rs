@@ -1,5 +1,5 @@
-//! The limits of a server, which bound everything that clients send or occupy. The host passes all of them; the
-//! defaults are for tests.
+//! The limits of a server, which bound everything that clients send or occupy. The host passes all of them;
+//! the defaults are for tests.
 
 /// Upper bound of `headers_max`: the fields are on the stack while a head is parsed.
 pub const HEADERS_MAX: usize = 512;

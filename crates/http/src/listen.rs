@@ -1,14 +1,15 @@
 //! Listening sockets, which belong to the process and not to a thread.
 //!
-//! Closing one of several sockets on a port resets the connections in its accept queue. Therefore the sockets of
-//! a port form a **group**: a thread that leaves hands its socket to another member, which accepts from it until
-//! a thread joins and takes it over. The sockets are closed when the last member leaves. Epoll descriptors of
-//! other threads are used only under the lock of the table, and a member leaves before its descriptor is closed.
+//! Closing one of several sockets on a port resets the connections in its accept queue. Therefore the sockets
+//! of a port form a **group**: a thread that leaves hands its socket to another member, which accepts from it
+//! until a thread joins and takes it over. The sockets are closed when the last member leaves. Epoll
+//! descriptors of other threads are used only under the lock of the table, and a member leaves before its
+//! descriptor is closed.
 //!
-//! A thread that does not return to its loop accepts nothing, while the kernel still assigns connections to its
-//! socket. Therefore other threads can ask how long a member has been stalled ([`stalled_ms`]) and send it
-//! **away** ([`send_away`]): its sockets and their queues go to another member, as if it had left. It rejoins in
-//! its next turn.
+//! A thread that does not return to its loop accepts nothing, while the kernel still assigns connections to
+//! its socket. Therefore other threads can ask how long a member has been stalled ([`stalled_ms`]) and send
+//! it **away** ([`send_away`]): its sockets and their queues go to another member, as if it had left. It
+//! rejoins in its next turn.
 
 mod group;
 
@@ -249,8 +250,8 @@ fn close(group: Group) {
     }
 }
 
-/// Milliseconds for which a member has had events and not begun a turn; 0 if it runs or has no events, `None` if it
-/// has left. The time counts from the first call that finds events waiting.
+/// Milliseconds for which a member has had events and not begun a turn; 0 if it runs or has no events, `None`
+/// if it has left. The time counts from the first call that finds events waiting.
 pub fn stalled_ms(member: u64) -> Option<u64> {
     let mut table = table();
     let found = table.watched.iter_mut().find(|one| one.id == member)?;
@@ -272,8 +273,8 @@ pub fn stalled_ms(member: u64) -> Option<u64> {
     }
 }
 
-/// Hand the sockets of a stalled member to another one. With `is_final` it does not rejoin, and the sockets close
-/// if there is no other member. Returns whether it is away.
+/// Hand the sockets of a stalled member to another one. With `is_final` it does not rejoin, and the sockets
+/// close if there is no other member. Returns whether it is away.
 pub fn send_away(member: u64, is_final: bool) -> bool {
     let mut table = table();
     let Some(index) = table.groups.iter().position(|group| group.has(member)) else { return false };

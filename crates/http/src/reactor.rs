@@ -2,10 +2,11 @@
 //! batches.
 //!
 //! The host calls [`Reactor::advance`] when the reactor's descriptor is readable, runs its handlers on
-//! [`Step::Call`], reports with [`Reactor::called`], and repeats this until [`Step::Done`]. Sockets are watched
-//! once, edge-triggered: `is_readable` records what was announced and not read, so back-pressure means not reading
-//! and costs no system call. Connections that can continue without an event wait in `runnable`; at the end of the
-//! turn the waker is signalled for them, so that the host's loop returns after its other work.
+//! [`Step::Call`], reports with [`Reactor::called`], and repeats this until [`Step::Done`]. Sockets are
+//! watched once, edge-triggered: `is_readable` records what was announced and not read, so back-pressure
+//! means not reading and costs no system call. Connections that can continue without an event wait in
+//! `runnable`; at the end of the turn the waker is signalled for them, so that the host's loop returns after
+//! its other work.
 
 mod accept;
 mod batch;
@@ -270,8 +271,8 @@ impl Reactor {
         Step::Done
     }
 
-    /// Whether another poll in this turn is likely to find events: after many events, with runnable connections,
-    /// or when such polls have found some recently. Now and then one is made to find out.
+    /// Whether another poll in this turn is likely to find events: after many events, with runnable
+    /// connections, or when such polls have found some recently. Now and then one is made to find out.
     fn should_poll_again(&mut self) -> bool {
         self.polls_considered = self.polls_considered.wrapping_add(1);
         self.event_count >= POLL_AGAIN_EVENTS

@@ -1,7 +1,8 @@
 //! Memory of the host that the reactor reads and writes, registered once by address.
 //!
-//! The host guarantees that the memory outlives the reactor and that nothing else accesses it while the reactor
-//! runs. Every access is bounds-checked: a wrong offset reads a wrong byte of the region, never one outside.
+//! The host guarantees that the memory outlives the reactor and that nothing else accesses it while the
+//! reactor runs. Every access is bounds-checked: a wrong offset reads a wrong byte of the region, never one
+//! outside.
 
 /// A range of the host's memory.
 #[derive(Debug)]
@@ -15,8 +16,8 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// The bytes stay valid and initialized for the lifetime of the region, and nothing else accesses them while
-    /// a method of its user runs.
+    /// The bytes stay valid and initialized for the lifetime of the region, and nothing else accesses them
+    /// while a method of its user runs.
     pub const unsafe fn new(data: *mut u8, len: usize) -> Self {
         Self { data, len }
     }

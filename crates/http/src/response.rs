@@ -1,7 +1,7 @@
 //! Heads of responses.
 //!
-//! The bytes that all common responses of one second share (status line, type, date, the name of the length) are
-//! written once per second and copied.
+//! The bytes that all common responses of one second share (status line, type, date, the name of the length)
+//! are written once per second and copied.
 
 use std::io::Write as _;
 

@@ -1,8 +1,8 @@
 //! Large whole bodies that wait to be sent: each is in memory once, however many connections send it.
 //!
-//! A host sends the same page to many clients, as the same or as equal bytes. The bytes that a client does not
-//! take at once are stored as an immutable body from which all connections send; it is freed with the last of
-//! them. Equal bodies are found by comparison with the few that were stored last.
+//! A host sends the same page to many clients, as the same or as equal bytes. The bytes that a client does
+//! not take at once are stored as an immutable body from which all connections send; it is freed with the
+//! last of them. Equal bodies are found by comparison with the few that were stored last.
 
 use std::{
     cell::Cell,
@@ -45,8 +45,8 @@ impl SharedBodies {
         self.held.get()
     }
 
-    /// Whether `bytes` may be stored: all bodies take at most `most` bytes together with it, it is the only one,
-    /// or an equal one is stored.
+    /// Whether `bytes` may be stored: all bodies take at most `most` bytes together with it, it is the only
+    /// one, or an equal one is stored.
     pub fn fits(&self, bytes: &[u8], most: u64) -> bool {
         let held = self.held_bytes();
         held == 0 || held + bytes.len() as u64 <= most || self.find(bytes).is_some()

@@ -1,7 +1,7 @@
 //! The system calls of the reactor: non-blocking, stateless, with errors as `io::Error`.
 //!
-//! The three calls per request go to the kernel directly: those of the C library are cancellation points, which
-//! cost two atomic operations each in a process with several threads.
+//! The three calls per request go to the kernel directly: those of the C library are cancellation points,
+//! which cost two atomic operations each in a process with several threads.
 
 use std::{
     io,

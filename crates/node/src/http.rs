@@ -1,9 +1,9 @@
 //! The HTTP servers of this thread: for each a reactor, whose descriptor is nested in the thread's loop.
 //!
-//! A turn begins when the loop finds the descriptor readable. It calls JavaScript once per batch; responses that are
-//! written during the call, microtasks included, are taken when it returns. The called JavaScript may call back, and
-//! even close the server. Therefore a server is reached by raw pointer, no reference to it or its reactor is alive
-//! during a call, and a server that is closed in a turn is freed at its end.
+//! A turn begins when the loop finds the descriptor readable. It calls JavaScript once per batch; responses
+//! that are written during the call, microtasks included, are taken when it returns. The called JavaScript
+//! may call back, and even close the server. Therefore a server is reached by raw pointer, no reference to it
+//! or its reactor is alive during a call, and a server that is closed in a turn is freed at its end.
 
 use std::{
     cell::RefCell,
@@ -132,8 +132,8 @@ unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: R
 }
 
 unsafe extern "C" fn on_ready(handle: *mut c_void, _: c_int, _: c_int) {
-    // SAFETY: libuv calls this on the thread itself while the handle is open; references end with their statements,
-    // so that none is alive while JavaScript runs.
+    // SAFETY: libuv calls this on the thread itself while the handle is open; references end with their
+    // statements, so that none is alive while JavaScript runs.
     unsafe {
         let server = uv::data_of(handle).cast::<Server>();
         if !crate::js::is_live((*server).env) {
@@ -283,7 +283,7 @@ call!(
         // SAFETY: as in flush.
         Ok(env.int(unsafe { (*server).reactor.pull(slot, stamp) }))
     },
-    "httpPull(server, slot, stamp): decode the next bytes of a body into the body region; their number or a `PULL_*`."
+    "httpPull(server, slot, stamp): decode the next piece of a body; their number, or a PULL_ result."
 );
 
 call!(
@@ -360,7 +360,7 @@ call!(
         let member = u64::from(env.u32(arguments[0])?);
         Ok(env.int(i32::from(corespun_http::send_away(member, env.u32(arguments[1])? == 1))))
     },
-    "httpSendAway(member, isFinal): hand its sockets to another member; isFinal 1: or close them. Whether it is away."
+    "httpSendAway(member, isFinal): others accept in its place; isFinal 1: or nobody. Whether it is away."
 );
 
 call!(

@@ -1,5 +1,5 @@
-//! Chunked bodies as a table, each decoded whole and split in two at every byte. `~` means CR LF. The fuzz target
-//! compares the same decoder with a simple reader.
+//! Chunked bodies as a table, each decoded whole and split in two at every byte. `~` means CR LF. The fuzz
+//! target compares the same decoder with a simple reader.
 
 use super::*;
 

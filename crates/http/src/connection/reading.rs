@@ -7,8 +7,8 @@ use super::{
 };
 
 impl Connection {
-    /// The next request in `data`, which begins with the bytes that were not used before. A body that is whole
-    /// is decoded in place.
+    /// The next request in `data`, which begins with the bytes that were not used before. A body that is
+    /// whole is decoded in place.
     ///
     /// # Errors
     ///
@@ -166,8 +166,8 @@ impl Connection {
         self.is_cut |= self.closing || matches!(self.reading, Reading::Nothing);
     }
 
-    /// Whether the client was still sending when reading stopped: then its input is drained for a while before
-    /// closing, or a reset may overtake the response.
+    /// Whether the client was still sending when reading stopped: then its input is drained for a while
+    /// before closing, or a reset may overtake the response.
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }

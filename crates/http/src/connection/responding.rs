@@ -45,8 +45,8 @@ impl Connection {
         Some((index, has_body))
     }
 
-    /// Begin a response whose body follows. `None`: no exchange with that stamp waits for one. If the body ends
-    /// with the connection, the exchanges behind it are dropped; returns their stamps.
+    /// Begin a response whose body follows. `None`: no exchange with that stamp waits for one. If the body
+    /// ends with the connection, the exchanges behind it are dropped; returns their stamps.
     pub fn start(
         &mut self,
         stamp: u32,
@@ -89,8 +89,8 @@ impl Connection {
         dropped.map(|exchange| exchange.stamp).collect()
     }
 
-    /// Write a piece of the body; bytes beyond `content-length` are dropped. Returns the bytes that wait, `None`
-    /// unless the response is streaming.
+    /// Write a piece of the body; bytes beyond `content-length` are dropped. Returns the bytes that wait,
+    /// `None` unless the response is streaming.
     pub fn write(&mut self, stamp: u32, piece: &[u8]) -> Option<usize> {
         let index = self.position(stamp)?;
         let exchange = &mut self.exchanges[index];
@@ -115,8 +115,8 @@ impl Connection {
         Some(if is_front { self.unsent() } else { self.exchanges[index].held.len() })
     }
 
-    /// End a streaming response. `None`: the body is shorter than `content-length`, so the connection has to be
-    /// cut.
+    /// End a streaming response. `None`: the body is shorter than `content-length`, so the connection has to
+    /// be cut.
     pub fn end(&mut self, stamp: u32) -> Option<bool> {
         let Some(index) = self.position(stamp) else { return Some(false) };
         match self.exchanges[index].phase {
@@ -130,8 +130,8 @@ impl Connection {
         Some(true)
     }
 
-    /// A response is complete: remove the exchanges at the front whose responses are, and send what the next one
-    /// holds.
+    /// A response is complete: remove the exchanges at the front whose responses are, and send what the next
+    /// one holds.
     #[inline]
     pub fn ended(&mut self, index: usize) {
         self.exchanges[index].phase = Phase::Done;

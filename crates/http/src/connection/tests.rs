@@ -18,8 +18,8 @@ thread_local! {
     static PARSER: Cell<Parser> = Cell::default();
 }
 
-/// What happens when `pieces` arrive: every request gets a response at once, bodies are pulled to their end first. The
-/// limits are low enough that fuzzing exceeds them.
+/// What happens when `pieces` arrive: every request gets a response at once, bodies are pulled to their end
+/// first. The limits are low enough that fuzzing exceeds them.
 pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
     let (limits, heads) = (Limits { header_bytes_max: 120, headers_max: 5, ..limits() }, heads());
     let (mut connection, mut parser, mut words) = (Connection::default(), PARSER.take(), Vec::new());
@@ -130,7 +130,8 @@ fn requests_do_not_depend_on_how_they_are_split() {
     }
 }
 
-/// A connection that has read `input` with its requests admitted under 1, 2, ..., and the number of unused bytes.
+/// A connection that has read `input` with its requests admitted under 1, 2, ..., and the number of unused
+/// bytes.
 fn read(input: &str, limits: &Limits) -> (Connection, usize) {
     let (mut connection, mut parser, mut stamp) = (Connection::default(), Parser::default(), 0);
     let mut input = input.replace('~', "\r\n").into_bytes();

@@ -1,5 +1,5 @@
-//! Constants as the host encodes them, and the response to a request for each. The reactor's tests send them over
-//! sockets.
+//! Constants as the host encodes them, and the response to a request for each. The reactor's tests send them
+//! over sockets.
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! A cache of parsed heads.
 //!
-//! A client that reuses its connection sends the same bytes again and again. The result of parsing follows from the
-//! bytes and the limits alone, so a head that equals a cached one is compared instead of parsed. Heads with a body
-//! or an expectation, and long ones, are always parsed. The cache has a fixed size; a client that never repeats
-//! a head costs one copy per head.
+//! A client that reuses its connection sends the same bytes again and again. The result of parsing follows
+//! from the bytes and the limits alone, so a head that equals a cached one is compared instead of parsed.
+//! Heads with a body or an expectation, and long ones, are always parsed. The cache has a fixed size; a
+//! client that never repeats a head costs one copy per head.
 
 use super::{Field, Framing, Head, Parsed, parse};
 use crate::{

@@ -1,5 +1,6 @@
-//! The fields that concern the message as a whole: host, expectation, persistence and framing. The framing rules
-//! exclude request smuggling: a length and a transfer coding, two lengths or a coding after chunked are refused.
+//! The fields that concern the message as a whole: host, expectation, persistence and framing. The framing
+//! rules exclude request smuggling: a length and a transfer coding, two lengths or a coding after chunked are
+//! refused.
 
 use super::{Framing, Head, target::is_authority};
 use crate::limits::{Limits, Refusal};

@@ -1,5 +1,5 @@
-//! Request targets and authorities (RFC 9112, 3.2; RFC 3986): which bytes they may contain, and which form of a
-//! target fits which method.
+//! Request targets and authorities (RFC 9112, 3.2; RFC 3986): which bytes they may contain, and which form of
+//! a target fits which method.
 
 use crate::limits::Refusal;
 
@@ -83,7 +83,8 @@ fn has_target_bytes(target: &[u8]) -> bool {
     may_contain(IN_PATH, path) && may_contain(IN_QUERY, query)
 }
 
-/// The form of the target fits the method (RFC 9112, 3.2), and its bytes are those of a URI without a fragment.
+/// The form of the target fits the method (RFC 9112, 3.2), and its bytes are those of a URI without a
+/// fragment.
 pub fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
     match method {
         b"CONNECT" => return Err(Refusal::of(501, "CONNECT")),

@@ -1,5 +1,5 @@
-//! Heads as a table: the section of RFC 9110 or 9112, the bytes, and the result. `~` means CR LF, so that a row
-//! fits a line.
+//! Heads as a table: the section of RFC 9110 or 9112, the bytes, and the result. `~` means CR LF, so that a
+//! row fits a line.
 
 use super::*;
 

@@ -26,8 +26,8 @@ impl Reactor {
         true
     }
 
-    /// The process has no descriptor left: use the spare one to accept a connection and close it, so that its client
-    /// receives a reset instead of waiting.
+    /// The process has no descriptor left: use the spare one to accept a connection and close it, so that its
+    /// client receives a reset instead of waiting.
     fn close_one(&mut self, listener: RawFd) -> bool {
         self.spare = None;
         let accepted = sys::accept(listener);

@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Reactor {
-    /// Decode the next piece of a request body into the body region. Returns its length, one of `PULL_*`, or minus
-    /// the status of a refusal.
+    /// Decode the next piece of a request body into the body region. Returns its length, one of `PULL_*`, or
+    /// minus the status of a refusal.
     pub fn pull(&mut self, slot: u32, stamp: u32) -> i32 {
         let Some(mut session) = self.slots.lift(slot) else { return PULL_GONE };
         if !self.in_call {
@@ -106,7 +106,8 @@ impl Reactor {
         }
     }
 
-    /// The time waited is charged to the body's budget, received bytes refill it: 500 bytes a second keep it full.
+    /// The time waited is charged to the body's budget, received bytes refill it: 500 bytes a second keep it
+    /// full.
     pub(super) fn charge_body(&self, session: &mut Session, bytes: u64) {
         let waited = if session.wait_began == 0 { 0 } else { self.now_ms - session.wait_began };
         session.wait_began = 0;

@@ -5,8 +5,8 @@ use super::{LAST_ACCEPTS_MAX, Reactor};
 use crate::{layout, limits::Limits};
 
 impl Reactor {
-    /// Accept nothing more, finish the open exchanges, and close the remaining connections after `grace_ms`. The
-    /// host receives `STOPPED` when no connection is left.
+    /// Accept nothing more, finish the open exchanges, and close the remaining connections after `grace_ms`.
+    /// The host receives `STOPPED` when no connection is left.
     pub fn stop(&mut self, grace_ms: u64) {
         self.set_clock();
         self.stop_began = self.now_ms;

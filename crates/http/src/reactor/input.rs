@@ -1,5 +1,5 @@
-//! From sockets to batches: reading, and what is done with each request. A connection is read once per poll, so
-//! that none starves another, and is lifted out of its slot while it is worked on.
+//! From sockets to batches: reading, and what is done with each request. A connection is read once per poll,
+//! so that none starves another, and is lifted out of its slot while it is worked on.
 
 use std::{io, rc::Rc};
 
@@ -109,8 +109,8 @@ impl Reactor {
             session.machine.kept = Vec::new();
         }
         let verdict = self.after_input(slot, session, used > 0 || kept == 0, left);
-        // An end that arrives with its request causes no further event: the host is notified of it in the next turn,
-        // after it had a chance to respond.
+        // An end that arrives with its request causes no further event: the host is notified of it in the
+        // next turn, after it had a chance to respond.
         if session.is_half_closed && !may_be_whole(session) && session.machine.has_unnotified() {
             self.queue(slot, session);
         }
@@ -120,8 +120,8 @@ impl Reactor {
     /// After reading: handle the end of the input, continue with more of it, set the deadline.
     fn after_input(&mut self, slot: u32, session: &mut Session, has_progressed: bool, left: Rest) -> Verdict {
         if session.machine.is_over() {
-            // An unwanted body was too long or malformed: nothing else would close this connection. Refusals have
-            // marked it already.
+            // An unwanted body was too long or malformed: nothing else would close this connection. Refusals
+            // have marked it already.
             self.mark_session(slot, session);
             return Verdict::Keep;
         }
@@ -155,8 +155,8 @@ impl Reactor {
         if is_last && !session.is_dirty && session.machine.exchanges() == 0 && session.machine.unsent() == 0 {
             return Verdict::Close;
         }
-        // The batch was full or its share used up. A connection that waits for responses to be sent continues when
-        // they have been.
+        // The batch was full or its share used up. A connection that waits for responses to be sent continues
+        // when they have been.
         if left == Rest::Unread && session.machine.wants_input(&self.limits) {
             self.queue(slot, session);
         }

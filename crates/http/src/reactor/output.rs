@@ -1,5 +1,5 @@
-//! From responses to sockets: sending, closing, and what is done when a deadline passes. A connection is sent to
-//! once per batch, however many responses it has.
+//! From responses to sockets: sending, closing, and what is done when a deadline passes. A connection is sent
+//! to once per batch, however many responses it has.
 
 use std::io;
 
@@ -160,7 +160,8 @@ impl Reactor {
         }
     }
 
-    /// The time waited is charged to the client's budget, bytes it reads refill it: 500 bytes a second keep it full.
+    /// The time waited is charged to the client's budget, bytes it reads refill it: 500 bytes a second keep
+    /// it full.
     fn charge_reader(&self, session: &mut Session, taken: u64) {
         let waited = self.now_ms - session.out_wait_began;
         let left = session.out_budget_ms.saturating_sub(waited) + taken * 2;
@@ -168,8 +169,8 @@ impl Reactor {
         session.out_wait_began = self.now_ms;
     }
 
-    /// The kernel reports space only when a third of its buffer is free, which may be megabytes. A slower reader shows
-    /// in how much the kernel still holds. Returns whether the budget is not used up.
+    /// The kernel reports space only when a third of its buffer is free, which may be megabytes. A slower
+    /// reader shows in how much the kernel still holds. Returns whether the budget is not used up.
     fn check_reader(&self, session: &mut Session) -> bool {
         let held = sys::unacked_bytes(&session.socket);
         let taken = session.out_unacked.map_or(0, |before| before.saturating_sub(held));
@@ -209,8 +210,8 @@ impl Reactor {
         if self.lingering >= (self.limits.connections_max / LINGERING_SHARE).max(1) {
             return Verdict::Close;
         }
-        // Closing now, with bytes unread or in transit, would send a reset, which may overtake the response: most
-        // clients read one only when they have sent everything (RFC 9112, 9.6).
+        // Closing now, with bytes unread or in transit, would send a reset, which may overtake the response:
+        // most clients read one only when they have sent everything (RFC 9112, 9.6).
         sys::shut_writing(&session.socket);
         session.is_lingering = true;
         self.lingering += 1;
@@ -241,7 +242,8 @@ impl Reactor {
         } else if session.wants_body {
             session.wait_began + session.body_budget_ms
         } else if session.machine.exchanges() > 0 || session.machine.unsent() > 0 {
-            // A client that sends nothing more has probably disconnected: a response is awaited for a limited time.
+            // A client that sends nothing more has probably disconnected: a response is awaited for a limited
+            // time.
             if session.is_half_closed { self.now_ms + self.limits.body_ms } else { NO_DEADLINE }
         } else if session.head_began != 0 {
             let until = session.head_began + self.limits.headers_ms;

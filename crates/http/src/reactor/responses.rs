@@ -1,5 +1,5 @@
-//! The host's responses: records in the out region, taken in order. A record for an exchange that is no longer open
-//! is skipped; one that exceeds the region ends the reading.
+//! The host's responses: records in the out region, taken in order. A record for an exchange that is no
+//! longer open is skipped; one that exceeds the region ends the reading.
 
 use super::{
     Reactor,

@@ -25,8 +25,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Settings as the host passes them: `numbers` are the doubles of [`opening`], `path` is empty unless the server
-    /// listens on a Unix socket. A double becomes the nearest value of its integer type.
+    /// Settings as the host passes them: `numbers` are the doubles of [`opening`], `path` is empty unless the
+    /// server listens on a Unix socket. A double becomes the nearest value of its integer type.
     ///
     /// # Errors
     ///

@@ -25,8 +25,8 @@ pub struct Session {
     pub out_wait_began: u64,
     /// Bytes that the kernel held at the last check during that wait.
     pub out_unacked: Option<u64>,
-    /// Requests per batch: as many as `out_bytes_max` has capacity for if all responses are as large as the largest
-    /// of the last batch, and at most twice as many as before.
+    /// Requests per batch: as many as `out_bytes_max` has capacity for if all responses are as large as the
+    /// largest of the last batch, and at most twice as many as before.
     pub share: u32,
     /// Bytes discarded after the last response, since the last check.
     pub discarded_bytes: u64,

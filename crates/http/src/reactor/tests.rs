@@ -1,5 +1,5 @@
-//! The reactor on real sockets, with a host written in Rust that reads the records of a batch and writes responses
-//! as src/http does.
+//! The reactor on real sockets, with a host written in Rust that reads the records of a batch and writes
+//! responses as src/http does.
 
 mod edges;
 
@@ -136,7 +136,8 @@ impl Host {
         self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
 
-    /// Take turns until the client has received text that ends with `end`, or is disconnected. Returns that text.
+    /// Take turns until the client has received text that ends with `end`, or is disconnected. Returns that
+    /// text.
     fn read_until(&mut self, client: &mut TcpStream, end: &str) -> String {
         let (mut text, mut piece) = (String::new(), [0; 4096]);
         let began = Instant::now();

@@ -1,5 +1,5 @@
-//! Heads of responses as they are sent, and dates compared with known days: leap days, the ends of centuries, a
-//! second before the epoch.
+//! Heads of responses as they are sent, and dates compared with known days: leap days, the ends of centuries,
+//! a second before the epoch.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Settings and counts as they cross the boundary to the host: numbers as doubles, texts as bytes. What a double
-//! cannot express exactly is saturated, never wrapped.
+//! Settings and counts as they cross the boundary to the host: numbers as doubles, texts as bytes. What a
+//! double cannot express exactly is saturated, never wrapped.
 
 use super::*;
 

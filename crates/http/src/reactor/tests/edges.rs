@@ -1,5 +1,5 @@
-//! Interactions of a connection's parts: bodies that are no longer needed, responses that end in an unusual order,
-//! input during closing, deadlines while the host is busy.
+//! Interactions of a connection's parts: bodies that are no longer needed, responses that end in an unusual
+//! order, input during closing, deadlines while the host is busy.
 
 use std::{
     os::fd::{AsRawFd, FromRawFd},
