@@ -37,7 +37,7 @@ async function act(words: readonly string[]): Promise<number> {
   if (name === undefined || name.startsWith('-')) return usage()
   const table = await loadTable(name)
   if (others.includes('--help')) return help(table)
-  const record = await runTable(table, wordsOf(others), say)
+  const record = await runTable(table, wordsOf(others), progress)
   console.log(recordLines(record).join('\n'))
   if (!others.includes('--no-record')) console.log(`\nrecord: ${writeRecord(record)}`)
   return 0
@@ -53,13 +53,13 @@ async function report(words: readonly string[]): Promise<number> {
     const known = REPORT_WORDS.join(', ')
     throw new BenchError('UNKNOWN_PARAMETER', { name, table: 'report', known })
   }
-  return (await import('./report/main.ts')).report(words, say)
+  return (await import('./report/main.ts')).report(words, progress)
 }
 
 async function ab(words: Words): Promise<number> {
   if (words.values['against'] === undefined) return usage()
   const { compareCheckouts, planOf } = await import('./ab/main.ts')
-  await compareCheckouts(planOf(words), say)
+  await compareCheckouts(planOf(words), progress)
   return 0
 }
 
@@ -111,7 +111,7 @@ function usage(): number {
   return 1
 }
 
-function say(line: string): void {
+function progress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`)
   else if (process.env.CORESPUN_BENCH_TALK === '1') console.error(line)
 }

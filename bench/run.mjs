@@ -37,15 +37,15 @@ process.exit(run(node, [`${bench}/dist/main.js`, ...others]))
 /** Competitors by the committed lock, once for each content of it. */
 function install() {
   const stamp = `${bench}/node_modules/.corespun-bench`
-  const wanted = createHash('sha256')
+  const chosen = createHash('sha256')
     .update(readFileSync(`${bench}/package-lock.json`))
     .digest('hex')
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === chosen) return
   console.error('bench: installing the competitors (once)')
   // Their optional native parts arrive prebuilt; nothing of theirs is compiled or run here.
   const code = run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], bench)
   if (code !== 0) fail('the competitors could not be installed: npm ci failed in bench/')
-  writeFileSync(stamp, wanted)
+  writeFileSync(stamp, chosen)
 }
 
 /** `corespun` below bench/node_modules is this checkout, so contenders import it by its name. */
@@ -75,11 +75,11 @@ function chooseNode(all) {
   const major = all[at + 1] ?? ''
   const others = [...all.slice(0, at), ...all.slice(at + 2)]
   if (process.versions.node.startsWith(`${major}.`)) return { node: process.execPath, others }
-  const places = [
+  const candidates = [
     process.env[`CORESPUN_BENCH_NODE_${major}`],
     `${root}/.set-up/nodes/node_modules/node-${major}/bin/node`,
   ]
-  const node = places.find((place) => place !== undefined && existsSync(place))
+  const node = candidates.find((path) => path !== undefined && existsSync(path))
   if (node === undefined) {
     fail(
       `no Node ${major} here: run \`npm test\` once, which installs the Nodes it tests on, or set ` +

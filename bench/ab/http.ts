@@ -2,13 +2,13 @@
  * The server of the A/B comparison and its client, a process that this one starts: the CPU of the host is
  * then that of the server alone.
  *
- * The client (`node http.js <port>`) keeps connections open, sends what an order says and requires that every
- * response is as long as the first one, whose status and body it compares.
+ * The client (`node http.js <port>`) keeps connections open, sends what an order contains and requires that
+ * every response is as long as the first one, whose status and body it compares.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import net from 'node:net'
-import { ASKED } from '../contenders/http/answers.ts'
+import { ASKED } from '../contenders/http/responses.ts'
 import { BenchError } from '../harness/errors.ts'
 
 const CONNECTIONS = 16
@@ -88,15 +88,15 @@ async function share(socket: net.Socket, { section, requests }: Load, bytes: num
 
 /** Bytes of one response whose status and body are right. */
 async function bytesOf(port: number, section: Load['section']): Promise<number> {
-  const { answer } = ASKED[section]
+  const { expected } = ASKED[section]
   const socket = net.connect(port, '127.0.0.1').setEncoding('latin1')
   socket.write(requestOf(section === 'pipelined' ? 'hello' : section))
   let text = ''
   for await (const chunk of socket) {
     text += chunk as string
-    if (text.endsWith(`\r\n\r\n${answer}`)) break
+    if (text.endsWith(`\r\n\r\n${expected}`)) break
   }
-  if (text.startsWith('HTTP/1.1 200 ') && text.endsWith(`\r\n\r\n${answer}`)) return text.length
+  if (text.startsWith('HTTP/1.1 200 ') && text.endsWith(`\r\n\r\n${expected}`)) return text.length
   throw new Error(text)
 }
 
@@ -104,7 +104,7 @@ async function client(port: number): Promise<void> {
   const known: Record<string, number> = {}
   const sockets = Array.from({ length: CONNECTIONS }, () => net.connect(port, '127.0.0.1').setNoDelay())
   process.on('disconnect', () => process.exit(0))
-  const answer = async (load: Load): Promise<void> => {
+  const respond = async (load: Load): Promise<void> => {
     try {
       const bytes = known[load.section] ?? (known[load.section] = await bytesOf(port, load.section))
       await Promise.all(sockets.map((socket) => share(socket, load, bytes)))
@@ -113,8 +113,8 @@ async function client(port: number): Promise<void> {
       process.send!(String(error))
     }
   }
-  // Never rejected: what goes wrong is its answer.
-  process.on('message', (load: Load) => void answer(load))
+  // Never rejects: an error is part of what it reports.
+  process.on('message', (load: Load) => void respond(load))
 }
 
 if (process.argv[1]?.endsWith('ab/http.js') ?? false) await client(Number(process.argv[2]))

@@ -15,7 +15,7 @@ import { pathToFileURL } from 'node:url'
 import { Child } from '../harness/child.ts'
 import { BenchError } from '../harness/errors.ts'
 import { isBusy, machineLines, readMachine } from '../harness/machine.ts'
-import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/place.ts'
+import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/paths.ts'
 import { aligned, figure } from '../harness/print.ts'
 import { type Summary, summary } from '../harness/stats.ts'
 import { parameters, type Words } from '../harness/run-table.ts'
@@ -86,13 +86,13 @@ export function planOf(words: Words): AbPlan {
 }
 
 /** Compare and print. @throws {BenchError} as the tables do, and `BAD_PARAMETER` for no checkout. */
-export async function compareCheckouts(plan: AbPlan, say: (line: string) => void): Promise<void> {
+export async function compareCheckouts(plan: AbPlan, progress: (line: string) => void): Promise<void> {
   const checkouts = { A: checkoutOf(plan.against), B: checkoutOf(PACKAGE_FOLDER) }
   const machine = readMachine()
   const [startedMs, staged] = [performance.now(), { A: stage('A', checkouts.A), B: stage('B', checkouts.B) }]
   const lines: string[] = []
   try {
-    for (const section of plan.sections) lines.push(...(await sectionLines(section, staged, plan, say)))
+    for (const section of plan.sections) lines.push(...(await sectionLines(section, staged, plan, progress)))
   } finally {
     for (const folder of Object.values(staged)) rmSync(folder, { recursive: true, force: true })
   }
@@ -141,11 +141,11 @@ async function sectionLines(
   section: string,
   staged: Readonly<Record<Side, string>>,
   plan: AbPlan,
-  say: (line: string) => void,
+  progress: (line: string) => void,
 ): Promise<string[]> {
   const leftOut = new Set<string>()
   const lateMs = performance.now() + (plan.secondsMax / plan.sections.length) * 1000
-  const pairsOf = async (isWanted: (row: string) => boolean, what: string): Promise<Found> => {
+  const pairsOf = async (isChosen: (row: string) => boolean, what: string): Promise<Found> => {
     const found: Found = new Map()
     for (let pair = 0; pair < plan.pairs; pair += 1) {
       if (pair >= PAIRS_MIN && performance.now() > lateMs) {
@@ -154,8 +154,8 @@ async function sectionLines(
         )
         break
       }
-      say(`${section}${what}, pair ${pair + 1} of ${plan.pairs}`)
-      await measurePair({ section, staged, plan, isWanted, leftOut, isTurned: pair % 2 === 1 }, found)
+      progress(`${section}${what}, pair ${pair + 1} of ${plan.pairs}`)
+      await measurePair({ section, staged, plan, isChosen, leftOut, isTurned: pair % 2 === 1 }, found)
     }
     return found
   }
@@ -165,13 +165,13 @@ async function sectionLines(
   return ['', section, ...rowLines(found, again), ...[...leftOut].map((line) => `  left out: ${line}`)]
 }
 
-/** Two new processes, the wanted rows one after the other, slices in the order A B B A. */
+/** Two new processes, the chosen rows one after the other, slices in the order A B B A. */
 async function measurePair(
   of: {
     readonly section: string
     readonly staged: Readonly<Record<Side, string>>
     readonly plan: AbPlan
-    readonly isWanted: (row: string) => boolean
+    readonly isChosen: (row: string) => boolean
     readonly leftOut: Set<string>
     readonly isTurned: boolean
   },
@@ -180,7 +180,7 @@ async function measurePair(
   const order: Side[] = of.isTurned ? ['B', 'A'] : ['A', 'B']
   const hosts = await hostsOf(order, of)
   try {
-    for (const row of rowsOf(hosts, of.leftOut).filter(of.isWanted)) {
+    for (const row of rowsOf(hosts, of.leftOut).filter(of.isChosen)) {
       const rounds: Rounds = { A: [], B: [] }
       for (const side of order) await hosts[side].order({ row, ms: of.plan.sliceMs * WARM_SLICES })
       for (let round = 0; round < of.plan.rounds; round += 1) {
@@ -251,7 +251,7 @@ function quotient(pairs: readonly Rounds[], clock: keyof Measured): Summary {
   return summary(pairs.map((rounds) => fastest(rounds, 'B', clock) / fastest(rounds, 'A', clock)))
 }
 
-/** CPU time counts spinning, but no turns of other processes; a row is slower where both clocks say so. */
+/** CPU time counts spinning, but no turns of other processes; a row is slower where both clocks agree. */
 function isSlower(pairs: readonly Rounds[]): boolean {
   return CLOCKS.map((clock) => quotient(pairs, clock)).every(
     ({ median, low }) => median > SLOWER_MIN && low > 1,

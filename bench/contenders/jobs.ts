@@ -1,5 +1,5 @@
 /**
- * What a contender's process can be told to do: each job measures one slice and checks its answers.
+ * The jobs of a contender's process: each job measures one slice and checks its answers.
  *
  * Jobs never interpret: they return raw figures of one slice, and the table takes medians over slices. CPU is
  * that of the whole process, all threads, as the kernel counts it.

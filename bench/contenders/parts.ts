@@ -72,13 +72,13 @@ async function measured({ calls, bytes, spin }: PartsOrder): Promise<PartsResult
   const kinds = kindsOf(payload)
   const spans = kinds.map((kind) => kind.spans.map((): number[] => []))
   for (let call = -calls; call < calls; call += 1) {
-    for (const [at, { name, args, spans: wanted }] of kinds.entries()) {
+    for (const [at, { name, args, spans: chosen }] of kinds.entries()) {
       moments[START] = nowNs()
       const given = (await bench.execute(module, name, args)).value
       moments[END] = nowNs()
       if (call === 0) check(name, given, payload)
       if (call < 0) continue // the first half warms up
-      for (const [index, [from, to]] of wanted.entries()) spans[at][index].push(moments[to] - moments[from])
+      for (const [index, [from, to]] of chosen.entries()) spans[at][index].push(moments[to] - moments[from])
     }
   }
   await bench.close()
@@ -102,7 +102,7 @@ function resultOf(medians: readonly number[], there: Price, back: Price): PartsR
   }
 }
 
-/** Stamps aside, every kind of call gives the payload back. */
+/** Apart from stamps, every kind of call returns the payload. */
 function check(name: string, given: unknown, payload: unknown): void {
   const got = Array.isArray(given) ? given.find((part) => typeof part === 'object' && 'text' in part) : given
   checkAnswer({ contender: 'corespun', work: name, got, expected: payload })

@@ -3,7 +3,7 @@
  *
  * One process holds one contender only, so no contender pays for another's threads, garbage or call sites,
  * and packages are imported on opening. Threads are fixed where a pool allows it, so that none starts or ends
- * inside a measurement; each pool has its fastest settings for small tasks unless its name says otherwise.
+ * inside a measurement; each pool has its fastest settings for small tasks unless its name contains others.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +19,7 @@ export interface PoolSettings {
 
 /** How long a cancelled endless loop takes, in ms since the abort. */
 export interface Abandoned {
-  readonly goneMs: number
+  readonly endedMs: number
   readonly nextMs: number
 }
 
@@ -152,7 +152,7 @@ async function abandon(settings: object): Promise<Abandoned> {
   const { zone } = await import('corespun')
   const own = zone.create(ABANDONED, settings)
   let start = 0
-  const gone = new Promise<number>((resolve) => {
+  const exited = new Promise<number>((resolve) => {
     const onEnded = (message: unknown): void => {
       if (!(message as { worker: string }).worker.startsWith(`${ABANDONED}/`)) return
       unsubscribe('corespun.worker.ended', onEnded)
@@ -180,7 +180,7 @@ async function abandon(settings: object): Promise<Abandoned> {
     const answer = await next
     const nextMs = performance.now() - start
     if (answer !== 7 || wrong !== '') throw new Error(`the next call returned ${answer}; the loop: ${wrong}`)
-    return { goneMs: await gone, nextMs }
+    return { endedMs: await exited, nextMs }
   } finally {
     await own.close()
   }

@@ -30,9 +30,9 @@ export class Stamp {
 }
 
 const stamps = Object.values(Moment).map((moment) => new Stamp(moment))
-/** Stands in front of the arguments. */
+/** Precedes the arguments. */
 export const front = stamps[Moment.loaded]
-/** Stands behind the arguments. */
+/** Follows the arguments. */
 export const behind = stamps[Moment.saved]
 const frontBack = stamps[Moment.loadedBack]
 const behindBack = stamps[Moment.savedBack]
@@ -49,7 +49,7 @@ register(Stamp, {
   },
 })
 
-/** Gives the payload back, and so for {@link clocked} and the others, which come with stamps of their own. */
+/** Returns the payload; {@link clocked} and the others add stamps of their own. */
 export function plain(payload: unknown): unknown {
   return payload
 }

@@ -1,7 +1,8 @@
 /**
  * The functions that every contender runs: one module, loaded by all of them, one input each.
  *
- * Pure functions of their input, so that an answer can be checked; nothing here knows which pool called it.
+ * Pure functions of their input, so that an answer can be checked; nothing here depends on the pool that
+ * called it.
  */
 import { threadId } from 'node:worker_threads'
 
@@ -38,7 +39,7 @@ const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
 /** Does nothing: what is left of a call is the pool. */
 export function nothing(): void {}
 
-/** Gives its input back. */
+/** Returns its input. */
 export function echo(input: unknown): unknown {
   return input
 }
@@ -85,7 +86,7 @@ export function mixed({ rounds }: { readonly rounds: number }): number {
   return sum + counts.size
 }
 
-/** A stage of a pipeline: takes a payload, works for `turns`, gives the payload on. */
+/** A stage of a pipeline: takes a payload, works for `turns`, returns the payload. */
 export function stage({ turns, payload }: StageInput): {
   readonly answer: number
   readonly payload: unknown

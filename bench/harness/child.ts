@@ -10,7 +10,7 @@ import type { Jobs } from '../contenders/jobs.ts'
 import type { Condition } from './conditions.ts'
 import { BenchError, type BenchCodes } from './errors.ts'
 import type { Outcome } from './orders.ts'
-import { DIST_FOLDER } from './place.ts'
+import { DIST_FOLDER } from './paths.ts'
 import type { Samples } from './rounds.ts'
 
 /** An order that takes longer hangs: its process is killed, and the contender is left out, by name. */
@@ -22,14 +22,14 @@ const END_MS_MAX = 5000
 /** End a process that ends when its channel closes; otherwise kill it. */
 export async function endProcess(process: ChildProcess): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null) return
-  const gone = once(process, 'exit')
+  const exited = once(process, 'exit')
   if (process.connected) process.disconnect()
   const late = setTimeout(() => process.kill('SIGKILL'), END_MS_MAX)
-  await gone
+  await exited
   clearTimeout(late)
 }
 
-/** A process that is ordered to do one thing after the other. */
+/** A process that is ordered to do one job after the other. */
 export class Child {
   readonly contender: string
   readonly #process: ChildProcess
@@ -113,7 +113,7 @@ export function startPool(contender: string, condition: Condition): Promise<Chil
 }
 
 /**
- * Start one child for each contender, give them to `body`, end them all.
+ * Start one child for each contender, pass them to `body`, end them all.
  * Contenders that cannot be opened are left out by `skip`; a wrong answer is not forgiven.
  */
 export async function withChildren<Result>(
@@ -142,7 +142,7 @@ export async function withChildren<Result>(
 }
 
 /**
- * Give each of `children` its turn. A rival whose process ends in its turn, or hangs, is left out from then
+ * Run each of `children` in its turn. A rival whose process ends in its turn, or hangs, is left out from then
  * on, by `skip`, and what it had measured with it; Corespun's is not forgiven.
  */
 export async function inTurn(

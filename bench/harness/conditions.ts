@@ -1,7 +1,7 @@
 /**
  * The conditions a figure can be measured under, each by its name.
  *
- * A wake-up of a sleeping core costs more than everything else in a call here, so no figure stands without
+ * A wake-up of a sleeping core costs more than everything else in a call here, so no figure is shown without
  * one.
  */
 import { spawnSync } from 'node:child_process'
@@ -23,7 +23,7 @@ export const SPINNING: Condition = { name: 'cores spinning', spin: true, prefix:
 /** Free to use all cores; idle threads sleep at once. */
 export const ASLEEP: Condition = { name: 'cores asleep', spin: false, prefix: [] }
 
-/** Conditions that this machine can give; each missing one is handed to `skip` with the reason. */
+/** Conditions that this machine has; each missing one is passed to `skip` with the reason. */
 export function conditions(skip: (what: string, why: string) => void): Condition[] {
   const found: Condition[] = []
   if (os.availableParallelism() > 1) found.push(SPINNING, ASLEEP)

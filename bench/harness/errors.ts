@@ -1,7 +1,7 @@
 /**
  * What the bench refuses to do, with a code, the facts and one sentence.
  *
- * Not a CorespunError on purpose: the bench must be able to say why Corespun itself did not load.
+ * Not a CorespunError on purpose: the bench must be able to report why Corespun itself did not load.
  */
 
 /** Each code of the bench and the facts its sentence is made of. */

@@ -1,12 +1,12 @@
 /**
  * What is written in C: compiled on the spot; and the ping-pong, run for one slice at a time.
  *
- * Without a C compiler the table goes on without it and says so.
+ * Without a C compiler the table runs without it and reports that.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import type { Condition } from './conditions.ts'
-import { BENCH_FOLDER, DIST_FOLDER } from './place.ts'
+import { BENCH_FOLDER, DIST_FOLDER } from './paths.ts'
 
 /** One slice of the ping-pong. */
 export interface FloorSlice {
@@ -19,13 +19,13 @@ export interface FloorSlice {
 /** Name of the floor among the contenders. */
 export const FLOOR = 'ping-pong in C'
 
-/** Who is told what is left out, and why. */
+/** Receives what is left out, and why. */
 type Skip = (what: string, why: string) => void
 
 /**
  * Compile `bench/floor/<source>.c`.
  * @param name What it is called where it is missing.
- * @returns The binary's path; `undefined` when there is no compiler, and `skip` is told why.
+ * @returns The binary's path; `undefined` when there is no compiler, and `skip` receives the reason.
  */
 export function compiled(source: string, name: string, skip: Skip): string | undefined {
   const binary = `${DIST_FOLDER}/floor/${source}`

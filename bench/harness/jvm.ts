@@ -2,7 +2,7 @@
  * Programs of contenders on the JVM: built once by Maven, then asked line by line.
  *
  * A program waits on its standard input and answers each line with one line of JSON, so that its turns lie
- * between those of the others in the same run. Without Java or Maven a table goes on without them and says
+ * between those of the others in the same run. Without Java or Maven a table runs without them and reports
  * so.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
@@ -12,15 +12,15 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { createInterface, type Interface } from 'node:readline'
 import { endProcess } from './child.ts'
 import { BenchError } from './errors.ts'
-import { BENCH_FOLDER, DIST_FOLDER } from './place.ts'
+import { BENCH_FOLDER, DIST_FOLDER } from './paths.ts'
 
 /** The collector and the heap of the anchors' runs. */
 const OPTIONS = ['-XX:+UseG1GC', '-Xms1g', '-Xmx1g']
 
 /**
  * The command of the program in bench/contenders/`name`, whose main class is `Main`; `undefined` when it
- * cannot be here, and `skip` is told why. Maven runs once for each state of the sources, and keeps what it
- * fetches where it always does.
+ * cannot be here, and `skip` receives the reason. Maven runs once for each state of the sources, and keeps
+ * what it fetches where it always does.
  */
 export function jvmCommand(
   name: string,
@@ -88,8 +88,8 @@ export class Jvm {
     this.#process = spawn(command, words, { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#process.stdin!.on('error', () => {}) // shows as the exit
     this.#lines = createInterface(this.#process.stdout!)
-    const gone = once(this.#process, 'exit').then(([code, signal]) => `exit ${String(code ?? signal)}`)
-    this.#died = gone
+    const exited = once(this.#process, 'exit').then(([code, signal]) => `exit ${String(code ?? signal)}`)
+    this.#died = exited
       .catch((error: Error) => error.message)
       .then((why) => {
         throw new BenchError('CONTENDER_DIED', { contender, why })
@@ -99,7 +99,7 @@ export class Jvm {
 
   /**
    * The answer to a line; the first answer of all is to the start, whose `line` is undefined.
-   * @throws {BenchError} `WRONG_ANSWER` when the program says that a result is not the right one,
+   * @throws {BenchError} `WRONG_ANSWER` when the program reports a wrong result,
    *   `CONTENDER_DIED` when it ends.
    */
   async ask(line?: string): Promise<Readonly<Record<string, unknown>>> {

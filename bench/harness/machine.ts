@@ -1,12 +1,12 @@
 /**
- * The machine block: what a figure must stand beside to mean anything.
+ * The machine block, without which a figure means nothing.
  *
- * Only what the system really says; what it hides (the governor inside a virtual machine) is called unknown.
+ * Only what the system reports; what it hides (the governor inside a virtual machine) is called unknown.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
-import { PACKAGE_FOLDER } from './place.ts'
+import { PACKAGE_FOLDER } from './paths.ts'
 
 /** Where and with what a record was made. */
 export interface Machine {
@@ -35,7 +35,7 @@ export function readMachine(): Machine {
     cores: os.availableParallelism(),
     memoryGb: Math.round(os.totalmem() / 2 ** 30),
     kernel: `${os.type()} ${os.release()} ${os.arch()}`,
-    virtual: / hypervisor /.test(contents('/proc/cpuinfo')) ? 'virtual machine' : 'not said to be virtual',
+    virtual: / hypervisor /.test(contents('/proc/cpuinfo')) ? 'virtual machine' : 'not reported as virtual',
     governor: contents('/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor').trim() || 'unknown',
     node: process.version,
     v8: process.versions.v8,
@@ -90,7 +90,7 @@ function git(...words: string[]): string {
       stdio: ['ignore', 'pipe', 'ignore'],
     }).trim()
   } catch {
-    return '' // not a checkout, or no git: the block says unknown
+    return '' // not a checkout, or no git: the block contains unknown
   }
 }
 

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { basename, join } from 'node:path'
 import { BenchError } from './errors.ts'
 import type { Machine } from './machine.ts'
-import { RECORDS_FOLDER } from './place.ts'
+import { RECORDS_FOLDER } from './paths.ts'
 import { keyOf, type Row, type Verdict, withoutVoidRatio } from './table.ts'
 
 /** One run of one table. */

@@ -6,7 +6,7 @@
 import { ratioSummary, summary } from './stats.ts'
 import { type Better, type Row, withoutVoidRatio } from './table.ts'
 
-/** What one slice gave, by the row it belongs to. */
+/** The figures of one slice, by the row they belong to. */
 export type Figures = Readonly<Record<string, number>>
 
 /** The samples of all contenders: contender → row → one figure per round. */
@@ -34,7 +34,7 @@ export class Samples {
     return [...this.#samples.keys()]
   }
 
-  /** The figures of one row; empty when there are none. */
+  /** The figures of one row; empty without any. */
   of(contender: string, row: string): readonly number[] {
     return this.#samples.get(contender)?.get(row) ?? []
   }

@@ -8,7 +8,7 @@ import { readMachine } from './machine.ts'
 import type { BenchRecord } from './record.ts'
 import type { Context, Parameter, Table } from './table.ts'
 
-/** When quick runs stop to begin things, from the start of the process: a quick report ends within 90 s. */
+/** When quick runs start nothing more, from the start of the process: a quick report ends within 90 s. */
 const QUICK_MS = 70_000
 
 /** What was typed after the table's name. */
@@ -22,7 +22,11 @@ export interface Words {
  * @throws {BenchError} `WRONG_ANSWER` when a contender's answer is not the known one; parameter codes as in
  *   {@link parameters}.
  */
-export async function runTable(table: Table, words: Words, say: Context['say']): Promise<BenchRecord> {
+export async function runTable(
+  table: Table,
+  words: Words,
+  progress: Context['progress'],
+): Promise<BenchRecord> {
   const values = parameters(table, words)
   const skipped: { what: string; why: string }[] = []
   const machine = readMachine()
@@ -33,7 +37,7 @@ export async function runTable(table: Table, words: Words, say: Context['say']):
     flag: (name) => values[name] as boolean,
     quick: words.quick,
     isLate: () => words.quick && performance.now() > QUICK_MS,
-    say,
+    progress,
     skip: (what, why) => skipped.push({ what, why }),
   }
   const rows = await table.run(context)

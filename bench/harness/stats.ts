@@ -1,7 +1,7 @@
 /**
  * Medians and their intervals, without assuming any distribution.
  *
- * A machine with shared cores has outliers on one side only, so means and standard deviations say nothing
+ * A machine with shared cores has outliers on one side only, so means and standard deviations mean nothing
  * here: everything is order statistics.
  */
 
@@ -15,10 +15,10 @@ export interface Summary {
 
 /** Value below which the fraction `q` (0..1) of the sorted samples lies, interpolated. */
 export function quantile(sorted: readonly number[], q: number): number {
-  const place = q * (sorted.length - 1)
-  const below = Math.floor(place)
+  const position = q * (sorted.length - 1)
+  const below = Math.floor(position)
   const above = Math.min(below + 1, sorted.length - 1)
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - below)
+  return sorted[below] + (sorted[above] - sorted[below]) * (position - below)
 }
 
 /**

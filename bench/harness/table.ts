@@ -54,7 +54,7 @@ export interface Verdict {
   readonly holds: boolean | undefined
 }
 
-/** A parameter of a table: its default gives its type. */
+/** A parameter of a table: its type is that of its default. */
 export interface Parameter {
   readonly value: number | string | boolean
   /** Value under --quick; `value` when absent. */
@@ -72,9 +72,9 @@ export interface Context {
   readonly quick: boolean
   /** Whether a quick run has used up its time; what is left is then skipped, loudly. Never in a full run. */
   readonly isLate: () => boolean
-  /** Say what goes on, on standard error. */
-  readonly say: (line: string) => void
-  /** Leave something out, loudly: it stands under the table and in the record. */
+  /** Reports progress on standard error. */
+  readonly progress: (line: string) => void
+  /** Leaves something out, visibly: it is listed under the table and in the record. */
   readonly skip: (what: string, why: string) => void
 }
 
@@ -97,7 +97,7 @@ export function keyOf(row: Pick<Row, 'section' | 'row' | 'contender' | 'conditio
 }
 
 /**
- * The row without a ratio that is none: a contender that reads 0 in a round makes the quotient infinite,
+ * The row without an infinite ratio: a contender that reads 0 in a round makes the quotient infinite,
  * which JSON writes as null.
  */
 export function withoutVoidRatio<Part extends Pick<Row, 'ratio'>>(row: Part): Part {
@@ -108,13 +108,13 @@ export function withoutVoidRatio<Part extends Pick<Row, 'ratio'>>(row: Part): Pa
 
 /** The row with these traits; `undefined` when the run did not measure it. */
 export function findRow(rows: readonly Row[], traits: Partial<Row>): Row | undefined {
-  const wanted = Object.entries(traits)
-  return rows.find((row) => wanted.every(([name, value]) => row[name as keyof Row] === value))
+  const chosen = Object.entries(traits)
+  return rows.find((row) => chosen.every(([name, value]) => row[name as keyof Row] === value))
 }
 
 /**
  * The words of a parameter that is a list with commas; 'all' is all that there are.
- * @throws {BenchError} `BAD_PARAMETER` for a word that is none of `known`.
+ * @throws {BenchError} `BAD_PARAMETER` for a word that is not among `known`.
  */
 export function chosenOf(context: Context, name: string, known: readonly string[]): readonly string[] {
   return chosenFrom(context.text(name), name, known)

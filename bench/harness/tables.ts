@@ -5,7 +5,7 @@
  */
 import { readdirSync } from 'node:fs'
 import { BenchError } from './errors.ts'
-import { DIST_FOLDER } from './place.ts'
+import { DIST_FOLDER } from './paths.ts'
 import type { Table } from './table.ts'
 
 /** Names of all tables. */

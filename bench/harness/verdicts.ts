@@ -5,10 +5,10 @@
  */
 import type { Row, Verdict } from './table.ts'
 
-/** What a judge says of figures that are all there. */
+/** A judgement of figures that are all measured. */
 export type Judged = readonly [measured: string, holds: boolean | undefined]
 
-/** Judge figures when all of them are there; `missing` is what is said otherwise. */
+/** Judges figures if all of them are measured; the result is `missing` otherwise. */
 export function judge<Figures extends readonly unknown[]>(
   bar: string,
   figures: readonly [...{ [At in keyof Figures]: Figures[At] | undefined }],

@@ -4,7 +4,7 @@
  * Data with a date; nothing here is measured again.
  */
 import { readFileSync } from 'node:fs'
-import { BENCH_FOLDER } from '../harness/place.ts'
+import { BENCH_FOLDER } from '../harness/paths.ts'
 
 /** What bench/anchors.json holds. */
 export interface Anchors {
@@ -12,7 +12,7 @@ export interface Anchors {
   readonly machine: string
   /** By table of the seeds: which rival, measured how. */
   readonly who: Readonly<Record<string, string>>
-  /** Figures that stand in no table of the seeds. */
+  /** Figures that are in no table of the seeds. */
   readonly facts: Readonly<Record<string, number>>
   /** By cell of the seeds. `to`: the other end of a range. */
   readonly cells: Readonly<Record<string, Anchor>>

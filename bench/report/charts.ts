@@ -56,7 +56,7 @@ function chartOf(table: FilledTable): Chart | undefined {
   }
 }
 
-/** Ratios say most where a table has them; else its first column that is a result. */
+/** Ratios where a table has them, else its first column of results. */
 function shownColumn(table: FilledTable): number {
   const columns = table.rows[0].cells
   const ratio = columns.findIndex((cell) => cell.unit === '×')

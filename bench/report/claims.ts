@@ -1,8 +1,8 @@
 /**
- * What the seeds say in prose, in our words, judged by figures measured here.
+ * The claims of the seeds' prose, paraphrased and judged by figures measured here.
  *
- * Two judgements stand side by side: of the seed's own subject as we measured it (from the anchors), and of
- * Corespun (from records). A claim that no figure here can decide says so; it is never silently true.
+ * There are two judgements: of the seed's own subject as we measured it (from the anchors), and of
+ * Corespun (from records). A claim that no figure decides is marked as such; it is never silently true.
  */
 import { geometricMean } from '../harness/stats.ts'
 import { findRow, type Row } from '../harness/table.ts'
@@ -59,7 +59,7 @@ class Figures {
     return this.#anchors.cells[id].value
   }
 
-  /** A rival's fact that stands in no table of the seeds. */
+  /** A rival's fact that is in no table of the seeds. */
   fact(name: string): number {
     return this.#anchors.facts[name]
   }
@@ -71,8 +71,8 @@ class Figures {
 
   /** All rows of anybody with these traits. */
   all(traits: Partial<Row>): Row[] {
-    const wanted = Object.entries(traits)
-    return this.#rows.filter((row) => wanted.every(([name, value]) => row[name as keyof Row] === value))
+    const chosen = Object.entries(traits)
+    return this.#rows.filter((row) => chosen.every(([name, value]) => row[name as keyof Row] === value))
   }
 
   /** The row that answers a cell. */
@@ -102,7 +102,7 @@ const spreadOf = (values: readonly number[]): number => Math.max(...values) / Ma
 
 /** The payload of one number. */
 const SMALLEST = '1 level - 1 integers'
-/** Who else stands beside sequential fibers on the default executor. */
+/** The rows compared with sequential fibers on the default executor. */
 const OTHER_FIBERS = [
   ...['sequential/blocking', 'sequential/cached', 'sequential/work-stealing'],
   ...['parallel/default', 'parallel/work-stealing'],
@@ -195,7 +195,7 @@ const FIBER: readonly Claim[] = [
     },
   ],
   [
-    'Work stealing and cached pools are no better than the blocking one by much.',
+    'Work stealing and cached pools are hardly better than the blocking one.',
     (facts) => {
       const of = (pool: string): number => cellOfFibers(facts, `sequential/${pool}-20`)
       const quotient = Math.max(of('cached'), of('work-stealing')) / of('blocking')

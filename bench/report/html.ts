@@ -7,7 +7,7 @@
 /** Markup, safe to put into the page. */
 export type Html = string & { readonly html: unique symbol }
 
-/** Text as it may stand in HTML, also inside an attribute. */
+/** Text escaped for HTML, also inside an attribute. */
 export function escaped(text: string): Html {
   const names: Readonly<Record<string, string>> = {
     '&': '&amp;',
@@ -30,7 +30,7 @@ export function element(
   return `<${name}${words.join('')}>${children.flat().join('')}</${name}>` as Html
 }
 
-/** Cells of a row: `td` unless said otherwise. */
+/** Cells of a row: `td` by default. */
 export function row(cells: readonly string[], name: 'td' | 'th' = 'td'): Html {
   return element('tr', {}, ...cells.map((cell) => element(name, {}, escaped(cell))))
 }
@@ -40,7 +40,7 @@ export function scrolled(kind: string, ...parts: readonly Html[]): Html {
   return element('div', { class: 'scroll' }, element('table', { class: kind }, ...parts))
 }
 
-/** A word that says how something came out. */
+/** A word for an outcome. */
 export function badge(holds: boolean | undefined, word: string): Html {
   const kind = holds === undefined ? 'open' : holds ? 'yes' : 'no'
   return element('span', { class: `badge ${kind}` }, escaped(word))

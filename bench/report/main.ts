@@ -3,10 +3,10 @@
  * page.
  *
  * --records: only what is recorded. --fresh: measure every table now. --quick: every table in its short form,
- * less than 90 s in all. Quick figures are marked as such wherever they stand.
+ * less than 90 s in all. Quick figures are marked as such wherever they appear.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { DIST_FOLDER } from '../harness/place.ts'
+import { DIST_FOLDER } from '../harness/paths.ts'
 import { readMachine } from '../harness/machine.ts'
 import { type BenchRecord, newestRecord, sectionRecords, writeRecord } from '../harness/record.ts'
 import { runTable } from '../harness/run-table.ts'
@@ -19,8 +19,8 @@ import { reportLines } from './text.ts'
 const QUICK_SECONDS = 60
 
 /** Make the report; returns the exit code. */
-export async function report(words: readonly string[], say: (line: string) => void): Promise<number> {
-  const records = await gather(words, say)
+export async function report(words: readonly string[], progress: (line: string) => void): Promise<number> {
+  const records = await gather(words, progress)
   const made = makeReport(records)
   console.log(reportLines(made).join('\n'))
   const folder = `${DIST_FOLDER}/report`
@@ -31,7 +31,7 @@ export async function report(words: readonly string[], say: (line: string) => vo
   return 0
 }
 
-async function gather(words: readonly string[], say: (line: string) => void): Promise<BenchRecord[]> {
+async function gather(words: readonly string[], progress: (line: string) => void): Promise<BenchRecord[]> {
   const quick = words.includes('--quick')
   const began = performance.now()
   const records: BenchRecord[] = []
@@ -41,7 +41,7 @@ async function gather(words: readonly string[], say: (line: string) => void): Pr
     const late = quick && performance.now() - began > QUICK_SECONDS * 1000
     const measure =
       words.includes('--records') || late ? false : quick || words.includes('--fresh') || known.length === 0
-    records.push(...(measure ? [await measured(name, quick, say)] : known))
+    records.push(...(measure ? [await measured(name, quick, progress)] : known))
   }
   return records.sort((a, b) => a.table.localeCompare(b.table))
 }
@@ -62,8 +62,12 @@ async function knownRecords(name: string): Promise<BenchRecord[]> {
   return [...older.reverse().map((record) => ({ ...record, verdicts: [] })), { ...newest, verdicts }]
 }
 
-async function measured(name: string, quick: boolean, say: (line: string) => void): Promise<BenchRecord> {
-  const record = await runTable(await loadTable(name), { quick, values: {} }, say)
-  if (!quick) say(`record: ${writeRecord(record)}`)
+async function measured(
+  name: string,
+  quick: boolean,
+  progress: (line: string) => void,
+): Promise<BenchRecord> {
+  const record = await runTable(await loadTable(name), { quick, values: {} }, progress)
+  if (!quick) progress(`record: ${writeRecord(record)}`)
   return record
 }

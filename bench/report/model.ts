@@ -5,7 +5,7 @@
  * is 'not built'. So a later table fills cells by tagging its rows, and nothing here changes.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { BENCH_FOLDER } from '../harness/place.ts'
+import { BENCH_FOLDER } from '../harness/paths.ts'
 import type { BenchRecord } from '../harness/record.ts'
 import { tableNames } from '../harness/tables.ts'
 import type { Better, Row, Verdict } from '../harness/table.ts'
@@ -53,7 +53,7 @@ export interface Cell {
   readonly better: Better
   readonly seed: number | undefined
   readonly rival: Anchor | undefined
-  /** What to say without a figure of Corespun. */
+  /** What to show without a figure of Corespun. */
   readonly missing: 'not built' | 'not measured'
   readonly corespun:
     | { readonly median: number; readonly low: number; readonly high: number; readonly quick: boolean }
@@ -69,7 +69,7 @@ export interface FilledTable {
   readonly rows: readonly { readonly label: string; readonly cells: readonly Cell[] }[]
 }
 
-/** Everything the report says. */
+/** The content of the report. */
 export interface Report {
   readonly madeAt: string
   readonly anchors: { readonly date: string; readonly machine: string }

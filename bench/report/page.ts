@@ -1,12 +1,13 @@
 /**
- * The report as one HTML file: a picture first, then plots, tables, targets and claims, for offline reading, phones and dark mode.
+ * The report as one HTML file: a picture first, then plots, tables, targets and claims, for offline reading,
+ * phones and dark mode.
  *
  * Chart.js and all data are inside the file; it fetches nothing. The frame with its style and script is
  * page.html; this fills its gaps.
  */
 import { readFileSync } from 'node:fs'
 import { machineLines } from '../harness/machine.ts'
-import { BENCH_FOLDER } from '../harness/place.ts'
+import { BENCH_FOLDER } from '../harness/paths.ts'
 import { figure } from '../harness/print.ts'
 import type { BenchRecord } from '../harness/record.ts'
 import type { Row } from '../harness/table.ts'
@@ -28,7 +29,12 @@ export function reportPage(report: Report, library = readFileSync(CHART_JS, 'utf
     machines: machines(report),
     bars: report.bars.map(barTable).join(''),
     opening: measured.slice(0, 1).map(plot).join(''),
-    plots: element('section', { id: 'measured' }, heading('h2', 'Measured here'), measured.slice(1).map(plot)),
+    plots: element(
+      'section',
+      { id: 'measured' },
+      heading('h2', 'Measured here'),
+      measured.slice(1).map(plot),
+    ),
     seeds: report.seeds.map((seed, index) => seedSection(seed, index, ofSeeds)).join(''),
     claims: claimTable(report),
     records: report.records.map(recordSection).join(''),
@@ -98,7 +104,7 @@ function threeCells(cell: Cell): Html[] {
   ]
 }
 
-/** How Corespun stands against the seed, as a class of the style. */
+/** Whether Corespun is ahead of the seed, as a class of the style. */
 function standing({ seed, corespun, better }: Cell): string {
   if (corespun === undefined) return 'none'
   if (seed === undefined) return ''

@@ -51,7 +51,7 @@ export function verdictWord({ holds }: Judgement): string {
   return holds ? 'true' : 'false'
 }
 
-/** Corespun's figure of a cell, or what stands in its place. */
+/** Corespun's figure of a cell, or what is shown instead. */
 export function corespunWord({ corespun, missing }: Cell): string {
   return corespun === undefined ? missing : `${figure(corespun.median)}${corespun.quick ? ' (quick)' : ''}`
 }

@@ -9,7 +9,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { BenchError } from '../harness/errors.ts'
-import { DIST_FOLDER } from '../harness/place.ts'
+import { DIST_FOLDER } from '../harness/paths.ts'
 import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
 import { judge } from '../harness/verdicts.ts'
@@ -32,7 +32,7 @@ const CONDITION_TWO = 'two threads'
 const TWO = 2
 /** Arrows of one part have no code of their own. */
 const TIERED = METHODS.filter(({ label }) => !['id', 'left', 'lift', 'right'].includes(label))
-/** Rows of the seed by who answers them here; Effect stands where ZIO stood. */
+/** Rows of the seed by who answers them here; Effect in the row of ZIO. */
 const CELLS = { plain: 'plainBench', corespun: 'arrowBench', 'effect 4': 'zioBench' } as const
 
 const SECTIONS = ['methods', 'tiers', ...COMPUTES, 'files']
@@ -67,7 +67,7 @@ async function methods(context: Context, threads: Threads): Promise<Row[]> {
       method: { label },
       loops: both,
     } of loops) {
-      context.say(`arrow: ${label}, round ${round + 1}`)
+      context.progress(`arrow: ${label}, round ${round + 1}`)
       samples.add('corespun', {
         [`${label} composed`]: rate(both.composed, sliceMs),
         [`${label} prebuilt`]: rate(both.prebuilt, sliceMs),
@@ -115,7 +115,7 @@ async function tiers(context: Context): Promise<Row[]> {
     )
   for (let round = 0; round < context.number('processes'); round += 1)
     for (const { label } of TIERED) {
-      context.say(`arrow: ${label} from its first run on, process ${round + 1}`)
+      context.progress(`arrow: ${label} from its first run on, process ${round + 1}`)
       const [code, closures] = [await ran(label, 'code'), await ran(label, 'closures', forbidden)]
       if (code.sum !== closures.sum) {
         const [got, expected] = [String(code.sum), String(closures.sum)]
@@ -159,13 +159,13 @@ async function programs(
           ...{ contender, work: section },
           ...{ got: String(received), expected: String(expected) },
         })
-      context.say(`arrow: ${section}, ${contender}, round ${round + 1}`)
+      context.progress(`arrow: ${section}, ${contender}, round ${round + 1}`)
       const one = await perMs(program, sliceMs)
       const two = await threads.slice({ section, contender, sliceMs })
       // The first round warms up.
       if (round >= 0) samples.add(contender, { one, two, bytes: await bytesPerRun(program) })
     }
-  const isSeeds = section !== 'compute-in-place'
+  const isSeeds = section !== 'compute-inline'
   const seeds = Object.fromEntries(
     Object.entries(isSeeds ? CELLS : {}).map(([contender, cell]) => [
       contender,
@@ -243,7 +243,7 @@ const table: Table = {
     compute:
       '500 stages with factorials of 8..12, results kept, then summed. ' +
       'All chains but promises are built once and begin with an empty array, which their stages push to.',
-    'compute-in-place':
+    'compute-inline':
       'The same with an array of the right size, in which stages put their results, as `map` makes it for ' +
       'the plain program.',
     files: 'Ten files with a number each, made with a fixed seed: read synchronously, factorial, sum.',

@@ -9,7 +9,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkAnswer } from '../harness/errors.ts'
-import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/place.ts'
+import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/paths.ts'
 import { Samples, shuffled } from '../harness/rounds.ts'
 import { summary } from '../harness/stats.ts'
 import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
@@ -38,7 +38,7 @@ async function files(context: Context): Promise<Row[]> {
     const expected = fill(folder, context.number('files'))
     for (let round = 0; round < context.number('rounds'); round += 1) {
       for (const [contender, argumentsFor] of shuffled(Object.entries(COMMANDS), round)) {
-        context.say(`${FILES}, ${contender}: round ${round + 1}`)
+        context.progress(`${FILES}, ${contender}: round ${round + 1}`)
         const startedMs = performance.now()
         const got = await outputOf(contender, argumentsFor(folder))
         samples.add(contender, { seconds: (performance.now() - startedMs) / 1000 })
@@ -72,7 +72,7 @@ async function aborted(context: Context): Promise<Row[]> {
   const samples = new Samples()
   for (let round = 0; round < context.number('rounds'); round += 1) {
     for (const contender of shuffled(['corespun', 'piscina'], round)) {
-      context.say(`${ABORT}, ${contender}: round ${round + 1}`)
+      context.progress(`${ABORT}, ${contender}: round ${round + 1}`)
       const calls = String(context.number('calls'))
       const printed = await outputOf(contender, [join(CONTENDERS, 'abort.js'), contender, calls])
       samples.add(contender, { lost: summary(JSON.parse(printed) as number[]).median })

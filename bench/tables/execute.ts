@@ -1,5 +1,5 @@
 /**
- * Table `execute`: what a call to another thread costs, beside every pool that Node users know.
+ * Table `execute`: what a call to another thread costs, compared with the common pools for Node.
  *
  * Section by section it answers the tables of the napajs report, and it judges the demands on zones.
  */
@@ -30,19 +30,19 @@ async function run(context: Context): Promise<Row[]> {
   const plan = planOf(context)
   const rows: Row[] = []
   for (const section of wantedSections(context)) {
-    context.say(`section ${section}`)
+    context.progress(`section ${section}`)
     if (context.isLate()) {
       context.skip(`section ${section}`, 'the time of a quick run was over')
       continue
     }
     const began = performance.now()
     rows.push(...(await sectionRows(section, plan)))
-    context.say(`section ${section} took ${((performance.now() - began) / 1000).toFixed(1)} s`)
+    context.progress(`section ${section} took ${((performance.now() - began) / 1000).toFixed(1)} s`)
   }
   return rows
 }
 
-/** A section in which a pool dies is left out, by name; a wrong answer ends everything. */
+/** A section in which a pool dies is left out, by name; a wrong response ends everything. */
 async function sectionRows(section: string, plan: Plan): Promise<Row[]> {
   try {
     return await SECTIONS[section](plan)

@@ -1,8 +1,8 @@
 /**
- * Table `executors`: what each executor is for, beside the pools that Node users know.
+ * Table `executors`: what each executor is for, compared with the common pools for Node.
  *
- * Bursts and single calls say what an executor costs; skewed work says what forking is worth; joins say how
- * well one task spreads. Every answer is checked.
+ * Bursts and single calls show what an executor costs; skewed work shows what forking is worth; joins show
+ * how well one task spreads. Every answer is checked.
  */
 import { stage } from '../contenders/work.ts'
 import { inTurn, withChildren } from '../harness/child.ts'
@@ -27,7 +27,7 @@ const [DEARER, ONE_IN] = [100, 100] as const
 
 /** Rows of the endless loops, and what the job calls their figures. */
 const ENDLESS_FIGURES = [
-  ['its thread is gone', 'goneMs'],
+  ['its thread has ended', 'endedMs'],
   ['the next task is answered', 'nextMs'],
 ] as const
 
@@ -40,14 +40,14 @@ const SECTIONS: Readonly<Record<string, (context: Context) => Promise<Row[]>>> =
 }
 
 function pools(context: Context, besides: readonly string[] = []): string[] {
-  const wanted = context.text('contenders')
-  return wanted === 'all' ? [...CORESPUN, ...OTHERS, ...besides] : wanted.split(',')
+  const chosen = context.text('contenders')
+  return chosen === 'all' ? [...CORESPUN, ...OTHERS, ...besides] : chosen.split(',')
 }
 
 async function run(context: Context): Promise<Row[]> {
   const rows: Row[] = []
   for (const section of chosenOf(context, 'sections', Object.keys(SECTIONS))) {
-    context.say(`section ${section}`)
+    context.progress(`section ${section}`)
     rows.push(...(await SECTIONS[section](context)))
   }
   return rows
@@ -106,7 +106,7 @@ function skewedGapUs(context: Context): number {
 async function skewed(context: Context): Promise<Row[]> {
   const rows: Row[] = []
   const gapUs = skewedGapUs(context)
-  context.say(`skewed: a call each ${gapUs.toFixed(0)} µs`)
+  context.progress(`skewed: a call each ${gapUs.toFixed(0)} µs`)
   for (const forks of [true, false]) {
     const samples = new Samples()
     const setting = { condition, threads: THREADS, skip: context.skip }
@@ -120,7 +120,7 @@ async function skewed(context: Context): Promise<Row[]> {
     }
     await withChildren(pools(context), setting, async (children) => {
       for (let round = -1; round < context.number('skewed-rounds'); round += 1) {
-        context.say(`skewed, ${forks ? 'forked' : 'whole'}: round ${round + 1}`)
+        context.progress(`skewed, ${forks ? 'forked' : 'whole'}: round ${round + 1}`)
         await inTurn(children, samples, context, async (child) => {
           const slice = await child.do('skewed', { ...order, warmsUp: round < 0 })
           if (round >= 0) samples.add(child.contender, slice)
@@ -185,8 +185,8 @@ async function endless(context: Context): Promise<Row[]> {
   await withChildren(contenders, setting, async (children) => {
     for (let round = -1; round < context.number('endless-rounds'); round += 1) {
       for (const child of children) {
-        const { goneMs, nextMs } = await child.do('abandon', { graceMs })
-        const past = { goneMs: goneMs - graceMs, nextMs: nextMs - graceMs }
+        const { endedMs, nextMs } = await child.do('abandon', { graceMs })
+        const past = { endedMs: endedMs - graceMs, nextMs: nextMs - graceMs }
         if (round >= 0) samples.add(child.contender, past)
       }
     }

@@ -11,7 +11,7 @@ import { Child, nodeCommand } from '../harness/child.ts'
 import { type Condition, conditions } from '../harness/conditions.ts'
 import { BenchError } from '../harness/errors.ts'
 import { jvmCommand } from '../harness/jvm.ts'
-import { DIST_FOLDER } from '../harness/place.ts'
+import { DIST_FOLDER } from '../harness/paths.ts'
 import { Samples } from '../harness/rounds.ts'
 import { summary } from '../harness/stats.ts'
 import { type Context, type Row, type Table, chosenOf } from '../harness/table.ts'
@@ -51,9 +51,9 @@ async function run(context: Context): Promise<Row[]> {
     return sections.includes(section) && (COSTS.includes(program) || executors.includes(executor))
   }
   const zio = namesOf(context).includes(ZIO) ? jvmCommand(ZIO, context.skip) : undefined
-  const wanted = context.text('conditions')
+  const chosen = context.text('conditions')
   const found = conditions(context.skip).filter(
-    ({ name }) => wanted === 'all' || wanted.split(',').includes(name),
+    ({ name }) => chosen === 'all' || chosen.split(',').includes(name),
   )
   const rows: Row[] = []
   for (const [index, condition] of found.entries())
@@ -96,7 +96,7 @@ async function under(
   }
 }
 
-/** ZIO, or nothing where it does not begin: `skip` is told why. */
+/** ZIO, or nothing where it does not begin: `skip` receives the reason. */
 async function openZio(
   command: readonly string[],
   condition: Condition,
@@ -123,7 +123,7 @@ async function warm(
   const setting = { fibers: context.number('fibers'), sliceMs, clock: 'wall' }
   for (const host of hosts.filter(({ contender }) => contender === ZIO)) {
     for (const program of programs.filter((one) => host.programs.includes(one))) {
-      context.say(`fiber, ${condition.name}: ${ZIO} warms up, ${program}`)
+      context.progress(`fiber, ${condition.name}: ${ZIO} warms up, ${program}`)
       for (const num of nums) await host.slice({ ...setting, program, num })
     }
   }
@@ -146,7 +146,7 @@ async function measured(
           context.skip(`${program}, ${condition.name}`, 'the time of a quick run was over')
           continue
         }
-        context.say(`fiber, ${condition.name}: round ${round + 1}, ${program} ${num}`)
+        context.progress(`fiber, ${condition.name}: round ${round + 1}, ${program} ${num}`)
         const into = samples.get(key) ?? new Samples()
         samples.set(key, into)
         for (const host of hosts.filter((host) => host.programs.includes(program))) {
@@ -206,7 +206,7 @@ async function parked(context: Context): Promise<Row[]> {
   const rows: Row[] = []
   const path = `${DIST_FOLDER}/tables/fiber/parked.js`
   for (const kind of PARKED) {
-    context.say(`fiber, parked: ${kind}`)
+    context.progress(`fiber, parked: ${kind}`)
     const bytes: number[] = []
     for (let round = 0; round < Math.min(3, context.number('rounds')); round += 1) {
       const words = ['--expose-gc', path, kind, String(context.number('parked'))]

@@ -6,10 +6,10 @@
  */
 import { existsSync } from 'node:fs'
 import type { Collected } from '../contenders/http/collected.ts'
-import { ASKED } from '../contenders/http/answers.ts'
+import { ASKED } from '../contenders/http/responses.ts'
 import { Child } from '../harness/child.ts'
 import { checkAnswer } from '../harness/errors.ts'
-import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/place.ts'
+import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/paths.ts'
 import { Samples } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 import { chooseLoad, load, loadName } from './http/load.ts'
@@ -30,7 +30,7 @@ async function run(context: Context): Promise<Row[]> {
       const samples = new Samples()
       for (let round = 0; round < context.number('rounds'); round += 1) {
         for (const [name, node] of nodes(context)) {
-          context.say(`${section}, ${collector}, ${name}: round ${round + 1}`)
+          context.progress(`${section}, ${collector}, ${name}: round ${round + 1}`)
           samples.add(name, await slice(section, [node, ...flags], context))
         }
       }
@@ -42,18 +42,18 @@ async function run(context: Context): Promise<Row[]> {
 
 /** Node by name; those that are not here are left out, by name. */
 function nodes(context: Context): [string, string][] {
-  const wanted = context.text('nodes').split(',')
-  return wanted.flatMap((major): [string, string][] => {
-    const places = [
+  const chosen = context.text('nodes').split(',')
+  return chosen.flatMap((major): [string, string][] => {
+    const candidates = [
       process.versions.node.startsWith(`${major}.`) ? process.execPath : undefined,
       process.env[`CORESPUN_BENCH_NODE_${major}`],
       `${PACKAGE_FOLDER}/.set-up/nodes/node_modules/node-${major}/bin/node`,
     ]
-    const found = places.find((place) => place !== undefined && existsSync(place))
+    const found = candidates.find((path) => path !== undefined && existsSync(path))
     if (found !== undefined) return [[`Node ${major}`, found]]
     context.skip(
       `Node ${major}`,
-      'not here: `npm test` installs it, CORESPUN_BENCH_NODE_* names another place',
+      'not here: `npm test` installs it, CORESPUN_BENCH_NODE_* names another path',
     )
     return []
   })
@@ -68,9 +68,9 @@ async function slice(
   const program = `${DIST_FOLDER}/contenders/http/collected.js`
   const child = await Child.start('corespun', ['taskset', '-c', '0', node, ...flags, program, String(PORT)])
   try {
-    const { path, answer } = ASKED[section]
+    const { path, expected } = ASKED[section]
     const got = await (await fetch(`http://127.0.0.1:${PORT}${path}`)).text()
-    checkAnswer({ contender: node, work: section, got, expected: answer })
+    checkAnswer({ contender: node, work: section, got, expected })
     const plan = { threads: 1, connections: 100, seconds: 1, prefix: ['taskset', '-c', '1'] }
     await load(section, PORT, plan)
     await child.order('start')

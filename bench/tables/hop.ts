@@ -13,7 +13,7 @@ import { summary } from '../harness/stats.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 
 const CONTENDERS = ['corespun', 'piscina', 'postMessage'] as const
-/** Work of the longest stage tried, µs; above it a hop is said not to pay. */
+/** Work of the longest stage tried, µs; above it a hop counts as not paying off. */
 const WORK_MAX_US = 1024
 const TURNS_PER_SLICE = 2_000_000
 
@@ -25,10 +25,10 @@ interface Trial {
 }
 
 async function run(context: Context): Promise<Row[]> {
-  const wanted = context.text('conditions')
+  const chosen = context.text('conditions')
   const rows: Row[] = []
   for (const condition of conditions(context.skip)) {
-    if (wanted === 'all' || wanted.split(',').includes(condition.name))
+    if (chosen === 'all' || chosen.split(',').includes(condition.name))
       rows.push(...(await under(context, condition)))
   }
   return rows
@@ -48,7 +48,7 @@ async function under(context: Context, condition: Condition): Promise<Row[]> {
             context.skip(`hop, ${bytes} bytes, ${child.contender}`, 'the time of a quick run was over')
             continue
           }
-          context.say(`hop, ${condition.name}: round ${round + 1}, ${bytes} bytes, ${child.contender}`)
+          context.progress(`hop, ${condition.name}: round ${round + 1}, ${bytes} bytes, ${child.contender}`)
           const trial = {
             bytes,
             threads,

@@ -45,15 +45,15 @@ const ON_BOTH = ', both on all cores'
 
 async function run(context: Context): Promise<Row[]> {
   const sections = chosenOf(context, 'sections', [...Object.keys(SECTIONS), 'seed'])
-  const wanted = context.text('contenders')
-  const isWanted = (name: string): boolean => wanted === 'all' || wanted.split(',').includes(name)
+  const chosen = context.text('contenders')
+  const isChosen = (name: string): boolean => chosen === 'all' || chosen.split(',').includes(name)
   chooseLoad(context.text('load'))
   const rows: Row[] = []
   const tables = sections.filter((name) => name !== 'seed')
   const isTwice = coresOf(context) === 'both'
   for (const unpinned of [false, true]) {
     const here = tables.filter((section) => UNPINNED.includes(section) === unpinned || (unpinned && isTwice))
-    const names = new Set(here.flatMap((section) => (SECTIONS[section] ?? []).filter(isWanted)))
+    const names = new Set(here.flatMap((section) => (SECTIONS[section] ?? []).filter(isChosen)))
     await withServers([...names], unpinned ? [] : ['taskset', '-c', '0'], context, async (servers) => {
       for (const section of here) {
         const asked = servers.filter(({ name }) => SECTIONS[section].includes(name))
@@ -62,7 +62,7 @@ async function run(context: Context): Promise<Row[]> {
     })
   }
   if (sections.includes('seed')) {
-    await withServers(SEED_CONTENDERS.filter(isWanted), [], context, async (servers) => {
+    await withServers(SEED_CONTENDERS.filter(isChosen), [], context, async (servers) => {
       rows.push(...(await seed(servers, context)))
     })
   }
@@ -98,7 +98,7 @@ async function withServers(
   }
 }
 
-/** Whether it answers; one that does not is left out, by name. */
+/** Whether it responds; one that does not is left out, by name. */
 async function isReady(server: Server, context: Context): Promise<boolean> {
   try {
     await server.ready()
@@ -110,7 +110,7 @@ async function isReady(server: Server, context: Context): Promise<boolean> {
   }
 }
 
-/** A section in which a server dies is left out, by name; a wrong answer ends everything. */
+/** A section in which a server dies is left out, by name; a wrong response ends everything. */
 async function measureOrSkip(
   section: string,
   servers: readonly Server[],
@@ -146,7 +146,7 @@ async function measure(
   }
   for (let round = 0; round < context.number('rounds'); round += 1) {
     for (const server of servers) {
-      context.say(`${section}, ${server.name}: round ${round + 1}`)
+      context.progress(`${section}, ${server.name}: round ${round + 1}`)
       samples.add(server.name, await slice(section, server, plan))
     }
   }
@@ -181,10 +181,10 @@ const table: Table = {
   definitions: {
     load: `${loadName()}; keep-alive connections, one thread on core 1, server alone on core 0.`,
     'CPU per 100,000': 'CPU seconds of the server, user and system, over requests, times 100,000.',
-    hello: 'GET / answers 13 bytes of text.',
-    user: 'GET /user/7 answers JSON made for each request.',
-    echo: 'POST of some 1 KiB of JSON: parsed, made again, answered.',
-    constant: 'GET of a path whose answer never changes, where a server knows such a thing.',
+    hello: 'GET / returns 13 bytes of text.',
+    user: 'GET /user/7 returns JSON made for each request.',
+    echo: 'POST of some 1 KiB of JSON: parsed, serialized again, returned.',
+    constant: 'GET of a path whose response never changes, where a server has such routes.',
     pipelined: 'hello, 16 requests in one write.',
     work: 'A handler that keeps its thread for 1 ms.',
     'hono hello, hono user, hono echo': 'The same three by one hono app, unchanged, on each server.',

@@ -56,7 +56,7 @@ async function measureShare(client: string, pid: number, context: Context): Prom
   const samples = new Samples()
   const seconds = context.number('slice-s')
   for (let round = 0; round < context.number('rounds'); round += 1) {
-    context.say(`${SHARE_SECTION}: round ${round + 1}`)
+    context.progress(`${SHARE_SECTION}: round ${round + 1}`)
     const share = await besideBusy(async (busy) => {
       const heavy = heavyLoad(client, 'zone', seconds)
       await new Promise((resolve) => setTimeout(resolve, LEAD_S * 1000))
@@ -74,7 +74,7 @@ async function measure(client: string, load: Load, context: Context): Promise<Ro
   const seconds = context.number('slice-s')
   for (let round = 0; round < context.number('rounds'); round += 1) {
     for (const [contender, route] of HEAVY) {
-      context.say(`${load.section}, ${contender}: round ${round + 1}`)
+      context.progress(`${load.section}, ${contender}: round ${round + 1}`)
       const heavy = route === undefined ? undefined : heavyLoad(client, route, seconds)
       if (heavy !== undefined) await new Promise((resolve) => setTimeout(resolve, LEAD_S * 1000))
       const { perSecond, connections } = load

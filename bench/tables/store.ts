@@ -2,7 +2,7 @@
  * Table `store`: what it costs to keep a value where all threads can have it, and what a lock costs.
  *
  * Beside a Map, which has one thread and no copies, lmdb and sharedmap. What a store adds to the transport is
- * the difference of slices of one process in one round; the seed's and napajs's figures stand beside.
+ * the difference of slices of one process in one round; next to the figures of the seed and of napajs.
  */
 import { Child, nodeCommand } from '../harness/child.ts'
 import { Samples, shuffled } from '../harness/rounds.ts'
@@ -75,12 +75,12 @@ async function payloadRows(context: Context, payload: StorePayload): Promise<Row
   const which = CONTENDERS.map((contender) => [contender, payload.label] as const)
   await withProcesses(which, context, async (running) => {
     for (let round = 0; round < rounds; round += 1) {
-      context.say(`store: ${payload.label}, round ${round + 1}`)
+      context.progress(`store: ${payload.label}, round ${round + 1}`)
       for (const { child, runs } of running)
         samples.add(child.contender, await slices(child, shuffled(runs, round), ms))
     }
     for (let round = 0; round < context.number('pair-rounds'); round += 1) {
-      context.say(`store: ${payload.label}, two threads, round ${round + 1}`)
+      context.progress(`store: ${payload.label}, two threads, round ${round + 1}`)
       for (const { child, hasPeer } of running)
         if (hasPeer) samples.add(child.contender, await pairs(child, context.number('pair-ms')))
     }
@@ -176,7 +176,7 @@ async function sizeRows(context: Context): Promise<Row[]> {
   const which = SIZE_PAYLOADS.map(({ label }) => ['corespun', label] as const)
   await withProcesses(which, context, async (running) => {
     for (let round = 0; round < context.number('size-rounds'); round += 1) {
-      context.say(`store: text and bytes, round ${round + 1}`)
+      context.progress(`store: text and bytes, round ${round + 1}`)
       const us = new Map<string, Record<string, number>>()
       for (const [index, { child, runs }] of running.entries()) {
         const { label } = SIZE_PAYLOADS[index]
@@ -204,7 +204,7 @@ async function sizeRows(context: Context): Promise<Row[]> {
 }
 
 /**
- * A copy stands between the transport and the values of others, so its price there is what the transport with
+ * A copy separates the transport from the values of others, so its price there is what the transport with
  * one more costs more; where that hides behind what the transport waits for anyway, the price is that of a
  * copy alone.
  */
@@ -234,7 +234,7 @@ async function lockRows(context: Context): Promise<Row[]> {
     for (const contender of ['corespun', 'Atomics'])
       started.push(await Child.start(contender, nodeCommand('tables/store/lock-process.js', contender)))
     for (let round = 0; round < context.number('rounds'); round += 1) {
-      context.say(`store: locks, round ${round + 1}`)
+      context.progress(`store: locks, round ${round + 1}`)
       for (const child of started) {
         for (const kind of child.ready as readonly string[]) {
           for (const threads of [1, 2] as const) {
@@ -277,7 +277,7 @@ const table: Table = {
       'The columns of the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 ' +
       'beyond its transport.',
     get:
-      'µs to read one, as a copy; Map gives the reference, `lmdb, cached` what it read before. napajs, ' +
+      'µs to read one, as a copy; Map returns the reference, `lmdb, cached` what it read before. napajs, ' +
       'measured here: 11.4 beyond its transport.',
     'set beyond transport': 'set − encode of the same process and round.',
     'get beyond transport': 'get − decode of the same process and round.',
@@ -289,13 +289,13 @@ const table: Table = {
       'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB: the dearer of one ' +
       'between 64 pairs of buffers, and one put between the transport and its memory, as a store has to.',
     'locks, one thread':
-      'ns per guard around one addition that nobody else wants: in, run, out. Atomics: a lock of one word ' +
+      'ns per guard around one addition without contention: in, run, out. Atomics: a lock of one word ' +
       'by compareExchange, wait and notify, without owners, names, order or clean-up after a death.',
     'locks, two threads at once':
       'The same by two threads that do nothing else; time of all over all guards.',
   },
   parameters: {
-    payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels wanted, or all' },
+    payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels chosen, or all' },
     rounds: { value: 9, quick: 3, doc: 'rounds in which all contenders take their turn' },
     'slice-ms': { value: 8, quick: 4, doc: "length of one contender's turn" },
     'warm-ms': { value: 100, quick: 10, doc: 'what each does for so long is not counted' },

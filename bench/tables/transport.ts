@@ -3,11 +3,11 @@
  * schema.
  *
  * Ratios are against JSON of the same Node in the same round: JSON.stringify became twice as fast twice, so a
- * figure without its Node says nothing.
+ * figure without its Node means nothing.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { DIST_FOLDER } from '../harness/place.ts'
+import { DIST_FOLDER } from '../harness/paths.ts'
 import { Samples } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 import { JSON_NAME } from './transport/codecs.ts'
@@ -32,8 +32,8 @@ async function run(context: Context): Promise<Row[]> {
 /** Each payload in a process of its own. */
 async function fresh(context: Context, built: Built): Promise<Row[]> {
   const rows: Row[] = []
-  for (const { label } of wanted(context)) {
-    context.say(`transport, fresh, ${built}: ${label}`)
+  for (const { label } of chosen(context)) {
+    context.progress(`transport, fresh, ${built}: ${label}`)
     const order = { ...pace(context), labels: [label], built, isMixed: false }
     rows.push(...payloadRows(await inProcesses(context, order), built, 'fresh'))
   }
@@ -42,12 +42,12 @@ async function fresh(context: Context, built: Built): Promise<Row[]> {
 
 /** All payloads in one process, after all of them have passed. */
 async function mixed(context: Context, built: Built): Promise<Row[]> {
-  context.say(`transport, mixed, ${built}`)
-  const order = { ...pace(context), labels: wanted(context).map(({ label }) => label), built, isMixed: true }
+  context.progress(`transport, mixed, ${built}`)
+  const order = { ...pace(context), labels: chosen(context).map(({ label }) => label), built, isMixed: true }
   return payloadRows(await inProcesses(context, order), built, 'mixed')
 }
 
-function wanted(context: Context): readonly Payload[] {
+function chosen(context: Context): readonly Payload[] {
   const word = context.text('payloads')
   return word === 'all' ? PAYLOADS : PAYLOADS.filter(({ label }) => label.includes(word))
 }
@@ -59,7 +59,7 @@ function pace(context: Context): ExtrasOrder {
 /**
  * The rounds of one order, spread over several processes: an engine compiles the same program well in most
  * processes and badly in some (Barrett et al.: Virtual machine warmup blows hot and cold, 2017), so one
- * process says more about its luck than about the codec.
+ * process shows its luck more than the codec.
  */
 async function inProcesses(context: Context, order: MeasureOrder): Promise<Measured> {
   const processes = Math.min(context.number('processes'), order.rounds)
@@ -230,7 +230,7 @@ const table: Table = {
       'classes. Then those objects.',
   },
   parameters: {
-    payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels wanted, or all' },
+    payloads: { value: 'all', quick: '1 level - 10', doc: 'a word of the labels chosen, or all' },
     built: { value: 'assigned,parsed', quick: 'assigned', doc: 'how objects are built, by comma' },
     rounds: { value: 9, quick: 3, doc: 'rounds in which all contenders take their turn' },
     processes: { value: 3, quick: 1, doc: 'processes over which the rounds are spread' },

@@ -1,7 +1,7 @@
 /**
- * The demands on fibers beside ZIO: by the ratio to the ZIO of the run, by its anchor where there is none.
+ * The demands on fibers beside ZIO: by the ratio to the ZIO of the run, by its anchor elsewhere.
  *
- * Rows made here stand for those of a run.
+ * The rows are made here instead of by a run.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -33,7 +33,7 @@ function besideZio(rows: readonly Row[], bar = 'sequential default, 0..10'): Ver
   return found[0]
 }
 
-test('where ZIO was measured its ratio decides, whatever the anchor says', () => {
+test('where ZIO was measured its ratio decides, whatever the anchor is', () => {
   const slow = [row({ median: 600_000 }), row({ contender: 'zio', median: 500_000 })]
   assert.deepEqual(besideZio(slow), {
     bar: 'sequential default, 0..10: ahead of ZIO 2 in this run',
@@ -44,7 +44,7 @@ test('where ZIO was measured its ratio decides, whatever the anchor says', () =>
   assert.equal(besideZio(fast).holds, false)
 })
 
-test('where it was not, the anchor decides, and the bar says whose figure it is', () => {
+test('where it was not, the anchor decides, and the bar names its machine', () => {
   assert.deepEqual(besideZio([row({ median: 2_000_000 })]), {
     bar: "sequential default, 0..10: ahead of ZIO 2's 2186000 on another machine",
     measured: '2000000 ops/s',
@@ -57,7 +57,7 @@ test('a row that Corespun lacks is not judged by what ZIO did', () => {
   assert.equal(besideZio([row({ contender: 'zio', median: 1 })]).holds, undefined)
 })
 
-test('a ZIO of another condition is none', () => {
+test('a ZIO of another condition does not count', () => {
   const traits = { row: 'blocking, 0..10', threads: 2 } as const
   const own = row({ ...traits, median: 200_000 })
   const asleep = row({ ...traits, contender: 'zio', condition: 'cores asleep', median: 100_000 })
@@ -66,7 +66,7 @@ test('a ZIO of another condition is none', () => {
   assert.equal(found.holds, false) // 4 × 56,000
 })
 
-test('handed over, four times ZIO is wanted, and once on work-stealing', () => {
+test('handed over, four times ZIO is chosen, and once on work-stealing', () => {
   const check = (section: string, executor: string, times: number, holds: boolean): void => {
     const traits = { section, row: `${executor}, 0..20`, threads: 2 } as const
     const rows = [

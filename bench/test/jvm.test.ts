@@ -1,7 +1,7 @@
 /**
- * The bench's end of a program on the JVM: each answer to its line, a wrong one refused, a death told.
+ * The bench's end of a program on the JVM: each result checked, a wrong one refused, an exit reported.
  *
- * A script of Node stands for the JVM, so there need be none.
+ * A script of Node replaces the JVM.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ import { Zio } from '../tables/fiber/zio.ts'
 
 const HELLO = `console.log('{"programs":["sequential, default"],"notes":{}}');`
 
-/** A program whose answer to each line is what `body` says of `words`, the line at its tabs. */
+/** A program that prints `body(words)` for each line, split at its tabs. */
 function program(body: string): readonly string[] {
   const loop =
     `require('node:readline').createInterface(process.stdin)` +
@@ -60,7 +60,7 @@ test('a wrong sum ends the run with what it was', async () => {
   }
 })
 
-test('a program that ends, or never begins, is told by name', async () => {
+test('a program that ends, or never begins, is reported by name', async () => {
   const zio = await Zio.open(program('process.exit(3)'), SPINNING)
   const facts = { contender: 'zio', why: 'exit 3' }
   await assert.rejects(zio.slice(ORDER), { code: 'CONTENDER_DIED', facts })
@@ -70,7 +70,7 @@ test('a program that ends, or never begins, is told by name', async () => {
   await none.end()
 })
 
-test('without Java there is no program, and why is said', () => {
+test('without Java there is no program, and the reason is reported', () => {
   const path = process.env.PATH
   process.env.PATH = '/nowhere'
   try {

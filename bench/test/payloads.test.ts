@@ -1,5 +1,6 @@
 /**
- * The payloads of table `transport` are what its definitions say: 64 different contents, the seed's first.
+ * The payloads of table `transport` are what its definitions progress: 64 different contents, the seed's
+ * first.
  *
  * Equal contents would let a codec, or the engine below it, remember instead of work.
  */

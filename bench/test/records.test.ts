@@ -113,7 +113,7 @@ test('a newer run of some sections hides no section of an older one', () =>
     )
   }))
 
-test('what is no record is refused with its path', () =>
+test('a file that is not a record is refused with its path', () =>
   inFolder(async (folder) => {
     const path = join(folder, 'broken.json')
     for (const text of ['', '{', '{"format":2,"rows":[]}', '{"format":1}']) {
@@ -125,7 +125,7 @@ test('what is no record is refused with its path', () =>
 test('two records compare row by row: better, worse, same, and rows of one only are left out', async () => {
   const make = (rows: readonly Row[]) => runTable(table(rows), TYPED, silent)
   const fast = { row: 'rate', better: 'higher' } as const
-  const before = await make([row(10), row(10, { row: 'p99' }), row(10, fast), row(1, { row: 'gone' })])
+  const before = await make([row(10), row(10, { row: 'p99' }), row(10, fast), row(1, { row: 'removed' })])
   const after = await make([row(5), row(10.05, { row: 'p99' }), row(5, fast), row(1, { row: 'new' })])
   const changes = compareRecords(before, after)
   assert.deepEqual(
@@ -229,7 +229,7 @@ test('a printed record shows every row, its interval, what was left out and ever
     assert.match(text, part)
 })
 
-test('a run on a busy machine says so', async () => {
+test('a run on a busy machine is marked', async () => {
   const record = await runTable(table([row(5)]), TYPED, silent)
   const on = (loadBefore: number): string =>
     recordLines({ ...record, machine: { ...record.machine, cores: 2, loadBefore } }).join('\n')

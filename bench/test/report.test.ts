@@ -11,7 +11,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { DIST_FOLDER } from '../harness/place.ts'
+import { DIST_FOLDER } from '../harness/paths.ts'
 import { type BenchRecord, listRecords, readRecord, writeRecord } from '../harness/record.ts'
 import { Samples } from '../harness/rounds.ts'
 import { runTable } from '../harness/run-table.ts'
@@ -114,7 +114,7 @@ test('a tagged row fills its cell, in the unit of the column', async () => {
   assert.equal(cells.filter(({ corespun }) => corespun !== undefined).length, 4)
 })
 
-test('a quotient that is infinite or none is no ratio: measured, read from a record, shown', async () => {
+test('an infinite or undefined quotient is not a ratio: measured, read from a record, shown', async () => {
   const samples = new Samples()
   for (const other of [0, 0, 5]) {
     samples.add('idle', { p99: other })
@@ -231,7 +231,7 @@ test('plots have as many values as labels and at least one figure', async () => 
   }
 })
 
-test('a word that the report does not know measures nothing', () => {
+test('an unknown word of the report measures nothing', () => {
   const report = (...words: string[]): SpawnSyncReturns<string> =>
     spawnSync(process.execPath, [`${DIST_FOLDER}/main.js`, 'report', ...words], { encoding: 'utf8' })
   const unknown = report('--qick')

@@ -1,7 +1,7 @@
 /**
- * Rows for tests that judge or keep them, as a run would give them.
+ * Rows for tests that judge or keep them, as a run makes them.
  *
- * One sample of one thread; what a test is about it says itself.
+ * One sample of one thread; a test sets what it is about.
  */
 import type { Row } from '../harness/table.ts'
 

@@ -1,6 +1,6 @@
 /**
  * The client of the table `service` against servers of its own: what its latencies count, which it has, and
- * that it knows a wrong answer and none.
+ * that it detects a wrong response and a missing one.
  *
  * The client process itself is stopped for a while, as a busy machine does it: what was due meanwhile is
  * late.
@@ -59,7 +59,7 @@ test('an answer that waits makes those behind it on its connection late', async 
     if ((answers += 1) === 300) setTimeout(() => greet(request, answer), 200)
     else greet(request, answer)
   })
-  // One in ten of those due in these 200 ms stood behind it: ten of 350.
+  // One in ten of those due in these 200 ms waited for it: ten of 350.
   assert.equal(report.answers, 500)
   assert.ok(report.us.max > 190_000 && report.us.p50 < 100_000, JSON.stringify(report.us))
   assert.ok(report.us.p99 > 100_000, JSON.stringify(report.us))

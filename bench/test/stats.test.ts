@@ -44,7 +44,7 @@ test('a ratio is taken inside each round, so drift that hits both cancels', () =
   assert.deepEqual([median, low, high], [3, 3, 3])
 })
 
-test('no samples give no figure', () => assert.ok(Number.isNaN(summary([]).median)))
+test('without samples there is no figure', () => assert.ok(Number.isNaN(summary([]).median)))
 
 test('the geometric mean of reciprocals is 1', () =>
   assert.ok(Math.abs(geometricMean([0.25, 4, 2, 0.5]) - 1) < 1e-12))

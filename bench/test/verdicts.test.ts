@@ -1,7 +1,7 @@
 /**
  * The demands on zones: not judged while a rival has no figure, in both forms, and for every count of calls.
  *
- * Rows made here stand for those of a run.
+ * The rows are made here instead of by a run.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -305,7 +305,7 @@ async function zoneOf() {
 }
 
 visit('what is empty says so, an example can be filled in, nothing to score is a sentence', async (page) => {
-  assert.match(await page.innerText('#nothing'), /will stand here/)
+  assert.match(await page.innerText('#nothing'), /appears here/)
   await page.click('#send')
   assert.match(await page.innerText('#message'), /paste a text first/)
   await page.click('#example')

@@ -1,9 +1,9 @@
 /**
  * The routes of Corespun's servers in the http table, as a module that every worker of a zone can load.
  *
- * The constant is one for Corespun: the native core answers it without JavaScript.
+ * The constant is one for Corespun: the native core sends it without JavaScript.
  */
-import { HELLO, userOf, work } from './answers.ts'
+import { HELLO, userOf, work } from './responses.ts'
 
 /** The routes. */
 export const routes = {

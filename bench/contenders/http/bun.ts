@@ -3,18 +3,18 @@
  *
  * Routes are Bun's own, with its constant responses, as its documentation recommends.
  */
-import { HELLO, userOf, work } from './answers.ts'
+import { HELLO, userOf, work } from './responses.ts'
 import { honoApp } from './hono.ts'
 
 declare const Bun: { serve(options: Record<string, unknown>): unknown }
 
 const [name, port] = [process.argv[2], Number(process.argv[3])]
-const place = { port, hostname: '127.0.0.1' }
+const address = { port, hostname: '127.0.0.1' }
 
-if (name === 'hono on bun') Bun.serve({ ...place, fetch: honoApp().fetch })
+if (name === 'hono on bun') Bun.serve({ ...address, fetch: honoApp().fetch })
 else {
   Bun.serve({
-    ...place,
+    ...address,
     routes: {
       '/': () => new Response(HELLO),
       '/user/:id': (request: { params: { id: string } }) => Response.json(userOf(request.params.id)),

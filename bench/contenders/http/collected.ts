@@ -1,7 +1,7 @@
 /**
  * Corespun's server for the table of collectors: it counts its own collections when its parent asks.
  *
- * `collected.js <port>`, with an IPC channel: `start` begins counting, `stop` answers with what was counted.
+ * `collected.js <port>`, with an IPC channel: `start` begins counting, `stop` sends the counts.
  */
 import { GCProfiler } from 'node:v8'
 import { serve } from 'corespun/http'

@@ -1,9 +1,9 @@
 /**
  * Deno's server, for the http table: `deno.js <deno | hono on deno> <port>`, run by Deno itself.
  *
- * A bare handler over the path, as its documentation recommends where speed matters; it knows no constants.
+ * A bare handler over the path, as its documentation recommends where speed matters; it has no constants.
  */
-import { HELLO, userOf, work } from './answers.ts'
+import { HELLO, userOf, work } from './responses.ts'
 
 declare const Deno: {
   serve(
@@ -13,15 +13,15 @@ declare const Deno: {
 }
 
 const [name, port] = process.argv.slice(-2) as [string, string]
-const place = { port: Number(port), hostname: '127.0.0.1', onListen: () => {} }
+const address = { port: Number(port), hostname: '127.0.0.1', onListen: () => {} }
 
 if (name === 'hono on deno') {
   const { honoApp } = await import('./hono.js')
   const app = honoApp()
-  Deno.serve(place, (request) => app.fetch(request))
-} else Deno.serve(place, answer)
+  Deno.serve(address, (request) => app.fetch(request))
+} else Deno.serve(address, respond)
 
-function answer(request: Request): Response | Promise<Response> {
+function respond(request: Request): Response | Promise<Response> {
   const { url } = request
   const path = url.slice(url.indexOf('/', 8))
   if (path === '/' || path === '/constant') return new Response(HELLO)

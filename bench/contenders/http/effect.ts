@@ -10,7 +10,7 @@ import * as Layer from 'effect/Layer'
 import * as HttpRouter from 'effect/http/HttpRouter'
 import * as HttpServerRequest from 'effect/http/HttpServerRequest'
 import * as HttpServerResponse from 'effect/http/HttpServerResponse'
-import { HELLO, userOf, work } from './answers.ts'
+import { HELLO, userOf, work } from './responses.ts'
 
 const ROUTES = Layer.mergeAll(
   HttpRouter.add('GET', '/', HttpServerResponse.text(HELLO)),

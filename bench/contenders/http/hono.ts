@@ -4,7 +4,7 @@
  * Made as hono's own documentation makes it; no middleware.
  */
 import { Hono } from 'hono'
-import { HELLO, userOf, work } from './answers.ts'
+import { HELLO, userOf, work } from './responses.ts'
 
 /** The app. */
 export function honoApp(): Hono {

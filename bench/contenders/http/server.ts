@@ -1,10 +1,10 @@
 /**
  * One server of the http table, in a process of its own: `server.js <name> <port>`.
  *
- * It says nothing and serves until it is told to end.
+ * It prints nothing and serves until it is ended.
  */
 import http from 'node:http'
-import { HELLO, userOf, work } from './answers.ts'
+import { HELLO, userOf, work } from './responses.ts'
 
 const host = '127.0.0.1'
 const [name, port] = [process.argv[2], Number(process.argv[3])]

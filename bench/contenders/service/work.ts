@@ -6,7 +6,7 @@
 
 /** The answer of the light route. */
 export const GREETING = 'hello'
-/** Seeds that are asked for; clients know the answers. */
+/** Seeds that clients send; they have the results. */
 export const SEEDS = 8
 
 /** The heavy stage. Captures nothing: a zone gets its text. */

@@ -83,7 +83,7 @@ const KEEPS = {
         return results
       }),
   },
-  'compute-in-place': {
+  'compute-inline': {
     begin: (): number[] => new Array<number>(VALUES),
     stages: (values: readonly number[]): Stage[] =>
       values.map((value, index) => (results) => {

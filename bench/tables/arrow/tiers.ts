@@ -8,7 +8,7 @@
 import { lift } from 'corespun/arrow'
 import { METHODS, type Method, surroundings } from './methods.ts'
 
-/** Runs are told of at powers of two up to here. */
+/** Runs are reported at powers of two up to here. */
 const RUNS_LOG_MAX = 20
 
 /** Arrows of another kind that are run before, so that Corespun's own code is warm. */

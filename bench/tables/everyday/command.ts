@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { BenchError } from '../../harness/errors.ts'
-import { BENCH_FOLDER } from '../../harness/place.ts'
+import { BENCH_FOLDER } from '../../harness/paths.ts'
 
 const COMMAND_MS_MAX = 120_000
 

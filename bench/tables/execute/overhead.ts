@@ -35,7 +35,7 @@ export async function overhead(plan: Plan): Promise<Row[]> {
       round += 1
     ) {
       for (const calls of counts) {
-        context.say(`overhead, ${calls} calls: round ${round + 1}`)
+        context.progress(`overhead, ${calls} calls: round ${round + 1}`)
         for (const child of children)
           for (const form of forms.get(child)!) await overheadSlice(child, { form, calls }, samples)
       }
@@ -106,7 +106,7 @@ export async function firstCalls(plan: Plan): Promise<Row[]> {
   const samples = new Samples()
   const processes = Math.max(plan.context.quick ? 2 : 3, plan.rounds)
   for (let turn = 0; turn < processes; turn += 1) {
-    context.say(`first calls: process ${turn + 1} of ${processes}`)
+    context.progress(`first calls: process ${turn + 1} of ${processes}`)
     for (const pool of plan.pools) await firstsOf(pool, plan, samples)
   }
   const shape = {
@@ -156,7 +156,7 @@ export async function memory(plan: Plan): Promise<Row[]> {
   const turns = plan.context.quick ? 1 : 3
   for (let turn = 0; turn < turns; turn += 1) {
     for (const pool of plan.pools) {
-      plan.context.say(`memory per worker, ${pool}: ${turn + 1} of ${turns}`)
+      plan.context.progress(`memory per worker, ${pool}: ${turn + 1} of ${turns}`)
       const [one, more] = [await residentMb(pool, 1, plan), await residentMb(pool, many, plan)]
       if (one === undefined || more === undefined) continue
       perThread.set(pool, [...(perThread.get(pool) ?? []), (more - one) / (many - 1)])

@@ -10,7 +10,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { PartsOrder, PartsResult } from '../../contenders/parts.ts'
 import type { Condition } from '../../harness/conditions.ts'
-import { DIST_FOLDER } from '../../harness/place.ts'
+import { DIST_FOLDER } from '../../harness/paths.ts'
 import { Samples } from '../../harness/rounds.ts'
 import type { Row } from '../../harness/table.ts'
 import type { Plan } from './plan.ts'
@@ -38,7 +38,7 @@ export async function parts(plan: Plan): Promise<Row[]> {
 async function partsUnder(plan: Plan, condition: Condition): Promise<Row[]> {
   const samples = new Samples()
   for (let round = 0; round < Math.max(plan.context.quick ? 1 : 3, Math.ceil(plan.rounds / 2)); round += 1) {
-    plan.context.say(`parts, ${condition.name}: process ${round + 1}`)
+    plan.context.progress(`parts, ${condition.name}: process ${round + 1}`)
     try {
       samples.add(
         'corespun',

@@ -30,9 +30,9 @@ export const POOLS: readonly string[] = [
 
 /** Read the plan from the parameters. */
 export function planOf(context: Context): Plan {
-  const wanted = context.text('contenders')
+  const chosen = context.text('contenders')
   const names = context.text('conditions')
-  const pools = wanted === 'all' ? POOLS : wanted.split(',')
+  const pools = chosen === 'all' ? POOLS : chosen.split(',')
   const skipOnce = once(context.skip)
   const found = conditions(skipOnce).filter(({ name }) => names === 'all' || names.split(',').includes(name))
   return {
@@ -50,9 +50,9 @@ export function mainCondition(plan: Plan): Condition {
 }
 
 function once(skip: Context['skip']): Context['skip'] {
-  const told = new Set<string>()
+  const reported = new Set<string>()
   return (what, why) => {
-    if (!told.has(what)) skip(what, why)
-    told.add(what)
+    if (!reported.has(what)) skip(what, why)
+    reported.add(what)
   }
 }

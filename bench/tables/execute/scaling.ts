@@ -130,7 +130,7 @@ async function slicesOf(
   const here = children.get(run.workers[0])!
   const order = { text: CRC_TEXT, count: work.count, expected: work.expected }
   for (let slice = -1; slice < work.slices; slice += 1) {
-    plan.context.say(`scaling, ${pool}: slice ${slice + 1} of ${work.slices}`)
+    plan.context.progress(`scaling, ${pool}: slice ${slice + 1} of ${work.slices}`)
     const alone = await here.do('crcHere', order)
     if (slice >= 0) samples.add('0', { ms: alone.ms, cpu: share(alone, cores) })
     for (const [workers, child] of children) {

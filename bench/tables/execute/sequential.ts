@@ -29,7 +29,7 @@ async function sequentialUnder(plan: Plan, condition: Condition, floor: string |
     { condition, threads: 1, skip: context.skip },
     async (children) => {
       for (let round = -1; round < rounds; round += 1) {
-        context.say(`sequential, ${condition.name}: round ${round + 1} of ${rounds}`)
+        context.progress(`sequential, ${condition.name}: round ${round + 1} of ${rounds}`)
         const keep = round >= 0 // the first warms up every contender and is not kept
         if (floor !== undefined && keep) samples.add(FLOOR, { ...floorSlice(floor, condition, sliceMs) })
         for (const child of children) {
@@ -69,7 +69,7 @@ export async function batch(plan: Plan): Promise<Row[]> {
     const samples = new Samples()
     await withChildren(plan.pools, { condition, threads, skip: context.skip }, async (children) => {
       for (let round = -WARM_UP_BATCHES; round < Math.max(context.quick ? 2 : 5, rounds / 2); round += 1) {
-        context.say(`batch of ${calls}, ${threads} threads: round ${round + 1}`)
+        context.progress(`batch of ${calls}, ${threads} threads: round ${round + 1}`)
         for (const child of children) await batchSlice(child, calls, round < 0 ? new Samples() : samples)
       }
     })
@@ -121,7 +121,7 @@ export async function idle(plan: Plan): Promise<Row[]> {
   const setting = { condition, threads: 2, skip: plan.context.skip }
   await withChildren([...plan.pools, 'direct'], setting, async (children) => {
     for (const child of children) await child.do('batch', { form: 'named', calls: 1000 })
-    plan.context.say(`idle for ${ms} ms, all pools at the same time`)
+    plan.context.progress(`idle for ${ms} ms, all pools at the same time`)
     const seen = await Promise.all(
       children.map(async (child) => [child.contender, await child.do('idle', { ms })] as const),
     )

@@ -50,11 +50,11 @@ function latencyOf(rows: readonly Row[], own: string, form: string): Verdict[] {
 }
 
 function cpuVerdicts(rows: readonly Row[]): Verdict[] {
-  const wanted = rows.filter(
+  const chosen = rows.filter(
     (row) => row.cpuUs !== undefined && (row.row === 'p50' || row.row.endsWith('at once, each')),
   )
   const groups = new Map<string, Row[]>()
-  for (const row of wanted) {
+  for (const row of chosen) {
     const group = `${row.section}, ${row.condition}, ${row.contender === 'direct' ? 1 : row.threads} threads`
     groups.set(group, [...(groups.get(group) ?? []), row])
   }

@@ -1,7 +1,7 @@
 /**
- * Section `why`: the napajs report saw the same work take less time on more workers and did not know why.
+ * Section `why`: the napajs report saw the same work take less time on more workers, without an explanation.
  *
- * Each row removes or adds one cause that could do that and gives the time against one worker alone, warm,
+ * Each row removes or adds one cause that could do that and compares the time with one worker alone, warm,
  * just busy. A row below 1 is a cause that could make more workers seem to win; near 1 it cannot.
  */
 import { type Child, withChildren } from '../../harness/child.ts'
@@ -30,7 +30,7 @@ export async function why(plan: Plan): Promise<Row[]> {
   const pool = plan.pools[0]
   const rounds = plan.context.quick ? 1 : Math.max(5, Math.ceil(plan.rounds / 2))
   for (let round = 0; round < rounds; round += 1) {
-    plan.context.say(`why: round ${round + 1} of ${rounds}, fresh processes`)
+    plan.context.progress(`why: round ${round + 1} of ${rounds}, fresh processes`)
     samples.add(pool, await oneRound(plan, pool, order))
   }
   return WHY_CAUSES.flatMap((row) =>

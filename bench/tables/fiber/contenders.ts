@@ -1,13 +1,13 @@
 /**
  * Who takes part in the fiber table, each with the programs that its users would write.
  *
- * A program is one operation: it computes the whole sum and gives it. `sequential` and `future` have a step
+ * A program is one operation: it computes and returns the whole sum. `sequential` and `future` have a step
  * for each number; `fibers` deals the numbers to so many fibers, forks all and joins all. On a pool
  * `sequential` is one step.
  */
 import { type Sum, add, addSum, factorial, partialSum } from './sums.ts'
 
-/** One operation; a program that never waits gives its sum at once. */
+/** One operation; a program that never waits returns its sum at once. */
 export type Program = (num: number, fibers: number) => Sum | PromiseLike<Sum>
 
 /** How the contender's threads are. */
@@ -19,7 +19,7 @@ export interface Threads {
 /** A contender's programs by their row, such as 'sequential, default', and what it is. */
 export interface Contender {
   readonly programs: Readonly<Record<string, Program>>
-  /** What a row must say of it. */
+  /** The note of its row. */
   readonly notes: Readonly<Record<string, string>>
   close(): Promise<void>
 }

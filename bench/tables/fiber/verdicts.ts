@@ -2,7 +2,7 @@
  * The demands on fibers, judged on the rows of one run.
  *
  * Against ZIO a row is judged by the ratio to the ZIO of the same run; where none was measured, against its
- * anchor of another machine (bench/anchors.json), and the bar says so. Everything else is measured here.
+ * anchor of another machine (bench/anchors.json), and the bar names it. Everything else is measured here.
  */
 import { SPINNING } from '../../harness/conditions.ts'
 import { findRow, type Row, type Verdict } from '../../harness/table.ts'

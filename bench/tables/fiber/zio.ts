@@ -19,7 +19,7 @@ export class Zio {
   readonly notes: Readonly<Record<string, string>>
   readonly #command: readonly string[]
   readonly #jvms = new Map<string, Jvm>()
-  /** The one that told which programs there are, until one of them takes it. */
+  /** The process that listed the programs, until one of them takes it. */
   #first: Jvm | undefined
 
   private constructor(

@@ -6,16 +6,16 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { ASKED } from '../../contenders/http/answers.ts'
+import { ASKED } from '../../contenders/http/responses.ts'
 import { BenchError } from '../../harness/errors.ts'
-import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/place.ts'
+import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/paths.ts'
 
-/** What one run of the load gave. */
+/** The result of one run of the load. */
 export interface Load {
   readonly requests: number
   readonly seconds: number
   readonly bytes: number
-  /** Answers that were not 2xx, and connections that failed. */
+  /** Responses that were not 2xx, and connections that failed. */
   readonly errors: number
   /** Latencies in µs: mean, deviation, percentiles, greatest. */
   readonly us: Readonly<Record<'mean' | 'sd' | 'p50' | 'p75' | 'p90' | 'p99' | 'p99.9' | 'max', number>>
@@ -53,13 +53,13 @@ export function loadName(): string {
   return /^wrk \S+/.exec(stdout ?? '')?.[0] ?? AUTOCANNON
 }
 
-/** Run it against a port. @throws {BenchError} `CONTENDER_DIED` when nothing was answered. */
+/** Run it against a port. @throws {BenchError} `CONTENDER_DIED` without any response. */
 export async function load(section: string, port: number, plan: LoadPlan): Promise<Load> {
   const found = loadName().startsWith('wrk')
     ? await wrk(section, port, plan)
     : await autocannon(section, port, plan)
   if (found.requests > 0 && found.errors === 0) return found
-  const why = `${section}: ${found.requests} answers, ${found.errors} errors`
+  const why = `${section}: ${found.requests} responses, ${found.errors} errors`
   throw new BenchError('CONTENDER_DIED', { contender: `port ${port}`, why })
 }
 

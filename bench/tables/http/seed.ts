@@ -12,7 +12,7 @@ import { C_FLOOR, type Server } from './servers.ts'
 /** Who is asked. */
 export const SEED_CONTENDERS: readonly string[] = ['corespun', 'corespun, two workers', 'node:http', C_FLOOR]
 
-/** Rows of the seed's table: Corespun's one figure stands beside each of them. */
+/** Rows of the seed's table: Corespun's one figure is compared with each of them. */
 const SEED_ROWS = [
   'zio-http-jdk11',
   'zio-http-jdk19',
@@ -35,7 +35,7 @@ export async function seed(servers: readonly Server[], context: Context): Promis
     await server.check('hello')
     // All runs of one process, one after the other: that is what makes them hot.
     for (let run = 1; run <= RUNS; run += 1) {
-      context.say(`seed, ${server.name}: run ${run}`)
+      context.progress(`seed, ${server.name}: run ${run}`)
       const before = server.cpuSeconds
       const { requests, seconds, bytes, us } = await load('hello', server.port, plan)
       const { mean: avg, ...others } = us

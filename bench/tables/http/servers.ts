@@ -6,11 +6,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { ASKED } from '../../contenders/http/answers.ts'
+import { ASKED } from '../../contenders/http/responses.ts'
 import { cpuSeconds } from '../../harness/cpu.ts'
 import { BenchError } from '../../harness/errors.ts'
 import { compiled } from '../../harness/floor.ts'
-import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/place.ts'
+import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/paths.ts'
 
 /** The floor's name. */
 export const C_FLOOR = 'C epoll'
@@ -33,32 +33,32 @@ export class Server {
     this.#process.on('error', () => {}) // seen by `ready`, which then waits in vain
   }
 
-  /** Waits until it answers. @throws {BenchError} `CONTENDER_DIED` when it does not. */
+  /** Waits until it responds. @throws {BenchError} `CONTENDER_DIED` when it does not. */
   async ready(): Promise<void> {
     const late = Date.now() + READY_MS_MAX
     while (Date.now() < late && this.#process.exitCode === null) {
-      const answer = await fetch(`http://127.0.0.1:${this.port}/`).catch(() => undefined)
-      await answer?.arrayBuffer()
-      if (answer?.ok === true) return
+      const response = await fetch(`http://127.0.0.1:${this.port}/`).catch(() => undefined)
+      await response?.arrayBuffer()
+      if (response?.ok === true) return
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
-    throw new BenchError('CONTENDER_DIED', { contender: this.name, why: 'it does not answer' })
+    throw new BenchError('CONTENDER_DIED', { contender: this.name, why: 'it does not respond' })
   }
 
-  /** Compare its answer with the known one. @throws {BenchError} `WRONG_ANSWER`. */
+  /** Compares its response with the expected one. @throws {BenchError} `WRONG_ANSWER`. */
   async check(section: string): Promise<void> {
-    const { path, body, answer } = ASKED[section]
+    const { path, body, expected } = ASKED[section]
     const init =
       body === undefined ? {} : { method: 'POST', body, headers: { 'content-type': 'application/json' } }
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`, init)
     const received = await response.text()
-    if (response.status === 200 && received === answer) return
-    const place = `${section}, status ${response.status}`
+    if (response.status === 200 && received === expected) return
+    const work = `${section}, status ${response.status}`
     throw new BenchError('WRONG_ANSWER', {
       contender: this.name,
-      work: place,
+      work,
       got: received,
-      expected: answer,
+      expected,
     })
   }
 
@@ -76,13 +76,13 @@ export class Server {
   /** Ends it. */
   async end(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.pid === undefined) return
-    const gone = once(this.#process, 'exit')
+    const exited = once(this.#process, 'exit')
     this.#process.kill('SIGKILL')
-    await gone
+    await exited
   }
 }
 
-/** How each contender is started; `undefined`: it cannot be here, and `skip` is told why. */
+/** How each contender is started; `undefined`: it cannot be here, and `skip` receives the reason. */
 export function commandOf(
   name: string,
   port: number,

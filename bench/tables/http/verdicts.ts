@@ -2,7 +2,7 @@
  * The demands on table http: CPU per request against others of the same run, and against two measured before.
  *
  * zio-http and http4s are not run here; their CPU per request was measured on a machine of the kind this
- * bench is used on, and stands in anchors.json.
+ * bench is used on, and is in anchors.json.
  */
 import { findRow, type Row, type Verdict } from '../../harness/table.ts'
 import { judge } from '../../harness/verdicts.ts'

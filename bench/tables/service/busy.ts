@@ -27,13 +27,13 @@ export async function besideBusy<Result>(
   const busy = Array.from({ length: availableParallelism() }, () =>
     spawn(process.execPath, ['-e', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit'] }),
   )
-  const gone = busy.map((each) => once(each, 'exit'))
+  const exited = busy.map((each) => once(each, 'exit'))
   try {
-    await Promise.all(busy.map((each, index) => started(each, gone[index])))
+    await Promise.all(busy.map((each, index) => started(each, exited[index])))
     return await body(busy.map((each) => each.pid!))
   } finally {
     for (const each of busy) each.kill('SIGKILL')
-    await Promise.all(gone)
+    await Promise.all(exited)
   }
 }
 
@@ -46,7 +46,7 @@ export async function shareOf(pid: number, others: readonly number[], seconds: n
   return own / theirs.reduce((sum, each) => sum + each, own)
 }
 
-async function started(busy: ChildProcess, gone: Promise<unknown>): Promise<void> {
-  const isUp = await Promise.race([once(busy.stdout!, 'data').then(() => true), gone.then(() => false)])
+async function started(busy: ChildProcess, exited: Promise<unknown>): Promise<void> {
+  const isUp = await Promise.race([once(busy.stdout!, 'data').then(() => true), exited.then(() => false)])
   if (!isUp) throw new BenchError('CONTENDER_DIED', { contender: 'busy process', why: 'it did not start' })
 }

@@ -1,7 +1,7 @@
 /**
  * The client processes of the table `service`, bench/floor/client.c: they ask, check each answer, and report.
  *
- * In C, since they stand on the cores that are measured: a client in Node brings its engine's helper threads
+ * In C, since they run on the cores that are measured: a client in Node brings its engine's helper threads
  * and a thread that keeps the time, and what they take from the server was half of its longest waits.
  */
 import { execFile } from 'node:child_process'
@@ -45,7 +45,7 @@ const SAMPLES_FOR_P999 = 10_000
 const SERVER = 'corespun serve'
 let sums: readonly string[] | undefined
 
-/** The client's binary; `undefined` when there is no compiler, and `skip` is told why. */
+/** The client's binary; `undefined` when there is no compiler, and `skip` receives the reason. */
 export function builtClient(skip: (what: string, why: string) => void): string | undefined {
   return compiled('client', 'the client in C', skip)
 }

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { BenchError } from '../../harness/errors.ts'
-import { BENCH_FOLDER, DIST_FOLDER, PACKAGE_FOLDER } from '../../harness/place.ts'
+import { BENCH_FOLDER, DIST_FOLDER, PACKAGE_FOLDER } from '../../harness/paths.ts'
 import { ask } from './client.ts'
 
 const START_MS_MAX = 20_000
@@ -22,12 +22,12 @@ export async function withService(
     cwd: BENCH_FOLDER,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const gone = once(server, 'exit')
+  const exited = once(server, 'exit')
   const late = setTimeout(() => server.kill('SIGKILL'), START_MS_MAX)
   try {
-    const said = await Promise.race([once(server.stdout, 'data'), gone.then(() => undefined)])
+    const first = await Promise.race([once(server.stdout, 'data'), exited.then(() => undefined)])
     clearTimeout(late)
-    if (said === undefined) {
+    if (first === undefined) {
       throw new BenchError('CONTENDER_DIED', { contender: 'corespun serve', why: 'it did not start' })
     }
     for (const route of ['zone', 'inline'] as const)
@@ -36,6 +36,6 @@ export async function withService(
   } finally {
     clearTimeout(late)
     server.kill('SIGKILL')
-    await gone
+    await exited
   }
 }

@@ -1,8 +1,8 @@
 /**
  * The contenders of table `store`: each keeps values under keys so that other threads can have them.
  *
- * Each is set up the way its documentation calls fastest; all reads give copies, but for `Map`, which keeps
- * references in one thread and stands there for what a store costs beyond a table.
+ * Each is set up the way its documentation calls fastest; all reads return copies, except of `Map`, which
+ * keeps references in one thread and shows what a store costs beyond a table.
  */
 import { mkdtempSync, existsSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

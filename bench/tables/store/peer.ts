@@ -1,7 +1,7 @@
 /**
  * The second thread of a contender's process.
  *
- * Waits for its turn, does what the shared words say, and leaves what it took.
+ * Waits for its turn, does what the shared integers ask for, and leaves what it took.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { STORE_CONTENDERS } from './contenders.ts'

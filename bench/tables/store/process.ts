@@ -12,7 +12,7 @@ import { type Calls, STORE_CONTENDERS } from './contenders.ts'
 import { SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
 import { type Doing, NS_AT, SHARED_BYTES, Word, doings, keysOf, timed } from './turns.ts'
 
-/** What can be ordered: a slice of one thing, or two threads at once. */
+/** What can be ordered: a slice of one kind, or two threads at once. */
 export type StoreOrder =
   | { readonly what: 'slice'; readonly name: string; readonly ms: number }
   | {
@@ -115,14 +115,14 @@ async function runsOf(of: Calls): Promise<Record<string, (index: number) => unkn
 
 /**
  * The transport alone, as a store uses it: into memory that is there, and out of 64 frames. And with the one
- * copy that a store cannot do without: from that memory to 64 places, from 64 places to such memory.
+ * copy that a store cannot do without: from that memory to 64 buffers, from 64 buffers to such memory.
  */
 async function transportRuns(): Promise<Record<string, (index: number) => unknown>> {
   const { FrameWriter, readFrame } = await import('../../harness/internal.ts')
   const [scratch, inbound] = [new Uint8Array(1 << 18), new Uint8Array(1 << 18)]
   const writer = new FrameWriter(scratch)
   const frames = values.map((value) => scratch.slice(0, writer.write(value, 0)))
-  const places = frames.map((frame) => frame.slice())
+  const copies = frames.map((frame) => frame.slice())
   const written = frames.map(({ length }) => scratch.subarray(0, length))
   const alone = {
     encode: (index: number) => writer.write(values[index], 0),
@@ -134,11 +134,11 @@ async function transportRuns(): Promise<Record<string, (index: number) => unknow
     ...(ArrayBuffer.isView(values[0]) ? { memcpy: memcpyRun() } : {}),
     'encode, copy': (index) => {
       writer.write(values[index], 0)
-      places[index].set(written[index])
+      copies[index].set(written[index])
     },
     'copy, decode': (index) => {
-      inbound.set(places[index])
-      return readFrame(inbound, 0, places[index].length)
+      inbound.set(copies[index])
+      return readFrame(inbound, 0, copies[index].length)
     },
   }
 }

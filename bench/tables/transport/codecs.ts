@@ -63,7 +63,7 @@ export async function loadCodecs(): Promise<Codec[]> {
   ]
 }
 
-/** Corespun's two: self-contained bytes, and frames whose shapes both ends know. */
+/** Corespun's two: self-contained bytes, and frames whose shapes both ends have. */
 export async function corespunCodecs(): Promise<Codec[]> {
   const { FrameWriter, readFrame } = await import('../../harness/internal.ts')
   const { marshall, unmarshall } = await import('corespun/transport')

@@ -47,7 +47,7 @@ async function main(order: MeasureOrder): Promise<Measured> {
   return measured
 }
 
-/** Encode all objects and require that every codec gives back what it was given. */
+/** Encode all objects and require that every codec returns equal objects. */
 function prepare(payload: Payload, built: Built, codecs: readonly Codec[]): Prepared {
   const objects = objectsOf(payload, built)
   const sent = new Map<Codec, unknown[]>()

@@ -66,7 +66,7 @@ export const SEED_PAYLOADS: readonly Payload[] = SEED_ROWS.map(([keys, levels, k
   },
 }))
 
-/** 0 to `most` − 1 in turn; when object `index` has gone round, its first key is what tells it apart. */
+/** 0 to `most` − 1 in turn; after a whole turn, object `index` differs in its first key. */
 function integer(key: number, index: number, most: number): number {
   return (key + index + (key === 0 ? Math.floor(index / most) : 0)) % most
 }

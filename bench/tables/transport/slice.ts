@@ -5,7 +5,7 @@
  */
 import { OBJECTS } from './payloads.ts'
 
-/** What was returned last: nothing that is timed may be left out because nobody wants it. */
+/** What was returned last: nothing that is timed may be optimized away because it is unused. */
 const state: { last: unknown } = { last: undefined }
 
 /** Nanoseconds per call of `run` over about `sliceMs`; it is given the numbers of the objects in turn. */
@@ -19,14 +19,14 @@ export function slice(run: (index: number) => unknown, sliceMs: number): number 
     calls += OBJECTS
     elapsedNs = Number(process.hrtime.bigint() - start)
   } while (elapsedNs < sliceMs * 1e6)
-  // Here and not in the loop, where the collector would have to be told of each young object that an old one
+  // Here and not in the loop, where the collector would have to record each young object that an old one
   // holds.
   state.last = last
   return elapsedNs / calls
 }
 
 /**
- * A `slice` of its own for one function. The engine keeps what it learns of a call with the text it stands
+ * A `slice` of its own for one function. The engine keeps type feedback with the text that a call is written
  * in, so in a loop that has run many functions each call costs some 15 ns more than it would cost anybody who
  * writes it.
  */

@@ -1,8 +1,9 @@
 //! The process-wide maps and locks that every thread reaches synchronously.
 //!
 //! A [`Store`] maps byte strings to byte strings, which the transport encodes. Locks, read-write locks and
-//! semaphores are [`Semaphore`]s; a [`Channel`] is a bounded queue of byte strings. Only [`ThreadState`] depends
-//! on the layout of JavaScript's calls. Elsewhere a thread is a number that receives facts through [`Notify`].
+//! semaphores are [`Semaphore`]s; a [`Channel`] is a bounded queue of byte strings. Only [`ThreadState`]
+//! depends on the layout of JavaScript's calls. Elsewhere a thread is a number that receives facts through
+//! [`Notify`].
 
 mod bytes;
 mod channel;

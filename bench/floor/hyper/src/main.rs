@@ -23,7 +23,7 @@ fn answer(kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
 async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path();
     if let Some(id) = path.strip_prefix("/user/") {
-        // The JSON is put together; a serializer would say the same bytes.
+        // The JSON is put together; a serializer would write the same bytes.
         let body = format!(r#"{{"id":"{id}","name":"user {id}","active":true}}"#);
         return Ok(answer(JSON, body));
     }

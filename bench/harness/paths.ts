@@ -1,7 +1,7 @@
 /**
- * Where things lie, seen from the compiled files in bench/dist/harness.
+ * Where the folders are, seen from the compiled files in bench/dist/harness.
  *
- * The one place that counts `..`: everything else asks here.
+ * Only this file counts `..`.
  */
 import { fileURLToPath } from 'node:url'
 
