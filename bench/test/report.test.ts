@@ -188,8 +188,8 @@ test('claims about arrows, fibers, HTTP and the store are judged by their rows',
     [100, cached, 100].map((median, at) =>
       cell(`fiber/setup-1/sequential/${['blocking', 'cached', 'work-stealing'][at]}-20/ops`, median),
     )
-  assert.equal((await claim('no better than the blocking', pools(199))).holds, true)
-  assert.equal((await claim('no better than the blocking', pools(200))).holds, false)
+  assert.equal((await claim('hardly better than the blocking', pools(199))).holds, true)
+  assert.equal((await claim('hardly better than the blocking', pools(200))).holds, false)
   const stored = (us: number): Row[] =>
     ['set', 'get'].flatMap((what) => [
       rowOf({ section: `${what} beyond transport`, row: '1 level - 1 integers', median: us }),
