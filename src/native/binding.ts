@@ -169,6 +169,8 @@ export interface Binding {
   storeEnd(handle: number, ticket: number, well: boolean): void
   storeAdvance(ms: number): void
   syncMake(kind: number, name: string, amount: number, named: boolean): number
+  syncNumber(kind: number, name: string): number
+  syncNames(kind: number, most: number): string[]
   syncOpen(number: number): number
   syncDrop(handle: number): void
   syncForget(number: number): void

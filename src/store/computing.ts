@@ -8,8 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { abortSignal, ownOptions, shown, valueOfKind } from '../base/index.ts'
 import { Fact, Mode, thisWaits } from '../bridge/index.ts'
 import { StoreError, wrong } from './errors.ts'
-import { ttlOf } from './settings.ts'
-import type { ComputeOptions } from './terms.ts'
+import { type ComputeOptions, ttlOf } from './options.ts'
 
 /** Said to a call that waits, by its own thread: it is given up. */
 const GIVEN_UP = 0
@@ -52,7 +51,7 @@ export class Computations<Value> {
 
   /**
    * The value of a key, found or made.
-   * @throws {StoreError} `STORE_COMPUTE_CYCLE`, `STORE_SETTING`, and as `get` and `set`.
+   * @throws {StoreError} `STORE_COMPUTE_CYCLE`, `STORE_ARGUMENT`, and as `get` and `set`.
    * @throws whatever `fn` throws.
    */
   async of(

@@ -8,13 +8,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { native } from '../native/index.ts'
 import { move } from '../transport/index.ts'
-import { store, type Store, type StoreSettings } from './index.ts'
+import { store, type Store, type StoreOptions } from './index.ts'
 
 /** What an entry with a key of one letter, which is two bytes, counts beside its value. */
 const ENTRY_BYTES = 98
 
 let last = 0
-function made<Value = unknown>(settings?: StoreSettings): Store<Value> {
+function made<Value = unknown>(settings?: StoreOptions): Store<Value> {
   return store.create<Value>(`hostile ${++last}`, settings)
 }
 
@@ -142,7 +142,7 @@ test('a computation that fails at once, asks for itself, or closes its store', a
     throw new RangeError('at once')
   }
   await assert.rejects(used.getOrCompute('k', fail), RangeError)
-  await assert.rejects(used.getOrCompute('k', fail, { ttlMs: -1 }), { code: 'STORE_SETTING' })
+  await assert.rejects(used.getOrCompute('k', fail, { ttlMs: -1 }), { code: 'STORE_ARGUMENT' })
   await assert.rejects(
     used.getOrCompute('k', () => used.getOrCompute('k', () => 1)),
     { code: 'STORE_COMPUTE_CYCLE', message: /"k"/ },
@@ -240,10 +240,10 @@ test('a key that is refused leaves nothing of its value behind', () => {
   assert.deepEqual([native.bufferCount(), buffer.byteLength], [before, 8])
 })
 
-test('settings that are no object are refused by name', () => {
-  for (const settings of [null, 5, 'hot'] as never[]) {
-    assert.throws(() => made(settings), { code: 'STORE_SETTING', message: /store\.create\(\): options/ })
-    assert.throws(() => store.getOrCreate(`hostile ${++last}`, settings), { code: 'STORE_SETTING' })
+test('options that are not an object are refused by name', () => {
+  for (const settings of [null, 5, 'lru'] as never[]) {
+    assert.throws(() => made(settings), { code: 'STORE_ARGUMENT', message: /store\.create\(\): options/ })
+    assert.throws(() => store.getOrCreate(`hostile ${++last}`, settings), { code: 'STORE_ARGUMENT' })
   }
 })
 

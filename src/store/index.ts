@@ -1,11 +1,11 @@
 /**
  * `corespun/store`: named maps that every thread of the process reads and writes synchronously.
  *
- * docs/design/store.md says how, and what is promised.
+ * docs/design/store.md describes the guarantees and the implementation.
  */
 export { StoreError, type StoreCodes } from './errors.ts'
-export type { StoreSettings } from './settings.ts'
+export type { ComputeOptions, StoreOptions, WatchOptions, WriteOptions } from './options.ts'
+export type { StoreStats } from './stats.ts'
 export { Store } from './store.ts'
 export { store } from './stores.ts'
-export type { ComputeOptions, StoreStats, WriteOptions } from './terms.ts'
-export { type StoreEvent, Watch, type WatchOptions } from './watch.ts'
+export type { StoreEvent, Watcher } from './watcher.ts'

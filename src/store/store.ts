@@ -1,16 +1,16 @@
 /**
- * A store as a thread sees it: the API.
+ * A store as a thread sees it.
  *
- * All state is in the native core; this object keeps a handle, and the values that `view` has frozen. Every
- * operation is synchronous and happens at one moment for all threads, except `getOrCompute` and `watch`,
- * which wait, and `keys`, `entries` and `size`, which look at the parts of the store one after the other.
+ * All state is in the native core; this object has a handle and the frozen values of `view`. Every operation
+ * is synchronous and atomic, except `getOrCompute` and `watch`, which wait, and `keys`, `entries` and `size`,
+ * which read one part of the store after the other.
+ *
+ * Above 400 lines: the hot paths share private fields with the public methods, and the engine inlines both.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { abortSignal, integer, optionsOf, shown } from '../base/index.ts'
-import { HEADER_BYTES, native } from '../native/index.ts'
+import { shown } from '../base/index.ts'
 import {
   CLOSED_HANDLE,
-  Counts,
   Found,
   FoundDouble,
   Given,
@@ -22,51 +22,85 @@ import {
   thisScratch,
   thisWaits,
 } from '../bridge/index.ts'
+import { HEADER_BYTES as HEADER_BYTES_OF_CORE, native } from '../native/index.ts'
 import { Computations } from './computing.ts'
 import { StoreError, wrong } from './errors.ts'
 import { deepFreeze } from './freeze.ts'
 import { Opened } from './opened.ts'
-import { type Settings, ttlOf } from './settings.ts'
-import type { ComputeOptions, StoreStats, WriteOptions } from './terms.ts'
+import {
+  type ComputeOptions,
+  type StoreSettings,
+  type WatchOptions,
+  type WriteOptions,
+  ttlOf,
+  watchOf,
+} from './options.ts'
+import { type StoreStats, statsOf } from './stats.ts'
 import { Views } from './views.ts'
-import { Watch, type WatchOptions } from './watch.ts'
+import { Watcher } from './watcher.ts'
 
 /** Longest key: 65,536 characters of Latin-1, or half as many of others. */
 const KEY_BYTES_MAX = 65_536
-const EVENTS_MAX = 1024
-/** Keys and values with which the scratch is never full, however wide the characters. */
+/** Keys and values of these lengths fit the scratch together, whatever the width of their characters. */
 const SHORT_KEY_MAX = 1024
 const SHORT_VALUE_MAX = 128 * 1024
 
 const MOVED = 'a buffer that was moved into it, which can be read once'
+const NO_UNDEFINED = 'a value other than undefined, which means no value (delete() deletes a key)'
 const ABSENT = Symbol('absent')
-/** Constants of this module: the engine calls them directly. */
-const { storeGet, storeView, storeHas, storeSet, storeRemove } = native
+/** Returned by the function of `#change` in order to write nothing. */
+const KEEP = Symbol('keep')
 
-/** What became of a removal. */
+/**
+ * Constants of this module, because the engine folds these into its code. An imported binding is loaded at
+ * every use, and a property of an imported object is loaded and checked: about 15 instructions for each.
+ */
+const HEADER_BYTES = HEADER_BYTES_OF_CORE
+const { storeGet, storeView, storeHas, storeSet, storeRemove } = native
+const { handle: HANDLE, key: KEY, length: LENGTH, mode: MODE } = Given
+const { status: STATUS, length: FOUND_LENGTH } = Found
+const { found: FOUND, absent: NOT_FOUND, large: LARGE, closed: CLOSED } = Read
+const { done: DONE } = Written
+
+/** The result of a removal. */
 const REMOVED = 0
 const NOTHING = 1
 const CONFLICTED = 2
 
-/** Those that this thread has opened. */
+/** The stores that this thread has opened. */
 export const opened = new Opened<Store>()
 
-/** A process-wide map from strings to values that the transport can carry. */
+/**
+ * A map from strings to values that every thread of the process shares. Values are copied in and out, so they
+ * may be anything that can be sent to another thread.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { store } from 'corespun'
+ *
+ * const counts = store.create<number>('counts')
+ * assert.equal(counts.increment('visits'), 1)
+ * assert.equal(counts.update('visits', (count = 0) => count * 10), 10)
+ * assert.equal(counts.compareAndSet('visits', 9, 1), false)
+ * counts.close()
+ * ```
+ */
 export class Store<Value = unknown> {
-  /** Its name. */
+  /** The name. */
   readonly id: string
   readonly #number: number
-  /** Of a store that this thread has found closed, the handle that is. */
+  /** `CLOSED_HANDLE` once this thread has found the store closed. */
   #handle: number
-  readonly #settings: Settings
+  readonly #settings: StoreSettings
   readonly #scratch: Scratch
   #views: Views | undefined
   #computations: Computations<Value> | undefined
   /** The keys that `update` and its kin are changing now, innermost first. */
   #changing: Changing | undefined
 
-  /** Use `store.create`, `store.get` or `store.getOrCreate`. @internal */
-  constructor(id: string, number: number, handle: number, settings: Settings) {
+  /** @internal */
+  constructor(id: string, number: number, handle: number, settings: StoreSettings) {
     this.id = id
     this.#number = number
     this.#handle = handle
@@ -75,13 +109,13 @@ export class Store<Value = unknown> {
     opened.keep(this, number, handle)
   }
 
-  /** Its number in the process. @internal */
+  /** @internal */
   static numberOf(store: Store): number {
     return store.#number
   }
 
   /**
-   * The value of a key, as a copy of the reader's own; `undefined` when there is none.
+   * Returns a copy of the value of a key, or `undefined` if the key is absent.
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    * @throws {TransportError} when this thread cannot read the value.
    */
@@ -91,7 +125,7 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Whether there is a value.
+   * Returns whether a key has a value.
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    */
   has(key: string): boolean {
@@ -99,16 +133,16 @@ export class Store<Value = unknown> {
     if (scratch.busy) return scratch.aside(this.has, this, [key])
     this.#putKey(key, 0)
     storeHas()
-    const status = scratch.words[Found.status]
-    if (status === Read.closed) throw this.#closed()
-    return status === Read.found
+    const status = scratch.words[STATUS]
+    if (status === CLOSED) throw this.#closed()
+    return status === FOUND
   }
 
   /**
-   * The value of a key, deeply frozen and shared by all views of this thread: as long as nobody has written
-   * the key, reading it again costs a look at a version. `undefined` when there is none. Handles (stores,
-   * locks, zones, signals) and functions in it are this thread's own and stay as they are; what a registered
-   * class keeps in #fields cannot be frozen and must not be written by those who have a view.
+   * Returns the value of a key, deeply frozen and shared by all views of this thread, or `undefined` if the
+   * key is absent. Until the key is written again, reading it costs the comparison of a version. Handles
+   * (stores, locks, zones, signals) and functions in the value are not frozen, nor are the #fields of
+   * registered classes: do not write these.
    * @throws {StoreError} `STORE_NOT_FREEZABLE` for a Map, Set, Date, URL, buffer, or a RegExp with `g` or
    *   `y`; `STORE_CLOSED`, `STORE_ARGUMENT`.
    * @throws {TransportError} when this thread cannot read the value.
@@ -122,11 +156,10 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Write a value; readers see it as soon as this returns. `undefined`, which means that there is no value,
-   * is refused.
-   * @throws {StoreError} `STORE_VALUE_TOO_LARGE`, `STORE_FULL`, `STORE_CLOSED`, `STORE_ARGUMENT`,
-   *   `STORE_SETTING`; `STORE_UPDATE_CYCLE` from a function that makes the key's new value.
-   * @throws {TransportError} when the value cannot be carried; nothing was written.
+   * Writes a value, which all threads see as soon as the call returns. `undefined` is not a value.
+   * @throws {StoreError} `STORE_VALUE_TOO_LARGE`, `STORE_FULL`, `STORE_CLOSED`, `STORE_ARGUMENT`;
+   *   `STORE_UPDATE_CYCLE` in the function of an `update` of that key.
+   * @throws {TransportError} when the value cannot be sent; nothing is written.
    */
   set(key: string, value: Value, options?: WriteOptions): void {
     if (value === undefined) throw wrong('store.set(): value', NO_UNDEFINED, value)
@@ -139,7 +172,7 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Delete a key; whether it had a value.
+   * Deletes a key and returns whether it had a value.
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`, `STORE_UPDATE_CYCLE`.
    */
   delete(key: string): boolean {
@@ -148,12 +181,12 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Write `value` if the key has `expected`: equal as `util.isDeepStrictEqual` says. `undefined` means no
-   * value: as `expected` an absent key, as `value` that the key is deleted. The entry keeps its life unless
-   * one is given. Returns whether it was written. What is there is read: a buffer that was moved into it is
-   * taken by that, whatever follows.
+   * Writes `value` if the current value equals `expected` (`util.isDeepStrictEqual`), and returns whether it
+   * did. An `expected` of `undefined` matches an absent key; a `value` of `undefined` deletes the key. The
+   * entry keeps its expiration time unless `ttlMs` is set. The current value is read, so a buffer moved into
+   * it is consumed.
    * @throws {StoreError} as `set`.
-   * @throws {TransportError} when a value cannot be carried or read.
+   * @throws {TransportError} when a value cannot be sent or read.
    */
   compareAndSet(
     key: string,
@@ -175,13 +208,13 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Replace the value by what `fn` makes of it; `undefined` in or out: no value. `fn` runs again when another
-   * thread wrote in between, so it should do nothing else; when it throws, nothing has changed, but a buffer
-   * that was moved into the value has been read, which can be done once. The entry keeps its life unless one
-   * is given. Returns the new value.
-   * @throws {StoreError} as `set`; `STORE_UPDATE_CYCLE` when `fn` writes or deletes the key itself, which
-   *   would make it run again for ever.
-   * @throws {TransportError} when a value cannot be carried or read.
+   * Replaces the value with the result of `fn` and returns it. `fn` receives `undefined` for an absent key,
+   * and deletes the key by returning `undefined`. It runs again if another thread writes the key in between,
+   * so it should have no side effects. If it throws, nothing is written; a buffer moved into the value is
+   * consumed. The entry keeps its expiration time unless `ttlMs` is set.
+   * @throws {StoreError} as `set`; `STORE_UPDATE_CYCLE` when `fn` writes or deletes the key.
+   * @throws {TransportError} when a value cannot be sent or read.
+   * @throws whatever `fn` throws.
    */
   update(
     key: string,
@@ -193,7 +226,7 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Add to a number, which is 0 where there is none. Returns the sum.
+   * Adds `by` (default 1) to a number, 0 for an absent key, and returns the sum.
    * @throws {StoreError} `STORE_NOT_NUMBER`, `STORE_ARGUMENT` when `by` is not finite, and as `set`.
    */
   increment(key: string, by = 1, options?: WriteOptions): number {
@@ -211,12 +244,11 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * The value of a key; where there is none, what `fn` makes, which is written unless it is `undefined`: then
-   * there is still no value, and the next call computes it again. Across all threads one call computes a key
-   * at a time and the others wait for it; if it fails, makes `undefined` or its thread ends, one of the
-   * others takes over.
+   * Returns the value of a key. For an absent key, computes the value with `fn` and writes it unless it is
+   * `undefined`. Only one call in the process computes a key at a time, and the others wait for it; if it
+   * fails, returns `undefined` or its thread ends, one of the others computes.
    * @throws {StoreError} `STORE_COMPUTE_CYCLE` when `fn` asks for the key it computes; and as `set`.
-   * @throws whatever `fn` throws, to the call whose `fn` it was.
+   * @throws whatever `fn` throws, in the call that passed it.
    */
   async getOrCompute(
     key: string,
@@ -234,19 +266,19 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * What happens to a key, or to all that begin with a prefix, from now on. That an entry has ended is told
-   * when a later write, `size`, `stats` or `keys` finds it.
+   * Returns the changes of a key, or of all keys with a prefix, from now on as an async iterable. An
+   * expiration is reported when a later write, `size`, `stats` or `keys` removes the entry.
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.
    */
-  watch(what: string | { readonly prefix: string }, options?: WatchOptions): Watch {
-    const { eventsMax, signal } = optionsOf(options, WATCH, wrong, 'store.watch()')
+  watch(what: string | { readonly prefix: string }, options?: WatchOptions): Watcher {
+    const { eventsMax, signal } = watchOf(options)
     const isPrefix = typeof what !== 'string'
     const key = isPrefix ? (what as { readonly prefix: string } | null | undefined)?.prefix : what
     if (typeof key !== 'string') throw wrong('store.watch(): the first argument', 'a key or { prefix }', what)
     const open = (ticket: number): number =>
       this.#withKey(key, () => native.storeWatch(this.#handle, ticket, isPrefix, eventsMax))
     this.#checkOpen()
-    return new Watch(thisWaits(), open, signal)
+    return new Watcher(thisWaits(), open, signal)
   }
 
   /** Number of entries. @throws {StoreError} `STORE_CLOSED`. */
@@ -255,7 +287,8 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * The keys, in no order; those written or deleted meanwhile may or may not be among them.
+   * Iterates over the keys in no particular order. Keys written or deleted meanwhile may be missing or
+   * present.
    * @throws {StoreError} `STORE_CLOSED`.
    */
   *keys(): IterableIterator<string> {
@@ -273,7 +306,7 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * The entries, in no order; each as it is when it is its turn.
+   * Iterates over the entries in no particular order; each value is read when the iteration reaches it.
    * @throws {StoreError} `STORE_CLOSED`.
    * @throws {TransportError} when this thread cannot read a value.
    */
@@ -284,45 +317,36 @@ export class Store<Value = unknown> {
     }
   }
 
-  /** The entries. */
+  /** As `entries`. */
   [Symbol.iterator](): IterableIterator<[string, Value]> {
     return this.entries()
   }
 
-  /** Delete everything, at one moment. @throws {StoreError} `STORE_CLOSED`. */
+  /** Deletes all entries atomically. @throws {StoreError} `STORE_CLOSED`. */
   clear(): void {
     this.#checkOpen()
     native.storeClear(this.#handle)
     this.#views = undefined
   }
 
-  /** What it has done. @throws {StoreError} `STORE_CLOSED`. */
+  /** Returns statistics. @throws {StoreError} `STORE_CLOSED`. */
   stats(): StoreStats {
     this.#checkOpen()
-    const numbers = new Float64Array(Counts.numbers)
-    native.storeStats(this.#handle, new Uint8Array(numbers.buffer))
-    return {
-      entries: numbers[Counts.entries],
-      bytes: numbers[Counts.bytes],
-      hits: numbers[Counts.hits],
-      misses: numbers[Counts.misses],
-      evictions: numbers[Counts.evictions],
-      expirations: numbers[Counts.expirations],
-    }
+    return statsOf(this.#handle)
   }
 
-  /** Delete everything and forget the name; every other use, in any thread, is refused from then on. */
+  /** Deletes all entries and frees the name. Every later call, in any thread, throws `STORE_CLOSED`. */
   close(): void {
     native.storeClose(this.#number)
     this.#letGo()
   }
 
-  /** Close it. */
+  /** As `close`. */
   [Symbol.dispose](): void {
     this.close()
   }
 
-  /** Close it. */
+  /** As `close`. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.close()
   }
@@ -332,15 +356,15 @@ export class Store<Value = unknown> {
     if (scratch.busy) return scratch.aside(this.#find, this, [key])
     if (typeof key === 'string' && key.length <= SHORT_KEY_MAX) {
       const { given } = scratch
-      given[Given.handle] = this.#handle
-      given[Given.key] = scratch.putKey(key, HEADER_BYTES)
-      given[Given.length] = 0
+      given[HANDLE] = this.#handle
+      given[KEY] = scratch.putKey(key, HEADER_BYTES)
+      given[LENGTH] = 0
     } else this.#putKey(key, 0)
     storeGet()
-    const status = scratch.words[Found.status]
-    if (status === Read.found) return scratch.read(scratch.words[Found.length])
-    if (status === Read.large) return scratch.readLarge()
-    if (status === Read.absent) return ABSENT
+    const status = scratch.words[STATUS]
+    if (status === FOUND) return scratch.read(scratch.words[FOUND_LENGTH])
+    if (status === LARGE) return scratch.readLarge()
+    if (status === NOT_FOUND) return ABSENT
     throw this.#closed()
   }
 
@@ -357,19 +381,19 @@ export class Store<Value = unknown> {
     given[Given.versionHigh] = view === undefined ? 0 : view.versionHigh
     words[Found.refers] = 0
     storeView()
-    const status = words[Found.status]
+    const status = words[STATUS]
     if (view !== undefined) view.looks = 0
-    if (status === Read.closed) {
+    if (status === CLOSED) {
       throw this.#closed()
     }
-    if (status === Read.absent) {
+    if (status === NOT_FOUND) {
       views.forget(key)
       return undefined
     }
     const [version, versionHigh] = [words[Found.version], words[Found.versionHigh]]
     const [index, word] = [words[Found.index], words[Found.word]]
     const leftMs = scratch.doubles[FoundDouble.leftMs]
-    // The core counts whole milliseconds: one less here, never one more.
+    // The core counts whole milliseconds, so this deadline is one earlier and never later.
     const deadline = leftMs === 0 ? 0 : now + leftMs - 1
     if (view !== undefined && view.version === version && view.versionHigh === versionHigh) {
       view.word = word
@@ -377,13 +401,13 @@ export class Store<Value = unknown> {
       views.keep(key, view)
       return view.value
     }
-    const bytes = words[Found.length]
+    const bytes = words[FOUND_LENGTH]
     if (words[Found.refers] === 1 && native.scratchMoves() === 1) {
-      if (status === Read.large) native.scratchLarge()
-      // Reading it would take it from whoever can.
+      if (status === LARGE) native.scratchLarge()
+      // Reading it would consume the buffer.
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, path: 'value', what: MOVED })
     }
-    const value = status === Read.large ? scratch.readLarge() : scratch.read(bytes)
+    const value = status === LARGE ? scratch.readLarge() : scratch.read(bytes)
     const unfreezable = deepFreeze(value)
     if (unfreezable !== undefined)
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
@@ -395,7 +419,7 @@ export class Store<Value = unknown> {
     return new Views(new Uint32Array(native.storeWords(this.#handle) ?? []))
   }
 
-  /** One read, one write of what `change` makes of it, again until nobody came in between. */
+  /** Reads, changes and writes, and starts again if another thread has written in between. */
   #change(
     call: string,
     key: string,
@@ -423,7 +447,7 @@ export class Store<Value = unknown> {
     }
   }
 
-  /** What makes the new value of a key, and the hooks of that, must not write the key: it would never end. */
+  /** A function that changes a key, or a hook that it runs, must not write that key: it would run forever. */
   #refuseCycle(key: string): void {
     for (let at = this.#changing; at !== undefined; at = at.within) {
       if (at.key === key) throw new StoreError('STORE_UPDATE_CYCLE', { id: this.id, key: shown(key) })
@@ -436,27 +460,27 @@ export class Store<Value = unknown> {
     this.#putKey(key, 0)
     storeGet()
     const { words } = scratch
-    const status = words[Found.status]
+    const status = words[STATUS]
     const [low, high] = [words[Found.version], words[Found.versionHigh]]
-    if (status === Read.found) return [low, high, scratch.read(words[Found.length])]
-    if (status === Read.large) return [low, high, scratch.readLarge()]
-    if (status === Read.absent) return [0, 0, ABSENT]
+    if (status === FOUND) return [low, high, scratch.read(words[FOUND_LENGTH])]
+    if (status === LARGE) return [low, high, scratch.readLarge()]
+    if (status === NOT_FOUND) return [0, 0, ABSENT]
     throw this.#closed()
   }
 
-  /** Returns false only when something else was there than expected. */
+  /** Returns false if another version was there than expected. */
   #write(key: string, value: unknown, mode: number, low: number, high: number, ttlMs: number): boolean {
     const scratch = this.#scratch
     if (scratch.busy) return scratch.aside(this.#write, this, [key, value, mode, low, high, ttlMs])
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
-    // Before the value is written: what it refers to would be left for the next one.
+    // Checked first: attachments of a value that is written and not sent would go to the next one.
     if (key.length > KEY_BYTES_MAX / 2 && Scratch.isWide(key)) throw this.#wrongKey(key)
     return this.#send(key, scratch.write(value), mode, low, high, ttlMs)
   }
 
   /**
-   * The common write: a short key and nothing else to heed. Small enough for the engine to inline, which is
-   * why the words of `#putKey` stand here, and in `#find`, once more: calling it costs 25 ns.
+   * The common write: a short key, no version and no TTL. Small enough for the engine to inline, hence the
+   * copy of `#putKey` here and in `#find`: calling it costs 25 ns.
    */
   #put(key: string, value: Value): void {
     const scratch = this.#scratch
@@ -466,17 +490,17 @@ export class Store<Value = unknown> {
       return
     }
     const { given } = scratch
-    given[Given.handle] = this.#handle
-    given[Given.key] = scratch.putKey(key, HEADER_BYTES + length)
-    given[Given.length] = length
-    given[Given.mode] = 0
+    given[HANDLE] = this.#handle
+    given[KEY] = scratch.putKey(key, HEADER_BYTES + length)
+    given[LENGTH] = length
+    given[MODE] = 0
     storeSet()
-    const status = scratch.words[Found.status]
-    if (status !== Written.done) throw this.#refused(status, key)
+    const status = scratch.words[STATUS]
+    if (status !== DONE) throw this.#refused(status, key)
     scratch.letGo()
   }
 
-  /** Write the value that the scratch has, as `#write` does. */
+  /** As `#write`, for the value that is in the scratch. */
   #send(key: string, written: number, mode: number, low: number, high: number, ttlMs: number): boolean {
     const scratch = this.#scratch
     let length = written
@@ -487,7 +511,7 @@ export class Store<Value = unknown> {
     }
     if (large !== undefined) length = 0
     this.#putKey(key, length)
-    given[Given.mode] = mode
+    given[MODE] = mode
     if (mode !== 0) {
       given[Given.version] = low
       given[Given.versionHigh] = high
@@ -498,8 +522,8 @@ export class Store<Value = unknown> {
       scratch.overflow = undefined
       native.storeSetLarge(large)
     }
-    const status = words[Found.status]
-    if (status === Written.done) {
+    const status = words[STATUS]
+    if (status === DONE) {
       scratch.letGo()
       return true
     }
@@ -513,27 +537,27 @@ export class Store<Value = unknown> {
     if (scratch.busy) return scratch.aside(this.#remove, this, [key, mode, low, high])
     this.#putKey(key, 0)
     const { given } = scratch
-    given[Given.mode] = mode
+    given[MODE] = mode
     given[Given.version] = low
     given[Given.versionHigh] = high
     storeRemove()
-    const status = scratch.words[Found.status]
+    const status = scratch.words[STATUS]
     if (status === Written.closed) throw this.#closed()
-    if (status !== Written.done) return CONFLICTED
+    if (status !== DONE) return CONFLICTED
     return scratch.words[Found.removed] === 1 ? REMOVED : NOTHING
   }
 
-  /** Put handle, key and lengths where the core finds them; the value's `length` bytes lie before the key. */
+  /** Writes handle, key and lengths for the core. The `length` bytes of the value precede the key. */
   #putKey(key: string, length: number): void {
     const scratch = this.#scratch
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
     const word = scratch.putKey(key, HEADER_BYTES + length)
-    // Of a long key it is the length alone.
+    // For a long key the word is its length.
     if (key.length > KEY_BYTES_MAX / 2 && word > KEY_BYTES_MAX + 1) throw this.#wrongKey(key)
     const { given } = scratch
-    given[Given.handle] = this.#handle
-    given[Given.key] = word
-    given[Given.length] = length
+    given[HANDLE] = this.#handle
+    given[KEY] = word
+    given[LENGTH] = length
   }
 
   #withKey<Result>(key: string, body: () => Result): Result {
@@ -547,7 +571,7 @@ export class Store<Value = unknown> {
     if (native.storeId(this.#number) === undefined) throw this.#closed()
   }
 
-  /** The store is closed: what the core and this thread hold of it goes now, not when this object does. */
+  /** Releases the memory of a closed store now, before this object is collected. */
   #letGo(): void {
     if (this.#handle === CLOSED_HANDLE) return
     opened.letGo(this, this.#number, this.#handle)
@@ -574,14 +598,8 @@ export class Store<Value = unknown> {
   }
 }
 
-/** A key whose new value is being made. */
+/** A key whose new value is being computed. */
 interface Changing {
   readonly key: string
   readonly within: Changing | undefined
 }
-
-const WATCH = { eventsMax: integer(1, 2 ** 31, EVENTS_MAX), signal: abortSignal }
-const NO_UNDEFINED = 'a value other than undefined, which means no value (delete() deletes a key)'
-
-/** What `#change` is told when nothing shall be written. */
-const KEEP = Symbol('keep')

@@ -1,35 +1,49 @@
 /**
- * The stores of the process by name, and how a store travels: as its number.
+ * The stores of the process by name.
  *
- * A thread has one object per store, as long as somebody holds it.
+ * A store travels to another thread as its number; a thread has one object per store.
  */
-import { native } from '../native/index.ts'
 import { thisScratch } from '../bridge/index.ts'
+import { native } from '../native/index.ts'
 import { register } from '../transport/index.ts'
 import { registerHandle } from '../transport/internal.ts'
 import { StoreError, wrong } from './errors.ts'
-import { parseSettings, type Settings, type StoreSettings } from './settings.ts'
+import { type StoreOptions, type StoreSettings, parseOptions } from './options.ts'
 import { Store, opened } from './store.ts'
 
 const ID_LENGTH_MAX = 256
-/** Names of stores that an error lists. */
+/** Most names that an error lists. */
 const KNOWN_MAX = 10
 
-/** The stores of this process. */
+/**
+ * The stores of this process. A store belongs to no thread: it stays open until it is closed or the process
+ * ends.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { store } from 'corespun'
+ *
+ * const sessions = store.create<{ user: string }>('sessions', { entriesMax: 10_000, ttlMs: 60_000 })
+ * sessions.set('a1', { user: 'Ada' })
+ * assert.deepEqual(store.get('sessions').get('a1'), { user: 'Ada' })
+ * sessions.close()
+ * ```
+ */
 export const store = {
   /**
-   * Make a store.
-   * @throws {StoreError} `STORE_EXISTS`, `STORE_SETTING`, `STORE_ARGUMENT`.
+   * Creates a store with a name of 1 to 256 characters.
+   * @throws {StoreError} `STORE_EXISTS` when a store has that name; `STORE_ARGUMENT`.
    */
-  create<Value = unknown>(id: string, settings: StoreSettings = {}): Store<Value> {
-    const number = make('store.create()', id, parseSettings(settings, 'store.create()'))
+  create<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
+    const number = make('store.create()', id, parseOptions(options, 'store.create()'))
     if (number === 0) throw new StoreError('STORE_EXISTS', { id })
-    return open(number) as Store<Value>
+    return open(number, id) as Store<Value>
   },
 
   /**
-   * The store with that name, made by any thread.
-   * @throws {StoreError} `STORE_UNKNOWN`, `STORE_ARGUMENT`.
+   * Returns the store that any thread has created with that name.
+   * @throws {StoreError} `STORE_UNKNOWN` when no store has that name; `STORE_ARGUMENT`.
    */
   get<Value = unknown>(id: string): Store<Value> {
     checkId('store.get()', id)
@@ -37,36 +51,36 @@ export const store = {
   },
 
   /**
-   * The store with that name, made with these settings if there is none; those of an existing one stay.
-   * @throws {StoreError} `STORE_SETTING`, `STORE_ARGUMENT`.
+   * Returns the store with that name, and creates it if necessary. An existing store keeps its options.
+   * @throws {StoreError} `STORE_ARGUMENT`.
    */
-  getOrCreate<Value = unknown>(id: string, settings: StoreSettings = {}): Store<Value> {
-    const parsed = parseSettings(settings, 'store.getOrCreate()')
+  getOrCreate<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
+    const settings = parseOptions(options, 'store.getOrCreate()')
+    checkId('store.getOrCreate()', id)
     for (;;) {
-      checkId('store.getOrCreate()', id)
-      const number = native.storeNumber(id) || make('store.getOrCreate()', id, parsed)
-      const found = number === 0 ? undefined : tryOpen(number)
-      // Closed, or made, by another thread in between: once more.
+      const number = native.storeNumber(id) || make('store.getOrCreate()', id, settings)
+      const found = tryOpen(number)
+      // Absent when another thread has created or closed it in between.
       if (found !== undefined) return found as Store<Value>
     }
   },
 
-  /** How many stores are open. */
+  /** Number of open stores. */
   get count(): number {
     return native.storeCount()
   },
 }
 
-function make(call: string, id: string, settings: Settings): number {
+function make(call: string, id: string, settings: StoreSettings): number {
   checkId(call, id)
   const { entriesMax, bytesMax, valueBytesMax, ttlMs, eviction } = settings
   const text = JSON.stringify({ ...settings, entriesMax: finite(entriesMax), bytesMax: finite(bytesMax) })
-  return native.storeMake(id, text, entriesMax, bytesMax, valueBytesMax, ttlMs, eviction === 'hot')
+  return native.storeMake(id, text, entriesMax, bytesMax, valueBytesMax, ttlMs, eviction === 'lru')
 }
 
 /** JSON has no Infinity. */
-function finite(bound: number): number | undefined {
-  return bound === Infinity ? undefined : bound
+function finite(limit: number): number | undefined {
+  return limit === Infinity ? undefined : limit
 }
 
 function checkId(call: string, id: string): void {
@@ -74,13 +88,14 @@ function checkId(call: string, id: string): void {
     throw wrong(`${call}: id`, `a string of 1 to ${ID_LENGTH_MAX} characters`, id)
 }
 
-function open(number: number, id = ''): Store {
-  const found = number === 0 ? undefined : tryOpen(number)
+function open(number: number, id: string): Store {
+  const found = tryOpen(number)
   if (found === undefined) throw new StoreError('STORE_UNKNOWN', { id, known: native.storeNames(KNOWN_MAX) })
   return found
 }
 
 function tryOpen(number: number): Store | undefined {
+  if (number === 0) return undefined
   const known = opened.find(number)
   if (known !== undefined) return known
   thisScratch()

@@ -11,14 +11,14 @@ import { Worker } from 'node:worker_threads'
 import * as fc from 'fast-check'
 import { rowsOfPart, share } from '../base/part.test.support.ts'
 import { isLinearizable, type Command, type Seen } from './history.test.support.ts'
-import { store, type Store, type StoreSettings } from './index.ts'
+import { store, type Store, type StoreOptions } from './index.ts'
 import { OPERATIONS } from './operations.test.support.ts'
 
 let last = 0
 const workers = new Set<Worker>()
 after(() => Promise.all([...workers].map((worker) => worker.terminate())))
 
-function made(settings?: StoreSettings) {
+function made(settings?: StoreOptions) {
   return store.create(`threads ${++last}`, settings)
 }
 

@@ -9,11 +9,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { native } from '../native/index.ts'
 import { move, register } from '../transport/index.ts'
-import { store, type Store, type StoreSettings } from './index.ts'
+import { store, type Store, type StoreOptions } from './index.ts'
 import { Views, type View } from './views.ts'
 
 let last = 0
-function made<Value = unknown>(settings?: StoreSettings): Store<Value> {
+function made<Value = unknown>(settings?: StoreOptions): Store<Value> {
   return store.create<Value>(`views ${++last}`, settings)
 }
 

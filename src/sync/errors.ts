@@ -1,7 +1,7 @@
 /**
- * What locks, semaphores, channels and counters refuse.
+ * Errors of locks, semaphores, channels and counters.
  *
- * Decide by `code`, read `facts`; the sentence is for people and names the thing.
+ * Programs compare `code` and read `facts`; the message is made from them.
  */
 import {
   type ArgumentFacts,
@@ -11,63 +11,100 @@ import {
   refuser,
 } from '../base/index.ts'
 
-/** Which thing an error is about: what it is, and its name (`''` when it has none). */
+/** What an error is about. */
 export interface Which {
+  /** `'lock'`, `'rwLock'`, `'semaphore'`, `'channel'` or `'counter'`. */
   readonly kind: string
+  /** Its name; `''` if it is anonymous. */
   readonly name: string
 }
 
-/** The facts of each code. */
+/** The facts of each code of {@link SyncError}. */
 export type SyncCodes = {
-  /** Not had within `timeoutMs`. */
+  /** The wait took longer than `timeoutMs`. */
   SYNC_TIMEOUT: Which & { readonly timeoutMs: number }
-  /** A form that blocks the thread, called in the main thread without `{allowBlocking: true}`. */
+  /** A blocking call in the main thread without `{ allowBlocking: true }`. */
   SYNC_BLOCKING: Which
-  /** The caller's own code, or thread, holds it or stands in line for it: it would wait for itself. */
+  /** The caller would wait for itself: its own code or thread holds the object or is queued for it. */
   SYNC_OWN: Which
-  /** A synchronous form was given a function that returned a promise; it was released before that settled. */
+  /** A synchronous guard received a function that returned a promise; the guard ended before it settled. */
   SYNC_ASYNC_BODY: Which
   /** The channel is closed. */
   SYNC_CLOSED: Which
-  /** There is one of that name with another capacity. */
+  /** `create` with a name that is taken. */
+  SYNC_EXISTS: Which
+  /** `getOrCreate` with a name whose object has another capacity. */
   SYNC_DIFFERENT: Which & { readonly expected: number; readonly found: number }
-  /** The handle arrived after the thing was forgotten. */
-  SYNC_UNKNOWN: { readonly kind: string }
-  /** A counter would leave the integers that a number holds exactly. */
+  /**
+   * `get` with a name that does not exist; `known` has the first ten existing names of that kind. Without
+   * `known`: a handle arrived after its object was disposed of.
+   */
+  SYNC_UNKNOWN: Which & { readonly known?: readonly string[] }
+  /** The sum would exceed the safe integers; the counter has not changed. */
   SYNC_COUNTER_RANGE: Which
-  /** An argument is not what it must be. */
+  /** An invalid argument or option. */
   SYNC_ARGUMENT: ArgumentFacts
 }
 
 const SENTENCES: Sentences<SyncCodes> = {
-  SYNC_TIMEOUT: (f) => `${called(f)} was not to be had within ${f.timeoutMs} ms`,
+  SYNC_TIMEOUT: (f) => `timed out after ${f.timeoutMs} ms while waiting for ${called(f)}`,
   SYNC_BLOCKING: (f) =>
-    `${called(f)}: the synchronous forms block the thread, and this is the main thread; ` +
-    'use the asynchronous ones, or pass {allowBlocking: true}',
-  SYNC_OWN: (f) => `${called(f)} is held or waited for by the caller itself, which would wait for ever`,
+    `${called(f)}: a synchronous call would block the main thread; ` +
+    'use the asynchronous one, or pass { allowBlocking: true }',
+  SYNC_OWN: (f) =>
+    `${called(f)} is already held or waited for by the caller, which would wait for itself forever`,
   SYNC_ASYNC_BODY: (f) =>
-    `${called(f)}: the function of a synchronous guard returned a promise; the guard has ended. Use guard()`,
+    `${called(f)}: the function of a synchronous guard returned a promise, and the guard has ended; ` +
+    'use guard()',
   SYNC_CLOSED: (f) => `${called(f)} is closed`,
-  SYNC_DIFFERENT: (f) => `${called(f)} exists with a capacity of ${f.found}, not ${f.expected}`,
-  SYNC_UNKNOWN: (f) => `the ${f.kind} that this handle stands for has been forgotten`,
-  SYNC_COUNTER_RANGE: (f) => `${called(f)} would leave the safe integers; it has not changed`,
+  SYNC_EXISTS: (f) => `${called(f)} already exists; getOrCreate() or get() returns it`,
+  SYNC_DIFFERENT: (f) => `${called(f)} already exists with a capacity of ${f.found}, not ${f.expected}`,
+  SYNC_UNKNOWN: (f) =>
+    f.known === undefined
+      ? `${called(f)} was disposed of before this handle arrived`
+      : `${called(f)} does not exist; existing names: ` +
+        (f.known.map((name) => `'${name}'`).join(', ') || 'none'),
+  SYNC_COUNTER_RANGE: (f) => `${called(f)} would exceed the safe integers; it has not changed`,
   SYNC_ARGUMENT: argumentSentence,
 }
 
+const NOUN = new Map([
+  ['rwLock', 'read-write lock'],
+  ['counter', 'atomic counter'],
+])
+
 function called({ kind, name }: Which): string {
-  return name === '' ? `a ${kind} without a name` : `the ${kind} '${name}'`
+  const noun = NOUN.get(kind) ?? kind
+  return name === '' ? `the anonymous ${noun}` : `the ${noun} '${name}'`
 }
 
-/** A lock, semaphore, channel or counter refused. */
+/**
+ * An error of a lock, semaphore, channel or counter.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Lock, SyncError } from 'corespun/sync'
+ *
+ * try {
+ *   Lock.get('missing')
+ * } catch (error) {
+ *   assert.ok(error instanceof SyncError && error.code === 'SYNC_UNKNOWN')
+ * }
+ * ```
+ */
 export class SyncError<Code extends keyof SyncCodes = keyof SyncCodes> extends CorespunError<
   SyncCodes,
   Code
 > {
-  /** @param code The failure. @param facts What it is about. @param options `cause`. */
+  /**
+   * @param code The failure.
+   * @param facts The facts of that code.
+   * @param options `cause`: the error that led to this one.
+   */
   constructor(code: Code, facts: SyncCodes[Code], options?: ErrorOptions) {
     super(SENTENCES, code, facts, options)
   }
 }
 
-/** The error for a value that an argument cannot have. */
 export const wrong = refuser((facts) => new SyncError('SYNC_ARGUMENT', facts))

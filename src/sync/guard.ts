@@ -1,26 +1,26 @@
 /**
- * Permits held while a function runs: what locks, read-write locks and semaphores do.
+ * Runs a function while permits are held: the common part of locks, read-write locks and semaphores.
  *
- * The core gives permits in the order they were asked for. A thread that ends gives back what it held.
+ * The core grants permits in the order of the requests, and releases those of a thread that ends.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isThenable, promiseOf } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { Acquire, Fact, Found, Given, thisWaits } from '../bridge/index.ts'
 import { SyncError } from './errors.ts'
-import { Thing } from './thing.ts'
+import type { SyncHandle } from './handle.ts'
 import { type WaitOptions, blockingTurn, turn, waitOf } from './turn.ts'
 
-/** What a function that holds something is told. */
+/** What the function of a guard receives. */
 export interface Held {
-  /** The thread that held it before died while it did: what it guards may be half changed. */
+  /** Whether the previous holder's thread ended while it held permits: guarded data may be inconsistent. */
   readonly abandoned: boolean
 }
 
 const FRESH: Held = Object.freeze({ abandoned: false })
 const ABANDONED: Held = Object.freeze({ abandoned: true })
 
-/** What the code that runs now holds, innermost first. */
+/** The guards around the running code, innermost first. */
 interface Holding {
   readonly number: number
   readonly amount: number
@@ -31,37 +31,28 @@ interface Holding {
 const { semaphoreTry, semaphoreRelease } = native
 const holding = new AsyncLocalStorage<Holding>()
 
-/**
- * Run `fn` with `amount` permits, blocking until they are had.
- * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY`.
- */
 export function guardSync<R>(
-  thing: Thing,
+  handle: SyncHandle,
   amount: number,
   fn: (held: Held) => R,
   timeoutMs: number | undefined,
 ): R {
   const ticket = thisWaits().ticket()
-  let status = tryAcquire(thing, ticket, amount)
-  if (status === Acquire.busy) status = acquireBlocking(thing, ticket, amount, timeoutMs)
+  let status = tryAcquire(handle, ticket, amount)
+  if (status === Acquire.busy) status = acquireBlocking(handle, ticket, amount, timeoutMs)
   let result: R
   try {
     result = fn(status === Acquire.abandoned ? ABANDONED : FRESH)
   } finally {
-    release(thing, ticket)
+    release(handle, ticket)
   }
-  if (isThenable(result)) throw new SyncError('SYNC_ASYNC_BODY', thing.which)
+  if (isThenable(result)) throw new SyncError('SYNC_ASYNC_BODY', handle.which)
   return result
 }
 
-/**
- * Run `fn` with `amount` permits when it is its turn, and hold them until what it returns has settled.
- * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ARGUMENT`.
- * @throws the signal's reason, and what `fn` throws.
- */
 export async function guard<R>(
   call: string,
-  thing: Thing,
+  handle: SyncHandle,
   amount: number,
   fn: (held: Held) => R | Promise<R>,
   options: WaitOptions | undefined,
@@ -69,47 +60,40 @@ export async function guard<R>(
 ): Promise<R> {
   const wait = waitOf(call, options, known)
   const within = holding.getStore()
-  const own = ownPermits(thing, within)
-  if (own + amount > thing.amount) throw new SyncError('SYNC_OWN', thing.which)
+  const own = ownPermits(handle, within)
+  if (own + amount > handle.amount) throw new SyncError('SYNC_OWN', handle.which)
   const ticket = thisWaits().ticket()
   let status: number
-  if (own > 0 && thing.which.kind === 'rwLock') {
-    // A read within a read is not free only because a writer waits in front, for the outer one to end.
-    status = tryAcquire(thing, ticket, amount)
-    if (status === Acquire.busy) throw new SyncError('SYNC_OWN', thing.which)
-  } else status = native.semaphoreAcquire(thing.handle, ticket, amount, false)
+  if (own > 0 && handle.which.kind === 'rwLock') {
+    // A nested read can only fail because a writer is queued, and that writer waits for the outer read.
+    status = tryAcquire(handle, ticket, amount)
+    if (status === Acquire.busy) throw new SyncError('SYNC_OWN', handle.which)
+  } else status = native.semaphoreAcquire(handle.id, ticket, amount, false)
   if (status === Acquire.queued) {
-    const fact = await turn(
-      ticket,
-      thing.which,
-      wait,
-      () => native.semaphoreCancel(thing.handle, ticket) === 1,
-    )
+    const fact = await turn(ticket, handle.which, wait, () => native.semaphoreCancel(handle.id, ticket) === 1)
     status = fact === Fact.abandoned ? Acquire.abandoned : Acquire.granted
   }
-  const here: Holding = { number: thing.number, amount, active: true, within }
+  const here: Holding = { number: handle.number, amount, active: true, within }
   try {
     return await holding.run(here, fn, status === Acquire.abandoned ? ABANDONED : FRESH)
   } finally {
     here.active = false
-    release(thing, ticket)
+    release(handle, ticket)
   }
 }
 
-/** Run `fn` with `amount` permits if they are free now; a promise it returns keeps them until it settles. */
 export function tryGuard<R>(
-  thing: Thing,
+  handle: SyncHandle,
   amount: number,
   fn: (held: Held) => R,
 ): { readonly value: R } | undefined {
   const ticket = thisWaits().ticket()
-  const status = tryAcquire(thing, ticket, amount)
+  const status = tryAcquire(handle, ticket, amount)
   if (status === Acquire.busy) return undefined
-  // As in guard: what `fn` awaits is refused when it would wait for `fn`.
-  const here: Holding = { number: thing.number, amount, active: true, within: holding.getStore() }
+  const here: Holding = { number: handle.number, amount, active: true, within: holding.getStore() }
   const end = (): void => {
     here.active = false
-    release(thing, ticket)
+    release(handle, ticket)
   }
   let isHeld = false
   try {
@@ -123,9 +107,9 @@ export function tryGuard<R>(
   }
 }
 
-function tryAcquire(thing: Thing, ticket: number, amount: number): number {
-  const { given, words } = Thing.scratchOf(thing)
-  given[Given.handle] = thing.handle
+function tryAcquire(handle: SyncHandle, ticket: number, amount: number): number {
+  const { given, words } = handle.scratch
+  given[Given.handle] = handle.id
   given[Given.ticket] = ticket
   given[Given.amount] = amount
   semaphoreTry()
@@ -133,40 +117,39 @@ function tryAcquire(thing: Thing, ticket: number, amount: number): number {
 }
 
 function acquireBlocking(
-  thing: Thing,
+  handle: SyncHandle,
   ticket: number,
   amount: number,
   timeoutMs: number | undefined,
 ): number {
-  const status = native.semaphoreAcquire(thing.handle, ticket, amount, true)
-  if (status === Acquire.own) throw new SyncError('SYNC_OWN', thing.which)
+  const status = native.semaphoreAcquire(handle.id, ticket, amount, true)
+  if (status === Acquire.own) throw new SyncError('SYNC_OWN', handle.which)
   if (status !== Acquire.queued) return status
   const fact = blockingTurn(
     ticket,
-    thing.which,
+    handle.which,
     timeoutMs,
-    () => native.semaphoreCancel(thing.handle, ticket) === 1,
+    () => native.semaphoreCancel(handle.id, ticket) === 1,
   )
   return fact === Fact.abandoned ? Acquire.abandoned : Acquire.granted
 }
 
-function release(thing: Thing, ticket: number): void {
-  const { given } = Thing.scratchOf(thing)
-  given[Given.handle] = thing.handle
+function release(handle: SyncHandle, ticket: number): void {
+  const { given } = handle.scratch
+  given[Given.handle] = handle.id
   given[Given.ticket] = ticket
   semaphoreRelease()
 }
 
 /**
- * What the code that runs now holds of a thing. More than the thing has left beside it would never come: the
- * code holds it until it has ended. Code that a guard's function has begun and does not wait for (a listener
- * of what it emits, a timer) has the same async context and is judged the same: the context does not say who
- * waits for whom.
+ * The permits that guards around the running code hold. A request for more than the rest would wait for its
+ * own code. The async context also covers code that a guard's function started without waiting for it, such
+ * as a timer or a listener: the context does not show who waits for whom.
  */
-function ownPermits(thing: Thing, within: Holding | undefined): number {
+function ownPermits(handle: SyncHandle, within: Holding | undefined): number {
   let own = 0
   for (let at = within; at !== undefined; at = at.within) {
-    if (at.active && at.number === thing.number) own += at.amount
+    if (at.active && at.number === handle.number) own += at.amount
   }
   return own
 }

@@ -37,7 +37,7 @@ const SOON = { timeoutMs: 60_000 }
 
 test('killed in the middle of locks', async () => {
   await kill('lock', 'killed lock')
-  const lock = new Lock('killed lock')
+  const lock = Lock.getOrCreate('killed lock')
   await lock.guard(() => {}, SOON)
   assert.deepEqual(await lock.guard((held) => held.abandoned, SOON), false)
   lock[Symbol.dispose]()
@@ -45,7 +45,7 @@ test('killed in the middle of locks', async () => {
 
 test('killed in the middle of read-write locks', async () => {
   await kill('rw', 'killed rw')
-  const lock = new RwLock('killed rw')
+  const lock = RwLock.getOrCreate('killed rw')
   await lock.write(() => {}, SOON)
   await lock.read(() => {}, SOON)
   lock[Symbol.dispose]()
@@ -53,7 +53,7 @@ test('killed in the middle of read-write locks', async () => {
 
 test('killed in the middle of semaphores', async () => {
   await kill('semaphore', 'killed semaphore')
-  const semaphore = new Semaphore(3, 'killed semaphore')
+  const semaphore = Semaphore.getOrCreate('killed semaphore', { permits: 3 })
   assert.equal(semaphore.free, 3)
   await semaphore.guard(() => assert.equal(semaphore.free, 0), { permits: 3, ...SOON })
   semaphore[Symbol.dispose]()
@@ -61,7 +61,7 @@ test('killed in the middle of semaphores', async () => {
 
 test('killed in the middle of channels', async () => {
   await kill('channel', 'killed channel')
-  const channel = new Channel<string>(4, 'killed channel')
+  const channel = Channel.getOrCreate<string>('killed channel', { messagesMax: 4 })
   while (channel.poll() !== undefined);
   for (const word of ['a', 'b', 'c', 'd']) assert.equal(channel.offer(word), true)
   assert.equal(channel.offer('e'), false)
@@ -71,7 +71,10 @@ test('killed in the middle of channels', async () => {
 
 test('killed in the middle of guards that wait with the loop running', async () => {
   await kill('async', 'killed async')
-  const [lock, semaphore] = [new Lock('killed async'), new Semaphore(2, 'killed async')]
+  const [lock, semaphore] = [
+    Lock.getOrCreate('killed async'),
+    Semaphore.getOrCreate('killed async', { permits: 2 }),
+  ]
   await lock.guard(() => {}, SOON)
   assert.deepEqual([semaphore.free, lock.tryGuard((held) => held.abandoned)], [2, { value: false }])
   lock[Symbol.dispose]()
@@ -80,7 +83,10 @@ test('killed in the middle of guards that wait with the loop running', async () 
 
 test('killed in the middle of puts and takes that wait, offers and counts', async () => {
   await kill('async channel', 'killed waits')
-  const [channel, counter] = [new Channel<string>(2, 'killed waits'), new AtomicCounter('killed waits')]
+  const [channel, counter] = [
+    Channel.getOrCreate<string>('killed waits', { messagesMax: 2 }),
+    AtomicCounter.getOrCreate('killed waits'),
+  ]
   while (channel.poll() !== undefined);
   assert.deepEqual(
     ['a', 'b', 'c'].map((word) => channel.offer(word)),
@@ -95,8 +101,8 @@ test('killed in the middle of puts and takes that wait, offers and counts', asyn
 
 test('killed in the middle of what does not wait', async () => {
   await kill('tries', 'killed tries')
-  const [lock, rw] = [new Lock('killed tries'), new RwLock('killed tries rw')]
-  const semaphore = new Semaphore(3, 'killed tries semaphore')
+  const [lock, rw] = [Lock.getOrCreate('killed tries'), RwLock.getOrCreate('killed tries rw')]
+  const semaphore = Semaphore.getOrCreate('killed tries semaphore', { permits: 3 })
   await Promise.all([lock.guard(() => {}, SOON), rw.write(() => {}, SOON)])
   assert.deepEqual(
     lock.tryGuard((held) => held.abandoned),
@@ -112,7 +118,7 @@ test('killed in the middle of what does not wait', async () => {
   )
   for (const thing of [lock, rw, semaphore]) thing[Symbol.dispose]()
   await kill('counter', 'killed counter')
-  const counter = new AtomicCounter('killed counter')
+  const counter = AtomicCounter.getOrCreate('killed counter')
   counter.set(1)
   assert.deepEqual([counter.compareAndSet(1, 5), counter.add(), counter.value], [true, 6, 6])
   counter[Symbol.dispose]()
@@ -120,7 +126,7 @@ test('killed in the middle of what does not wait', async () => {
 
 test('killed in the middle of reads and writes that wait with the loop running', async () => {
   await kill('async rw', 'killed async rw')
-  const lock = new RwLock('killed async rw')
+  const lock = RwLock.getOrCreate('killed async rw')
   await lock.write(() => {}, SOON)
   await Promise.all([lock.read(() => {}, SOON), lock.read(() => {}, SOON)])
   lock[Symbol.dispose]()
@@ -128,7 +134,7 @@ test('killed in the middle of reads and writes that wait with the loop running',
 
 test('killed in the middle of iterating over a channel, and of ending things', async () => {
   await kill('iteration', 'killed iteration')
-  const channel = new Channel<string>(2, 'killed iteration')
+  const channel = Channel.getOrCreate<string>('killed iteration', { messagesMax: 2 })
   while (channel.poll() !== undefined);
   assert.deepEqual([channel.offer('a'), channel.offer('b'), channel.offer('c')], [true, true, false])
   channel.close()
@@ -138,33 +144,32 @@ test('killed in the middle of iterating over a channel, and of ending things', a
   channel[Symbol.dispose]()
   await kill('ends', 'killed ends')
   for (const name of [0, 1, 2].map((each) => `killed ends ${each}`)) {
-    new Channel<number>(2, `${name} channel`)[Symbol.dispose]()
-    const again = new Channel<number>(2, `${name} channel`)
+    Channel.getOrCreate<number>(`${name} channel`, { messagesMax: 2 })[Symbol.dispose]()
+    const again = Channel.getOrCreate<number>(`${name} channel`, { messagesMax: 2 })
     assert.equal(again.offer(1), true)
     again[Symbol.dispose]()
-    const lock = new Lock(name)
+    const lock = Lock.getOrCreate(name)
     await lock.guard(() => {}, SOON)
     lock[Symbol.dispose]()
   }
 })
 
-test('a name is free again once its thing was disposed of; those who have it go on', async () => {
-  const [first, same] = [new Semaphore(2, 'disposed'), new Semaphore(2, 'disposed')]
-  assert.equal(first.number, same.number)
+test('disposing of an object frees its name, and its handles stay usable', async () => {
+  const [first, same] = [Semaphore.create('disposed', { permits: 2 }), Semaphore.get('disposed')]
   await first[Symbol.asyncDispose]()
-  const other = new Semaphore(5, 'disposed')
-  assert.notEqual(other.number, first.number)
+  const other = Semaphore.getOrCreate('disposed', { permits: 5 })
+  assert.equal(other.permits, 5)
   assert.equal(await first.guard(() => same.free), 1)
   other[Symbol.dispose]()
-  const channel = new Channel(1, 'disposed')
+  const channel = Channel.getOrCreate('disposed', { messagesMax: 1 })
   channel[Symbol.dispose]()
   assert.throws(() => channel.offer(1), { code: 'SYNC_CLOSED' })
-  assert.equal(new Channel(1, 'disposed').offer(1), true)
+  assert.equal(Channel.getOrCreate('disposed', { messagesMax: 1 }).offer(1), true)
 })
 
 test('a thread that dies with a lock that was disposed of still lets go of it', async () => {
   const memory = new SharedArrayBuffer(64)
-  const lock = new Lock('disposed and held')
+  const lock = Lock.getOrCreate('disposed and held')
   const workerData = { what: 'hold', id: lock.name, rounds: 0, memory }
   const worker = new Worker(new URL('./worker.test.support.js', import.meta.url), { workerData })
   workers.add(worker)
@@ -179,7 +184,12 @@ test('things without names that nobody has are gone', async () => {
   const before = native.syncCount()
   for (let n = 0; n < 20_000; n++) new Lock().tryGuard(() => {})
   for (let n = 0; n < 1000; n++) {
-    const things = [new Channel(1), new Semaphore(1), new AtomicCounter(), new RwLock()]
+    const things = [
+      new Channel({ messagesMax: 1 }),
+      new Semaphore({ permits: 1 }),
+      new AtomicCounter(),
+      new RwLock(),
+    ]
     assert.equal(things.length, 4)
   }
   // The collector decides when; filling memory makes it decide.
@@ -200,7 +210,7 @@ test('a lock that is held by tryGuard is refused to what it runs', async () => {
 })
 
 test('a channel without room leaves memory where it was, a closed one too', async () => {
-  const channel = new Channel<unknown>(1)
+  const channel = new Channel<unknown>({ messagesMax: 1 })
   const buffer = new ArrayBuffer(8)
   assert.equal(channel.offer(1), true)
   assert.equal(channel.offer({ buffer: move(buffer) }), false)
@@ -225,7 +235,7 @@ test('memory in a channel that nobody has any more is given back', async () => {
   const megabyte = 1024 * 1024
   const used = (): number => process.memoryUsage().arrayBuffers
   const before = used()
-  for (let n = 0; n < 64; n++) new Channel(1).offer(move(new ArrayBuffer(megabyte)))
+  for (let n = 0; n < 64; n++) new Channel({ messagesMax: 1 }).offer(move(new ArrayBuffer(megabyte)))
   for (let round = 0; round < 200 && used() > before + 8 * megabyte; round++) {
     gc()
     await pause(5)
@@ -233,7 +243,7 @@ test('memory in a channel that nobody has any more is given back', async () => {
   assert.ok(used() <= before + 8 * megabyte, `${used() - before} bytes are left`)
 })
 
-const asked = new Channel<unknown>(8)
+const asked = new Channel<unknown>({ messagesMax: 8 })
 
 /** Its load hook takes from a channel. */
 class Curious {
@@ -249,7 +259,7 @@ register(Curious, {
 })
 
 test('a message keeps its memory while a hook of its own takes another message', async () => {
-  const channel = new Channel<unknown>(1)
+  const channel = new Channel<unknown>({ messagesMax: 1 })
   for (const text of ['', 'x'.repeat(300_000)]) {
     const shared = new Int32Array(new SharedArrayBuffer(4))
     asked.offer(1)
@@ -267,7 +277,7 @@ test('blocking behind what the same thread has asked for is refused, not a hang'
   })
   workers.add(holder)
   await once(holder, 'message')
-  const lock = new Lock('behind')
+  const lock = Lock.getOrCreate('behind')
   const waiting = lock.guard(() => 'mine', SOON)
   const blocking = { allowBlocking: true, ...SOON }
   assert.throws(() => lock.guardSync(() => {}, blocking), { code: 'SYNC_OWN' })

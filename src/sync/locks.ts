@@ -1,161 +1,218 @@
 /**
- * Lock, RwLock and Semaphore: names for gates.
+ * Lock and RwLock: semaphores whose permits callers do not see.
  *
- * All rules are in guard.ts; these say how many permits each way in takes.
+ * The rules of granting are in guard.ts and in the core.
  */
-import { ownOptions } from '../base/index.ts'
-import { native } from '../native/index.ts'
+import { registerHandle } from '../transport/internal.ts'
 import { type Held, guard, guardSync, tryGuard } from './guard.ts'
-import { wrong } from './errors.ts'
-import { type Arrived, Thing, checkCount } from './thing.ts'
-import { type BlockOptions, BLOCK_PERMITS, type WaitOptions, WAIT_PERMITS, blockOf } from './turn.ts'
+import { SyncHandle, handleOrNew } from './handle.ts'
+import { type BlockOptions, type WaitOptions, blockOf } from './turn.ts'
 
-/** Readers that hold a read-write lock at once; writers take all of it. */
+/** Most concurrent readers of a read-write lock; a writer takes all permits. */
 const READERS_MAX = 2 ** 30
-const PERMITS = new Set(['permits'])
-const PERMITS_MAX = 2 ** 31 - 1
 
-/** Lets one call in at a time, across all threads, in the order they came. Not reentrant. */
-export class Lock extends Thing {
-  /**
-   * @param name Process-wide; without one the lock is known by its handles only.
-   * @throws {SyncError} `SYNC_ARGUMENT`.
-   */
-  constructor(name?: string | Arrived) {
-    super('lock', name, 1)
+/**
+ * A mutual-exclusion lock across all threads of the process, granted in the order of the requests. It is not
+ * reentrant.
+ *
+ * A named lock stays in the process until it is disposed of. An anonymous one is shared by sending it to
+ * other threads.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Lock } from 'corespun'
+ *
+ * const lock = Lock.getOrCreate('report')
+ * assert.equal(await lock.guard(async () => 'one at a time'), 'one at a time')
+ * lock[Symbol.dispose]()
+ * ```
+ */
+export class Lock {
+  static {
+    registerHandle({
+      tag: 'corespun.Lock',
+      is: Lock,
+      save: (lock: Lock) => lock.#handle.save(),
+      load: (saved) => new Lock(SyncHandle.load('lock', saved as never)),
+    })
+  }
+
+  /** The name in the process; `''` if the lock is anonymous. */
+  readonly name: string
+  readonly #handle: SyncHandle
+
+  /** Creates an anonymous lock. */
+  constructor()
+  /** @internal */
+  constructor(handle: SyncHandle)
+  constructor(handle?: SyncHandle) {
+    this.#handle = handleOrNew('lock', 1, handle)
+    this.name = this.#handle.which.name
   }
 
   /**
-   * Run `fn` with the lock and return its result; blocks the thread until the lock is free.
-   * @throws {SyncError} `SYNC_BLOCKING` in the main thread, `SYNC_OWN`, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY`.
+   * Creates a lock with a name of 1 to 256 characters.
+   * @throws {SyncError} `SYNC_EXISTS` when a lock has that name; `SYNC_ARGUMENT`.
+   */
+  static create(name: string): Lock {
+    return new Lock(SyncHandle.create('lock', name, 1))
+  }
+
+  /**
+   * Returns the lock that any thread has created with that name.
+   * @throws {SyncError} `SYNC_UNKNOWN` when no lock has that name; `SYNC_ARGUMENT`.
+   */
+  static get(name: string): Lock {
+    return new Lock(SyncHandle.get('lock', name))
+  }
+
+  /** Returns the lock with that name, and creates it if necessary. @throws {SyncError} `SYNC_ARGUMENT`. */
+  static getOrCreate(name: string): Lock {
+    return new Lock(SyncHandle.getOrCreate('lock', name, 1))
+  }
+
+  /**
+   * Blocks the thread until it holds the lock, runs `fn` and returns its result.
+   * @throws {SyncError} `SYNC_BLOCKING` in the main thread without `allowBlocking`, `SYNC_OWN` when the
+   *   caller already holds or awaits the lock, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY` when `fn` returns a promise.
    */
   guardSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
-    return guardSync(this, 1, fn, blockOf('lock.guardSync()', this.which, options))
+    return guardSync(this.#handle, 1, fn, blockOf('lock.guardSync()', this.#handle.which, options))
   }
 
   /**
-   * Run `fn` with the lock when it is this call's turn; it is held until what `fn` returns has settled.
-   * @throws {SyncError} `SYNC_OWN`, `SYNC_TIMEOUT`. @throws the signal's reason, and what `fn` throws.
+   * Waits for the lock without blocking the thread and runs `fn`. The lock is held until the result settles.
+   * @throws {SyncError} `SYNC_OWN` when the calling code already holds the lock, `SYNC_TIMEOUT`.
+   * @throws the signal's reason, and whatever `fn` throws.
    */
   guard<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
-    return guard('lock.guard()', this, 1, fn, options)
+    return guard('lock.guard()', this.#handle, 1, fn, options)
   }
 
   /**
-   * Run `fn` with the lock if it is free now; `undefined` when it is not, as when the caller has it. A
-   * promise keeps it until it settles.
+   * Runs `fn` if the lock is free and returns `{ value }`, otherwise `undefined`. If `value` is a promise,
+   * the lock is held until it settles.
    */
   tryGuard<R>(fn: (held: Held) => R): { readonly value: R } | undefined {
-    return tryGuard(this, 1, fn)
+    return tryGuard(this.#handle, 1, fn)
+  }
+
+  /** Removes the lock from the process and frees its name. Threads that have a handle can still use it. */
+  [Symbol.dispose](): void {
+    this.#handle.dispose()
+  }
+
+  /** As `Symbol.dispose`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#handle.dispose()
   }
 }
 
-/** Lets in any number of readers, or one writer. Whoever comes while others wait stands behind them. */
-export class RwLock extends Thing {
-  /**
-   * @param name Process-wide; without one the lock is known by its handles only.
-   * @throws {SyncError} `SYNC_ARGUMENT`.
-   */
-  constructor(name?: string | Arrived) {
-    super('rwLock', name, READERS_MAX)
+/**
+ * A read-write lock across all threads of the process: many readers or one writer. Requests are granted in
+ * order, so a reader that arrives after a waiting writer waits behind it.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { RwLock } from 'corespun'
+ *
+ * const lock = new RwLock()
+ * assert.deepEqual(await Promise.all([1, 2].map((n) => lock.read(() => n))), [1, 2])
+ * assert.equal(await lock.write(() => 'alone', { timeoutMs: 1000 }), 'alone')
+ * ```
+ */
+export class RwLock {
+  static {
+    registerHandle({
+      tag: 'corespun.RwLock',
+      is: RwLock,
+      save: (lock: RwLock) => lock.#handle.save(),
+      load: (saved) => new RwLock(SyncHandle.load('rwLock', saved as never)),
+    })
+  }
+
+  /** The name in the process; `''` if the lock is anonymous. */
+  readonly name: string
+  readonly #handle: SyncHandle
+
+  /** Creates an anonymous lock. */
+  constructor()
+  /** @internal */
+  constructor(handle: SyncHandle)
+  constructor(handle?: SyncHandle) {
+    this.#handle = handleOrNew('rwLock', READERS_MAX, handle)
+    this.name = this.#handle.which.name
   }
 
   /**
-   * As {@link Lock.guardSync}, with other readers. Within a read of the same thread it is let in, but
-   * `SYNC_OWN` when a writer waits: do not nest them.
+   * Creates a read-write lock with a name of 1 to 256 characters.
+   * @throws {SyncError} `SYNC_EXISTS` when a read-write lock has that name; `SYNC_ARGUMENT`.
+   */
+  static create(name: string): RwLock {
+    return new RwLock(SyncHandle.create('rwLock', name, READERS_MAX))
+  }
+
+  /**
+   * Returns the read-write lock that any thread has created with that name.
+   * @throws {SyncError} `SYNC_UNKNOWN` when no read-write lock has that name; `SYNC_ARGUMENT`.
+   */
+  static get(name: string): RwLock {
+    return new RwLock(SyncHandle.get('rwLock', name))
+  }
+
+  /** Returns the one with that name, and creates it if necessary. @throws {SyncError} `SYNC_ARGUMENT`. */
+  static getOrCreate(name: string): RwLock {
+    return new RwLock(SyncHandle.getOrCreate('rwLock', name, READERS_MAX))
+  }
+
+  /**
+   * As {@link Lock.guardSync}, shared with other readers. A nested read of the same thread succeeds unless a
+   * writer waits; then it throws `SYNC_OWN`, so do not nest reads.
    * @throws {SyncError} as there.
    */
   readSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
-    return guardSync(this, 1, fn, blockOf('rwLock.readSync()', this.which, options))
+    return guardSync(this.#handle, 1, fn, blockOf('rwLock.readSync()', this.#handle.which, options))
   }
 
   /**
-   * As {@link Lock.guard}, with other readers. Within a read by the same code it is let in, but `SYNC_OWN`
-   * when a writer waits: that one waits for the outer read.
+   * As {@link Lock.guard}, shared with other readers. A nested read by the same code succeeds unless a writer
+   * waits; then it rejects with `SYNC_OWN`, because that writer waits for the outer read.
    * @throws {SyncError} as there.
    */
   read<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
-    return guard('rwLock.read()', this, 1, fn, options)
+    return guard('rwLock.read()', this.#handle, 1, fn, options)
   }
 
-  /** As {@link Lock.tryGuard}, with other readers. */
+  /** As {@link Lock.tryGuard}, shared with other readers. */
   tryRead<R>(fn: (held: Held) => R): { readonly value: R } | undefined {
-    return tryGuard(this, 1, fn)
+    return tryGuard(this.#handle, 1, fn)
   }
 
-  /** As {@link Lock.guardSync}, alone. @throws {SyncError} as there. */
+  /** As {@link Lock.guardSync}, exclusive. @throws {SyncError} as there. */
   writeSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
-    return guardSync(this, READERS_MAX, fn, blockOf('rwLock.writeSync()', this.which, options))
+    const timeoutMs = blockOf('rwLock.writeSync()', this.#handle.which, options)
+    return guardSync(this.#handle, READERS_MAX, fn, timeoutMs)
   }
 
-  /** As {@link Lock.guard}, alone. @throws {SyncError} as there. */
+  /** As {@link Lock.guard}, exclusive. @throws {SyncError} as there. */
   write<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
-    return guard('rwLock.write()', this, READERS_MAX, fn, options)
+    return guard('rwLock.write()', this.#handle, READERS_MAX, fn, options)
   }
 
-  /** As {@link Lock.tryGuard}, alone. */
+  /** As {@link Lock.tryGuard}, exclusive. */
   tryWrite<R>(fn: (held: Held) => R): { readonly value: R } | undefined {
-    return tryGuard(this, READERS_MAX, fn)
-  }
-}
-
-/** Lets in as many calls as it has permits. */
-export class Semaphore extends Thing {
-  /**
-   * @param permits How many; an existing one of that name must have as many.
-   * @param name Process-wide; without one the semaphore is known by its handles only.
-   * @throws {SyncError} `SYNC_ARGUMENT`, `SYNC_DIFFERENT`.
-   */
-  constructor(permits: number, name?: string | Arrived) {
-    super('semaphore', name, checkCount('new Semaphore(): permits', permits, PERMITS_MAX))
+    return tryGuard(this.#handle, READERS_MAX, fn)
   }
 
-  /** How many it has. */
-  get permits(): number {
-    return this.amount
+  /** Removes the lock from the process and frees its name. Threads that have a handle can still use it. */
+  [Symbol.dispose](): void {
+    this.#handle.dispose()
   }
 
-  /** How many are free now. */
-  get free(): number {
-    return native.semaphoreCounts(this.handle, false)
-  }
-
-  /** As {@link Lock.guardSync}, with `permits` of it (1). @throws {SyncError} as there. */
-  guardSync<R>(fn: (held: Held) => R, options?: BlockOptions & { readonly permits?: number }): R {
-    return guardSync(
-      this,
-      this.#count('semaphore.guardSync()', options),
-      fn,
-      blockOf('semaphore.guardSync()', this.which, options, BLOCK_PERMITS),
-    )
-  }
-
-  /** As {@link Lock.guard}, with `permits` of it (1). @throws {SyncError} as there. */
-  async guard<R>(
-    fn: (held: Held) => R | Promise<R>,
-    options?: WaitOptions & { readonly permits?: number },
-  ): Promise<R> {
-    return guard(
-      'semaphore.guard()',
-      this,
-      this.#count('semaphore.guard()', options),
-      fn,
-      options,
-      WAIT_PERMITS,
-    )
-  }
-
-  /** As {@link Lock.tryGuard}, with `permits` of it (1). @throws {SyncError} `SYNC_ARGUMENT`. */
-  tryGuard<R>(
-    fn: (held: Held) => R,
-    options?: { readonly permits?: number },
-  ): { readonly value: R } | undefined {
-    if (options !== undefined) ownOptions(options, PERMITS, wrong, 'semaphore.tryGuard()')
-    return tryGuard(this, this.#count('semaphore.tryGuard()', options), fn)
-  }
-
-  #count(call: string, options: { readonly permits?: number } | undefined): number {
-    const permits = options !== undefined && Object.hasOwn(options, 'permits') ? options.permits : undefined
-    return permits === undefined ? 1 : checkCount(`${call}: permits`, permits, this.amount)
+  /** As `Symbol.dispose`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#handle.dispose()
   }
 }

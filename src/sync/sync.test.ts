@@ -52,7 +52,7 @@ test('a semaphore lets in as many as it has permits', async () => {
 test('a counter counts what all threads add', async () => {
   const id = name()
   await Promise.all([1, 2].map(() => result(start('counter', id, 5000))))
-  const counter = new AtomicCounter(id)
+  const counter = AtomicCounter.getOrCreate(id)
   assert.deepEqual(
     [counter.value, counter.add(-1), counter.compareAndSet(9999, 5), counter.set(7)],
     [10_000, 9999, true, 5],
@@ -73,7 +73,7 @@ test("every message of many producers reaches one of many consumers, each produc
     return result(start('produce', id, rounds, memory))
   })
   await Promise.all(producers)
-  new Channel(4, id).close()
+  Channel.getOrCreate(id, { messagesMax: 4 }).close()
   const taken = (await Promise.all(consumers)) as [number, number][][]
   for (const list of taken) {
     for (const number of [1, 2]) {
@@ -93,7 +93,7 @@ test("every message of many producers reaches one of many consumers, each produc
 
 test('a holder that dies releases, and the next one is told', async () => {
   const id = name()
-  const lock = new Lock(id)
+  const lock = Lock.getOrCreate(id)
   const holder = start('hold', id)
   await once(holder, 'message')
   assert.equal(
@@ -108,7 +108,7 @@ test('a holder that dies releases, and the next one is told', async () => {
 
 test('a thread that dies while it blocks leaves the line', async () => {
   const id = name()
-  const lock = new Lock(id)
+  const lock = Lock.getOrCreate(id)
   await lock.guard(async () => {
     const waiter = start('wait', id)
     await once(waiter, 'message')
@@ -122,7 +122,7 @@ test('a thread that dies while it blocks leaves the line', async () => {
 
 test("taking one's own lock again is an error that names it", async () => {
   const id = name()
-  const lock = new Lock(id)
+  const lock = Lock.getOrCreate(id)
   const wanted = { code: 'SYNC_OWN', message: new RegExp(id) }
   await assert.rejects(
     lock.guard(() => lock.guard(() => {})),
@@ -133,7 +133,7 @@ test("taking one's own lock again is an error that names it", async () => {
     wanted,
   )
   assert.equal(await result(start('own', id)), 'SYNC_OWN')
-  const two = new Semaphore(2)
+  const two = new Semaphore({ permits: 2 })
   assert.equal(await two.guard(() => two.guard(() => 'both')), 'both')
   await assert.rejects(
     two.guard(() => two.guard(() => {}, { permits: 2 })),
@@ -200,7 +200,7 @@ test('the main thread does not block unless it is allowed', () => {
     lock.guardSync(() => 5, ALLOWED),
     5,
   )
-  assert.throws(() => new Channel(1).takeSync(), { code: 'SYNC_BLOCKING' })
+  assert.throws(() => new Channel({ messagesMax: 1 }).takeSync(), { code: 'SYNC_BLOCKING' })
   assert.throws(() => lock.guardSync(() => Promise.resolve(), ALLOWED), { code: 'SYNC_ASYNC_BODY' })
 })
 
@@ -228,7 +228,7 @@ test('errors of the function pass, and release', async () => {
 })
 
 test('timeouts and signals end the wait and leave the line', async () => {
-  const lock = new Lock(name())
+  const lock = Lock.create(name())
   const abort = new AbortController()
   await lock.guard(async () => {
     await outside(() =>
@@ -249,7 +249,7 @@ test('timeouts and signals end the wait and leave the line', async () => {
     lock.tryGuard(() => 1),
     { value: 1 },
   )
-  const channel = new Channel<number>(1)
+  const channel = new Channel<number>({ messagesMax: 1 })
   await assert.rejects(channel.take({ timeoutMs: 3 }), { code: 'SYNC_TIMEOUT' })
   assert.throws(() => channel.takeSync({ timeoutMs: 3, ...ALLOWED }), { code: 'SYNC_TIMEOUT' })
   channel.putSync(1, ALLOWED)
@@ -266,7 +266,7 @@ const { AsyncLocalStorage } = await import('node:async_hooks')
 const root = AsyncLocalStorage.snapshot()
 
 test('a channel waits, tries, closes', async () => {
-  const channel = new Channel<unknown>(2)
+  const channel = new Channel<unknown>({ messagesMax: 2 })
   assert.deepEqual([channel.offer(1), channel.offer({ a: [1] }), channel.offer(3)], [true, true, false])
   const third = channel.put('x'.repeat(300_000))
   assert.deepEqual([await channel.take(), channel.poll()], [1, { a: [1] }])
@@ -289,18 +289,137 @@ test('a channel waits, tries, closes', async () => {
   await assert.rejects(channel.take(), { code: 'SYNC_CLOSED' })
 })
 
-test('handles travel; a name with another capacity is refused', async () => {
-  const things = [new Lock(), new RwLock(), new Semaphore(3), new Channel(3), new AtomicCounter()]
-  const arrived = decode(encode(things, { mode: 'process' }), { mode: 'process' }) as typeof things
-  arrived.forEach((thing, index) => assert.equal(thing.number, things[index]?.number))
-  ;(things[3] as Channel).offer(5)
-  assert.equal((arrived[3] as Channel).poll(), 5)
+test('handles travel and refer to the same object', async () => {
+  const sent = {
+    lock: new Lock(),
+    rwLock: new RwLock(),
+    semaphore: new Semaphore({ permits: 3 }),
+    channel: new Channel({ messagesMax: 3 }),
+    counter: new AtomicCounter(),
+  }
+  const arrived = decode(encode(sent, { mode: 'process' }), { mode: 'process' }) as typeof sent
+  await sent.lock.guard(() =>
+    assert.equal(
+      arrived.lock.tryGuard(() => 1),
+      undefined,
+    ),
+  )
+  await sent.rwLock.write(() =>
+    assert.equal(
+      arrived.rwLock.tryRead(() => 1),
+      undefined,
+    ),
+  )
+  await sent.semaphore.guard(() => assert.equal(arrived.semaphore.free, 2))
+  sent.channel.offer(5)
+  assert.equal(arrived.channel.poll(), 5)
+  sent.counter.add(2)
+  assert.equal(arrived.counter.value, 2)
   const id = name()
-  new Channel(1, id).offer(things[0])
+  Channel.create(id, { messagesMax: 1 }).offer(sent.lock)
   assert.deepEqual(await result(start('passed', id)), { abandoned: false })
-  const shared = new Semaphore(2, id)
-  assert.equal(new Semaphore(2, id).number, shared.number)
-  assert.throws(() => new Semaphore(3, id), { code: 'SYNC_DIFFERENT' })
-  assert.throws(() => new Channel(0), { code: 'SYNC_ARGUMENT' })
-  assert.throws(() => new Lock(''), { code: 'SYNC_ARGUMENT' })
+})
+
+type Named = { readonly name: string }
+const KINDS: readonly (readonly [
+  noun: string,
+  create: (name: string) => Named,
+  get: (name: string) => Named,
+  getOrCreate: (name: string) => Named,
+])[] = [
+  ['lock', (id) => Lock.create(id), (id) => Lock.get(id), (id) => Lock.getOrCreate(id)],
+  ['read-write lock', (id) => RwLock.create(id), (id) => RwLock.get(id), (id) => RwLock.getOrCreate(id)],
+  [
+    'semaphore',
+    (id) => Semaphore.create(id, { permits: 2 }),
+    (id) => Semaphore.get(id),
+    (id) => Semaphore.getOrCreate(id, { permits: 2 }),
+  ],
+  [
+    'channel',
+    (id) => Channel.create(id, { messagesMax: 2 }),
+    (id) => Channel.get(id),
+    (id) => Channel.getOrCreate(id, { messagesMax: 2 }),
+  ],
+  [
+    'atomic counter',
+    (id) => AtomicCounter.create(id),
+    (id) => AtomicCounter.get(id),
+    (id) => AtomicCounter.getOrCreate(id),
+  ],
+]
+
+for (const [noun, create, get, getOrCreate] of KINDS) {
+  test(`a named ${noun} is created once, found by its name, and unknown before`, () => {
+    const id = name()
+    assert.throws(() => get(id), {
+      code: 'SYNC_UNKNOWN',
+      message: new RegExp(`the ${noun} '${id}' does not exist`),
+    })
+    const created = create(id)
+    assert.throws(() => create(id), {
+      code: 'SYNC_EXISTS',
+      message: `the ${noun} '${id}' already exists; getOrCreate() or get() returns it`,
+    })
+    assert.deepEqual([created.name, get(id).name, getOrCreate(id).name], [id, id, id])
+    assert.equal(getOrCreate(`${id} other`).name, `${id} other`)
+    for (const wrong of ['', 5, undefined, 'x'.repeat(257)] as never[])
+      for (const call of [create, get, getOrCreate])
+        assert.throws(() => call(wrong), {
+          code: 'SYNC_ARGUMENT',
+          message: /name must be a string of 1 to 256/,
+        })
+  })
+}
+
+test('an unknown name lists the existing ones of its kind', () => {
+  const id = name()
+  const semaphores = [1, 2].map((n) => Semaphore.create(`${id} ${n}`, { permits: 1 }))
+  Lock.create(id)
+  const known = (facts: { readonly known?: readonly string[] }): boolean =>
+    facts.known?.includes(`${id} 1`) === true && facts.known.includes(`${id} 2`) && !facts.known.includes(id)
+  try {
+    assert.throws(
+      () => Semaphore.get(id),
+      (error: { code: string; facts: { known: string[] } }) =>
+        error.code === 'SYNC_UNKNOWN' && (known(error.facts) || error.facts.known.length === 10),
+    )
+  } finally {
+    semaphores.forEach((semaphore) => semaphore[Symbol.dispose]())
+  }
+})
+
+test('a name has one capacity, and options are checked', () => {
+  const id = name()
+  Semaphore.create(id, { permits: 2 })
+  assert.throws(() => Semaphore.getOrCreate(id, { permits: 3 }), {
+    code: 'SYNC_DIFFERENT',
+    message: `the semaphore '${id}' already exists with a capacity of 2, not 3`,
+  })
+  const wrong: readonly (readonly [call: () => unknown, message: RegExp])[] = [
+    [() => new Channel({ messagesMax: 0 }), /^new Channel\(\): messagesMax must be an integer from 1 to/],
+    [() => new Channel({} as never), /^new Channel\(\): messagesMax must be .*; received undefined$/],
+    [() => new Channel(undefined as never), /^new Channel\(\): options must be an object; received null$/],
+    [() => new Semaphore(2 as never), /^new Semaphore\(\): options must be an object; received 2$/],
+    [() => new Semaphore({ permit: 2 } as never), /unknown option "permit"; did you mean "permits"\?$/],
+    [() => Semaphore.create(name(), { permits: 0.5 }), /^Semaphore\.create\(\): permits must be an integer/],
+    [() => new Lock('a' as never), /^new Lock\(\): the argument must be absent; Lock\.getOrCreate\(name\)/],
+    [() => new AtomicCounter(5 as never), /^new AtomicCounter\(\): the argument must be absent/],
+  ]
+  for (const [call, message] of wrong) assert.throws(call, { code: 'SYNC_ARGUMENT', message })
+})
+
+test('a handle that arrives after its object was disposed of is refused by name', () => {
+  const lock = Lock.create(name())
+  const frame = encode(lock, { mode: 'process' })
+  lock[Symbol.dispose]()
+  assert.throws(
+    () => decode(frame, { mode: 'process' }),
+    (error: Error) => {
+      const cause = (error.cause ?? error) as Error & { code: string }
+      return (
+        cause.code === 'SYNC_UNKNOWN' && cause.message.includes('was disposed of before this handle arrived')
+      )
+    },
+  )
 })

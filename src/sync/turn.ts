@@ -1,8 +1,8 @@
 /**
- * Waiting for one's turn: with the loop running, or blocking the thread.
+ * Waiting for a grant: with the event loop running, or blocking the thread.
  *
- * Both end early by a timeout, the first also by a signal. Who gives up tells the core, which may say that
- * the turn has come already; then it is taken.
+ * Both can time out; the first also ends by a signal. A wait that ends early cancels its request; if the core
+ * has granted it already, the grant is taken.
  */
 import { availableParallelism } from 'node:os'
 import { isMainThread } from 'node:worker_threads'
@@ -11,23 +11,23 @@ import { native } from '../native/index.ts'
 import { thisWaits } from '../bridge/index.ts'
 import { SyncError, type Which, wrong } from './errors.ts'
 
-/** How long to wait, and until what. */
+/** Options of calls that wait without blocking the thread. */
 export interface WaitOptions {
-  /** Longest wait in ms; without it there is no limit. */
+  /** Longest wait in milliseconds; no limit by default. */
   readonly timeoutMs?: number
-  /** Ends the wait with its reason. */
+  /** Ends the wait; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal
 }
 
-/** How long to block. */
+/** Options of calls that block the thread. */
 export interface BlockOptions {
-  /** Longest wait in ms; without it there is no limit. */
+  /** Longest wait in milliseconds; no limit by default. */
   readonly timeoutMs?: number
-  /** The main thread may be blocked: no timer, no I/O and no signal is heard meanwhile. */
+  /** Allows the call in the main thread (default `false`), whose timers, I/O and signals wait meanwhile. */
   readonly allowBlocking?: boolean
 }
 
-/** The names of both, and those of semaphores. */
+/** Option names, without and with those of semaphores. */
 const WAIT = new Set(['timeoutMs', 'signal'])
 const BLOCK = new Set(['timeoutMs', 'allowBlocking'])
 export const WAIT_PERMITS = new Set([...WAIT, 'permits'])
@@ -39,14 +39,13 @@ export interface Wait {
   readonly signal: AbortSignal | undefined
 }
 
-/** One call into the core blocks at most so long, so that the thread can be ended. */
+/** Longest blocking call into the core: a thread can be terminated only between native calls. */
 const SLICE_MS = 10
 const SPINS = availableParallelism() > 1
 
 /**
- * Wait for word about `ticket`, which the core has just queued. Returns the fact.
- * @param cancel Leave the line; false when the turn has come already.
- * @throws {SyncError} `SYNC_TIMEOUT`. @throws the signal's reason.
+ * Waits for the fact about `ticket`, which the core has just queued.
+ * @param cancel Cancels the request; returns false if it has been granted.
  */
 export async function turn(
   ticket: number,
@@ -60,14 +59,14 @@ export async function turn(
   const timeoutMs = wait?.timeoutMs
   const signal = wait?.signal
   const woken = new Promise<void>((resolve) => (wake = resolve))
-  const give = (): void => wake()
+  const stop = (): void => wake()
   waits.hold()
-  waits.listen(ticket, (told) => {
-    fact = told
+  waits.listen(ticket, (received) => {
+    fact = received
     wake()
   })
-  const timer = timeoutMs === undefined ? undefined : setTimeout(give, timeoutMs)
-  signal?.addEventListener('abort', give, { once: true })
+  const timer = timeoutMs === undefined ? undefined : setTimeout(stop, timeoutMs)
+  signal?.addEventListener('abort', stop, { once: true })
   try {
     if (signal?.aborted !== true) await woken
     if (fact === 0) {
@@ -75,23 +74,19 @@ export async function turn(
         signal?.throwIfAborted()
         throw new SyncError('SYNC_TIMEOUT', { ...which, timeoutMs: timeoutMs ?? 0 })
       }
-      // Its mail is on its way.
+      // Granted: the fact is in transit.
       if (fact === 0) await new Promise<void>((resolve) => (wake = resolve))
     }
     return fact
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', give)
+    signal?.removeEventListener('abort', stop)
     waits.forget(ticket)
     waits.release()
   }
 }
 
-/**
- * Block until there is word about `ticket`, which the core has just queued. Returns the fact.
- * @param cancel As in `turn`.
- * @throws {SyncError} `SYNC_TIMEOUT`.
- */
+/** As `turn`, but blocks the thread. */
 export function blockingTurn(
   ticket: number,
   which: Which,
@@ -113,8 +108,9 @@ export function blockingTurn(
 const TIMEOUT = milliseconds<number | undefined>(TIMER_MS_MAX, undefined)
 
 /**
- * The checked options of `call`, which are `known`, if there are any.
- * @throws {SyncError} `SYNC_ARGUMENT`. @throws the signal's reason when it is aborted already.
+ * The checked options of `call`.
+ * @throws {SyncError} `SYNC_ARGUMENT`.
+ * @throws the reason of an aborted signal.
  */
 export function waitOf(
   call: string,
@@ -129,10 +125,7 @@ export function waitOf(
   return { timeoutMs, signal }
 }
 
-/**
- * The same for one that blocks: its `timeoutMs`.
- * @throws {SyncError} `SYNC_BLOCKING` in the main thread, unless it is allowed; `SYNC_ARGUMENT`.
- */
+/** The checked `timeoutMs` of a blocking `call`. @throws {SyncError} `SYNC_BLOCKING`, `SYNC_ARGUMENT`. */
 export function blockOf(
   call: string,
   which: Which,

@@ -47,15 +47,15 @@ function endless(body: (step: number) => void): never {
 
 const jobs: Record<string, () => unknown> = {
   lock: () => {
-    const lock = new Lock(id)
+    const lock = Lock.getOrCreate(id)
     for (let round = 0; round < rounds; round++) lock.guardSync(addSlowly)
   },
   async: async () => {
-    const lock = new Lock(id)
+    const lock = Lock.getOrCreate(id)
     for (let round = 0; round < rounds; round++) await lock.guard(addSlowly)
   },
   rw: () => {
-    const lock = new RwLock(id)
+    const lock = RwLock.getOrCreate(id)
     for (let round = 0; round < rounds; round++) {
       lock.readSync(() => inside(999, 1))
       lock.writeSync(() => inside(1000, 1000))
@@ -63,34 +63,35 @@ const jobs: Record<string, () => unknown> = {
     }
   },
   semaphore: () => {
-    const semaphore = new Semaphore(2, id)
+    const semaphore = Semaphore.getOrCreate(id, { permits: 2 })
     for (let round = 0; round < rounds; round++) semaphore.guardSync(() => inside(2, 1))
   },
   counter: () => {
-    const counter = new AtomicCounter(id)
+    const counter = AtomicCounter.getOrCreate(id)
     for (let round = 0; round < rounds; round++) counter.add()
   },
   produce: () => {
-    const channel = new Channel<[number, number]>(4, id)
+    const channel = Channel.getOrCreate<[number, number]>(id, { messagesMax: 4 })
     for (let round = 0; round < rounds; round++) channel.putSync([words[4], round])
   },
   consume: async () => {
     const taken: [number, number][] = []
-    for await (const message of new Channel<[number, number]>(4, id)) taken.push(message)
+    for await (const message of Channel.getOrCreate<[number, number]>(id, { messagesMax: 4 }))
+      taken.push(message)
     return taken
   },
   hold: () => {
-    new Lock(id).guardSync(() => {
+    Lock.getOrCreate(id).guardSync(() => {
       parentPort?.postMessage('holding')
       for (;;) Atomics.wait(words, 5, 0, 1000)
     })
   },
   wait: () => {
     parentPort?.postMessage('waiting')
-    new Lock(id).guardSync(() => {})
+    Lock.getOrCreate(id).guardSync(() => {})
   },
   own: () => {
-    const lock = new Lock(id)
+    const lock = Lock.getOrCreate(id)
     try {
       return lock.guardSync(() => lock.guardSync(() => 'twice'))
     } catch (error) {
@@ -98,19 +99,19 @@ const jobs: Record<string, () => unknown> = {
     }
   },
   'endless lock': () => {
-    const lock = new Lock(id)
+    const lock = Lock.getOrCreate(id)
     endless(() => lock.guardSync(addSlowly))
   },
   'endless rw': () => {
-    const lock = new RwLock(id)
+    const lock = RwLock.getOrCreate(id)
     endless(() => (lock.readSync(addSlowly), lock.writeSync(addSlowly)))
   },
   'endless semaphore': () => {
-    const semaphore = new Semaphore(3, id)
+    const semaphore = Semaphore.getOrCreate(id, { permits: 3 })
     endless((step) => semaphore.guardSync(addSlowly, { permits: 1 + (step % 3) }))
   },
   'endless channel': () => {
-    const channel = new Channel<string>(4, id)
+    const channel = Channel.getOrCreate<string>(id, { messagesMax: 4 })
     endless((step) => {
       channel.putSync('x'.repeat(step % 2000))
       if (step % 3 > 0) channel.poll()
@@ -118,7 +119,11 @@ const jobs: Record<string, () => unknown> = {
     })
   },
   'endless tries': () => {
-    const [lock, rw, semaphore] = [new Lock(id), new RwLock(`${id} rw`), new Semaphore(3, `${id} semaphore`)]
+    const [lock, rw, semaphore] = [
+      Lock.getOrCreate(id),
+      RwLock.getOrCreate(`${id} rw`),
+      Semaphore.getOrCreate(`${id} semaphore`, { permits: 3 }),
+    ]
     endless((step) => {
       lock.tryGuard(addSlowly)
       if (step % 2 === 0) rw.tryRead(addSlowly)
@@ -127,7 +132,7 @@ const jobs: Record<string, () => unknown> = {
     })
   },
   'endless counter': () => {
-    const counter = new AtomicCounter(id)
+    const counter = AtomicCounter.getOrCreate(id)
     endless((step) => {
       counter.add(2)
       if (step % 100 === 0) counter.set(0)
@@ -135,13 +140,13 @@ const jobs: Record<string, () => unknown> = {
     })
   },
   'endless async rw': async () => {
-    const lock = new RwLock(id)
+    const lock = RwLock.getOrCreate(id)
     parentPort?.postMessage('started')
     for (;;)
       await Promise.all([lock.read(addSlowly), lock.write(async () => addSlowly()), lock.read(addSlowly)])
   },
   'endless iteration': async () => {
-    const channel = new Channel<string>(2, id)
+    const channel = Channel.getOrCreate<string>(id, { messagesMax: 2 })
     parentPort?.postMessage('started')
     const putting = (async () => {
       for (let step = 0; ; step++) await channel.put('x'.repeat(step % 2000))
@@ -152,17 +157,17 @@ const jobs: Record<string, () => unknown> = {
   },
   'endless ends': () => {
     endless((step) => {
-      const channel = new Channel<number>(2, `${id} channel ${step % 3}`)
+      const channel = Channel.getOrCreate<number>(`${id} channel ${step % 3}`, { messagesMax: 2 })
       unlessClosed(() => channel.offer(step))
       if (step % 2 === 0) channel.close()
       channel[Symbol.dispose]()
-      const lock = new Lock(`${id} ${step % 3}`)
+      const lock = Lock.getOrCreate(`${id} ${step % 3}`)
       unlessClosed(() => lock.guardSync(addSlowly))
       lock[Symbol.dispose]()
     })
   },
   'endless async': async () => {
-    const [lock, semaphore] = [new Lock(id), new Semaphore(2, id)]
+    const [lock, semaphore] = [Lock.getOrCreate(id), Semaphore.getOrCreate(id, { permits: 2 })]
     parentPort?.postMessage('started')
     for (let step = 0; ; step++) {
       await Promise.all([lock.guard(addSlowly), lock.guard(addSlowly), semaphore.guard(async () => {})])
@@ -171,8 +176,8 @@ const jobs: Record<string, () => unknown> = {
     }
   },
   'endless async channel': async () => {
-    const channel = new Channel<string>(2, id)
-    const counter = new AtomicCounter(id)
+    const channel = Channel.getOrCreate<string>(id, { messagesMax: 2 })
+    const counter = AtomicCounter.getOrCreate(id)
     parentPort?.postMessage('started')
     for (let step = 0; ; step++) {
       const puts = [channel.put('x'.repeat(step % 2000)), channel.put('y')]
@@ -182,7 +187,10 @@ const jobs: Record<string, () => unknown> = {
       counter.compareAndSet(counter.value, 0)
     }
   },
-  passed: () => new Channel<Lock>(1, id).poll()?.guardSync((held) => held),
+  passed: () =>
+    Channel.getOrCreate<Lock>(id, { messagesMax: 1 })
+      .poll()
+      ?.guardSync((held) => held),
 }
 
 void (async () => parentPort?.postMessage({ result: await jobs[what]?.() }))()

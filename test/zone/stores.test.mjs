@@ -28,12 +28,12 @@ test('a second copy shares stores in another thread and is refused by name in th
        let codes = []
        for (const use of [() => second.store.get('used'), () => new second.Lock('l')])
          try { use() } catch (error) { codes.push(error.code) }
-       console.log(codes.join(), used.get('k')[0], new Lock('l').tryGuard(() => 'locked').value)
+       console.log(codes.join(), used.get('k')[0], Lock.getOrCreate('l').tryGuard(() => 'locked').value)
        const text = \`import { parentPort } from 'node:worker_threads'
          import { store, Lock } from '${copy}'
          const used = store.get('used')
          used.update('k', (list) => [...list, 2])
-         parentPort.postMessage(new Lock('l').guardSync(() => used.get('k').length))\`
+         parentPort.postMessage(Lock.getOrCreate('l').guardSync(() => used.get('k').length))\`
        const other = new Worker(new URL('data:text/javascript,' + encodeURIComponent(text)))
        other.once('message', (length) => console.log(length, used.get('k').join()))
        other.once('exit', () => used.close())`,
@@ -51,8 +51,9 @@ test('a view of a value with handles of every kind leaves them, and the thread, 
      const [used, other] = [store.create('used'), store.create('other')]
      const pool = zone.create('pool', { workers: 1 })
      const controller = new AbortController()
-     const things = { lock: new Lock('l'), rw: new RwLock(), semaphore: new Semaphore(2), other, pool,
-       channel: new Channel(1), counter: new AtomicCounter(), signal: controller.signal, node: zone.node }
+     const things = { lock: Lock.getOrCreate('l'), rw: new RwLock(), semaphore: new Semaphore({ permits: 2 }),
+       channel: new Channel({ messagesMax: 1 }), counter: new AtomicCounter(), signal: controller.signal,
+       node: zone.node, other, pool }
      for (const [kind, thing] of Object.entries(things)) {
        used.set(kind, { thing })
        const view = used.view(kind)

@@ -57,7 +57,7 @@ test('a fiber waits for it as its body, in attempt and in the combinators', asyn
 })
 
 test('locks hold until it has settled, and guardSync refuses it', async () => {
-  const lock = new Lock('thenables')
+  const lock = Lock.getOrCreate('thenables')
   assert.equal(await lock.guard(later), 5)
   assert.equal(await lock.tryGuard(later).value, 5)
   assert.throws(() => lock.guardSync(later, { allowBlocking: true }), { code: 'SYNC_ASYNC_BODY' })

@@ -34,8 +34,12 @@ else await peer()
 async function corespun(): Promise<Record<string, Guard>> {
   const { AtomicCounter, Lock, RwLock, Semaphore } = await import('corespun/sync')
   const name = 'bench'
-  const [lock, rw, one] = [new Lock(name), new RwLock(name), new Semaphore(1, name)]
-  const counter = new AtomicCounter(name)
+  const [lock, rw, one] = [
+    Lock.getOrCreate(name),
+    RwLock.getOrCreate(name),
+    Semaphore.getOrCreate(name, { permits: 1 }),
+  ]
+  const counter = AtomicCounter.getOrCreate(name)
   const allowed = { allowBlocking: true }
   return {
     guard: (body) => lock.guardSync(body, allowed),

@@ -142,6 +142,8 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("storeEnd", store::end),
     ("storeAdvance", store::advance),
     ("syncMake", sync::make),
+    ("syncNumber", sync::number),
+    ("syncNames", sync::names),
     ("syncOpen", sync::open),
     ("syncDrop", sync::drop_handle),
     ("syncForget", sync::forget),

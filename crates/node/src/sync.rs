@@ -16,9 +16,21 @@ use crate::{function, js::Value, thread_state};
 const SLICE_MAX: Duration = Duration::from_millis(10);
 
 function! {
-    /// syncMake(kind, name, amount, named): the number of the object with that name, made if there is none.
+    /// syncMake(kind, name, amount, named): the number of a new object; 0 if the name is taken.
     make(kind: u32, name: Text, amount: f64, named: bool) |env| {
-        SYNC_OBJECTS.make(kind, named.then_some(name), amount)
+        SYNC_OBJECTS.make(kind, named.then_some(name), amount).unwrap_or(0)
+    }
+}
+
+function! {
+    /// syncNumber(kind, name): the number of the object with that name; 0 if there is no such object.
+    number(kind: u32, name: Text) |env| SYNC_OBJECTS.number(kind, name).unwrap_or(0)
+}
+
+function! {
+    /// syncNames(kind, most): the first names of that kind, in order.
+    names(kind: u32, most: u32) |env| {
+        env.texts(SYNC_OBJECTS.names(kind, most as usize).iter().map(|name| &name[..]))
     }
 }
 

@@ -174,19 +174,32 @@ struct SyncTable {
 }
 
 impl SyncObjects {
-    /// The number of the object of that kind and name, made if there is none; without a name, of a new one.
-    pub fn make(&self, kind: u32, name: Option<Text>, amount: f64) -> u32 {
+    /// Makes an object and returns its number, or `None` if another object of that kind has the name.
+    pub fn make(&self, kind: u32, name: Option<Text>, amount: f64) -> Option<u32> {
         let SyncTable { table, .. } = &mut *self.0.lock();
         let name = name.map(|name| (kind, name));
-        if let Some(&number) = name.as_ref().and_then(|name| table.numbers.get(name)) {
-            return number;
+        if name.as_ref().is_some_and(|name| table.numbers.contains_key(name)) {
+            return None;
         }
         let object = match kind {
             kind::CHANNEL => SyncObject::Channel(Channel::new(amount as usize)),
             kind::COUNTER => SyncObject::Counter(Counter(AtomicI64::new(amount as i64))),
             _ => SyncObject::Semaphore(Semaphore::new(amount as u32)),
         };
-        table.insert(name, Arc::new(object))
+        Some(table.insert(name, Arc::new(object)))
+    }
+
+    /// The number of the object of that kind and name.
+    pub fn number(&self, kind: u32, name: Text) -> Option<u32> {
+        self.0.lock().table.numbers.get(&(kind, name)).copied()
+    }
+
+    /// The first `most` names of objects of that kind, in order.
+    pub fn names(&self, kind: u32, most: usize) -> Vec<Text> {
+        let table = &self.0.lock().table;
+        let mut names: Vec<_> = table.numbers.keys().filter(|(of, _)| *of == kind).collect();
+        names.sort_unstable();
+        names.into_iter().take(most).map(|(_, name)| name.clone()).collect()
     }
 
     /// The object with that number.
@@ -280,22 +293,28 @@ mod tests {
     }
 
     #[test]
-    fn things_of_one_kind_and_name_are_one_and_those_without_a_name_are_many() {
+    fn a_name_belongs_to_one_object_of_a_kind_until_it_is_forgotten() {
         let objects = SyncObjects::default();
-        let lock = objects.make(kind::LOCK, Some(text("a")), 1.0);
-        assert_eq!(objects.make(kind::LOCK, Some(text("a")), 1.0), lock);
-        assert_ne!(objects.make(kind::CHANNEL, Some(text("a")), 3.0), lock);
+        let lock = objects.make(kind::LOCK, Some(text("a")), 1.0).expect("a free name");
+        assert_eq!(objects.make(kind::LOCK, Some(text("a")), 1.0), None);
+        objects.make(kind::LOCK, Some(text("b")), 1.0).expect("a free name");
+        objects.make(kind::CHANNEL, Some(text("a")), 3.0).expect("another kind");
         assert_ne!(objects.make(kind::LOCK, None, 1.0), objects.make(kind::LOCK, None, 1.0));
-        assert_eq!(objects.count(), 4);
+        assert_eq!(objects.count(), 5);
+        assert_eq!(objects.number(kind::LOCK, text("a")), Some(lock));
+        assert_eq!(objects.number(kind::COUNTER, text("a")), None);
+        assert_eq!(objects.names(kind::LOCK, 9), [text("a"), text("b")]);
+        assert_eq!(objects.names(kind::LOCK, 1), [text("a")]);
         objects.forget(lock);
         assert!(objects.get(lock).is_none());
-        assert_ne!(objects.make(kind::LOCK, Some(text("a")), 1.0), lock);
+        assert_eq!(objects.number(kind::LOCK, text("a")), None);
+        assert_ne!(objects.make(kind::LOCK, Some(text("a")), 1.0), Some(lock), "no number is used again");
     }
 
     #[test]
     fn a_forgotten_lock_is_released_when_its_holder_ends() {
         let objects = SyncObjects::default();
-        let number = objects.make(kind::LOCK, None, 1.0);
+        let number = objects.make(kind::LOCK, None, 1.0).expect("a lock");
         let held = objects.get(number).expect("a lock");
         let SyncObject::Semaphore(semaphore) = &*held else { panic!("not a semaphore") };
         assert_eq!(semaphore.try_acquire(7, 1, 1), Acquire::Granted);

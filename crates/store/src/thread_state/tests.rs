@@ -192,7 +192,7 @@ fn a_write_that_expects_a_version_meets_it_or_changes_nothing() {
 fn locks_channels_and_counters_are_called_by_words() {
     let mut host = host(1);
     let [lock, channel, counter] = [(kind::LOCK, 1.0), (kind::CHANNEL, 1.0), (kind::COUNTER, 5.0)]
-        .map(|(kind, amount)| SYNC_OBJECTS.make(kind, None, amount))
+        .map(|(kind, amount)| SYNC_OBJECTS.make(kind, None, amount).expect("no name"))
         .map(|number| host.state.open_object(number).expect("an object"));
     for status in [Acquire::Granted, Acquire::Busy] {
         host.give(&[(given::HANDLE, lock), (given::TICKET, 9), (given::AMOUNT, 1)], &[]);

@@ -1,35 +1,45 @@
 /**
- * Watching a store: an async iterator over a bounded queue that lies in the native core.
+ * An async iterator over the changes of a store, which the core queues.
  *
- * What does not fit is counted, and one `gap` stands for it. The queue fills from the moment of the call,
- * whether anybody reads or not; ending the iteration, or the signal, ends the watch.
+ * The queue is bounded: events beyond it are counted and reported as one `gap`. It fills from the moment of
+ * the call. The end of the iteration or the signal ends the watcher.
  */
 import { Change, Fact, Scratch, type Waits } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 
-/** Something that happened to a watched key; `gap`: so many things happened that nobody kept. */
+/** A change of a watched key. `gap` replaces `missed` events that did not fit the queue. */
 export type StoreEvent =
   | { readonly type: 'set' | 'delete' | 'expire' | 'evict'; readonly key: string }
   | { readonly type: 'clear' }
   | { readonly type: 'gap'; readonly missed: number }
 
-/** What `watch` takes. */
-export interface WatchOptions {
-  /** Events that wait for their reader at most; 1024 by default. */
-  readonly eventsMax?: number
-  /** Ends the watch; the iteration then ends without an error. */
-  readonly signal?: AbortSignal
-}
-
 const TYPES = new Map(Object.entries(Change).map(([type, number]) => [number as number, type]))
-/** Bytes before the events of a batch: what was missed behind them. */
+/** Bytes before the events of a batch: the number of events missed after them. */
 const BATCH_HEADER_BYTES = 8
 const DONE = { done: true, value: undefined } as const
 
 type Reader = (result: IteratorResult<StoreEvent, undefined>) => void
 
-/** The changes of a key, or of all keys with a prefix, as an async iterable. */
-export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undefined> {
+/**
+ * The changes of a key, or of all keys with a prefix, as an async iterable; `store.watch` returns it. Leaving
+ * the loop ends it.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { store } from 'corespun'
+ *
+ * const jobs = store.create<string>('jobs')
+ * const watcher = jobs.watch({ prefix: 'job:' })
+ * jobs.set('job:1', 'new')
+ * for await (const event of watcher) {
+ *   assert.deepEqual(event, { type: 'set', key: 'job:1' })
+ *   break
+ * }
+ * jobs.close()
+ * ```
+ */
+export class Watcher implements AsyncIterableIterator<StoreEvent, undefined, undefined> {
   readonly #waits: Waits
   readonly #watch: number
   readonly #ticket: number
@@ -40,7 +50,7 @@ export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undef
   #at = 0
   #ended = false
 
-  /** @param open Begins the watch under a ticket; its number in the core, -1 when the store is closed. */
+  /** @internal @param open Starts watching and returns its number in the core, -1 if the store is closed. */
   constructor(waits: Waits, open: (ticket: number) => number, signal: AbortSignal | undefined) {
     this.#waits = waits
     this.#signal = signal
@@ -50,11 +60,11 @@ export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undef
       this.#end()
       return
     }
-    waits.listen(this.#ticket, (fact) => this.#told(fact))
+    waits.listen(this.#ticket, (fact) => this.#onFact(fact))
     signal?.addEventListener('abort', this.#abort, { once: true })
   }
 
-  /** The next event, when there is one. */
+  /** Waits for the next event. */
   next(): Promise<IteratorResult<StoreEvent, undefined>> {
     if (this.#readers.length === 0) {
       const result = this.#shift()
@@ -64,23 +74,23 @@ export class Watch implements AsyncIterableIterator<StoreEvent, undefined, undef
     return new Promise((resolve) => this.#readers.push(resolve))
   }
 
-  /** End the watch. */
+  /** Ends the watcher. */
   return(): Promise<IteratorResult<StoreEvent, undefined>> {
     this.#end()
     return Promise.resolve(DONE)
   }
 
-  /** The watch itself. */
+  /** Returns this watcher. */
   [Symbol.asyncIterator](): this {
     return this
   }
 
-  /** End the watch. */
+  /** Ends the watcher. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end()
   }
 
-  #told(fact: number): void {
+  #onFact(fact: number): void {
     if (fact === Fact.closed) {
       this.#fetch()
       this.#ended = true

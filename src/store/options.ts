@@ -1,0 +1,111 @@
+/**
+ * Options of stores and of their calls, and their checks.
+ *
+ * A store's options are parsed once into a complete, frozen record.
+ */
+import {
+  type Kind,
+  type OptionsOf,
+  abortSignal,
+  integer,
+  oneOf,
+  optionsOf,
+  ownOptions,
+  valueOfKind,
+} from '../base/index.ts'
+import { wrong } from './errors.ts'
+
+/** Options of a new store. */
+export interface StoreOptions {
+  /** Most entries; unlimited by default. */
+  readonly entriesMax?: number
+  /** Most bytes of keys, encoded values and 96 bytes for each entry; unlimited by default. */
+  readonly bytesMax?: number
+  /** Longest encoded value in bytes; 64 MiB by default. */
+  readonly valueBytesMax?: number
+  /** Time to live in milliseconds of entries written without one; 0, the default, means no expiration. */
+  readonly ttlMs?: number
+  /**
+   * What a full store does. `'lru'` (the default) evicts entries that have not been used recently, by an
+   * approximation of LRU that resists scans; `'none'` refuses new entries with `STORE_FULL`.
+   */
+  readonly eviction?: 'lru' | 'none'
+}
+
+/** The complete, frozen options of a store. */
+export type StoreSettings = Required<StoreOptions>
+
+/** Options of calls that write an entry. */
+export interface WriteOptions {
+  /** Time to live of the entry in milliseconds; the store's `ttlMs` by default. */
+  readonly ttlMs?: number
+}
+
+/** Options of `getOrCompute`. */
+export interface ComputeOptions extends WriteOptions {
+  /** Ends the wait for another call's computation. It does not end this call's own computation. */
+  readonly signal?: AbortSignal
+}
+
+/** Options of `watch`. */
+export interface WatchOptions {
+  /** Most events in the queue; 1024 by default. */
+  readonly eventsMax?: number
+  /** Ends the watcher; its iteration then ends without an error. */
+  readonly signal?: AbortSignal
+}
+
+const VALUE_BYTES_MAX = 64 * 1024 * 1024
+/** Longer than any process runs, and an exact integer. */
+const TTL_MS_MAX = 2 ** 48
+
+function limit(otherwise: number): Kind<number> {
+  const accepts = (value: unknown): boolean =>
+    value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 1)
+  return { expected: 'an integer of at least 1', accepts, default: otherwise }
+}
+
+const TTL: Kind<number> = {
+  expected: 'a number of milliseconds above 0',
+  accepts: (value) => typeof value === 'number' && value > 0 && value <= TTL_MS_MAX,
+  default: 0,
+}
+const WRITE_OPTIONS = new Set(['ttlMs'])
+const STORE = {
+  entriesMax: limit(Infinity),
+  bytesMax: limit(Infinity),
+  valueBytesMax: limit(VALUE_BYTES_MAX),
+  ttlMs: {
+    ...TTL,
+    expected: 'a number of milliseconds from 0',
+    accepts: (value: unknown) => value === 0 || TTL.accepts(value),
+  },
+  eviction: oneOf<'lru' | 'none'>(['lru', 'none'], 'lru'),
+}
+const WATCH = { eventsMax: integer(1, 2 ** 31, 1024), signal: abortSignal }
+
+/** @throws {StoreError} `STORE_ARGUMENT`. */
+export function parseOptions(given: StoreOptions, call: string): StoreSettings {
+  const { ttlMs, valueBytesMax, ...others } = optionsOf(given ?? null, STORE, wrong, call)
+  return Object.freeze({
+    ...others,
+    valueBytesMax: valueBytesMax === Infinity ? VALUE_BYTES_MAX : valueBytesMax,
+    ttlMs: Math.ceil(ttlMs),
+  })
+}
+
+/** The `ttlMs` of a call, 0 if absent. @throws {StoreError} `STORE_ARGUMENT`. */
+export function ttlOf(
+  call: string,
+  options: WriteOptions | undefined,
+  known: ReadonlySet<string> = WRITE_OPTIONS,
+): number {
+  if (options === undefined) return 0
+  const { ttlMs } = ownOptions(options, known, wrong, call)
+  return Math.ceil(valueOfKind(call, 'ttlMs', ttlMs, TTL, wrong))
+}
+
+/** @throws {StoreError} `STORE_ARGUMENT`. */
+export function watchOf(options: WatchOptions | undefined): OptionsOf<typeof WATCH> {
+  return optionsOf(options, WATCH, wrong, 'store.watch()')
+}
