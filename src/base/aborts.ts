@@ -1,5 +1,5 @@
 /**
- * Hearing of an abort, whatever the signal's other listeners do.
+ * Listens for an abort, whatever the signal's other listeners do.
  *
  * One that calls `stopImmediatePropagation()` keeps it from all that were added after it, and a call would
  * never end. Node has an event option against that, which only its `addAbortListener` can name; that function
@@ -7,7 +7,7 @@
  */
 import { addAbortListener } from 'node:events'
 
-const HEARD = askedOfNode()
+const LISTENER_OPTIONS = askedOfNode()
 
 function askedOfNode(): AddEventListenerOptions {
   let given: AddEventListenerOptions = {}
@@ -23,5 +23,5 @@ function askedOfNode(): AddEventListenerOptions {
 
 /** Call `listener` once, when `signal` is aborted; `removeEventListener` takes it back. */
 export function onAbort(signal: AbortSignal, listener: (event: Event) => void): void {
-  signal.addEventListener('abort', listener, HEARD)
+  signal.addEventListener('abort', listener, LISTENER_OPTIONS)
 }

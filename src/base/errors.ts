@@ -15,7 +15,7 @@ export type Sentences<Codes extends object> = {
  * An error with a code that is API and facts that are data.
  *
  * `Codes` maps each code to the type of its facts. A subclass passes its table of sentences, so no
- * message is ever written at the place that throws.
+ * message is written where an error is thrown.
  */
 export abstract class CorespunError<
   Codes extends object,
@@ -43,7 +43,7 @@ export abstract class CorespunError<
   }
 }
 
-/** A received value as it is shown in a message: short, on one line, never the whole of a large thing. */
+/** A received value as a message shows it: short and on one line. */
 export function shown(value: unknown): string {
   switch (typeof value) {
     case 'string':

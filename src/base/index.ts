@@ -2,8 +2,8 @@
  * What every other module may rely on: errors, their reasons in one line, assertions, and the one engine of
  * bounded concurrency.
  *
- * Imports nothing, knows no other part of Corespun, and holds no state. Every door's types come by here, so
- * what these need beyond the standard library of a compiler is asked for here: `Symbol.dispose` and its kin.
+ * Imports no other part of Corespun and holds no state. The types of every door depend on this file, so it
+ * references the library that they need: `Symbol.dispose` and its kin.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 export { onAbort } from './aborts.ts'

@@ -2,7 +2,7 @@
  * Which members of an object somebody meant to be called by name.
  *
  * Names come from command lines and from other threads. What every object or function inherits from the
- * language (`constructor`, `toString`, `call`) is no member that its author wrote.
+ * language (`constructor`, `toString`, `call`) is not a member that its author wrote.
  */
 
 /** Whether `owner` has a member of that name that is its own or of a class of its program. */

@@ -1,9 +1,8 @@
 /**
  * What a flow reads its items from: an array, an iterable, an asynchronous one.
  *
- * A reader reads when it is told to and there is room, and hands over whole chunks. The asynchronous one asks
- * for one item at a time and, when the source is slower than a turn of the loop, lets what has come go on its
- * way: nothing waits for a full chunk.
+ * A reader reads on request while there is capacity, and passes on whole chunks. The asynchronous one requests
+ * one item at a time; if the source is slower than a turn of the loop, it passes on a partial chunk.
  */
 import { shown } from './errors.ts'
 
@@ -70,7 +69,7 @@ export class ItemsReader implements Reader {
     for (let size = this.#plan.sizeNow(); this.#plan.room(size); size = this.#plan.sizeNow()) {
       if (this.#next >= this.#items.length) return this.#plan.ended()
       const items = slice.call(this.#items, this.#next, this.#next + size)
-      if (!(items.length > 0)) throw new TypeError('the slice of an array has none of its items')
+      if (!(items.length > 0)) throw new TypeError('slice() of the array returned no items')
       this.#next += items.length
       this.#plan.chunk(items)
     }

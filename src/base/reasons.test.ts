@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { oneLine } from './reasons.ts'
 
-test('a line keeps its start, which says what it is about, and its end, which says what to do', () => {
+test('a line keeps its start, which is the subject, and its end, which is the advice', () => {
   const cases: readonly [string, string][] = [
     ['a\n  b\tc ', 'a b c'],
     ['x'.repeat(1000), 'x'.repeat(1000)],

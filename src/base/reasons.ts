@@ -1,13 +1,13 @@
 /**
- * Any thrown thing as the reason part of a one-line message: what a person needs of it, without its stack.
+ * A thrown value as the reason part of a one-line message, without its stack.
  *
- * The sentences around it are those of the modules' own errors; programs compare codes and never read this.
+ * Programs compare codes and never read it.
  */
 
 /** Where Corespun's own frames lie. */
 const OWN = new URL('..', import.meta.url).href
 
-/** What was thrown. Errors of the file system become the words people know ("no such file or directory"). */
+/** The message of what was thrown; errors of the file system as in a shell ("no such file or directory"). */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return oneLine(String(thrown))
   const known = systemReasons.get((thrown as NodeJS.ErrnoException).code ?? '')
@@ -15,12 +15,12 @@ export function reasonOf(thrown: unknown): string {
   return oneLine(thrown.name === 'Error' ? thrown.message : `${thrown.name}: ${thrown.message}`)
 }
 
-/** Longest line: the longest sentence of an error with its advice, behind the places that it names. */
+/** Longest line: the longest message of an error, with its advice and the paths that it names. */
 const LINE_CHARS_MAX = 1000
 
 /**
- * `text` on one line, at most 1000 characters of it. A longer one is cut in its middle: what it is about
- * stands at its start, and what to do at its end.
+ * `text` on one line, at most 1000 characters of it. A longer one is cut in its middle: its start
+ * is the subject, and its end the advice.
  */
 export function oneLine(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
@@ -29,13 +29,13 @@ export function oneLine(text: string): string {
   return `${line.slice(0, half - 3)} ... ${line.slice(2 - half)}`
 }
 
-/** Why a module did not load, with the place; V8 puts that of a syntax error in front of the stack. */
+/** Why a module failed to load, and where; V8 puts the location of a syntax error before the stack. */
 export function loadReason(thrown: unknown): string {
   const reason = reasonOf(thrown)
   if (!(thrown instanceof Error)) return reason
   const stack = (thrown.stack ?? '').split(OWN)[0] // from there on it is ours
-  const place = /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack)
-  return place === null ? reason : `${reason} (${place[1].replace(/^file:\/\//, '')})`
+  const location = /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack)
+  return location === null ? reason : `${reason} (${location[1].replace(/^file:\/\//, '')})`
 }
 
 const systemReasons: ReadonlyMap<string, string> = new Map([

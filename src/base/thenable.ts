@@ -32,7 +32,7 @@ type Then = (fulfil: (value: unknown) => void, reject: (reason: unknown) => void
 /** Apart from `promiseOf`, where a closure would cost every call its context. */
 function adopted(value: object, then: Then): Promise<unknown> {
   const read: Then = (fulfil, reject) => then.call(value, fulfil, reject)
-  // oxlint-disable-next-line unicorn/no-thenable -- it stands for the one that was read
+  // oxlint-disable-next-line unicorn/no-thenable -- it replaces the one that was read
   return Promise.resolve(Object.defineProperty({}, 'then', { value: read }))
 }
 

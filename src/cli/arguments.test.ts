@@ -91,14 +91,14 @@ for (const [words, named] of refused) {
   })
 }
 
-test('without inputs a person at a terminal is told, a pipe is read', () => {
+test('without inputs a pipe is read, and a terminal is an error', () => {
   assert.throws(() => readArguments(['m.ts'], true, folder), { code: 'CLI_USAGE', message: /or - to read/ })
   assert.deepEqual((readArguments(['m.ts'], false, folder) as RunOptions).inputs, ['-'])
 })
 
-test('help is help wherever it stands', () => {
-  const places = [['--help'], ['-h'], ['m.ts', 'a', '--help']]
-  for (const words of places) assert.equal(readArguments(words, true, folder), HELP)
+test('help is help in any position', () => {
+  const positions = [['--help'], ['-h'], ['m.ts', 'a', '--help']]
+  for (const words of positions) assert.equal(readArguments(words, true, folder), HELP)
 })
 
 test('what leaves is frozen', () => {

@@ -66,7 +66,7 @@ const flags = {
 
 /**
  * Read the arguments of `corespun run`.
- * @param words What stands behind `run`.
+ * @param words The words after `run`.
  * @param stdinIsTerminal Whether a person would have to type the items when no input is named.
  * @param folder Where the module's path starts from.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
@@ -125,7 +125,8 @@ function itemKind(values: { lines?: boolean; ndjson?: boolean }, inputs: readonl
   if (values.ndjson === true) return 'ndjson'
   if (values.lines === true) return 'lines'
   if (!inputs.includes('-')) return 'paths'
-  if (inputs.length > 1) throw usage('with - among files say what an item is: --lines or --ndjson')
+  if (inputs.length > 1)
+    throw usage('add --lines or --ndjson: standard input (-) among files leaves open what an item is')
   return 'lines'
 }
 
@@ -133,7 +134,7 @@ function parsed(words: readonly string[]) {
   return wordsOf(() => parseArgs({ args: [...words], options: flags, allowPositionals: true, strict: true }))
 }
 
-/** What `parse` gives; what Node says of wrong words becomes our error. @throws {CliError} `CLI_USAGE`. */
+/** The result of `parse`; an error of Node becomes ours. @throws {CliError} `CLI_USAGE`. */
 export function wordsOf<Parsed>(parse: () => Parsed): Parsed {
   try {
     return parse()

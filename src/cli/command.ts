@@ -15,7 +15,7 @@ import { serve } from './serve/serve.ts'
 /**
  * Run one command.
  * @param words The arguments, without the program's own name.
- * @param around The process, or what stands for it.
+ * @param around The process, or its substitute in tests.
  * @returns The exit code; see {@link ExitCode}.
  */
 export async function command(words: readonly string[], around: Surroundings): Promise<number> {
@@ -25,7 +25,7 @@ export async function command(words: readonly string[], around: Surroundings): P
     const isKnown = thrown instanceof CorespunError
     const text = isKnown ? oneLine(thrown.message) : `this is a bug in Corespun: ${stackOf(thrown)}`
     around.stderr.write(`corespun: ${text}\n`)
-    return isKnown ? ExitCode.unusable : ExitCode.bug
+    return isKnown ? ExitCode.usage : ExitCode.bug
   }
 }
 
@@ -50,9 +50,9 @@ async function dispatched(words: readonly string[], around: Surroundings): Promi
       return print(around, `${version()}\n`)
     case undefined:
       around.stderr.write(GENERAL_HELP)
-      return ExitCode.unusable
+      return ExitCode.usage
     default:
-      throw new CliError('CLI_USAGE', { problem: `there is no command "${name}"; there are: run, serve` })
+      throw new CliError('CLI_USAGE', { problem: `unknown command '${name}' (expected run or serve)` })
   }
 }
 
@@ -63,7 +63,7 @@ function helpOf(name: string | undefined): string {
 
 function print(around: Surroundings, text: string): number {
   around.stdout.write(text)
-  return ExitCode.fine
+  return ExitCode.ok
 }
 
 function version(): string {

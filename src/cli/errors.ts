@@ -1,8 +1,8 @@
 /**
- * What the command line tells its user when something is not as it should be.
+ * The errors of the command line.
  *
- * Each sentence is one line and starts with the thing it is about, because it is printed behind `corespun: `
- * with no stack. Codes of failed items also stand in their records, so scripts can tell them apart.
+ * Each message is one line that starts with its subject: it is printed after `corespun: `, without a stack.
+ * Records of failed items contain the code as well.
  */
 import { CorespunError, type Sentences } from '../base/index.ts'
 
@@ -12,17 +12,17 @@ export interface CliCodes {
   CLI_USAGE: { readonly problem: string; readonly command?: 'serve' }
   /** No file and no package has the name of the module. */
   CLI_MODULE_MISSING: { readonly module: string }
-  /** The module exists and did not load. */
+  /** The module exists and failed to load. */
   CLI_MODULE_FAILED: { readonly module: string; readonly reason: string }
   /** The module has no such export; `exported` are the functions it has. */
   CLI_EXPORT_MISSING: { readonly module: string; readonly name: string; readonly exported: readonly string[] }
-  /** The export is something else than a function; `received` says what. */
+  /** The export is not a function but `received`. */
   CLI_EXPORT_NOT_FUNCTION: { readonly module: string; readonly name: string; readonly received: string }
-  /** The module of the app did not load, or exports nothing that answers requests. */
+  /** The module of the app failed to load, or exports no app. */
   CLI_APP: { readonly module: string; readonly reason: string }
   /** The core on node:http listens in one thread. */
   CLI_CORE_NODE: { readonly workers: number }
-  /** Workers that died could not be replaced, or who replaced them cannot serve; nobody answers any more. */
+  /** Workers ended and could not be replaced, or their replacements cannot serve. */
   CLI_WORKERS_GONE: { readonly reason: string }
   /** A file, or standard input, cannot be read. */
   CLI_INPUT_UNREADABLE: { readonly input: string; readonly reason: string }
@@ -44,7 +44,7 @@ const sentences: Sentences<CliCodes> = {
   CLI_USAGE: (facts) => `${facts.problem} (corespun ${facts.command ?? 'run'} --help shows how)`,
   CLI_MODULE_MISSING: (facts) =>
     `${facts.module}: no such module, neither a file here nor an installed package`,
-  CLI_MODULE_FAILED: (facts) => `${facts.module}: did not load: ${facts.reason}`,
+  CLI_MODULE_FAILED: (facts) => `${facts.module}: failed to load: ${facts.reason}`,
   CLI_EXPORT_MISSING: (facts) =>
     `${facts.module}: has no ${exportShown(facts.name)}; ${functionsShown(facts)}`,
   CLI_EXPORT_NOT_FUNCTION: (facts) =>
@@ -77,11 +77,11 @@ export class CliError<Code extends keyof CliCodes = keyof CliCodes> extends Core
 /** The exit codes of `corespun`, as `corespun run --help` lists them. */
 export const ExitCode = Object.freeze({
   /** Every item has a result. Also when the reader of the results left (a closed pipe). */
-  fine: 0,
-  /** Some items failed; their records say why. With `--fail-fast`: one did. */
+  ok: 0,
+  /** Some items failed; their records contain the errors. */
   itemsFailed: 1,
   /** Wrong arguments, a module or export that cannot be used, results that cannot be written. */
-  unusable: 2,
+  usage: 2,
   /** A bug in Corespun. */
   bug: 70,
   /** Stopped by SIGINT (128 + 2). */

@@ -27,23 +27,23 @@ Usage: corespun run <module>[#export] [options] [paths, globs or -]
   export    the function (a.b reaches inside); without it the default export, or the only function
   inputs    what the function is called with, one item for each call:
               paths, globs     the path of each file, as a string ('src/**/*.ts' in quotes); a
-                               directory stands for every file below it, without hidden ones
+                               directory means every file below it, except hidden ones
               -                each line of standard input, as a string; also when no input is given
               --lines a.txt    each line of these files (LF or CRLF, without it)
               --ndjson -       each line parsed as JSON; blank lines do not count
-            Text is read as UTF-8; bytes that are none arrive as the character U+FFFD.
+            Text is read as UTF-8; invalid bytes become U+FFFD.
 
 The function may be async. Each result is printed as one line of JSON, in the order of the inputs;
-undefined is printed as null. An item that fails becomes a line in its place, and the rest goes on:
+undefined is printed as null. An item that fails becomes a line like this, and the others continue:
   {"item":7,"error":{"name":"TypeError","message":"..."}}
 Items count from 1. What the function prints itself goes to standard error.
 
 Options:
-  -w, --workers <n>      threads, one for each core unless said otherwise
-  -c, --concurrency <n>  items each thread works on at once, 1 unless said otherwise; more is for
+  -w, --workers <n>      threads; default: one per core
+  -c, --concurrency <n>  items each thread works on at once; default: 1; more is for
                          async functions that wait (for a network, a disk)
   -t, --timeout <time>   longest time for one item: 250ms, 2s, 1m; a bare number is milliseconds;
-                         loading the module has no limit (you are told when it takes long)
+                         loading the module has no limit (a message appears after 10 s)
   -u, --unordered        print results as they come; a slow item holds up no other
   -n, --numbered         print {"item":7,"value":...}, so that results name their items
       --fail-fast        stop at the first item that fails
@@ -51,12 +51,12 @@ Options:
       --lines, --ndjson  what an item is, see above
       --ignore <glob>    leave these files out of globs and directories, not of paths that are named
                          one by one; may be given several times
-      --line-max <n>     longest line in characters, 16777216 unless said otherwise
+      --line-max <n>     longest line in characters; default: 16777216
       --no-progress      no progress line; there is one only when standard error is a terminal
   -h, --help             this text
 
 Memory stays constant however long the input is: reading waits for the workers, and for whoever
-reads the results. Ctrl-C finishes the items that run and says where to go on; twice stops at once.
+reads the results. Ctrl-C finishes the items that run and prints where it stopped; twice stops at once.
 
 Exit codes:
     0  every item has a result (also when the reader left early: | head)
@@ -90,19 +90,19 @@ Every worker loads the module and listens on the same port, so what workers must
 a store (corespun/store). A worker that dies is replaced.
 
 Options:
-  -p, --port <n>         0 lets the system choose; else what the app says, or 3000
-      --host <address>   else what the app says, or 127.0.0.1; 0.0.0.0 is for every network
-  -w, --workers <n>      threads, one for each core unless said otherwise
+  -p, --port <n>         0: a free port; default: the app's setting, or 3000
+      --host <address>   default: the app's setting, or 127.0.0.1; 0.0.0.0: all networks
+  -w, --workers <n>      threads; default: one per core
       --core <name>      native, or node (on node:http, one worker); also CORESPUN_HTTP_CORE
-      --drain <time>     how long a stop waits for open requests: 10s unless said otherwise
+      --drain <time>     how long a stop waits for open requests; default: 10s
   -q, --quiet            do not print the address
   -h, --help             this text
 
 Ctrl-C stops accepting and finishes open requests; twice stops at once.
 
 Exit codes:
-    0  stopped, and every open request was answered
-    2  wrong arguments, no such module, no app in it, a port that is taken, nobody left to serve
+    0  stopped, and every open request got its response
+    2  wrong arguments, no such module, no app in it, a port in use, no worker left
   130  stopped by SIGINT, 143 by SIGTERM, with requests cut: --drain was over, or a second signal came
 
 Examples:

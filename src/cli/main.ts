@@ -13,7 +13,7 @@ import { withoutEchoes } from './signals.ts'
 const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
 
 /**
- * Loaded on demand: help and wrong arguments need no workers, and a missing native core is told as one line.
+ * Loaded on demand: help and wrong arguments need no workers, and a missing native core is reported in one line.
  */
 const openZone: OpenZone = async (settings) => {
   const [{ zone }, { installTypeScript }] = await Promise.all([
@@ -32,7 +32,7 @@ const openZone: OpenZone = async (settings) => {
 process.stdout.setMaxListeners(0)
 process.stderr.setMaxListeners(0)
 
-// A terminal that is gone must not turn a message into a crash.
+// Writing a message to a closed terminal must not crash the process.
 process.stderr.on('error', () => {})
 process.stdout.on('error', () => {})
 
@@ -43,10 +43,10 @@ const code = await command(process.argv.slice(2), {
   folder: process.cwd(),
   openZone,
   onSignal(listener) {
-    const heard = withoutEchoes(listener)
-    for (const signal of signals) process.on(signal, heard)
+    const counted = withoutEchoes(listener)
+    for (const signal of signals) process.on(signal, counted)
     return () => {
-      for (const signal of signals) process.off(signal, heard)
+      for (const signal of signals) process.off(signal, counted)
     }
   },
   exit: (now) => process.exit(now),

@@ -1,6 +1,6 @@
 /**
  * Module names against what they should find, in a folder with packages of every kind.
- * A name that finds nothing is told as it was written.
+ * An error names a missing module as it was written.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -47,7 +47,7 @@ function packageUrl(name: string, folder: string): string | undefined {
   }
 }
 
-/** A package whose "exports" know only `import`: Node resolves it for us when asked with that condition. */
+/** A package whose "exports" have only the condition `import`. */
 function importOnlyUrl(name: string, require: NodeJS.Require): string | undefined {
   const packageName = name.split('/', name.startsWith('@') ? 2 : 1).join('/')
   for (const modules of require.resolve.paths(name) ?? []) {
@@ -60,7 +60,7 @@ function importOnlyUrl(name: string, require: NodeJS.Require): string | undefine
   return undefined
 }
 
-/** The file that "exports" gives for `subpath` on import; patterns are left to `import()` inside programs. */
+/** The file of `subpath` in "exports" on import. Patterns are not supported. */
 function importTarget(exports: unknown, subpath: string): string | undefined {
   if (typeof exports === 'string') return subpath === '.' ? exports : undefined
   if (typeof exports !== 'object' || exports === null) return undefined

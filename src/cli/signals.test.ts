@@ -39,15 +39,15 @@ const cases: readonly { came: readonly [StopSignal, number][]; counted: readonly
 for (const { came, counted } of cases) {
   test(`of ${came.map(([signal, ms]) => `${signal} at ${ms}`).join(', ')} count those at ${counted}`, () => {
     let now = 0
-    const heard: number[] = []
+    const received: number[] = []
     const listener = withoutEchoes(
-      () => heard.push(now),
+      () => received.push(now),
       () => now,
     )
     for (const [signal, ms] of came) {
       now = ms
       listener(signal)
     }
-    assert.deepEqual(heard, counted)
+    assert.deepEqual(received, counted)
   })
 }

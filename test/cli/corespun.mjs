@@ -37,7 +37,7 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
  */
 export function withoutStalls(text) {
   return text
-    .replace(/^corespun: still loading modules\/items\.mjs; Ctrl-C gives up\n/gm, '')
+    .replace(/^corespun: still loading modules\/items\.mjs; press Ctrl-C to stop\n/gm, '')
     .replace(
       /^\(node:\d+\) Warning: .* has not returned to its event loop .*\n(\(Use `node --trace-.*\n)?/gm,
       '',

@@ -221,16 +221,19 @@ const refusals = [
   },
   {
     words: ['run', 'modules/throws.mjs', '-'],
-    err: /^modules\/throws\.mjs: did not load: TypeError: not today \(.*modules\/throws\.mjs:5:7\)$/,
+    err: /^modules\/throws\.mjs: failed to load: TypeError: not today \(.*modules\/throws\.mjs:5:7\)$/,
   },
-  { words: ['run', 'modules/broken.mjs', '-'], err: /^modules\/broken\.mjs: did not load: SyntaxError: .+$/ },
+  {
+    words: ['run', 'modules/broken.mjs', '-'],
+    err: /^modules\/broken\.mjs: failed to load: SyntaxError: .+$/,
+  },
   { words: ['run', items, '*.no\nne'], err: '*.no ne: matches no file' },
   { words: ['run', items, '*.none'], err: '*.none: matches no file' },
   { words: ['run', items, '--wrong'], err: "Unknown option '--wrong' (corespun run --help shows how)" },
   { words: ['run'], err: 'name the module whose function to run (corespun run --help shows how)' },
   {
     words: ['frobnicate'],
-    err: 'there is no command "frobnicate"; there are: run, serve (corespun run --help shows how)',
+    err: "unknown command 'frobnicate' (expected run or serve) (corespun run --help shows how)",
   },
 ]
 for (const [row, { words, err }] of refusals.entries()) {
@@ -257,7 +260,7 @@ test('standard input that is a directory is told', { timeout: 60_000 }, async ()
 
 test('a module that goes on loading is told, and Ctrl-C gives it up', { timeout: 60_000 }, async () => {
   const started = start(['run', 'modules/never-loads.mjs', '-', '--timeout', '1s'])
-  const told = 'corespun: still loading modules/never-loads.mjs; Ctrl-C gives up\n'
+  const told = 'corespun: still loading modules/never-loads.mjs; press Ctrl-C to stop\n'
   await until(started.child.stderr, () => started.err === told)
   started.child.kill('SIGINT')
   const err = `${told}corespun: interrupted before the first item\n`

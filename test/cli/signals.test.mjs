@@ -38,7 +38,7 @@ for (const [signal, code] of [
       release()
       const end = await ended
       assert.deepEqual(end.out.trimEnd().split('\n').sort(), ['"1"', '"2"'])
-      assert.equal(said(end), 'corespun: interrupted: 2 items are done, the next would be item 3\n')
+      assert.equal(said(end), 'corespun: interrupted: 2 items are done; stopped before item 3\n')
       assert.equal(end.code, code)
     })
   }
@@ -54,7 +54,7 @@ test('the report is exact: what is said to be done is what came out', { timeout:
   const lines = out.trimEnd().split('\n')
   for (const [index, line] of lines.entries()) assert.equal(JSON.parse(line).item, index + 1)
   const next = lines.length + 1
-  const report = `^corespun: interrupted: [\\d,]+ items are done, the next would be item ${next}\n$`
+  const report = `^corespun: interrupted: [\\d,]+ items are done; stopped before item ${next}\n$`
   assert.match(err, new RegExp(report))
   assert.equal(code, 130)
 })
@@ -84,7 +84,7 @@ test('a SIGINT that npm hands on as well is one SIGINT', { timeout: 60_000 }, as
   started.child.kill('SIGINT')
   await until(started.child.stderr, () => started.err.split('heard SIGINT').length === 3)
   release()
-  assert.equal(said(await ended), 'corespun: interrupted: 2 items are done, the next would be item 3\n')
+  assert.equal(said(await ended), 'corespun: interrupted: 2 items are done; stopped before item 3\n')
 })
 
 test(
@@ -118,6 +118,6 @@ test('SIGINT while the input gives nothing', { timeout: 60_000 }, async () => {
   started.child.kill('SIGINT')
   const { out, err, code } = await started.ended
   assert.equal(out, '{"got":"a"}\n')
-  assert.equal(err, 'corespun: interrupted: 1 item is done, the next would be item 2\n')
+  assert.equal(err, 'corespun: interrupted: 1 item is done; stopped before item 2\n')
   assert.equal(code, 130)
 })

@@ -9,7 +9,7 @@ import { clockBytes, Clocks, monotonicMs } from './clocks.ts'
 function check(startMs: number, ranMs: number): void {
   const clocks = new Clocks(new SharedArrayBuffer(clockBytes(4)))
   const started = clocks.start(2, startMs)
-  // A clock that would start at 0 starts at 1, because 0 says that nothing runs.
+  // A clock that would start at 0 starts at 1, because 0 means that nothing runs.
   assert(Math.abs(clocks.runningMs(2, startMs + ranMs) - ranMs) <= 1)
   assert.equal(clocks.runningMs(1, startMs + ranMs), 0)
   clocks.stop(2, started - 1)

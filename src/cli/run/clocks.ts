@@ -1,15 +1,13 @@
 /**
  * Since when each call in flight has been running, in memory all threads see.
  *
- * `--timeout` limits the user's function, not the wait for a free worker, and only the worker knows when the
- * function starts. So each call in flight has a clock: its worker starts and stops it, and the main thread,
- * which gave out the number of the clock, reads it from time to time. A clock is one 32-bit word:
- * milliseconds modulo 2^31, never 0 while it runs.
+ * `--timeout` limits the user's function, not the wait for a free worker, and the function starts in the
+ * worker. So each call in flight has a clock that its worker starts and stops and the main thread reads from
+ * time to time. A clock is one 32-bit word: milliseconds modulo 2^31, never 0 while it runs.
  */
 
 const MS_BITS = 0x7fffffff
 
-/** The clocks of a run, seen by one thread. */
 export class Clocks {
   readonly #words: Int32Array
 
@@ -24,14 +22,13 @@ export class Clocks {
   }
 
   /**
-   * The call that holds `clock` no longer runs. A call that was given up may end late, when its clock already
-   * times another: then `started` is not what the clock shows, and nothing changes.
+   * The call that holds `clock` no longer runs. A call that timed out may end late, when its clock already
+   * times another: the clock then differs from `started`, and nothing changes.
    */
   stop(clock: number, started: number): void {
     Atomics.compareExchange(this.#words, clock, started, 0)
   }
 
-  /** Nothing holds `clock` any more. */
   clear(clock: number): void {
     Atomics.store(this.#words, clock, 0)
   }
@@ -45,12 +42,11 @@ export class Clocks {
   }
 }
 
-/** Bytes of memory `clockCount` clocks need. */
 export function clockBytes(clockCount: number): number {
   return clockCount * Int32Array.BYTES_PER_ELEMENT
 }
 
-/** Milliseconds by the one clock of all threads that nobody sets. */
+/** Milliseconds of the monotonic clock that all threads share. */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1000 + nanoseconds / 1e6

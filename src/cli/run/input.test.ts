@@ -111,22 +111,22 @@ async function isReachable(path: string): Promise<boolean> {
 
 const onPosix = { skip: process.getuid === undefined && 'permissions are others here' }
 
-test('a folder that cannot be read is told once, and the rest is found', onPosix, async (t) => {
+test('a folder that cannot be read is reported once, and the rest is found', onPosix, async (t) => {
   chmodSync(folder, 0o755)
   if (!(await isReachable(folder))) return t.skip('a folder above the temporary one is private')
   mkdirSync('tree/closed/inner', { recursive: true })
   writeFileSync('tree/closed/x.txt', '')
   writeFileSync('tree/open.txt', '')
   chmodSync('tree/closed', 0)
-  const told: string[] = []
-  const complain = (error: CliError): void => void told.push(error.message)
+  const reported: string[] = []
+  const complain = (error: CliError): void => void reported.push(error.message)
   try {
     const inputs = ['tree', 'tree/**/*.txt']
     assert.deepEqual(await asNobody(() => expand(inputs, [], complain)), ['tree/open.txt'])
-    assert.deepEqual(told, ['tree/closed: cannot be read: permission denied'])
+    assert.deepEqual(reported, ['tree/closed: cannot be read: permission denied'])
     const absolute = join(folder, 'tree')
     assert.deepEqual(await asNobody(() => expand([absolute], [], complain)), [join(absolute, 'open.txt')])
-    assert.equal(told[1], `${absolute}/closed: cannot be read: permission denied`)
+    assert.equal(reported[1], `${absolute}/closed: cannot be read: permission denied`)
     assert.deepEqual(await asNobody(() => expand(['tree'], ['**/closed/**'], noComplaint)), ['tree/open.txt'])
   } finally {
     chmodSync('tree/closed', 0o755)
@@ -134,7 +134,7 @@ test('a folder that cannot be read is told once, and the rest is found', onPosix
   }
 })
 
-test('links to files are found, and one to nowhere is too, so that reading it is told', async () => {
+test('links to files are found, dangling ones too, so that reading them reports an error', async () => {
   mkdirSync('links')
   symlinkSync('nowhere', 'links/dangling.txt')
   symlinkSync('../sub', 'links/folder')
@@ -152,7 +152,7 @@ test('links to files are found, and one to nowhere is too, so that reading it is
   }
 })
 
-/** Everything a source gives: texts, and the codes of errors in their place; and what was told aside. */
+/** Everything a source yields: texts, and codes of errors; and the complaints. */
 async function all(plan: Partial<SourcePlan>, signal = new AbortController().signal) {
   const complaints: CliError[] = []
   const stdin = Readable.from([])
@@ -166,14 +166,14 @@ async function all(plan: Partial<SourcePlan>, signal = new AbortController().sig
   return { items, complaints: complaints.map((error) => error.message), source }
 }
 
-test('paths: the total is known, and what cannot be read is an error in its place, told aside', async () => {
+test('paths: the total is known, and a path that cannot be read is an error and a complaint', async () => {
   const { items, complaints, source } = await all({ items: 'paths', inputs: ['a.txt', 'nope', 'b.txt'] })
   assert.deepEqual(items, ['a.txt', 'CLI_INPUT_UNREADABLE', 'b.txt'])
   assert.deepEqual(complaints, ['nope: cannot be read: no such file or directory'])
   assert.equal(source.total, 3)
 })
 
-test('lines: the inputs one after the other, a missing one told aside, and how far it is', async () => {
+test('lines: the inputs one after the other, a complaint about a missing one, and the fraction read', async () => {
   const { items, complaints, source } = await all({ inputs: ['b.txt', 'nope', 'a.txt'] })
   assert.deepEqual(items, ['b1', 'b2', 'a1', 'a2'])
   assert.deepEqual(complaints, ['nope: cannot be read: no such file or directory'])
@@ -210,7 +210,7 @@ test('an abort ends a source that waits for input, without an error', async () =
   assert(items.length <= 1)
 })
 
-test('standard input that breaks is told aside', async () => {
+test('standard input that breaks is a complaint', async () => {
   const stdin = Readable.from(
     (function* () {
       yield 'a\n'

@@ -26,17 +26,15 @@ import { LineCutter, type Item } from './lines.ts'
 /** A file or a directory that cannot be read, or an input that broke: it goes to the terminal as one line. */
 export type Complain = (error: CliError) => void
 
-/** Items to come. */
 export interface Source {
   /** Batch after batch; ends early, without an error, when `signal` is aborted. */
   batches(signal: AbortSignal): AsyncIterable<readonly Item[]>
-  /** How many items there will be; `undefined` when only reading them tells. */
+  /** How many items there are; `undefined` until all are read. */
   readonly total: number | undefined
-  /** How much has been read, from 0 to 1; `undefined` when nobody can know. */
+  /** How much has been read, from 0 to 1; `undefined` if the size is unknown. */
   fraction(): number | undefined
 }
 
-/** What a source is made from. */
 export interface SourcePlan {
   readonly inputs: readonly string[]
   readonly ignored: readonly string[]
@@ -57,9 +55,9 @@ export async function openSource(plan: SourcePlan): Promise<Source> {
 
 /**
  * The files that `inputs` name, each once, in the order of the arguments and sorted inside each pattern.
- * A name that is no pattern stays as it is, whether the file exists or not: reading it tells.
- * @param inputs As written. @param ignored Patterns of files that no pattern and no directory stands for.
- * @param complain Told of each directory that cannot be read, once.
+ * A name without a pattern is kept whether the file exists or not; reading it reports an error.
+ * @param inputs As written. @param ignored Patterns of files that patterns and directories leave out.
+ * @param complain Called once for each directory that cannot be read.
  * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
  */
 export async function expand(
@@ -69,7 +67,7 @@ export async function expand(
 ): Promise<string[]> {
   const paths = new Set<string>()
   const unreadable = new Set<string>()
-  const tell = (path: string, error: NodeJS.ErrnoException): void => {
+  const report = (path: string, error: NodeJS.ErrnoException): void => {
     // A pattern may start in a folder that is not there, and one may vanish meanwhile: nothing is left out.
     if (unreadable.has(path) || error.code === 'ENOENT' || error.code === 'ENOTDIR') return
     unreadable.add(path)
@@ -90,7 +88,7 @@ export async function expand(
       expandDirectories: false,
       followSymbolicLinks: false,
       fs: searched(named, (folder, error) => {
-        tell(isAbsolute(input) ? resolve(folder) : relative('', folder) || '.', error)
+        report(isAbsolute(input) ? resolve(folder) : relative('', folder) || '.', error)
       }),
     })
     const files = found.filter((path) => kindOf(path) !== 'directory').sort()
@@ -101,17 +99,17 @@ export async function expand(
 }
 
 /**
- * The file system for a search: tells what cannot be listed, which the search leaves out in silence, and
- * shows links as files unless they lead to folders. So one that leads nowhere is found, and reading it tells.
+ * The file system for a search. Reports folders that cannot be listed, which the search skips silently, and
+ * lists links as files unless they lead to folders, so that reading a dangling link reports an error.
  * A link to a folder is followed only where it was `named`: the search itself passes links over.
  */
 function searched(
   named: ReadonlySet<string>,
-  tell: (folder: string, error: NodeJS.ErrnoException) => void,
+  report: (folder: string, error: NodeJS.ErrnoException) => void,
 ): FileSystemAdapter {
   const list = (folder: string, options: { withFileTypes: true }, done: Listed): void => {
     readdir(folder, options, (error, entries) => {
-      if (error !== null) tell(folder, error)
+      if (error !== null) report(folder, error)
       done(
         error,
         entries?.map((entry) => (entry.isSymbolicLink() ? shownAs(entry, folder, named) : entry)),
@@ -139,7 +137,7 @@ function foldersOf(path: string): Set<string> {
   return folders
 }
 
-/** The folder that a pattern begins with, up to the first part that stands for several names. */
+/** The folder that a pattern begins with, up to the first part with a wildcard. */
 function staticPart(pattern: string): string {
   const parts = pattern.split('/')
   const dynamic = parts.findIndex((part) => isDynamicPattern(part))
@@ -163,11 +161,11 @@ function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
   } catch {
-    return undefined // No permission, a loop of links: reading it will tell.
+    return undefined // No permission, a loop of links: reading it reports an error.
   }
 }
 
-/** Items are the paths themselves; one that cannot be read is an error in its place. */
+/** Items are the paths themselves; one that cannot be read becomes an error. */
 class PathSource implements Source {
   readonly #paths: readonly string[]
   readonly #complain: Complain
@@ -263,7 +261,7 @@ function directoryError(): Error {
   return Object.assign(new Error('is a directory'), { code: 'EISDIR' })
 }
 
-/** The size of all inputs together; `undefined` as soon as one is no plain file. */
+/** The size of all inputs together; `undefined` if one is not a plain file. */
 function bytesOf(paths: readonly string[], stdin: { readonly fd?: number }): number | undefined {
   let total = 0
   for (const path of paths) {
@@ -278,6 +276,6 @@ function stdinStats(stdin: { readonly fd?: number }): Stats | undefined {
   try {
     return stdin.fd === undefined ? undefined : fstatSync(stdin.fd)
   } catch {
-    return undefined // A closed standard input: reading it will tell.
+    return undefined // A closed standard input: reading it reports an error.
   }
 }

@@ -1,12 +1,11 @@
 /**
- * What the main thread of `corespun run` tells its workers.
+ * The environment data of the workers of `corespun run`.
  *
- * A file of its own, because the main thread must not load what workers do: the native core among it, whose
- * absence is a sentence and no stack.
+ * A file of its own: the main thread must not load the modules of the workers, among them the native core,
+ * whose absence is reported as one line without a stack.
  */
 import type { RecordStyle } from './records.ts'
 
-/** The key of the environment data. */
 export const JOB_KEY = 'corespun run'
 
 /** What all items of a run share; plain data and shared memory. */
@@ -20,7 +19,7 @@ export interface Job {
   /** Items are JSON texts. */
   readonly json: boolean
   readonly style: RecordStyle
-  readonly gate: SharedArrayBuffer
+  readonly cutoff: SharedArrayBuffer
   /** Where running items are timed; `undefined` without `--timeout`. */
   readonly clocks: SharedArrayBuffer | undefined
 }

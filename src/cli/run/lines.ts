@@ -2,11 +2,11 @@
  * Text that arrives in pieces, cut into lines.
  *
  * A line ends at LF or CRLF; the last one needs no end. Memory is bounded by the longest line accepted: a
- * longer one becomes an error in its place and the rest of it is skipped. It knows nothing of streams.
+ * longer one becomes an error, and the rest of it is skipped.
  */
 import { CliError } from '../errors.ts'
 
-/** What the job is mapped over: the text of an item, or why there is none. */
+/** The text of an item, or the error that takes its position. */
 export type Item = string | CliError
 
 /** Cuts one text; make a new one for each. */

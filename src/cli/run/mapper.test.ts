@@ -9,12 +9,12 @@ import { type ItemZoneSettings, Mapper } from './mapper.ts'
 
 const style = { numbered: false, stacks: false, paths: false }
 
-/** The settings of the zone for these words, and how many calls the mapper wants at once. */
+/** The settings of the zone for these words, and how many calls the mapper makes at once. */
 async function asked(words: string): Promise<{ settings: ItemZoneSettings; runningMax: number }> {
   const options = readArguments(words.split(' '), false, '/nowhere') as RunOptions
   let settings: ItemZoneSettings | undefined
-  const mapper = await Mapper.open('file:///m.js', options, style, (wanted) => {
-    settings = wanted
+  const mapper = await Mapper.open('file:///m.js', options, style, (requested) => {
+    settings = requested
     const nothing = (): never => assert.fail('no call is made')
     return Promise.resolve({ execute: nothing, module: () => ({}), close: () => Promise.resolve() })
   })

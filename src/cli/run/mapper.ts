@@ -1,15 +1,13 @@
 /**
- * Calls of the user's function in a zone: the bridge from `corespun run` to workers.
+ * Calls the user's function in the workers of a zone, one task per item.
  *
- * It gives the zone small tasks (one item each), turns what a task settles with into lines, and enforces
- * `--timeout` from the moment the function starts. It is told how to open a zone, so tests open their own
- * kind.
+ * `--timeout` counts from the moment the function starts, not from the moment its item is queued.
  */
 import { setEnvironmentData } from 'node:worker_threads'
 import type { RunOptions } from '../arguments.ts'
 import { Clocks, clockBytes, monotonicMs } from './clocks.ts'
 import { CliError } from '../errors.ts'
-import { Gate, GATE_BYTES } from './gate.ts'
+import { Cutoff, CUTOFF_BYTES } from './cutoff.ts'
 import { type Job, JOB_KEY } from './job.ts'
 import type { RecordStyle } from './records.ts'
 import type { Problem } from './worker.ts'
@@ -27,12 +25,11 @@ export interface ItemZone {
   close(): Promise<void>
 }
 
-/** What a zone for items must allow. */
 export interface ItemZoneSettings {
   readonly workers: number
   /** Tasks that one worker may have begun and not ended. */
   readonly tasksPerWorkerMax: number
-  /** Most tasks given to it at once. */
+  /** Most tasks in the zone at once. */
   readonly tasksMax: number
   /** Most bytes one item's text can take. */
   readonly taskBytesMax: number
@@ -40,40 +37,39 @@ export interface ItemZoneSettings {
   readonly graceMs: number
 }
 
-/** Opens a zone; `corespun run` passes the real thing. */
+/** Opens a zone; tests pass one of their own. */
 export type OpenZone = (settings: ItemZoneSettings) => Promise<ItemZone>
 
 /** Most calls in flight, however many workers with however many items each are asked for. */
 export const CALLS_MAX = 16_384
 const TASKS_PER_WORKER = 256
 /**
- * An item that is given up ends at once where it waits. So who goes on blocks its thread, or shares it with
- * items that do; those end too when the thread is ended, and get time to let it hear.
+ * An item that times out ends at once if it waits. Otherwise it blocks its thread, or shares the thread with
+ * an item that does; ending the thread ends them all, so items that share it get more time.
  */
 const GRACE_MS = { alone: 100, shared: 1000 }
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
 
-/** The user's function on all workers. */
 export class Mapper {
   /** Most calls that make sense at once. */
   readonly runningMax: number
   readonly #zone: ItemZone
   readonly #mapItem: (text: string, item: number) => Promise<unknown>
-  readonly #gate: Gate
+  readonly #cutoff: Cutoff
   readonly #timeouts: Timeouts | undefined
 
   private constructor(zone: ItemZone, job: Job, runningMax: number, timeoutMs: number) {
     this.runningMax = runningMax
     this.#zone = zone
     this.#mapItem = zone.module(WORKER_URL)['mapItem']
-    this.#gate = new Gate(job.gate)
+    this.#cutoff = new Cutoff(job.cutoff)
     this.#timeouts = job.clocks === undefined ? undefined : new Timeouts(job.clocks, runningMax, timeoutMs)
   }
 
   /**
    * Start the workers.
    * @param url The module for `import()`. @param options The run. @param style How lines are written.
-   * @param openZone Makes the zone, after what its workers need to know is in place.
+   * @param openZone Called once the environment data of the workers is set.
    */
   static async open(
     url: string,
@@ -83,10 +79,10 @@ export class Mapper {
   ): Promise<Mapper> {
     const perWorker = Math.max(TASKS_PER_WORKER, 2 * options.concurrency)
     const runningMax = Math.min(CALLS_MAX, perWorker * options.workers)
-    const gate = new SharedArrayBuffer(GATE_BYTES)
+    const cutoff = new SharedArrayBuffer(CUTOFF_BYTES)
     const clocks = options.timeoutMs === 0 ? undefined : new SharedArrayBuffer(clockBytes(runningMax))
     const { module, exportName, exportNamed, items } = options
-    const job: Job = { url, module, exportName, exportNamed, json: items === 'ndjson', style, gate, clocks }
+    const job: Job = { url, module, exportName, exportNamed, json: items === 'ndjson', style, cutoff, clocks }
     setEnvironmentData(JOB_KEY, job)
     const zone = await openZone({
       workers: options.workers,
@@ -108,22 +104,18 @@ export class Mapper {
     if (problem !== undefined) throw new CliError(problem.code, problem.facts)
   }
 
-  /** Run one item: its line, or `undefined` when the gate was closed before it started. */
+  /** Run one item: its line, or `undefined` when the cutoff was closed before it started. */
   call(text: string, item: number): Promise<string | undefined> {
     if (this.#timeouts !== undefined) return this.#timedCall(this.#timeouts, text, item)
     return this.#mapItem(text, item) as Promise<string | undefined>
   }
 
-  /**
-   * Let no item start that is later than the last one that did.
-   * @param upTo Items up to this one start all the same; 0 for none but those.
-   */
-  closeGate(upTo: number): void {
-    if (upTo > 0) this.#gate.pass(upTo)
-    this.#gate.close()
+  /** No item starts that is later than the last one that has, except items up to `upTo`. */
+  stopStarting(upTo: number): void {
+    if (upTo > 0) this.#cutoff.mayStart(upTo)
+    this.#cutoff.close()
   }
 
-  /** End the workers. */
   async close(): Promise<void> {
     this.#timeouts?.close()
     await this.#zone.close()
@@ -139,7 +131,7 @@ export class Mapper {
       // Whatever the zone made of the abort, the reason is ours.
       throw signal.aborted ? signal.reason : thrown
     } finally {
-      timeouts.giveBack(clock)
+      timeouts.release(clock)
     }
   }
 }
@@ -169,7 +161,7 @@ class Timeouts {
     return { clock, signal: controller.signal }
   }
 
-  giveBack(clock: number): void {
+  release(clock: number): void {
     this.#clocks.clear(clock)
     this.#controllers[clock] = undefined
     this.#free.push(clock)

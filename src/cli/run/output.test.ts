@@ -1,6 +1,6 @@
 /**
  * The output against streams that are slow, that close and that break.
- * Each stream here takes a piece only when told to, so no test depends on time.
+ * Each stream here takes a piece on request, so no test depends on time.
  */
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
@@ -8,10 +8,10 @@ import { test } from 'node:test'
 import type { CliError } from '../errors.ts'
 import { Output } from './output.ts'
 
-/** A stream that takes a piece only when told to, and the output on it. */
+/** A stream that takes a piece on request, and the output on it. */
 function bench(highWaterMark = 100) {
   const taken: string[] = []
-  const told: string[] = []
+  const events: string[] = []
   let release: ((error?: Error) => void) | undefined
   const stream = new Writable({
     highWaterMark,
@@ -22,10 +22,10 @@ function bench(highWaterMark = 100) {
     },
   })
   const output = new Output(stream, {
-    onRoom: () => told.push('room'),
-    onClosed: () => told.push('closed'),
-    onFailed: (error: CliError) => told.push(error.message),
-    beforeWrite: () => told.push('write'),
+    onDrain: () => events.push('drain'),
+    onClosed: () => events.push('closed'),
+    onFailed: (error: CliError) => events.push(error.message),
+    beforeWrite: () => events.push('write'),
   })
   const take = async (error?: Error): Promise<void> => {
     const done = release
@@ -33,7 +33,7 @@ function bench(highWaterMark = 100) {
     done?.(error)
     await turns()
   }
-  return { output, taken, told, take, stream }
+  return { output, taken, events, take, stream }
 }
 
 const turns = (): Promise<void> => new Promise((done) => setImmediate(() => setImmediate(() => done())))
@@ -55,14 +55,14 @@ test('many lines go out before the turn ends', () => {
 })
 
 test('a full stream blocks until it has drained', async () => {
-  const { output, told, take } = bench(10)
+  const { output, events, take } = bench(10)
   output.write('x'.repeat(20))
   assert.equal(output.blocked, false)
   await turns()
   assert.equal(output.blocked, true)
   await take()
   assert.equal(output.blocked, false)
-  assert.deepEqual(told, ['write', 'room'])
+  assert.deepEqual(events, ['write', 'drain'])
 })
 
 test('lines count as delivered when the stream has taken them', async () => {
@@ -91,8 +91,8 @@ test('end writes what is left and waits until it is taken', async () => {
   await whole
 })
 
-test('a reader that leaves is told once, nothing blocks, and the rest is dropped', async () => {
-  const { output, taken, told, take } = bench(1)
+test('a reader that leaves is reported once, nothing blocks, and the rest is dropped', async () => {
+  const { output, taken, events, take } = bench(1)
   output.write('a')
   await turns()
   await take(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
@@ -101,13 +101,13 @@ test('a reader that leaves is told once, nothing blocks, and the rest is dropped
   await output.end()
   assert.equal(output.blocked, false)
   assert.deepEqual(taken, ['a\n'])
-  assert.deepEqual(told, ['write', 'closed'])
+  assert.deepEqual(events, ['write', 'closed'])
 })
 
-test('any other error is told as one line', async () => {
-  const { output, told, take } = bench()
+test('any other error is reported in one line', async () => {
+  const { output, events, take } = bench()
   output.write('a')
   await turns()
   await take(Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' }))
-  assert.deepEqual(told, ['write', 'standard output: cannot be written: no space left on the device'])
+  assert.deepEqual(events, ['write', 'standard output: cannot be written: no space left on the device'])
 })

@@ -1,20 +1,19 @@
 /**
  * Lines to a stream: joined into large pieces, flushed every turn of the event loop, and with back-pressure.
  *
- * A reader that leaves early (`| head`) is no failure: the pipe's EPIPE becomes a call of `onClosed`, and
- * what would still be written is dropped. Any other error of the stream goes to `onFailed`, once.
+ * A reader that leaves early (`| head`) is not a failure: the EPIPE of the pipe becomes a call of `onClosed`,
+ * and later lines are dropped. Any other error of the stream goes to `onFailed`, once.
  */
 import type { Writable } from 'node:stream'
 import { reasonOf } from '../../base/index.ts'
 import { CliError } from '../errors.ts'
-import type { Sink } from './pump.ts'
+import type { Sink } from './item-runner.ts'
 
 const PIECE_CHARS = 65_536
 
-/** What the output tells its owner. */
 export interface OutputEvents {
-  /** There is room again after {@link Output.blocked}. */
-  onRoom(): void
+  /** The stream accepts lines again after {@link Output.blocked}. */
+  onDrain(): void
   /** The reader left. */
   onClosed(): void
   /** The stream broke. */
@@ -23,7 +22,6 @@ export interface OutputEvents {
   beforeWrite(): void
 }
 
-/** One stream of lines. */
 export class Output implements Sink {
   readonly #stream: Writable
   readonly #events: OutputEvents
@@ -34,13 +32,12 @@ export class Output implements Sink {
   #full = false
   #broken = false
 
-  /** @param stream Where lines go. @param events Who is told. */
   constructor(stream: Writable, events: OutputEvents) {
     this.#stream = stream
     this.#events = events
     stream.on('drain', () => {
       this.#full = false
-      events.onRoom()
+      events.onDrain()
     })
     stream.on('error', (error: NodeJS.ErrnoException) => this.#fail(error))
   }
@@ -49,7 +46,7 @@ export class Output implements Sink {
     return this.#full && !this.#broken
   }
 
-  /** Lines that have left the process: the others would be lost if it ended now. */
+  /** Lines that have left the process; the others are lost if it ends now. */
   get deliveredCount(): number {
     return this.#deliveredCount
   }

@@ -1,6 +1,6 @@
 /**
  * The progress line as text, for every kind of job and width of terminal.
- * The terminal is a stream in memory; what is drawn on it must be gone at the end.
+ * The terminal is a stream in memory; what is drawn on it is erased at the end.
  */
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
@@ -72,5 +72,5 @@ test('a progress line leaves nothing behind', async () => {
   await new Promise((done) => setImmediate(done))
   assert.match(text, /50% {2}5\/10/)
   // oxlint-disable-next-line no-control-regex -- the escape sequences are what is checked
-  assert.match(text, /\u001B\[2K[^█]*$/, 'the last thing written erases the line')
+  assert.match(text, /\u001B\[2K[^█]*$/, 'the last write erases the line')
 })

@@ -1,16 +1,13 @@
 /**
  * One line on a terminal: how far, how fast, how long still.
  *
- * It redraws at a fixed pace from numbers it asks for, so nothing on the hot path knows of it. The rate is
- * that of the last seconds, because a job's beginning (workers starting, code getting warm) says little of
- * its end.
+ * Redraws at a fixed interval from numbers that it reads, so it costs nothing per item. The rate is that of
+ * the last seconds: the first ones (workers start, code is not yet optimized) predict little.
  */
 import type { Writable } from 'node:stream'
 import { createLogUpdate } from 'log-update'
 
-/** What a progress line shows. */
 export interface ProgressState {
-  /** Items done. */
   readonly doneCount: number
   readonly failedCount: number
   /** All items, when known. */
@@ -19,7 +16,6 @@ export interface ProgressState {
   readonly fraction: number | undefined
 }
 
-/** A terminal. */
 export type TerminalStream = Writable & { readonly columns?: number }
 
 const REDRAW_MS = 100
@@ -30,18 +26,17 @@ interface Sample {
   readonly doneCount: number
 }
 
-/** Samples of the last seconds, and what they say about the rest. */
+/** The rate of the last seconds. */
 export class Pace {
   readonly #samples: Sample[] = []
 
-  /** Note that `doneCount` items are done at `nowMs`. */
   note(nowMs: number, doneCount: number): void {
     this.#samples.push({ atMs: nowMs, doneCount })
     const oldestMs = nowMs - RATE_WINDOW_MS
     while (this.#samples.length > 2 && this.#samples[1].atMs <= oldestMs) this.#samples.shift()
   }
 
-  /** Items per second, lately; 0 when nothing can be said. */
+  /** Items per second; 0 if there are too few samples. */
   perSecond(): number {
     const first = this.#samples[0]
     const last = this.#samples.at(-1)
@@ -111,7 +106,7 @@ export class Progress {
   #draw(): void {
     const state = this.#state()
     this.#pace.note(performance.now(), state.doneCount)
-    // One column free: a terminal may wrap a full line. Some terminals say that they have none at all.
+    // One column free: a terminal may wrap a full line. Some terminals report 0 columns.
     this.#log(progressLine(state, this.#pace.perSecond(), (this.#stream.columns || 80) - 1))
   }
 }
@@ -123,7 +118,7 @@ function fractionDone(state: ProgressState): number | undefined {
 
 function itemsLeft(state: ProgressState, fraction: number | undefined): number | undefined {
   if (state.total !== undefined) return state.total - state.doneCount
-  // Too early to say: a first fraction may be of one large read.
+  // Too early: the first fraction may come from one large read.
   if (fraction === undefined || fraction < 0.02) return undefined
   return (state.doneCount / fraction) * (1 - fraction)
 }

@@ -1,6 +1,6 @@
 /**
  * Lines of results and failures against the JSON they should be.
- * Values JSON drops or refuses, and things thrown that are no errors, are the interesting rows.
+ * The interesting rows are values that JSON drops or refuses, and thrown values that are not errors.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -50,8 +50,8 @@ function failure(thrown: unknown, style = bare): unknown {
 
 test('a failure carries the item, the name, the code and the message', () => {
   assert.deepEqual(failure(new RangeError('far')), { item: 7, error: { name: 'RangeError', message: 'far' } })
-  const error = Object.assign(new Error('gone'), { code: 'ENOENT' })
-  assert.deepEqual(failure(error), { item: 7, error: { name: 'Error', code: 'ENOENT', message: 'gone' } })
+  const error = Object.assign(new Error('deleted'), { code: 'ENOENT' })
+  assert.deepEqual(failure(error), { item: 7, error: { name: 'Error', code: 'ENOENT', message: 'deleted' } })
   const ours = new CliError('CLI_ITEM_TIMEOUT', { timeoutMs: 5 })
   assert.deepEqual((failure(ours) as { error: { code: string } }).error.code, 'CLI_ITEM_TIMEOUT')
 })

@@ -2,9 +2,8 @@
  * The lines of the output: one JSON text for each item, made in the worker that ran it.
  *
  * A result is the bare JSON of what the function returned, so that `| jq .score` just works; a failure is
- * `{"item":7,"error":{...}}` in its place. With `numbered` both carry the number. Workers mark the lines of
- * failures by a first character no JSON text starts with, which saves an object for each item on the way
- * home.
+ * `{"item":7,"error":{...}}`. With `numbered` both contain the number. Workers mark the lines of failures by
+ * a first character with which no JSON text starts, which saves an object per item between the threads.
  */
 import { CliError } from '../errors.ts'
 
@@ -30,7 +29,7 @@ export function resultLine(value: unknown, item: number, style: RecordStyle): st
   try {
     text = JSON.stringify(value)
   } catch (thrown) {
-    // V8 draws a cycle over several lines; the first says what it is.
+    // V8 describes a cycle in several lines; the first is the message.
     const reason = thrown instanceof Error ? thrown.message.split('\n')[0] : String(thrown)
     throw new CliError('CLI_RESULT_NOT_JSON', { reason }, { cause: thrown })
   }
@@ -65,7 +64,7 @@ function errorFields(thrown: unknown, stacks: boolean): ErrorFields {
   try {
     if (thrown instanceof Error) return fieldsOf(thrown, stacks)
   } catch {
-    // A getter of its own throws: it is shown as what is no error.
+    // A getter of the error throws: it is shown as any other thrown value.
   }
   return { message: thrownText(thrown) }
 }
@@ -80,11 +79,11 @@ function fieldsOf(thrown: Error, stacks: boolean): ErrorFields {
   }
 }
 
-/** What was thrown and is no error, as text; a thrown thing must never throw again while it is reported. */
+/** A thrown value that is not an error, as text. Never throws. */
 function thrownText(thrown: unknown): string {
   try {
     const json = typeof thrown === 'object' && thrown !== null ? JSON.stringify(thrown) : undefined
-    // JSON leaves out what its toJSON says is undefined.
+    // `toJSON` may return undefined.
     return json ?? String(thrown)
   } catch {
     return `a thrown ${typeof thrown} that cannot be shown`

@@ -1,8 +1,8 @@
 /**
  * `corespun run`: one job from its arguments to its exit code.
  *
- * It puts the parts together (source, mapper, pump, output, progress) and decides what the user is told. All
- * of the process that it touches is handed in, so tests run it with their own streams, signals and zones.
+ * Connects source, mapper, runner, output and progress, and writes the messages. The process is passed in, so
+ * that tests use their own streams, signals and zones.
  */
 import type { Readable, Writable } from 'node:stream'
 import type { RunOptions } from '../arguments.ts'
@@ -11,7 +11,7 @@ import { openSource, type Source } from './input.ts'
 import { CALLS_MAX, Mapper, type OpenZone } from './mapper.ts'
 import { Output } from './output.ts'
 import type { Progress, TerminalStream } from './progress.ts'
-import { Pump, type PumpSummary } from './pump.ts'
+import { ItemRunner, type RunnerSummary } from './item-runner.ts'
 import type { RecordStyle } from './records.ts'
 import { resolveModule } from '../resolve.ts'
 
@@ -35,8 +35,8 @@ export type StopSignal = 'SIGINT' | 'SIGTERM'
 /** An item is held from its call until its line is written; a power of two. */
 const HELD_MAX = CALLS_MAX
 const HELD_CHARS_MAX = 2 ** 25
-/** A module that has not loaded by then may never: its user is told. */
-const LOADING_TOLD_MS = 10_000
+/** A module that takes longer to load may never finish: the user gets a notice. */
+const LOADING_NOTICE_MS = 10_000
 
 /**
  * Do the whole job.
@@ -52,7 +52,7 @@ class Run {
   readonly #around: Surroundings
   readonly #startMs = performance.now()
   readonly #inputStop = new AbortController()
-  #pump: Pump | undefined
+  #runner: ItemRunner | undefined
   #output: Output | undefined
   #progress: Progress | undefined
   #signal: StopSignal | undefined
@@ -90,10 +90,10 @@ class Run {
     return this.#exitCode()
   }
 
-  /** Loading takes the time it takes, as in Node: a module may wait for a network. */
+  /** Loading has no limit, as in Node: a module may wait for a network. */
   async #prepared(mapper: Mapper): Promise<void> {
-    const tell = (): void => this.#tell(`still loading ${this.#options.module}; Ctrl-C gives up`)
-    const timer = setTimeout(tell, LOADING_TOLD_MS)
+    const notice = `still loading ${this.#options.module}; press Ctrl-C to stop`
+    const timer = setTimeout(() => this.#print(notice), LOADING_NOTICE_MS)
     try {
       await mapper.prepare()
     } finally {
@@ -101,22 +101,22 @@ class Run {
     }
   }
 
-  /** Map all items. An exit code when the run ends here and now, without waiting for what still runs. */
+  /** Map all items. An exit code if the run ends at once, without waiting for calls in flight. */
   async #mapped(mapper: Mapper, source: Source, style: RecordStyle): Promise<number | undefined> {
     let stopWith!: (code: number) => void
     const broken = new Promise<number>((resolve) => (stopWith = resolve))
     const output = new Output(this.#around.stdout, {
-      onRoom: () => pump.resume(),
-      onClosed: () => stopWith(ExitCode.fine),
+      onDrain: () => runner.resume(),
+      onClosed: () => stopWith(ExitCode.ok),
       onFailed: (error) => {
-        this.#tell(error.message)
-        stopWith(ExitCode.unusable)
+        this.#print(error.message)
+        stopWith(ExitCode.usage)
       },
       beforeWrite: () => {
         if (this.#around.stdout.isTTY === true) this.#progress?.hide()
       },
     })
-    const pump = new Pump({
+    const runner = new ItemRunner({
       call: (text, item) => mapper.call(text, item),
       sink: output,
       style,
@@ -126,23 +126,23 @@ class Run {
       heldMax: HELD_MAX,
       heldCharsMax: HELD_CHARS_MAX,
       onStop: (failed) => {
-        mapper.closeGate(failed)
+        mapper.stopStarting(failed)
         this.#inputStop.abort()
       },
     })
-    this.#pump = pump
+    this.#runner = runner
     this.#output = output
-    await this.#showProgress(pump, source)
+    await this.#showProgress(runner, source)
     try {
-      const code = await Promise.race([broken, pump.run(source.batches(this.#inputStop.signal))])
+      const code = await Promise.race([broken, runner.run(source.batches(this.#inputStop.signal))])
       if (typeof code === 'number') return code
       const ended = await Promise.race([broken, output.end()])
       if (ended !== undefined) return ended
     } finally {
       this.#progress?.stop()
     }
-    this.#report(pump.summary())
-    return this.#options.failFast && pump.summary().failedCount > 0 ? this.#exitCode() : undefined
+    this.#report(runner.summary())
+    return this.#options.failFast && runner.summary().failedCount > 0 ? this.#exitCode() : undefined
   }
 
   async #source(): Promise<Source> {
@@ -155,7 +155,7 @@ class Run {
       stdin: this.#around.stdin,
       complain: (error) => {
         this.#inputsFailed = true
-        this.#tell(error.message)
+        this.#print(error.message)
       },
     })
   }
@@ -164,14 +164,15 @@ class Run {
     const isFirst = this.#signal === undefined
     this.#signal ??= signal
     const code = signalCode(this.#signal)
-    if (this.#pump === undefined) {
-      this.#tell('interrupted before the first item')
+    if (this.#runner === undefined) {
+      this.#print('interrupted before the first item')
       this.#around.exit(code)
     } else if (isFirst) {
-      if (this.#around.stderr.isTTY === true) this.#tell('finishing what runs; again to stop at once')
-      this.#pump.stop()
+      if (this.#around.stderr.isTTY === true)
+        this.#print('finishing the items in flight; press Ctrl-C again to stop at once')
+      this.#runner.stop()
     } else {
-      this.#tell(`stopped at once; ${this.#doubtful()} may lack a result`)
+      this.#print(`stopped at once; ${this.#doubtful()} may lack a result`)
       this.#around.exit(code)
     }
   }
@@ -183,25 +184,25 @@ class Run {
     return `item ${(this.#output?.deliveredCount ?? 0) + 1} and later ones`
   }
 
-  async #showProgress(pump: Pump, source: Source): Promise<void> {
+  async #showProgress(runner: ItemRunner, source: Source): Promise<void> {
     if (!this.#options.progress || this.#around.stderr.isTTY !== true) return
     // Loaded only here: most runs have no terminal and should start without it.
     const { Progress } = await import('./progress.ts')
     this.#progress = new Progress(this.#around.stderr, () => {
-      const { writtenCount, failedCount } = pump.summary()
+      const { writtenCount, failedCount } = runner.summary()
       return { doneCount: writtenCount, failedCount, total: source.total, fraction: source.fraction() }
     })
   }
 
-  #report({ writtenCount, failedCount, nextItem }: PumpSummary): void {
+  #report({ writtenCount, failedCount, nextItem }: RunnerSummary): void {
     const failed = failedCount === 0 ? '' : `${counted(failedCount)} of ${items(writtenCount)} failed`
     if (this.#signal !== undefined) {
       const done = writtenCount === 1 ? '1 item is done' : `${items(writtenCount)} are done`
       const of = failedCount === 0 ? '' : ` (${counted(failedCount)} failed)`
-      this.#tell(`interrupted: ${done}${of}, the next would be item ${nextItem}`)
+      this.#print(`interrupted: ${done}${of}; stopped before item ${nextItem}`)
     } else if (failedCount > 0) {
       const which = this.#options.ordered ? `item ${counted(writtenCount)}, which` : 'the first item that'
-      this.#tell(this.#options.failFast ? `stopped at ${which} failed` : failed)
+      this.#print(this.#options.failFast ? `stopped at ${which} failed` : failed)
     } else if (this.#progress !== undefined) {
       const seconds = (performance.now() - this.#startMs) / 1000
       const rate = Math.round(writtenCount / seconds)
@@ -211,11 +212,11 @@ class Run {
 
   #exitCode(): number {
     if (this.#signal !== undefined) return signalCode(this.#signal)
-    const failedCount = this.#pump?.summary().failedCount ?? 0
-    return failedCount > 0 || this.#inputsFailed ? ExitCode.itemsFailed : ExitCode.fine
+    const failedCount = this.#runner?.summary().failedCount ?? 0
+    return failedCount > 0 || this.#inputsFailed ? ExitCode.itemsFailed : ExitCode.ok
   }
 
-  #tell(sentence: string): void {
+  #print(sentence: string): void {
     this.#progress?.hide()
     this.#around.stderr.write(`corespun: ${sentence.replace(/[\r\n\u2028\u2029]+/g, ' ')}\n`)
   }

@@ -1,9 +1,9 @@
 /**
- * The part of `corespun run` that lives in the workers: the user's function, called with one item at a time.
+ * The worker side of `corespun run`: the user's function, called with one item at a time.
  *
- * What all items share (module, export, style, gate, clock) comes once for each thread as the environment
- * data of its `Worker`, so workers that replace others have it too and a task carries nothing but its item.
- * Parsing NDJSON and writing the result as JSON happen here, on all cores; only lines travel back.
+ * Module, export, style, cutoff and clocks are environment data of the thread, so replacement workers have
+ * them too and a task carries only its item. NDJSON is parsed and results become JSON here, on all cores;
+ * only lines return.
  */
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { disableHops } from '../../arrow/internal.ts'
@@ -12,7 +12,7 @@ import { isRunnable } from '../../fiber/internal.ts'
 import { currentTask } from '../../zone/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, type CliCodes } from '../errors.ts'
-import { Gate } from './gate.ts'
+import { Cutoff } from './cutoff.ts'
 import { type Job, JOB_KEY } from './job.ts'
 import { failureLine, resultLine } from './records.ts'
 
@@ -25,12 +25,12 @@ type Exports = Readonly<Record<string, unknown>>
 
 type Mapped = (item: unknown) => unknown
 
-/** A marked or bare line; `undefined` when the gate was closed before the item. */
+/** A marked or bare line; `undefined` when the cutoff was closed before the item. */
 type Line = string | undefined
 
 interface Ready {
   readonly job: Job
-  readonly gate: Gate
+  readonly cutoff: Cutoff
   readonly clocks: Clocks | undefined
   readonly call: Mapped
 }
@@ -38,10 +38,8 @@ interface Ready {
 let ready: Ready | undefined
 
 /**
- * Load the function, so that what is wrong with it is told before the first item.
- * @returns `CLI_MODULE_FAILED`, `CLI_EXPORT_MISSING` or `CLI_EXPORT_NOT_FUNCTION` as data; `undefined` when
- * all is well.
- * @throws {Error} What is no problem of the user's: a bug.
+ * Load the function before the first item.
+ * @returns `CLI_MODULE_FAILED`, `CLI_EXPORT_MISSING` or `CLI_EXPORT_NOT_FUNCTION` as data, or `undefined`.
  */
 export async function prepare(): Promise<Problem | undefined> {
   try {
@@ -54,10 +52,10 @@ export async function prepare(): Promise<Problem | undefined> {
 }
 
 /**
- * Call the function with one item. A task that its caller gives up ends here as soon as its function waits:
- * what the function still does is not awaited, and the other items of this worker go on.
+ * Call the function with one item. A task that is aborted ends as soon as its function waits: the function is
+ * no longer awaited, and the other items of this worker continue.
  * @param clock The number of the clock that times this call, with `--timeout`.
- * @returns The result's or the failure's line; `undefined` when the gate was closed first.
+ * @returns The result's or the failure's line; `undefined` when the cutoff was closed first.
  */
 export function mapItem(text: string, item: number, clock = 0): Line | Promise<Line> {
   if (ready === undefined) return load().then((loaded) => mapWith(loaded, text, item, clock))
@@ -65,7 +63,7 @@ export function mapItem(text: string, item: number, clock = 0): Line | Promise<L
 }
 
 function mapWith(here: Ready, text: string, item: number, clock: number): Line | Promise<Line> {
-  if (!here.gate.pass(item)) return undefined
+  if (!here.cutoff.mayStart(item)) return undefined
   const started = here.clocks?.start(clock) ?? 0
   let waits = false
   try {
@@ -73,8 +71,8 @@ function mapWith(here: Ready, text: string, item: number, clock: number): Line |
     const promise = promiseOf(value)
     if (promise === undefined) return resultLine(value, item, here.job.style)
     waits = true
-    // Only with a timeout is anything ever given up.
-    const awaited = here.clocks === undefined ? promise : Promise.race([promise, givenUp()])
+    // Only a timeout aborts calls.
+    const awaited = here.clocks === undefined ? promise : Promise.race([promise, aborted()])
     return settledLine(here, awaited, text, item, () => here.clocks?.stop(clock, started))
   } catch (thrown) {
     return failureLine(thrown, item, text, here.job.style)
@@ -83,14 +81,14 @@ function mapWith(here: Ready, text: string, item: number, clock: number): Line |
   }
 }
 
-/** Rejects when the caller of this task stops waiting; the line made of that reaches nobody. */
-function givenUp(): Promise<never> {
+/** Rejects when this task is aborted; nobody receives the line made from that. */
+function aborted(): Promise<never> {
   return new Promise((_, reject) => {
     const signal = currentTask()?.signal
     if (signal === undefined) return
-    const tell = (): void => reject(signal.reason as Error)
-    if (signal.aborted) tell()
-    else signal.addEventListener('abort', tell, { once: true })
+    const stop = (): void => reject(signal.reason as Error)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
   })
 }
 
@@ -124,7 +122,7 @@ async function load(): Promise<Ready> {
   if (!isMainThread) Object.defineProperty(process, 'stdout', { value: process.stderr, configurable: true })
   const call = await findFunction(job)
   const clocks = job.clocks === undefined ? undefined : new Clocks(job.clocks)
-  ready = { job, gate: new Gate(job.gate), clocks, call }
+  ready = { job, cutoff: new Cutoff(job.cutoff), clocks, call }
   return ready
 }
 

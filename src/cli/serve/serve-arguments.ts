@@ -8,7 +8,7 @@ import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { duration, HELP, splitTarget, usage, wholeNumber, wordsOf } from '../arguments.ts'
 import { CliError } from '../errors.ts'
 
-/** One `corespun serve`, as asked for. What is undefined the module may say, else the default counts. */
+/** One `corespun serve`, as asked for. Undefined: the app's setting, or the default. */
 export interface ServeOptions {
   /** A path, a URL or a package, as written before `#`. */
   readonly module: string
@@ -40,7 +40,7 @@ const flags = {
 
 /**
  * Read the arguments of `corespun serve`.
- * @param words What stands behind `serve`.
+ * @param words The words after `serve`.
  * @param forcedCore The variable CORESPUN_HTTP_CORE.
  * @param folder Where the module's path starts from.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.

@@ -21,7 +21,7 @@ export interface ServeJob {
 /**
  * Make the app.
  * @throws {HttpError} `HTTP_APP` when the module cannot be used.
- * @throws {CliError} `CLI_CORE_NODE` when it wants a core that serves in one thread, and there are more.
+ * @throws {CliError} `CLI_CORE_NODE` if its core serves in one thread and there are more.
  */
 export async function appOf({ url, exportName, core, workers }: ServeJob): Promise<ModuleApp> {
   const app = await loadApp({ app: url, appExport: exportName })

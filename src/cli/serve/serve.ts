@@ -38,10 +38,10 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
     const server = early === undefined ? await begun : await inTime(begun, drainMs)
     if (server === undefined) return codeOf(early!)
     if (early === undefined && !options.quiet) around.stdout.write(lineOf(server, workers))
-    const signal = await Promise.race([stop.signal, watch.gone, nobodyLeft(server)])
+    const signal = await Promise.race([stop.signal, watch.allEnded, nobodyLeft(server)])
     if (around.stderr.isTTY === true)
-      around.stderr.write('\ncorespun: finishing open requests; Ctrl-C again to stop at once\n')
-    return (await drain(server, drainMs, around)) ? ExitCode.fine : codeOf(signal)
+      around.stderr.write('\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n')
+    return (await drain(server, drainMs, around)) ? ExitCode.ok : codeOf(signal)
   } finally {
     stop.ignore()
     watch.ignore()
@@ -85,14 +85,14 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
   const http = await import('../../http/index.ts')
   const job: ServeJob = { url, exportName, core, workers }
   const words = Object.entries({ port, host, core }).filter(([, value]) => value !== undefined)
-  const given = Object.fromEntries(words) // the app may say the rest
+  const own = Object.fromEntries(words) // the rest is the app's
   try {
     return await http.serve({
       zone,
       app: APP,
       appExport: 'appOf',
       appArgs: [job],
-      ...given,
+      ...own,
     })
   } catch (thrown) {
     if (!(thrown instanceof http.HttpError && thrown.code === 'HTTP_APP')) throw thrown
@@ -126,11 +126,11 @@ function stopOf(around: Surroundings): {
   return { signal, ignore }
 }
 
-/** Tells of workers that end; `gone` rejects when none is left. */
-function watchOf(zone: Zone, around: Surroundings): { gone: Promise<never>; ignore: () => void } {
+/** Reports workers that end; `allEnded` rejects when no worker is left. */
+function watchOf(zone: Zone, around: Surroundings): { allEnded: Promise<never>; ignore: () => void } {
   let reject!: (error: Error) => void
-  const gone = new Promise<never>((_, rejectGone) => (reject = rejectGone))
-  gone.catch(() => {}) // While the server begins, its own error is the one that is told.
+  const allEnded = new Promise<never>((_, rejectAll) => (reject = rejectAll))
+  allEnded.catch(() => {}) // While the server starts, its own error is reported.
   const onEnded = (message: unknown): void => {
     const { worker, reason = '', error } = message as WorkerEvent
     if (!worker.startsWith(`${ZONE}/`)) return
@@ -140,7 +140,7 @@ function watchOf(zone: Zone, around: Surroundings): { gone: Promise<never>; igno
     setImmediate(() => zone.stats().workers === 0 && reject(new CliError('CLI_WORKERS_GONE', { reason })))
   }
   subscribe(ENDED, onEnded)
-  return { gone, ignore: () => unsubscribe(ENDED, onEnded) }
+  return { allEnded, ignore: () => unsubscribe(ENDED, onEnded) }
 }
 
 function stackOf(thrown: unknown): string {

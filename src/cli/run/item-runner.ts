@@ -1,30 +1,28 @@
 /**
- * The middle of `corespun run`: items in, calls in flight, lines out, in order or as they come.
+ * Runs the items of a job and writes their lines, in the order of items or of completion.
  *
- * Everything it holds is bounded: calls in flight, items whose line is not yet written, and the characters of
- * both. When a bound is reached, or the output asks to wait, it stops reading, so back-pressure goes from the
- * reader of the results to the writer of the items. It knows nothing of zones, streams or terminals.
+ * Calls in flight, items whose line is not yet written, and the characters of both are bounded. At a bound,
+ * or while the output is blocked, it stops reading, so back-pressure reaches whoever writes the items. It
+ * does not depend on zones, streams or terminals.
  */
 import { Flow, type Run } from '../../base/index.ts'
 import type { Item } from './lines.ts'
 import { failureLine, isFailure, unmarked, type RecordStyle } from './records.ts'
 
 /**
- * Run the user's function on one item somewhere: a line, marked when the item failed, or `undefined` when the
- * gate was closed before the item started.
+ * Calls the user's function with one item. Resolves to a line, which is marked if the item failed, or to
+ * `undefined` if the cutoff was closed before the item started.
  */
 export type Call = (text: string, item: number) => Promise<string | undefined>
 
 /** Where lines go. */
 export interface Sink {
-  /** Take a line; never refuses. */
   write(line: string): void
-  /** Whether to stop making lines until {@link Pump.resume} is called. */
+  /** Whether to stop making lines until {@link ItemRunner.resume} is called. */
   readonly blocked: boolean
 }
 
-/** What a pump does and how much it may hold. */
-export interface PumpPlan {
+export interface RunnerPlan {
   readonly call: Call
   readonly sink: Sink
   readonly style: RecordStyle
@@ -37,26 +35,21 @@ export interface PumpPlan {
   /** Characters held by those items and their lines above which no further item is read. */
   readonly heldCharsMax: number
   /**
-   * Called once when the pump stops early: close the gate and the input, so that nothing further starts.
-   * `failed` is the item whose failure stops it, of which all earlier ones still run; 0 when it is no
-   * failure.
+   * Called once if the runner stops early: closes the cutoff and the input. `failed` is the item whose
+   * failure is the reason, and all items before it still run; 0 if there was no failure.
    */
   readonly onStop: (failed: number) => void
 }
 
-/** How it went. */
-export interface PumpSummary {
-  /** Lines written. */
+export interface RunnerSummary {
   readonly writtenCount: number
-  /** How many of them are failures. */
   readonly failedCount: number
-  /** The first item without a line; all before it have one. */
+  /** The first item without a line. */
   readonly nextItem: number
 }
 
-/** One run over one source. */
-export class Pump {
-  readonly #plan: PumpPlan
+export class ItemRunner {
+  readonly #plan: RunnerPlan
   readonly #flow: Flow<Item, string | undefined>
   #writtenCount = 0
   #failedCount = 0
@@ -66,8 +59,7 @@ export class Pump {
   #ended = false
   #wake: (() => void) | undefined
 
-  /** @param plan Where items go, where lines go, and the bounds. */
-  constructor(plan: PumpPlan) {
+  constructor(plan: RunnerPlan) {
     this.#plan = plan
     const { ordered, runningMax, heldMax } = plan
     this.#flow = new Flow({
@@ -82,11 +74,8 @@ export class Pump {
     })
   }
 
-  /**
-   * Map the items of all batches; resolves when every started item is settled, or at the first failure if so
-   * asked.
-   */
-  async run(batches: AsyncIterable<readonly Item[]>): Promise<PumpSummary> {
+  /** Resolves when every item that started has settled, or at the first failure with `failFast`. */
+  async run(batches: AsyncIterable<readonly Item[]>): Promise<RunnerSummary> {
     for await (const batch of batches) {
       for (const item of batch) {
         if (!this.#flow.room(1)) await this.#until(() => this.#stopped || this.#flow.room(1))
@@ -100,9 +89,9 @@ export class Pump {
   }
 
   /**
-   * Read no further item and let none start that has not; the ones that run are finished.
-   * @param failed The item whose failure is the reason: those before it are finished too, so that its line
-   * can follow theirs. It need not have started: a line that is too long never does.
+   * Read and start no further item; those that run finish.
+   * @param failed The item whose failure is the reason: the items before it run as well, so that its line can
+   * follow theirs. It may never have started: a line that is too long does not.
    */
   stop(failed = 0): void {
     if (this.#stopped) return
@@ -111,13 +100,12 @@ export class Pump {
     this.resume()
   }
 
-  /** Look again whether there is room: the sink took what it had. */
+  /** Continue: the sink is no longer blocked. */
   resume(): void {
     this.#wake?.()
   }
 
-  /** How it stands now. */
-  summary(): PumpSummary {
+  summary(): RunnerSummary {
     const writtenCount = this.#writtenCount
     const nextItem = this.#plan.ordered
       ? writtenCount + 1

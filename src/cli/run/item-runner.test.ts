@@ -1,5 +1,5 @@
 /**
- * The pump against its promise: every item's line once, in order when asked, never more held than allowed.
+ * The runner against its promise: every item's line once, in order when asked, never more held than allowed.
  *
  * Calls are settled by hand in an order chosen by fast-check, so every interleaving is a run without time in
  * it.
@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { CliError } from '../errors.ts'
 import type { Item } from './lines.ts'
-import { Pump, type PumpPlan, type Sink } from './pump.ts'
+import { ItemRunner, type RunnerPlan, type Sink } from './item-runner.ts'
 import { failureLine } from './records.ts'
 
 const style = { numbered: false, stacks: false, paths: false }
@@ -19,19 +19,19 @@ interface OpenCall {
   readonly settle: (line: string | undefined) => void
 }
 
-/** A pump whose calls are settled from outside, with what went in and out. */
+/** A runner whose calls are settled from outside, with what went in and out. */
 class Bench implements Sink {
   readonly open: OpenCall[] = []
   readonly lines: string[] = []
-  readonly pump: Pump
+  readonly runner: ItemRunner
   blocked = false
-  /** What {@link PumpPlan.onStop} was told, each time. */
+  /** What {@link RunnerPlan.onStop} received, each time. */
   readonly stops: number[] = []
   openMost = 0
   heldMost = 0
 
-  constructor(plan: Partial<PumpPlan> = {}) {
-    this.pump = new Pump({
+  constructor(plan: Partial<RunnerPlan> = {}) {
+    this.runner = new ItemRunner({
       call: (_text, item) =>
         new Promise((settle) => {
           this.open.push({ item, settle })
@@ -72,7 +72,7 @@ const numbers = (count: number): string[] => Array.from({ length: count }, (_, i
 
 /** Map `count` items, settling calls in the order that `picks` chooses. */
 async function finished(bench: Bench, count: number, picks: readonly number[]): Promise<void> {
-  const whole = bench.pump.run(batchesOf(texts(count)))
+  const whole = bench.runner.run(batchesOf(texts(count)))
   for (let step = 0; ; step++) {
     await turn()
     if (bench.open.length === 0) break
@@ -113,7 +113,7 @@ test('unordered: each line once', async () => {
 test('unordered lines come at once, ordered ones wait for the first', async () => {
   for (const ordered of [false, true]) {
     const bench = new Bench({ ordered })
-    const whole = bench.pump.run(batchesOf(texts(3)))
+    const whole = bench.runner.run(batchesOf(texts(3)))
     await turn()
     bench.settle(2)
     bench.settle(1)
@@ -127,7 +127,7 @@ test('unordered lines come at once, ordered ones wait for the first', async () =
 
 test('a slow first item stops the reading when heldMax items wait for it', async () => {
   const bench = new Bench()
-  const whole = bench.pump.run(batchesOf(texts(100)))
+  const whole = bench.runner.run(batchesOf(texts(100)))
   for (let step = 0; step < 200; step++) {
     await turn()
     if (bench.open.length > 1) bench.settle(1)
@@ -145,7 +145,7 @@ test('a slow first item stops the reading when heldMax items wait for it', async
 
 test('long items bound the reading by their characters', async () => {
   const bench = new Bench({ heldCharsMax: 1000 })
-  const whole = bench.pump.run(batchesOf(Array.from({ length: 6 }, () => 'x'.repeat(600))))
+  const whole = bench.runner.run(batchesOf(Array.from({ length: 6 }, () => 'x'.repeat(600))))
   await turn()
   assert.equal(bench.open.length, 2)
   while (bench.lines.length < 6) {
@@ -159,21 +159,21 @@ test('long items bound the reading by their characters', async () => {
 test('a blocked sink stops the reading until it has room', async () => {
   const bench = new Bench()
   bench.blocked = true
-  const whole = bench.pump.run(batchesOf(texts(3)))
+  const whole = bench.runner.run(batchesOf(texts(3)))
   await turn()
   assert.equal(bench.open.length, 0)
   bench.blocked = false
-  bench.pump.resume()
+  bench.runner.resume()
   await turn()
   assert.equal(bench.open.length, 3)
   for (let left = 3; left > 0; left--) bench.settle(0)
   await whole
 })
 
-test('an item that is an error is a failure in its place, without a call', async () => {
-  const missing = new CliError('CLI_INPUT_UNREADABLE', { input: 'b', reason: 'gone' })
+test('an item that is an error is a failure, without a call', async () => {
+  const missing = new CliError('CLI_INPUT_UNREADABLE', { input: 'b', reason: 'deleted' })
   const bench = new Bench()
-  const whole = bench.pump.run(batchesOf(['a', missing, 'c']))
+  const whole = bench.runner.run(batchesOf(['a', missing, 'c']))
   await turn()
   assert.deepEqual(
     bench.open.map((call) => call.item),
@@ -185,22 +185,22 @@ test('an item that is an error is a failure in its place, without a call', async
   assert.equal((JSON.parse(bench.lines[1]) as { item: number }).item, 2)
 })
 
-test('a call that rejects is a failure in its place', async () => {
+test('a call that rejects is a failure', async () => {
   const bench = new Bench({ call: (_text, item) => Promise.reject(new Error(`no ${item}`)) })
-  assert.equal((await bench.pump.run(batchesOf(texts(2)))).failedCount, 2)
+  assert.equal((await bench.runner.run(batchesOf(texts(2)))).failedCount, 2)
   assert.match(bench.lines.join(), /no 1.*no 2/)
 })
 
-test('stopped: what runs is finished, the rest is not done, and the next item is told', async () => {
+test('stopped: what runs is finished, the rest is not done, and the summary has the next item', async () => {
   for (const ordered of [true, false]) {
     const bench = new Bench({ ordered })
-    const whole = bench.pump.run(batchesOf(texts(50)))
+    const whole = bench.runner.run(batchesOf(texts(50)))
     await turn()
     assert.equal(bench.open.length, 8)
-    bench.pump.stop()
-    bench.pump.stop()
+    bench.runner.stop()
+    bench.runner.stop()
     assert.deepEqual(bench.stops, [0])
-    // Items 1 to 3 had started; the gate turned the others back, which is quicker.
+    // Items 1 to 3 had started; the cutoff turned the others back, which is quicker.
     for (let left = 5; left > 0; left--) bench.settle(3, () => undefined)
     for (const index of [1, 1, 0]) bench.settle(index)
     assert.deepEqual(await whole, { writtenCount: 3, failedCount: 0, nextItem: 4 })
@@ -212,7 +212,7 @@ const failing = (item: number): string => failureLine(new Error('bad'), item, ''
 
 test('fail-fast, ordered: the failure is the last line; no item after it is awaited', async () => {
   const bench = new Bench({ failFast: true })
-  const whole = bench.pump.run(batchesOf(texts(50)))
+  const whole = bench.runner.run(batchesOf(texts(50)))
   await turn()
   bench.settle(5) // 6
   bench.settle(2, failing) // 3
@@ -229,19 +229,23 @@ test('fail-fast, ordered: the failure is the last line; no item after it is awai
 
 test('fail-fast, unordered: the failure is the last line', async () => {
   const bench = new Bench({ failFast: true, ordered: false })
-  const whole = bench.pump.run(batchesOf(texts(50)))
+  const whole = bench.runner.run(batchesOf(texts(50)))
   await turn()
   bench.settle(5)
   bench.settle(2, failing)
   bench.settle(0)
-  assert.deepEqual(await whole, { writtenCount: 2, failedCount: 1, nextItem: bench.pump.summary().nextItem })
+  assert.deepEqual(await whole, {
+    writtenCount: 2,
+    failedCount: 1,
+    nextItem: bench.runner.summary().nextItem,
+  })
   assert.equal(bench.lines.length, 2)
 })
 
 test('fail-fast: an item that fails without a call lets all earlier ones run', async () => {
   const tooLong = new CliError('CLI_LINE_TOO_LONG', { lineCharsMax: 5 })
   const bench = new Bench({ failFast: true })
-  const whole = bench.pump.run(batchesOf(['a', 'b', tooLong, 'd']))
+  const whole = bench.runner.run(batchesOf(['a', 'b', tooLong, 'd']))
   await turn()
   assert.deepEqual(bench.stops, [3])
   for (let left = 2; left > 0; left--) bench.settle(left - 1)
