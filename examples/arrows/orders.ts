@@ -11,7 +11,7 @@ interface Order {
   readonly count: number
 }
 
-const place = zone.create('prices', { workers: 1 })
+const prices = zone.create('prices', { workers: 1 })
 
 const parse = effect(
   (text: string) => JSON.parse(text) as Order,
@@ -22,11 +22,11 @@ const checked = ifThenElse(
   id<Order>(),
   fail('nothing ordered' as const),
 )
-const price = lift((order: Order) => order.count * order.item.length).on(place)
+const price = lift((order: Order) => order.count * order.item.length).on(prices)
 const whole = parse.andThen(checked).andThen(price).named('order')
 
 for (const text of ['{"item":"pear","count":3}', '{"item":"fig","count":0}', '{']) {
   const exit = await whole.runExit(text)
   console.log(exit.kind === 'success' ? `costs ${exit.value}` : exit.kind === 'failure' ? exit.error : exit)
 }
-await place.close()
+await prices.close()

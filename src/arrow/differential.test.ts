@@ -1,5 +1,5 @@
 /**
- * Random arrows against the naive interpreter: first run, counted runs, measured runs, code, fused programs.
+ * Random arrows against the naive interpreter: first run, counted runs, measured runs, code, fused plans.
  *
  * One arrow is run as often as it takes to come through all tiers, with changing inputs.
  */
@@ -68,22 +68,22 @@ test('what an arrow passes on is the same object in every tier', () => {
   }
 })
 
-test('run throws what runExit says', async () => {
+test('run throws what runExit returns', async () => {
   await fc.assert(
     fc.asyncProperty(recipes, fc.integer({ min: -50, max: 50 }), async (recipe, input) => {
       const { arrow, model, text } = cook(recipe)
-      const expected = model(input)
+      const exit = model(input)
       let outcome: unknown
       try {
         outcome = { value: await arrow.run(input) }
       } catch (thrown) {
         outcome = { thrown }
       }
-      const wanted =
-        expected.kind === 'success'
-          ? { value: expected.value }
-          : { thrown: expected.kind === 'failure' ? expected.error : expected.defect }
-      assert.deepEqual(outcome, wanted, text)
+      const expected =
+        exit.kind === 'success'
+          ? { value: exit.value }
+          : { thrown: exit.kind === 'failure' ? exit.error : exit.defect }
+      assert.deepEqual(outcome, expected, text)
     }),
     { numRuns: 500 },
   )

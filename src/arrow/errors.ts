@@ -1,8 +1,8 @@
 /**
- * What arrows refuse, and the failure of `timeout`.
+ * The errors of arrows: wrong arguments, and the failure of `timeout`.
  *
- * Failures and defects of stages are not here: they arrive as what they were. A function that cannot travel
- * is refused by the transport's FunctionError, which names what it captures.
+ * Failures and defects of stages are not wrapped. A function that cannot be transported is refused by the
+ * transport's FunctionError, which names what it captures.
  */
 import {
   type ArgumentFacts,
@@ -12,36 +12,48 @@ import {
   refuser,
 } from '../base/index.ts'
 
-/** The facts of each code. */
+/** The codes of {@link ArrowError} and the facts of each. */
 export type ArrowCodes = {
-  /** An argument or an option is not what it must be. */
+  /** An argument or an option has the wrong type or value. */
   ARROW_ARGUMENT: ArgumentFacts
-  /** `timeout` ran out before the arrow ended. A failure: `catchAll` may handle it. */
+  /** The arrow took longer than its `timeout`. A failure: `catchAll` can handle it. */
   ARROW_TIMEOUT: { readonly timeoutMs: number }
-  /** A plan came to a thread in a form that it does not know. */
+  /** A thread has received an arrow for a zone that it cannot read. */
   ARROW_PLAN: { readonly reason: string }
 }
 
 const SENTENCES: Sentences<ArrowCodes> = {
   ARROW_ARGUMENT: argumentSentence,
   ARROW_TIMEOUT: (f) => `the arrow did not end within ${f.timeoutMs} ms`,
-  ARROW_PLAN: (f) => `the plan of a placed arrow cannot be read: ${f.reason}`,
+  ARROW_PLAN: (f) => `cannot read the arrow sent to this zone: ${f.reason}`,
 }
 
-/** An arrow was not made, or ran out of time; `code` says which. */
+/**
+ * A wrong argument, or the failure of `timeout`; see its `code`.
+ * @example
+ * ```ts
+ * import { ArrowError, liftAsync } from 'corespun/arrow'
+ * import { setTimeout } from 'node:timers/promises'
+ *
+ * const slow = liftAsync(async (_: string, { signal }) => setTimeout(1000, 'done', { signal }))
+ * const exit = await slow.timeout(5).runExit('x')
+ * console.log(exit.kind === 'failure' && exit.error instanceof ArrowError && exit.error.code) // ARROW_TIMEOUT
+ * ```
+ */
 export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extends CorespunError<
   ArrowCodes,
   Code
 > {
-  /** @param code The failure. @param facts What it is about. @param options `cause`. */
+  /** @param code The kind of error. @param facts The facts of that code. @param options `cause`. */
   constructor(code: Code, facts: ArrowCodes[Code], options?: ErrorOptions) {
     super(SENTENCES, code, facts, options)
   }
 
+  /** `ArrowError`. */
   override get name(): string {
     return 'ArrowError'
   }
 }
 
-/** The error for a value that an argument cannot have. */
+/** Builds an `ARROW_ARGUMENT` error. */
 export const wrong = refuser((facts) => new ArrowError('ARROW_ARGUMENT', facts))

@@ -1,5 +1,5 @@
 /**
- * What `explain` says of an arrow: its parts, and figures that nobody can take for those of all runs.
+ * The text of `explain`: the parts of an arrow, and of how many runs its figures are.
  *
  * Figures of hops are in place.test.ts.
  */
@@ -11,7 +11,7 @@ import { HOT_RUNS } from './build/node.ts'
 const increment = lift((x: number) => x + 1)
 const double = lift((x: number) => x * 2)
 
-test('explain says what is fused, what waits, and after runs how long it took', async () => {
+test('explain states what is fused, what waits, and after runs how long it took', async () => {
   const arrow = increment
     .andThen(double)
     .andThen(liftAsync(async (x: number) => x).named('wait'))
@@ -27,7 +27,7 @@ test('explain says what is fused, what waits, and after runs how long it took', 
   assert.match(sync.explain(), /; measured in 1 of 5 runs\n[^]* 1 call measured, mean \d/)
 })
 
-test('explain says of how many runs its figures are, whatever the arrow', async () => {
+test('explain states of how many runs its figures are, whatever the arrow', async () => {
   const positive = lift((x: number) => x > 0)
   const tries = effect(
     (x: number) => x,
@@ -66,7 +66,7 @@ test('explain says of how many runs its figures are, whatever the arrow', async 
   }
 })
 
-test('explain says so where runs are not counted any more, or figures never come', () => {
+test('explain states when runs are no longer counted or never measured', () => {
   const chain = increment.andThen(double)
   const named = increment.named('n')
   for (const arrow of [chain, named]) for (let run = 0; run < HOT_RUNS * 3; run += 1) arrow.run(run)
@@ -83,11 +83,12 @@ test('explain says so where runs are not counted any more, or figures never come
   assert.match(increment.explain(), one)
   const compiled = increment.andThen(double).compiled()
   compiled.run(1)
-  const why = /code generated\nnot measured: its code was there before a run was measured, .* directly\nfused/
+  const why =
+    /code generated\nnot measured: its code was generated before a run was measured, .* directly\nfused/
   assert.match(compiled.explain(), mayGenerate() ? why : /closures; 1 run, none measured yet\nfused/)
 })
 
-test('explain says that there is code only where there is', () => {
+test('explain mentions code only when it was generated', () => {
   const small = increment.andThen(increment)
   // As many names, one in the other, are too deep for the generator.
   let deep = increment

@@ -1,9 +1,9 @@
 /**
- * What an arrow does, drawn: the stages in order, what is fused, what waits and what hops.
+ * `explain`: a drawing of how an arrow runs. The stages in order, what is fused, what waits, what hops.
  *
- * Times are of the runs that were measured, and it says so: a run that is not measured costs nothing for it,
- * and generated code does not even count its runs. A part that occurs twice is drawn twice, a plan of more
- * lines than anybody reads is cut.
+ * Times are of measured runs, and the text states of how many: a run that is not measured pays nothing, and
+ * generated code does not even count its runs. A part that occurs twice is drawn twice; a drawing of more than
+ * LINES_MAX lines is cut.
  */
 import { oneOf, optionsOf } from '../base/index.ts'
 import { wrong } from './errors.ts'
@@ -15,6 +15,7 @@ import {
   CODED_FUEL,
   DYNAMIC,
   Op,
+  isAsyncFunction,
   isSync,
   joinRows,
   rowOf,
@@ -25,13 +26,12 @@ import {
 import { hopOf } from './remote/hop.ts'
 import { FIRST_STEPS } from './run/steps.ts'
 
-/** Lines of a profile; what is left out is counted. */
+/** Lines of a drawing; the others are counted. */
 const LINES_MAX = 200
-/** Parts of a chain that are looked at for their rows. */
+/** Parts of a chain that are examined for their rows. */
 const HOPS_MAX = 2 ** 20
 const EXPLAIN = { format: oneOf<'text' | 'mermaid' | 'dot'>(['text', 'mermaid', 'dot'], 'text') }
 
-/** One stage, or one group of them. */
 interface Line {
   readonly depth: number
   readonly text: string
@@ -49,7 +49,6 @@ interface Visit {
 
 type Open = (Line | Visit)[]
 
-/** See `Arrow.explain`. @throws {ArrowError} `ARROW_ARGUMENT`. */
 export function explained(node: Node, options?: { readonly format?: 'text' | 'mermaid' | 'dot' }): string {
   const { format } = optionsOf(options, EXPLAIN, wrong, 'explain()')
   const lines = linesOf(node)
@@ -73,7 +72,7 @@ function headOf(node: Node, profile: Profile | undefined): string {
   return `arrow, ${kind}, ${counted(node.size, 'node')}, ${tierOf(node, profile)}`
 }
 
-/** How it runs, and of how many runs the figures are. */
+/** How the arrow runs, and how many runs the figures are of. */
 function tierOf(node: Node, profile: Profile | undefined): string {
   const measured = profile?.measuredRuns ?? 0
   const of = (runs: number, which = ''): string => {
@@ -82,7 +81,7 @@ function tierOf(node: Node, profile: Profile | undefined): string {
     return `; measured in ${numeral(measured)} of ${which}${counted(runs, 'run')}`
   }
   if (!isSmallSync(node))
-    return `${profile?.fused === undefined ? 'program' : 'program, fused'}${of(profile?.runs ?? 0)}`
+    return `${profile?.fused === undefined ? 'interpreted' : 'interpreted, fused'}${of(profile?.runs ?? 0)}`
   if (node.fuel !== CODED_FUEL) return `closures${of(runsOf(node))}`
   return `code generated${measured === 0 ? '' : of(runsOf(node), 'its first ')}`
 }
@@ -99,19 +98,19 @@ function runsOf(node: Node): number {
   return countedRuns(node) + (first === undefined ? 0 : 1)
 }
 
-/** A line for an arrow that goes without figures however often it runs; empty for all others. */
+/** A line that explains why an arrow has no figures; empty for all others. */
 function whyUnmeasured(node: Node, profile: Profile | undefined): string {
   if (!isSmallSync(node)) return ''
   if (node.size === 1) return 'not measured: a single synchronous function is called directly\n'
   if (node.fuel !== CODED_FUEL || (profile?.measuredRuns ?? 0) > 0) return ''
-  return 'not measured: its code was there before a run was measured, and is called directly\n'
+  return 'not measured: its code was generated before a run was measured, and is called directly\n'
 }
 
 const OP_NAMES: ReadonlyMap<OpCode, string> = new Map(
   Object.entries(Op).map(([name, code]) => [code, name] as const),
 )
 
-/** Every stage on a line, without recursion. */
+/** A line for each stage, without recursion. */
 function linesOf(root: Node): Line[] {
   const lines: Line[] = []
   const open: Open = [{ depth: 0, visit: root, fused: false, within: root }]
@@ -137,7 +136,7 @@ function linesOf(root: Node): Line[] {
   return lines
 }
 
-/** The parts of a chain; synchronous neighbours are one function and stand under one line. */
+/** The parts of a chain; synchronous neighbours are one function, drawn as a group. */
 function chainLines({ visit, depth, fused, within }: Visit, into: Open): void {
   const parts = joinedParts(visit)
   for (let at = 0; at < parts.length; at += 1) {
@@ -151,7 +150,7 @@ function chainLines({ visit, depth, fused, within }: Visit, into: Open): void {
   }
 }
 
-/** The first parts of a chain, as its program joins them; rows of hops are followed to their end. */
+/** The first parts of a chain, joined as in its plan; a row of hops is followed to its end. */
 function joinedParts(node: Node): Node[] {
   const parts: Node[] = []
   const open: Node[] = [node]
@@ -165,7 +164,7 @@ function joinedParts(node: Node): Node[] {
     if (rowOf(next) === undefined) alone += 1
     parts.push(next)
   }
-  // A row that was cut is none that runs, and is not made for being shown.
+  // No run has a row that is cut here, so it is not joined just to be drawn.
   return parts.length === HOPS_MAX ? parts.slice(0, LINES_MAX * 5) : joinRows(parts)
 }
 
@@ -201,8 +200,11 @@ function textOf(node: Node): string {
   const name = OP_NAMES.get(node.op) as string
   switch (node.op) {
     case Op.call:
+      return isAsyncFunction(node.data)
+        ? `${functionName(node.data)}, not awaited: its value is a promise; liftAsync() awaits`
+        : functionName(node.data)
     case Op.tap:
-      return `${node.op === Op.tap ? 'tap ' : ''}${functionName(node.data)}`
+      return `tap ${functionName(node.data)}`
     case Op.attempt:
       return `effect ${functionName((node.data as { body: unknown }).body)}`
     case Op.named:
@@ -285,7 +287,7 @@ function labelOf(line: Line): string {
   return measured === '' ? line.text : `${line.text}: ${measured}`
 }
 
-/** The line above that this one stands under, or the one before it on the same depth; -1 for the first. */
+/** The line that this one belongs to, or follows at the same depth; -1 for the first. */
 function parentOf(lines: readonly Line[], index: number): number {
   const { depth } = lines[index]
   for (let at = index - 1; at >= 0; at -= 1) if (lines[at].depth <= depth) return at

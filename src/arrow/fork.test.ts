@@ -1,7 +1,7 @@
 /**
  * Arrows as bodies of fibers: here and in a zone, their exits, and that an interrupt ends what they wait for.
  *
- * One zone of one worker; tasks tell through a shared buffer that they have begun and that they were aborted.
+ * One zone of one worker; tasks record in a shared buffer that they have begun and that they were aborted.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -28,14 +28,14 @@ import { store } from '../store/index.ts'
 import { zone } from '../zone/index.ts'
 import { type Arrow, type ArrowError, effect, fail, fromFiber, lift, liftAsync } from './index.ts'
 
-let place: ReturnType<typeof zone.create>
+let cpu: ReturnType<typeof zone.create>
 before(() => {
-  place = zone.create('arrow-fork', { workers: 1, graceMs: 60_000 })
+  cpu = zone.create('arrow-fork', { workers: 1, graceMs: 60_000 })
 })
 const kept = store.create<never>('arrow-fork')
 after(() => {
   kept.close()
-  return place.close()
+  return cpu.close()
 })
 
 const double = lift((x: number) => x * 2)
@@ -76,13 +76,13 @@ test('an arrow that waits is joined, by yield* and by await', async () => {
 })
 
 test('forked on a zone an arrow runs there, on zone.node here', async () => {
-  assert.notEqual(await fork(where, { on: place }).join(), threadId)
+  assert.notEqual(await fork(where, { on: cpu }).join(), threadId)
   assert.equal(await fork(where, { on: zone.node }).join(), threadId)
-  assert.equal(await fork(double.andThen(double), { on: place, input: 3 }).join(), 12)
+  assert.equal(await fork(double.andThen(double), { on: cpu, input: 3 }).join(), 12)
 })
 
 test("its failure is the fiber's failure, its defect a defect, wherever it runs", async () => {
-  for (const on of [zone.node, place]) {
+  for (const on of [zone.node, cpu]) {
     assert.deepEqual(await fork(parse, { on, input: '{' }).await(), Exit.failure('not JSON'))
     assert.deepEqual(await fork(fail(7), { on }).await(), Exit.failure(7))
     const exit = await fork(broken, { on }).await()
@@ -96,7 +96,7 @@ test('what captures variables is refused where it is forked', () => {
     () =>
       fork(
         lift((x: number) => x + secret),
-        { on: place, input: 1 },
+        { on: cpu, input: 1 },
       ),
     {
       code: 'FUNCTION_CAPTURES',
@@ -106,28 +106,28 @@ test('what captures variables is refused where it is forked', () => {
 })
 
 test('interrupting the fiber aborts the stage here, and cancels the task there', async () => {
-  for (const on of [zone.node, place]) {
+  for (const on of [zone.node, cpu]) {
     const flags = new Int32Array(new SharedArrayBuffer(8))
     const fiber = fork(waiting, { on, input: flags })
     await cellIsSet(flags, 0, 'the beginning')
     assert.deepEqual(await fiber.interrupt('enough'), Exit.interruption('enough'))
     await cellIsSet(flags, 1, 'the abort')
   }
-  assert.equal(await fork(double, { on: place, input: 1 }).join(), 2)
+  assert.equal(await fork(double, { on: cpu, input: 1 }).join(), 2)
 })
 
 test('a timeout and a scope that closes cancel the task as well', async () => {
   const late = new Int32Array(new SharedArrayBuffer(8))
   // A task that has not begun when its time is over never does.
   for (let ms = 50; late[0] === 0; ms *= 2) {
-    const exit = await fork(timeout(ms, () => fork(waiting, { on: place, input: late }).join())).await()
+    const exit = await fork(timeout(ms, () => fork(waiting, { on: cpu, input: late }).join())).await()
     assert.equal(exit.kind, 'failure')
-    await until(() => place.stats().running + place.stats().waiting === 0)
+    await until(() => cpu.stats().running + cpu.stats().waiting === 0)
   }
   assert.equal(late[1], 1)
   const closed = new Int32Array(new SharedArrayBuffer(8))
   const scope = new Scope()
-  fork(waiting, { on: place, input: closed, scope })
+  fork(waiting, { on: cpu, input: closed, scope })
   await cellIsSet(closed, 0, 'the beginning')
   await scope.close()
   await cellIsSet(closed, 1, 'the abort')
@@ -155,7 +155,7 @@ test('an arrow of a fiber is a stage, and interrupts it', async () => {
   assert.equal(released, 2)
 })
 
-/** Releases after a while, and fails then if it is told to. */
+/** Releases after a while, and fails then if asked to. */
 const acquired: string[] = []
 const released: string[] = []
 const holding = (name: string, fails = false) =>
@@ -287,7 +287,7 @@ test('what goes wrong beside stays with the exit, here and in a zone', async () 
     const stage = fromFiber(((exit: unknown) => ({ [Symbol.for('corespun.runnable')]: () => exit })) as never)
     const others = [Exit.defect('beside')]
     const exit = Exit[kind]('first', others)
-    assert.deepEqual(await (stage as Arrow<unknown, never>).on(place).runExit(exit), exit)
+    assert.deepEqual(await (stage as Arrow<unknown, never>).on(cpu).runExit(exit), exit)
   }
 })
 
@@ -311,10 +311,10 @@ test('a stage that is a fiber fails as it does, and travels', async () => {
   })
   assert.deepEqual(await checked.runExit(-1), Exit.failure('negative'))
   assert.equal(await checked.catchAll(() => lift(() => 0)).run(-1), 0)
-  const far = fromFiber(function* (x: number): Generator<never, number, unknown> {
+  const remote = fromFiber(function* (x: number): Generator<never, number, unknown> {
     return x + 1
   })
-  assert.equal(await far.on(place).run(1), 2)
+  assert.equal(await remote.on(cpu).run(1), 2)
   const nothing = fromFiber((() => 5) as never)
   assert.equal((await nothing.runExit(1)).kind, 'defect')
 })

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { Schedule, acquireRelease, never } from '../fiber/index.ts'
 import { type Arrow, ArrowError, effect, fail, fromFiber, lift, liftAsync } from './index.ts'
 
-/** A stage that gives a thenable with that `then`. */
+/** A stage that returns a thenable with that `then`. */
 function stage(then: (resolve: (value: number) => void, reject: (reason: unknown) => void) => void) {
   // oxlint-disable-next-line unicorn/no-thenable -- it is what the test is about
   return liftAsync((_: number) => ({ then }) as PromiseLike<number>)
@@ -49,7 +49,7 @@ test('a signal that a stage aborts before anything has waited ends the run', asy
   assert.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
-test('retry and timeout hear of a signal that was aborted while they began', async () => {
+test('retry and timeout notice a signal that was aborted while they began', async () => {
   const stop = new Error('stop')
   for (const wrap of ['retry', 'timeout'] as const) {
     const controller = new AbortController()
@@ -117,18 +117,18 @@ test('a stream whose source never answers can be stopped and left', async () => 
   await assert.rejects(read(1, controller.signal), { message: 'stop' })
 })
 
-test('runs in flight hear of the signal of a stream while its reader is busy', async () => {
+test('runs in flight receive the signal of a stream while its reader is busy', async () => {
   const controller = new AbortController()
-  const heard: number[] = []
+  const aborted: number[] = []
   const arrow = liftAsync((x: number, { signal }) => {
     if (x === 1) return Promise.resolve(x)
-    return new Promise<number>(() => signal.addEventListener('abort', () => heard.push(x)))
+    return new Promise<number>(() => signal.addEventListener('abort', () => aborted.push(x)))
   })
   const results = arrow.stream([1, 2, 3], { concurrency: 3, signal: controller.signal })
   assert.equal((await results.next()).value, 1)
   await new Promise(setImmediate)
   controller.abort(new Error('stop'))
-  assert.deepEqual(heard, [2, 3])
+  assert.deepEqual(aborted, [2, 3])
   await assert.rejects(results.next(), { message: 'stop' })
   assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
 })
@@ -210,7 +210,7 @@ test('a stream that is left has released what its runs held', async () => {
   assert.equal(released, 2)
 })
 
-test('a source that nobody has read from is not opened, one that gives no objects is refused', async () => {
+test('a source that nobody has read from is not opened, one that does not return objects is refused', async () => {
   let openedCount = 0
   let results: unknown = 5
   const source = {
@@ -255,7 +255,7 @@ test('a time is a number', () => {
     assert.throws(() => lift((x: number) => x).timeout(ms), { code: 'ARROW_ARGUMENT' })
 })
 
-test('options that are none are refused by name', async () => {
+test('wrong options are refused by name', async () => {
   const plus = lift((x: number) => x + 1)
   const wrong = { code: 'ARROW_ARGUMENT' }
   for (const options of [null, 5, { concurrency: 0 }, { ordered: 1 }, { signal: {} }] as never[])

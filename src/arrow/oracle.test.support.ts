@@ -1,11 +1,11 @@
 /**
  * Arrows for tests, each beside what it should do: a naive function from a value to an outcome.
  *
- * The oracle knows nothing of graphs, tiers or interpreters: it is plain recursion over closures, with
+ * The oracle has no graphs, tiers or interpreters: it is plain recursion over closures, with
  * promises nowhere and failures as values. Left out is what it would need a clock or another thread for: a
  * timeout that strikes, schedules with delays, interruption (arrow.test.ts, fork.test.ts), `stream`, which
- * is no arrow, and `on` a zone of workers, where stages may not capture what they are made with
- * (place.test.ts).
+ * returns an iterable, and `on` a zone of workers, where stages may not capture what they are made with
+ * (hop.test.ts).
  */
 import fc from 'fast-check'
 import { Schedule, fail as failing } from '../fiber/index.ts'
@@ -328,7 +328,7 @@ export function closeOracle(): void {
   kept.close()
 }
 
-/** What has an arrow of its own inside; what is tried again or remembered tells how often it was called. */
+/** Stages with an arrow inside; those that retry or cache count their calls. */
 function ofWait({ arrow, model, text }: Modelled, which: number, by: number): Modelled {
   if (which === 19) return { arrow: arrow.timeout(2 ** 31 - 1), model, text: `timeout(${text})` }
   if (which === 20) return { arrow: arrow.on(zone.node), model, text: `on(${text})` }

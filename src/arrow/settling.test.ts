@@ -66,7 +66,7 @@ for (const [name, make] of Object.entries(loops)) {
     assert.equal(exit.kind === 'failure' && exit.error.code, 'ARROW_TIMEOUT')
   })
 
-  test(`${name}, settled at once, hears its signal`, async () => {
+  test(`${name}, settled at once, receives its signal`, async () => {
     const controller = new AbortController()
     setTimeout(() => controller.abort('enough'), 5)
     const exit = await make(performance.now()).runExit(0, controller.signal)
@@ -97,18 +97,18 @@ test('the result of an arrow may have a then: its exit has it as it is', async (
       throw new Error('nobody asked')
     },
   }
-  const gives = lift(() => thenable)
+  const returnsThenable = lift(() => thenable)
   const arrows: Arrow<number, unknown, unknown>[] = [
-    gives,
-    settles.andThen(gives),
-    returns.andThen(gives),
-    settles.andThen(gives).timeout(60_000),
-    settles.andThen(gives).timeout(60_000).andThen(id()),
-    id<number>().flatMap(() => gives),
-    settles.flatMap(() => gives),
+    returnsThenable,
+    settles.andThen(returnsThenable),
+    returns.andThen(returnsThenable),
+    settles.andThen(returnsThenable).timeout(60_000),
+    settles.andThen(returnsThenable).timeout(60_000).andThen(id()),
+    id<number>().flatMap(() => returnsThenable),
+    settles.flatMap(() => returnsThenable),
     Array.from({ length: 80 }, () => lift((x: number) => x))
       .reduce((a, b) => a.andThen(b))
-      .andThen(gives),
+      .andThen(returnsThenable),
   ]
   for (const [index, arrow] of arrows.entries()) {
     for (let run = 0; run < 3; run += 1) {
@@ -117,10 +117,10 @@ test('the result of an arrow may have a then: its exit has it as it is', async (
     }
   }
   assert.equal(asked, 0)
-  await assert.rejects(settles.andThen(gives).run(0), /nobody asked/)
+  await assert.rejects(settles.andThen(returnsThenable).run(0), /nobody asked/)
 })
 
-test('asEffect is first and then snd, as in ZIO Arrow; keepInput gives the input back', async () => {
+test('asEffect is first and then snd, as in ZIO Arrow; keepInput returns the input', async () => {
   const seen: number[] = []
   const double = lift((x: number) => {
     seen.push(x)
@@ -164,7 +164,7 @@ test('an interrupt of a fiber that runs an arrow by toFiber interrupts it and wa
   assert.deepEqual(log, ['finalized'])
 })
 
-test('a timeout of Infinity is no limit', async () => {
+test('a timeout of Infinity never ends a run', async () => {
   assert.equal(await settles.timeout(Infinity).run(7), 7)
   for (const ms of [-1, NaN, 2 ** 31])
     assert.throws(() => settles.timeout(ms), { code: 'ARROW_ARGUMENT' }, String(ms))

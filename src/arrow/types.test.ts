@@ -1,5 +1,5 @@
 /**
- * What the compiler must know and must refuse. Most of this file is checked by compiling it.
+ * What the compiler must accept and must refuse. Most of this file is checked by compiling it.
  *
  * A line under @ts-expect-error that compiles is an error of the compilation, so this cannot pass by chance.
  */
@@ -71,7 +71,7 @@ test('pairs and choices are inferred', () => {
   assert.deepEqual(dup<number>().andThen(snd()).run(1), 1)
 })
 
-test('an arrow fits where one of a narrower input, a wider output or more failures is wanted', () => {
+test('an arrow fits where one of a narrower input, a wider output or more failures is expected', () => {
   const wide: Arrow<'a' | 'b', number | string, 'bad' | Error> = parse
   const either: Arrow<string, number> = length
   assert.ok([wide, either])
@@ -82,7 +82,7 @@ test('what does not compile', () => {
   const empty = lift((text: string) => text === '')
   const numeric = Schedule.forever.while((error: number) => error < 1)
   const refused: (() => unknown)[] = [
-    // @ts-expect-error: the output is no input of the next
+    // @ts-expect-error: the output is not an input of the next
     () => half.andThen(length),
     // @ts-expect-error: the same, the other way
     () => length.compose(half),
@@ -94,9 +94,9 @@ test('what does not compile', () => {
     () => ifThenElse(length, same_, same_),
     // @ts-expect-error: a body that is not a loop's
     () => whileDo(empty, length),
-    // @ts-expect-error: test wants a boolean
+    // @ts-expect-error: test takes a boolean
     () => testing(length),
-    // @ts-expect-error: swap of what is no pair
+    // @ts-expect-error: swap takes a pair
     () => length.andThen(swap<number, number>()),
     // @ts-expect-error: a promise is not a number
     () => later.run(1).length,

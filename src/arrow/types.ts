@@ -1,14 +1,13 @@
 /**
- * What the types of arrows say beyond input, output and failures: whether running one waits.
+ * The kind of an arrow: whether `run` returns a value or a promise.
  *
- * The kind of a composition follows from its parts, so `run` gives a value or a promise, and the compiler
- * knows which.
+ * The kind of a composition follows from its parts, so the type of `run` is always exact.
  */
 
-/** Whether an arrow's `run` gives a value (`sync`) or a promise (`async`). `Kind` itself: not known. */
+/** `sync`: `run` returns the value. `async`: it returns a promise. `Kind` itself: unknown until it runs. */
 export type Kind = 'sync' | 'async'
 
-/** The kind of what is composed of two. */
+/** The kind of a composition of two arrows: `sync` only when both are. */
 export type Join<K1 extends Kind, K2 extends Kind> = [K1] extends ['sync']
   ? K2
   : [K2] extends ['sync']
@@ -19,11 +18,10 @@ export type Join<K1 extends Kind, K2 extends Kind> = [K1] extends ['sync']
         : 'async'
       : 'async'
 
-/** What running gives, by kind. */
 interface Runs<B> {
   readonly sync: B
   readonly async: Promise<B>
 }
 
-/** What running gives: the value, a promise of it, or one of both where the kind is not known. */
+/** The type that `run` returns: `B`, a promise of it, or either when the kind is unknown. */
 export type Run<B, K extends Kind> = Runs<B>[K]

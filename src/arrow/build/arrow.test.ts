@@ -76,7 +76,7 @@ const table: Readonly<Record<string, readonly [Arrow<never, unknown>, unknown, u
 }
 
 for (const [name, [arrow, input, expected]] of Object.entries(table))
-  test(`${name} does what its text says, new, again and compiled`, () => {
+  test(`${name} does what its documentation states, new, again and compiled`, () => {
     for (const run of [arrow, arrow, arrow, arrow.compiled()])
       assert.deepEqual(run.run(input as never), expected)
     assert.deepEqual(arrow.runExit(input as never), Exit.success(expected))
@@ -168,7 +168,7 @@ test('fromFiber joins what has an exit', async () => {
   assert.deepEqual(await arrow.runExit(-1), Exit.failure('negative'))
 })
 
-test('retry follows its schedule and gives the last failure', async () => {
+test('retry follows its schedule and fails with the last failure', async () => {
   let runs = 0
   const flaky = effect(
     () => {
@@ -208,17 +208,17 @@ test('interrupting ends a wait, a retry and a nested timeout at once, with the r
   assert.deepEqual(await never.runExit(1, aborted), Exit.interruption('before'))
 })
 
-test('a stage hears by its signal that the run was interrupted', async () => {
-  let heard: unknown
+test('the signal of a stage is aborted when the run is interrupted', async () => {
+  let reason: unknown
   const stage = liftAsync((_: number, { signal }) => {
-    signal.addEventListener('abort', () => (heard = signal.reason))
+    signal.addEventListener('abort', () => (reason = signal.reason))
     return new Promise<number>(() => {})
   })
   const controller = new AbortController()
   const exit = stage.timeout(60_000).runExit(1, controller.signal)
   controller.abort('enough')
   await exit
-  assert.equal(heard, 'enough')
+  assert.equal(reason, 'enough')
 })
 
 test('timeout is a failure that can be handled', async () => {

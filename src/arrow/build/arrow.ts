@@ -1,9 +1,11 @@
 /**
- * An arrow as its users see it: a value that describes a computation from A to B.
+ * The arrow: an immutable value that describes a computation from A to B.
  *
- * Composing makes a node of a graph in nanoseconds and runs nothing. The words mean what they mean in ZIO
- * Arrow: `merge` gives one input to both, `split` a pair to each, `choice` an Either to one of both. How a
- * node runs is not here: steps.ts (small and synchronous), generate.ts (hot), interpreter.ts (all others).
+ * Composing makes a node of a graph in nanoseconds and runs nothing. How a node runs: steps.ts (small and
+ * synchronous), generate.ts (small and hot), interpreter.ts (all others).
+ *
+ * Over 400 lines: the class is the documented surface, and the functions that compose must be in its module,
+ * or the engine does not inline them.
  */
 import { TIMER_MS_MAX, assert, milliseconds, valueOfKind } from '../../base/index.ts'
 import {
@@ -44,8 +46,8 @@ import { streamed, type StreamOptions } from './stream.ts'
 import type { Join, Kind, Run } from '../types.ts'
 import { retryWait, throughWait, timeoutWait, type KeyOf } from '../run/waits.ts'
 
-// What composing uses, as constants of this module: the engine folds these, and not what is imported. Then a
-// node that is composed, run once and dropped is never made.
+// What composing uses, as constants of this module: the engine folds these, but not imported bindings. Only
+// then is a node that is composed, run once and dropped never allocated.
 const FUEL = 257
 const SMALL = 64
 assert(FUEL === HOT_RUNS && SMALL === SMALL_SIZE_MAX, 'the folded constants are those of the graph')
@@ -75,21 +77,32 @@ const OP_CALL = Op.call
 type NodeRun = (this: Node, input: unknown, signal?: AbortSignal) => unknown
 
 /**
- * A computation from `A` to `B` that fails with `E`.
+ * A computation from `A` to `B` that may fail with `E`.
  *
- * `K` says whether running it gives a value or a promise. Two arrows of one part share that part; nothing of
- * an arrow ever changes for those who use it.
+ * `K` is `'sync'` when `run` returns the value and `'async'` when it returns a promise. Arrows are immutable:
+ * an arrow may be part of any number of others. Make one with `lift`, `effect`, `liftAsync` and the other
+ * functions of this module.
+ * @example
+ * ```ts
+ * import { effect, lift, succeed } from 'corespun/arrow'
+ *
+ * const parse = effect((text: string) => Number(JSON.parse(text)), () => 'not JSON' as const)
+ * const half = parse.andThen(lift((x: number) => x / 2)).named('half')
+ * console.log(half.run('6')) // 3
+ * console.log(half.runExit('{').kind) // failure
+ * console.log(half.catchAll(() => succeed(0)).run('{')) // 0
+ * ```
  */
 export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implements Runnable<A, B, E> {
   /**
-   * Run it. A synchronous arrow returns its value, any other a promise.
+   * Run the arrow. A synchronous arrow returns its value, any other a promise.
    *
-   * What a stage of `fail`, `effect` or `mapError` fails with is thrown (or rejected with) as it is; so is a
-   * defect, what a stage threw otherwise. The signal interrupts arrows that wait: the stage that is waited
-   * for is told, and the promise rejects with the signal's reason; at once where that stage is an
-   * asynchronous function or in a zone, and where it is a fiber when its finalizers have run. Where a fiber
-   * was interrupted by somebody else it rejects with an InterruptedError.
-   * @throws the failure, or the defect, of a synchronous arrow.
+   * A failure (of `fail`, `effect`, `mapError` and so on) is thrown or rejected with as it is; so is a defect,
+   * any other error that a stage throws. Aborting the signal interrupts an arrow that waits: the stage that it
+   * waits for receives the abort, and the promise rejects with the signal's reason. It rejects at once when
+   * that stage is an asynchronous function or runs in a zone, and after the finalizers when it is a fiber. It
+   * rejects with an `InterruptedError` when something else has interrupted that fiber.
+   * @throws the failure or the defect of a synchronous arrow.
    */
   declare readonly run: (input: A, signal?: AbortSignal) => Run<B, K>
   /** @internal */ declare readonly step: (input: never) => unknown
@@ -129,30 +142,30 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     this.parts = null
   }
 
-  /** This, then `next` on its result. */
+  /** Run this, then `next` on its result. */
   andThen<C, E2, K2 extends Kind>(next: Arrow<B, C, E2, K2>): Arrow<A, C, E | E2, Join<K, K2>> {
     return two(runChain, OP_CHAIN, this, next, undefined)
   }
 
-  /** `andThen`, by the name it has in the benchmarks of ZIO Arrow. */
+  /** Alias of {@link andThen}. */
   endThen<C, E2, K2 extends Kind>(next: Arrow<B, C, E2, K2>): Arrow<A, C, E | E2, Join<K, K2>> {
     return this.andThen(next)
   }
 
-  /** `previous`, then this on its result. */
+  /** Run `previous`, then this on its result. */
   compose<Z, E2, K2 extends Kind>(previous: Arrow<Z, A, E2, K2>): Arrow<Z, B, E | E2, Join<K, K2>> {
     return two(runCompose, OP_CHAIN, previous, this, undefined)
   }
 
-  /** This, then a function on its result. What the function throws is a defect. */
+  /** Apply a function to the result. An error that it throws is a defect. */
   map<C>(fn: (value: B) => C): Arrow<A, C, E, K> {
     return two(runChain, OP_CHAIN, this, call(fn), undefined)
   }
 
   /**
-   * This, then the arrow that `fn` returns for the result, on the same input. What comes is known only while
-   * it runs, so this is neither fused nor compiled; where a failure comes before anything has waited, `run`
-   * throws it instead of rejecting.
+   * Run this, then the arrow that `fn` returns for the result, on the same input. That arrow is known only
+   * while this one runs, so neither is fused or compiled; a failure before anything has waited is thrown by
+   * `run` and not rejected with.
    */
   flatMap<A2 extends A, C, E2, K2 extends Kind>(
     fn: (value: B) => Arrow<A2, C, E2, K2>,
@@ -160,7 +173,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     return made(Op.flatMap, this, null, checkedFunction('flatMap(): fn', fn))
   }
 
-  /** This and `that` on the same input, this first; `fn` makes one value of both. */
+  /** Run this, then `that`, on the same input; return `fn` of both results. */
   zipWith<A2 extends A, C, D, E2, K2 extends Kind>(
     that: Arrow<A2, C, E2, K2>,
     fn: (mine: B, other: C) => D,
@@ -168,43 +181,43 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     return two(runZip, OP_ZIP, this, that, checkedFunction('zipWith(): fn', fn))
   }
 
-  /** This and `that` on the same input, this first; both results as a pair. `&&&` */
+  /** Run this, then `that`, on the same input; return both results as a pair. */
   merge<A2 extends A, C, E2, K2 extends Kind>(
     that: Arrow<A2, C, E2, K2>,
   ): Arrow<A2, [B, C], E | E2, Join<K, K2>> {
     return two(runMerge, OP_MERGE, this, that, undefined)
   }
 
-  /** This on the first of a pair, `that` on the second, this first. `***` */
+  /** Run this on the first side of a pair, then `that` on the second. */
   split<C, D, E2, K2 extends Kind>(
     that: Arrow<C, D, E2, K2>,
   ): Arrow<readonly [A, C], [B, D], E | E2, Join<K, K2>> {
     return two(runSplit, OP_SPLIT, this, that, undefined)
   }
 
-  /** This on the first of a pair; the second passes. */
+  /** Run this on the first side of a pair; the second is unchanged. */
   first<C = unknown>(): Arrow<readonly [A, C], [B, C], E, K> {
     return one(runFirst, OP_FIRST, this)
   }
 
-  /** This on the second of a pair; the first passes. */
+  /** Run this on the second side of a pair; the first is unchanged. */
   second<C = unknown>(): Arrow<readonly [C, A], [C, B], E, K> {
     return one(runSecond, OP_SECOND, this)
   }
 
-  /** This on what is left; what is right passes. */
+  /** Run this on the value of a `Left`; a `Right` is unchanged. */
   left<C = unknown>(): Arrow<Either<A, C>, Either<B, C>, E, K> {
     return one(runLeft, OP_LEFT, this)
   }
 
-  /** This on what is right; what is left passes. */
+  /** Run this on the value of a `Right`; a `Left` is unchanged. */
   right<C = unknown>(): Arrow<Either<C, A>, Either<C, B>, E, K> {
     return one(runRight, OP_RIGHT, this)
   }
 
   /**
-   * This on what is left, `that` on what is right. `|||` An input that is no Either is not looked for: it
-   * counts as right, with its `value`, which plain objects do not have.
+   * Run this on the value of a `Left`, `that` on the value of a `Right`. The input is not checked: anything
+   * that is not a `Left` is treated as a `Right`.
    */
   choice<C, D, E2, K2 extends Kind>(
     that: Arrow<C, D, E2, K2>,
@@ -212,41 +225,39 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     return two(runChoice, OP_CHOICE, this, that, undefined)
   }
 
-  /** This, then always the same value. */
+  /** Run this, then return `value`. */
   as<const C>(value: C): Arrow<A, C, E, K> {
     return two(runChain, OP_CHAIN, this, made(Op.constant, null, null, value), undefined)
   }
 
-  /** This, then nothing: `undefined`. */
+  /** Run this, then return `undefined`. */
   unit(): Arrow<A, void, E, K> {
     return this.as(undefined)
   }
 
-  /** This; `fn` looks at the result, what it returns is not used and not waited for. */
+  /** Call `fn` with the result and return the result. What `fn` returns is ignored and not awaited. */
   tap(fn: (value: B) => unknown): Arrow<A, B, E, K> {
     const look = made<B, B, never, 'sync'>(Op.tap, null, null, checkedFunction('tap(): fn', fn))
     return two(runChain, OP_CHAIN, this, look, undefined)
   }
 
-  /** This for what it does; the result is the input. */
+  /** Run this for its side effects; return the input. */
   keepInput<A2 extends A = A>(): Arrow<A2, A2, E, K> {
     return one(runEffect, OP_EFFECT, this)
   }
 
-  /** This on the first of a pair, for what it does; the result is the second: `first` and then `snd`. */
+  /** Run this on the first side of a pair for its side effects; return the second side. */
   asEffect<C = unknown>(): Arrow<readonly [A, C], C, E, K> {
     const both: Arrow<readonly [A, C], [B, C], E, K> = one(runFirst, OP_FIRST, this)
     return two(runChain, OP_CHAIN, both, SECOND, undefined)
   }
 
-  /** The failure as another one. A defect passes. */
+  /** Map the failure. Defects are unchanged. */
   mapError<E2>(fn: (error: E) => E2): Arrow<A, B, E2, K> {
     return made(Op.mapError, this, null, checkedFunction('mapError(): fn', fn))
   }
 
-  /**
-   * Where this fails, the arrow that `handler` returns for the failure, on the same input. A defect passes.
-   */
+  /** When this fails, run the arrow that `handler` returns for the failure, on the same input. Defects pass. */
   catchAll<A2 extends A, C, E2, K2 extends Kind>(
     handler: (error: E) => Arrow<A2, C, E2, K2>,
   ): Arrow<A2, B | C, E2, Join<K, K2>> {
@@ -254,9 +265,9 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Again after a failure, as long and as late as the schedule says, which is given the failure; the last
-   * failure is the arrow's. Defects are not tried again.
-   * @throws {ArrowError} `ARROW_ARGUMENT`.
+   * Run this again after a failure, when the schedule allows it and after the schedule's delay. The arrow fails
+   * with the last failure. Defects are not retried.
+   * @throws {ArrowError} `ARROW_ARGUMENT` when `schedule` is not a `Schedule`.
    */
   retry(schedule: Schedule<E>): Arrow<A, B, E, 'async'> {
     if (!(schedule instanceof ScheduleClass)) throw wrong('retry(): schedule', 'a Schedule', schedule)
@@ -264,10 +275,10 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Fails with `ARROW_TIMEOUT` when this takes longer; what it waits for is interrupted. A stage that does
-   * not wait cannot be stopped, except in a zone.
-   * @param timeoutMs 0 to 2,147,483,647; `Infinity` for no limit.
-   * @throws {ArrowError} `ARROW_ARGUMENT`.
+   * Fail with `ARROW_TIMEOUT` when this takes longer; the stage that it waits for is interrupted. A stage that
+   * does not wait cannot be stopped, except in a zone.
+   * @param timeoutMs Milliseconds, 0 to 2,147,483,647; `Infinity` for no limit.
+   * @throws {ArrowError} `ARROW_ARGUMENT` when `timeoutMs` is anything else.
    */
   timeout(timeoutMs: number): Arrow<A, B, E | ArrowError<'ARROW_TIMEOUT'>, 'async'> {
     if (timeoutMs !== Infinity) valueOfKind('timeout()', 'timeoutMs', timeoutMs ?? null, TIME, wrong)
@@ -275,21 +286,21 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * A name for this part: in the stacks of errors that come out of it and in `explain`.
-   * @throws {ArrowError} `ARROW_ARGUMENT`.
+   * Name this part: in the stacks of errors that it throws, and in `explain`.
+   * @throws {ArrowError} `ARROW_ARGUMENT` when `name` is not a string or is empty.
    */
   named(name: string): Arrow<A, B, E, K> {
-    if (typeof name !== 'string' || name === '')
-      throw wrong('named(): name', 'a string that is not empty', name)
+    if (typeof name !== 'string' || name === '') throw wrong('named(): name', 'a non-empty string', name)
     return made(Op.named, this, null, name)
   }
 
   /**
-   * Run this part in a zone: one hop, however many stages. Neighbours placed in the same zone share the hop.
-   * `zone.node` is this thread: no hop. In a worker of the zone itself there is none either.
-   * @throws {FunctionError} (now, not at the first run) for a stage that captures variables, naming them; see
-   *   `exported` for functions that need their module.
-   * @throws {TransportError} for a constant that cannot travel. @throws {ArrowError} `ARROW_ARGUMENT`.
+   * Run this part in a zone, in one hop for all of its stages. Neighbours in the same zone share a hop.
+   * `zone.node` is this thread and needs no hop; neither does a run in a worker of that zone.
+   * @throws {FunctionError} now, not at the first run, when a stage captures variables: the message names them.
+   *   {@link exported} is for functions that need their module.
+   * @throws {TransportError} when a constant cannot be transported.
+   * @throws {ArrowError} `ARROW_ARGUMENT` when `zone` is not a zone.
    */
   on(zone: AnyZone): Arrow<A, B, E, 'async'> {
     if (!(zone instanceof Zone || zone instanceof NodeZone)) throw wrong('on(): zone', 'a zone', zone)
@@ -297,30 +308,31 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Remember results in a store, for all threads: what one is computing the others wait for. Failures are not
-   * remembered. Results must be able to travel.
-   * @param key The key of an input; an input that is a string is its own.
-   * @throws {ArrowError} `ARROW_ARGUMENT`.
+   * Cache results in a store, for all threads: while one thread computes a value the others wait for it.
+   * Failures are not cached. Results must be transportable. An input that is a string is its own key.
+   * @throws {ArrowError} `ARROW_ARGUMENT` when `store` is not a store.
    */
   through(this: Arrow<string, B, E, K>, store: Store<B>): Arrow<A, B, E, 'async'>
+  /**
+   * As above, for inputs that are not strings.
+   * @param key Returns the key of an input.
+   * @throws {ArrowError} `ARROW_ARGUMENT` when an argument is of the wrong type.
+   */
   through<A2 extends A>(store: Store<B>, key: (input: A2) => string): Arrow<A2, B, E, 'async'>
-  /** @throws {ArrowError} `ARROW_ARGUMENT`. */
   through(store: unknown, key?: unknown): Arrow<A, B, E, 'async'> {
     if (!(store instanceof Store)) throw wrong('through(): store', 'a store', store)
     if (key !== undefined) checkedFunction('through(): key', key)
     return waiting(throughWait(store as Store<never>, key as KeyOf | undefined, this as never))
   }
 
-  /**
-   * How it ends, as an {@link Exit}: success, failure, defect or interruption. Never throws or rejects.
-   */
+  /** Run the arrow and return how it ends: success, failure, defect or interruption. Never throws or rejects. */
   runExit(input: A, signal?: AbortSignal): Run<Exit<B, E>, K> {
     return this[RUNNABLE](input, signal) as Run<Exit<B, E>, K>
   }
 
   /**
-   * A function that runs it inside of a fiber: `yield* arrow.toFiber()(input)`. An interrupt of the fiber
-   * interrupts the run, and waits for it.
+   * Return a function that runs the arrow in a fiber: `yield* arrow.toFiber()(input)`. Interrupting the fiber
+   * interrupts the run and waits for it.
    */
   toFiber(): (input: A) => Operation<B, E> {
     const begin = (input: A) => attempt((signal) => this[RUNNABLE](input, signal))
@@ -329,7 +341,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     } as (input: A) => Operation<B, E>
   }
 
-  /** `toFiber`, by its name in ZIO Arrow. */
+  /** Alias of {@link toFiber}. */
   toEffect(): (input: A) => Operation<B, E> {
     return this.toFiber()
   }
@@ -343,7 +355,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
       const exit = exitOf(thrown) as Exit<B, E>
       return (this.flags & ASYNC) === 0 ? exit : Promise.resolve(exit)
     }
-    // Of an arrow that waits only a promise of the interpreter is one: what a stage made is its value.
+    // A promise that a stage of a synchronous arrow returns is its value; the interpreter's promise is not.
     if ((this.flags & (ASYNC | DYNAMIC)) !== 0 && value instanceof Promise) {
       const succeeded = (result: unknown): Exit<B, E> => Exit.success(valueOf(result) as B)
       return value.then(succeeded, exitOf) as Promise<Exit<B, E>>
@@ -380,8 +392,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Generate its code now instead of after some hundred runs. Returns the arrow itself. Code is not measured:
-   * without runs before, `explain` shows no times and says so.
+   * Generate the arrow's code now and not after its first 257 runs. Returns the arrow. Generated code is not
+   * measured: `explain` has no times for an arrow that is compiled before it has run.
    */
   compiled(): this {
     if ((this.flags & (ASYNC | DYNAMIC | BIG)) === 0 && this.a !== null) compile(this)
@@ -389,13 +401,12 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * The plan: what is fused, what waits, what hops; after runs with times and the cost of hops. All hops are
-   * counted. Calls and their mean times are of the runs that were measured; the first line says how many of
-   * how many those are: of all runs, or of the first ones, if the arrow has code by now, which counts
-   * nothing. Without times stay an arrow of one synchronous stage, whose `run` is its function, and one that
-   * was `compiled` before it ran; a line says why.
+   * Describe how the arrow runs: what is fused, what waits, what runs in which zone. After runs the text has
+   * times and the cost of hops. All hops are counted; other figures are of measured runs, and the first line
+   * contains how many those are. An arrow of one synchronous stage and one that was `compiled` before it ran
+   * have no times; a line of the text explains why.
    * @param options `format`: `text` (default), `mermaid` or `dot`.
-   * @throws {ArrowError} `ARROW_ARGUMENT`.
+   * @throws {ArrowError} `ARROW_ARGUMENT` for another format or an unknown option.
    */
   explain(options?: { readonly format?: 'text' | 'mermaid' | 'dot' }): string {
     return explained(this, options)
@@ -418,13 +429,11 @@ const SECOND = new Arrow<never, never, never, 'sync'>(
   undefined,
 )
 
-/** An arrow of a function. @throws {ArrowError} `ARROW_ARGUMENT` for what is none. */
 export function call<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
-  if (typeof fn !== 'function') throw wrong('lift(): the stage', 'a function', fn)
+  if (typeof fn !== 'function') throw wrong('lift(): fn', 'a function', fn)
   return new Arrow(fn as NodeRun, fn as NodeRun, OP_CALL, 0, 1, null, null, fn)
 }
 
-/** An arrow of any parts. */
 export function made<A, B, E, K extends Kind>(
   op: OpCode,
   a: Node | null,
@@ -437,14 +446,13 @@ export function made<A, B, E, K extends Kind>(
   return new Arrow<A, B, E, K>(runOf(step, flags), step, op, flags, size, a, b, data)
 }
 
-/** An arrow of one stage that waits. */
 export function waiting<A, B, E>(wait: Wait): Arrow<A, B, E, 'async'> {
   return made(Op.wait, null, null, wait)
 }
 
 /**
- * An arrow of one other. There is one place where it is made, whatever it is: an object that may come from
- * two places must exist, and one that need not exist costs nothing.
+ * An arrow of one other. It has a single `new`: an object that one of two expressions may have made must be
+ * allocated, one that the engine can eliminate costs nothing.
  */
 export function one<A, B, E, K extends Kind>(once: NodeRun, op: OpCode, a: Node): Arrow<A, B, E, K> {
   let run = once
@@ -459,7 +467,7 @@ export function one<A, B, E, K extends Kind>(once: NodeRun, op: OpCode, a: Node)
   return new Arrow<A, B, E, K>(run, step, op, flags, size, a, null, undefined)
 }
 
-/** An arrow of two others; see `one`. @throws {ArrowError} `ARROW_ARGUMENT` for what is no arrow. */
+/** An arrow of two others; a single `new`, as in `one`. */
 function two<A, B, E, K extends Kind>(
   once: NodeRun,
   op: OpCode,
@@ -467,8 +475,8 @@ function two<A, B, E, K extends Kind>(
   b: Node,
   data: unknown,
 ): Arrow<A, B, E, K> {
-  if (!(a instanceof Arrow)) throw wrong('what is composed', 'an arrow', a)
-  if (!(b instanceof Arrow)) throw wrong('what is composed', 'an arrow', b)
+  if (!(a instanceof Arrow)) throw wrong('the arrow to compose', 'an arrow', a)
+  if (!(b instanceof Arrow)) throw wrong('the arrow to compose', 'an arrow', b)
   let run = once
   let step = once
   let flags = a.flags | b.flags
@@ -482,7 +490,6 @@ function two<A, B, E, K extends Kind>(
   return new Arrow<A, B, E, K>(run, step, op, flags, size, a, b, data)
 }
 
-/** @throws {ArrowError} `ARROW_ARGUMENT` for what is no function. */
 export function checkedFunction<Fn>(name: string, fn: Fn): Fn {
   if (typeof fn !== 'function') throw wrong(name, 'a function', fn)
   return fn

@@ -1,33 +1,47 @@
 /**
- * One of two: what `test` makes and `choice` takes.
+ * Either: a value on one of two sides, made by `test` and taken by `choice`.
  *
  * A plain object with a `kind`, so it is compared, printed and sent to other threads like any other. All of
- * them are made in this file and in generated code by the same literal, so they have one hidden class.
+ * them are made by the same literal, here and in generated code, so they have one hidden class.
  */
 
-/** A value on the left: by custom the one that passed a test, or the case that was looked for. */
+/** A value on the left: by convention the one that passed a test. */
 export interface Left<L> {
+  /** Distinguishes the sides. */
   readonly kind: 'left'
+  /** The value. */
   readonly value: L
 }
 
 /** A value on the right. */
 export interface Right<R> {
+  /** Distinguishes the sides. */
   readonly kind: 'right'
+  /** The value. */
   readonly value: R
 }
 
-/** One of two, told apart by `kind`. */
+/** A value on the left or on the right; `kind` distinguishes them. */
 export type Either<L, R> = Left<L> | Right<R>
 
-/** Constructors and guards of {@link Either}. */
+/**
+ * Constructors and type guards of {@link Either}.
+ * @example
+ * ```ts
+ * import { Either, lift } from 'corespun/arrow'
+ *
+ * const size = lift((text: string) => text.length).choice(lift((x: number) => x))
+ * console.log(size.run(Either.left('four')), size.run(Either.right(7))) // 4 7
+ * console.log(Either.isLeft(Either.right(7))) // false
+ * ```
+ */
 export const Either = Object.freeze({
-  /** A value on the left. */
+  /** Make a value on the left. */
   left<L>(value: L): Left<L> {
     return either(true, value) as Left<L>
   },
 
-  /** A value on the right. */
+  /** Make a value on the right. */
   right<R>(value: R): Right<R> {
     return either(false, value) as Right<R>
   },
@@ -43,7 +57,7 @@ export const Either = Object.freeze({
   },
 })
 
-/** The one literal: a value on the left if `isLeft`. */
+/** The only literal. */
 export function either(isLeft: unknown, value: unknown): Either<unknown, unknown> {
   return { kind: isLeft ? 'left' : 'right', value }
 }

@@ -1,17 +1,17 @@
 /**
- * How a failure travels inside of a run: wrapped, so that it is never mistaken for something a stage threw.
+ * Failures inside of a run: wrapped, so that they are never mistaken for an error that a stage has thrown.
  *
- * The wrapper is thrown by stages that fail and taken off where a run ends; no code of users ever sees it.
- * Whatever else is thrown is a defect and passes everything that handles failures.
+ * Stages that fail throw the wrapper, and the end of the run removes it; code of users never sees it. Whatever
+ * else is thrown is a defect and passes all that handles failures.
  */
 import { Exit, type Failed, InterruptedError } from '../../fiber/index.ts'
 
 const NONE: readonly Failed[] = Object.freeze([])
 
-/** A typed failure on its way. Not an Error: it needs no stack, the error inside has its own. */
+/** A typed failure. Not an Error: it needs no stack of its own. */
 export class Raised {
   readonly error: unknown
-  /** What else went wrong in the fiber that it comes from. */
+  /** Other failures and defects of the fiber that failed. */
   readonly others: readonly Failed[]
 
   constructor(error: unknown, others: readonly Failed[] = NONE) {
@@ -20,7 +20,7 @@ export class Raised {
   }
 }
 
-/** A defect beside which more went wrong; one that came alone is thrown as it is. */
+/** A defect with others beside it; a single defect is thrown as it is. */
 export class Broken {
   readonly defect: unknown
   readonly others: readonly Failed[]
@@ -31,10 +31,10 @@ export class Broken {
   }
 }
 
-/** The run was told to stop; it ends here, whatever its stages still do. */
+/** The run was interrupted: it ends here, whatever its stages still do. */
 export class Stopped {
   readonly reason: unknown
-  /** What went wrong on the way out. */
+  /** Failures and defects of the finalizers. */
   readonly others: readonly Failed[]
 
   constructor(reason: unknown, others: readonly Failed[] = NONE) {
@@ -44,9 +44,8 @@ export class Stopped {
 }
 
 /**
- * What a run throws to its caller for something thrown inside. A run that its own signal has interrupted
- * throws the signal's reason; one that ends because a fiber in it was interrupted, what a join of that fiber
- * throws.
+ * The error that a run throws to its caller for what was thrown inside: the signal's reason when that signal
+ * has interrupted it; an InterruptedError when a fiber in it was interrupted by something else.
  */
 export function unwrapped(thrown: unknown, signal: AbortSignal | undefined): unknown {
   if (thrown instanceof Raised) return thrown.error
@@ -55,14 +54,13 @@ export function unwrapped(thrown: unknown, signal: AbortSignal | undefined): unk
   return signal?.aborted === true ? thrown.reason : new InterruptedError(thrown.reason)
 }
 
-/** How a run ended that threw. */
 export function exitOf(thrown: unknown): Failed {
   if (thrown instanceof Raised) return Exit.failure(thrown.error, thrown.others)
   if (thrown instanceof Broken) return Exit.defect(thrown.defect, thrown.others)
   return thrown instanceof Stopped ? Exit.interruption(thrown.reason, thrown.others) : Exit.defect(thrown)
 }
 
-/** What is thrown inside of a run for an exit without a value. */
+/** The wrapper of an exit without a value. */
 export function thrownFor(exit: Failed): unknown {
   switch (exit.kind) {
     case 'failure':
@@ -74,7 +72,7 @@ export function thrownFor(exit: Failed): unknown {
   }
 }
 
-/** What went wrong in a stage that was told to stop: nothing, when it has only said so. */
+/** The failures of an interrupted stage: none when it has only thrown the signal's reason or an AbortError. */
 export function besides(thrown: unknown, signal: AbortSignal): readonly Failed[] {
   if (thrown instanceof Stopped) return thrown.others
   const exit = exitOf(thrown)
@@ -84,8 +82,8 @@ export function besides(thrown: unknown, signal: AbortSignal): readonly Failed[]
 }
 
 /**
- * Write the name of a stage into the stack of an error that passes through it; once for each error.
- * What is no Error, or cannot be written to, passes as it is.
+ * Add the name of a stage to the stack of an error that passes through it, once for each name. Values that are
+ * not Errors, and errors that cannot be written to, are returned unchanged.
  */
 export function traced(thrown: unknown, name: string): unknown {
   const error = thrown instanceof Raised ? thrown.error : thrown instanceof Broken ? thrown.defect : thrown

@@ -1,8 +1,8 @@
 /**
- * Nodes from their parts: flags, size and the way they run, decided in one place.
+ * Nodes from their parts: their flags, size and functions.
  *
- * Arrows of users are made by arrow.ts, which gives new small nodes their first-run functions; what comes
- * from another thread is made here, and runs the counting way from the start.
+ * arrow.ts makes the arrows of users, with first-run functions for small nodes; nodes from another thread are
+ * made here and are counted from their first run on.
  */
 import {
   ASYNC,
@@ -23,7 +23,6 @@ import { COUNTED_STEPS, LEAF_STEPS, STEPS } from '../run/steps.ts'
 
 type Run = (this: Node, input: unknown, signal?: AbortSignal) => unknown
 
-/** What the children of a node, and what it does itself, make of its flags. */
 export function flagsOf(op: OpCode, a: Node | null, b: Node | null, data: unknown, size: number): number {
   let flags = (a === null ? 0 : a.flags) | (b === null ? 0 : b.flags)
   if (op === Op.branch) flags |= (data as Node).flags
@@ -33,13 +32,13 @@ export function flagsOf(op: OpCode, a: Node | null, b: Node | null, data: unknow
   return size > SMALL_SIZE_MAX ? flags | BIG : flags
 }
 
-/** Nodes of the graph below and with this one, no more than SIZE_MAX. */
+/** Nodes of this graph, at most SIZE_MAX. */
 export function sizeOf(op: OpCode, a: Node | null, b: Node | null, data: unknown): number {
   const third = op === Op.branch ? (data as Node).size : 0
   return Math.min(SIZE_MAX, 1 + (a === null ? 0 : a.size) + (b === null ? 0 : b.size) + third)
 }
 
-/** How a node runs from outside that its `step` cannot run alone. @throws what the run throws, unwrapped. */
+/** `run` of a node that waits, is large or is dynamic. @throws failures unwrapped. */
 const runPlanned: Run = function (this: Node, input, signal) {
   let value: unknown
   try {
@@ -48,7 +47,7 @@ const runPlanned: Run = function (this: Node, input, signal) {
     if ((this.flags & ASYNC) !== 0) return Promise.reject(unwrapped(thrown, signal))
     throw unwrapped(thrown, signal)
   }
-  // A promise that a synchronous stage made is its value; where arrows come up while it runs, they may wait.
+  // A promise that a synchronous stage returns is its value; a dynamic arrow may have waited.
   const waits = (this.flags & ASYNC) !== 0 || ((this.flags & DYNAMIC) !== 0 && value instanceof Promise)
   if (!waits) return value
   return Promise.resolve(value).catch((thrown: unknown) => {
@@ -56,12 +55,10 @@ const runPlanned: Run = function (this: Node, input, signal) {
   })
 }
 
-/** How a large synchronous node runs from inside. */
 const stepPlanned: Run = function (this: Node, input) {
   return runNode(this, input, undefined, undefined, true)
 }
 
-/** The function by which a node runs from inside. */
 export function stepOf(op: OpCode, data: unknown, flags: number): Run {
   if ((flags & (ASYNC | DYNAMIC | BIG)) !== 0) return stepPlanned
   switch (op) {
@@ -90,13 +87,12 @@ export function stepOf(op: OpCode, data: unknown, flags: number): Run {
   }
 }
 
-/** The function by which a node runs from outside, given the one from inside. */
 export function runOf(step: Run, flags: number): Run {
   if ((flags & (ASYNC | DYNAMIC | BIG)) !== 0) return runPlanned
   return (flags & FALLIBLE) !== 0 ? RUNS.runFallible : step
 }
 
-/** A node that is no arrow of a user. */
+/** A node that no user sees: not an `Arrow`. */
 export function makeNode(op: OpCode, a: Node | null, b: Node | null, data: unknown): Node {
   const size = sizeOf(op, a, b, data)
   const flags = flagsOf(op, a, b, data, size)

@@ -1,14 +1,14 @@
 /**
- * The graph that an arrow is: what a node holds, as the tiers that run it see it.
+ * The graph of an arrow: the fields of a node, as the tiers that run it see them.
  *
- * Nodes are immutable to users. What changes is how a node runs: `run` and `step` are replaced when it has
- * run often enough. They are own properties and not methods so that every place that calls `arrow.run` has
- * the engine's call feedback to itself: an indirect call costs tens of nanoseconds, an inlined one nothing.
+ * Nodes are immutable to users. What changes is how a node runs: `run` and `step` are replaced when it has run
+ * often enough. They are own properties, not methods, so that every call site of `arrow.run` has call feedback
+ * of its own: an indirect call costs tens of nanoseconds, an inlined one nothing.
  */
 
 import type { Fiber } from '../../fiber/index.ts'
 
-/** What a node does. Composite ones have children in `a` and `b`. */
+/** The operation of a node. Composite nodes have children in `a` and `b`. */
 export const Op = Object.freeze({
   /** `data` is the function. */
   call: 0,
@@ -55,78 +55,77 @@ export const Op = Object.freeze({
   named: 27,
 } as const)
 
-/** The number of what a node does. */
 export type OpCode = (typeof Op)[keyof typeof Op]
 
-/** It waits: its run gives a promise. */
+/** It waits: `run` returns a promise. */
 export const ASYNC = 1
-/** What it runs is known only while it runs. */
+/** It contains arrows that are known only while it runs. */
 export const DYNAMIC = 2
 /** It may fail. */
 export const FALLIBLE = 4
-/** Too large to be run by calls that nest. */
+/** Too large for nested calls. */
 export const BIG = 8
 
-/** Nodes of an arrow that runs by calls that nest; larger ones get a program. */
+/** Nodes of an arrow that runs by nested calls; larger ones are interpreted. */
 export const SMALL_SIZE_MAX = 64
-/** Sizes are counted up to here: an arrow that contains itself twice, forty times over, is larger. */
+/** Greatest size that is counted: an arrow may contain itself twice, forty times over. */
 export const SIZE_MAX = 2 ** 30
 /** Runs after which code is generated. */
 export const HOT_RUNS = 257
-/** Fuel of a node that has code: it is counted no more. */
+/** Fuel of a node that has code and is no longer counted. */
 export const CODED_FUEL = SIZE_MAX
-/** Fuel of a node that could not get code, and goes on counting. */
+/** Fuel of a node that could not get code and is still counted. */
 export const UNCODED_FUEL = CODED_FUEL - 1
 
 /** A function of one argument, called as a method of the node. */
 export type Step = (this: never, input: never, signal?: never) => unknown
 
-/** What a stage that waits is given beside its input. */
+/** The second argument of an asynchronous stage. */
 export interface StageContext {
-  /** Aborted when the run is interrupted. Made when first asked for. */
+  /** Aborted when the run is interrupted. Created on first access. */
   readonly signal: AbortSignal
 }
 
-/** The part of a run that stages inside of Corespun use. */
+/** The run, as Corespun's own stages see it. */
 export interface RunContext extends StageContext {
   /** The signal, if the run can be interrupted at all. */
   readonly givenSignal: AbortSignal | undefined
-  /** The fiber whose code began the run: stages that are fibers are its children. */
+  /** The fiber that started the run: the parent of stages that are fibers. */
   readonly fiber: Fiber | undefined
 }
 
-/** A synchronous function and what makes its throws failures. */
+/** A synchronous function, and the function that maps what it throws to a failure. */
 export interface Attempt {
   readonly body: (input: unknown) => unknown
   readonly catcher: (thrown: unknown) => unknown
 }
 
-/** Stages of one key, one right behind the other, are joined to one. */
+/** Adjacent stages with the same key are joined to one. */
 export interface Row {
   readonly key: string
   readonly join: (nodes: readonly Node[]) => Node
 }
 
-/** How a stage that waits is known to plans and to `explain`. */
+/** A stage that waits, as plans and `explain` see it. */
 export interface Wait {
   readonly kind: 'async' | 'fiber' | 'retry' | 'timeout' | 'through' | 'on'
-  /** Runs it; may throw or reject with what failure.ts has. */
+  /** Starts it; may throw, or reject with, the wrappers of failure.ts. */
   readonly start: (input: unknown, context: RunContext) => unknown
-  /** What it was made from: functions, schedule, milliseconds, store, zone. */
+  /** Its functions, schedule, milliseconds, store or zone. */
   readonly parts: readonly unknown[]
-  /** The arrow inside, if it has one. */
+  /** The arrow inside. */
   readonly inner: Node | undefined
-  /** How it becomes one stage with its neighbours, if it does. */
+  /** Set when it is joined with its neighbours. */
   readonly row?: Row | undefined
-  /** What is added to its line in `explain`. */
+  /** Text for its line in `explain`. */
   readonly shown?: (() => string) | undefined
 }
 
 /** A node of the graph. */
 export interface Node {
-  /** Run from outside: failures are thrown as they are. */
+  /** Called by users: failures are thrown unwrapped. */
   run: (input: never, signal?: never) => unknown
-  /** Run from inside: failures are thrown wrapped. Synchronous nodes only. */
+  /** Called by other nodes: failures are thrown wrapped. Synchronous nodes only. */
   step: (input: never) => unknown
   readonly op: OpCode
   readonly flags: number
@@ -136,9 +135,9 @@ export interface Node {
   readonly a: Node | null
   readonly b: Node | null
   readonly data: unknown
-  /** What the tiers know of it: programs and measurements. */
+  /** A `Profile`: plans and measurements. */
   profile: unknown
-  /** What its generated code refers to. */
+  /** The values that its generated code uses. */
   parts: object | null
 }
 
@@ -159,16 +158,12 @@ export function partsOf(node: Node): Node[] {
   return parts
 }
 
-/** How a part of a chain is joined with its neighbours; `undefined` for one that is not. */
 export function rowOf(part: object): Row | undefined {
   const { op, data } = part as Partial<Node>
   return op === Op.wait ? (data as Wait).row : undefined
 }
 
-/**
- * The parts of a chain, each row of neighbours joined to one; linear, since a row is joined only when it
- * ends.
- */
+/** The parts of a chain, each row of neighbours joined to one. Linear: a row is joined once, at its end. */
 export function joinRows<Part extends object>(parts: readonly Part[]): Part[] {
   const joined: Part[] = []
   for (let at = 0, end = 1; at < parts.length; at = end, end += 1) {

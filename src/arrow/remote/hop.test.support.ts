@@ -6,6 +6,6 @@
 const factor = Number('2')
 
 /** Twice the input, by what only this module has. */
-export function doubledHere(x: number): number {
+export function doubledByModule(x: number): number {
   return x * factor
 }

@@ -1,5 +1,5 @@
 /**
- * Placed parts: where they run, what they carry, what is refused, and what ends them.
+ * Remote stages: where they run, what they carry, what is refused, and what ends them.
  *
  * One zone of one worker; its `pid` is the thread's number.
  */
@@ -21,20 +21,20 @@ import {
   succeed,
   whileDo,
 } from '../index.ts'
-import { doubledHere } from './hop.test.support.ts'
+import { doubledByModule } from './hop.test.support.ts'
 
-let place: ReturnType<typeof zone.create>
+let cpu: ReturnType<typeof zone.create>
 before(() => {
-  place = zone.create('arrow-place', { workers: 1, graceMs: 100 })
+  cpu = zone.create('arrow-hop', { workers: 1, graceMs: 100 })
 })
-after(() => place.close())
+after(() => cpu.close())
 
 const where = async (): Promise<number> =>
   (process.getBuiltinModule('node:worker_threads') as { threadId: number }).threadId
 
 test('a placed part runs in the zone, what follows here', async () => {
   const arrow = liftAsync(where)
-    .on(place)
+    .on(cpu)
     .merge(lift(() => threadId))
   const [there, here] = await arrow.run(undefined)
   assert.ok(isMainThread)
@@ -46,10 +46,10 @@ test(
   'parts that alternate between two zones of one worker each end, however many run',
   { timeout: 120_000 },
   async () => {
-    const other = zone.create('arrow-other-place', { workers: 1 })
+    const other = zone.create('arrow-other', { workers: 1 })
     try {
       const inc = lift((x: number) => x + 1)
-      const there = inc.on(place).andThen(inc).on(other).andThen(inc).on(place)
+      const there = inc.on(cpu).andThen(inc).on(other).andThen(inc).on(cpu)
       const back = there.andThen(there).on(other)
       const runs = Array.from({ length: 20 }, (_, index) => back.run(index))
       assert.deepEqual(
@@ -79,26 +79,26 @@ test('all kinds of stages travel', async () => {
     .zipWith(succeed(7), (x, seven) => x + seven)
     .tap(() => undefined)
     .named('all')
-  assert.equal(await arrow.on(place).run([1, 2]), arrow.run([1, 2]))
-  assert.equal(await arrow.on(place).run([4, 5]), arrow.run([4, 5]))
+  assert.equal(await arrow.on(cpu).run([1, 2]), arrow.run([1, 2]))
+  assert.equal(await arrow.on(cpu).run([4, 5]), arrow.run([4, 5]))
 })
 
 test('neighbours in one zone share a hop, and explain counts it', async () => {
-  const one = lift((x: number) => x + 1).on(place)
-  const arrow = one.andThen(lift((x: number) => x * 2).on(place)).andThen(one)
-  const before_ = place.stats().ended
+  const one = lift((x: number) => x + 1).on(cpu)
+  const arrow = one.andThen(lift((x: number) => x * 2).on(cpu)).andThen(one)
+  const before_ = cpu.stats().ended
   assert.equal(await arrow.run(1), 5)
-  assert.equal(place.stats().ended - before_, 1)
+  assert.equal(cpu.stats().ended - before_, 1)
   assert.equal(await arrow.run(2), 7)
-  assert.equal(place.stats().ended - before_, 2)
-  assert.match(arrow.explain(), /on zone arrow-place +2 hops, each .* there \+ .* for the hop/)
+  assert.equal(cpu.stats().ended - before_, 2)
+  assert.match(arrow.explain(), /on zone arrow-hop +2 hops, each .* there \+ .* for the hop/)
 })
 
 test('a run is one task in each zone, whichever worker takes it, and in a replaced worker', async () => {
   const inc = lift((x: number) => x + 1)
   await using other = zone.create('arrow-three-workers', { workers: 3 })
   for (const [where_, runs] of [
-    [place, 3],
+    [cpu, 3],
     [other, 60],
   ] as const) {
     const arrow = inc.andThen(inc).on(where_)
@@ -110,29 +110,29 @@ test('a run is one task in each zone, whichever worker takes it, and in a replac
     )
     assert.equal(where_.stats().ended - before_, runs)
   }
-  const arrow = inc.on(place)
+  const arrow = inc.on(cpu)
   assert.equal(await arrow.run(1), 2)
   await assert.rejects(
-    place.run(() => process.exit()),
+    cpu.run(() => process.exit()),
     { code: 'WORKER_DIED' },
   )
-  const before_ = place.stats().ended
+  const before_ = cpu.stats().ended
   assert.equal(await arrow.run(2), 3)
-  assert.equal(place.stats().ended - before_, 1)
+  assert.equal(cpu.stats().ended - before_, 1)
 })
 
 test('a plan that the store of plans has dropped travels with a second task', async () => {
-  const arrow = lift((x: number) => x + 1).on(place)
+  const arrow = lift((x: number) => x + 1).on(cpu)
   store.get('corespun.arrow.plans').clear()
-  const before_ = place.stats().ended
+  const before_ = cpu.stats().ended
   assert.equal(await arrow.run(1), 2)
-  assert.equal(place.stats().ended - before_, 2)
+  assert.equal(cpu.stats().ended - before_, 2)
   assert.equal(await arrow.run(2), 3)
-  assert.equal(place.stats().ended - before_, 3)
+  assert.equal(cpu.stats().ended - before_, 3)
 })
 
 test('a run whose signal is aborted before the worker has the plan leaves the plan usable', async () => {
-  const arrow = lift((x: number) => x + 1).on(place)
+  const arrow = lift((x: number) => x + 1).on(cpu)
   const controller = new AbortController()
   const run = arrow.runExit(1, controller.signal)
   controller.abort('enough')
@@ -141,12 +141,12 @@ test('a run whose signal is aborted before the worker has the plan leaves the pl
 })
 
 test('10,000 neighbours in one zone are one hop, made in linear time', { timeout: 60_000 }, async () => {
-  const one = lift((x: number) => x + 1).on(place)
-  const two = lift((x: number) => x * 2).on(place)
+  const one = lift((x: number) => x + 1).on(cpu)
+  const two = lift((x: number) => x * 2).on(cpu)
   let row = one
   for (let hops = 1; hops < 10_000; hops += 1) row = row.andThen(one)
   assert.equal(await row.run(0), 10_000)
-  assert.match(row.explain(), /on zone arrow-place +1 hop, /)
+  assert.match(row.explain(), /on zone arrow-hop +1 hop, /)
   // Rows that begin alike are rows of their own.
   assert.equal(await row.andThen(two).run(1), 20_002)
   assert.equal(await two.andThen(one).andThen(two).run(1), 6)
@@ -159,56 +159,56 @@ test('10,000 neighbours in one zone are one hop, made in linear time', { timeout
 test('explain shows what workers measured of each stage there', async () => {
   const arrow = lift((x: number) => x + 1)
     .andThen(liftAsync(async (x) => x * 2))
-    .on(place)
+    .on(cpu)
   for (let run = 0; run < 130; run += 1) assert.equal(await arrow.run(run), (run + 1) * 2)
   const plan = arrow.explain()
-  assert.match(plan, /on zone arrow-place +130 hops/)
+  assert.match(plan, /on zone arrow-hop +130 hops/)
   assert.match(plan, /^arrow, async, .*; measured in 3 of 130 runs\n/)
   assert.equal(plan.match(/\b[23] calls measured, mean [\d.]+ [nµm]?s/g)?.length, 2, plan)
 })
 
 test('explain shows the figures of a hop of one stage too', async () => {
-  const arrow = lift((x: number) => x + 1).on(place)
+  const arrow = lift((x: number) => x + 1).on(cpu)
   for (let run = 0; run < 5; run += 1) assert.equal(await arrow.run(run), run + 1)
   const [, hop, stage] = arrow.explain().split('\n')
-  assert.match(hop, /on zone arrow-place +5 hops/)
+  assert.match(hop, /on zone arrow-hop +5 hops/)
   assert.match(stage, /function +5 calls measured, mean [\d.]+ [nµm]?s/)
 })
 
 test('a stage that captures variables is refused when it is placed, by name', () => {
   const secret = Math.random()
   const arrow = lift((x: number) => x + secret)
-  assert.throws(() => arrow.on(place), { code: 'FUNCTION_CAPTURES', message: /secret/ })
+  assert.throws(() => arrow.on(cpu), { code: 'FUNCTION_CAPTURES', message: /secret/ })
   assert.throws(
     () =>
       arrow
         .map((x) => x)
         .first()
-        .on(place),
+        .on(cpu),
     { code: 'FUNCTION_CAPTURES' },
   )
 })
 
 test('a constant that cannot travel is refused when it is placed', () => {
-  assert.throws(() => succeed(Symbol('no')).on(place), { name: 'TransportError' })
-  assert.throws(() => fail('x').retry(Schedule.forever).on(place), { name: 'TransportError' })
+  assert.throws(() => succeed(Symbol('no')).on(cpu), { name: 'TransportError' })
+  assert.throws(() => fail('x').retry(Schedule.forever).on(cpu), { name: 'TransportError' })
 })
 
 test('an exported function may use its module', async () => {
-  assert.throws(() => lift(doubledHere).on(place), { code: 'FUNCTION_CAPTURES' })
+  assert.throws(() => lift(doubledByModule).on(cpu), { code: 'FUNCTION_CAPTURES' })
   const url = new URL('./hop.test.support.js', import.meta.url).href
-  assert.equal(await lift(exported(url, doubledHere)).on(place).run(4), 8)
+  assert.equal(await lift(exported(url, doubledByModule)).on(cpu).run(4), 8)
 })
 
 test('failures come back as failures, defects as defects', async () => {
   const parse = effect(
     (text: string) => JSON.parse(text) as unknown,
     (thrown) => (thrown as Error).name,
-  ).on(place)
+  ).on(cpu)
   assert.deepEqual(await parse.runExit('{'), { kind: 'failure', error: 'SyntaxError', others: [] })
   const broken = lift((): number => {
     throw new RangeError('broken')
-  }).on(place)
+  }).on(cpu)
   const exit = await broken.catchAll(() => succeed(1)).runExit(undefined)
   assert.equal(exit.kind, 'defect')
   assert.ok(exit.kind === 'defect' && exit.defect instanceof RangeError)
@@ -220,7 +220,7 @@ test('interruption and timeout cancel the task in the zone', async () => {
       new Promise<string>((_resolve, reject) =>
         signal.addEventListener('abort', () => reject(signal.reason as Error)),
       ),
-  ).on(place)
+  ).on(cpu)
   const controller = new AbortController()
   const exit = forever.runExit(undefined, controller.signal)
   controller.abort('enough')
@@ -229,7 +229,7 @@ test('interruption and timeout cancel the task in the zone', async () => {
   assert.ok(late.kind === 'failure' && late.error instanceof ArrowError)
   assert.equal(
     await lift(() => 'free again')
-      .on(place)
+      .on(cpu)
       .run(undefined),
     'free again',
   )
@@ -239,11 +239,11 @@ test('a loop without end in the zone is ended by its timeout', async () => {
   const spin = lift((): number => {
     for (;;);
   })
-  const exit = await spin.on(place).timeout(30).runExit(undefined)
+  const exit = await spin.on(cpu).timeout(30).runExit(undefined)
   assert.equal(exit.kind, 'failure')
   assert.equal(
     await lift(() => 1)
-      .on(place)
+      .on(cpu)
       .run(undefined),
     1,
   )
@@ -253,7 +253,7 @@ test('through remembers for all threads, also inside of a placed part', async ()
   const seen = store.create<number>('arrow-through', {})
   const slow = liftAsync(async (key: string) => key.length + Math.random())
   const here = slow.through(seen)
-  const there = slow.through(seen).on(place)
+  const there = slow.through(seen).on(cpu)
   const first = await there.run('abc')
   assert.equal(await here.run('abc'), first)
   assert.equal(seen.get('abc'), first)
@@ -279,6 +279,6 @@ test('placed on this thread it stays here, and may capture', async () => {
 test('a stage of a placed part is compiled there like here', async () => {
   const arrow = lift((x: number) => x + 1)
     .map((x) => x * 2)
-    .on(place)
+    .on(cpu)
   for (let run = 0; run < 300; run += 1) assert.equal(await arrow.run(run), (run + 1) * 2)
 })

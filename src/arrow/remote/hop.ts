@@ -1,10 +1,10 @@
 /**
- * Placement: a part of an arrow that runs in a zone, in one hop.
+ * `on(zone)`: a part of an arrow that runs in a zone, in one hop.
  *
- * The caller sends the plan's id and the input. A worker that does not have the plan reads it from the store
- * of plans. If the store has dropped it, the worker returns so before it has run anything, and receives the
- * plan with a second task; so whatever worker takes a task, the plan runs once.
- * In a worker of that zone, and in threads told to stay where they are, there is no hop.
+ * The caller sends the id of the serialized arrow and the input. A worker that has not run it reads it from a
+ * store of the process. When the store has dropped it the worker returns so before it has run anything, and
+ * receives it with a second task; so every task runs the arrow at most once. In a worker of that zone, and in
+ * threads that have called {@link disableHops}, there is no hop.
  */
 import type { Failed } from '../../fiber/index.ts'
 import { type AnyZone, zone as zones } from '../../zone/index.ts'
@@ -15,18 +15,18 @@ import { makeNode } from '../build/make.ts'
 import { Op, type Node, type RunContext, type Wait } from '../build/node.ts'
 import { serialize, type Serialized } from './serialize.ts'
 
-/** What a worker has measured of a plan's nodes since it last told. */
+/** What a worker has measured of the nodes since its last reply. */
 export type Measured = readonly (readonly [index: number, calls: number, ms: number])[]
 
-/** What comes back from a worker. `ms` is the time it ran there; `measured` comes when there is news. */
+/** The reply of a worker. `ms` is the time of the run; `measured` is present when it is new. */
 export type Reply =
   | { readonly is: 'value'; readonly value: unknown; readonly ms: number; readonly measured?: Measured }
   | { readonly is: 'failed'; readonly exit: Failed; readonly ms: number; readonly measured?: Measured }
   | { readonly is: 'unknown' }
 
-/** What a hop knows of itself. */
+/** The measurements of a hop. */
 export interface Hop {
-  readonly packed: Serialized
+  readonly serialized: Serialized
   hops: number
   /** From the call to its result. */
   totalMs: number
@@ -36,24 +36,24 @@ export interface Hop {
 
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
 
-let stays = false
+let hopsAreDisabled = false
 
-/** In this thread placed parts run where they are, without a hop: it is a worker made for the whole arrow. */
+/** Run remote stages in this thread, without a hop: it is a worker that runs the whole arrow. */
 export function disableHops(): void {
-  stays = true
+  hopsAreDisabled = true
 }
 
-/** What a hop is joined with and shown by. */
 const hops = new WeakMap<Wait, { readonly zone: AnyZone; readonly hop: Hop }>()
 
-/** What has been measured of a placed part; `undefined` for one that makes no hop. */
+/** The measurements of a remote stage; `undefined` for one without a hop. */
 export function hopOf(wait: Wait): Hop | undefined {
   return hops.get(wait)?.hop
 }
 
 /**
- * Run `inner` in a zone.
- * @throws {FunctionError} naming the variables that a stage captures. @throws {TransportError} for a value.
+ * The stage that runs `inner` in a zone.
+ * @throws {FunctionError} naming the variables that a stage captures.
+ * @throws {TransportError} for a value that cannot be transported.
  */
 export function onWait(zone: AnyZone, inner: Node): Wait {
   if (zone.id === 'node') {
@@ -61,9 +61,9 @@ export function onWait(zone: AnyZone, inner: Node): Wait {
       runNode(inner, input, context.givenSignal, context.fiber)
     return { kind: 'on', start, parts: [zone], inner, shown: () => 'this thread' }
   }
-  const hop: Hop = { packed: serialize(inner), hops: 0, totalMs: 0, workerMs: 0 }
+  const hop: Hop = { serialized: serialize(inner), hops: 0, totalMs: 0, workerMs: 0 }
   const start = (input: unknown, context: RunContext): unknown =>
-    stays || zones.current.id === zone.id
+    hopsAreDisabled || zones.current.id === zone.id
       ? runNode(inner, input, context.givenSignal, context.fiber)
       : runInZone(zone, hop, input, context.givenSignal)
   const wait: Wait = {
@@ -87,16 +87,16 @@ async function runInZone(
   const options = signal === undefined ? {} : { signal }
   const startMs = performance.now()
   try {
-    const { plain } = hop.packed
-    let reply = (await zone.execute(WORKER_URL, 'runArrow', [plain.id, input], options)).value as Reply
+    const { arrow } = hop.serialized
+    let reply = (await zone.execute(WORKER_URL, 'runArrow', [arrow.id, input], options)).value as Reply
     if (reply.is === 'unknown')
-      reply = (await zone.execute(WORKER_URL, 'runArrow', [plain.id, input, plain], options)).value as Reply
+      reply = (await zone.execute(WORKER_URL, 'runArrow', [arrow.id, input, arrow], options)).value as Reply
     if (reply.is === 'unknown') throw new Raised(undefined)
     hop.workerMs += reply.ms
-    if (reply.measured !== undefined) addMeasures(hop.packed.nodes, reply.measured)
-    // A synchronous stage alone runs as it is, without a interpreter that measures: what took time there
+    if (reply.measured !== undefined) addMeasures(hop.serialized.nodes, reply.measured)
+    // A single synchronous stage is not interpreted, so not measured: its time is that of the run.
     // was it.
-    else if (hop.packed.nodes.length === 1) addMeasures(hop.packed.nodes, [[0, 1, reply.ms]])
+    else if (hop.serialized.nodes.length === 1) addMeasures(hop.serialized.nodes, [[0, 1, reply.ms]])
     if (reply.is === 'failed') throw thrownFor(reply.exit)
     return reply.value
   } catch (thrown) {
@@ -108,7 +108,7 @@ async function runInZone(
   }
 }
 
-/** Workers measure stages as this thread would: what they tell is added to the placed part's own figures. */
+/** Add a worker's measurements to those of this thread. */
 function addMeasures(nodes: readonly Node[], measured: Measured): void {
   const { measures } = profileOf(nodes.at(-1) as Node)
   for (const [index, calls, ms] of measured) {
@@ -122,7 +122,7 @@ function addMeasures(nodes: readonly Node[], measured: Measured): void {
   }
 }
 
-/** Rows of hops that have been joined, a link for each hop: a row is found by the hops that it is made of. */
+/** A tree of the rows that have been joined: the path to a row is the hops that it consists of. */
 interface Link {
   next: WeakMap<Node, Link> | undefined
   whole: Node | undefined
@@ -131,8 +131,8 @@ interface Link {
 const joined: Link = { next: undefined, whole: undefined }
 
 /**
- * Hops to one zone, one right behind the other, as one: the same node whoever asks, so that all of its hops
- * are counted in one place. The whole row becomes data once; nothing is made for parts of it.
+ * Adjacent hops to one zone as one. Returns the same node for the same row, so that its hops are counted
+ * together. A row is serialized once, as a whole.
  */
 function joinedHops(row: readonly Node[]): Node {
   let link = joined

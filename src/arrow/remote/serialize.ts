@@ -1,8 +1,8 @@
 /**
- * Arrows that go to another thread: a graph as plain data, and plain data as a graph.
+ * Arrows for another thread: a graph as plain data, and plain data as a graph.
  *
- * Functions are numbers (src/transport), children are indices, so a part that occurs twice is sent once.
- * Plans are in a store of the process, from which each worker reads a plan once; only the plan's id travels.
+ * Functions are numbers (src/transport), children are indices, so a part that occurs twice is sent once. A
+ * serialized arrow is kept in a store of the process, from which each worker reads it once; calls carry its id.
  */
 import { threadId } from 'node:worker_threads'
 import type { Schedule } from '../../fiber/index.ts'
@@ -20,7 +20,7 @@ import {
   type AsyncFunction,
 } from '../run/waits.ts'
 
-/** What a node has beside its children. */
+/** The data of a node beside its children. */
 type Datum =
   | { readonly is: 'nothing' }
   | { readonly is: 'value'; readonly value: unknown }
@@ -44,62 +44,76 @@ export interface SerializedArrow {
   readonly nodes: readonly (readonly [op: number, a: number, b: number, datum: Datum])[]
 }
 
-const homes = new WeakMap<Function, { readonly module: string; readonly name: string }>()
+const exportsOf = new WeakMap<Function, { readonly module: string; readonly name: string }>()
 
 /**
- * Say where other threads find a function: it is the export `name` of a module. Such a function may use
- * whatever its module has; there it is imported instead of copied.
- * @param url The module's own `import.meta.url`. @param fn The function. @param name Default: the function's.
- * @returns `fn` itself.
+ * Declare that `fn` is the export `name` of a module, so that other threads import it and do not copy it. Such
+ * a function may use everything in its module. Call it in that module, which must not be the program's main
+ * module: a worker imports it.
+ * @param url The module's `import.meta.url`.
+ * @param fn The function.
+ * @param name The name of the export. Default: the function's name.
+ * @returns `fn`.
+ * @example
+ * ```ts
+ * import { exported, lift } from 'corespun/arrow'
+ *
+ * const rates = new Map([['tea', 3]])
+ * export function price(item: string): number {
+ *   return rates.get(item) ?? 0
+ * }
+ * export const priced = lift(exported(import.meta.url, price)) // may be followed by .on(zone)
+ * console.log(priced.run('tea')) // 3
+ * ```
  */
 export function exported<Fn extends Function>(url: string, fn: Fn, name: string = fn.name): Fn {
-  homes.set(fn, { module: url, name })
+  exportsOf.set(fn, { module: url, name })
   return fn
 }
 
-/**
- * The number by which another thread finds a function.
- * @throws {FunctionError} that names what it captures, or why else it cannot travel.
- */
+/** @throws {FunctionError} that names what the function captures, or another reason. */
 function numberOf(fn: Function): number {
-  const home = homes.get(fn)
-  return home === undefined ? functionNumber(fn) : moduleFunctionNumber(home.module, home.name)
+  const found = exportsOf.get(fn)
+  return found === undefined ? functionNumber(fn) : moduleFunctionNumber(found.module, found.name)
 }
 
-/** Plans that workers can read; of more the ones that were used longest ago travel with a call instead. */
-const PLANS_MAX = 4096
-const PLANS_BYTES_MAX = 64 * 1024 * 1024
-let plansMade = 0
-let plans: Store<SerializedArrow> | undefined
-/** Arrows that nothing refers to any more need no plan. */
-const unused = new FinalizationRegistry<string>((id) => withPlans((stored) => stored.delete(id)))
+/** Serialized arrows in the store; those that are evicted travel with a call. */
+const STORED_MAX = 4096
+const STORED_BYTES_MAX = 64 * 1024 * 1024
+let arrowsSerialized = 0
+let arrows: Store<SerializedArrow> | undefined
+/** Removes the arrows that nothing refers to any more. */
+const unused = new FinalizationRegistry<string>((id) => withStore((stored) => stored.delete(id)))
 
-/** Use the store of plans; `undefined` when it refuses, as one that somebody has closed does. */
-function withPlans<Found>(use: (stored: Store<SerializedArrow>) => Found): Found | undefined {
+/** Use the store; `undefined` when it refuses, for example because it was closed. */
+function withStore<Found>(use: (stored: Store<SerializedArrow>) => Found): Found | undefined {
   try {
-    plans ??= store.getOrCreate('corespun.arrow.plans', { entriesMax: PLANS_MAX, bytesMax: PLANS_BYTES_MAX })
-    return use(plans)
+    arrows ??= store.getOrCreate('corespun.arrow.plans', {
+      entriesMax: STORED_MAX,
+      bytesMax: STORED_BYTES_MAX,
+    })
+    return use(arrows)
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    plans = undefined
+    arrows = undefined
     return undefined
   }
 }
 
-/** The plan of that id, as another thread has stored it; `undefined` when the store does not hold it. */
-export function storedPlan(id: string): SerializedArrow | undefined {
-  return withPlans((stored) => stored.get(id))
+/** The serialized arrow with that id; `undefined` when the store has dropped it. */
+export function storedArrow(id: string): SerializedArrow | undefined {
+  return withStore((stored) => stored.get(id))
 }
 
-/** A graph as data, and its nodes by their index there. */
+/** A graph as data, and its nodes by their indices there. */
 export interface Serialized {
-  readonly plain: SerializedArrow
+  readonly arrow: SerializedArrow
   readonly nodes: readonly Node[]
 }
 
 /**
- * A graph as data.
- * @throws {FunctionError} for a function that cannot travel. @throws {TransportError} for a value.
+ * @throws {FunctionError} for a function that cannot be transported.
+ * @throws {TransportError} for a value that cannot be transported.
  */
 export function serialize(node: Node): Serialized {
   const nodes: [number, number, number, Datum][] = []
@@ -117,13 +131,13 @@ export function serialize(node: Node): Serialized {
     indices.set(next, nodes.length)
     nodes.push([next.op, indexOf(next.a), indexOf(next.b), datumOf(next, indexOf)])
   }
-  const plain = { id: `${threadId}.${++plansMade}`, nodes }
-  // What cannot travel is refused now, where it is built, and not at its first run.
-  withPlans((stored) => {
-    stored.set(plain.id, plain)
-    unused.register(plain, plain.id)
+  const arrow = { id: `${threadId}.${++arrowsSerialized}`, nodes }
+  // What cannot be transported is refused when the arrow is built, not at its first run.
+  withStore((stored) => {
+    stored.set(arrow.id, arrow)
+    unused.register(arrow, arrow.id)
   })
-  return { plain, nodes: [...indices.keys()] }
+  return { arrow, nodes: [...indices.keys()] }
 }
 
 function childrenOf(node: Node): Node[] {
@@ -156,19 +170,19 @@ function datumOf(node: Node, indexOf: (node: Node | undefined) => number): Datum
   }
 }
 
-/** How a hop is made of a zone and what goes there; place.ts has it, which imports this. */
-type Place = (zone: never, inner: Node) => Wait
+/** `onWait` of hop.ts, which imports this module. */
+type HopTo = (zone: never, inner: Node) => Wait
 
 /**
- * The nodes of plain data by their index, the whole last.
- * @throws {ArrowError} `ARROW_PLAN` when it is not what {@link serialize} makes.
+ * The nodes by their indices, the root last.
+ * @throws {ArrowError} `ARROW_PLAN` when the data is not what {@link serialize} returns.
  * @throws {FunctionError} for a function that this thread cannot get.
  */
-export async function deserialize(plain: SerializedArrow, place: Place): Promise<readonly Node[]> {
+export async function deserialize(arrow: SerializedArrow, hopTo: HopTo): Promise<readonly Node[]> {
   const nodes: Node[] = []
-  for (const [op, a, b, datum] of plain.nodes) {
+  for (const [op, a, b, datum] of arrow.nodes) {
     const child = (index: number): Node | null => (index < 0 ? null : at(nodes, index))
-    nodes.push(makeNode(op as OpCode, child(a), child(b), await dataOf(datum, nodes, place)))
+    nodes.push(makeNode(op as OpCode, child(a), child(b), await dataOf(datum, nodes, hopTo)))
   }
   at(nodes, nodes.length - 1)
   return nodes
@@ -176,11 +190,11 @@ export async function deserialize(plain: SerializedArrow, place: Place): Promise
 
 function at(nodes: readonly Node[], index: number): Node {
   const node = nodes[index]
-  if (node === undefined) throw new ArrowError('ARROW_PLAN', { reason: `there is no node ${index}` })
+  if (node === undefined) throw new ArrowError('ARROW_PLAN', { reason: `node ${index} is missing` })
   return node
 }
 
-async function dataOf(datum: Datum, nodes: readonly Node[], place: Place): Promise<unknown> {
+async function dataOf(datum: Datum, nodes: readonly Node[], hopTo: HopTo): Promise<unknown> {
   switch (datum.is) {
     case 'nothing':
       return undefined
@@ -195,14 +209,14 @@ async function dataOf(datum: Datum, nodes: readonly Node[], place: Place): Promi
     case 'node':
       return at(nodes, datum.index)
     default:
-      return waitOf(datum, nodes, place)
+      return waitOf(datum, nodes, hopTo)
   }
 }
 
 async function waitOf(
   datum: Datum & { readonly is: 'wait' },
   nodes: readonly Node[],
-  place: Place,
+  hopTo: HopTo,
 ): Promise<Wait> {
   const functions = await Promise.all(
     datum.functions.map((number) => (number === 0 ? undefined : functionByNumber(number))),
@@ -228,6 +242,6 @@ async function waitOf(
         inner(),
       )
     default:
-      return place(value as never, inner())
+      return hopTo(value as never, inner())
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The far side of a hop: what a worker does with a plan's number and an input.
+ * The worker's side of a hop: run a serialized arrow on an input.
  *
- * A plan is rebuilt once per thread and kept; it is fused and compiled here as any arrow is.
+ * Each thread deserializes an arrow once and keeps it; there it is fused and compiled like any other.
  */
 import { currentTask } from '../../zone/index.ts'
 import { Broken, Raised, Stopped, exitOf } from '../build/failure.ts'
@@ -10,31 +10,30 @@ import type { Profile } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
 import type { Node } from '../build/node.ts'
 import { onWait, type Measured, type Reply } from './hop.ts'
-import { deserialize, storedPlan, type SerializedArrow } from './serialize.ts'
+import { deserialize, storedArrow, type SerializedArrow } from './serialize.ts'
 
-/** Plans kept per thread; of more the one that came first is read again. */
-const PLANS_MAX = 4096
+/** Arrows kept per thread; the oldest is dropped, and read again when it is needed. */
+const KEPT_MAX = 4096
 
-/** A plan that this thread has rebuilt. */
 interface Known {
   readonly whole: Node
   readonly nodes: readonly Node[]
-  /** Measured runs that the caller was told of. */
-  toldRuns: number
+  /** Measured runs whose figures were sent. */
+  reportedRuns: number
 }
 
 const known = new Map<string, Known | Promise<Known>>()
 
 /**
- * Run a plan that this thread knows, that is stored, or that comes along.
- * @throws whatever a stage threw that is no failure.
+ * Run an arrow that this thread has kept, that is in the store, or that comes with the call.
+ * @throws the defect of a stage.
  */
-export async function runArrow(id: string, input: unknown, plain?: SerializedArrow): Promise<Reply> {
+export async function runArrow(id: string, input: unknown, sent?: SerializedArrow): Promise<Reply> {
   let found = known.get(id)
   if (found === undefined) {
-    const plan = plain ?? storedPlan(id)
-    if (plan === undefined) return { is: 'unknown' }
-    found = deserialize(plan, onWait as never).then(knownOf)
+    const arrow = sent ?? storedArrow(id)
+    if (arrow === undefined) return { is: 'unknown' }
+    found = deserialize(arrow, onWait as never).then(knownOf)
     remember(id, found)
   }
   if (found instanceof Promise) found = await found
@@ -51,26 +50,26 @@ export async function runArrow(id: string, input: unknown, plain?: SerializedArr
   }
 }
 
-/** What was measured since the last time; most runs measure nothing. */
+/** What was measured since the last reply; most runs measure nothing. */
 function news(found: Known): { readonly measured?: Measured } {
-  const plan = found.whole.profile as Profile | undefined
-  if (plan === undefined || plan.measuredRuns === found.toldRuns) return {}
-  found.toldRuns = plan.measuredRuns
-  const { measures } = plan
+  const profile = found.whole.profile as Profile | undefined
+  if (profile === undefined || profile.measuredRuns === found.reportedRuns) return {}
+  found.reportedRuns = profile.measuredRuns
+  const { measures } = profile
   const measured = found.nodes.flatMap((node, index) => {
     const measure = measures.get(node)
     return measure === undefined ? [] : [[index, measure.calls, measure.ms] as const]
   })
-  plan.measures = new WeakMap()
+  profile.measures = new WeakMap()
   return { measured }
 }
 
 function knownOf(nodes: readonly Node[]): Known {
-  return { whole: nodes.at(-1) as Node, nodes, toldRuns: 0 }
+  return { whole: nodes.at(-1) as Node, nodes, reportedRuns: 0 }
 }
 
 function remember(id: string, found: Promise<Known>): void {
-  if (known.size >= PLANS_MAX) known.delete(known.keys().next().value as string)
+  if (known.size >= KEPT_MAX) known.delete(known.keys().next().value as string)
   known.set(id, found)
   found.then(
     (made) => known.set(id, made),

@@ -1,7 +1,7 @@
 /**
  * What the tiers keep about a node: its plans, how often it has run, and the times of its stages.
  *
- * A node that has never run on the interpreter or been measured has none.
+ * A node that has never run on the interpreter or been measured has no profile.
  */
 import { HOT_RUNS, type Node } from '../build/node.ts'
 import { Do, buildPlan, type Grain, type Plan } from './plan.ts'

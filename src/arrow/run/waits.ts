@@ -150,7 +150,7 @@ async function limited(run: () => unknown, signal: AbortSignal, isLate: () => bo
 /** The key of an input in a store. */
 export type KeyOf = (input: never) => string
 
-/** The store's value for the key of the input, computed by `inner` when the store has none. */
+/** The store's value for the key of the input, computed by `inner` when it is missing. */
 export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: Node): Wait {
   const start = (input: unknown, context: RunContext): unknown => {
     const name = key === undefined ? input : key(input as never)
