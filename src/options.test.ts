@@ -60,11 +60,11 @@ const CALLS: Readonly<Record<string, () => unknown>> = {
   'cors()': () => http.cors(wrong),
   'rateLimit()': () => http.rateLimit(wrong),
   'files()': () => http.files('.', wrong),
-  'errorAnswers()': () => http.errorAnswers(wrong),
+  'jsonErrors()': () => http.jsonErrors(wrong),
   'events()': () => http.events([], wrong),
   'ndjson()': () => http.ndjson([], wrong),
-  'pieces()': () => http.pieces([], wrong),
-  'formOf()': () => http.formOf(new Request('http://x'), wrong),
+  'chunks()': () => http.chunks([], wrong),
+  'readForm()': () => http.readForm(new Request('http://x'), wrong),
 }
 
 test('every function that takes options refuses an unknown one, with its own name', async () => {

@@ -12,7 +12,7 @@ import {
   bodyLimit,
   events,
   files,
-  formOf,
+  readForm,
   type HttpRequest,
   type Middleware,
   rateLimit,
@@ -73,7 +73,7 @@ async function wanted(request: HttpRequest): Promise<{ name: string; text: strin
     if (body === null || typeof body !== 'object') throw bad('the body must be {"text": "..."}')
     ;({ name, text, timeoutMs: limit } = body as Record<string, unknown>)
   } else if (FORMS.includes(type)) {
-    const { fields, files } = await formOf(request, FORM_LIMITS)
+    const { fields, files } = await readForm(request, FORM_LIMITS)
     // One that was chosen: a form without sends a part without a name, which is none here.
     const file = files['file']
     if (file?.size === 0) throw bad(`the file ${file.name} is empty`)

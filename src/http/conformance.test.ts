@@ -11,7 +11,7 @@ import type { Case, Expected, Outcome } from './core/conformance/case.ts'
 import { CONNECTIONS } from './core/conformance/connections.ts'
 import { FIELDS } from './core/conformance/fields.ts'
 import { REQUEST_LINES } from './core/conformance/request-line.ts'
-import { converse, type RawAnswer } from './raw.test.support.ts'
+import { converse, type RawResponse } from './raw.test.support.ts'
 import type { HttpServer } from './server.ts'
 import { serve } from './serve.ts'
 
@@ -73,28 +73,28 @@ function ending(text: string): TransformStream<Uint8Array, Uint8Array> {
   })
 }
 
-function shown(answer: RawAnswer, expected: Expected | undefined): Expected {
-  return typeof expected === 'object' ? [answer.status, answer.body] : answer.status
+function shown(response: RawResponse, expected: Expected | undefined): Expected {
+  return typeof expected === 'object' ? [response.status, response.body] : response.status
 }
 
 async function check(port: number, found: Case, expect: Outcome): Promise<void> {
   const pieces = typeof found.send === 'string' ? [found.send] : found.send
-  const { answers, closed, rest } = await converse(port, pieces, {
-    answers: expect.answers.length + (expect.closes ? 1 : 0),
+  const { responses, closed, rest } = await converse(port, pieces, {
+    responses: expect.responses.length + (expect.closes ? 1 : 0),
     methods: found.methods ?? [],
     end: found.ends ?? false,
-    waits: expect.answers[0] === 100,
+    waits: expect.responses[0] === 100,
   })
-  const seen = answers.map((answer, at) => shown(answer, expect.answers[at]))
-  assert.deepEqual({ answers: seen, closes: closed, rest }, { ...expect, rest: '' })
-  for (const { status, headers } of answers.filter(({ status }) => status >= 200)) {
+  const seen = responses.map((response, at) => shown(response, expect.responses[at]))
+  assert.deepEqual({ responses: seen, closes: closed, rest }, { ...expect, rest: '' })
+  for (const { status, headers } of responses.filter(({ status }) => status >= 200)) {
     assert.match(headers.date ?? '', /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/)
     const length = headers['content-length']
     if (status === 204) assert.equal(length, undefined)
     assert.ok(length === undefined || headers['transfer-encoding'] === undefined)
   }
-  if (expect.closes && answers.length > 0 && found.ends !== true)
-    assert.equal(answers.at(-1)!.headers.connection, 'close')
+  if (expect.closes && responses.length > 0 && found.ends !== true)
+    assert.equal(responses.at(-1)!.headers.connection, 'close')
 }
 
 test('the table has cases enough, each with a name of its own and a clause', () => {

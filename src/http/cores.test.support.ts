@@ -7,12 +7,12 @@
 import { test, type TestContext } from 'node:test'
 import { serve } from './serve.ts'
 import type { HttpServer } from './server.ts'
-import type { ServeSettings } from './settings.ts'
+import type { ServeOptions } from './settings.ts'
 
 type CoreName = 'native' | 'node'
 
 /** Starts a server on any port of the loopback. */
-export type Start = <Pattern extends string>(settings: ServeSettings<Pattern>) => Promise<HttpServer>
+export type Start = <Pattern extends string>(settings: ServeOptions<Pattern>) => Promise<HttpServer>
 
 type Body = (start: Start, core: CoreName, t: TestContext) => Promise<void>
 

@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { until } from '../base/wait.test.support.ts'
 import { onServer } from './cores.test.support.ts'
-import { connect, converse, readAnswers } from './raw.test.support.ts'
+import { connect, converse, readResponses } from './raw.test.support.ts'
 import type { HttpServer } from './server.ts'
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -58,12 +58,12 @@ onServer('a client that only stopped sending gets an answer that comes later', a
       },
     },
   })
-  const { answers, closed } = await converse(server.port, [get('/later').repeat(2)], {
-    answers: 2,
+  const { responses, closed } = await converse(server.port, [get('/later').repeat(2)], {
+    responses: 2,
     end: true,
   })
   assert.deepEqual(
-    answers.map(({ status, body }) => [status, body]),
+    responses.map(({ status, body }) => [status, body]),
     [
       [200, 'later, told'],
       [200, 'later, told'],
@@ -77,8 +77,8 @@ onServer('a client that only stopped sending gets an answer that comes later', a
   // A body that has come whole is read behind the end as before it.
   const body = 'x'.repeat(100_000)
   const upload = `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-  const echoed = await converse(server.port, [upload], { answers: 1, end: true })
-  assert.deepEqual([echoed.answers[0]?.body === body, echoed.closed], [true, true])
+  const echoed = await converse(server.port, [upload], { responses: 1, end: true })
+  assert.deepEqual([echoed.responses[0]?.body === body, echoed.closed], [true, true])
   await untilAlone(server)
   assert.equal(server.stats().aborted, 0)
 })
@@ -89,8 +89,8 @@ onServer('a client that only stopped sending gets a stream whole, however long i
   socket.pause().end(get('/'))
   await pause(50)
   const text = await rest(socket.resume())
-  const { answers } = readAnswers(text, [], true)
-  assert.equal(answers[0]?.body.length, PIECES * PIECE_BYTES)
+  const { responses } = readResponses(text, [], true)
+  assert.equal(responses[0]?.body.length, PIECES * PIECE_BYTES)
 })
 
 onServer(
@@ -106,9 +106,9 @@ onServer(
       ;[before, now] = [now, server.stats().bytesOut]
     }
     assert.ok(server.stats().bytesOut < count * body.length)
-    const { answers } = readAnswers(await rest(socket.resume()), [], true)
-    assert.equal(answers.length, count)
-    assert.ok(answers.every((answer) => answer.status === 200 && answer.body === body))
+    const { responses } = readResponses(await rest(socket.resume()), [], true)
+    assert.equal(responses.length, count)
+    assert.ok(responses.every((response) => response.status === 200 && response.body === body))
     await untilAlone(server)
   },
 )
@@ -132,8 +132,8 @@ onServer('a client that stopped sending and a stream that gives nothing have a s
 
 onServer('nobody is waited for longer than bodyMs by a client that stopped sending', async (start) => {
   const server = await start({ limits: { bodyMs: 100 }, routes: { '/': () => new Promise<never>(() => {}) } })
-  const found = await converse(server.port, [get('/')], { answers: 0, end: true })
-  assert.equal(found.answers.length, 0)
+  const found = await converse(server.port, [get('/')], { responses: 0, end: true })
+  assert.equal(found.responses.length, 0)
   await untilAlone(server)
   assert.equal(server.stats().aborted, 1)
 })
@@ -152,8 +152,8 @@ onServer('a client that disconnects during an unread body is reported at once', 
   })
   for (const path of ['/never', '/read']) {
     const upload = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc`
-    const { answers, closed } = await converse(server.port, [upload], { answers: 1, end: true })
-    assert.deepEqual([answers.length, closed], [0, true], path)
+    const { responses, closed } = await converse(server.port, [upload], { responses: 1, end: true })
+    assert.deepEqual([responses.length, closed], [0, true], path)
   }
   assert.deepEqual(reasons, [])
   await untilAlone(server)
@@ -164,9 +164,9 @@ onServer('CONNECT behind a stream is refused behind all of it', async (start) =>
   const socket = await connect(server.port)
   socket.pause().write(`${get('/')}CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n`)
   await pause(50)
-  const { answers } = readAnswers(await rest(socket.resume()), [], true)
+  const { responses } = readResponses(await rest(socket.resume()), [], true)
   assert.deepEqual(
-    answers.map(({ status, body }) => [status, status === 200 ? body.length : 0]),
+    responses.map(({ status, body }) => [status, status === 200 ? body.length : 0]),
     [
       [200, 100 * PIECE_BYTES],
       [501, 0],
@@ -191,7 +191,7 @@ onServer('stopping answers what has reached the kernel, and heads that are half 
   const texts = await Promise.all(found)
   await stopped
   assert.deepEqual(
-    texts.map((text) => readAnswers(text, [], true).answers.map(({ body }) => body)),
+    texts.map((text) => readResponses(text, [], true).responses.map(({ body }) => body)),
     [['hello'], ['hello'], []],
   )
 })
@@ -204,7 +204,7 @@ onServer('stopping sends what was answered to the last byte', async (start) => {
   while (server.stats().bytesOut === 0) await pause(5)
   const stopped = server.stop({ drainMs: 60_000 })
   await pause(50)
-  const { answers } = readAnswers(await rest(socket.resume()), [], true)
-  assert.equal(answers[0]?.body.length, bytes)
+  const { responses } = readResponses(await rest(socket.resume()), [], true)
+  assert.equal(responses[0]?.body.length, bytes)
   await stopped
 })

@@ -9,7 +9,7 @@ import { type ArgumentFacts, CorespunError, type Sentences, argumentSentence } f
 /** The facts of each code. */
 export type HttpCodes = {
   /** A setting of `serve` is not what it must be. */
-  HTTP_SETTING: ArgumentFacts
+  HTTP_ARGUMENT: ArgumentFacts
   /** Somebody else listens there. */
   HTTP_PORT_TAKEN: { readonly where: string }
   /** Listening failed for another reason. */
@@ -21,9 +21,9 @@ export type HttpCodes = {
   /** A header of an answer has a name or value that HTTP cannot carry, such as one with a line break. */
   HTTP_HEADER: { readonly name: string; readonly received: string }
   /** A handler gave something that is no answer. */
-  HTTP_ANSWER: { readonly where: string; readonly received: string; readonly expected?: string }
+  HTTP_RESPONSE: { readonly where: string; readonly received: string; readonly expected?: string }
   /** A streamed answer's bytes do not agree with its content-length. */
-  HTTP_ANSWER_LENGTH: { readonly expected: number; readonly received: number }
+  HTTP_RESPONSE_LENGTH: { readonly expected: number; readonly received: number }
   /** The body of a request is longer than `bodyBytesMax`. */
   HTTP_BODY_TOO_LARGE: { readonly bodyBytesMax: number }
   /** The body of a request stood still for longer than `bodyMs`. */
@@ -52,7 +52,7 @@ export type HttpCodes = {
 }
 
 const SENTENCES: Sentences<HttpCodes> = {
-  HTTP_SETTING: argumentSentence,
+  HTTP_ARGUMENT: argumentSentence,
   HTTP_PORT_TAKEN: (f) => `${f.where} is taken: another server listens there`,
   HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}`,
   HTTP_ROUTE: (f) => `the route '${f.pattern}' cannot be read: ${f.reason}`,
@@ -60,10 +60,10 @@ const SENTENCES: Sentences<HttpCodes> = {
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +
     (f.method === '*' ? '' : ` of ${f.method}`),
   HTTP_HEADER: (f) => `the header ${f.name} cannot be sent: received ${f.received}`,
-  HTTP_ANSWER: (f) =>
+  HTTP_RESPONSE: (f) =>
     `${f.where} must return ${f.expected ?? 'a Response, a string, bytes, a stream or a JSON value'}; ` +
     `received ${f.received}`,
-  HTTP_ANSWER_LENGTH: (f) =>
+  HTTP_RESPONSE_LENGTH: (f) =>
     `a streamed answer said content-length ${f.expected} and gave ${f.received} bytes; it was cut`,
   HTTP_BODY_TOO_LARGE: (f) => `the body of the request is longer than bodyBytesMax, ${f.bodyBytesMax}`,
   HTTP_BODY_TIMEOUT: (f) => `no byte of the request's body came for bodyMs, ${f.bodyMs} ms`,

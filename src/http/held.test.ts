@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { connect, readAnswers } from './raw.test.support.ts'
+import { connect, readResponses } from './raw.test.support.ts'
 import { serve } from './serve.ts'
 
 const BYTES = 12 * 1024 * 1024
@@ -22,13 +22,13 @@ async function until(what: string, done: () => boolean): Promise<void> {
 }
 
 /** All that comes: the status, and the length of the body. */
-async function answer(socket: Socket): Promise<[number, number]> {
+async function response(socket: Socket): Promise<[number, number]> {
   const pieces: Buffer[] = []
   socket.on('data', (piece: Buffer) => pieces.push(piece)).resume()
   await once(socket, 'end')
   socket.destroy()
-  const { answers } = readAnswers(Buffer.concat(pieces).toString('latin1'), [], true)
-  return [answers[0].status, answers[0].body.length]
+  const { responses } = readResponses(Buffer.concat(pieces).toString('latin1'), [], true)
+  return [responses[0].status, responses[0].body.length]
 }
 
 const page = new Uint8Array(BYTES).fill(120)
@@ -55,16 +55,16 @@ for (const [name, body] of Object.entries(bodies)) {
     // Another body has no room beside it; a constant needs none.
     const refused = await connect(server.port)
     refused.write(GET('/other'))
-    assert.equal((await answer(refused))[0], 503)
+    assert.equal((await response(refused))[0], 503)
     const constants = await Promise.all(Array.from({ length: CLIENTS }, () => connect(server.port)))
     for (const socket of constants) socket.pause().write(GET('/constant'))
     await until('constants are not sent', () => server.stats().constants === CLIENTS)
     assert.equal(server.stats().heldBytes, BYTES)
-    for (const socket of [...sockets, ...constants]) assert.deepEqual(await answer(socket), [200, BYTES])
+    for (const socket of [...sockets, ...constants]) assert.deepEqual(await response(socket), [200, BYTES])
     assert.equal(server.stats().heldBytes, 0)
     const alone = await connect(server.port)
     alone.write(GET('/other'))
-    assert.deepEqual(await answer(alone), [200, BYTES])
+    assert.deepEqual(await response(alone), [200, BYTES])
     await server.stop({ drainMs: 0 })
   })
 }

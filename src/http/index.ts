@@ -12,31 +12,31 @@ export {
   type AccessLogOptions,
   type AccessRecord,
 } from './middleware/access-log.ts'
-export { requestIdOf } from './app/carried.ts'
+export { getRequestId } from './app/carried.ts'
 export { cors, type CorsOptions } from './middleware/cors.ts'
 export {
   events,
   type EventsOptions,
   ndjson,
-  pieces,
+  chunks,
   type ServerEvent,
-  type Source,
-  type StreamOptions,
+  type BodySource,
+  type BodyOptions,
 } from './app/events.ts'
 export { files, type FilesHandler, type FilesOptions } from './middleware/files.ts'
-export { type Form, type FormLimits, formOf } from './middleware/form.ts'
-export { bodyLimit } from './middleware/limited-body.ts'
-export { around, type Middleware, type Next, use } from './middleware/middleware.ts'
+export { type Form, type FormLimits, readForm } from './middleware/form.ts'
+export { bodyLimit } from './middleware/body-limit.ts'
+export { withMiddleware, type Middleware, type Next, use } from './middleware/middleware.ts'
 export { rateLimit, type RateLimitOptions } from './middleware/rate-limit.ts'
 export { requestId, type RequestIdOptions } from './middleware/request-id.ts'
 export {
-  type ErrorAnswerOptions,
-  errorAnswers,
+  type JsonErrorsOptions,
+  jsonErrors,
   StatusError,
   type StatusCodes,
   type StatusErrorOptions,
 } from './app/status-error.ts'
-export { timeout } from './middleware/time-limit.ts'
+export { timeout } from './middleware/timeout.ts'
 export { HttpError, type HttpCodes } from './errors.ts'
 export { CorespunHeaders as Headers } from './fetch/headers.ts'
 export type { Injected } from './app/inject.ts'
@@ -44,7 +44,7 @@ export type { HttpLimits } from './limits.ts'
 export { CorespunResponse as Response } from './fetch/response.ts'
 export type { Params } from './app/router.ts'
 export type {
-  Answer,
+  ResponseValue,
   ArrowLike,
   Endpoint,
   FetchApp,
@@ -57,8 +57,8 @@ export type {
 } from './app/routes.ts'
 export { serve } from './serve.ts'
 export { createApp, HttpServer, type InjectableApp, type ServerStats, type StopOptions } from './server.ts'
-export type { AppSettings, ServeSettings } from './settings.ts'
+export type { AppOptions, ServeOptions } from './settings.ts'
 
 export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'
 export type { StallMessage } from './cluster/supervisor.ts'
-export type { ZoneServeSettings } from './cluster/settings.ts'
+export type { ZoneServeOptions } from './cluster/settings.ts'

@@ -15,8 +15,8 @@ const routes = { '/*': (): string => 'fine' }
 /** The status of one answer to a request with these lines. */
 async function status(port: number, target: string, lines: readonly string[]): Promise<number> {
   const head = [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')
-  const { answers } = await converse(port, [head], { answers: 1 })
-  return answers[0]?.status ?? 0
+  const { responses } = await converse(port, [head], { responses: 1 })
+  return responses[0]?.status ?? 0
 }
 
 for (const headersMax of [1, 100, 101, 511, LIMIT_RANGES.headersMax.most]) {
@@ -54,17 +54,17 @@ onServer('requestsPerConnectionMax and bodyBytesMax are where they are said to b
     limits: { requestsPerConnectionMax: 3, bodyBytesMax: 5 },
   })
   const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
-  const { answers, closed } = await converse(port, [get.repeat(5)], { answers: 5 })
-  assert.deepEqual([answers.length, closed], [3, true])
+  const { responses, closed } = await converse(port, [get.repeat(5)], { responses: 5 })
+  assert.deepEqual([responses.length, closed], [3, true])
   for (const [bytes, expected] of [
     [5, 200],
     [6, 413],
   ] as const) {
     const post = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'b'.repeat(bytes)}`
-    assert.equal((await converse(port, [post], { answers: 1 })).answers[0].status, expected)
+    assert.equal((await converse(port, [post], { responses: 1 })).responses[0].status, expected)
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
     const chunked = `${head}${bytes}\r\n${'b'.repeat(bytes)}\r\n0\r\n\r\n`
-    assert.equal((await converse(port, [chunked], { answers: 1 })).answers[0].status, expected)
+    assert.equal((await converse(port, [chunked], { responses: 1 })).responses[0].status, expected)
   }
 })
 
@@ -83,8 +83,8 @@ onServer('what comes behind the last request of a connection is not carried out'
     named('old', 'Connection: keep-alive, close') + behind,
     named('old', 'Connection: close', 'Connection: keep-alive') + behind,
   ]) {
-    const { answers, closed } = await converse(port, [pipeline], { answers: 5 })
-    assert.deepEqual([answers.length, closed], [pipeline.startsWith('GET / ') ? 3 : 1, true])
+    const { responses, closed } = await converse(port, [pipeline], { responses: 5 })
+    assert.deepEqual([responses.length, closed], [pipeline.startsWith('GET / ') ? 3 : 1, true])
   }
   assert.deepEqual(ran, ['http://x/old', 'http://x/old'])
 })
@@ -94,7 +94,7 @@ test('a limit beyond what it may be is an error at the start that names it, on e
     const wrong = [least - 1, most + 1, least + 0.5, Number.NaN, Infinity, '1', null, true, {}]
     for (const value of wrong) {
       await assert.rejects(serve({ routes, port: 0, limits: { [name]: value } }), {
-        code: 'HTTP_SETTING',
+        code: 'HTTP_ARGUMENT',
         message: new RegExp(
           `^serve\\(\\): limits\\.${name} must be an integer from ${least} to ${most}; received `,
         ),

@@ -83,10 +83,10 @@ const KINDS = Object.fromEntries(
   ]),
 )
 
-/** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING`. */
+/** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseLimits(given: unknown, call: string): CoreLimits {
   return optionsOf(given, KINDS, wrong, call, 'limits') as unknown as CoreLimits
 }
 
 /** The error for a setting that cannot be what it is. */
-export const wrong = refuser((facts) => new HttpError('HTTP_SETTING', facts))
+export const wrong = refuser((facts) => new HttpError('HTTP_ARGUMENT', facts))

@@ -181,10 +181,10 @@ onServer('what clients send is never the error of the program', async (start) =>
     await response.arrayBuffer()
   }
   assert.equal(server.stats().errors, 0)
-  const { answers } = await converse(server.port, ['GET / HTTP/1.1\r\nHost: x\r\nX: \0\r\n\r\n'], {
-    answers: 1,
+  const { responses } = await converse(server.port, ['GET / HTTP/1.1\r\nHost: x\r\nX: \0\r\n\r\n'], {
+    responses: 1,
   })
-  assert.equal(answers[0].status, 400)
+  assert.equal(responses[0].status, 400)
 })
 
 test('every setting that is wrong is named', async () => {
@@ -223,7 +223,7 @@ test('every setting that is wrong is named', async () => {
       (server) => server.stop().then(() => 'accepted'),
       (error: { code?: string; facts?: { name: string } }) => `${error.code} ${error.facts?.name}`,
     )
-    assert.equal(found, `HTTP_SETTING ${name}`, inspect(settings))
+    assert.equal(found, `HTTP_ARGUMENT ${name}`, inspect(settings))
   }
 })
 
@@ -254,9 +254,9 @@ onServer('an answer that fails while its reader takes nothing ends no process', 
 onServer('headers that the native core has no room for are an error', async (start) => {
   const headers = { 'x-long': 'y'.repeat(300_000) }
   const server = await start({ routes: { '/': () => new Response('x', { headers }) } })
-  const { answers } = await converse(server.port, ['GET / HTTP/1.1\r\nHost: x\r\n\r\n'], { answers: 1 })
+  const { responses } = await converse(server.port, ['GET / HTTP/1.1\r\nHost: x\r\n\r\n'], { responses: 1 })
   assert.deepEqual(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [500],
   )
 })

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import net from 'node:net'
 
 /** One answer as it came. */
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number
   /** Names in lower case; repeated ones joined by ', '. */
   readonly headers: Readonly<Record<string, string>>
@@ -16,7 +16,7 @@ export interface RawAnswer {
 
 /** What a conversation came to. */
 export interface Conversation {
-  readonly answers: readonly RawAnswer[]
+  readonly responses: readonly RawResponse[]
   /** Bytes behind the last answer. */
   readonly rest: string
   /** Whether the server closed. */
@@ -45,11 +45,11 @@ export async function converse(
   port: number,
   pieces: readonly (string | Uint8Array)[],
   {
-    answers,
+    responses,
     methods = [],
     end = false,
     waits = false,
-  }: { answers: number; methods?: readonly string[]; end?: boolean; waits?: boolean },
+  }: { responses: number; methods?: readonly string[]; end?: boolean; waits?: boolean },
 ): Promise<Conversation> {
   const socket = await connect(port)
   let text = ''
@@ -70,14 +70,14 @@ export async function converse(
   if (end) socket.end()
   const late = Date.now() + PATIENCE_MS
   for (;;) {
-    const read = readAnswers(text, methods, closed)
-    const isDone = closed || (answers > 0 && read.answers.length >= answers)
+    const read = readResponses(text, methods, closed)
+    const isDone = closed || (responses > 0 && read.responses.length >= responses)
     if (isDone || Date.now() > late) break
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, 50)
       wake = () => (clearTimeout(timer), resolve())
     })
-    if (answers === 0 && text === '') break
+    if (responses === 0 && text === '') break
   }
   // A server that is about to close does so within a moment.
   if (!closed) {
@@ -87,22 +87,22 @@ export async function converse(
     })
   }
   socket.destroy()
-  return { ...readAnswers(text, methods, closed), closed }
+  return { ...readResponses(text, methods, closed), closed }
 }
 
 /** Take answers off the front of `text` as long as they are whole. */
-export function readAnswers(
+export function readResponses(
   text: string,
   methods: readonly string[],
   closed: boolean,
-): { answers: RawAnswer[]; rest: string } {
-  const answers: RawAnswer[] = []
+): { responses: RawResponse[]; rest: string } {
+  const responses: RawResponse[] = []
   let rest = text
   for (;;) {
-    const final = answers.filter(({ status }) => status >= 200).length
+    const final = responses.filter(({ status }) => status >= 200).length
     const found = readOne(rest, methods[final] ?? 'GET', closed)
-    if (found === undefined) return { answers, rest }
-    answers.push(found.answer)
+    if (found === undefined) return { responses, rest }
+    responses.push(found.response)
     rest = rest.slice(found.length)
   }
 }
@@ -111,7 +111,7 @@ function readOne(
   text: string,
   method: string,
   closed: boolean,
-): { answer: RawAnswer; length: number } | undefined {
+): { response: RawResponse; length: number } | undefined {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [line, ...fields] = text.slice(0, end).split('\r\n')
@@ -126,18 +126,18 @@ function readOne(
   }
   const from = end + 4
   if (status < 200 || status === 204 || status === 304 || method === 'HEAD')
-    return { answer: { status, headers, body: '' }, length: from }
+    return { response: { status, headers, body: '' }, length: from }
   if (headers['transfer-encoding'] !== undefined) {
     const chunked = readChunked(text, from)
-    return chunked && { answer: { status, headers, body: chunked.body }, length: chunked.end }
+    return chunked && { response: { status, headers, body: chunked.body }, length: chunked.end }
   }
   const length = headers['content-length']
   if (length === undefined)
-    return closed ? { answer: { status, headers, body: text.slice(from) }, length: text.length } : undefined
+    return closed ? { response: { status, headers, body: text.slice(from) }, length: text.length } : undefined
   if (!/^\d+$/.test(length)) throw new Error(`content-length ${length}`)
   if (text.length < from + Number(length)) return undefined
   const to = from + Number(length)
-  return { answer: { status, headers, body: text.slice(from, to) }, length: to }
+  return { response: { status, headers, body: text.slice(from, to) }, length: to }
 }
 
 function readChunked(text: string, from: number): { body: string; end: number } | undefined {

@@ -5,26 +5,26 @@
  * runs on node:http.
  */
 import { type HttpServer, serveHere } from './server.ts'
-import type { ServeSettings } from './settings.ts'
+import type { ServeOptions } from './settings.ts'
 import type { ZoneServer } from './cluster/server.ts'
-import { parseZoneSettings, type ZoneServeSettings } from './cluster/settings.ts'
+import { parseZoneSettings, type ZoneServeOptions } from './cluster/settings.ts'
 
 /**
  * Serve an app, in this thread or (`zone`) in every worker of a zone; resolves when it accepts connections.
- * @throws {HttpError} `HTTP_SETTING`, `HTTP_ROUTE` or `HTTP_ROUTE_CONFLICT` for settings that are wrong;
+ * @throws {HttpError} `HTTP_ARGUMENT`, `HTTP_ROUTE` or `HTTP_ROUTE_CONFLICT` for settings that are wrong;
  *   `HTTP_PORT_TAKEN` or `HTTP_LISTEN` when the address is not to be had; `HTTP_CORE` when the native core
  *   was asked for and is missing; `HTTP_APP` when the module of a zone's app cannot be used.
  */
-export function serve(settings: ZoneServeSettings): Promise<ZoneServer>
-export function serve<Pattern extends string>(settings: ServeSettings<Pattern>): Promise<HttpServer>
-export async function serve(settings: ServeSettings | ZoneServeSettings): Promise<HttpServer | ZoneServer> {
+export function serve(settings: ZoneServeOptions): Promise<ZoneServer>
+export function serve<Pattern extends string>(settings: ServeOptions<Pattern>): Promise<HttpServer>
+export async function serve(settings: ServeOptions | ZoneServeOptions): Promise<HttpServer | ZoneServer> {
   if (!isForZone(settings)) return serveHere(settings)
   const parsed = parseZoneSettings(settings, process.env.CORESPUN_HTTP_CORE)
   return (await import('./cluster/server.ts')).serveInZone(parsed)
 }
 
-function isForZone(settings: unknown): settings is ZoneServeSettings {
+function isForZone(settings: unknown): settings is ZoneServeOptions {
   if (settings === null || typeof settings !== 'object') return false
-  const { zone, app } = settings as Partial<ZoneServeSettings>
+  const { zone, app } = settings as Partial<ZoneServeOptions>
   return zone !== undefined || app !== undefined
 }

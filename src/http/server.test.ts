@@ -83,9 +83,11 @@ onCores('routes: params, the rest, methods, HEAD, OPTIONS, 405', async (start) =
 onCores('a path with a character that no URI has is refused before it is routed', async (start) => {
   const { port } = await start({ routes: { '/admin': () => 'secret', '/*': () => 'page' } })
   for (const target of ['/public\\..\\admin', '/..\\admin', '/a"b', '/a|b', '/a^b', '/a`b', '/{a}', '/<a>']) {
-    const { answers } = await converse(port, [`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`], { answers: 1 })
+    const { responses } = await converse(port, [`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`], {
+      responses: 1,
+    })
     assert.deepEqual(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       [400],
       target,
     )
@@ -476,11 +478,11 @@ onCores('a graceful stop finishes what was accepted and closes idle connections'
 
 onCores('what does not end within drainMs is cut', async (start) => {
   const server = await start({ routes: { '/never': () => new Promise<string>(() => {}) } })
-  const answer = fetch(`${server.url}/never`)
-  answer.catch(() => {})
+  const response = fetch(`${server.url}/never`)
+  response.catch(() => {})
   await until(() => server.stats().requests === 1)
   await server.stop({ drainMs: 50 })
-  await assert.rejects(answer)
+  await assert.rejects(response)
 })
 
 onCores('a taken port is an error that names it', async (start) => {
@@ -500,9 +502,9 @@ onCores('pipelined answers come in the order of their requests', async (start) =
   })
   const delays = [30, 1, 20, 5, 10, 2]
   const text = delays.map((ms) => `GET /${ms} HTTP/1.1\r\nHost: x\r\n\r\n`).join('')
-  const { answers } = await converse(server.port, [text], { answers: delays.length })
+  const { responses } = await converse(server.port, [text], { responses: delays.length })
   assert.deepEqual(
-    answers.map(({ body }) => Number(body)),
+    responses.map(({ body }) => Number(body)),
     delays,
   )
 })
@@ -514,8 +516,8 @@ test('on node:http nothing after an offer to upgrade is taken for a request', as
   const offer = 'GET /offer HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n'
   const hidden = 'GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n'
   const post = `POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: ${hidden.length}\r\n\r\n`
-  const { answers, closed } = await converse(server.port, [offer + post, hidden], { answers: 3 })
-  assert.deepEqual([answers.map(({ body }) => body), closed, seen], [['hello'], true, ['/offer']])
+  const { responses, closed } = await converse(server.port, [offer + post, hidden], { responses: 3 })
+  assert.deepEqual([responses.map(({ body }) => body), closed, seen], [['hello'], true, ['/offer']])
   await server.stop({ drainMs: 0 })
 })
 
@@ -543,8 +545,8 @@ onCores('a body that is read whole has a stream that nobody can read', async (st
     },
   })
   for (const bytes of [3, 1_000_000]) {
-    const answer = await fetch(server.url, { method: 'POST', body: 'x'.repeat(bytes) })
-    assert.equal(await answer.text(), `true,true,true,${bytes},TypeError`)
+    const response = await fetch(server.url, { method: 'POST', body: 'x'.repeat(bytes) })
+    assert.equal(await response.text(), `true,true,true,${bytes},TypeError`)
   }
   assert.equal(await (await fetch(`${server.url}/none`, { method: 'POST' })).text(), 'null')
 })
@@ -579,7 +581,7 @@ test('stop takes what it knows', async () => {
     assert.throws(
       () => server.stop(options as never),
       (error: { code?: string; facts?: { name: string } }) => {
-        assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', `server.stop(): ${name}`])
+        assert.deepEqual([error.code, error.facts?.name], ['HTTP_ARGUMENT', `server.stop(): ${name}`])
         return true
       },
     )
@@ -603,7 +605,7 @@ test('settings are checked by name', async () => {
   for (const [settings, name] of refused) {
     await assert.rejects(serve(settings as never), (error: { code?: string; facts?: { name: string } }) => {
       const named = name.startsWith('routes[') ? name : `serve(): ${name}`
-      assert.deepEqual([error.code, error.facts?.name], ['HTTP_SETTING', named])
+      assert.deepEqual([error.code, error.facts?.name], ['HTTP_ARGUMENT', named])
       return true
     })
   }

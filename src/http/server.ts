@@ -11,11 +11,11 @@ import { inject, type Injected } from './app/inject.ts'
 import { wrong } from './limits.ts'
 import { NodeCore } from './core/node/core.ts'
 import {
-  type AppSettings,
+  type AppOptions,
   parseApp,
   parseDrainMs,
   parseSettings,
-  type ServeSettings,
+  type ServeOptions,
   type Settings,
 } from './settings.ts'
 
@@ -45,7 +45,7 @@ export interface InjectableApp {
 }
 
 /** Build an app without a server: for tests. @throws {HttpError} As `serve`, for its part of the settings. */
-export function createApp<Pattern extends string>(settings: AppSettings<Pattern>): InjectableApp {
+export function createApp<Pattern extends string>(settings: AppOptions<Pattern>): InjectableApp {
   const parts = parseApp(settings)
   const app = new App(parts)
   return {
@@ -58,7 +58,7 @@ export function createApp<Pattern extends string>(settings: AppSettings<Pattern>
 
 /** Serve in this thread; see `serve`. @throws {HttpError} As there. */
 export async function serveHere<Pattern extends string>(
-  settings: ServeSettings<Pattern>,
+  settings: ServeOptions<Pattern>,
 ): Promise<HttpServer> {
   const parsed = parseSettings(settings, process.env.CORESPUN_HTTP_CORE)
   const app = new App(parsed)
@@ -92,7 +92,7 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
   }
 }
 
-/** @throws {HttpError} `HTTP_SETTING` when node:http is asked to share a port. */
+/** @throws {HttpError} `HTTP_ARGUMENT` when node:http is asked to share a port. */
 function nodeCore(given: CoreSettings): Core {
   if (given.reusePort)
     throw wrong('serve(): reusePort', 'absent with the node core, which does not share a port', true)
@@ -160,7 +160,7 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   /**
    * Stop accepting, finish what was accepted, close. Resolves when no connection is left; a second call waits
    * for the first.
-   * @throws {HttpError} `HTTP_SETTING` for a `drainMs` that is no time, and for other options.
+   * @throws {HttpError} `HTTP_ARGUMENT` for a `drainMs` that is no time, and for other options.
    */
   stop(options: StopOptions = {}): Promise<void> {
     const patience = parseDrainMs(options, this.#parts.drainMs)

@@ -21,7 +21,7 @@ import { type HttpLimits, parseLimits, wrong } from './limits.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
 
 /** What an app is made from: at least one of `routes` and `fetch`. */
-export interface AppSettings<Pattern extends string = string> {
+export interface AppOptions<Pattern extends string = string> {
   /** Patterns and what they stand for; see {@link Routes}. */
   readonly routes?: Routes<Pattern>
   /** Answers what no route answers: any web-standard app. Without it that is 404 and 405. */
@@ -34,7 +34,7 @@ export interface AppSettings<Pattern extends string = string> {
 }
 
 /** What `serve` takes. */
-export interface ServeSettings<Pattern extends string = string> extends AppSettings<Pattern> {
+export interface ServeOptions<Pattern extends string = string> extends AppOptions<Pattern> {
   /** 0 to 65535; 0 lets the system choose. Default 3000. */
   readonly port?: number
   /**
@@ -129,12 +129,12 @@ const ALL = { ...APP, ...SERVER }
 /** The names of what a server is made from besides its app. */
 export const SERVER_NAMES = Object.keys(SERVER) as readonly (keyof typeof SERVER)[]
 
-/** Check the settings of an app alone. @throws {HttpError} `HTTP_SETTING` or those of routes. */
+/** Check the settings of an app alone. @throws {HttpError} `HTTP_ARGUMENT` or those of routes. */
 export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'error'> {
   return app(optionsOf(given ?? null, APP, wrong, 'createApp()'), 'createApp()')
 }
 
-/** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_SETTING` or those of routes. */
+/** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_ARGUMENT` or those of routes. */
 export function parseSettings(given: unknown, forced: string | undefined): Settings {
   const settings = optionsOf(given ?? null, ALL, wrong, 'serve()')
   const { port, unixPath, limits, core } = settings
@@ -160,7 +160,7 @@ function app(
   return { routes: compileRoutes(routes === undefined ? {} : routes), fetch: fetchOf(call, fetch), error }
 }
 
-/** The patience that `stop` is given, checked. @throws {HttpError} `HTTP_SETTING`. */
+/** The patience that `stop` is given, checked. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseDrainMs(given: unknown, otherwise: number): number {
   const drainMs = integer(0, TIMER_MS_MAX, otherwise)
   return optionsOf(given, { drainMs }, wrong, 'server.stop()').drainMs

@@ -54,7 +54,7 @@ test('processes of node:cluster share a port by reusePort, and nobody else takes
   const late = Date.now() + 30_000
   while (seen.size < 2) {
     assert.ok(Date.now() < late, `${seen.size} of 2 processes answer`)
-    seen.add((await converse(port, [GET], { answers: 1 })).answers[0].body)
+    seen.add((await converse(port, [GET], { responses: 1 })).responses[0].body)
   }
   const fetch = (): Response => new Response('here')
   await assert.rejects(serve({ port, core: 'native', fetch }), { code: 'HTTP_PORT_TAKEN' })
@@ -63,7 +63,7 @@ test('processes of node:cluster share a port by reusePort, and nobody else takes
   // The one that replaces both: the port answers all the time.
   const next = await serve({ port, core: 'native', reusePort: true, fetch, globals: false })
   await Promise.all([first, second, third].map(({ worker }) => end(worker)))
-  assert.equal((await converse(port, [GET], { answers: 1 })).answers[0].body, 'here')
+  assert.equal((await converse(port, [GET], { responses: 1 })).responses[0].body, 'here')
   await next.stop({ drainMs: 0 })
 })
 

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
-import { connect, readAnswers } from './raw.test.support.ts'
+import { connect, readResponses } from './raw.test.support.ts'
 import type { HttpServer } from './server.ts'
 import { serve } from './serve.ts'
 
@@ -32,9 +32,9 @@ const CLIENTS: Readonly<Record<string, Upload>> = {
     socket.setEncoding('latin1').on('data', (part: string) => (text += part))
     await once(socket, 'end')
     socket.destroy()
-    const { answers, rest } = readAnswers(text, [], true)
-    assert.deepEqual([answers.length, rest], [1, ''], text)
-    return answers[0].status
+    const { responses, rest } = readResponses(text, [], true)
+    assert.deepEqual([responses.length, rest], [1, ''], text)
+    return responses[0].status
   },
   'of node:http': (port, path, isChunked) =>
     new Promise((resolve, reject) => {

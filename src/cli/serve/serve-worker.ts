@@ -2,7 +2,7 @@
  * The app of `corespun serve`, made in each worker: the user's, with what the command line has for what that
  * leaves open.
  */
-import { errorAnswers } from '../../http/index.ts'
+import { jsonErrors } from '../../http/index.ts'
 import { loadApp, type ModuleApp } from '../../http/internal.ts'
 import { register } from '../../transport/index.ts'
 import { CliError } from '../errors.ts'
@@ -26,5 +26,5 @@ export interface ServeJob {
 export async function appOf({ url, exportName, core, workers }: ServeJob): Promise<ModuleApp> {
   const app = await loadApp({ app: url, appExport: exportName })
   if ((core ?? app.core) === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
-  return { error: errorAnswers(), ...app }
+  return { error: jsonErrors(), ...app }
 }

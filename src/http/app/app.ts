@@ -7,10 +7,10 @@
 import diagnostics from 'node:diagnostics_channel'
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { type TransportCodes, TransportError } from '../../transport/index.ts'
-import { sendAnswer } from './answer.ts'
+import { sendResponse } from './respond.ts'
 import { type Exchange, TypeOf } from '../core/core.ts'
-import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
-import { ANSWERS_REFUSALS, pathOf, StatusError, statusAnswer } from './status-error.ts'
+import { carriedHeaders, getRequestId, withCarried } from './carried.ts'
+import { HANDLES_REFUSALS, pathOf, StatusError, statusResponse } from './status-error.ts'
 import { HttpError, statusOf } from '../errors.ts'
 import { Finder, type Found } from './finder.ts'
 import { closeRequest, HAS_PRIVATE_STATE, CorespunRequest } from '../fetch/request.ts'
@@ -63,7 +63,7 @@ export class App {
     this.#fetch = fetch
     this.#error = error
     this.#unmatched = routes.unmatched
-    this.#refusal = error !== undefined && ANSWERS_REFUSALS in error ? error : undefined
+    this.#refusal = error !== undefined && HANDLES_REFUSALS in error ? error : undefined
   }
 
   /** Errors that no handler caught and no client caused, so far. */
@@ -111,11 +111,11 @@ export class App {
    * An answer where no route is, with what stands around those; its `body` is said as `error` says errors.
    */
   #refuse(exchange: Exchange, target: Target, body: string | null, init: Refusal): void {
-    const answered = (request: HttpRequest): unknown =>
+    const responded = (request: HttpRequest): unknown =>
       body === null || this.#refusal === undefined
         ? new CorespunResponse(body, init)
         : this.#refusal(new StatusError(init.status, body, init), request)
-    const run = (this.#unmatched?.(answered) ?? answered) as (request: unknown) => unknown
+    const run = (this.#unmatched?.(responded) ?? responded) as (request: unknown) => unknown
     this.#run(exchange, run, new CorespunRequest(exchange, undefined, target), `${init.status}`)
   }
 
@@ -142,7 +142,7 @@ export class App {
       const value = handle(request)
       const promise = promiseOf(value)
       if (promise !== undefined) this.#later(exchange, request, promise, where)
-      else this.#answer(exchange, request, value, where)
+      else this.#respond(exchange, request, value, where)
     } catch (error) {
       this.#fail(exchange, request, error, where)
     }
@@ -152,9 +152,9 @@ export class App {
     exchange.retain()
     whenSettled(
       value,
-      (answer) => {
+      (response) => {
         try {
-          this.#answer(exchange, request, answer, where)
+          this.#respond(exchange, request, response, where)
         } catch (error) {
           this.#fail(exchange, request, error, where)
         }
@@ -163,8 +163,8 @@ export class App {
     )
   }
 
-  #answer(exchange: Exchange, request: CorespunRequest, value: unknown, where: string): void {
-    const rest = sendAnswer(exchange, value, where)
+  #respond(exchange: Exchange, request: CorespunRequest, value: unknown, where: string): void {
+    const rest = sendResponse(exchange, value, where)
     if (rest === undefined) closeRequest(request)
     else this.#untilSent(exchange, request, rest, where)
   }
@@ -180,39 +180,39 @@ export class App {
   /** Nobody caught it: tell, and answer in its place. */
   #fail(exchange: Exchange, request: CorespunRequest, cause: unknown, where: string): void {
     try {
-      this.#answerFor(exchange, request, cause, where)
+      this.#respondError(exchange, request, cause, where)
     } catch (error) {
       // What was thrown cannot even be looked at: a proxy whose traps throw.
       this.#apologize(exchange, request, error)
     }
   }
 
-  #answerFor(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
+  #respondError(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
     const cause = withWay(thrown)
-    if (cause instanceof NativeResponse) return this.#lastAnswer(exchange, request, cause)
+    if (cause instanceof NativeResponse) return this.#respondLast(exchange, request, cause)
     if (isGone(cause) || (exchange.aborted && isAbort(cause))) {
       exchange.abort() // a client that only stopped sending waits for an answer that will not come
       return closeRequest(request)
     }
     const handled = this.#tell(cause, request, where)
     const promise = promiseOf(handled)
-    if (promise === undefined) return this.#lastAnswer(exchange, request, handled, cause)
+    if (promise === undefined) return this.#respondLast(exchange, request, handled, cause)
     exchange.retain()
     whenSettled(
       promise,
-      (answer) => this.#lastAnswer(exchange, request, answer, cause),
+      (response) => this.#respondLast(exchange, request, response, cause),
       (error: unknown) => {
         this.#say(error, request)
-        this.#lastAnswer(exchange, request, undefined, cause)
+        this.#respondLast(exchange, request, undefined, cause)
       },
     )
   }
 
   /** What `error` gave instead of an answer; whatever goes wrong here ends with a plain 500. */
-  #lastAnswer(exchange: Exchange, request: CorespunRequest, given: unknown, cause?: unknown): void {
+  #respondLast(exchange: Exchange, request: CorespunRequest, given: unknown, cause?: unknown): void {
     try {
-      const value = carrying(request, given ?? statusAnswer(cause, request), statusOf(cause))
-      const rest = value === undefined ? undefined : sendAnswer(exchange, value, 'error')
+      const value = carrying(request, given ?? statusResponse(cause, request), statusOf(cause))
+      const rest = value === undefined ? undefined : sendResponse(exchange, value, 'error')
       if (value === undefined) respondText(exchange, statusOf(cause))
       if (rest === undefined) return closeRequest(request)
       rest.then(
@@ -234,7 +234,7 @@ export class App {
     try {
       const value = carrying(request, undefined, 500)
       if (value === undefined) respondText(exchange, 500)
-      else sendAnswer(exchange, value, 'error')?.catch(() => exchange.abort()) // nobody is left to hear why
+      else sendResponse(exchange, value, 'error')?.catch(() => exchange.abort()) // nobody is left to hear why
     } catch {
       respondText(exchange, 500) // what the request carries is what cannot be sent
     }
@@ -248,7 +248,7 @@ export class App {
     if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorMessage)
     if (this.#error === undefined) {
       if (!isOurs) return undefined // what a client does wrong fills nobody's log
-      const id = requestIdOf(request)
+      const id = getRequestId(request)
       const named = `route ${where}${id === undefined ? '' : `, request ${id}`}`
       console.error(`corespun/http: ${request.method} ${pathOf(request)} failed (${named}):`, cause)
       return undefined

@@ -32,11 +32,11 @@ onServer('of one shared answer each client gets its own headers', async (start, 
     '/thrown': new CorespunResponse('whole', { status: 403 }),
   }
   const routes = Object.fromEntries(
-    Object.entries(shared).map(([path, answer]) => [
+    Object.entries(shared).map(([path, response]) => [
       path,
       () => {
-        if (path === '/thrown') throw answer
-        return answer
+        if (path === '/thrown') throw response
+        return response
       },
     ]),
   )
@@ -54,8 +54,8 @@ onServer('of one shared answer each client gets its own headers', async (start, 
   for (const path of Object.keys(shared)) {
     for (const origin of [...OWN, EVIL, ...OWN]) {
       asked += 1
-      const answer = await fetch(server.url + path, { headers: { origin } })
-      const { status, headers } = answer
+      const response = await fetch(server.url + path, { headers: { origin } })
+      const { status, headers } = response
       const isOwn = origin !== EVIL
       assert.equal(headers.get('access-control-allow-origin'), isOwn ? origin : null, path)
       assert.equal(headers.get('access-control-allow-credentials'), isOwn ? 'true' : null, path)
@@ -63,11 +63,11 @@ onServer('of one shared answer each client gets its own headers', async (start, 
       assert.match(headers.get('ratelimit') ?? '', new RegExp(`;r=${100 - asked};`))
       assert.deepEqual(headers.getSetCookie(), [`of=${origin}`])
       assert.equal(headers.get('vary'), 'Origin')
-      assert.equal(await answer.text(), status === 204 ? '' : 'whole')
+      assert.equal(await response.text(), status === 204 ? '' : 'whole')
     }
   }
-  for (const [path, answer] of Object.entries(shared)) {
-    const names = [...answer.headers.keys()].filter((name) => name !== 'content-type')
+  for (const [path, response] of Object.entries(shared)) {
+    const names = [...response.headers.keys()].filter((name) => name !== 'content-type')
     assert.deepEqual(names, [], path)
   }
 })
@@ -111,14 +111,14 @@ onServer('whoever answers an error, its answer has what the request carries', as
     const server = await start({ routes: use(routes, ...around), error: error as never })
     for (const path of Object.keys(routes)) {
       const init = path === '/json' ? { method: 'POST', body: '{' } : {}
-      const answer = await fetch(server.url + path, { ...init, headers: { origin: OWN[0] } })
+      const response = await fetch(server.url + path, { ...init, headers: { origin: OWN[0] } })
       const expected = path === '/json' && /nothing|an error|none/.test(name) ? 400 : status
-      assert.equal(answer.status, expected, `${name} ${path}`)
-      assert.equal(answer.headers.get('x-request-id'), 'id-1', `${name} ${path}`)
-      assert.equal(answer.headers.get('access-control-allow-origin'), OWN[0], `${name} ${path}`)
-      assert.deepEqual(answer.headers.getSetCookie(), [`of=${OWN[0]}`], `${name} ${path}`)
+      assert.equal(response.status, expected, `${name} ${path}`)
+      assert.equal(response.headers.get('x-request-id'), 'id-1', `${name} ${path}`)
+      assert.equal(response.headers.get('access-control-allow-origin'), OWN[0], `${name} ${path}`)
+      assert.deepEqual(response.headers.getSetCookie(), [`of=${OWN[0]}`], `${name} ${path}`)
       assert.match(
-        await answer.text(),
+        await response.text(),
         expected === 400 ? /^Bad Request$/ : /^(sorry|\{"sorry":true\}|Internal Server Error)$/,
       )
     }
@@ -134,7 +134,7 @@ onServer('a carried header that cannot be sent is a plain 500', async (start, _,
   }
   const server = await start({ routes: use({ '/': () => 'x', '/later': async () => 'x' }, odd) })
   for (const path of ['/', '/later']) {
-    const answer = await fetch(server.url + path)
-    assert.deepEqual([answer.status, await answer.text()], [500, 'Internal Server Error'])
+    const response = await fetch(server.url + path)
+    assert.deepEqual([response.status, await response.text()], [500, 'Internal Server Error'])
   }
 })

@@ -28,7 +28,7 @@ export function setRequestId(request: object, id: string): void {
 }
 
 /** The id of a request; `undefined` where `requestId()` is not in use. */
-export function requestIdOf(request: object): string | undefined {
+export function getRequestId(request: object): string | undefined {
   return idOf.get(request)
 }
 
@@ -38,13 +38,13 @@ export function requestIdOf(request: object): string | undefined {
  *
  * An answer is never changed: its handler may give it again, to somebody whose headers are others.
  */
-export function withCarried(answer: Response, headers: CorespunHeaders | undefined): Response {
+export function withCarried(response: Response, headers: CorespunHeaders | undefined): Response {
   // What cannot be sent is refused further out, as it is.
-  if (headers === undefined || answer.type === 'error' || answer.bodyUsed) return answer
+  if (headers === undefined || response.type === 'error' || response.bodyUsed) return response
   let copy: Response | undefined
-  const changed = (): Headers => (copy ??= copyOf(answer)).headers
+  const changed = (): Headers => (copy ??= copyOf(response)).headers
   for (const [name, value] of headers) {
-    const there = (copy ?? answer).headers
+    const there = (copy ?? response).headers
     if (name === 'vary') {
       const missing = missingOf(there.get(name), value)
       if (missing !== '') changed().append(name, missing)
@@ -52,7 +52,7 @@ export function withCarried(answer: Response, headers: CorespunHeaders | undefin
       if (!there.getSetCookie().includes(value)) changed().append(name, value)
     } else if (!there.has(name)) changed().set(name, value)
   }
-  return copy ?? answer
+  return copy ?? response
 }
 
 /** Those names of a list that another one lacks. */

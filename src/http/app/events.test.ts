@@ -7,20 +7,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onServer } from '../cores.test.support.ts'
 import { createApp } from '../server.ts'
-import { events, ndjson, pieces, type Source } from './events.ts'
+import { events, ndjson, chunks, type BodySource } from './events.ts'
 import { use, type Middleware } from '../middleware/middleware.ts'
 
 type Step = () => unknown
 
 /** A source whose `next` is given. */
-function sourceOf(next: Step, kind: 'asyncIterator' | 'iterator' = 'asyncIterator'): Source<unknown> {
-  return { [Symbol[kind]]: () => ({ next }) } as unknown as Source<unknown>
+function sourceOf(next: Step, kind: 'asyncIterator' | 'iterator' = 'asyncIterator'): BodySource<unknown> {
+  return { [Symbol[kind]]: () => ({ next }) } as unknown as BodySource<unknown>
 }
 
 const fail: Step = () => {
   throw new Error('of the source')
 }
-const BROKEN: Readonly<Record<string, Source<unknown>>> = {
+const BROKEN: Readonly<Record<string, BodySource<unknown>>> = {
   'undefined at once': sourceOf(() => undefined, 'iterator'),
   'undefined later': sourceOf(async () => undefined),
   'null later': sourceOf(async () => null),
@@ -38,7 +38,7 @@ const BROKEN: Readonly<Record<string, Source<unknown>>> = {
   })),
   'an error': sourceOf(fail),
   'a rejection': sourceOf(async () => fail()),
-  'no function': { [Symbol.iterator]: () => ({}) } as unknown as Source<unknown>,
+  'no function': { [Symbol.iterator]: () => ({}) } as unknown as BodySource<unknown>,
 }
 
 onServer('a source that gives no steps fails its answer and nothing else', async (start) => {
@@ -51,13 +51,13 @@ onServer('a source that gives no steps fails its answer and nothing else', async
     error: (cause) => void failed.push(cause),
   })
   for (const [index, name] of Object.keys(BROKEN).entries()) {
-    const answer = await fetch(`${server.url}/${index}`, { signal: AbortSignal.timeout(5000) })
-    assert.equal(answer.status, 500, name)
-    await answer.text()
+    const response = await fetch(`${server.url}/${index}`, { signal: AbortSignal.timeout(5000) })
+    assert.equal(response.status, 500, name)
+    await response.text()
   }
   // Its answer had begun: it is cut.
   await assert.rejects(
-    fetch(`${server.url}/events`).then((answer) => answer.text()),
+    fetch(`${server.url}/events`).then((response) => response.text()),
     TypeError,
   )
   assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
@@ -67,7 +67,7 @@ onServer('a source that gives no steps fails its answer and nothing else', async
 test('promises among the values of an iterable are awaited, and one that rejects closes it', async () => {
   assert.equal(await events([Promise.resolve(1)]).text(), ':\n\ndata: 1\n\n')
   assert.equal(await ndjson([Promise.resolve({ a: 1 }), { b: 2 }]).text(), '{"a":1}\n{"b":2}\n')
-  assert.equal(await pieces([Promise.resolve('x') as never, 'y']).text(), 'xy')
+  assert.equal(await chunks([Promise.resolve('x') as never, 'y']).text(), 'xy')
   let isClosed = false
   function* values(): Generator<unknown> {
     try {
@@ -99,7 +99,7 @@ onServer('what a handler gives step by step is its answer step by step', async (
       yield 'b'
       yield Buffer.from('c')
     },
-    '/iterable': () => ({ [Symbol.asyncIterator]: () => pieces(['d']).body!.values() }),
+    '/iterable': () => ({ [Symbol.asyncIterator]: () => chunks(['d']).body!.values() }),
     '/class': () => new Blob(['e']).stream().pipeThrough(new TextDecoderStream()).values(),
     '/endless': endless,
     '/objects': function* () {
@@ -113,8 +113,8 @@ onServer('what a handler gives step by step is its answer step by step', async (
   for (const given of [routes, use(routes, pass)]) {
     const server = await start({ routes: given })
     const get = async (path: string): Promise<[number, string, string | null]> => {
-      const answer = await fetch(server.url + path)
-      return [answer.status, await answer.text(), answer.headers.get('content-type')]
+      const response = await fetch(server.url + path)
+      return [response.status, await response.text(), response.headers.get('content-type')]
     }
     const text = 'text/plain;charset=UTF-8'
     assert.deepEqual(await get('/later'), [200, 'aä', text])
@@ -143,8 +143,8 @@ test('fields of an event are what the standard reads, or an error that names the
     ...[7, true, null, 'a\nb'].map((id) => ['id', id] as [string, unknown]),
   ]
   for (const [name, value] of refused) {
-    const answer = events([{ data: 1, [name]: value }])
-    await assert.rejects(answer.text(), { name: 'TypeError', message: new RegExp(`^events: ${name} `) })
+    const response = events([{ data: 1, [name]: value }])
+    await assert.rejects(response.text(), { name: 'TypeError', message: new RegExp(`^events: ${name} `) })
   }
   const app = createApp({
     routes: { '/': () => events([{ data: 1, event: false }]) },

@@ -21,7 +21,7 @@ import { CorespunResponse } from '../fetch/response.ts'
 import type { HeadersInit } from '../fetch/standard.ts'
 
 /** Values, in time or at once; a promise among the latter is awaited. */
-export type Source<Value> =
+export type BodySource<Value> =
   Iterable<Value> | AsyncIterable<Value> | ((signal: AbortSignal) => Iterable<Value> | AsyncIterable<Value>)
 
 /** One server-sent event; a bare value is its `data`. */
@@ -37,7 +37,7 @@ export interface ServerEvent {
 }
 
 /** What streamed answers take. */
-export interface StreamOptions {
+export interface BodyOptions {
   /** Default 200. */
   readonly status?: number
   readonly headers?: HeadersInit
@@ -46,7 +46,7 @@ export interface StreamOptions {
 }
 
 /** What {@link events} takes. */
-export interface EventsOptions extends StreamOptions {
+export interface EventsOptions extends BodyOptions {
   /**
    * A comment is sent when nothing else was for so long, in ms, so that nobody between gives up. Default
    * 15,000.
@@ -56,7 +56,7 @@ export interface EventsOptions extends StreamOptions {
 
 const STREAM = {
   status: integer(200, 599, 200),
-  headers: anything as Kind<StreamOptions['headers']>,
+  headers: anything as Kind<BodyOptions['headers']>,
   signal: abortSignal,
 }
 const EVENTS = { ...STREAM, heartbeatMs: integer(1, TIMER_MS_MAX, 15_000) }
@@ -69,9 +69,9 @@ const BEAT_DUE = Symbol('beat')
  * An answer of `text/event-stream`, for EventSource.
  * @param source Events ({@link ServerEvent}), or values that become their data. An event with a field that
  *   cannot be said cuts the answer.
- * @throws {HttpError} `HTTP_SETTING`.
+ * @throws {HttpError} `HTTP_ARGUMENT`.
  */
-export function events(source: Source<unknown>, options?: EventsOptions): Response {
+export function events(source: BodySource<unknown>, options?: EventsOptions): Response {
   const { heartbeatMs, signal, status, headers: given } = optionsOf(options, EVENTS, wrong, 'events()')
   const headers = new CorespunHeaders(given)
   headers.set('content-type', 'text/event-stream')
@@ -83,9 +83,9 @@ export function events(source: Source<unknown>, options?: EventsOptions): Respon
 
 /**
  * An answer of `application/x-ndjson`: each value as a line of JSON.
- * @throws {HttpError} `HTTP_SETTING`. A value that JSON cannot say cuts the answer.
+ * @throws {HttpError} `HTTP_ARGUMENT`. A value that JSON cannot say cuts the answer.
  */
-export function ndjson(source: Source<unknown>, options?: StreamOptions): Response {
+export function ndjson(source: BodySource<unknown>, options?: BodyOptions): Response {
   const given = optionsOf(options, STREAM, wrong, 'ndjson()')
   const headers = new CorespunHeaders(given.headers)
   headers.set('content-type', 'application/x-ndjson')
@@ -98,10 +98,10 @@ export function ndjson(source: Source<unknown>, options?: StreamOptions): Respon
 
 /**
  * An answer of pieces of text or bytes. Its content type is `text/plain` unless the headers say another.
- * @throws {HttpError} `HTTP_SETTING`.
+ * @throws {HttpError} `HTTP_ARGUMENT`.
  */
-export function pieces(source: Source<string | Uint8Array>, options?: StreamOptions): Response {
-  const given = optionsOf(options, STREAM, wrong, 'pieces()')
+export function chunks(source: BodySource<string | Uint8Array>, options?: BodyOptions): Response {
+  const given = optionsOf(options, STREAM, wrong, 'chunks()')
   const headers = new CorespunHeaders(given.headers)
   if (!headers.has('content-type')) headers.set('content-type', 'text/plain;charset=UTF-8')
   return continued(source, given, headers, (value) => value)
@@ -116,12 +116,12 @@ export function iterated(value: object): Response | undefined {
   const { [Symbol.asyncIterator]: later, [Symbol.iterator]: now } = value as AsyncIterable<string> &
     Iterable<string>
   const isIterator = typeof later === 'function' || (typeof next === 'function' && typeof now === 'function')
-  return isIterator && typeof toJSON !== 'function' ? pieces(value as Iterable<string>) : undefined
+  return isIterator && typeof toJSON !== 'function' ? chunks(value as Iterable<string>) : undefined
 }
 
 /** An answer whose body is each value, encoded, as it comes. */
 function continued<Value>(
-  source: Source<Value>,
+  source: BodySource<Value>,
   { signal, status }: OptionsOf<typeof STREAM>,
   headers: CorespunHeaders,
   encode: How<Value>['encode'],
@@ -139,7 +139,7 @@ interface How<Value> {
   readonly first: string
 }
 
-function streamed<Value>(source: Source<Value>, how: How<Value>): ReadableStream<Uint8Array> {
+function streamed<Value>(source: BodySource<Value>, how: How<Value>): ReadableStream<Uint8Array> {
   const reader = new SourceReader(source, how)
   return new ReadableStream<Uint8Array>(
     {
@@ -177,7 +177,7 @@ class SourceReader<Value> {
   /** Ends the wait of the pull that goes on. */
   #wake: (() => void) | undefined
 
-  constructor(source: Source<Value>, how: How<Value>) {
+  constructor(source: BodySource<Value>, how: How<Value>) {
     this.#how = how
     this.#first = how.first
     ;[this.#values, this.#isLater] = iteratorOf(source, this.#gone.signal)
@@ -275,7 +275,7 @@ class SourceReader<Value> {
 
 /** What a source is read by, and whether that is asynchronous. */
 function iteratorOf<Value>(
-  source: Source<Value>,
+  source: BodySource<Value>,
   signal: AbortSignal,
 ): readonly [AsyncIterator<Value> | Iterator<Value>, boolean] {
   const values: unknown = typeof source === 'function' ? source(signal) : source

@@ -97,10 +97,10 @@ test('an aborted request aborts the signal of the handler and rejects', async ()
       }),
   })
   const controller = new AbortController()
-  const answer = app.inject('/', { signal: controller.signal })
+  const response = app.inject('/', { signal: controller.signal })
   await called
   controller.abort()
-  await assert.rejects(answer, { name: 'AbortError' })
+  await assert.rejects(response, { name: 'AbortError' })
   assert.equal(aborted, true)
 })
 

@@ -22,7 +22,7 @@ export function inject(
   init?: RequestInit,
 ): Promise<Response> {
   const given = typeof input === 'string' && input.startsWith('/') ? `http://localhost${input}` : input
-  return answered(onExchange, new NativeRequest(nativeRequest(given) as Request, init))
+  return responded(onExchange, new NativeRequest(nativeRequest(given) as Request, init))
 }
 
 /** Where a request comes from. */
@@ -33,7 +33,7 @@ interface Client {
 }
 
 /** The same for a request of Node's own class. */
-export function answered(
+export function responded(
   onExchange: (exchange: Exchange) => void,
   request: Request,
   client: Client = {},
@@ -60,7 +60,7 @@ class InjectedExchange implements Exchange {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   readonly #resolve: (response: Response) => void
   readonly #reject: (error: unknown) => void
-  #isAnswered = false
+  #hasResponded = false
   #controller: Controller | undefined
   #wake: (() => void) | undefined
 
@@ -113,16 +113,16 @@ class InjectedExchange implements Exchange {
   }
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
-    if (this.#isAnswered) return
+    if (this.#hasResponded) return
     const bytes = Buffer.from((body ?? '') as Uint8Array) // a copy; of bytes that were transferred, none
     const isNull = status === 204 || status === 205 || status === 304
     const content = isNull || this.method === 'HEAD' ? null : bytes
     const length = isNull ? undefined : bytes.byteLength
-    this.#answer(content, status, headersFrom(type, headers, length))
+    this.#respond(content, status, headersFrom(type, headers, length))
   }
 
   start(status: number, type: number, headers: string, length: number | undefined): void {
-    if (this.#isAnswered) return
+    if (this.#hasResponded) return
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#controller = controller
@@ -131,11 +131,11 @@ class InjectedExchange implements Exchange {
       cancel: () => this.#gone(),
     })
     const isNull = status === 204 || status === 205 || status === 304 || this.method === 'HEAD'
-    this.#answer(isNull ? null : stream, status, headersFrom(type, headers, length))
+    this.#respond(isNull ? null : stream, status, headersFrom(type, headers, length))
   }
 
-  #answer(body: Uint8Array | ReadableStream<Uint8Array> | null, status: number, headers: Headers): void {
-    this.#isAnswered = true
+  #respond(body: Uint8Array | ReadableStream<Uint8Array> | null, status: number, headers: Headers): void {
+    this.#hasResponded = true
     this.#resolve(new NativeResponse(body as BodySource, { status, headers }))
   }
 
@@ -158,16 +158,16 @@ class InjectedExchange implements Exchange {
 
   abort(): void {
     const error = new HttpError('HTTP_CLIENT_GONE', { during: 'an answer that was cut by the server' })
-    if (this.#isAnswered) this.#controller?.error(error)
+    if (this.#hasResponded) this.#controller?.error(error)
     else this.#reject(error)
-    this.#isAnswered = true
+    this.#hasResponded = true
   }
 
   #gone(): void {
     if (this.aborted) return
     this.aborted = true
-    if (!this.#isAnswered) this.#reject(this.#signal.reason)
-    this.#isAnswered = true
+    if (!this.#hasResponded) this.#reject(this.#signal.reason)
+    this.#hasResponded = true
     this.#wake?.()
     // An app learns it in a turn of its own, as from a socket.
     queueMicrotask(() => {

@@ -16,7 +16,7 @@ import { type Params, Router } from './router.ts'
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
 /** What answers a request, iterators among the objects: see docs/guide/http.md for how each is sent. */
-export type Answer = Response | ReadableStream<Uint8Array> | Uint8Array | ArrayBuffer | Json | object
+export type ResponseValue = Response | ReadableStream<Uint8Array> | Uint8Array | ArrayBuffer | Json | object
 
 /** Told each error that no handler caught; what it gives, if anything, is the answer. */
 export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
@@ -32,7 +32,7 @@ export type HttpRequest<Pattern extends string = string> = Request & {
 /** Answers requests. */
 export type Handler<Pattern extends string = string> = (
   request: HttpRequest<Pattern>,
-) => Answer | Promise<Answer>
+) => ResponseValue | Promise<ResponseValue>
 
 /** What an arrow of `corespun/arrow` looks like from here. */
 export interface ArrowLike {
@@ -107,7 +107,7 @@ export interface CompiledRoutes {
 }
 
 /**
- * @throws {HttpError} `HTTP_ROUTE`, `HTTP_ROUTE_CONFLICT`, or `HTTP_SETTING` for a value that can be no
+ * @throws {HttpError} `HTTP_ROUTE`, `HTTP_ROUTE_CONFLICT`, or `HTTP_ARGUMENT` for a value that can be no
  *   endpoint.
  */
 export function compileRoutes(routes: unknown): CompiledRoutes {
@@ -186,7 +186,7 @@ function isApp(value: unknown): value is FetchApp {
   return typeof value === 'object' && value !== null && 'fetch' in value && typeof value.fetch === 'function'
 }
 
-/** A constant as it is sent. @throws {HttpError} `HTTP_SETTING` for what can be none. */
+/** A constant as it is sent. @throws {HttpError} `HTTP_ARGUMENT` for what can be none. */
 export function wholeOf(value: unknown, where: string): Whole {
   if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
   if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
@@ -212,13 +212,13 @@ function isJson(value: unknown): boolean {
   return isPlainObject(value) && Object.values(value).every((field) => typeof field !== 'function')
 }
 
-/** @throws {HttpError} `HTTP_SETTING` for what JSON cannot say: a circle, a bigint. */
+/** @throws {HttpError} `HTTP_ARGUMENT` for what JSON cannot say: a circle, a bigint. */
 function jsonOf(value: unknown, where: string): string | undefined {
   try {
     return JSON.stringify(value)
   } catch (cause) {
     const facts = { name: `routes['${where}']`, expected: EXPECTED, received: shown(value) }
-    throw new HttpError('HTTP_SETTING', facts, { cause })
+    throw new HttpError('HTTP_ARGUMENT', facts, { cause })
   }
 }
 
@@ -253,7 +253,7 @@ function constantsOf(router: Router<Compiled>): Constant[] {
   return constants
 }
 
-/** A checked value of `fetch`. @throws {HttpError} `HTTP_SETTING`. */
+/** A checked value of `fetch`. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function fetchOf(call: string, value: unknown): ((request: Request) => unknown) | undefined {
   if (value === undefined) return undefined
   if (typeof value !== 'function') throw wrong(`${call}: fetch`, 'a function (request) => Response', value)

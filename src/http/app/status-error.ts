@@ -1,7 +1,7 @@
 /**
  * An error that is an answer: `throw new StatusError(404, 'no such user')`.
  *
- * {@link errorAnswers} makes answers of errors, these and all others: 4xx for what the client did, 503 and
+ * {@link jsonErrors} makes answers of errors, these and all others: 4xx for what the client did, 503 and
  * 504 for what zones, stores, locks and fibers refuse, 502 for a worker that died, 500 with an id for the
  * rest. What an unexpected error says, or what a worker died of, is never shown to a client.
  */
@@ -12,7 +12,7 @@ import type { ErrorHandler } from './routes.ts'
 import { statusOf } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import { CorespunResponse } from '../fetch/response.ts'
-import { carriedHeaders, requestIdOf, withCarried } from './carried.ts'
+import { carriedHeaders, getRequestId, withCarried } from './carried.ts'
 import { logged } from './logged.ts'
 
 /** The facts of a {@link StatusError}. */
@@ -49,7 +49,7 @@ export class StatusError extends CorespunError<StatusCodes> {
    * @param status 400 to 599.
    * @param reason For people. Default: the status in words.
    * @param options See {@link StatusErrorOptions}.
-   * @throws {HttpError} `HTTP_SETTING` for another status.
+   * @throws {HttpError} `HTTP_ARGUMENT` for another status.
    */
   constructor(status: number, reason?: string, options: StatusErrorOptions = {}) {
     if (!Number.isInteger(status) || status < 400 || status > 599)
@@ -65,8 +65,8 @@ export class StatusError extends CorespunError<StatusCodes> {
   }
 }
 
-/** What {@link errorAnswers} takes. */
-export interface ErrorAnswerOptions {
+/** What {@link jsonErrors} takes. */
+export interface JsonErrorsOptions {
   /**
    * Told of answers of 500 and 502, which nobody expected, with the client's id. One that throws or rejects
    * is told on the console. Default: the console.
@@ -74,10 +74,10 @@ export interface ErrorAnswerOptions {
   readonly log?: (cause: unknown, about: { readonly id: string; readonly request: string }) => void
 }
 
-const OPTIONS = { log: callback as Kind<ErrorAnswerOptions['log']> }
+const OPTIONS = { log: callback as Kind<JsonErrorsOptions['log']> }
 
 /** Marks the `error` of an app that also answers in place of the router's own 404 and 405. */
-export const ANSWERS_REFUSALS = Symbol('corespun.answersRefusals')
+export const HANDLES_REFUSALS = Symbol('corespun.handlesRefusals')
 
 /** Seconds after which a client may try again what was refused because too much was going on. */
 const RETRY_AFTER_S = '1'
@@ -86,30 +86,30 @@ const RETRY_AFTER_S = '1'
  * The `error` of `serve` for a JSON API: each error becomes `{"error": {"code", "message", "requestId"}}`
  * with the status that fits. So do 404 and 405 where no route is.
  */
-export function errorAnswers(options?: ErrorAnswerOptions): ErrorHandler {
-  const { log = printed } = optionsOf(options, OPTIONS, wrong, 'errorAnswers()')
+export function jsonErrors(options?: JsonErrorsOptions): ErrorHandler {
+  const { log = printed } = optionsOf(options, OPTIONS, wrong, 'jsonErrors()')
   const handler: ErrorHandler = (cause, request) => {
-    const id = requestIdOf(request) ?? randomUUID()
-    const { status, code, message, headers } = answerOf(cause)
+    const id = getRequestId(request) ?? randomUUID()
+    const { status, code, message, headers } = partsOf(cause)
     if (status === 500 || status === 502) {
       const about = { id, request: `${request.method} ${pathOf(request)}` }
-      logged('the log of errorAnswers()', () => log(cause, about))
+      logged('the log of jsonErrors()', () => log(cause, about))
     }
     const body = { error: { code, message, requestId: id } }
-    const answer = CorespunResponse.json(body, {
+    const response = CorespunResponse.json(body, {
       status,
       headers: { ...headers, 'cache-control': 'no-store' },
     })
-    return withCarried(answer, carriedHeaders(request))
+    return withCarried(response, carriedHeaders(request))
   }
-  return Object.assign(handler, { [ANSWERS_REFUSALS]: true })
+  return Object.assign(handler, { [HANDLES_REFUSALS]: true })
 }
 
 /** The answer of a StatusError alone; undefined for other errors. */
-export function statusAnswer(cause: unknown, request: object): Response | undefined {
+export function statusResponse(cause: unknown, request: object): Response | undefined {
   if (!(cause instanceof StatusError)) return undefined
   const { status, error: code, reason: message } = cause.facts
-  const id = requestIdOf(request)
+  const id = getRequestId(request)
   const body = {
     error: { code, message, ...(id === undefined ? {} : { requestId: id }) },
   }
@@ -119,14 +119,14 @@ export function statusAnswer(cause: unknown, request: object): Response | undefi
   })
 }
 
-interface AnswerParts {
+interface ErrorParts {
   readonly status: number
   readonly code: string
   readonly message: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-function answerOf(cause: unknown): AnswerParts {
+function partsOf(cause: unknown): ErrorParts {
   if (cause instanceof StatusError) {
     const { status, error, reason } = cause.facts
     return { status, code: error, message: reason, headers: cause.headers }
@@ -139,7 +139,7 @@ function answerOf(cause: unknown): AnswerParts {
   return plain(status, cause instanceof CorespunError ? code! : nameOf(status), shown)
 }
 
-function plain(status: number, code: string, message: string): AnswerParts {
+function plain(status: number, code: string, message: string): ErrorParts {
   return {
     status,
     code,

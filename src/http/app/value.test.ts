@@ -133,7 +133,7 @@ async function refusal(value: unknown): Promise<string> {
   const app = createApp({ routes: { '/x': () => value as never }, error: (cause) => void seen.push(cause) })
   assert.equal((await app.inject('/x')).status, 500)
   assert.ok(seen[0] instanceof HttpError)
-  assert.equal(seen[0].code, 'HTTP_ANSWER')
+  assert.equal(seen[0].code, 'HTTP_RESPONSE')
   return seen[0].message
 }
 
@@ -158,7 +158,7 @@ test('what JSON cannot represent is named with its route and its path', async ()
 test('a table with methods in lower case is refused with the right name', () => {
   const routes = { '/x': { get: () => 'x' } } as never
   assert.throws(() => createApp({ routes }), {
-    code: 'HTTP_SETTING',
+    code: 'HTTP_ARGUMENT',
     message: /upper case: GET instead of get/,
   })
 })

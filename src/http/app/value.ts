@@ -25,7 +25,7 @@ interface ResponseLike {
 
 /**
  * Any value of a handler as a Response; `where` names the handler for errors.
- * @throws {HttpError} `HTTP_ANSWER` for what cannot be sent. Whatever error was returned.
+ * @throws {HttpError} `HTTP_RESPONSE` for what cannot be sent. Whatever error was returned.
  */
 export function responseOf(value: unknown, where = 'a handler'): Response {
   if (value instanceof NativeResponse) return value
@@ -34,13 +34,13 @@ export function responseOf(value: unknown, where = 'a handler'): Response {
     const response = objectAsResponse(value, where)
     if (response !== undefined) return response
   } else if (value !== null && !['number', 'boolean'].includes(typeof value))
-    throw new HttpError('HTTP_ANSWER', { where, received: shown(value) })
+    throw new HttpError('HTTP_RESPONSE', { where, received: shown(value) })
   return new CorespunResponse(jsonOf(value, where), { headers: { 'content-type': 'application/json' } })
 }
 
 /**
  * An object that is not sent as JSON; undefined: it is.
- * @throws {HttpError} `HTTP_ANSWER` for an object of which JSON shows nothing. The value, when it is an
+ * @throws {HttpError} `HTTP_RESPONSE` for an object of which JSON shows nothing. The value, when it is an
  *   error.
  */
 export function objectAsResponse(value: object, where: string): Response | undefined {
@@ -55,7 +55,7 @@ export function objectAsResponse(value: object, where: string): Response | undef
   const pieces = iterated(value)
   if (pieces !== undefined) return pieces
   if (isShownByJson(value)) return undefined
-  throw new HttpError('HTTP_ANSWER', { where, received: `${shown(value)}, of which JSON shows nothing` })
+  throw new HttpError('HTTP_RESPONSE', { where, received: `${shown(value)}, of which JSON shows nothing` })
 }
 
 /** Whether JSON says something of it, or there is nothing to say. */
@@ -104,7 +104,7 @@ function bodyOf(body: unknown): BodySource {
   ) as BodySource
 }
 
-/** @throws {HttpError} `HTTP_ANSWER` that names the part which is not JSON-serializable. */
+/** @throws {HttpError} `HTTP_RESPONSE` that names the part which is not JSON-serializable. */
 export function jsonOf(value: unknown, where: string): string {
   let text: string | undefined
   try {
@@ -112,10 +112,14 @@ export function jsonOf(value: unknown, where: string): string {
   } catch (cause) {
     const fault = faultIn(value, [], '')
     if (fault === undefined) throw cause // of a toJSON() or a getter
-    throw new HttpError('HTTP_ANSWER', { where, expected: 'what JSON can show', received: fault }, { cause })
+    throw new HttpError(
+      'HTTP_RESPONSE',
+      { where, expected: 'what JSON can show', received: fault },
+      { cause },
+    )
   }
   if (text !== undefined) return text
-  throw new HttpError('HTTP_ANSWER', { where, received: 'an object whose toJSON() returned undefined' })
+  throw new HttpError('HTTP_RESPONSE', { where, received: 'an object whose toJSON() returned undefined' })
 }
 
 /** The first part of a value that JSON.stringify refuses, with its path. */

@@ -7,10 +7,10 @@
  */
 import { loadReason, CorespunError } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
-import type { ServeSettings } from '../settings.ts'
+import type { ServeOptions } from '../settings.ts'
 
 /** What a module may export to be served: what `serve` takes, and what to do at the end. */
-export interface ModuleApp extends Partial<ServeSettings> {
+export interface ModuleApp extends Partial<ServeOptions> {
   /** Called in each worker when it stops, before the open requests are waited for. */
   readonly close?: () => void | Promise<void>
   /** As for `serve({zone})`, which goes before it. */

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
-import { around } from '../middleware/middleware.ts'
+import { withMiddleware } from '../middleware/middleware.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -51,15 +51,15 @@ export const closes = {
 }
 
 /** Makes an app; refuses to without an answer. */
-export async function make({ answer }: { readonly answer: string }): Promise<object> {
+export async function make({ response }: { readonly response: string }): Promise<object> {
   await pause(1)
-  return { routes: { '/': answer, '/dies': (): never => process.exit(1) } }
+  return { routes: { '/': response, '/dies': (): never => process.exit(1) } }
 }
 
 /** Answers so many requests with its thread, counted with all other workers. */
 export function limited({ name, requestsMax }: { name: string; requestsMax: number }): object {
   const limit = rateLimit({ requestsMax, windowMs: 3_600_000, name, key: () => 'all' })
-  return { routes: { '/': around(() => String(threadId), limit) } }
+  return { routes: { '/': withMiddleware(() => String(threadId), limit) } }
 }
 
 /** Cannot close. */

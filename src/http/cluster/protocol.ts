@@ -4,7 +4,7 @@
  * Orders and words travel on a channel named after the server; the job comes with the broadcasts that make a
  * worker serve. All of it is data.
  */
-import type { ServeSettings } from '../settings.ts'
+import type { ServeOptions } from '../settings.ts'
 import type { AppSource } from './app-module.ts'
 
 /** Where a broadcast leaves invitations in a worker: the key of a global symbol. */
@@ -17,7 +17,7 @@ export interface Job {
   /** Where the app is found. */
   readonly source: AppSource
   /** What `serve` was given besides; what is missing the module may say. */
-  readonly settings: Partial<ServeSettings>
+  readonly settings: Partial<ServeOptions>
   /** Whether there is more than one worker. */
   readonly shares: boolean
   /** What `serve` was given; undefined: the module may say. */

@@ -94,7 +94,7 @@ function leaveThere(this: Task, key: string, job: Job, memory: SharedArrayBuffer
 }
 
 /**
- * @throws {HttpError} `HTTP_SETTING` for a zone without workers that stay.
+ * @throws {HttpError} `HTTP_ARGUMENT` for a zone without workers that stay.
  * @throws {ZoneError} `ZONE_UNKNOWN`.
  */
 function zoneOf(given: ZoneSettings['zone']): Zone {
@@ -202,7 +202,7 @@ export class ZoneServer implements AsyncDisposable {
 
   /**
    * Stop accepting in every worker, finish what was accepted, close. A second call waits for the first.
-   * @throws {HttpError} `HTTP_SETTING` for a `drainMs` that is no time; `HTTP_STOP_TIMEOUT` when a worker is
+   * @throws {HttpError} `HTTP_ARGUMENT` for a `drainMs` that is no time; `HTTP_STOP_TIMEOUT` when a worker is
    *   busy with something that does not return to its loop; `HTTP_APP` when the app's `close` failed.
    */
   stop(options: StopOptions = {}): Promise<void> {

@@ -8,12 +8,12 @@ import { pathToFileURL } from 'node:url'
 import type { NodeZone, Zone } from '../../zone/index.ts'
 import { type Kind, TIMER_MS_MAX, anything, integer, optionsOf, text, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
-import { parseSettings, SERVER_NAMES, type ServeSettings } from '../settings.ts'
+import { parseSettings, SERVER_NAMES, type ServeOptions } from '../settings.ts'
 import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
 
 /** What `serve` takes for a zone: what it takes otherwise, but for the app itself. */
-export interface ZoneServeSettings extends Omit<ServeSettings, 'routes' | 'fetch' | 'error'> {
+export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' | 'error'> {
   /**
    * Whose workers serve: a zone with the executor `fixed` or `work-stealing`, or the name of one. Stop the
    * server before the zone is closed.
@@ -77,7 +77,7 @@ const KINDS = {
   error: anything,
 }
 
-/** Check `given`. @throws {HttpError} `HTTP_SETTING`. */
+/** Check `given`. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseZoneSettings(given: object, forced: string | undefined): ZoneSettings {
   const { zone, app, appExport, appArgs, handlerMsMax, ...rest } = optionsOf(given, KINDS, wrong, 'serve()')
   for (const name of ['routes', 'fetch', 'error'] as const)
@@ -94,7 +94,7 @@ export function parseZoneSettings(given: object, forced: string | undefined): Zo
   return { zone, source: { app: urlOf(app), appExport, appArgs }, settings, drainMs, core, handlerMsMax }
 }
 
-/** A `handlerMsMax`, checked; undefined if there is none. @throws {HttpError} `HTTP_SETTING`. */
+/** A `handlerMsMax`, checked; undefined if there is none. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseHandlerMsMax(given: unknown): number | undefined {
   return valueOfKind('serve()', 'handlerMsMax', given, HANDLER_MS, wrong)
 }

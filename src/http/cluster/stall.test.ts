@@ -66,8 +66,8 @@ function get({ url }: ZoneServer, path: string): Promise<string> {
 }
 
 async function wave(server: ZoneServer): Promise<void> {
-  const answers = await Promise.all(Array.from({ length: 40 }, () => get(server, '/constant')))
-  assert.deepEqual(new Set(answers), new Set(['constant']))
+  const responses = await Promise.all(Array.from({ length: 40 }, () => get(server, '/constant')))
+  assert.deepEqual(new Set(responses), new Set(['constant']))
 }
 
 withStuck(
@@ -119,12 +119,12 @@ test('connections that wait for a worker that ends by itself are answered by the
       assert.ok(Date.now() < late, 'the handler was not called')
       await new Promise((resolve) => setImmediate(resolve))
     }
-    const answers = wave(server)
+    const responses = wave(server)
     const { connectionsTotal } = await server.stats()
     assert.ok(connectionsTotal < 40, 'some wait in the queue of the worker that does not return')
     Atomics.store(words, 1, 1)
     Atomics.notify(words, 1)
-    await Promise.all([ended, answers])
+    await Promise.all([ended, responses])
   } finally {
     Atomics.store(words, 1, 1)
     Atomics.notify(words, 1)

@@ -13,7 +13,7 @@ import { register } from '../../transport/index.ts'
 import { currentTask } from '../../zone/index.ts'
 import { HttpError } from '../errors.ts'
 import { type HttpServer, serveHere } from '../server.ts'
-import { DEFAULT_HOST, DEFAULT_PORT, type ServeSettings } from '../settings.ts'
+import { DEFAULT_HOST, DEFAULT_PORT, type ServeOptions } from '../settings.ts'
 import { loadApp, type ModuleApp } from './app-module.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import { HANDLER_MS_MAX, parseHandlerMsMax } from './settings.ts'
@@ -107,7 +107,7 @@ class Life {
       const settings = { ...app, ...job.settings }
       if (isFirst && job.shares && settings.reusePort !== true) await probe(settings)
       if (job.shares) settings.reusePort = true
-      const server = await serveHere(settings as ServeSettings)
+      const server = await serveHere(settings as ServeOptions)
       board.setMember(row, server.member)
       const life = new Life({ server, close, worker, id: job.id, board, handlerMsMax })
       // The order to stop may have come while nobody listened for it.
@@ -201,7 +201,7 @@ async function probe({
   host = DEFAULT_HOST,
   port = DEFAULT_PORT,
   unixPath,
-}: Partial<ServeSettings>): Promise<void> {
+}: Partial<ServeOptions>): Promise<void> {
   if (port === 0 || unixPath !== undefined) return
   const server = createServer()
   try {

@@ -20,7 +20,7 @@ import { serve } from '../serve.ts'
 import { Board } from './board.ts'
 import type { Word } from './protocol.ts'
 import { ZoneServer } from './server.ts'
-import type { ZoneServeSettings } from './settings.ts'
+import type { ZoneServeOptions } from './settings.ts'
 
 const APP = new URL('./app.test.support.js', import.meta.url)
 let zones = 0
@@ -29,7 +29,7 @@ let zones = 0
 function inZone(
   name: string,
   workers: number,
-  body: (start: (settings?: Partial<ZoneServeSettings>) => Promise<ZoneServer>, zone: Zone) => Promise<void>,
+  body: (start: (settings?: Partial<ZoneServeOptions>) => Promise<ZoneServer>, zone: Zone) => Promise<void>,
   settings: ZoneOptions = {},
 ): void {
   test(name, { timeout: 60_000 }, async () => {
@@ -118,9 +118,9 @@ for (const end of ['dies', 'throws']) {
     const kept = await Promise.all(Array.from({ length: 24 }, () => openSlow(server.port)))
     await get(`${server.url}/${end}`).catch(() => {}) // its own answer may be lost with it
     // Those that lay on other workers are answered; at most a share of them was on the one that ended.
-    const answers = await Promise.all(kept)
-    const answered = answers.filter((text) => text.endsWith('slow')).length
-    assert.ok(answered >= 1, `${answered} of ${answers.length}`)
+    const responses = await Promise.all(kept)
+    const responded = responses.filter((text) => text.endsWith('slow')).length
+    assert.ok(responded >= 1, `${responded} of ${responses.length}`)
     const late = Date.now() + 90_000
     for (;;) {
       const now = await threads(server.url, 3).catch(() => first)
@@ -281,7 +281,7 @@ inZone("an app's close that fails is told", 2, async (start) => {
 inZone('an app can be made in each worker, from what is given', 2, async (start) => {
   const server = await start({
     appExport: 'make',
-    appArgs: [{ answer: 'made' }],
+    appArgs: [{ response: 'made' }],
   })
   assert.equal(await get(server.url), 'made')
   await get(`${server.url}/dies`).catch(() => {})
@@ -303,7 +303,7 @@ test('the adapter for node:http serves in a zone of one worker, and is refused i
   const given = { app: APP, core: 'node', host: '127.0.0.1', port: 0 } as const
   const [one, two] = [zone.create('http node 1', { workers: 1 }), zone.create('http node 2', { workers: 2 })]
   await assert.rejects(serve({ ...given, zone: two }), {
-    code: 'HTTP_SETTING',
+    code: 'HTTP_ARGUMENT',
     message: /\bcore\b.*share a port/,
   })
   const server = await serve({ ...given, zone: one })
@@ -367,8 +367,8 @@ inZone(
 inZone('a rate limit counts the requests of all workers together', 3, async (start, own) => {
   const requestsMax = 60
   const server = await start({ appExport: 'limited', appArgs: [{ name: own.id, requestsMax }] })
-  const answers = await Promise.all(Array.from({ length: 2 * requestsMax }, () => get(server.url)))
-  const passed = answers.filter((text) => /^\d+$/.test(text))
+  const responses = await Promise.all(Array.from({ length: 2 * requestsMax }, () => get(server.url)))
+  const passed = responses.filter((text) => /^\d+$/.test(text))
   assert.equal(passed.length, requestsMax)
   assert.ok(new Set(passed).size > 1, 'one worker answered all')
 })
@@ -388,7 +388,7 @@ inZone('a taken port is an error, and nobody is left serving', 2, async (start) 
 })
 
 inZone('an app that cannot be served is an error by name', 2, async (start) => {
-  const named = (given: Partial<ZoneServeSettings>, expected: object): Promise<void> =>
+  const named = (given: Partial<ZoneServeOptions>, expected: object): Promise<void> =>
     assert.rejects(start(given), { name: 'HttpError', ...expected })
   const missing = new URL('./not-there.js', import.meta.url)
   await named({ app: missing }, { code: 'HTTP_APP', message: /: did not load: Cannot find module/ })
@@ -403,7 +403,7 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   )
   await named(
     { appExport: 'wrong' },
-    { code: 'HTTP_SETTING', message: /^serve\(\): unknown option "prot"; did you mean "port"\?$/ },
+    { code: 'HTTP_ARGUMENT', message: /^serve\(\): unknown option "prot"; did you mean "port"\?$/ },
   )
   await named({ appExport: 'missing' }, { code: 'HTTP_APP' })
   const none = /: export "nothing" is no function that makes an app; it exports /
@@ -413,18 +413,18 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   await assert.rejects(start({ appExport: 'make', appArgs: [Symbol()] }), {
     name: 'TransportError',
   })
-  await named({ host: 'no such host' }, { code: 'HTTP_SETTING' })
+  await named({ host: 'no such host' }, { code: 'HTTP_ARGUMENT' })
 })
 
 test('settings that are wrong are refused before any worker hears of them', async () => {
   const own = zone.create('http refused', { workers: 1 })
   const cached = zone.create('http cached', { executor: 'cached' })
-  const refused = async (given: object, name: string, code = 'HTTP_SETTING'): Promise<void> => {
+  const refused = async (given: object, name: string, code = 'HTTP_ARGUMENT'): Promise<void> => {
     await assert.rejects(
-      serve({ zone: own, app: APP, ...given } as ZoneServeSettings),
+      serve({ zone: own, app: APP, ...given } as ZoneServeOptions),
       (error: { code: string; facts: { name?: string }; message: string }) => {
         assert.equal(error.code, code, error.message)
-        if (code === 'HTTP_SETTING') assert.equal(error.facts.name, `serve(): ${name}`)
+        if (code === 'HTTP_ARGUMENT') assert.equal(error.facts.name, `serve(): ${name}`)
         return true
       },
     )

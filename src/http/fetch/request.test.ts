@@ -65,7 +65,7 @@ const KEPT: readonly Use[] = [
   (request) => facts(new NodeRequest(new Proxy(request, {}))),
 ]
 
-async function answered(use: Use, globals: boolean): Promise<string> {
+async function responded(use: Use, globals: boolean): Promise<string> {
   const server = await serve({
     port: 0,
     globals,
@@ -88,17 +88,17 @@ for (const globals of [true, false]) {
   ;(HAS_PRIVATE_STATE ? refused : works).push(...KEPT)
 
   test(`a handler's request passes for Node's own, globals: ${globals}`, async () => {
-    for (const use of works) assert.equal(await answered(use, globals), 'POST ?q 1 body', String(use))
+    for (const use of works) assert.equal(await responded(use, globals), 'POST ?q 1 body', String(use))
   })
 
   test(`what cannot read a handler's request fails with the remedy, globals: ${globals}`, async () => {
     for (const use of refused)
-      assert.match(await answered(use, globals), /^HTTP_REQUEST_CLASS: .*request\.clone\(\)/, String(use))
+      assert.match(await responded(use, globals), /^HTTP_REQUEST_CLASS: .*request\.clone\(\)/, String(use))
   })
 }
 
 test('a request whose body was read has its other fields for Node, and no body', async () => {
-  const seen = await answered(async (request) => {
+  const seen = await responded(async (request) => {
     await request.text()
     assert.throws(() => request.clone(), TypeError)
     assert.throws(() => new Request(request), TypeError)

@@ -8,7 +8,7 @@ import { HttpError, statusOf } from '../errors.ts'
 import { type Kind, callback, optionsOf } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import type { HttpRequest } from '../app/routes.ts'
-import { requestIdOf } from '../app/carried.ts'
+import { getRequestId } from '../app/carried.ts'
 import { logged } from '../app/logged.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
 import { StatusError } from '../app/status-error.ts'
@@ -26,9 +26,9 @@ export interface AccessRecord {
   /** The path, without the query. */
   readonly path: string
   /**
-   * Of its answer. For an error that nothing further in answered, what `errorAnswers()` makes of it; 499
+   * Of its answer. For an error that nothing further in answered, what `jsonErrors()` makes of it; 499
    * where the client went before that. A stream that fails before its first byte is told with the status it
-   * was given, and answered with 500: `errorAnswers({ log })` tells of it.
+   * was given, and answered with 500: `jsonErrors({ log })` tells of it.
    */
   readonly status: number
   /** From the request to its answer's head, in ms. A streamed body goes on after that. */
@@ -64,7 +64,7 @@ const OPTIONS = { log: LOG, skip: callback as Kind<AccessLogOptions['skip']> }
 
 /**
  * Tells of each request. Put it before all others; `requestId()` may stand on either side of it.
- * @throws {HttpError} `HTTP_SETTING`.
+ * @throws {HttpError} `HTTP_ARGUMENT`.
  */
 export function accessLog(options?: AccessLogOptions): Middleware {
   const { log, skip } = optionsOf(options, OPTIONS, wrong, 'accessLog()')
@@ -81,19 +81,19 @@ export function accessLog(options?: AccessLogOptions): Middleware {
     const tell = (status: number): void => {
       const ms = Math.round((performance.now() - startMs) * 1000) / 1000
       // Now: what stands further in may have given it.
-      const record = { ...begun, requestId: requestIdOf(request), status, ms }
+      const record = { ...begun, requestId: getRequestId(request), status, ms }
       logged('the access log', () => (skip?.(record) === true ? undefined : write(record)))
     }
-    let answer: Response
+    let response: Response
     try {
-      answer = await next()
+      response = await next()
     } catch (error) {
       tell(isGone(request, error) ? CLIENT_GONE : statusOf(error))
       throw error
     }
     // A network error, and a body that was read already, are answered with 500.
-    tell(answer.type === 'error' || answer.bodyUsed ? 500 : answer.status)
-    return answer
+    tell(response.type === 'error' || response.bodyUsed ? 500 : response.status)
+    return response
   }
   return Object.assign(middleware, { [EVERYWHERE]: true })
 }

@@ -8,7 +8,7 @@ import { CorespunResponse } from '../fetch/response.ts'
 import { type Kind, anything, flag, integer, optionsOf } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import { carry } from '../app/carried.ts'
-import { ANSWERS_OPTIONS, EVERYWHERE, type Middleware } from './middleware.ts'
+import { HANDLES_OPTIONS, EVERYWHERE, type Middleware } from './middleware.ts'
 
 /** What {@link cors} takes. */
 export interface CorsOptions {
@@ -56,7 +56,7 @@ interface Rules {
 
 /**
  * Lets pages of other origins call.
- * @throws {HttpError} `HTTP_SETTING`, also for `credentials` together with the origin '*'.
+ * @throws {HttpError} `HTTP_ARGUMENT`, also for `credentials` together with the origin '*'.
  */
 export function cors(options?: CorsOptions): Middleware {
   const rules = parsed(options)
@@ -65,7 +65,7 @@ export function cors(options?: CorsOptions): Middleware {
     const headers = carry(request)
     if (!rules.isOpen) headers.append('vary', 'Origin')
     const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
-    if (origin === null || !rules.isAllowed(origin)) return isPreflight ? answered() : next()
+    if (origin === null || !rules.isAllowed(origin)) return isPreflight ? responded() : next()
     headers.set('access-control-allow-origin', rules.isOpen ? '*' : origin)
     if (rules.credentials) headers.set('access-control-allow-credentials', 'true')
     if (!isPreflight) {
@@ -78,18 +78,18 @@ export function cors(options?: CorsOptions): Middleware {
     const allowed = rules.allowHeaders ?? (ASKED.test(asked) ? asked : '')
     if (rules.allowHeaders === undefined) headers.append('vary', 'Access-Control-Request-Headers')
     if (allowed !== '') headers.set('access-control-allow-headers', allowed)
-    return answered()
+    return responded()
   }
   // Where no route is, the page shall read that. A route without CORS stays closed: its OPTIONS is not 404.
   const unmatched: Middleware = async (request, next) => {
-    const answer = await next()
-    if (request.method === 'OPTIONS' && answer.status !== 404) return answer
-    return middleware(request, () => Promise.resolve(answer))
+    const response = await next()
+    if (request.method === 'OPTIONS' && response.status !== 404) return response
+    return middleware(request, () => Promise.resolve(response))
   }
-  return Object.assign(middleware, { [ANSWERS_OPTIONS]: true, [EVERYWHERE]: unmatched })
+  return Object.assign(middleware, { [HANDLES_OPTIONS]: true, [EVERYWHERE]: unmatched })
 }
 
-function answered(): Response {
+function responded(): Response {
   return new CorespunResponse(null, { status: 204 })
 }
 

@@ -15,10 +15,10 @@ import { runInNewContext } from 'node:vm'
 import { until } from '../../base/wait.test.support.ts'
 import { onServer } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
-import { events, ndjson, pieces } from '../app/events.ts'
+import { events, ndjson, chunks } from '../app/events.ts'
 import { files } from './files.ts'
 import { decide } from './ranges.ts'
-import { errorAnswers } from '../app/status-error.ts'
+import { jsonErrors } from '../app/status-error.ts'
 
 const top = mkdtempSync(join(tmpdir(), 'corespun-files-'))
 after(() => rmSync(top, { recursive: true }))
@@ -52,7 +52,7 @@ function rawGet(port: number, path: string): Promise<[number, string]> {
 onServer('files: what is there, what is not, and nothing outside', async (start) => {
   const server = await start({
     routes: { '/f/*': files(folder), '/': files(folder) },
-    error: errorAnswers(),
+    error: jsonErrors(),
   })
   const seen = async (path: string): Promise<unknown> => {
     const [status, text] = await rawGet(server.port, path)
@@ -254,7 +254,7 @@ onServer('lines of JSON and pieces, at the reader’s pace', async (start) => {
   const server = await start({
     routes: {
       '/lines': () => ndjson([{ a: 1 }, null, 'ü']),
-      '/pieces': () => pieces(['a', new Uint8Array([98]), 'ü']),
+      '/pieces': () => chunks(['a', new Uint8Array([98]), 'ü']),
       '/endless': () =>
         ndjson(
           (function* () {
@@ -282,7 +282,7 @@ onServer('lines of JSON and pieces, at the reader’s pace', async (start) => {
   assert.ok(made < 2000, `${made} lines for a client that reads nothing`)
   socket.destroy()
   assert.equal((await fetch(`${server.url}/wrong`)).status, 500)
-  assert.throws(() => ndjson(7 as never), { code: 'HTTP_SETTING' })
+  assert.throws(() => ndjson(7 as never), { code: 'HTTP_ARGUMENT' })
 })
 
 /** Lets the garbage collector run until none of these is there, or `tries` runs out; how many are there. */

@@ -50,10 +50,10 @@ const TRIES = 3
 export type FilesHandler = (request: HttpRequest) => Promise<Response>
 
 /**
- * A handler for the files of a folder.
- * @param folder A path or a file URL. It may be made later.
- * @throws {HttpError} `HTTP_SETTING`. The handler throws a {@link StatusError} 404 for what is not there, and
- *   405 for other methods.
+ * Returns a handler that serves the files of a folder.
+ * @param folder A path or a file URL; the folder need not exist yet.
+ * @throws {HttpError} `HTTP_ARGUMENT`. The handler throws a {@link StatusError} with status 404 for a file
+ *   that does not exist, and 405 for methods other than GET and HEAD.
  */
 export function files(folder: string | URL, options?: FilesOptions): FilesHandler {
   if (typeof folder !== 'string' && !(folder instanceof URL))
@@ -80,13 +80,13 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
         etag: there.etag,
         'last-modified': new Date(there.modifiedMs).toUTCString(),
       }
-      const answer = answerOf(request.method, decision, {
+      const response = partsOf(request.method, decision, {
         headers: sent,
         path,
         there,
       })
-      if (answer instanceof CorespunResponse) return answer
-      const { start, end, init } = answer
+      if (response instanceof CorespunResponse) return response
+      const { start, end, init } = response
       if (end - start <= WHOLE_BYTES_MAX) return new CorespunResponse(await whole(handle, start, end), init)
       isKept = true
       return new CorespunResponse(streamOf(handle, start, end), init)
@@ -174,7 +174,7 @@ interface Body {
   }
 }
 
-function answerOf(
+function partsOf(
   method: string,
   decision: Decision,
   { headers, path, there }: { headers: Record<string, string>; path: string; there: Validators },

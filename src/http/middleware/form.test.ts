@@ -11,11 +11,11 @@ import { NativeRequest } from '../fetch/request.ts'
 import { NativeResponse } from '../fetch/response.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { createApp } from '../server.ts'
-import { formOf } from './form.ts'
-import { bodyLimit } from './limited-body.ts'
+import { readForm } from './form.ts'
+import { bodyLimit } from './body-limit.ts'
 import { use } from './middleware.ts'
 import { requestId } from './request-id.ts'
-import { errorAnswers } from '../app/status-error.ts'
+import { jsonErrors } from '../app/status-error.ts'
 
 const MULTIPART = 'multipart/form-data; boundary=b'
 const URLENCODED = 'application/x-www-form-urlencoded'
@@ -43,7 +43,7 @@ test('forms, taken apart and bounded', async () => {
     routes: use(
       {
         '/': async (request: Request) => {
-          const { fields, files } = await formOf(request, {
+          const { fields, files } = await readForm(request, {
             partsMax: 3,
             fieldCharsMax: 5,
             fileBytesMax: 4,
@@ -54,7 +54,7 @@ test('forms, taken apart and bounded', async () => {
       },
       requestId(),
     ),
-    error: errorAnswers(),
+    error: jsonErrors(),
   })
   const post = async (
     body: string | FormData | URLSearchParams,
@@ -94,18 +94,18 @@ test('a form that was read before is the mistake of the handler', async () => {
   const handlers = {
     '/read': async (request: Request) => {
       await request.text()
-      return (await formOf(request)).fields
+      return (await readForm(request)).fields
     },
     '/locked': async (request: Request) => {
       request.body!.getReader()
-      return (await formOf(request)).fields
+      return (await readForm(request)).fields
     },
   }
   for (const routes of [handlers, use(handlers, bodyLimit(100))]) {
-    const app = createApp({ routes, error: errorAnswers({ log: (cause) => logged.push(cause) }) })
+    const app = createApp({ routes, error: jsonErrors({ log: (cause) => logged.push(cause) }) })
     for (const path of ['/read', '/locked']) {
-      const answer = await app.inject(path, { method: 'POST', body: new URLSearchParams({ a: 'b' }) })
-      assert.equal(answer.status, 500, path)
+      const response = await app.inject(path, { method: 'POST', body: new URLSearchParams({ a: 'b' }) })
+      assert.equal(response.status, 500, path)
     }
   }
   assert.equal(logged.filter((cause) => cause instanceof TypeError).length, 4)
@@ -114,12 +114,12 @@ test('a form that was read before is the mistake of the handler', async () => {
 onServer('a broken form is 400 and nobody’s log, whatever the parser throws', async (start) => {
   const logged: unknown[] = []
   const routes = {
-    '/form-of': async (request: HttpRequest) => Object.keys((await formOf(request)).files),
+    '/form-of': async (request: HttpRequest) => Object.keys((await readForm(request)).files),
     '/form-data': async (request: HttpRequest) => [...(await request.formData()).keys()],
   }
   const broken = `${part('q', "; filename*=UTF-8''%e4.txt")}--b--\r\n`
   for (const given of [routes, use(routes, bodyLimit(1000))]) {
-    const server = await start({ routes: given, error: errorAnswers({ log: (cause) => logged.push(cause) }) })
+    const server = await start({ routes: given, error: jsonErrors({ log: (cause) => logged.push(cause) }) })
     for (const path of ['/form-of', '/form-data']) {
       const [status, text] = await post(server.url + path, MULTIPART, broken)
       const { error } = JSON.parse(text) as { error: { code: string } }
@@ -131,7 +131,7 @@ onServer('a broken form is 400 and nobody’s log, whatever the parser throws', 
 
 test('a broken form of a request of the platform is a StatusError too', async () => {
   const of = (type: string, body: string): Promise<unknown> =>
-    formOf(new NativeRequest('http://x', { method: 'POST', headers: { 'content-type': type }, body }))
+    readForm(new NativeRequest('http://x', { method: 'POST', headers: { 'content-type': type }, body }))
   for (const more of ["; filename*=UTF-8''%e4.txt", '"'])
     await assert.rejects(of(MULTIPART, `${part('q', more)}--b--\r\n`), { status: 400 }, more)
   await assert.rejects(of('multipart/form-data', `${part('q')}--b--\r\n`), { status: 400 })
@@ -146,7 +146,7 @@ test('parts are counted before anything is made of them', async (t) => {
   const of = async (type: string, body: string, partsMax: number): Promise<number | string> => {
     const headers = { 'content-type': type }
     const request = new NativeRequest('http://x', { method: 'POST', headers, body })
-    return formOf(request, { partsMax }).then(
+    return readForm(request, { partsMax }).then(
       ({ data }) => [...data.keys()].length,
       (error: { status: number }) => `${error.status}`,
     )
@@ -183,7 +183,7 @@ test('parts are counted before anything is made of them', async (t) => {
 test('a form in a URL’s words is read as the standard reads it', async () => {
   const body = '?a=1+2&b=%C3%A4%2B%zz&&c&=d&a=%FF&e=\u00e4=+'
   const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded;charset=UTF-8' }
-  const { data, fields } = await formOf(new NativeRequest('http://x', { method: 'POST', headers, body }))
+  const { data, fields } = await readForm(new NativeRequest('http://x', { method: 'POST', headers, body }))
   const expected = [
     ['?a', '1 2'],
     ['b', 'ä+%zz'],

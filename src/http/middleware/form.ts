@@ -11,7 +11,7 @@ import { wrong } from '../limits.ts'
 import { NativeResponse } from '../fetch/response.ts'
 import { StatusError } from '../app/status-error.ts'
 
-/** What {@link formOf} allows; more is answered with 413. */
+/** What {@link readForm} allows; more is answered with 413. */
 export interface FormLimits {
   /** Most fields and files together. Default 100. */
   readonly partsMax?: number
@@ -50,11 +50,11 @@ const HEAD_END = '\r\n\r\n'
 /**
  * Read the form that a request brings.
  * @throws {StatusError} 413 beyond the limits, 415 for a body that is no form, 400 for one that is broken.
- * @throws {HttpError} `HTTP_SETTING`, and those of reading a body.
+ * @throws {HttpError} `HTTP_ARGUMENT`, and those of reading a body.
  * @throws {TypeError} When the body was read already.
  */
-export async function formOf(request: Request, limits?: FormLimits): Promise<Form> {
-  const { partsMax, fieldCharsMax, fileBytesMax } = optionsOf(limits, LIMITS, wrong, 'formOf()')
+export async function readForm(request: Request, limits?: FormLimits): Promise<Form> {
+  const { partsMax, fieldCharsMax, fileBytesMax } = optionsOf(limits, LIMITS, wrong, 'readForm()')
   const data = await dataOf(request, partsMax)
   const fields: Record<string, string> = Object.create(null) as Record<string, string>
   const files: Record<string, File> = Object.create(null) as Record<string, File>
@@ -74,7 +74,7 @@ export async function formOf(request: Request, limits?: FormLimits): Promise<For
 
 async function dataOf(request: Request, partsMax: number): Promise<FormData> {
   const type = typeOf(request)
-  if (request.bodyUsed) throw new TypeError('formOf: the body has been read already')
+  if (request.bodyUsed) throw new TypeError('readForm: the body has been read already')
   const body = Buffer.from(await request.arrayBuffer())
   // Before anything is made of it, at once: no other request would be served meanwhile.
   if (type.essence === URLENCODED) return urlencoded(body, partsMax)

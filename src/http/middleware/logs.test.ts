@@ -17,12 +17,12 @@ import { NativeResponse } from '../fetch/response.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { createApp } from '../server.ts'
 import { accessLog, type AccessRecord } from './access-log.ts'
-import { requestIdOf } from '../app/carried.ts'
-import { pieces } from '../app/events.ts'
+import { getRequestId } from '../app/carried.ts'
+import { chunks } from '../app/events.ts'
 import { type Middleware, use } from './middleware.ts'
 import { requestId } from './request-id.ts'
-import { errorAnswers } from '../app/status-error.ts'
-import { timeout } from './time-limit.ts'
+import { jsonErrors } from '../app/status-error.ts'
+import { timeout } from './timeout.ts'
 
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -32,7 +32,7 @@ onServer('request ids and the access log', async (start) => {
   const server = await start({
     routes: use(
       {
-        '/who': (request: Request) => requestIdOf(request) ?? 'nobody',
+        '/who': (request: Request) => getRequestId(request) ?? 'nobody',
         '/fails': () => {
           throw new Error('x')
         },
@@ -104,13 +104,13 @@ onServer('the access log says what was answered, whatever was thrown', async (st
       },
       accessLog({ log: ({ status }) => void records.push(status) }),
     ),
-    error: errorAnswers({ log: () => {} }),
+    error: jsonErrors({ log: () => {} }),
   })
-  const answered: number[] = []
+  const responded: number[] = []
   for (const path of ['/json', '/full', '/large', '/bug'])
-    answered.push((await fetch(server.url + path, { method: 'POST', body: '{' })).status)
-  assert.deepEqual(answered, [400, 503, 413, 500])
-  assert.deepEqual(records, answered)
+    responded.push((await fetch(server.url + path, { method: 'POST', body: '{' })).status)
+  assert.deepEqual(responded, [400, 503, 413, 500])
+  assert.deepEqual(records, responded)
 })
 
 onServer('a request that no route takes has its id and its record too', async (start) => {
@@ -158,17 +158,17 @@ onServer(
       const broken = { '/fine': () => 'fine', '/bug': () => Promise.reject(new Error('a bug')) }
       const server = await start({
         routes: use(broken, requestId({ make: () => 'id-1' }), accessLog({ log: { info: log } })),
-        error: errorAnswers({ log }),
+        error: jsonErrors({ log }),
       })
       assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
-      const answer = await fetch(`${server.url}/bug`)
-      const { error } = (await answer.json()) as { error: object }
+      const response = await fetch(`${server.url}/bug`)
+      const { error } = (await response.json()) as { error: object }
       const said = { code: 'INTERNAL_SERVER_ERROR', message: 'Internal Server Error', requestId: 'id-1' }
-      assert.deepEqual([answer.status, error, answer.headers.get('x-request-id')], [500, said, 'id-1'])
+      assert.deepEqual([response.status, error, response.headers.get('x-request-id')], [500, said, 'id-1'])
       await later()
     }
     const failures = told.mock.calls.map(({ arguments: [what] }) => String(what))
-    const each = ['the access log', 'the access log', 'the log of errorAnswers()']
+    const each = ['the access log', 'the access log', 'the log of jsonErrors()']
     const expected = logs.flatMap(() => each).map((what) => `corespun/http: ${what} failed:`)
     assert.deepEqual(failures.sort(), expected.sort())
   },
@@ -189,9 +189,9 @@ onServer('what cannot be sent is told as the 500 that is sent', async (start) =>
   const routes = {
     '/network-error': () => NativeResponse.error(),
     '/read': async () => {
-      const answer = new Response('x')
-      await answer.text()
-      return answer
+      const response = new Response('x')
+      await response.text()
+      return response
     },
   }
   const server = await start({
@@ -260,15 +260,15 @@ test('what comes too late is 504 and what finds no room 503, whatever part of Co
       '/broadcasts': refuse(new ZoneError('ZONE_BROADCASTS_FULL', facts)),
       '/store': refuse(new StoreError('STORE_FULL', facts)),
     },
-    error: errorAnswers({ log: () => assert.fail('nobody is to be told') }),
+    error: jsonErrors({ log: () => assert.fail('nobody is to be told') }),
   })
-  const answered: unknown[] = []
+  const responded: unknown[] = []
   for (const path of ['/fiber', '/sync', '/broadcast', '/broadcasts', '/store']) {
-    const answer = await app.inject(path)
-    const { error } = (await answer.json()) as { error: { code: string } }
-    answered.push([answer.status, error.code, answer.headers.get('retry-after')])
+    const response = await app.inject(path)
+    const { error } = (await response.json()) as { error: { code: string } }
+    responded.push([response.status, error.code, response.headers.get('retry-after')])
   }
-  assert.deepEqual(answered, [
+  assert.deepEqual(responded, [
     [504, 'FIBER_TIMEOUT', null],
     [504, 'SYNC_TIMEOUT', null],
     [504, 'BROADCAST_TIMEOUT', null],
@@ -280,7 +280,7 @@ test('what comes too late is 504 and what finds no room 503, whatever part of Co
 test('a stream that fails before its first byte is told with the status it had', async () => {
   const records: number[] = []
   const early = (): Response =>
-    pieces(
+    chunks(
       (async function* (): AsyncGenerator<string> {
         throw new Error('early')
       })(),

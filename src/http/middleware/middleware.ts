@@ -7,7 +7,7 @@
  */
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import {
-  type Answer,
+  type ResponseValue,
   type Handler,
   HAS_APPS,
   hasApps,
@@ -20,14 +20,14 @@ import {
 } from '../app/routes.ts'
 import { wrong } from '../limits.ts'
 import { carriedHeaders, withCarried } from '../app/carried.ts'
-import { statusAnswer } from '../app/status-error.ts'
+import { statusResponse } from '../app/status-error.ts'
 import { responseOf } from '../app/value.ts'
 
 /** Runs what lies inside. Rejects with errors that are no answers. */
 export type Next = () => Promise<Response>
 
 /** Stands around handlers; see the file's text. */
-export type Middleware = (request: HttpRequest, next: Next) => Answer | Promise<Answer>
+export type Middleware = (request: HttpRequest, next: Next) => ResponseValue | Promise<ResponseValue>
 
 type AnyHandler = (request: HttpRequest) => unknown
 
@@ -38,17 +38,17 @@ type AnyHandler = (request: HttpRequest) => unknown
 export const EVERYWHERE = Symbol('corespun.everywhere')
 
 /** Marks a middleware that answers OPTIONS by itself, so routes get that method for it. */
-export const ANSWERS_OPTIONS = Symbol('corespun.answersOptions')
+export const HANDLES_OPTIONS = Symbol('corespun.handlesOptions')
 
 /**
  * A handler with middleware around it.
- * @throws {HttpError} `HTTP_SETTING` for what is no function.
+ * @throws {HttpError} `HTTP_ARGUMENT` for what is no function.
  */
-export function around<Pattern extends string>(
+export function withMiddleware<Pattern extends string>(
   handler: Handler<Pattern>,
   ...middleware: readonly Middleware[]
 ): Handler<Pattern> {
-  if (typeof handler !== 'function') throw wrong('around(): the handler', 'a function', handler)
+  if (typeof handler !== 'function') throw wrong('withMiddleware(): the handler', 'a function', handler)
   return chained(handler as AnyHandler, checked(middleware)) as Handler<Pattern>
 }
 
@@ -56,19 +56,19 @@ export function around<Pattern extends string>(
  * All routes with middleware around them: handlers, apps, arrows and constants alike. Give the result, with
  * others beside it, to `serve`. `requestId()`, `accessLog()` and `cors()` stand around its 404 and 405 too;
  * of several such results beside each other those of the last.
- * @throws {HttpError} `HTTP_SETTING` for what is no function, and for routes that `serve` would refuse so.
+ * @throws {HttpError} `HTTP_ARGUMENT` for what is no function, and for routes that `serve` would refuse so.
  */
 export function use<Pattern extends string>(
   routes: Routes<Pattern>,
   ...middleware: readonly Middleware[]
 ): Routes<Pattern> {
   const list = checked(middleware)
-  const answersOptions = list.some((one) => ANSWERS_OPTIONS in one)
+  const handlesOptions = list.some((one) => HANDLES_OPTIONS in one)
   const wrapped = Object.entries(routes).map(([pattern, value]) => [
     pattern,
     isMethodTable(value)
-      ? tableOf(pattern, value, list, answersOptions)
-      : endpointOf(pattern, value, list, answersOptions),
+      ? tableOf(pattern, value, list, handlesOptions)
+      : endpointOf(pattern, value, list, handlesOptions),
   ])
   const result = Object.fromEntries(wrapped) as Routes<Pattern>
   if (hasApps(routes)) Object.assign(result, { [HAS_APPS]: true })
@@ -98,7 +98,7 @@ function tableOf(
   pattern: string,
   table: Record<string, unknown>,
   list: readonly Middleware[],
-  answersOptions: boolean,
+  handlesOptions: boolean,
 ): Record<string, unknown> {
   // What is undefined answers nothing, as in a table that is not wrapped.
   const methods = Object.keys(table).filter((method) => table[method] !== undefined)
@@ -106,7 +106,7 @@ function tableOf(
     (method) => [method, chained(runnerOf(table[method], `${method} ${pattern}`), list)] as const,
   )
   const wrapped: Record<string, unknown> = { ...table, ...Object.fromEntries(entries) }
-  if (answersOptions) wrapped['OPTIONS'] ??= chained(() => allowed(methods), list)
+  if (handlesOptions) wrapped['OPTIONS'] ??= chained(() => allowed(methods), list)
   return wrapped
 }
 
@@ -115,11 +115,11 @@ function endpointOf(
   pattern: string,
   value: unknown,
   list: readonly Middleware[],
-  answersOptions: boolean,
+  handlesOptions: boolean,
 ): unknown {
   if (value === undefined) throw wrong(`routes['${pattern}']`, 'what answers there', value)
   const run = runnerOf(value, `GET ${pattern}`)
-  return isConstant(value) ? tableOf(pattern, { GET: run }, list, answersOptions) : chained(run, list)
+  return isConstant(value) ? tableOf(pattern, { GET: run }, list, handlesOptions) : chained(run, list)
 }
 
 function isConstant(value: unknown): boolean {
@@ -129,7 +129,7 @@ function isConstant(value: unknown): boolean {
   return typeof fetch !== 'function' && typeof run !== 'function'
 }
 
-/** @throws {HttpError} `HTTP_SETTING` for a constant that can be none. */
+/** @throws {HttpError} `HTTP_ARGUMENT` for a constant that can be none. */
 function runnerOf(value: unknown, where: string): AnyHandler {
   if (typeof value === 'function') return value as AnyHandler
   if (value instanceof NativeResponse) return () => value.clone()
@@ -153,8 +153,8 @@ function allowed(methods: readonly string[]): Response {
 function chained(handler: AnyHandler, list: readonly Middleware[]): AnyHandler {
   if (list.length === 0) return handler
   return async (request) => {
-    const answer = await step(handler, list, 0, request)
-    return withCarried(answer, carriedHeaders(request))
+    const response = await step(handler, list, 0, request)
+    return withCarried(response, carriedHeaders(request))
   }
 }
 
@@ -170,8 +170,8 @@ async function step(
     return responseOf(await middleware(request, () => step(handler, list, index + 1, request)))
   } catch (thrown) {
     if (thrown instanceof NativeResponse) return thrown
-    const answer = statusAnswer(thrown, request)
-    if (answer === undefined) throw thrown
-    return answer
+    const response = statusResponse(thrown, request)
+    if (response === undefined) throw thrown
+    return response
   }
 }

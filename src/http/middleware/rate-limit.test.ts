@@ -7,9 +7,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Store, store } from '../../store/index.ts'
 import { onServer } from '../cores.test.support.ts'
-import { around, use } from './middleware.ts'
+import { withMiddleware, use } from './middleware.ts'
 import { rateLimit, take } from './rate-limit.ts'
-import { errorAnswers } from '../app/status-error.ts'
+import { jsonErrors } from '../app/status-error.ts'
 
 onServer('a rate limit: so many at once, then so many in time', async (start, core) => {
   let now = 1_000_000
@@ -20,8 +20,8 @@ onServer('a rate limit: so many at once, then so many in time', async (start, co
     now: () => now,
   })
   const server = await start({
-    routes: { '/': around(() => 'ok', limit) },
-    error: errorAnswers(),
+    routes: { '/': withMiddleware(() => 'ok', limit) },
+    error: jsonErrors(),
   })
   const get = async (): Promise<[number, string | null, string | null]> => {
     const { status, headers } = await fetch(server.url)
@@ -100,7 +100,7 @@ onServer('limits of one client do not count in each other', async (start, core) 
       ...use({ '/login': () => 'in' }, rateLimit({ requestsMax: 2, key })),
       ...use({ '/api': () => 'api' }, rateLimit({ requestsMax: 1000, key })),
     },
-    error: errorAnswers(),
+    error: jsonErrors(),
   })
   const ask = async (path: string): Promise<number> => (await fetch(server.url + path)).status
   const login = [await ask('/login'), await ask('/login'), await ask('/login')]

@@ -59,7 +59,7 @@ interface Verdict {
 /**
  * Answers 429 (`RATE_LIMITED`, with `retry-after`) beyond a rate, and tells `ratelimit` fields in each
  * answer.
- * @throws {HttpError} `HTTP_SETTING`. @throws {StoreError} when its store cannot be made.
+ * @throws {HttpError} `HTTP_ARGUMENT`. @throws {StoreError} when its store cannot be made.
  */
 export function rateLimit(options: RateLimitOptions): Middleware {
   const given = optionsOf(options ?? null, OPTIONS, wrong, 'rateLimit()')

@@ -30,8 +30,8 @@ const OPTIONS = { header: HEADER, trust: flag(false), make: callback as Kind<Req
 const ID = /^[\w.:+/=@-]{1,128}$/
 
 /**
- * Gives each request an id; `requestIdOf(request)` tells it, the answer carries it.
- * @throws {HttpError} `HTTP_SETTING`.
+ * Gives each request an id; `getRequestId(request)` tells it, the answer carries it.
+ * @throws {HttpError} `HTTP_ARGUMENT`.
  */
 export function requestId(options?: RequestIdOptions): Middleware {
   const { header, trust, make = randomUUID } = optionsOf(options, OPTIONS, wrong, 'requestId()')

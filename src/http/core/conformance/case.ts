@@ -10,7 +10,7 @@ export type Expected = number | readonly [status: number, body: string]
 /** What comes of a case. */
 export interface Outcome {
   /** Answers in order; 1xx included. */
-  readonly answers: readonly Expected[]
+  readonly responses: readonly Expected[]
   /** Whether the server closes behind them. */
   readonly closes: boolean
 }
@@ -30,13 +30,13 @@ export interface Case {
 }
 
 /** Answers, and the connection stays. */
-export function stays(...answers: Expected[]): Outcome {
-  return { answers, closes: false }
+export function stays(...responses: Expected[]): Outcome {
+  return { responses, closes: false }
 }
 
 /** Answers, and the connection closes. */
-export function closes(...answers: Expected[]): Outcome {
-  return { answers, closes: true }
+export function closes(...responses: Expected[]): Outcome {
+  return { responses, closes: true }
 }
 
 /** The lines of a head, closed by an empty one. */

@@ -57,7 +57,7 @@ export const EVENT_WORDS = 3
 /** Kinds of answers. */
 export const Reply = { respond: 1, start: 2, write: 3, end: 4, abort: 5 } as const
 /** Words of an answer, before its lines. */
-export const Answer = {
+export const Head = {
   kind: 0,
   slot: 1,
   stamp: 2,
@@ -67,7 +67,7 @@ export const Answer = {
   bytesHigh: 6,
   elsewhere: 7,
 } as const
-export const ANSWER_WORDS = 8
+export const HEAD_WORDS = 8
 
 /** What a pull found, if no bytes; smaller numbers are minus a status. */
 export const Pull = { end: 0, wait: -1, gone: -2 } as const

@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
 import type { CoreLimits } from '../core.ts'
 import { HttpError } from '../../errors.ts'
-import { ANSWER_WORDS, Answer, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
+import { HEAD_WORDS, Head, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
 import { latin1At, putLatin1, putUtf8 } from './text.ts'
 
 /** Bytes of the out region: a batch of some thousand small answers. */
@@ -20,7 +20,7 @@ const PIECE_BYTES_MAX = 64 * 1024
 const BATCH_BYTES = 192 * 1024
 /** Bytes of bodies that are pulled in one turn of the loop. */
 const TURN_BYTES_MAX = 256 * 1024
-const ANSWER_BYTES = ANSWER_WORDS * 4
+const HEAD_BYTES = HEAD_WORDS * 4
 const EMPTY = new Uint8Array()
 const DONE = Promise.resolve()
 
@@ -180,14 +180,14 @@ export class NativeLink {
     const words = this.#outWords
     const word = at >> 2
     const lines = headers.length
-    let end = at + ANSWER_BYTES
-    words[word + Answer.kind] = Reply.respond | (type << 8)
-    words[word + Answer.slot] = slot
-    words[word + Answer.stamp] = stamp
-    words[word + Answer.status] = status
-    words[word + Answer.lines] = lines
-    words[word + Answer.bytesHigh] = 0
-    words[word + Answer.elsewhere] = 0
+    let end = at + HEAD_BYTES
+    words[word + Head.kind] = Reply.respond | (type << 8)
+    words[word + Head.slot] = slot
+    words[word + Head.stamp] = stamp
+    words[word + Head.status] = status
+    words[word + Head.lines] = lines
+    words[word + Head.bytesHigh] = 0
+    words[word + Head.elsewhere] = 0
     if (lines > 0) {
       putLatin1(this.out, headers, end)
       end += lines
@@ -198,7 +198,7 @@ export class NativeLink {
       this.out.set(body, end) // which throws for bytes that were given away; these have no length
       bytes = body.byteLength
     }
-    words[word + Answer.bytes] = bytes
+    words[word + Head.bytes] = bytes
     words[Out.end] = (end + bytes + 3) & ~3
   }
 
@@ -260,17 +260,17 @@ export class NativeLink {
   ): void {
     const at = this.#place(headers.length + (body?.byteLength ?? 0))
     if (at < 0) return
-    const end = at + ANSWER_BYTES
+    const end = at + HEAD_BYTES
     const words = this.#outWords
     const word = at >> 2
-    words[word + Answer.kind] = kind
-    words[word + Answer.slot] = slot
-    words[word + Answer.stamp] = stamp
-    words[word + Answer.status] = status
-    words[word + Answer.lines] = headers.length
-    words[word + Answer.bytes] = low
-    words[word + Answer.bytesHigh] = high
-    words[word + Answer.elsewhere] = elsewhere
+    words[word + Head.kind] = kind
+    words[word + Head.slot] = slot
+    words[word + Head.stamp] = stamp
+    words[word + Head.status] = status
+    words[word + Head.lines] = headers.length
+    words[word + Head.bytes] = low
+    words[word + Head.bytesHigh] = high
+    words[word + Head.elsewhere] = elsewhere
     putLatin1(this.out, headers, end)
     if (body !== undefined) this.out.set(body, end + headers.length)
     words[Out.end] = (end + headers.length + (body?.byteLength ?? 0) + 3) & ~3
@@ -285,10 +285,10 @@ export class NativeLink {
     if (this.server < 0) return -1
     if (words[Out.inBatch] === 0) this.#flushSoon()
     const at = words[Out.end]
-    if (at + ANSWER_BYTES + bytes <= OUT_BYTES) return at
+    if (at + HEAD_BYTES + bytes <= OUT_BYTES) return at
     native.httpPut(this.server)
     const from = words[Out.end]
-    if (from + ANSWER_BYTES + bytes <= OUT_BYTES) return from
+    if (from + HEAD_BYTES + bytes <= OUT_BYTES) return from
     throw new HttpError('HTTP_HEADER', { name: 'of an answer', received: `${bytes} bytes of lines` })
   }
 

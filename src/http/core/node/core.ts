@@ -13,7 +13,7 @@ import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
 import { HttpError } from '../../errors.ts'
-import { answered } from '../../app/inject.ts'
+import { responded } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
 
 /** A path with a character that no URI has; the URL class would turn `\\` into `/` behind a proxy's rules. */
@@ -126,7 +126,7 @@ export class NodeCore implements Core {
     try {
       const { signal } = gone
       await send(
-        await answered(onExchange, standard, { signal, remoteAddress: socket.remoteAddress }),
+        await responded(onExchange, standard, { signal, remoteAddress: socket.remoteAddress }),
         response,
       )
     } catch {

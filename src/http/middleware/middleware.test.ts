@@ -16,12 +16,12 @@ import { CorespunResponse } from '../fetch/response.ts'
 import { accessLog } from './access-log.ts'
 import { carry } from '../app/carried.ts'
 import { cors } from './cors.ts'
-import { bodyLimit } from './limited-body.ts'
-import { around, use } from './middleware.ts'
+import { bodyLimit } from './body-limit.ts'
+import { withMiddleware, use } from './middleware.ts'
 import { rateLimit } from './rate-limit.ts'
 import { requestId } from './request-id.ts'
-import { errorAnswers, StatusError } from '../app/status-error.ts'
-import { timeout } from './time-limit.ts'
+import { jsonErrors, StatusError } from '../app/status-error.ts'
+import { timeout } from './timeout.ts'
 
 const read = async (response: Response): Promise<[number, unknown]> => [
   response.status,
@@ -45,7 +45,7 @@ onServer('an error is an answer with its code, an unexpected one tells nothing b
       ...use(routes, requestId({ make: () => 'id-1' })),
       '/bare': routes['/none'],
     },
-    error: errorAnswers({
+    error: jsonErrors({
       log: (cause, about) => logged.push([(cause as Error).message, about]),
     }),
   })
@@ -72,17 +72,17 @@ onServer('an error is an answer with its code, an unexpected one tells nothing b
   assert.equal((await get('/full'))[0], 500)
 })
 
-onServer('where no route is errorAnswers answers too, what the core refuses is text', async (start, core) => {
+onServer('where no route is jsonErrors answers too, what the core refuses is text', async (start, core) => {
   const routes = { '/here': { GET: () => 'here' }, '/user/:id': () => 'user' }
-  const settings = { error: errorAnswers(), limits: { bodyBytesMax: 4 } }
+  const settings = { error: jsonErrors(), limits: { bodyBytesMax: 4 } }
   const bare = await start({ routes, ...settings })
   const named = await start({ routes: use(routes, requestId({ make: () => 'id-1' })), ...settings })
   const asked = async (url: string, method = 'GET', body: string | null = null): Promise<unknown[]> => {
-    const answer = await fetch(url, { method, body })
-    const [said, allowed] = [await answer.text(), answer.headers.get('allow')]
-    if (!said.startsWith('{')) return [answer.status, said.trimEnd(), undefined, allowed]
+    const response = await fetch(url, { method, body })
+    const [said, allowed] = [await response.text(), response.headers.get('allow')]
+    if (!said.startsWith('{')) return [response.status, said.trimEnd(), undefined, allowed]
     const { error } = JSON.parse(said) as { error: { code: string; requestId: string } }
-    return [answer.status, error.code, error.requestId, allowed]
+    return [response.status, error.code, error.requestId, allowed]
   }
   const allow = 'GET, HEAD, OPTIONS'
   assert.deepEqual(await asked(`${named.url}/nothing`), [404, 'NOT_FOUND', 'id-1', null])
@@ -113,12 +113,12 @@ onServer('of a worker that died an answer says only that it did', async (start, 
     })
   const server = await start({
     routes: use({ '/dies': death }, accessLog({ log: ({ status }) => records.push(status) })),
-    error: errorAnswers({ log: (cause) => logged.push((cause as Error).message) }),
+    error: jsonErrors({ log: (cause) => logged.push((cause as Error).message) }),
   })
-  const answer = await fetch(`${server.url}/dies`)
-  const text = await answer.text()
+  const response = await fetch(`${server.url}/dies`)
+  const text = await response.text()
   const { error } = JSON.parse(text) as { error: { code: string; message: string } }
-  assert.deepEqual([answer.status, error.code, error.message], [502, 'WORKER_DIED', 'Bad Gateway'])
+  assert.deepEqual([response.status, error.code, error.message], [502, 'WORKER_DIED', 'Bad Gateway'])
   assert.ok(!text.includes('1234'), text)
   assert.match(String(logged[0]), /the password is 1234/)
   assert.deepEqual(records, [502])
@@ -131,9 +131,9 @@ onServer('middleware: order, constants, tables, apps, arrows, thrown responses',
     (name: string) =>
     async (_: Request, next: () => Promise<Response>): Promise<Response> => {
       order.push(`${name} in`)
-      const answer = await next()
-      order.push(`${name} out ${answer.status}`)
-      return answer
+      const response = await next()
+      order.push(`${name} out ${response.status}`)
+      return response
     }
   const routes = {
     '/text': 'constant',
@@ -187,7 +187,7 @@ onServer('CORS: preflights, named origins, credentials, errors too', async (star
         cors({ origin: own, credentials: true, exposeHeaders: ['x-a'] }),
       ),
     },
-    error: errorAnswers(),
+    error: jsonErrors(),
   })
   const ask = async (path: string, method: string, headers: Record<string, string>): Promise<Headers> =>
     (await fetch(server.url + path, { method, headers })).headers
@@ -210,9 +210,9 @@ onServer('CORS: preflights, named origins, credentials, errors too', async (star
   })
   assert.equal(other.get('access-control-allow-origin'), null)
   assert.equal((await ask('/bad', 'GET', { origin: own })).get('access-control-allow-origin'), own)
-  assert.throws(() => cors({ credentials: true }), { code: 'HTTP_SETTING' })
+  assert.throws(() => cors({ credentials: true }), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => cors({ origin: 'example.com' }), {
-    code: 'HTTP_SETTING',
+    code: 'HTTP_ARGUMENT',
   })
 })
 
@@ -224,8 +224,11 @@ onServer(
     })
     const ask = async (path: string, method: string): Promise<[number, string | null]> => {
       const asked = method === 'OPTIONS' ? { 'access-control-request-method': 'PUT' } : {}
-      const answer = await fetch(server.url + path, { method, headers: { origin: 'https://a.b', ...asked } })
-      return [answer.status, answer.headers.get('access-control-allow-origin')]
+      const response = await fetch(server.url + path, {
+        method,
+        headers: { origin: 'https://a.b', ...asked },
+      })
+      return [response.status, response.headers.get('access-control-allow-origin')]
     }
     assert.deepEqual(await ask('/nothing', 'GET'), [404, '*'])
     assert.deepEqual(await ask('/with', 'DELETE'), [405, '*'])
@@ -249,7 +252,7 @@ onServer('use around use: both are everywhere, and each header comes once', asyn
     },
   )
   const routes = use(use(inner, cors({ origin: own })), accessLog({ log: ({ path }) => paths.push(path) }))
-  const server = await start({ routes, error: errorAnswers() })
+  const server = await start({ routes, error: jsonErrors() })
   const ask = async (path: string): Promise<unknown[]> => {
     const { status, headers } = await fetch(server.url + path, { headers: { origin: own } })
     return [status, headers.get('x-request-id'), headers.get('vary'), headers.getSetCookie()]
@@ -265,7 +268,7 @@ onServer('use around use: both are everywhere, and each header comes once', asyn
 test('use refuses what serve refuses, and leaves out what is undefined', async () => {
   const made = (value: unknown): void => void use({ '/u': value as never }, cors())
   for (const value of [undefined, 7n, Symbol('s'), { GET: 7n }])
-    assert.throws(() => made(value), { code: 'HTTP_SETTING', message: /routes\['(GET )?\/u'\]/ })
+    assert.throws(() => made(value), { code: 'HTTP_ARGUMENT', message: /routes\['(GET )?\/u'\]/ })
   const routes = { '/u': { GET: undefined, POST: () => 'made' } as object }
   const app = createApp({ routes: use(routes, cors()) })
   assert.equal((await app.inject('/u')).status, 405)
@@ -298,10 +301,10 @@ onServer('a body limit of a route, with and without content-length', async (star
       },
       bodyLimit(10),
     ),
-    error: errorAnswers(),
+    error: jsonErrors(),
   })
   const [small, large] = [Buffer.from('"34567890"'), Buffer.from('"3456789012345"')]
-  for (const [path, answer] of [
+  for (const [path, response] of [
     ['/text', '10'],
     ['/bytes', '10'],
     ['/json', '34567890'],
@@ -310,8 +313,8 @@ onServer('a body limit of a route, with and without content-length', async (star
       method: 'POST',
       body: small,
     })
-    assert.equal(await told.text(), answer)
-    assert.deepEqual(await postChunked(server.url + path, small), [200, answer])
+    assert.equal(await told.text(), response)
+    assert.deepEqual(await postChunked(server.url + path, small), [200, response])
     const refused = await fetch(server.url + path, {
       method: 'POST',
       body: large,
@@ -340,7 +343,7 @@ onServer('under a body limit a request stays itself: whose fault it is, what its
     },
   }
   for (const given of [routes, use(routes, bodyLimit(100))]) {
-    const server = await start({ routes: given, error: errorAnswers({ log: () => {} }) })
+    const server = await start({ routes: given, error: jsonErrors({ log: () => {} }) })
     const put = (path: string, body: string, headers = {}): Promise<Response> =>
       server.inject(path, { method: 'PUT', body, headers })
     assert.equal((await put('/json', '{')).status, 400)
@@ -364,7 +367,7 @@ test('an answer that comes too late is let go, an open file with it', async () =
     await released
     return new Response(new ReadableStream({ cancel: () => cancelled(true) }, { highWaterMark: 0 }))
   }
-  const app = createApp({ routes: use({ '/': slow }, timeout(5)), error: errorAnswers() })
+  const app = createApp({ routes: use({ '/': slow }, timeout(5)), error: jsonErrors() })
   assert.equal((await app.inject('/')).status, 503)
   release!()
   assert.equal(await isCancelled, true)
@@ -381,7 +384,7 @@ onServer('a handler that takes too long: 503, and its signal is aborted', async 
     })
   const server = await start({
     routes: use({ '/slow': slow, '/fast': 'fast' }, timeout(20)),
-    error: errorAnswers(),
+    error: jsonErrors(),
   })
   const [status, body] = await read(await fetch(`${server.url}/slow`))
   assert.deepEqual([status, (body as { error: { code: string } }).error.code], [503, 'HANDLER_TIMEOUT'])
@@ -390,16 +393,16 @@ onServer('a handler that takes too long: 503, and its signal is aborted', async 
 })
 
 test('settings are checked where they are given', () => {
-  assert.throws(() => new StatusError(200), { code: 'HTTP_SETTING' })
-  assert.throws(() => around('x' as never), { code: 'HTTP_SETTING' })
-  assert.throws(() => use({}, 1 as never), { code: 'HTTP_SETTING' })
-  assert.throws(() => requestId({ header: 'a b' }), { code: 'HTTP_SETTING' })
+  assert.throws(() => new StatusError(200), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => withMiddleware('x' as never), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => use({}, 1 as never), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => requestId({ header: 'a b' }), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => accessLog({ log: {} as never }), {
-    code: 'HTTP_SETTING',
+    code: 'HTTP_ARGUMENT',
   })
-  assert.throws(() => bodyLimit(-1), { code: 'HTTP_SETTING' })
-  assert.throws(() => timeout(0), { code: 'HTTP_SETTING' })
-  assert.throws(() => rateLimit({ requestsMax: 0 }), { code: 'HTTP_SETTING' })
+  assert.throws(() => bodyLimit(-1), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => timeout(0), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => rateLimit({ requestsMax: 0 }), { code: 'HTTP_ARGUMENT' })
 })
 
 onServer('a StatusError is its answer also without an error handler', async (start) => {
@@ -410,7 +413,7 @@ onServer('a StatusError is its answer also without an error handler', async (sta
       },
     },
   })
-  const answer = await fetch(`${server.url}/taken`)
-  assert.deepEqual(await read(answer), [409, { error: { code: 'CONFLICT', message: 'taken' } }])
+  const response = await fetch(`${server.url}/taken`)
+  assert.deepEqual(await read(response), [409, { error: { code: 'CONFLICT', message: 'taken' } }])
   assert.equal(server.stats().errors, 0)
 })

@@ -14,7 +14,7 @@ const TIME = integer(1, TIMER_MS_MAX, 0)
 /**
  * Answers 503 (`HANDLER_TIMEOUT`) when what lies inside has no answer in time, and aborts `request.signal`.
  * @param timeoutMs 1 or more.
- * @throws {HttpError} `HTTP_SETTING`.
+ * @throws {HttpError} `HTTP_ARGUMENT`.
  */
 export function timeout(timeoutMs: number): Middleware {
   const most = valueOfKind('timeout()', 'timeoutMs', timeoutMs ?? null, TIME, wrong)
@@ -37,11 +37,11 @@ export function timeout(timeoutMs: number): Middleware {
         controller.abort(error)
       }, most)
     })
-    const answer = next()
+    const response = next()
     // Late, its caller has its answer: an error is nobody's, and a body (an open file, say) is let go.
-    answer.then((late) => (isLate ? late.body?.cancel() : undefined)).catch(() => {})
+    response.then((late) => (isLate ? late.body?.cancel() : undefined)).catch(() => {})
     try {
-      return await Promise.race([answer, late])
+      return await Promise.race([response, late])
     } finally {
       clearTimeout(timer)
     }

@@ -29,10 +29,10 @@ const QUIET_MS = 1000
 /**
  * Send `value`; `where` names its maker for errors.
  * @returns A promise when the answer goes on after the call; it rejects when the answer was cut.
- * @throws {HttpError} `HTTP_ANSWER` when it is no answer; `HTTP_HEADER` for a header that cannot be sent.
+ * @throws {HttpError} `HTTP_RESPONSE` when it is no answer; `HTTP_HEADER` for a header that cannot be sent.
  * @throws {TypeError} For a response whose body was read.
  */
-export function sendAnswer(exchange: Exchange, value: unknown, where: string): Promise<void> | undefined {
+export function sendResponse(exchange: Exchange, value: unknown, where: string): Promise<void> | undefined {
   switch (typeof value) {
     case 'string':
       exchange.respond(200, TypeOf.text, '', value)
@@ -44,7 +44,7 @@ export function sendAnswer(exchange: Exchange, value: unknown, where: string): P
     case 'boolean':
       break
     default:
-      throw new HttpError('HTTP_ANSWER', { where, received: shown(value) })
+      throw new HttpError('HTTP_RESPONSE', { where, received: shown(value) })
   }
   exchange.respond(200, TypeOf.json, '', JSON.stringify(value))
   return undefined
@@ -61,7 +61,7 @@ function sendObject(exchange: Exchange, value: object, where: string): Promise<v
   }
   if (isCorespunResponse(value) || value instanceof NativeResponse) {
     const parts = responseParts(value)
-    if (parts.status < 200) throw new HttpError('HTTP_ANSWER', { where, received: 'Response.error()' })
+    if (parts.status < 200) throw new HttpError('HTTP_RESPONSE', { where, received: 'Response.error()' })
     return parts.stream === undefined ? sendWhole(exchange, parts) : sendStream(exchange, parts, parts.stream)
   }
   if (value instanceof Uint8Array) exchange.respond(200, TypeOf.bytes, '', value)
@@ -224,7 +224,7 @@ class Pump {
   }
 
   #wrongLength(): HttpError {
-    return new HttpError('HTTP_ANSWER_LENGTH', { expected: this.#head.length!, received: this.#sentBytes })
+    return new HttpError('HTTP_RESPONSE_LENGTH', { expected: this.#head.length!, received: this.#sentBytes })
   }
 }
 
@@ -244,11 +244,11 @@ async function endsAtOnce(next: Promise<ReadResult>): Promise<boolean> {
 
 /**
  * A piece of a body; strings are sent as UTF-8, as most servers do.
- * @throws {HttpError} `HTTP_ANSWER` for any other.
+ * @throws {HttpError} `HTTP_RESPONSE` for any other.
  */
 function bytesOf(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   if (typeof chunk === 'string') return Buffer.from(chunk)
   const facts = { expected: 'bytes or strings', received: shown(chunk) }
-  throw new HttpError('HTTP_ANSWER', { where: 'the stream of a body', ...facts })
+  throw new HttpError('HTTP_RESPONSE', { where: 'the stream of a body', ...facts })
 }

@@ -17,7 +17,7 @@ const BYTES = integer(0, 2 ** 40, 0)
 /**
  * Answers 413 (`BODY_TOO_LARGE`) to requests with more than so many bytes of body.
  * @param bodyBytesMax 0 or more. The server's limit applies as well.
- * @throws {HttpError} `HTTP_SETTING`.
+ * @throws {HttpError} `HTTP_ARGUMENT`.
  */
 export function bodyLimit(bodyBytesMax: number): Middleware {
   const most = valueOfKind('bodyLimit()', 'bodyBytesMax', bodyBytesMax ?? null, BYTES, wrong)
