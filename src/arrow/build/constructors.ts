@@ -255,8 +255,9 @@ export function getSecond<A, B = unknown>(): Arrow<readonly [B, A], A, never, 's
  * ```ts
  * import { lift, test } from 'corespun/arrow'
  *
- * const even = test(lift((x: number) => x % 2 === 0))
- * console.log(even.choice(lift((x: number) => -x)).run(3)) // -3
+ * const isEven = lift((x: number) => x % 2 === 0)
+ * const halved = lift((x: number) => x / 2).choice(lift((x: number) => x * 3 + 1))
+ * console.log(test(isEven).andThen(halved).run(3)) // 10
  * ```
  */
 export function test<A, E, K extends Kind>(condition: Arrow<A, boolean, E, K>): Arrow<A, Either<A, A>, E, K> {
