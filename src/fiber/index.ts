@@ -40,7 +40,7 @@ export {
 } from './scope/resources.ts'
 export { Scope, type ScopeOptions } from './scope/scope.ts'
 export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine/combine.ts'
-export { on, type Place } from './remote/place.ts'
+export { on } from './remote/place.ts'
 export { repeat, retry } from './combine/retry.ts'
 export { FiberLocal } from './core/locals.ts'
 export { dump, dumpText, type FiberDump } from './core/dump.ts'

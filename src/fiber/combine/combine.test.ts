@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { callbackify, types } from 'node:util'
 import {
   Exit,
   type FiberError,
@@ -15,6 +16,7 @@ import {
   all,
   allSettled,
   any,
+  attempt,
   catchAll,
   exitOf,
   fail,
@@ -218,7 +220,7 @@ test('a time of Infinity waits without an end, in sleep and in timeout', async (
   assert.equal(exit.kind === 'failure' && exit.error.code, 'FIBER_TIMEOUT')
 })
 
-test('what join, await, interrupt and close give has the methods of a promise', async () => {
+test('join, await, interrupt and close return values with the methods of a promise', async () => {
   const lost = new RangeError('lost')
   assert.equal(
     await fork(fail(lost))
@@ -244,5 +246,66 @@ test('what join, await, interrupt and close give has the methods of a promise', 
   assert.equal(ends, 4)
   const typed: Promise<number> = fork(() => 1).join()
   assert.equal(await typed, 1)
-  assert.equal(String(typed), '[object Join]')
+  assert.equal(String(typed), '[object Promise]')
+})
+
+test('outside of fibers join, await, interrupt, close and scope.join return native promises', async () => {
+  const fiber = fork(() => after(1, 'value'))
+  const scope = new Scope()
+  const promises = [fiber.join(), fiber.await(), fork(never()).interrupt(), scope.close(), scope.join()]
+  for (const promise of promises) {
+    assert.ok(promise instanceof Promise && types.isPromise(promise))
+    assert.equal(promise.then().constructor, Promise)
+  }
+  const [value, exit, interrupted] = await Promise.all(promises)
+  assert.deepEqual([value, exit], ['value', Exit.success('value')])
+  assert.equal((interrupted as Exit<never>).kind, 'interruption')
+  assert.equal(await Promise.race([fiber.join(), new Promise(() => {})]), 'value')
+  // Also past any `then` of theirs, as Node's own callbackify waits.
+  await new Promise<void>((resolve) => callbackify(() => fiber.join())(() => resolve()))
+})
+
+test('a promise of an end is yieldable in a fiber, more than once and by more than one', async () => {
+  const fiber = fork(() => after(1, 'value'))
+  const joined = fiber.join()
+  const ended = fiber.await()
+  const body = function* () {
+    return [yield* joined, yield* joined, (yield* ended).kind, (yield* ended).kind]
+  }
+  const expected = ['value', 'value', 'success', 'success']
+  assert.deepEqual(await fork(all([body, body])).join(), [expected, expected])
+  assert.equal(await fork(() => joined).join(), 'value')
+})
+
+test('inside a fiber a join is an instance of Promise and can be awaited, raced and collected', async () => {
+  const fiber = fork(function* () {
+    const child = fork(() => after(1, 'child'))
+    const failing = fork(function* () {
+      yield* sleep(2)
+      return yield* fail('lost' as const)
+    })
+    const [joined, ended, failed] = [child.join(), child.await(), failing.join()]
+    assert.ok(joined instanceof Promise && ended instanceof Promise)
+    const caught = failed.catch((error: unknown) => error)
+    return yield* attempt(() => Promise.all([joined, Promise.race([ended, ended]), caught]))
+  })
+  assert.deepEqual(await fiber.join(), ['child', Exit.success('child'), 'lost'])
+})
+
+test('a promise of a join that nobody handles rejects as any promise does', async () => {
+  const lost = new RangeError('lost')
+  const reasons: unknown[] = []
+  const onReason = (reason: unknown): void => void reasons.push(reason)
+  process.on('unhandledRejection', onReason)
+  try {
+    void fork(function* () {
+      yield* sleep(1)
+      throw lost
+    }).join()
+    const untilMs = performance.now() + 30_000
+    while (reasons.length === 0 && performance.now() < untilMs) await fork(sleep(1)).join()
+  } finally {
+    process.off('unhandledRejection', onReason)
+  }
+  assert.deepEqual(reasons, [lost], 'the rejection is reported once')
 })

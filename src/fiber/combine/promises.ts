@@ -15,10 +15,10 @@ import {
   type Waiter,
   Yieldable,
   isGenerator,
-  isYieldable,
   outside,
   running,
 } from '../core/op.ts'
+import { isYieldable } from '../core/endings.ts'
 import { failedFrom } from '../core/rejections.ts'
 import { RUNNABLE, type Runnable, isRunnable } from '../core/runnable.ts'
 import { turn } from '../scheduler/scheduler.ts'

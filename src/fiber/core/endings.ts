@@ -1,17 +1,19 @@
 /**
- * What a fiber's `join`, `await` and `interrupt` give: its end, for `yield*` in a fiber and `await`
- * elsewhere.
+ * What `join`, `await` and `interrupt` of a fiber return: its end, for `yield*` in a fiber and `await`
+ * everywhere.
  *
- * A join has a `next` of its own, apart from that of other ops, so that compiled code knows what it meets: a
- * join of a fiber that has ended costs one look.
+ * Outside of fibers that is a promise, wired to the fiber at once. In the code of a running fiber `yield*`
+ * follows nearly always, and a promise would cost more than the join: there it is a `Joining` or an
+ * `Ending`, which V8 does not even allocate when `yield*` follows at once. These inherit from
+ * `Promise.prototype`, and make a promise when `then`, `catch` or `finally` is called.
  */
-import { type Exit, exitValue } from './exit.ts'
+import { type Exit, thrownBy } from './exit.ts'
 import { Op, type Step, type Waiter, Yieldable, running } from './op.ts'
 import { rememberDefect } from './rejections.ts'
 import { DONE } from './states.ts'
 import type { Wakeable } from './waiters.ts'
 
-/** A fiber, as its ends see it. */
+/** The part of a fiber that its ends use. */
 export interface Target<out A = unknown, out E = unknown> {
   readonly flags: number
   readonly state: unknown
@@ -22,102 +24,94 @@ export interface Target<out A = unknown, out E = unknown> {
   checkAwaited(): void
   addWaiter(one: Wakeable): void
   dropWaiter(one: Wakeable): void
-  promise(): Promise<Exit<A, E>>
 }
 
 /**
- * What both `yield*` in a fiber and `await` anywhere can wait for. It has the methods of a promise, and makes
- * one when one of them is called: `instanceof Promise` does not hold.
+ * A promise that a fiber's generator can wait for with `yield*` as well, which costs less there than
+ * `attempt(promise)` and keeps the type of the failures.
+ *
+ * Outside of fibers it is an instance of `Promise` in every respect. In the code of a running fiber the
+ * native promise is made when `then`, `catch` or `finally` is first called, by `await` or `Promise.all` for
+ * example; until then `util.types.isPromise` returns false for it.
  */
 export interface Waitable<out A, out E = never> extends Promise<A> {
+  /** For `yield*` in a fiber's generator. */
   [Symbol.iterator](): Iterator<Step<E>, A, unknown>
 }
 
-/** What `join` gives. */
-export class Join<A, E> extends Yieldable<A, E> implements Waitable<A, E> {
-  readonly fiber: Target<A, E>
+/** What `join` returns inside a fiber. The joined fiber is the iterator, so a parked joiner holds only that. */
+export class Joining {
+  readonly target: Target
 
-  constructor(fiber: Target<A, E>) {
-    super()
-    this.fiber = fiber
+  constructor(target: Target) {
+    this.target = target
   }
 
-  /** Its fiber goes on as the iterator: who is parked holds that and no join. */
-  override [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
+  [Symbol.iterator](): object {
     running.asks = true
-    return this.fiber as Iterator<Step<E>, A, unknown>
+    return this.target
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- `await fiber.join()` is what it is for
-  then<R1 = A, R2 = never>(
-    fulfilled?: ((value: A) => R1 | PromiseLike<R1>) | null,
-    rejected?: ((reason: unknown) => R2 | PromiseLike<R2>) | null,
-  ): Promise<R1 | R2> {
-    return this.fiber
-      .promise()
-      .then(valueOf<A>)
-      .then(fulfilled, rejected)
-  }
-
-  /** As that of promises. */
-  catch<R = never>(rejected?: ((reason: unknown) => R | PromiseLike<R>) | null): Promise<A | R> {
-    return this.then(undefined, rejected)
-  }
-
-  /** As that of promises. */
-  finally(ended?: (() => void) | null): Promise<A> {
-    return this.then(undefined, undefined).finally(ended)
-  }
-
-  /** For messages. */
-  get [Symbol.toStringTag](): string {
-    return 'Join'
+  then(...listeners: never[]): Promise<unknown> {
+    return new EndPromise(this.target, true).then(...listeners)
   }
 }
 
-/** A rejection loses what kind of exit it stands for, so defects are remembered. */
-function valueOf<A>(exit: Exit<A, unknown>): A {
-  if (exit.kind === 'defect') rememberDefect(exit.defect)
-  return exitValue(exit)
+/** What `await` and `interrupt` return inside a fiber. */
+export class Ending {
+  readonly target: Target
+
+  constructor(target: Target) {
+    this.target = target
+  }
+
+  [Symbol.iterator](): object {
+    running.asks = true
+    return new EndOp(this.target)
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- as above
+  then(...listeners: never[]): Promise<unknown> {
+    return new EndPromise(this.target, false).then(...listeners)
+  }
+}
+// For `instanceof`, `catch` and `finally`, which call `then`; `extends Promise` would make a promise of each.
+for (const { prototype } of [Joining, Ending]) Object.setPrototypeOf(prototype, Promise.prototype)
+
+/** What all three return outside of fibers. */
+export class EndPromise extends Promise<unknown> {
+  readonly #target: Target
+  readonly #isJoin: boolean
+
+  constructor(target: Target, isJoin: boolean) {
+    super((resolve, reject) => target.addWaiter(isJoin ? new Joiner(resolve, reject) : new Observer(resolve)))
+    this.#target = target
+    this.#isJoin = isJoin
+  }
+
+  [Symbol.iterator](): object {
+    running.asks = true
+    return this.#isJoin ? this.#target : new EndOp(this.#target)
+  }
+}
+// `await` takes it as it is instead of wrapping it, and its `then` makes plain promises.
+Object.defineProperty(EndPromise.prototype, 'constructor', { value: Promise })
+
+/** Whether `value` is an op or a {@link Waitable}. */
+export function isYieldable(value: unknown): value is Yieldable<unknown, unknown> {
+  if (value instanceof Yieldable) return true
+  return value instanceof Promise && [Joining, Ending, EndPromise].some((kind) => value instanceof kind)
 }
 
-/** Waits for a fiber's end and gives its exit. */
-export class Ending<A, E> extends Op<Exit<A, E>> implements Waitable<Exit<A, E>>, Wakeable {
-  readonly #fiber: Target<A, E>
+/** Waits for a fiber's end and returns its exit. */
+class EndOp extends Op<Exit<unknown, unknown>> implements Wakeable {
+  readonly #fiber: Target
   #waiter: Waiter | undefined
 
-  constructor(fiber: Target<A, E>) {
+  constructor(fiber: Target) {
     super()
     this.#fiber = fiber
-  }
-
-  // oxlint-disable-next-line unicorn/no-thenable -- `await fiber.await()` is what it is for
-  then<R1 = Exit<A, E>, R2 = never>(
-    fulfilled?: ((value: Exit<A, E>) => R1 | PromiseLike<R1>) | null,
-    rejected?: ((reason: unknown) => R2 | PromiseLike<R2>) | null,
-  ): Promise<R1 | R2> {
-    return this.#fiber.promise().then(fulfilled, rejected)
-  }
-
-  /** As that of promises. */
-  catch<R = never>(rejected?: ((reason: unknown) => R | PromiseLike<R>) | null): Promise<Exit<A, E> | R> {
-    return this.then(undefined, rejected)
-  }
-
-  /** As that of promises. */
-  finally(ended?: (() => void) | null): Promise<Exit<A, E>> {
-    return this.then(undefined, undefined).finally(ended)
-  }
-
-  /** For messages. */
-  get [Symbol.toStringTag](): string {
-    return 'Ending'
-  }
-
-  /** One that is in use by one fiber is another one for the next. */
-  override [Symbol.iterator](): Iterator<Step, Exit<A, E>, unknown> {
-    running.asks = true
-    return (this.#waiter === undefined ? this : new Ending(this.#fiber)) as never
   }
 
   override isReady(): boolean {
@@ -146,8 +140,8 @@ export class Ending<A, E> extends Op<Exit<A, E>> implements Waitable<Exit<A, E>>
     this.#waiter = undefined
   }
 
-  take(): Exit<A, E> {
-    return this.#fiber.exit as Exit<A, E>
+  take(): Exit<unknown, unknown> {
+    return this.#fiber.exit as Exit<unknown, unknown>
   }
 
   describe(): string {
@@ -155,12 +149,12 @@ export class Ending<A, E> extends Op<Exit<A, E>> implements Waitable<Exit<A, E>>
   }
 }
 
-/** Gives a promise of a fiber's end. */
-export class PromisedEnding implements Wakeable {
-  readonly #resolve: (exit: Exit<unknown, unknown>) => void
+/** Resolves a promise with a fiber's exit. */
+class Observer implements Wakeable {
+  protected readonly resolve: (value: unknown) => void
 
-  constructor(resolve: (exit: never) => void) {
-    this.#resolve = resolve as (exit: Exit<unknown, unknown>) => void
+  constructor(resolve: (value: unknown) => void) {
+    this.resolve = resolve
   }
 
   waitsFor(): boolean {
@@ -168,6 +162,23 @@ export class PromisedEnding implements Wakeable {
   }
 
   wakeBy(target: object): void {
-    this.#resolve((target as Target).exit as Exit<unknown, unknown>)
+    this.resolve((target as Target).exit)
+  }
+}
+
+/** Settles a promise as a fiber has ended. A rejection loses the kind of the exit: defects are remembered. */
+class Joiner extends Observer {
+  readonly #reject: (reason: unknown) => void
+
+  constructor(resolve: (value: unknown) => void, reject: (reason: unknown) => void) {
+    super(resolve)
+    this.#reject = reject
+  }
+
+  override wakeBy(target: object): void {
+    const exit = (target as Target).exit as Exit<unknown, unknown>
+    if (exit.kind === 'success') return this.resolve(exit.value)
+    if (exit.kind === 'defect') rememberDefect(exit.defect)
+    this.#reject(thrownBy(exit))
   }
 }

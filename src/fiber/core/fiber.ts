@@ -10,7 +10,7 @@ import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
 import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
 import { closeOwners } from '../scope/closing.ts'
-import { Ending, Join, PromisedEnding, type Waitable } from './endings.ts'
+import { EndPromise, Ending, Joining, type Waitable, isYieldable } from './endings.ts'
 import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
 import { Extra } from './extra.ts'
 import {
@@ -22,7 +22,6 @@ import {
   generatorNext,
   generatorThrow,
   isGenerator,
-  isYieldable,
   running,
   takeResult,
 } from './op.ts'
@@ -144,12 +143,12 @@ export class Fiber<out A = unknown, out E = unknown> {
    * `yield* fiber.join()`, elsewhere `await fiber.join()`. An interrupted joiner leaves this fiber as it is.
    */
   join(): Waitable<A, E> {
-    return new Join(this)
+    return (running.fiber === undefined ? new EndPromise(this, true) : new Joining(this)) as never
   }
 
   /** Wait for its end however it comes: its {@link Exit}. With `yield*` in a fiber, `await` elsewhere. */
   await(): Waitable<Exit<A, E>> {
-    return new Ending(this)
+    return (running.fiber === undefined ? new EndPromise(this, false) : new Ending(this)) as never
   }
 
   /**
@@ -163,7 +162,7 @@ export class Fiber<out A = unknown, out E = unknown> {
    */
   interrupt(reason?: unknown): Waitable<Exit<A, E>> {
     this.interruptWith(Exit.interruption(reason))
-    return new Ending(this)
+    return (running.fiber === undefined ? new EndPromise(this, false) : new Ending(this)) as never
   }
 
   /** Interrupts it and waits for its end. */
@@ -382,11 +381,6 @@ export class Fiber<out A = unknown, out E = unknown> {
   /** Not any more. @internal */
   dropWaiter(one: Wakeable): void {
     this.waiters = withoutWaiter(this.waiters, one, this)
-  }
-
-  /** Its exit, when it has ended. @internal */
-  promise(): Promise<Exit<A, E>> {
-    return new Promise((resolve) => this.addWaiter(new PromisedEnding(resolve)))
   }
 
   /** See {@link Waited}: to be joined. @internal */

@@ -8,10 +8,12 @@
 import { ownOptions } from '../../base/index.ts'
 import { FiberError, notABody, wrong } from '../errors.ts'
 import { Fiber } from './fiber.ts'
-import { type Op, type Step, isGenerator, isYieldable, running } from './op.ts'
+import { isYieldable } from './endings.ts'
+import { type Op, type Step, isGenerator, running } from './op.ts'
 import { Owner } from '../scope/owner.ts'
 import { root } from '../scope/owners.ts'
-import { type Place, bodyAt } from '../remote/place.ts'
+import type { AnyZone } from '../../zone/index.ts'
+import { bodyAt } from '../remote/place.ts'
 import { type Runnable, isRunnable } from './runnable.ts'
 import { STEPS_MAX, turn } from '../scheduler/scheduler.ts'
 
@@ -68,7 +70,7 @@ export interface ForkOptions {
   /**
    * Run the body in that zone. It must be an arrow or a function without captured variables. Default: here.
    */
-  readonly on?: Place
+  readonly on?: AnyZone
   /** What the body is called with; functions get the fiber behind it. */
   readonly input?: unknown
 }

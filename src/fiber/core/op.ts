@@ -145,8 +145,3 @@ export const generatorThrow = prototype.throw as GeneratorMethod
 export function isGenerator(value: unknown): value is Generator<unknown, unknown, unknown> {
   return value instanceof (GeneratorObject as unknown as new () => object)
 }
-
-/** Whether `value` is an op or what a fiber's `join` gives: something of ours for `yield*`. */
-export function isYieldable(value: unknown): value is Yieldable<unknown, unknown> {
-  return value instanceof Yieldable
-}

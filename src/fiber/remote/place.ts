@@ -7,7 +7,7 @@
  * everywhere; only an error of one of those kinds that it throws itself cannot be told from the zone's.
  */
 import { FunctionError, TransportError } from '../../transport/index.ts'
-import { NodeZone, Zone, ZoneError } from '../../zone/index.ts'
+import { type AnyZone, NodeZone, Zone, ZoneError } from '../../zone/index.ts'
 import { yieldNow } from '../scheduler/aside.ts'
 import { wrong } from '../errors.ts'
 import { Exit, type Failed } from '../core/exit.ts'
@@ -16,9 +16,6 @@ import { inline } from '../combine/promises.ts'
 import { failedFrom } from '../core/rejections.ts'
 import { isRunnable } from '../core/runnable.ts'
 import { turn } from '../scheduler/scheduler.ts'
-
-/** Where a body or a step can run. */
-export type Place = Zone | NodeZone
 
 type AnyFunction = (...args: never[]) => unknown
 
@@ -35,7 +32,7 @@ class ZoneTask extends Op<unknown, unknown> {
   #waiter: Waiter | undefined
   #value: unknown
   #failed: Failed | undefined
-  #giveUp: () => void = nothing
+  #cancel: () => void = nothing
   #isUsed = false
 
   constructor(zone: Zone, fn: AnyFunction, args: readonly unknown[]) {
@@ -56,7 +53,7 @@ class ZoneTask extends Op<unknown, unknown> {
   park(waiter: Waiter): void {
     this.#waiter = waiter
     if (this.#fn instanceof GeneratorFunction) return this.#parkGenerator()
-    this.#giveUp = this.#zone.begin(
+    this.#cancel = this.#zone.begin(
       this.#fn,
       this.#args,
       (value) => {
@@ -69,7 +66,7 @@ class ZoneTask extends Op<unknown, unknown> {
 
   unpark(): boolean {
     this.#waiter = undefined
-    this.#giveUp()
+    this.#cancel()
     return true
   }
 
@@ -86,7 +83,7 @@ class ZoneTask extends Op<unknown, unknown> {
   /** Its end is an exit: a failure there is one here. */
   #parkGenerator(): void {
     const controller = new AbortController()
-    this.#giveUp = () => controller.abort()
+    this.#cancel = () => controller.abort()
     const { signal } = controller
     const run = this.#zone.execute(REMOTE, 'runBody', [this.#fn, this.#args], { signal })
     const exit = run.then(({ value }) => value as Exit<unknown, unknown>)
@@ -181,27 +178,26 @@ type Placed<R> = R extends Generator<infer _Y, infer A, infer _N> ? Op<A, unknow
  * @throws {FiberError} `FIBER_ARGUMENT`.
  */
 export function on<Args extends unknown[], R>(
-  zone: Place,
+  zone: AnyZone,
   fn: (...args: Args) => R,
   ...args: Args
 ): Placed<R> {
   if (typeof fn !== 'function') throw wrong('on(): the step', 'a function', fn)
   if (zone instanceof NodeZone) return new Here(fn, args) as never
-  checkPlace('on(): the zone', zone)
-  return new ZoneTask(zone, fn, args) as never
+  return new ZoneTask(checkZone('on(): the zone', zone) as Zone, fn, args) as never
 }
 
 /**
- * A body that runs `body` at `place`.
+ * A body that runs `body` in the zone `on`.
  * @throws {FiberError} `FIBER_ARGUMENT` when it cannot run there.
  */
-export function bodyAt(place: unknown, body: unknown, input: unknown): unknown {
-  const zone = checkPlace('fork(): on', place)
+export function bodyAt(on: unknown, body: unknown, input: unknown): unknown {
+  const zone = checkZone('fork(): on', on)
   if (zone instanceof NodeZone) return body
   if (isRunnable(body)) {
-    const { on } = body as { on?: unknown }
-    if (typeof on !== 'function') throw wrong('fork(): the body', 'an arrow that has a method `on`', body)
-    return (on as (this: unknown, zone: Zone) => unknown).call(body, zone)
+    const { on: move } = body as { on?: unknown }
+    if (typeof move !== 'function') throw wrong('fork(): the body', 'an arrow that has a method `on`', body)
+    return (move as (this: unknown, zone: Zone) => unknown).call(body, zone)
   }
   if (typeof body !== 'function' || isGenerator(body))
     throw wrong('fork(): the body', 'a function or an arrow, since it runs in a zone', body)
@@ -216,7 +212,7 @@ function isRefusal(reason: unknown, zone: Zone): boolean {
 
 function nothing(): void {}
 
-function checkPlace(name: string, place: unknown): Place {
-  if (place instanceof Zone || place instanceof NodeZone) return place
-  throw wrong(name, 'a zone', place)
+function checkZone(name: string, zone: unknown): Zone | NodeZone {
+  if (zone instanceof Zone || zone instanceof NodeZone) return zone
+  throw wrong(name, 'a zone', zone)
 }
