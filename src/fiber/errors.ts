@@ -45,7 +45,8 @@ const SENTENCES: Sentences<FiberCodes> = {
   FIBER_TIMEOUT: (f) => `not done within ${f.timeoutMs} ms`,
   FIBER_SCOPE_CLOSED: (f) => `${f.scope} is closed`,
   FIBER_YIELD: (f) =>
-    `${fiberText(f)} yielded ${f.received}; use yield* with an operation, as in yield* sleep(5), and yield* attempt(promise) for a promise`,
+    `${fiberText(f)} yielded ${f.received}; ` +
+    'use yield* with an operation, as in yield* sleep(5), and yield* attempt(promise) for a promise',
   FIBER_OUTSIDE: (f) => `${f.call} works inside a fiber's generator body only`,
   FIBER_WAITS_FOR_ITSELF: (f) => `${fiberText(f)}: ${f.call} would wait for this fiber itself`,
   FIBER_UNHANDLED: (f) => `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}`,

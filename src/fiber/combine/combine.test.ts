@@ -255,7 +255,7 @@ test('outside of fibers join, await, interrupt, close and scope.join return nati
   const promises = [fiber.join(), fiber.await(), fork(never()).interrupt(), scope.close(), scope.join()]
   for (const promise of promises) {
     assert.ok(promise instanceof Promise && types.isPromise(promise))
-    assert.equal(promise.then().constructor, Promise)
+    assert.equal(promise.finally(() => {}).constructor, Promise)
   }
   const [value, exit, interrupted] = await Promise.all(promises)
   assert.deepEqual([value, exit], ['value', Exit.success('value')])
@@ -296,6 +296,8 @@ test('a promise of a join that nobody handles rejects as any promise does', asyn
   const lost = new RangeError('lost')
   const reasons: unknown[] = []
   const onReason = (reason: unknown): void => void reasons.push(reason)
+  const others = process.listeners('unhandledRejection') // the test runner's own
+  process.removeAllListeners('unhandledRejection')
   process.on('unhandledRejection', onReason)
   try {
     void fork(function* () {
@@ -306,6 +308,7 @@ test('a promise of a join that nobody handles rejects as any promise does', asyn
     while (reasons.length === 0 && performance.now() < untilMs) await fork(sleep(1)).join()
   } finally {
     process.off('unhandledRejection', onReason)
+    for (const other of others) process.on('unhandledRejection', other)
   }
   assert.deepEqual(reasons, [lost], 'the rejection is reported once')
 })

@@ -39,7 +39,7 @@ export interface Waitable<out A, out E = never> extends Promise<A> {
   [Symbol.iterator](): Iterator<Step<E>, A, unknown>
 }
 
-/** What `join` returns inside a fiber. The joined fiber is the iterator, so a parked joiner holds only that. */
+/** What `join` returns inside a fiber. The joined fiber is the iterator: a parked joiner holds only that. */
 export class Joining {
   readonly target: Target
 
@@ -96,7 +96,7 @@ export class EndPromise extends Promise<unknown> {
   }
 }
 // `await` takes it as it is instead of wrapping it, and its `then` makes plain promises.
-Object.defineProperty(EndPromise.prototype, 'constructor', { value: Promise })
+Reflect.defineProperty(EndPromise.prototype, 'constructor', { value: Promise })
 
 /** Whether `value` is an op or a {@link Waitable}. */
 export function isYieldable(value: unknown): value is Yieldable<unknown, unknown> {
