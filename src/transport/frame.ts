@@ -23,9 +23,10 @@ import { ReadShapeTable } from './read/read-shapes.ts'
 import { Reader } from './read/reader.ts'
 import { ShapeTable } from './classes/shapes.ts'
 import { Refusal } from './write/sink.ts'
-import { HookError } from './functions/source.ts'
+import { HookError } from './read/source.ts'
 import { writeText } from './text.ts'
-import { RETRY, Writer } from './write/writer.ts'
+import { RETRY } from './write/writer-state.ts'
+import { Writer } from './write/writer.ts'
 
 /** Memory of an idle writer; a larger frame gets memory of its own. */
 const SCRATCH_BYTES = 65_536

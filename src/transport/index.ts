@@ -8,7 +8,7 @@ import { register } from './classes/classes.ts'
 import { TransportError } from './errors.ts'
 import { FunctionError } from './functions/function-errors.ts'
 import { setFunctionTable } from './functions/functions.ts'
-import type { ScriptPlace } from './functions/origin.ts'
+import type { ScriptLocation } from './functions/origin.ts'
 import { setProcessTables } from './process.ts'
 
 export { register, transportable } from './classes/classes.ts'
@@ -22,13 +22,13 @@ export { type CodecOptions, decode, encode, marshall, unmarshall } from './codec
 export { isTransportable } from './frame.ts'
 export { move } from './classes/memory.ts'
 
-const placeNumbers = new Int32Array(4)
-const placeBytes = new Uint8Array(placeNumbers.buffer)
+const locationNumbers = new Int32Array(4)
+const locationBytes = new Uint8Array(locationNumbers.buffer)
 
-function scriptPlaceOf(fn: Function): ScriptPlace | undefined {
-  placeNumbers[0] = 0
-  const file = native.functionOrigin(fn, placeBytes)
-  const [scriptId, line, column, isModule] = placeNumbers as unknown as [number, number, number, number]
+function scriptLocationOf(fn: Function): ScriptLocation | undefined {
+  locationNumbers[0] = 0
+  const file = native.functionOrigin(fn, locationBytes)
+  const [scriptId, line, column, isModule] = locationNumbers as unknown as [number, number, number, number]
   if (scriptId === 0) return undefined
   return { scriptId, file: typeof file === 'string' ? file : '', line, column, isModule: isModule === 1 }
 }
@@ -42,5 +42,5 @@ setFunctionTable({
   interned: (number) => native.interned(Table.functions, number),
   known: native.functionKnown,
   remember: native.functionRemember,
-  origin: scriptPlaceOf,
+  origin: scriptLocationOf,
 })

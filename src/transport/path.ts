@@ -14,11 +14,11 @@ const PARTS_MAX = 1_000_000
 /** Steps of the path of what is nested too deep; the rest is left out. */
 const STEPS_MAX = 16
 
-interface Place {
+interface PathNode {
   readonly value: unknown
   /** Objects above it. */
   readonly depth: number
-  readonly before: Place | undefined
+  readonly before: PathNode | undefined
   readonly step: string
 }
 
@@ -32,8 +32,8 @@ export function pathOf(
   part: unknown,
   savedOf: (object: object) => unknown,
 ): string {
-  const place = placeWhere(root, rootName, (value) => Object.is(value, part), savedOf)
-  return place === undefined ? rootName : stepsOf(place).join('')
+  const node = findNode(root, rootName, (value) => Object.is(value, part), savedOf)
+  return node === undefined ? rootName : stepsOf(node).join('')
 }
 
 /**
@@ -47,8 +47,8 @@ export function pathOfDepth(
 ): string {
   const isTooDeep = (value: unknown, depth: number) =>
     depth >= depthMax && typeof value === 'object' && value !== null
-  const place = placeWhere(root, rootName, isTooDeep, savedOf)
-  return place === undefined ? rootName : `${stepsOf(place).slice(0, STEPS_MAX).join('')}…`
+  const node = findNode(root, rootName, isTooDeep, savedOf)
+  return node === undefined ? rootName : `${stepsOf(node).slice(0, STEPS_MAX).join('')}…`
 }
 
 /** The path of the first part of `root` that is a revoked Proxy, of which nothing can be asked. */
@@ -57,8 +57,8 @@ export function pathOfRevoked(
   rootName: string,
   savedOf: (object: object) => unknown,
 ): string | undefined {
-  const place = placeWhere(root, rootName, isRevoked, savedOf)
-  return place === undefined ? undefined : stepsOf(place).join('')
+  const node = findNode(root, rootName, isRevoked, savedOf)
+  return node === undefined ? undefined : stepsOf(node).join('')
 }
 
 function isRevoked(value: unknown): boolean {
@@ -72,36 +72,32 @@ function isRevoked(value: unknown): boolean {
   }
 }
 
-function placeWhere(
+function findNode(
   root: unknown,
   rootName: string,
   isPart: (value: unknown, depth: number) => boolean,
   savedOf: (object: object) => unknown,
-): Place | undefined {
+): PathNode | undefined {
   const seen = new Set<object>()
-  const places: Place[] = [{ value: root, depth: 0, before: undefined, step: rootName }]
-  for (let count = 0; places.length > 0 && count < PARTS_MAX; count++) {
-    const place = places.pop() as Place
-    const { value } = place
-    if (isPart(value, place.depth)) return place
+  const nodes: PathNode[] = [{ value: root, depth: 0, before: undefined, step: rootName }]
+  for (let count = 0; nodes.length > 0 && count < PARTS_MAX; count++) {
+    const node = nodes.pop() as PathNode
+    const { value } = node
+    if (isPart(value, node.depth)) return node
     if (typeof value !== 'object' || value === null || seen.has(value) || isRevoked(value)) continue
     seen.add(value)
-    const inner: Place[] = []
-    const depth = place.depth + 1
-    addParts(
-      value,
-      (step, partValue) => inner.push({ value: partValue, depth, before: place, step }),
-      savedOf,
-    )
+    const inner: PathNode[] = []
+    const depth = node.depth + 1
+    addParts(value, (step, partValue) => inner.push({ value: partValue, depth, before: node, step }), savedOf)
     // The last place is taken first: written order needs them the other way round.
-    for (const found of inner.reverse()) places.push(found)
+    for (const found of inner.reverse()) nodes.push(found)
   }
   return undefined
 }
 
-function stepsOf(place: Place): string[] {
+function stepsOf(node: PathNode): string[] {
   const steps: string[] = []
-  for (let at: Place | undefined = place; at !== undefined; at = at.before) steps.push(at.step)
+  for (let at: PathNode | undefined = node; at !== undefined; at = at.before) steps.push(at.step)
   return steps.reverse()
 }
 

@@ -9,10 +9,10 @@ import { TransportError } from './errors.ts'
 import { DEPTH_MAX } from './format.ts'
 import { pathOf, pathOfDepth, pathOfRevoked } from './path.ts'
 import { Refusal } from './write/sink.ts'
-import { TOO_DEEP, type Writer } from './write/writer.ts'
+import { TOO_DEEP, type WriterState } from './write/writer-state.ts'
 
 /** The error for what writing `root` threw; `rootName` is how its path begins. */
-export function refused(error: unknown, writer: Writer, root: unknown, rootName: string): unknown {
+export function refused(error: unknown, writer: WriterState, root: unknown, rootName: string): unknown {
   const savedOf = (object: object) => writer.savedOf(object)
   if (error === TOO_DEEP || isStackOverflow(error)) {
     const path = pathOfDepth(root, rootName, DEPTH_MAX, savedOf)

@@ -8,7 +8,7 @@
  */
 import { TransportError, wrong } from '../errors.ts'
 import { type Kind, callback, integer, optionsOf, text } from '../../base/index.ts'
-import { parseSource } from '../functions/captures.ts'
+import { parseSource } from '../functions/parser.ts'
 import type { Class, ClassEntry } from './class-entry.ts'
 import { Refusal } from '../write/sink.ts'
 import { VIEW_KINDS } from '../format.ts'

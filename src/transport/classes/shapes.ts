@@ -108,18 +108,18 @@ export class ShapeTable {
   }
 
   /** Where both shapes of a set are in use, a third one has a second set, by all there is of its keys. */
-  #findFurther(object: object, count: number, first: Place): WriteShape | undefined {
+  #findFurther(object: object, count: number, first: SlotSet): WriteShape | undefined {
     const keys = Object.keys(object)
     // Enumerable properties were inherited: only Object.keys tells which are the object's own.
     if (keys.length !== count) return undefined
     if (this.#slots[first.set] === undefined || this.#slots[first.set + 1] === undefined)
-      return this.#place(keys, [first])
+      return this.#insert(keys, [first])
     const hash = wholeHash(keys)
-    const second: Place = { hash, set: (hash & (SETS - 1)) * 2 }
-    return this.#inSet(object, second) ?? this.#place(keys, [first, second])
+    const second: SlotSet = { hash, set: (hash & (SETS - 1)) * 2 }
+    return this.#inSet(object, second) ?? this.#insert(keys, [first, second])
   }
 
-  #inSet(object: object, { hash, set }: Place): WriteShape | undefined {
+  #inSet(object: object, { hash, set }: SlotSet): WriteShape | undefined {
     for (let slot = set; slot < set + 2; slot++) {
       const shape = this.#slots[slot]
       if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
@@ -133,14 +133,14 @@ export class ShapeTable {
   /**
    * A new shape, in a free slot, or in that of the coldest shape once others have asked for it often enough.
    */
-  #place(keys: readonly string[], places: readonly Place[]): WriteShape | undefined {
+  #insert(keys: readonly string[], sets: readonly SlotSet[]): WriteShape | undefined {
     const block = keyBlock(keys)
     if (block === undefined) return undefined
     let [hash, slot, heat] = [0, 0, Infinity]
-    for (const place of places) {
-      for (let at = place.set; at < place.set + 2; at++) {
+    for (const candidate of sets) {
+      for (let at = candidate.set; at < candidate.set + 2; at++) {
         const heatAt = this.#slots[at]?.heat ?? 0
-        if (heatAt < heat) [hash, slot, heat] = [place.hash, at, heatAt]
+        if (heatAt < heat) [hash, slot, heat] = [candidate.hash, at, heatAt]
       }
     }
     const made = new WriteShape(keys, hash, block)
@@ -151,7 +151,7 @@ export class ShapeTable {
 }
 
 /** A set, by the number of its first slot, and the hash that led there. */
-interface Place {
+interface SlotSet {
   readonly hash: number
   readonly set: number
 }

@@ -1,14 +1,11 @@
 /**
- * Whose code calls: relative names of modules are resolved against the file that they were written in.
+ * The file of the calling code, against which relative module names are resolved.
  *
- * Only stacks have that. Nothing here is kept, so code that is called from two files is told apart.
+ * Only a stack shows it. Nothing is cached: one function may be called from two files.
  */
 import { withStackLimit } from '../../base/index.ts'
 
-/**
- * The file of the code that called `above`, as its stack shows it; '' when it has none. For resolving the
- * names of modules where they were written. Costs about a microsecond.
- */
+/** The file of the code that called `above`; '' when it is unknown. Takes about a microsecond. */
 export function callerFile(above: Function): string {
   const { prepareStackTrace } = Error
   const canPrepare = Reflect.set(Error, 'prepareStackTrace', (_: Error, sites: NodeJS.CallSite[]) => sites)
@@ -22,7 +19,7 @@ export function callerFile(above: Function): string {
   }
 }
 
-/** The file of the first frame of a stack in text, which is all that a locked `Error` lets one have. */
+/** The file of the first frame of a stack in text: with a frozen `Error` there is only the text. */
 function fileOfFrame(stack: string): string {
   return /^ +at (?:.* \()?((?:file:\/\/|\/).*?):\d+:\d+\)?$/m.exec(stack)?.[1] ?? ''
 }

@@ -108,7 +108,11 @@ const TIED: readonly (readonly [text: string, tie: string])[] = [
 test('what ties a function to the object or class around it', () => {
   for (const [text, tie] of TIED) {
     const found = readFunctionText(text)
-    assert.equal([found.outerWord, found.usesSuper ? 'super' : '', ...found.privateNames].join(''), tie, text)
+    assert.equal(
+      [found.outerKeyword, found.usesSuper ? 'super' : '', ...found.privateNames].join(''),
+      tie,
+      text,
+    )
   }
 })
 

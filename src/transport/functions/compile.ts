@@ -1,9 +1,9 @@
 /**
- * Makes a function, in this thread, of the text that functions.ts numbered in another.
+ * Compiles, in this thread, a function that functions.ts numbered in another.
  *
- * The text arrives checked and rewritten, so nothing is parsed here but by the engine. A function is compiled
- * under the file, line and column it was written at: stack traces, `import()` and `require` mean the same as
- * there. Uses `vm`, which works where code generation from strings is forbidden.
+ * The text arrives checked and rewritten, so only the engine parses it here. A function is compiled under the
+ * file, line and column of its source: stack traces, `import()` and `require` mean the same in both threads.
+ * `vm` works where code generation from strings is forbidden.
  */
 import { createRequire } from 'node:module'
 import { dirname, isAbsolute } from 'node:path'
@@ -14,16 +14,16 @@ import { callerFile } from './caller.ts'
 import { FunctionError } from './function-errors.ts'
 import { learnSourceMap } from './source-maps.ts'
 
-/** Names a compiled function may be given instead of finding them around itself. */
+/** Names that a compiled function receives as parameters. */
 export type Given = 'require' | '__filename' | '__dirname' | '__name' | 'import.meta'
 
 /** A function ready to be compiled anywhere. */
 export interface FunctionSource {
   readonly code: string
   readonly form: 'expression' | 'method'
-  /** URL or path of the script, '' when it has none. */
+  /** URL or path of the script; '' when unknown. */
   readonly file: string
-  /** Where `code` begins in it, from 0. */
+  /** Where `code` begins in the file, from 0. */
   readonly line: number
   readonly column: number
   readonly strict: boolean
@@ -33,11 +33,11 @@ export interface FunctionSource {
   readonly self: string | undefined
   readonly usesImport: boolean
   readonly given: readonly Given[]
-  /** Stands for `import.meta` in `code`. */
+  /** Replaces `import.meta` in `code`. */
   readonly metaName: string | undefined
 }
 
-/** Code that parses. Not Node's own type: the package's types need those of Node nowhere. */
+/** Code that parses. Declared here because the public types must not need @types/node. */
 export interface Checked {
   runInThisContext(): unknown
 }
@@ -69,7 +69,7 @@ export function codeKey(code: string, file: string): string {
 }
 
 /**
- * Make the function that a key stands for; a promise for an export, whose module must be imported first.
+ * Make the function of a key; a promise for an export, whose module must be imported first.
  * @throws {FunctionError} `FUNCTION_SYNTAX`, `FUNCTION_CODE` when the engine of this thread refuses the text;
  * the promise rejects with `FUNCTION_MODULE`, `FUNCTION_EXPORT_MISSING` or `FUNCTION_EXPORT_KIND`.
  */
@@ -145,7 +145,7 @@ function codeFunction(code: string, file: string): Function {
   const script = checkCode(code, file)
   prepare(file, code)
   return () => {
-    // Scripts have no require of their own; as with `node -e`, it is a global while nobody else defined one.
+    // Scripts have no `require`. As with `node -e` it becomes a global, unless one is defined.
     if (/\brequire\b/.test(code) && !Object.hasOwn(globalThis, 'require')) {
       const value = scriptRequire(file)
       Object.defineProperty(globalThis, 'require', { value, configurable: true, writable: true })
@@ -177,12 +177,10 @@ async function exportedFunction(module: string, name: string, from: string | und
   throw new FunctionError('FUNCTION_EXPORT_KIND', { module, export: name, received: shown(value) })
 }
 
-/**
- * Of modules that tasks have loaded here: the functions they export, and the texts they are numbered under.
- */
+/** Functions that modules loaded by tasks export, and the keys they are numbered under. */
 const exportsByKey = new Map<string, Function>()
-const exportPlaces = new WeakMap<Function, string>()
-/** A module with more is a table of functions made by a program; those are told apart by their text. */
+const exportKeys = new WeakMap<Function, string>()
+/** A module with more exports is a generated table; its other functions are numbered by their text. */
 const EXPORTS_KEPT_MAX = 1000
 
 function rememberExports(module: string, from: string | undefined, space: object): void {
@@ -190,22 +188,19 @@ function rememberExports(module: string, from: string | undefined, space: object
     if (typeof value !== 'function') continue
     const key = moduleKey(module, name, from)
     exportsByKey.set(key, value)
-    if (!exportPlaces.has(value)) exportPlaces.set(value, key)
+    if (!exportKeys.has(value)) exportKeys.set(value, key)
   }
 }
 
-/**
- * The text under which an export of a module is numbered, for function objects of modules that tasks have
- * loaded in this thread: such a function travels as that export, whatever it captures.
- */
-export function exportPlaceOf(fn: Function): string | undefined {
-  return exportPlaces.get(fn)
+/** The key of a function that a module loaded by a task exports: it travels as that export. */
+export function exportKeyOf(fn: Function): string | undefined {
+  return exportKeys.get(fn)
 }
 
-/** Node's sentence would name this file as the one that imports. */
+/** Node's message would name this file as the importing one. */
 function reasonOf(error: unknown, module: string): string {
   const { code, url } = Object(error) as { code?: unknown; url?: unknown }
-  return code === 'ERR_MODULE_NOT_FOUND' && url === module ? 'there is no such file' : messageOf(error)
+  return code === 'ERR_MODULE_NOT_FOUND' && url === module ? 'no such file' : messageOf(error)
 }
 
 /** How many exports an error lists. */
@@ -252,7 +247,7 @@ const LOADER: Loader = { importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_
 
 let warned = false
 
-/** Give `compile` Node's own module loader. Node warns at its first use in a thread: use it once, unheard. */
+/** Call `compile` with Node's module loader. Node warns at its first use in a thread: suppressed here. */
 function withLoader<Made>(compile: (loader: Loader) => Made): Made {
   if (!warned) {
     warned = true
@@ -260,7 +255,7 @@ function withLoader<Made>(compile: (loader: Loader) => Made): Made {
     process.emitWarning = () => {}
     try {
       const first = vm.compileFunction('return import("node:process")', [], LOADER) as () => Promise<unknown>
-      first().catch(() => {}) // Only hooks could refuse it, and nobody waits for it.
+      first().catch(() => {}) // Only module hooks could reject it.
     } finally {
       process.emitWarning = emitWarning
     }
@@ -292,9 +287,9 @@ function metaOf(file: string): object {
   if (meta === undefined) {
     const url = isAbsolute(file) ? pathToFileURL(file).href : file
     const path = url.startsWith('file:') ? fileURLToPath(url) : undefined
-    const place = path === undefined ? {} : { dirname: dirname(path), filename: path }
+    const location = path === undefined ? {} : { dirname: dirname(path), filename: path }
     const resolve = (specifier: string): string => resolvedFrom(specifier, url)
-    meta = Object.assign(Object.create(null) as object, place, { main: false, resolve, url })
+    meta = Object.assign(Object.create(null) as object, location, { main: false, resolve, url })
     metas.set(file, meta)
   }
   return meta
@@ -319,8 +314,8 @@ function requireOf(file: string): NodeJS.Require {
 }
 
 /**
- * The one `require` of all scripts of this thread: relative to the file of the script that calls it,
- * whichever came first. Where that cannot be seen (a callback of the engine's own) it is relative to `file`.
+ * The `require` of all scripts of this thread, relative to the script that calls it. Without a calling script
+ * on the stack (a callback of the engine) it is relative to `file`.
  */
 function scriptRequire(file: string): NodeJS.Require {
   const of = (above: Function): NodeJS.Require => {
@@ -340,12 +335,12 @@ function scriptRequire(file: string): NodeJS.Require {
   return required as NodeJS.Require
 }
 
-/** The file that a script's name, as stacks show it, was made of. */
+/** The file of a script, from its name in stacks. */
 function originalOf(filename: string): string {
   return filename === filenameOf('') ? '' : filename
 }
 
-/** Path of a script; a script without one stands in the working directory, as with `node -e`. */
+/** Path of a script; one without a file is in the working directory, as with `node -e`. */
 function pathOf(file: string): string {
   if (file.startsWith('file:')) return fileURLToPath(file)
   return isAbsolute(file) ? file : `${process.cwd()}/${file.replace(/[^\w.[\]-]/g, '_') || '[eval]'}`

@@ -8,7 +8,7 @@ import { CorespunError, type Sentences } from '../../base/index.ts'
 import { rewritingToolOf } from './rewriting-tools.ts'
 
 /** Where a function is in the source. Lines and columns count from 1; both are 0 when unknown. */
-export interface FunctionPlace {
+export interface FunctionLocation {
   /** The name of the function; '' for an anonymous one. */
   readonly name: string
   /** The URL or path of its script; '' when unknown. */
@@ -30,30 +30,30 @@ export interface Captured {
 /** The codes of {@link FunctionError} with the facts of each. */
 export interface FunctionCodes {
   /** It uses variables of the code around it. */
-  FUNCTION_CAPTURES: FunctionPlace & { readonly captured: readonly Captured[] }
+  FUNCTION_CAPTURES: FunctionLocation & { readonly captured: readonly Captured[] }
   /** It has no JavaScript source: a function of the engine or an add-on, or a Proxy. */
-  FUNCTION_NATIVE: FunctionPlace
+  FUNCTION_NATIVE: FunctionLocation
   /** It was made by `bind`: its receiver and its bound arguments would not travel. */
-  FUNCTION_BOUND: FunctionPlace
+  FUNCTION_BOUND: FunctionLocation
   /** It is a class; register the class instead. */
-  FUNCTION_CLASS: FunctionPlace
+  FUNCTION_CLASS: FunctionLocation
   /** An arrow function that uses the `this`, `arguments` or `new.target` of the function around it. */
-  FUNCTION_OUTER_THIS: FunctionPlace & { readonly word: string }
+  FUNCTION_OUTER_THIS: FunctionLocation & { readonly word: string }
   /** A method that uses `super`. */
-  FUNCTION_SUPER: FunctionPlace
+  FUNCTION_SUPER: FunctionLocation
   /** It uses a #private name of the class around it. */
-  FUNCTION_PRIVATE: FunctionPlace & { readonly names: readonly string[] }
+  FUNCTION_PRIVATE: FunctionLocation & { readonly names: readonly string[] }
   /** Its source text does not parse. */
-  FUNCTION_SYNTAX: FunctionPlace & { readonly reason: string }
+  FUNCTION_SYNTAX: FunctionLocation & { readonly reason: string }
   /** It uses `import()` or its file's path, and without the inspector that file is unknown. */
-  FUNCTION_ORIGIN: FunctionPlace & { readonly word: string }
+  FUNCTION_ORIGIN: FunctionLocation & { readonly word: string }
   /** The process-wide table of functions is full. */
   FUNCTION_TABLE_FULL: { readonly what: string }
   /** A number that this process has not assigned. */
   FUNCTION_UNKNOWN: { readonly number: number }
   /** A relative or bare module name without the file it is relative to, or an invalid URL. */
   FUNCTION_MODULE_NAME: { readonly module: string; readonly reason: string }
-  /** The module could not be loaded; `cause` says why. */
+  /** The module could not be loaded; `cause` is the error. */
   FUNCTION_MODULE: { readonly module: string; readonly reason: string }
   /** The module has no such export. */
   FUNCTION_EXPORT_MISSING: {
@@ -134,16 +134,16 @@ const sentences: Sentences<FunctionCodes> = {
   FUNCTION_CODE: (f) => `the code${f.file === '' ? '' : ` of ${f.file}`} cannot be read: ${f.reason}`,
 }
 
-function named(place: FunctionPlace): string {
-  const name = place.name === '' ? 'an anonymous function' : `function ${place.name}`
-  if (place.file === '') return name
-  return `${name} (${place.file}${place.line === 0 ? '' : `:${place.line}:${place.column}`})`
+function named(location: FunctionLocation): string {
+  const name = location.name === '' ? 'an anonymous function' : `function ${location.name}`
+  if (location.file === '') return name
+  return `${name} (${location.file}${location.line === 0 ? '' : `:${location.line}:${location.column}`})`
 }
 
 function capturedText(captured: Captured): string {
   const origin = captured.from === undefined ? '' : `, imported from ${JSON.stringify(captured.from)}`
-  const place = captured.line === 0 ? '' : ` (line ${captured.line}, column ${captured.column}${origin})`
-  return captured.name + place
+  const location = captured.line === 0 ? '' : ` (line ${captured.line}, column ${captured.column}${origin})`
+  return captured.name + location
 }
 
 function advice(captured: readonly Captured[]): string {

@@ -1,27 +1,17 @@
 /**
  * Functions travel by number: the sender numbers the source once per process, each thread compiles it once.
  *
- * A number stands for one text (source, place, what it is given), so it means the same in every thread and is
- * never given twice. Refusing happens here, in the thread that sends, before anything is sent. What is
- * deliberately absent: captured values. They would be copies, and a copy of a variable is another variable.
+ * A number identifies one key (source, location, parameters), so it means the same in every thread and is
+ * never reused. Functions are refused here, in the sending thread, before anything is sent. Captured values
+ * are deliberately not copied: a copy of a variable is another variable.
  */
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { types } from 'node:util'
 import { shown } from '../../base/index.ts'
-import { readFunctionText, type FreeName, type FunctionText } from './captures.ts'
-import {
-  checkCode,
-  codeKey,
-  compileKey,
-  exportPlaceOf,
-  functionKey,
-  moduleKey,
-  type Given,
-} from './compile.ts'
-import { FunctionError, type Captured, type FunctionPlace } from './function-errors.ts'
-import { originOf, setScriptPlaces, type Binding, type Origin, type ScriptPlace } from './origin.ts'
-import { importedFrom, isStrict } from './surroundings.ts'
+import { checkCode, codeKey, compileKey, exportKeyOf, moduleKey } from './compile.ts'
+import { FunctionError } from './function-errors.ts'
+import { keyOfFunction } from './function-key.ts'
+import { setScriptLocations, type ScriptLocation } from './origin.ts'
 
 export { setPreparation, type Preparation } from './compile.ts'
 
@@ -32,19 +22,19 @@ export interface FunctionTable {
   /** The text of a number; `undefined` when no thread numbered it. */
   interned(number: number): string | undefined
   /**
-   * The number remembered for the place (script and position) where `fn` was written; 0 when none was, -1
-   * when its place is unknown: then, as without this, functions are told apart by their text. Called bare.
+   * The number of the location (script and position) of `fn`; 0 before it has one, -1 when the location is
+   * unknown: then functions are compared by their text. Called without a receiver.
    */
   readonly known?: ((fn: Function) => number) | undefined
-  /** Every function of this thread written where `fn` was has this number. Called bare. */
+  /** Assign the number to the location of `fn`. Called without a receiver. */
   readonly remember?: ((fn: Function, number: number) => void) | undefined
-  /** Where `fn` was written, as the engine has it at hand; `undefined` where that cannot be told. */
-  readonly origin?: ((fn: Function) => ScriptPlace | undefined) | undefined
+  /** The location of `fn` in the engine's records; `undefined` when unknown. */
+  readonly origin?: ((fn: Function) => ScriptLocation | undefined) | undefined
 }
 
-/** Texts remembered per thread; more than a program has unless it makes code endlessly. */
+/** Texts cached per thread; more than a program has unless it generates code endlessly. */
 const TEXTS_MAX = 50_000
-/** Of new function objects from a known place or text, every so manieth is remembered by identity. */
+/** Every Nth new function object from a known location or text is cached by identity. */
 const REMEMBER_EACH = 64
 
 let table: FunctionTable = memoryTable()
@@ -54,16 +44,16 @@ let numberOf = new WeakMap<Function, number>()
 const numberOfText = new Map<string, number>()
 let functionsOf: (Function | undefined)[] = []
 
-// A function recognised by identity is one that its program keeps: this holds nothing alive for long.
+// The program keeps a function that is called again, so this reference keeps nothing else alive.
 let lastFunction: Function | undefined
 let lastNumber = 0
 let rememberIn = REMEMBER_EACH
 
-/** Use `next` for numbering from now on; forgets what this thread numbered before. */
+/** Use `next` from now on, and drop what this thread has cached. */
 export function setFunctionTable(next: FunctionTable): void {
   table = next
   knownAt = next.known
-  setScriptPlaces(next.origin)
+  setScriptLocations(next.origin)
   numberOfText.clear()
   absolute.clear()
   relative.clear()
@@ -75,8 +65,8 @@ export function setFunctionTable(next: FunctionTable): void {
 }
 
 /**
- * The number of a function object that this thread has numbered before and remembers; 0 for any other.
- * Cheaper than {@link functionNumber} for callers that have a faster way with fresh objects.
+ * The number of a function object that this thread has cached; 0 for any other. For callers with a faster way
+ * for new objects than {@link functionNumber}.
  */
 export function seenFunctionNumber(fn: Function): number {
   if (fn === lastFunction) return lastNumber
@@ -89,7 +79,7 @@ export function seenFunctionNumber(fn: Function): number {
 
 /**
  * The process-wide number of a function, for {@link functionByNumber} in any thread.
- * @throws {FunctionError} that says why it cannot travel, with the variables it captures and where.
+ * @throws {FunctionError} when the function cannot travel, with the variables it captures and where.
  */
 export function functionNumber(fn: Function): number {
   const seen = seenFunctionNumber(fn)
@@ -126,8 +116,8 @@ export function seenExportNumber(module: unknown, name: unknown): number {
 /**
  * The number of an export of a module. `name` may be `default` and may name a member of an export
  * (`api.score`), which is then called on its owner. A module is an absolute URL or path; relative and bare
- * names need `from`, the URL or path of the file they stand in (or a function that finds it, called only when
- * it is needed), and are resolved as an `import()` there.
+ * names need `from`, the URL or path of the file that contains them (or a function that returns it, called
+ * only if needed), and are resolved as an `import()` there.
  * @throws {FunctionError} `FUNCTION_MODULE_NAME`, `FUNCTION_TABLE_FULL`.
  */
 export function moduleFunctionNumber(
@@ -187,7 +177,7 @@ function keyOfExport(module: string, name: string, from: string | undefined): st
   throw new FunctionError('FUNCTION_MODULE_NAME', { module, reason: `cannot be relative to ${shown(from)}` })
 }
 
-/** As in Node, code without a file (of `-e`, of the REPL) stands in the working directory. */
+/** As in Node, code without a file (`-e`, the REPL) is in the working directory. */
 function baseOf(from: string): string {
   if (isAbsolute(from)) return pathToFileURL(from).href
   return URL.canParse(from) ? from : pathToFileURL(`${process.cwd()}/`).href
@@ -197,7 +187,7 @@ function firstFunction(number: number): Function | Promise<Function> {
   const key = table.interned(number)
   if (key === undefined) throw new FunctionError('FUNCTION_UNKNOWN', { number })
   const made = compileKey(key)
-  // Whoever asked gets the error, and the next may try again.
+  // A failed import is not cached.
   if (typeof made === 'function') keep(number, made)
   else
     made.then(
@@ -207,15 +197,14 @@ function firstFunction(number: number): Function | Promise<Function> {
   return made
 }
 
-/** It goes on from here under the number that it came with. */
 function keep(number: number, fn: Function): void {
   functionsOf[number] = fn
   if (!numberOf.has(fn)) numberOf.set(fn, number)
 }
 
-/** A function object not seen before: by its place, else by its text, else by reading it. */
+/** The number of a new function object: by its location, else by its text, else by parsing it. */
 function freshNumber(fn: Function): number {
-  const exported = exportPlaceOf(fn)
+  const exported = exportKeyOf(fn)
   if (exported !== undefined) {
     const number = numbered(exported, fn.name)
     keep(number, fn)
@@ -228,14 +217,15 @@ function freshNumber(fn: Function): number {
     const known = numberOfText.get(text)
     if (known !== undefined) return seldomRemembered(fn, known)
   }
-  const { number, shared, placeless } = read(fn, text)
-  if (placed === 0 && shared) table.remember?.(fn, number)
-  else if (placed < 0 && placeless) remember(numberOfText, text, number)
+  const { key, what, isPerLocation, isPerText } = keyOfFunction(fn, text)
+  const number = numbered(key, what)
+  if (placed === 0 && isPerLocation) table.remember?.(fn, number)
+  else if (placed < 0 && isPerText) remember(numberOfText, text, number)
   numberOf.set(fn, number)
   return number
 }
 
-/** Remembering an object costs more than recognising its source, so it is done for those that come back. */
+/** Caching an object costs more than finding its location: worth it only for objects that are sent again. */
 function seldomRemembered(fn: Function, number: number): number {
   if (--rememberIn === 0) {
     rememberIn = REMEMBER_EACH
@@ -261,163 +251,7 @@ function numbered(key: string, what: string): number {
   return number
 }
 
-interface Read {
-  readonly number: number
-  /** Every function made at this place has this number. */
-  readonly shared: boolean
-  /** Every function with this text has this number: it takes nothing at all from around it. */
-  readonly placeless: boolean
-}
-
-function read(fn: Function, text: string): Read {
-  refuseTextless(fn, text)
-  const parsed = parsedText(fn, text)
-  const origin = originOf(
-    fn,
-    parsed.free.map((each) => each.name),
-  )
-  const start = startOf(text, parsed.located, origin)
-  const place: FunctionPlace = placeAt(fn, origin, start, 0, text)
-  refuseTied(parsed, place)
-  const bindings = origin?.bindings ?? new Map<string, Binding>()
-  const captured = parsed.free.filter((each) => bindings.get(each.name)?.holds === 'other')
-  if (captured.length > 0) {
-    const facts = captured.map((each) => capturedAt(each, fn, text, origin, start))
-    throw new FunctionError('FUNCTION_CAPTURES', { ...place, captured: facts })
-  }
-  const given = givenTo(parsed, bindings)
-  refusePlaceless(parsed, given, origin, place)
-  const key = functionKey({
-    code: parsed.code,
-    form: parsed.form,
-    file: origin?.file ?? '',
-    line: start.line,
-    column: start.column,
-    strict: isStrict(fn, text, parsed.plain, origin),
-    name: fn.name,
-    self: parsed.free.find((each) => bindings.get(each.name)?.holds === 'self')?.name,
-    usesImport: parsed.usesImport,
-    given,
-    metaName: parsed.metaName,
-  })
-  return {
-    number: numbered(key, place.name === '' ? 'an anonymous function' : place.name),
-    shared: [...bindings.values()].every((each) => each.once),
-    placeless: parsed.free.length === 0 && !parsed.usesImport && parsed.metaName === undefined,
-  }
-}
-
-/** @throws {FunctionError} for what has no text that could be compiled elsewhere. */
-function refuseTextless(fn: Function, text: string): void {
-  const place = { name: fn.name, file: '', line: 0, column: 0 }
-  if (types.isProxy(fn)) throw new FunctionError('FUNCTION_NATIVE', place)
-  if (/\{\s*\[native code\]\s*\}$/.test(text)) {
-    throw new FunctionError(fn.name.startsWith('bound ') ? 'FUNCTION_BOUND' : 'FUNCTION_NATIVE', place)
-  }
-}
-
-function parsedText(fn: Function, text: string): FunctionText {
-  const place = (): FunctionPlace => {
-    const origin = originOf(fn, [])
-    return placeAt(fn, origin, origin ?? { line: 0, column: 0 }, 0, '')
-  }
-  if (/^class\b/.test(text)) throw new FunctionError('FUNCTION_CLASS', place())
-  try {
-    return readFunctionText(text)
-  } catch (error) {
-    const why = error instanceof Error ? error.message : shown(error)
-    const isOfText = error instanceof SyntaxError || error instanceof RangeError
-    const reason = isOfText ? why : `the parser failed, ${whyParserFailed()}: ${why}`
-    throw new FunctionError('FUNCTION_SYNTAX', { ...place(), reason }, { cause: error })
-  }
-}
-
-/** It throws other errors only where what it uses is not the language's: a program has changed a built-in. */
-function whyParserFailed(): string {
-  const names: string[] = []
-  for (const name in {}) names.push(name)
-  if (names.length === 0) return 'as where a built-in method is replaced'
-  return `as Object.prototype has enumerable properties (${names.join(', ')}), which every object inherits`
-}
-
-/** @throws {FunctionError} when the text is tied to an object or a class around it. */
-function refuseTied(parsed: FunctionText, place: FunctionPlace): void {
-  if (parsed.usesSuper) throw new FunctionError('FUNCTION_SUPER', place)
-  if (parsed.privateNames.length > 0) {
-    throw new FunctionError('FUNCTION_PRIVATE', { ...place, names: parsed.privateNames })
-  }
-  if (parsed.outerWord !== undefined) {
-    throw new FunctionError('FUNCTION_OUTER_THIS', { ...place, word: parsed.outerWord })
-  }
-}
-
-/** @throws {FunctionError} when the text depends on its file and the file cannot be known. */
-function refusePlaceless(
-  parsed: FunctionText,
-  given: readonly Given[],
-  origin: Origin | undefined,
-  place: FunctionPlace,
-): void {
-  if (origin !== undefined) return
-  const word = parsed.usesImport ? 'import()' : given.find((each) => each !== '__name')
-  if (word !== undefined) throw new FunctionError('FUNCTION_ORIGIN', { ...place, word })
-}
-
-const GIVEN: ReadonlySet<string> = new Set<Given>(['require', '__filename', '__dirname', '__name'])
-
-function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, Binding>): Given[] {
-  const names = parsed.free.map((each) => each.name)
-  const given = names.filter((name) => GIVEN.has(name) && isGiven(name, bindings))
-  if (parsed.metaName !== undefined) given.push('import.meta')
-  return given as Given[]
-}
-
-/** Node's own names are given; `__name` only where a compiler put it beside the function. */
-function isGiven(name: string, bindings: ReadonlyMap<string, Binding>): boolean {
-  const holds = bindings.get(name)?.holds
-  return holds === 'node' || holds === 'helper' || (holds === undefined && name !== '__name')
-}
-
-interface Position {
-  readonly line: number
-  readonly column: number
-}
-
-/** Where the text begins, from where the engine says the function is. */
-function startOf(text: string, located: number, origin: Origin | undefined): Position {
-  if (origin === undefined) return { line: 0, column: 0 }
-  const lines = text.slice(0, located).split('\n')
-  if (lines.length === 1) return { line: origin.line, column: Math.max(0, origin.column - located) }
-  return { line: origin.line - lines.length + 1, column: 0 }
-}
-
-/** The place of `offset` in a text that begins at `start`; from 1, 0 where unknown. */
-function placeAt(
-  fn: Function,
-  origin: Origin | undefined,
-  start: Position,
-  offset: number,
-  text: string,
-): FunctionPlace {
-  if (origin === undefined) return { name: fn.name, file: '', line: 0, column: 0 }
-  const lines = text.slice(0, offset).split('\n')
-  const column = (lines.length === 1 ? start.column : 0) + (lines.at(-1) as string).length
-  return { name: fn.name, file: origin.file, line: start.line + lines.length, column: column + 1 }
-}
-
-function capturedAt(
-  free: FreeName,
-  fn: Function,
-  text: string,
-  origin: Origin | undefined,
-  start: Position,
-): Captured {
-  const { line, column } = placeAt(fn, origin, start, free.offset, text)
-  const from = importedFrom(origin?.file ?? '', free.name)
-  return from === undefined ? { name: free.name, line, column } : { name: free.name, line, column, from }
-}
-
-/** A table for one thread: tests, and threads without the native core. */
+/** A table of one thread, for tests and for threads without the native core. */
 function memoryTable(): FunctionTable {
   const keys: string[] = ['']
   const numbers = new Map<string, number>()

@@ -1,12 +1,11 @@
 /**
- * Where a function was written and which variables around it are real: asked of the engine's own inspector.
+ * The location of a function and the variables around it, from the engine's inspector.
  *
- * File, line and column the native core can ask of the engine directly, so a function that takes nothing from
- * around itself needs no inspector. The inspector session lives for one question and is closed before the
- * answer is used, so no debugger stays active. A question costs about a quarter of a millisecond; without the
- * core, finding the file of a script that is nowhere on the calling stack costs tens. Without an inspector (a
- * build or a permission that lacks it) the answer is `undefined` and functions that depend on their place are
- * refused.
+ * File, line and column come from the native core, so a function that takes nothing from outside needs no
+ * inspector. An inspector session is open for one query only, so that no debugger stays active. A query takes
+ * about a quarter of a millisecond; without the core, finding the file of a script that is not on the stack
+ * takes tens. Without an inspector (a build or a permission that lacks it) the result is `undefined`, and
+ * functions that depend on their location are refused.
  */
 import { fileURLToPath } from 'node:url'
 import { dirname } from 'node:path'
@@ -15,16 +14,16 @@ import type { Session } from 'node:inspector'
 /** How a name that a function takes from outside is bound there. */
 export interface Binding {
   /**
-   * `self`: the function itself; `global`: what the global of that name holds; `node`: what Node gives each
-   * file under that name; `helper`: a compiler's.
+   * The value of the variable. `self`: the function itself; `global`: the global of that name; `node`: the
+   * value that Node passes to each file under that name; `helper`: a compiler's function.
    */
   readonly holds: 'self' | 'global' | 'node' | 'helper' | 'other'
-  /** It exists once per script, so every function made at the same place sees the same variable. */
+  /** It exists once per script: every function made at the same location sees the same variable. */
   readonly once: boolean
 }
 
-/** Where a function was written. */
-export interface ScriptPlace {
+/** The location of a function. */
+export interface ScriptLocation {
   readonly scriptId: number
   /** URL or path of the script; '' for code made by eval or `new Function`. */
   readonly file: string
@@ -34,15 +33,15 @@ export interface ScriptPlace {
   readonly isModule: boolean
 }
 
-/** The place of a function and the variables it sees. */
-export interface Origin extends ScriptPlace {
-  /** Those of the names asked for that are variables of the code around the function. */
+/** The location of a function and the variables it sees. */
+export interface Origin extends ScriptLocation {
+  /** The requested names that are variables of the code around the function. */
   readonly bindings: ReadonlyMap<string, Binding>
 }
 
-/** Scripts whose files are remembered per thread: more than a program has unless it makes code endlessly. */
+/** Scripts whose files are cached per thread: more than a program has unless it generates code endlessly. */
 const FILES_MAX = 10_000
-/** How deep a stack is searched for the script of a function. */
+/** Stack frames that are searched for the script of a function. */
 const FRAMES_MAX = 200
 
 const NO_BINDINGS: ReadonlyMap<string, Binding> = new Map()
@@ -51,34 +50,31 @@ const INSPECTED = Symbol.for('corespun.inspected')
 
 type Inspector = typeof import('node:inspector')
 
-let scriptPlaceOf: ((fn: Function) => ScriptPlace | undefined) | undefined
+let scriptLocationOf: ((fn: Function) => ScriptLocation | undefined) | undefined
 
-/** Ask `next` for places from now on, before the inspector. */
-export function setScriptPlaces(next: typeof scriptPlaceOf): void {
-  scriptPlaceOf = next
+export function setScriptLocations(next: typeof scriptLocationOf): void {
+  scriptLocationOf = next
 }
 
-/**
- * The file that `fn` was written in, as the engine has it at hand; `node:…` for what Node itself is made of.
- */
+/** The file of `fn` in the engine's records; `node:…` for Node's own functions. */
 export function fileOfFunction(fn: Function): string | undefined {
-  return scriptPlaceOf?.(fn)?.file
+  return scriptLocationOf?.(fn)?.file
 }
 
 /**
- * Ask the engine for the place of `fn` and for those of `names` that are bound around it.
- * `undefined` when this process has no inspector, or `fn` has no place (native functions).
+ * The location of `fn`, and those of `names` that are bound around it. `undefined` without an inspector, and
+ * for native functions.
  */
 export function originOf(fn: Function, names: readonly string[]): Origin | undefined {
-  const place = scriptPlaceOf?.(fn)
-  // Code made by eval has no file, and its script says nothing of the module that it may stand in.
-  if (place !== undefined && place.file !== '' && names.length === 0)
-    return { ...place, bindings: NO_BINDINGS }
+  const location = scriptLocationOf?.(fn)
+  // Code made by eval has no file, and its script does not show the module around it.
+  if (location !== undefined && location.file !== '' && names.length === 0)
+    return { ...location, bindings: NO_BINDINGS }
   return withSession((ask) => {
     const shown = inspect(ask, fn)
     if (shown === undefined) return undefined
     const scopes = shown.scopes === undefined ? [] : scopesOf(ask, shown.scopes)
-    const file = place?.file ?? fileOf(ask, shown.scriptId)
+    const file = location?.file ?? fileOf(ask, shown.scriptId)
     const bindings = bindingsOf(ask, shown.objectId, scopes, names, file)
     const isModule = scopes.some((scope) => scope.kind === 'Module')
     return { scriptId: shown.scriptId, file, line: shown.line, column: shown.column, isModule, bindings }
@@ -120,7 +116,7 @@ function withSession<Found>(question: (ask: Ask) => Found): Found | undefined {
   }
 }
 
-/** Sessions of the own thread answer before `post` returns. */
+/** A session of the same thread calls back before `post` returns. */
 function posted(session: Session, method: string, parameters: object = {}): Answer {
   let failure: Error | null = null
   let answer: object | undefined
@@ -164,15 +160,14 @@ function inspect(ask: Ask, fn: Function): Inspected | undefined {
   if (location === undefined) return undefined
   const scopes = internal.find((each) => each.name === '[[Scopes]]')?.value.objectId
   const { scriptId, lineNumber, columnNumber } = location
-  const place = { scriptId: Number(scriptId), line: lineNumber, column: columnNumber }
-  return { objectId, ...place, scopes }
+  return { objectId, scriptId: Number(scriptId), line: lineNumber, column: columnNumber, scopes }
 }
 
 let main: { [INSPECTED]?: Function } | undefined
 
 /**
- * The global object of the thread's main context, where the inspector evaluates. This module may run in
- * another one: test runners load a program and its packages into a context of `node:vm`.
+ * The global object of the thread's main context, in which the inspector evaluates. This module may run in
+ * another one: test runners load a program and its packages into a `node:vm` context.
  */
 function mainGlobal(): { [INSPECTED]?: Function } {
   const vm = process.getBuiltinModule('node:vm')
@@ -277,7 +272,7 @@ function learnFromStack(): void {
   }
 }
 
-/** Enabling the debugger makes the engine tell every script it knows. */
+/** Enabling the debugger makes the engine report every script. */
 function learnFromEngine(ask: Ask): void {
   const scripts = ask('Debugger.enable').scripts as readonly { scriptId: string; url: string }[]
   for (const { scriptId, url } of scripts) fileOfScript.set(Number(scriptId), url)

@@ -31,7 +31,7 @@ const TOOLS: readonly RewritingTool[] = [
   },
   {
     names: /^__(vite_ssr|vi_import|vi_export)_/,
-    adds: 'vite and vitest put it in the place of an import',
+    adds: 'vite and vitest replace an import with it',
     remedy: `${BY_MODULE}, or list the file in vitest's server.deps.external`,
   },
   {
@@ -63,7 +63,7 @@ const TOOLS: readonly RewritingTool[] = [
   },
   {
     names: /^__(webpack_\w+__|WEBPACK_\w+__|turbopack_\w+)$|^_?_WEBPACK_/,
-    adds: 'webpack and Turbopack put it in the place of an import',
+    adds: 'webpack and Turbopack replace an import with it',
     remedy: `write import(/* webpackIgnore: true */ module) inside the function, or ${BY_MODULE}`,
   },
   {

@@ -1,9 +1,9 @@
 /**
- * Source maps for functions that came without their file.
+ * Source maps for functions that were compiled without their file.
  *
- * Node learns of a source map when it loads the file. A function from another thread is compiled alone, under
- * the name of a file that this thread may never load; with `--enable-source-maps` its stacks should show the
- * lines that were written all the same. Without that option nothing happens here.
+ * Node reads a source map when it loads the file. A function from another thread is compiled under the name
+ * of a file that this thread may never load; with `--enable-source-maps` its stacks must show the original
+ * lines all the same. Without that option nothing happens here.
  */
 import { readFileSync } from 'node:fs'
 import { Module, findSourceMap } from 'node:module'
@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 /** What keeps Node's entry of a file alive; `undefined` for a file without a map. */
 const learned = new Map<string, object | undefined>()
 
-/** Let stacks that go through `file`, a URL or a path, show what its source map says, if it has one. */
+/** Apply the source map of `file`, a URL or a path, to stacks. */
 export function learnSourceMap(file: string): void {
   if (!process.sourceMapsEnabled || learned.has(file)) return
   learned.set(file, undefined)
@@ -27,6 +27,6 @@ export function learnSourceMap(file: string): void {
     module._compile(comment[0], path)
     learned.set(file, module)
   } catch {
-    // The file is gone, or says nothing that Node understands: its stacks show the compiled lines.
+    // Without a readable source map, stacks show the compiled lines.
   }
 }

@@ -1,17 +1,16 @@
 /**
- * What the file around a function says: is it strict there, and which module was a name imported from.
+ * What the file around a function shows: whether it is strict there, and the module a name was imported from.
  *
- * Both need the file's own text, which the engine and the disk have. The module of a name is only a hint for
- * an error message, found by a pattern (the file may be TypeScript, which no JavaScript parser reads);
- * strictness decides how a function is compiled and is found by the parser.
+ * The module of a name is only a hint for an error message, found by a pattern: the file may be TypeScript,
+ * which no JavaScript parser reads. Strictness decides how a function is compiled and is found by the parser.
  */
 import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseSource, type SyntaxNode } from './captures.ts'
+import { parseSource, type SyntaxNode } from './parser.ts'
 import { sourceOfScript, type Origin } from './origin.ts'
 
-/** Does `fn`, whose text is `text`, run in strict mode? `plain` says it is a plain `function`. */
+/** Whether `fn`, with the source `text`, is strict. `plain`: it is a plain `function`. */
 export function isStrict(fn: Function, text: string, plain: boolean, origin: Origin | undefined): boolean {
   if (origin?.isModule === true) return true
   if (hasCaller(fn)) return false
@@ -23,7 +22,7 @@ export function isStrict(fn: Function, text: string, plain: boolean, origin: Ori
   return isStrictWithin(source, origin)
 }
 
-/** `caller` may be read of plain sloppy functions alone: the engine throws for every other. */
+/** The engine throws when `caller` of any but a plain sloppy function is read. */
 function hasCaller(fn: Function): boolean {
   try {
     void (fn as { caller?: unknown }).caller
@@ -33,7 +32,7 @@ function hasCaller(fn: Function): boolean {
   }
 }
 
-/** The module that `name` was imported or required from in `file`; `undefined` when it is no import. */
+/** The module that `name` was imported or required from in `file`; `undefined` when it is not an import. */
 export function importedFrom(file: string, name: string): string | undefined {
   const word = new RegExp(`(?<![\\w$])${name.replaceAll('$', '\\$')}(?![\\w$])`)
   for (const [, clause, imported, target, required] of textOfFile(file).matchAll(IMPORTS)) {
@@ -55,7 +54,7 @@ function textOfFile(file: string): string {
     if (file.startsWith('file:')) return readFileSync(fileURLToPath(file), 'utf8')
     return isAbsolute(file) ? readFileSync(file, 'utf8') : ''
   } catch {
-    return '' // Gone, or never a file: there is only less to say.
+    return '' // The error then has less detail.
   }
 }
 

@@ -147,3 +147,15 @@ function blockKeys(bytes: Uint8Array, start: number, end: number): string[] | un
   const bytesUsed = isWide ? used * 2 : used
   return bytesUsed === end - textStart && new Set(keys).size === count ? keys : undefined
 }
+
+/** Set an own field of `object`, also when its prototype has the key. */
+export function setField(object: object, key: string, value: unknown): void {
+  if (key in object) {
+    Object.defineProperty(object, key, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    })
+  } else (object as Record<string, unknown>)[key] = value
+}

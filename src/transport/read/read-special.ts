@@ -35,7 +35,7 @@ import {
 import { functionByNumber } from '../functions/functions.ts'
 import { platformKind } from '../classes/platform.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
-import { HookError, type Source } from '../functions/source.ts'
+import { HookError, type Source } from './source.ts'
 import {
   DOM_EXCEPTION,
   ERROR_HAS_CAUSE,

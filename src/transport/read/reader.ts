@@ -1,19 +1,13 @@
 /**
- * Bytes into values: the common kinds. read-special.ts has the rare ones.
+ * Bytes into values: the common kinds. read-special.ts reads the rare ones, frame-cursor.ts the primitives.
  *
- * Nothing in a frame is trusted: every length is compared with what is left before anything is made of it, so
- * what is allocated stays within a small multiple of the frame. One reader per thread and depth of nesting;
- * all of its state is in the object.
+ * There is one reader per thread and depth of nested calls; all of its state is in the object. Every length
+ * is compared with the bytes that are left before memory is allocated for it.
  */
 import { TransportError } from '../errors.ts'
 import {
   DEPTH_MAX,
-  FORMAT_VERSION,
-  HEADER_BYTES,
   Resizables,
-  MODE_PROCESS,
-  MODE_PROCESS_TOKEN,
-  MODE_SELF_CONTAINED,
   TAG_ARRAY32,
   TAG_ARRAY8,
   TAG_ARRAY_BUFFER,
@@ -44,39 +38,19 @@ import {
   TAG_UNDEFINED,
 } from '../format.ts'
 import type { GeneratedSource } from '../classes/generate.ts'
-import type { ReadShape, ReadShapeTable } from './read-shapes.ts'
+import { type ReadShape, type ReadShapeTable, setField } from './read-shapes.ts'
 import { readSpecial } from './read-special.ts'
-import type { Source } from '../functions/source.ts'
-import { readText } from '../text.ts'
+import { FrameCursor, uint32At } from './frame-cursor.ts'
+import type { Source } from './source.ts'
 
 /** In the place of an object that is defined and not yet made. */
 const UNMADE = Symbol('unmade')
-const bytesPrototype = Uint8Array.prototype
-const { slice } = bytesPrototype
-/** What a reader without a frame reads. */
-const NO_BYTES = new Uint8Array(0)
-/** Holes of a frame, beyond its bytes, for which there is room in arrays; see `#holes`. */
+/** Holes of a frame, beyond its bytes, for which arrays may allocate; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
-/** Numbers of a frame that are read byte by byte: a view of the frame costs more than they do. */
-const FLOATS_BY_BYTES = 6
 
-/** Reads one frame after another; see the head of this file. */
-export class Reader implements Source, GeneratedSource {
-  bytes: Uint8Array = NO_BYTES
-  isProcess = false
-  at = 0
-  bodyEnd = 0
-  #start = 0
-  #end = 0
-  /** The current chunk of text, how much of it is read, and where the next one begins. */
-  text = ''
-  textAt = 0
-  #chunkAt = 0
+export class Reader extends FrameCursor implements Source, GeneratedSource {
   #depth = 0
-  /** Made when a frame turns out to hold many numbers. */
-  #view: DataView | undefined = undefined
-  #floats = 0
-  /** Holes that may still be given room. */
+  /** Holes for which arrays may still allocate. */
   #holesLeft = 0
   #resizables: Resizables | undefined = undefined
   #pending = -1
@@ -85,66 +59,31 @@ export class Reader implements Source, GeneratedSource {
   readonly #shapes: ReadShapeTable
 
   constructor(shapes: ReadShapeTable) {
+    super()
     this.#shapes = shapes
   }
 
   /**
    * The value of the frame in `bytes` from `start` to `end`.
    * @param modeAlso The mode of frames that are read besides self-contained ones.
-   * @throws {TransportError} when the bytes are no frame of this version, or name what this thread does not
-   *   know.
+   * @throws {TransportError} when the frame is damaged, or contains what this thread cannot make.
    */
   frame(bytes: Uint8Array, start: number, end: number, modeAlso: number): unknown {
-    this.bytes = bytes
-    this.#floats = 0
-    this.#start = start
-    this.#end = end
-    this.#header(bytes, start, end, modeAlso)
-    this.at = start + HEADER_BYTES
+    this.open(bytes, start, end, modeAlso)
+    this.#holesLeft = HOLES_DENSE_MAX + this.bodyEnd - this.at
     this.#depth = 0
     this.#pending = -1
     const value = this.value()
-    if (this.at !== this.bodyEnd) this.fail('the body does not end where it should')
-    if (this.#chunkAt !== end || this.textAt !== this.text.length) this.fail('bytes follow its value')
+    this.checkEnd()
     return value
   }
 
-  /** Let go of what the last frame left behind. */
+  /** Drop every reference to the last frame and its value. */
   end(): void {
-    this.bytes = NO_BYTES
-    this.#view = undefined
+    this.close()
     this.#resizables = undefined
-    this.text = ''
     if (this.#defined.length > 0) this.#defined.length = 0
     if (this.#blocks.length > 0) this.#blocks.length = 0
-  }
-
-  #header(bytes: Uint8Array, start: number, end: number, modeAlso: number): void {
-    this.at = start
-    this.textAt = 0
-    if (end - start < HEADER_BYTES + 1 || end > bytes.length || start < 0)
-      this.fail('it is shorter than a frame can be')
-    if (bytes[start] !== FORMAT_VERSION) {
-      throw new TransportError('TRANSPORT_VERSION', {
-        version: bytes[start],
-        versionKnown: FORMAT_VERSION,
-      })
-    }
-    const mode = bytes[start + 1]
-    if (mode !== MODE_SELF_CONTAINED && mode !== modeAlso) this.#refuseMode(mode)
-    this.isProcess = mode !== MODE_SELF_CONTAINED
-    const bodyBytes =
-      bytes[start + 2] | (bytes[start + 3] << 8) | (bytes[start + 4] << 16) | (bytes[start + 5] << 24)
-    if (bodyBytes <= 0 || bodyBytes > end - start - HEADER_BYTES)
-      this.fail('its body is longer than the frame')
-    this.#holesLeft = HOLES_DENSE_MAX + bodyBytes
-    this.bodyEnd = this.#chunkAt = start + HEADER_BYTES + bodyBytes
-  }
-
-  #refuseMode(mode: number): never {
-    if (mode !== MODE_PROCESS && mode !== MODE_PROCESS_TOKEN) this.fail(`mode ${mode} is unknown`)
-    const why = "decode(frame, { mode: 'process' }) reads it, in the process that wrote it"
-    throw new TransportError('TRANSPORT_PROCESS_FRAME', { why })
   }
 
   value(): unknown {
@@ -338,7 +277,7 @@ export class Reader implements Source, GeneratedSource {
   /** Two elements: made at once, because room for the second costs more than both. */
   #pair(): unknown[] {
     const at = this.at
-    const view = this.#view
+    const view = this.view
     if (this.bytes[at] === TAG_HOLE) return this.#rest([], 2)
     // Coordinates.
     const areFloats = this.bytes[at] === TAG_FLOAT64 && this.bytes[at + 9] === TAG_FLOAT64
@@ -426,86 +365,6 @@ export class Reader implements Source, GeneratedSource {
     return this.fail('a text is missing')
   }
 
-  characters(length: number): string {
-    const from = this.textAt
-    const to = from + length
-    if (to <= this.text.length) {
-      this.textAt = to
-      return this.text.substring(from, to)
-    }
-    if (from !== this.text.length) this.fail('a text is longer than its chunk')
-    this.#nextChunk()
-    if (length > this.text.length) this.fail('a text is longer than its chunk')
-    this.textAt = length
-    return this.text.substring(0, length)
-  }
-
-  #nextChunk(): void {
-    const at = this.#chunkAt
-    if (at + 4 > this.#end) this.fail('there is less text than its values say')
-    const head = uint32At(this.bytes, at)
-    const isWide = (head & 1) === 1
-    const bytesLength = (head >>> 1) * (isWide ? 2 : 1)
-    if (bytesLength > this.#end - at - 4) this.fail('a chunk of text is longer than the frame')
-    this.text = readText(this.bytes, at + 4, bytesLength, isWide)
-    this.textAt = 0
-    this.#chunkAt = at + 4 + bytesLength
-  }
-
-  uint8(): number {
-    if (this.at >= this.bodyEnd) this.fail('it ends within a number')
-    return this.bytes[this.at++]
-  }
-
-  uint16(): number {
-    const at = this.at
-    this.at = at + 2
-    return this.bytes[at] | (this.bytes[at + 1] << 8)
-  }
-
-  uint32(): number {
-    const at = this.at
-    if (at + 4 > this.bodyEnd) this.fail('it ends within a number')
-    this.at = at + 4
-    return uint32At(this.bytes, at)
-  }
-
-  float64(): number {
-    const at = this.at
-    if (at + 8 > this.bodyEnd) this.fail('it ends within a number')
-    this.at = at + 8
-    if (this.#view === undefined) {
-      if (++this.#floats <= FLOATS_BY_BYTES) return float64At(this.bytes, at)
-      this.#view = new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength)
-    }
-    return this.#view.getFloat64(at, true)
-  }
-
-  /** A count of things of which each takes `bytesMin` bytes or more. */
-  count(bytesMin: number): number {
-    const count = this.uint32()
-    if (count * bytesMin > this.bodyEnd - this.at) this.fail('it holds less than its counts say')
-    return count
-  }
-
-  raw(length: number): Uint8Array {
-    if (length > this.bodyEnd - this.at) this.fail('it holds fewer bytes than its lengths say')
-    this.at += length
-    return this.bytes.subarray(this.at - length, this.at)
-  }
-
-  copy(length: number): Uint8Array {
-    const { bytes, at } = this
-    if (length > this.bodyEnd - at) this.fail('it holds fewer bytes than its lengths say')
-    this.at = at + length
-    // Of the class itself: of others the engine asks the class what to make.
-    const isOwn = Object.getPrototypeOf(bytes) === bytesPrototype
-    const copy = isOwn ? slice.call(bytes, at, at + length) : new Uint8Array(bytes.subarray(at, at + length))
-    // A load hook can shrink the memory that the frame lies in.
-    if (copy.length !== length) this.fail('it holds fewer bytes than its lengths say')
-    return copy
-  }
-
   wholeBuffer(length: number): Uint8Array | undefined {
     const { bytes, at } = this
     if (at + 5 > this.bodyEnd || bytes[at] !== TAG_ARRAY_BUFFER || uint32At(bytes, at + 1) !== length) {
@@ -519,34 +378,6 @@ export class Reader implements Source, GeneratedSource {
   resizables(): Resizables {
     return (this.#resizables ??= new Resizables())
   }
-
-  /** The frame is damaged. @throws {TransportError} `TRANSPORT_MALFORMED`, with the place reached. */
-  fail(why: string, cause?: unknown): never {
-    throw this.error(why, cause)
-  }
-
-  /** The error of {@link Reader.fail}. */
-  error(why: string, cause?: unknown): TransportError<'TRANSPORT_MALFORMED'> {
-    const offset = Math.min(this.at, this.#end) - this.#start
-    return new TransportError(
-      'TRANSPORT_MALFORMED',
-      { offset, why },
-      cause === undefined ? undefined : { cause },
-    )
-  }
-}
-
-function uint32At(bytes: Uint8Array, at: number): number {
-  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0
-}
-
-const float64 = new Float64Array(1)
-const float64Bytes = new Uint8Array(float64.buffer)
-
-/** Byte by byte: a view of the frame costs more than a few numbers are worth. */
-function float64At(bytes: Uint8Array, at: number): number {
-  for (let index = 0; index < 8; index++) float64Bytes[index] = bytes[at + index]
-  return float64[0]
 }
 
 /** Kinds whose object exists before what is in it, and which a cycle may therefore lead back to. */
@@ -559,16 +390,4 @@ function isContainer(tag: number): boolean {
     tag === TAG_CLASS ||
     tag === TAG_CLASS_NAMED
   )
-}
-
-/** Give `object` a field of its own, whatever its prototype says about the key. */
-function setField(object: object, key: string, value: unknown): void {
-  if (key in object) {
-    Object.defineProperty(object, key, {
-      value,
-      writable: true,
-      enumerable: true,
-      configurable: true,
-    })
-  } else (object as Record<string, unknown>)[key] = value
 }

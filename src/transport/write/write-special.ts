@@ -11,6 +11,7 @@ import { checkState, classOfPrototype, handleOf, type HandleEntry } from '../cla
 import {
   TAG_ARRAY_BUFFER,
   TAG_ARRAY_BUFFER_RESIZABLE,
+  TAG_BIGINT,
   TAG_BOXED,
   TAG_DATE,
   TAG_HANDLE,
@@ -136,6 +137,14 @@ function heightOf(prototype: object): number {
   let height = 0
   for (let up: unknown = prototype; up !== null; up = Object.getPrototypeOf(up)) height++
   return height
+}
+
+export function writeBigInt(sink: Sink, value: bigint, at: Position): Position {
+  const digits = (value < 0n ? -value : value).toString(16)
+  const magnitude = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex')
+  sink.bytes[at] = TAG_BIGINT
+  sink.bytes[at + 1] = value < 0n ? 1 : 0
+  return sink.raw(magnitude, sink.uint32(magnitude.length, at + 2))
 }
 
 function writeDate(sink: Sink, object: object, at: Position): Position {

@@ -1,23 +1,16 @@
 /**
- * Values into bytes: the common kinds. write-special.ts has the rare ones, frame.ts begins and ends a frame.
+ * Values into bytes: the common kinds. write-special.ts writes the rare ones, frame.ts whole frames.
  *
- * One writer per thread and depth of nesting; all of its state is in the object. Sharing and cycles cost
- * almost nothing while there are none: the writer assumes a tree and remembers only the *leaves*, the objects
- * in which it met no other object. If any object is met twice, then so is the first leaf below it, or there
- * is a cycle and the nesting has no end. Either makes the writer stop (`Retry`), and frame.ts starts again
- * with every object looked up in a table: once to learn which ones are met again, once to write.
+ * There is one writer per thread and depth of nested calls; all of its state is in the object (WriterState).
+ * Writing past the end of the memory is ignored, and the frame is then written again into larger memory.
  */
 import {
   CHUNK_CHARS,
-  DEPTH_MAX,
-  Resizables,
   TAG_ARRAY32,
   TAG_ARRAY8,
   TAG_ARRAY_FLOAT64,
-  TAG_BIGINT,
   TAG_CLASS,
   TAG_CLASS_NAMED,
-  TAG_DEFINE,
   TAG_FALSE,
   TAG_FLOAT64,
   TAG_FUNCTION,
@@ -31,37 +24,24 @@ import {
   TAG_OBJECT_KEYS,
   TAG_OBJECT_NULL,
   TAG_OBJECT_PAIRS,
-  TAG_REFERENCE,
   TAG_STRING,
   TAG_STRING16,
   TAG_STRING32,
   TAG_TRUE,
   TAG_UNDEFINED,
-  TREE_DEPTH_MAX,
 } from '../format.ts'
 import { classWriter } from '../classes/class-writers.ts'
-import type { ClassEntry, ClassWriter } from '../classes/class-entry.ts'
+import type { ClassEntry } from '../classes/class-entry.ts'
 import { checkState } from '../classes/classes.ts'
 import { functionNumber } from '../functions/functions.ts'
 import type { GeneratedClass, GeneratedSink } from '../classes/generate.ts'
-import type { Graph } from './graph.ts'
-import { areDistinct, type Leaves } from './leaves.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
-import { Refusal, type Commitment, type Position, type Sink } from './sink.ts'
+import { Refusal, type Position, type Sink } from './sink.ts'
 import { isFractions, nextPresent, presentIndices } from './write-arrays.ts'
-import { isArrayElsewhere, isPlainElsewhere, writeSpecial } from './write-special.ts'
+import { isArrayElsewhere, isPlainElsewhere, writeBigInt, writeSpecial } from './write-special.ts'
+import { WriterState } from './writer-state.ts'
 
-/** Thrown by a writer that assumed a tree and found something else. */
-export const RETRY: unique symbol = Symbol('retry')
-/** Thrown by a writer that reached {@link DEPTH_MAX}. */
-export const TOO_DEEP: unique symbol = Symbol('too deep')
-
-/**
- * Leaves at which they are compared although the frame is not complete, so that no graph unfolds without
- * bound.
- */
-const LEAVES_FIRST_CHECK = 1024
 /** Elements from which an array is looked at for being all numbers. */
 const NUMBERS_MIN = 4
 
@@ -69,83 +49,13 @@ const plainPrototype = Object.prototype
 const arrayPrototype = Array.prototype
 
 /** Writes one frame after another; see the head of this file. */
-export class Writer implements Sink, GeneratedSink {
-  bytes: Uint8Array
-  view: DataView
-  isProcess = true
-  /** Characters of strings since the last finished chunk. */
-  text = ''
-  readonly chunks: string[] = []
-  readonly commitments: Commitment[] = []
-  graph: Graph | undefined = undefined
-  leafCount = 0
-  depth = 0
-  frame = 0
-  /** Object.prototype has enumerable properties, so what a `for-in` finds may be nobody's own. */
-  isPolluted = false
-  readonly #leaves: (object | undefined)[] = new Array<object | undefined>(LEAVES_FIRST_CHECK).fill(undefined)
-  readonly #leafFrom: number[] = []
-  readonly #leafTo: number[] = []
-  readonly #allLeaves: Leaves = { objects: this.#leaves, from: this.#leafFrom, to: this.#leafTo }
-  #leavesCheckAt = LEAVES_FIRST_CHECK
-  /** Leaves of earlier attempts at the frame, which still lie there. */
-  #leavesHeld = 0
-  #blockCount = 0
+export class Writer extends WriterState implements Sink, GeneratedSink {
   #root: Guess | undefined = undefined
-  /** The writer of the last object of a registered class: the next one in its place is likely the same. */
-  #lastClass: ClassWriter | undefined = undefined
-  #resizables: Resizables | undefined = undefined
-  readonly #saved = new Map<object, unknown>()
   readonly #shapes: ShapeTable
 
   constructor(bytes: Uint8Array, shapes: ShapeTable) {
-    this.bytes = bytes
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    super(bytes)
     this.#shapes = shapes
-  }
-
-  /** Write into other memory from now on. */
-  into(bytes: Uint8Array): void {
-    this.bytes = bytes
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  }
-
-  /** Forget the last attempt at a frame; `frame` is a number no other attempt in this thread has. */
-  begin(frame: number): void {
-    this.frame = frame
-    this.#blockCount = 0
-    this.depth = 0
-    if (this.leafCount > this.#leavesHeld) this.#leavesHeld = this.leafCount
-    this.leafCount = 0
-    this.#leavesCheckAt = LEAVES_FIRST_CHECK
-    this.text = ''
-    if (this.chunks.length > 0) this.chunks.length = 0
-    if (this.commitments.length > 0) this.commitments.length = 0
-    this.#lastClass = undefined
-    this.#resizables = undefined
-    this.isPolluted = false
-    for (const _ in plainPrototype) this.isPolluted = true
-  }
-
-  /** Let go of everything a frame held on to. */
-  end(): void {
-    const leaves = this.#leaves
-    const held = Math.max(this.leafCount, this.#leavesHeld)
-    if (held > LEAVES_FIRST_CHECK)
-      leaves.length = this.#leafFrom.length = this.#leafTo.length = LEAVES_FIRST_CHECK
-    for (let index = Math.min(held, LEAVES_FIRST_CHECK) - 1; index >= 0; index--) leaves[index] = undefined
-    this.leafCount = this.#leavesHeld = 0
-    this.graph = undefined
-    this.text = ''
-    if (this.chunks.length > 0) this.chunks.length = 0
-    if (this.commitments.length > 0) this.commitments.length = 0
-    if (this.#saved.size > 0) this.#saved.clear()
-  }
-
-  /** True when no leaf was met twice: what was written stands. Only asked without a graph. */
-  isTree(): boolean {
-    const count = this.leafCount
-    return count < 2 || areDistinct(this.#allLeaves, this.bytes, count)
   }
 
   /** A value of any kind. @throws {Refusal} when it cannot travel. */
@@ -167,7 +77,7 @@ export class Writer implements Sink, GeneratedSink {
         bytes[at] = TAG_UNDEFINED
         return at + 1
       case 'bigint':
-        return this.#bigint(value, at)
+        return writeBigInt(this, value, at)
       case 'function':
         return this.#function(value, at)
       default:
@@ -221,25 +131,6 @@ export class Writer implements Sink, GeneratedSink {
     this.text = ''
   }
 
-  uint32(number: number, at: Position): Position {
-    const bytes = this.bytes
-    bytes[at] = number
-    bytes[at + 1] = number >> 8
-    bytes[at + 2] = number >> 16
-    bytes[at + 3] = number >> 24
-    return at + 4
-  }
-
-  float64(number: number, at: Position): Position {
-    if (at + 8 <= this.bytes.length) this.view.setFloat64(at, number, true)
-    return at + 8
-  }
-
-  raw(source: Uint8Array, at: Position): Position {
-    if (at + source.length <= this.bytes.length) this.bytes.set(source, at)
-    return at + source.length
-  }
-
   /** An object of any kind. */
   object(object: object, at: Position): Position {
     const guess = this.#root
@@ -252,10 +143,10 @@ export class Writer implements Sink, GeneratedSink {
       return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
     let position = at
     if (this.graph !== undefined) {
-      position = this.#met(this.graph, object, at)
+      position = this.met(this.graph, object, at)
       if (position < 0) return ~position
     }
-    const mark = this.#enter()
+    const mark = this.enter()
     const from = position
     if (
       (prototype === arrayPrototype && Array.isArray(object)) ||
@@ -269,11 +160,11 @@ export class Writer implements Sink, GeneratedSink {
       position = writeSpecial(this, object, prototype as object, position)
       // A rare kind is remembered even if objects lie below it: its content may be made anew at every look,
       // and is written in more ways than one, so it says nothing about which object it is.
-      this.#leave(this.leafCount, object, position, position)
-      if (this.depth === 0 && this.#lastClass !== undefined) this.#root = this.#lastClass
+      this.leave(this.leafCount, object, position, position)
+      if (this.depth === 0 && this.lastClass !== undefined) this.#root = this.lastClass
       return position
     }
-    this.#leave(mark, object, from, position)
+    this.leave(mark, object, from, position)
     return position
   }
 
@@ -285,14 +176,14 @@ export class Writer implements Sink, GeneratedSink {
     }
     let position = at
     if (this.graph !== undefined) {
-      position = this.#met(this.graph, object, at)
+      position = this.met(this.graph, object, at)
       if (position < 0) return ~position
     }
-    const mark = this.#enter()
+    const mark = this.enter()
     const from = shape === undefined ? position : this.shapeTag(shape, position)
     const to =
       shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, from) : this.#shaped(shape, object, from)
-    this.#leave(mark, object, from, to)
+    this.leave(mark, object, from, to)
     return to
   }
 
@@ -305,7 +196,7 @@ export class Writer implements Sink, GeneratedSink {
   }
 
   savedFields(object: object, at: Position): Position {
-    this.#enter()
+    this.enter()
     const end = this.fields(object, at)
     this.depth--
     return end
@@ -345,9 +236,9 @@ export class Writer implements Sink, GeneratedSink {
     if (prototype === plainPrototype) {
       return this.#plain(value, at, (shape.inner[index] = this.#shapeLike(value, guess)))
     }
-    this.#lastClass = undefined
+    this.lastClass = undefined
     const end = this.object(value, at)
-    shape.inner[index] = this.#lastClass
+    shape.inner[index] = this.lastClass
     return end
   }
 
@@ -372,7 +263,7 @@ export class Writer implements Sink, GeneratedSink {
       return at + 3
     }
     shape.frame = this.frame
-    shape.frameIndex = this.#blockCount++
+    shape.frameIndex = this.blockCount++
     bytes[at] = TAG_OBJECT_KEYS
     return this.raw(shape.block, at + 1)
   }
@@ -396,7 +287,7 @@ export class Writer implements Sink, GeneratedSink {
     }
     const end = this.#shaped(shape, object, this.shapeTag(shape, position))
     // After its fields, which may be objects of classes as well.
-    this.#lastClass = classWriter(entry, shape, object)
+    this.lastClass = classWriter(entry, shape, object)
     return end
   }
 
@@ -455,9 +346,9 @@ export class Writer implements Sink, GeneratedSink {
           const shape = this.#shapeLike(value, guess)
           position = this.#plain(value, position, (guess = shape))
         } else {
-          this.#lastClass = undefined
+          this.lastClass = undefined
           position = this.object(value, position)
-          guess = this.#lastClass
+          guess = this.lastClass
         }
       } else if (value === undefined && !Object.hasOwn(array, index)) {
         present ??= presentIndices(array)
@@ -472,9 +363,9 @@ export class Writer implements Sink, GeneratedSink {
 
   /** An array in an array, in a frame without a graph. */
   #innerArray(array: readonly unknown[], at: Position): Position {
-    const mark = this.#enter()
+    const mark = this.enter()
     const to = this.array(array, at)
-    this.#leave(mark, array, at, to)
+    this.leave(mark, array, at, to)
     return to
   }
 
@@ -484,15 +375,6 @@ export class Writer implements Sink, GeneratedSink {
     for (let index = 0; index < array.length; index++)
       position = this.float64(array[index] as number, position)
     return position
-  }
-
-  #bigint(value: bigint, at: Position): Position {
-    const digits = (value < 0n ? -value : value).toString(16)
-    const magnitude = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex')
-    this.bytes[at] = TAG_BIGINT
-    this.bytes[at + 1] = value < 0n ? 1 : 0
-    const position = this.uint32(magnitude.length, at + 2)
-    return this.raw(magnitude, position)
   }
 
   #function(value: Function, at: Position): Position {
@@ -507,73 +389,6 @@ export class Writer implements Sink, GeneratedSink {
     }
     this.bytes[at] = TAG_FUNCTION
     return this.uint32(number, at + 1)
-  }
-
-  saved(object: object, make: () => unknown): unknown {
-    if (!this.#saved.has(object)) this.#saved.set(object, make())
-    return this.#saved.get(object)
-  }
-
-  /** What a save hook returned for `object` in this frame. */
-  savedOf(object: object): unknown {
-    return this.#saved.get(object)
-  }
-
-  /** See {@link Sink}. @throws `RETRY` without a graph, a {@link Refusal} with one. */
-  resizable(buffer: ArrayBuffer, length: number, lengthMax: number): void {
-    const why = (this.#resizables ??= new Resizables()).tooMuch(length, lengthMax)
-    if (why === undefined) return
-    // Taken for a tree, a buffer that is met twice counts twice.
-    if (this.graph === undefined) throw RETRY
-    throw new Refusal(buffer, 'refused', why)
-  }
-
-  opened(object: object, isOpen: boolean): void {
-    if (isOpen) this.graph?.open.add(object)
-    else this.graph?.open.delete(object)
-  }
-
-  /** Negative: the object is written as a reference, and ~result is where the next value goes. */
-  #met(graph: Graph, object: object, at: Position): Position {
-    const number = graph.meet(object)
-    if (number === -2) return at
-    if (number === -1) {
-      this.bytes[at] = TAG_DEFINE
-      return at + 1
-    }
-    if (graph.open.has(object)) {
-      throw new Refusal(object, 'refused', 'a cycle leads back to an object whose load hook must run first')
-    }
-    this.bytes[at] = TAG_REFERENCE
-    return ~this.uint32(number, at + 1)
-  }
-
-  #enter(): number {
-    if (++this.depth > TREE_DEPTH_MAX) this.deep()
-    return this.leafCount
-  }
-
-  /** The object is written; `mark` is the number of leaves when it was begun. */
-  #leave(mark: number, object: object, from: Position, to: Position): void {
-    this.depth--
-    if (mark === this.leafCount && this.graph === undefined) this.leaf(object, from, to)
-  }
-
-  /** No other object was met in this one. @throws `RETRY` when the leaf was met before. */
-  leaf(object: object, from: Position, to: Position): void {
-    const leaf = this.leafCount++
-    this.#leaves[leaf] = object
-    this.#leafFrom[leaf] = from
-    this.#leafTo[leaf] = to
-    if (leaf + 1 !== this.#leavesCheckAt) return
-    if (!areDistinct(this.#allLeaves, this.bytes, leaf + 1)) throw RETRY
-    this.#leavesCheckAt *= 16
-  }
-
-  /** Deeper than a tree should be. @throws `RETRY` without a graph, `TOO_DEEP` with one. */
-  deep(): void {
-    if (this.graph === undefined) throw RETRY
-    if (this.depth > DEPTH_MAX) throw TOO_DEEP
   }
 }
 

@@ -1,0 +1,35 @@
+/**
+ * The JavaScript parser (acorn) and the nodes of its trees.
+ *
+ * Loaded on first use: threads that only run functions never load it.
+ */
+import { createRequire } from 'node:module'
+import type { parse as Parse } from 'acorn'
+
+/** A node of the syntax tree; its further fields depend on `type`. */
+export interface SyntaxNode {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [field: string]: unknown
+}
+
+let loaded: typeof Parse | undefined
+
+/**
+ * Parse a whole script or an expression.
+ * @throws {SyntaxError} of the parser.
+ */
+export function parseSource(source: string): SyntaxNode {
+  loaded ??= (createRequire(import.meta.url)('acorn') as { parse: typeof Parse }).parse
+  const tree = loaded(source, {
+    ecmaVersion: 'latest',
+    sourceType: 'script',
+    allowHashBang: true,
+    allowReturnOutsideFunction: true,
+    allowImportExportEverywhere: true,
+    allowSuperOutsideMethod: true,
+    checkPrivateFields: false,
+  })
+  return tree as unknown as SyntaxNode
+}
