@@ -16,7 +16,7 @@ import { createRequire } from 'node:module'
 import { parse, type Node, type Options, type Token } from 'acorn'
 import { type Arrow, effect, exported, lift } from 'corespun/arrow'
 import { store } from 'corespun/store'
-import { type NodeZone, type Zone, zone } from 'corespun/zone'
+import { type AnyZone, zone } from 'corespun/zone'
 
 /** A function of the file, or the code outside all functions. */
 export interface FunctionScore {
@@ -76,7 +76,7 @@ interface Text {
  * The arrow from a path to its score; fails with the error of the file system.
  * @param place Where parsing and analysing run.
  */
-export function scoring(place: Zone | NodeZone): Arrow<string, Score, Error, 'async'> {
+export function scoring(place: AnyZone): Arrow<string, Score, Error, 'async'> {
   const scores = store.getOrCreate<Score>('scores', { entriesMax: 100_000 })
   // Both need the rest of this module: workers import it instead of copying them.
   const [parsing, analysing] = [exported(import.meta.url, parsed), exported(import.meta.url, analyse)]

@@ -8,6 +8,7 @@ import './index.ts'
 export { handleOf, registerHandle } from './classes/classes.ts'
 export type { HandleOptions } from './classes/classes.ts'
 export { callerFile } from './functions/caller.ts'
+export { MAIN_MODULE } from './functions/compile.ts'
 export {
   codeNumber,
   functionByNumber,

@@ -739,32 +739,34 @@ test('ZoneError crosses threads as itself, with code and facts', async () => {
   assert.match(pathToFileURL('/').href, /^file:/)
 })
 
-test('getOrCreate makes a zone once, whichever thread asks, and what exists keeps its settings', async () => {
+test('getOrCreate creates a zone once, whichever thread asks, and names an option that differs', async () => {
   const own = zone.create('get-or-create-maker', { workers: 2, tasksPerWorkerMax: 4 })
   const made = await Promise.all(
-    Array.from({ length: 8 }, (_, index) =>
-      own.run(
-        async (workers) => {
-          const { zone } = await import('./index.js')
-          const shared = zone.getOrCreate('get-or-create', { workers, tasksMax: 77 })
-          return [shared.settings.tasksMax, await shared.run(() => 'ran')]
-        },
-        1 + (index % 2),
-      ),
+    Array.from({ length: 8 }, () =>
+      own.run(async () => {
+        const { zone } = await import('./index.js')
+        const shared = zone.getOrCreate('get-or-create', { workers: 1, tasksMax: 77 })
+        return [shared.settings.tasksMax, await shared.run(() => 'ran')]
+      }),
     ),
   )
   assert.deepEqual(
     made,
     made.map(() => [77, 'ran']),
   )
-  const found = zone.getOrCreate('get-or-create', { tasksMax: 5 })
-  assert.equal(found.settings.tasksMax, 77)
+  const found = zone.getOrCreate('get-or-create', { tasksMax: 77 })
+  assert.equal(found, zone.getOrCreate('get-or-create'))
+  assert.throws(() => zone.getOrCreate('get-or-create', { workers: 1, tasksMax: 5 }), {
+    code: 'ZONE_ARGUMENT',
+    message:
+      'zone.getOrCreate(): tasksMax must be 77, as the zone "get-or-create" exists with it; received 5',
+  })
   // It outlives the threads that asked for it.
   await own.close()
   assert.equal(await found.run(() => 'lives'), 'lives')
   assert.throws(() => zone.create('get-or-create'), {
     code: 'ZONE_EXISTS',
-    message: /zone\.getOrCreate takes it/,
+    message: /zone\.getOrCreate\(\) or zone\.get\(\) returns it/,
   })
   assert.throws(() => zone.getOrCreate('get-or-create', { tasksMax: 0 }), { code: 'ZONE_ARGUMENT' })
   assert.throws(() => zone.getOrCreate('node'), { code: 'ZONE_EXISTS' })

@@ -337,7 +337,7 @@ test('memory that moves counts for queueBytesMax, and so do the broadcasts that 
   inZone({ workers: 1, queueBytesMax: 4096 }, async (own) => {
     const large = new Uint8Array(1 << 20)
     const length = (bytes: Uint8Array): number => bytes.length
-    const refusal = { code: 'ZONE_BYTES_FULL', message: /1048\d\d\d bytes more/ }
+    const refusal = { code: 'ZONE_BYTES_FULL', message: /1048\d\d\d more bytes/ }
     await assert.rejects(own.run(length, move(large)), refusal)
     await assert.rejects(own.broadcast(length, [large]), refusal)
     assert.equal(large.length, 1 << 20)

@@ -1,7 +1,9 @@
 /**
- * The end of one worker, and the loader of TypeScript.
+ * Kinds of zones, the end of one worker, and the loader of TypeScript.
  *
  * For the other folders of this package; not part of its API.
  */
-export { installTypeScript } from './worker/loader/index.ts'
+export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
+export { WorkerZone } from './api/worker-zone.ts'
 export { endWorker } from './api/zones.ts'
+export { installTypeScript } from './worker/loader/index.ts'

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AnyZone, NodeZone, type Result, type Task, Zone, zone } from './index.ts'
+import { type AnyZone, type Result, type Task, type Zone, zone } from './index.ts'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function is<Yes extends true>(): Yes | void {}
@@ -34,6 +34,7 @@ export function calls(): void {
   void place.execute(add, [1, 'x', 2])
   // @ts-expect-error the name of the export is missing
   void place.execute('module')
+  exports()
   // @ts-expect-error an option that does not exist
   void place.execute(() => 1, [], { deadlineMs: 1 })
 
@@ -63,6 +64,45 @@ export function calls(): void {
   is<Same<typeof streamed, AsyncGenerator<string, void, undefined>>>()
 }
 
+/** The exports of a module. */
+interface Exports {
+  parse(text: string, radix?: number): number
+  load(): Promise<Date>
+  readonly version: string
+}
+
+function exports(): void {
+  const any = place.execute<Exports>('./m.js', 'parse', ['1'], { timeoutMs: 1, from: import.meta.url })
+  is<Same<typeof any, Promise<Result<number | Date>>>>()
+  const parsed = place.execute<Exports, 'parse'>('./m.js', 'parse', ['1', 16])
+  is<Same<typeof parsed, Promise<Result<number>>>>()
+  const loaded = place.execute<Exports, 'load'>(new URL('file:///m.js'), 'load')
+  is<Same<typeof loaded, Promise<Result<Date>>>>()
+  const untyped = place.execute('./m.js', 'parse', ['1', 2, 3])
+  is<Same<typeof untyped, Promise<Result>>>()
+  // @ts-expect-error an export that does not exist
+  void place.execute<Exports>('./m.js', 'pars', ['1'])
+  // @ts-expect-error not a function
+  void place.execute<Exports>('./m.js', 'version', [])
+  // @ts-expect-error an argument is missing
+  void place.execute<Exports>('./m.js', 'parse')
+  // @ts-expect-error an argument is of another type
+  void place.execute<Exports>('./m.js', 'parse', [1])
+  // @ts-expect-error the arguments are those of another export
+  void place.execute<Exports>('./m.js', 'load', ['1'])
+  // @ts-expect-error an option that does not exist
+  void place.execute<Exports>('./m.js', 'load', [], { deadlineMs: 1 })
+  // @ts-expect-error the name is that of another export
+  void place.execute<Exports, 'load'>('./m.js', 'parse', ['1'])
+
+  const limited = place.with({ timeoutMs: 1, signal: undefined })
+  is<Same<typeof limited, AnyZone>>()
+  // @ts-expect-error an option that does not exist
+  void place.with({ deadlineMs: 1 })
+  void place.module<Exports>('./m.js', { from: import.meta.url, timeoutMs: 1 })
+  void place.map([1], (item) => item, { timeoutMs: 1 })
+}
+
 /** Every kind of zone is one. */
 async function sum(of: AnyZone): Promise<number> {
   const { value } = await of.execute((a: number, b: number) => a + b, [1, 2])
@@ -72,11 +112,12 @@ async function sum(of: AnyZone): Promise<number> {
 
 test('what takes an AnyZone takes a zone of workers and the calling thread itself', async () => {
   const made: Zone = zone.create('types', { workers: 1 })
-  const found: Zone | NodeZone = zone.get('types')
+  const found: AnyZone = zone.get('types')
+  const limited = made.with({ timeoutMs: 60_000 }).with({ signal: new AbortController().signal })
   try {
     assert.deepEqual(
-      await Promise.all([sum(made), sum(zone.node), sum(found), sum(zone.current)]),
-      [7, 7, 7, 7],
+      await Promise.all([made, zone.node, found, zone.current, limited].map(sum)),
+      [7, 7, 7, 7, 7],
     )
   } finally {
     await made.close()

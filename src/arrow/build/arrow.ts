@@ -19,7 +19,8 @@ import {
 } from '../../fiber/index.ts'
 import { RUNNABLE } from '../../fiber/internal.ts'
 import { Store } from '../../store/index.ts'
-import { type AnyZone, NodeZone, type Settled, Zone } from '../../zone/index.ts'
+import type { AnyZone, Settled } from '../../zone/index.ts'
+import { isZone } from '../../zone/internal.ts'
 import type { Either } from './either.ts'
 import { type ArrowError, wrong } from '../errors.ts'
 import { explained } from '../explain.ts'
@@ -303,7 +304,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * @throws {ArrowError} `ARROW_ARGUMENT` when `zone` is not a zone.
    */
   on(zone: AnyZone): Arrow<A, B, E, 'async'> {
-    if (!(zone instanceof Zone || zone instanceof NodeZone)) throw wrong('on(): zone', 'a zone', zone)
+    if (!isZone(zone)) throw wrong('on(): zone', 'a zone', zone)
     return waiting(onWait(zone, this))
   }
 

@@ -8,6 +8,7 @@
  */
 import type { Failed } from '../../fiber/index.ts'
 import { type AnyZone, zone as zones } from '../../zone/index.ts'
+import { isLimited, isThisThread } from '../../zone/internal.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
 import { profileOf } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
@@ -56,7 +57,7 @@ export function hopOf(wait: Wait): Hop | undefined {
  * @throws {TransportError} for a value that cannot be transported.
  */
 export function onWait(zone: AnyZone, inner: Node): Wait {
-  if (zone.id === 'node') {
+  if (isThisThread(zone)) {
     const start = (input: unknown, context: RunContext): unknown =>
       runNode(inner, input, context.givenSignal, context.fiber)
     return { kind: 'on', start, parts: [zone], inner, shown: () => 'this thread' }
@@ -71,7 +72,8 @@ export function onWait(zone: AnyZone, inner: Node): Wait {
     start,
     parts: [zone],
     inner,
-    row: { key: zone.id, join: joinedHops },
+    // Hops with limits of their own are not joined.
+    ...(isLimited(zone) ? {} : { row: { key: zone.id, join: joinedHops } }),
     shown: () => `zone ${zone.id}`,
   }
   hops.set(wait, { zone, hop })

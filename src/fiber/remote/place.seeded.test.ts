@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Zone } from '../../zone/index.ts'
+import { WorkerZone } from '../../zone/internal.ts'
 import { turn } from '../scheduler/scheduler.ts'
 import { findRun, simulate } from '../scheduler/testing.ts'
 import { type Operation, all, allSettled, fork, forEach, on, race, sleep, timeout } from '../index.ts'
@@ -22,9 +22,9 @@ interface Counts {
 }
 
 /** A zone whose tasks take as long as the seed says. */
-function seededZone(): { readonly zone: Zone; readonly counts: Counts } {
+function seededZone(): { readonly zone: WorkerZone; readonly counts: Counts } {
   const counts: Counts = { begun: 0, ended: 0, givenUp: 0 }
-  const begin: Zone['begin'] = (fn, args, resolve, reject) => {
+  const begin: WorkerZone['begin'] = (fn, args, resolve, reject) => {
     const { scheduler } = turn
     let isOpen = true
     const close = (): void => {
@@ -54,7 +54,10 @@ function seededZone(): { readonly zone: Zone; readonly counts: Counts } {
       scheduler.forget(timed)
     }
   }
-  return { zone: Object.create(Zone.prototype, { id: { value: 'seeded' }, begin: { value: begin } }), counts }
+  return {
+    zone: Object.create(WorkerZone.prototype, { id: { value: 'seeded' }, begin: { value: begin } }),
+    counts,
+  }
 }
 
 const double = (x: number): number => x * 2

@@ -7,7 +7,8 @@
  * everywhere; only an error of one of those kinds that it throws itself cannot be told from the zone's.
  */
 import { FunctionError, TransportError } from '../../transport/index.ts'
-import { type AnyZone, NodeZone, Zone, ZoneError } from '../../zone/index.ts'
+import { type AnyZone, ZoneError } from '../../zone/index.ts'
+import { type RemoteZone, isThisThread, isZone } from '../../zone/internal.ts'
 import { yieldNow } from '../scheduler/aside.ts'
 import { wrong } from '../errors.ts'
 import { Exit, type Failed } from '../core/exit.ts'
@@ -26,7 +27,7 @@ const GeneratorFunction = Object.getPrototypeOf(function* (): Generator {}).cons
 
 /** Waits for one task of a zone. */
 class ZoneTask extends Op<unknown, unknown> {
-  readonly #zone: Zone
+  readonly #zone: RemoteZone
   readonly #fn: AnyFunction
   readonly #args: readonly unknown[]
   #waiter: Waiter | undefined
@@ -35,7 +36,7 @@ class ZoneTask extends Op<unknown, unknown> {
   #cancel: () => void = nothing
   #isUsed = false
 
-  constructor(zone: Zone, fn: AnyFunction, args: readonly unknown[]) {
+  constructor(zone: RemoteZone, fn: AnyFunction, args: readonly unknown[]) {
     super()
     this.#zone = zone
     this.#fn = fn
@@ -183,8 +184,8 @@ export function on<Args extends unknown[], R>(
   ...args: Args
 ): Placed<R> {
   if (typeof fn !== 'function') throw wrong('on(): the step', 'a function', fn)
-  if (zone instanceof NodeZone) return new Here(fn, args) as never
-  return new ZoneTask(checkZone('on(): the zone', zone) as Zone, fn, args) as never
+  const remote = checkZone('on(): the zone', zone)
+  return (isThisThread(remote) ? new Here(fn, args) : new ZoneTask(remote, fn, args)) as never
 }
 
 /**
@@ -193,11 +194,11 @@ export function on<Args extends unknown[], R>(
  */
 export function bodyAt(on: unknown, body: unknown, input: unknown): unknown {
   const zone = checkZone('fork(): on', on)
-  if (zone instanceof NodeZone) return body
+  if (isThisThread(zone)) return body
   if (isRunnable(body)) {
     const { on: move } = body as { on?: unknown }
     if (typeof move !== 'function') throw wrong('fork(): the body', 'an arrow that has a method `on`', body)
-    return (move as (this: unknown, zone: Zone) => unknown).call(body, zone)
+    return (move as (this: unknown, zone: AnyZone) => unknown).call(body, zone)
   }
   if (typeof body !== 'function' || isGenerator(body))
     throw wrong('fork(): the body', 'a function or an arrow, since it runs in a zone', body)
@@ -205,14 +206,14 @@ export function bodyAt(on: unknown, body: unknown, input: unknown): unknown {
 }
 
 /** Whether an error is a zone's word about a call, or the transport's, and not the function's own. */
-function isRefusal(reason: unknown, zone: Zone): boolean {
+function isRefusal(reason: unknown, zone: AnyZone): boolean {
   if (reason instanceof ZoneError) return (reason.facts as { zone?: unknown }).zone === zone.id
   return reason instanceof TransportError || reason instanceof FunctionError
 }
 
 function nothing(): void {}
 
-function checkZone(name: string, zone: unknown): Zone | NodeZone {
-  if (zone instanceof Zone || zone instanceof NodeZone) return zone
+function checkZone(name: string, zone: unknown): RemoteZone {
+  if (isZone(zone)) return zone
   throw wrong(name, 'a zone', zone)
 }

@@ -8,7 +8,8 @@
 import { channel } from 'node:diagnostics_channel'
 import { BroadcastChannel } from 'node:worker_threads'
 import { register } from '../../transport/index.ts'
-import { NodeZone, type Task, Zone, zone as zones } from '../../zone/index.ts'
+import { type Task, type Zone, zone as zones } from '../../zone/index.ts'
+import { isThisThread, isZone, workerZoneOf } from '../../zone/internal.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import type { StopOptions } from '../server.ts'
@@ -98,10 +99,11 @@ function leaveThere(this: Task, key: string, job: Job, memory: SharedArrayBuffer
  * @throws {ZoneError} `ZONE_UNKNOWN`.
  */
 function zoneOf(given: ZoneSettings['zone']): Zone {
-  const zone: unknown = typeof given === 'string' ? zones.get(given) : given
-  if (zone instanceof NodeZone)
-    throw wrong('serve(): zone', 'a zone of workers; leave it out to serve here', zone)
-  if (!(zone instanceof Zone)) throw wrong('serve(): zone', 'a zone or the name of one', zone)
+  const asked: unknown = typeof given === 'string' ? zones.get(given) : given
+  if (isZone(asked) && isThisThread(asked))
+    throw wrong('serve(): zone', 'a zone of workers; leave it out to serve here', asked)
+  const zone = workerZoneOf(asked)
+  if (zone === undefined) throw wrong('serve(): zone', 'a zone or the name of one', asked)
   const { executor } = zone.settings
   if (executor === 'fixed' || executor === 'work-stealing') return zone
   throw wrong('serve(): zone', "one of the executor 'fixed' or 'work-stealing', whose workers stay", executor)

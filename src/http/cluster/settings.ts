@@ -5,7 +5,7 @@
  */
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { NodeZone, Zone } from '../../zone/index.ts'
+import type { AnyZone } from '../../zone/index.ts'
 import { type Kind, TIMER_MS_MAX, anything, integer, optionsOf, text, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import { parseSettings, SERVER_NAMES, type ServeOptions } from '../settings.ts'
@@ -18,7 +18,7 @@ export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' 
    * Whose workers serve: a zone with the executor `fixed` or `work-stealing`, or the name of one. Stop the
    * server before the zone is closed.
    */
-  readonly zone: Zone | string
+  readonly zone: AnyZone | string
   /**
    * The module that exports the app, loaded in every worker: a URL such as `new URL('./app.js',
    * import.meta.url)`, or an absolute path. Its default export, its export `app`, or the module itself is
@@ -46,7 +46,7 @@ export const HANDLER_MS_MAX = 30_000
 
 /** Complete settings. */
 export interface ZoneSettings {
-  readonly zone: Zone | NodeZone | string
+  readonly zone: AnyZone | string
   readonly source: AppSource
   /** What was given, and nothing else: the module may say the rest. */
   readonly settings: Job['settings']
@@ -63,7 +63,7 @@ const KINDS = {
     accepts: (zone) =>
       zone !== null && (typeof zone === 'object' || (typeof zone === 'string' && zone !== '')),
     default: undefined,
-  } as Kind<Zone | string | undefined>,
+  } as Kind<AnyZone | string | undefined>,
   app: anything,
   appExport: text<string | undefined>(undefined),
   appArgs: {

@@ -5,13 +5,15 @@
  * file, line and column of its source: stack traces, `import()` and `require` mean the same in both threads.
  * `vm` works where code generation from strings is forbidden.
  */
+import { realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as vm from 'node:vm'
+import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { assert, hasMember, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
-import { FunctionError } from './function-errors.ts'
+import { FunctionError, RAN_MAIN_AGAIN } from './function-errors.ts'
 import { learnSourceMap } from './source-maps.ts'
 
 /** Names that a compiled function receives as parameters. */
@@ -172,7 +174,11 @@ async function exportedFunction(module: string, name: string, from: string | und
     const exports = Object.keys(space)
       .filter((key) => key !== 'module.exports')
       .slice(0, EXPORTS_SHOWN_MAX)
-    throw new FunctionError('FUNCTION_EXPORT_MISSING', { module, export: name, exports })
+    const facts = { module, export: name, exports }
+    throw new FunctionError(
+      'FUNCTION_EXPORT_MISSING',
+      isMainModule(module) ? { ...facts, isMain: true } : facts,
+    )
   }
   throw new FunctionError('FUNCTION_EXPORT_KIND', { module, export: name, received: shown(value) })
 }
@@ -200,7 +206,22 @@ export function exportKeyOf(fn: Function): string | undefined {
 /** Node's message would name this file as the importing one. */
 function reasonOf(error: unknown, module: string): string {
   const { code, url } = Object(error) as { code?: unknown; url?: unknown }
-  return code === 'ERR_MODULE_NOT_FOUND' && url === module ? 'no such file' : messageOf(error)
+  if (code === 'ERR_MODULE_NOT_FOUND' && url === module) return 'no such file'
+  return messageOf(error) + (isMainModule(module) ? RAN_MAIN_AGAIN : '')
+}
+
+/** Environment data of workers: the path of the program that the main thread runs. */
+export const MAIN_MODULE = 'corespun.main'
+
+/** Whether it is the program that this process runs, and this thread is a worker. */
+function isMainModule(module: string): boolean {
+  const main = isMainThread ? undefined : getEnvironmentData(MAIN_MODULE)
+  if (typeof main !== 'string' || !module.startsWith('file:')) return false
+  try {
+    return realpathSync(main) === realpathSync(fileURLToPath(module))
+  } catch {
+    return false // One of them is not a file.
+  }
 }
 
 /** How many exports an error lists. */

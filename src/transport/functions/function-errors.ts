@@ -61,12 +61,19 @@ export interface FunctionCodes {
     readonly export: string
     /** The names that it exports, 30 at most. */
     readonly exports: readonly string[]
+    /** The module is the main module of the program, which the worker has run again. */
+    readonly isMain?: boolean
   }
   /** The export is not a function. */
   FUNCTION_EXPORT_KIND: { readonly module: string; readonly export: string; readonly received: string }
   /** Code that does not parse; `cause` is the SyntaxError. */
   FUNCTION_CODE: { readonly file: string; readonly reason: string }
 }
+
+/** The advice where a worker has imported the program that started it. */
+export const RAN_MAIN_AGAIN =
+  '; it is the main module of this program, which the worker has run again from its beginning: ' +
+  'move the function to a module of its own'
 
 /**
  * A function, a module's export or code that cannot run in another thread. Compare `code`; read `facts`.
@@ -129,7 +136,8 @@ const sentences: Sentences<FunctionCodes> = {
   FUNCTION_MODULE: (f) => `module ${f.module} cannot be loaded: ${f.reason}`,
   FUNCTION_EXPORT_MISSING: (f) =>
     `module ${f.module} has no export "${f.export}"; ` +
-    (f.exports.length === 0 ? 'it exports nothing' : `its exports: ${f.exports.join(', ')}`),
+    (f.exports.length === 0 ? 'it exports nothing' : `its exports: ${f.exports.join(', ')}`) +
+    (f.isMain === true ? RAN_MAIN_AGAIN : ''),
   FUNCTION_EXPORT_KIND: (f) => `"${f.export}" of module ${f.module} is ${f.received}, not a function`,
   FUNCTION_CODE: (f) => `the code${f.file === '' ? '' : ` of ${f.file}`} cannot be read: ${f.reason}`,
 }

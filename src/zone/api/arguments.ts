@@ -1,42 +1,66 @@
 /**
- * The arguments of a zone's methods, checked at the door.
+ * The arguments of a zone's methods, checked once where they are received.
  *
- * What comes out is complete and of the right kind, so the methods themselves check nothing twice.
+ * The results are complete and of the right type, so the methods check nothing twice.
  */
-import { TIMER_MS_MAX, abortSignal, milliseconds, ownOptions, valueOfKind } from '../../base/index.ts'
+import { isAbsolute } from 'node:path'
+import {
+  type Kind,
+  TIMER_MS_MAX,
+  abortSignal,
+  milliseconds,
+  ownOptions,
+  valueOfKind,
+} from '../../base/index.ts'
 import type { CallOptions } from '../call/call.ts'
+import type { ModuleOptions } from './any-zone.ts'
 import { wrong } from './settings.ts'
 
-const NO_ARGUMENTS: readonly unknown[] = Object.freeze([])
-const NO_OPTIONS: CallOptions = Object.freeze({ timeoutMs: undefined, signal: undefined } as never)
+/** Options of a call; those that it does not have are `undefined`. */
+export interface CheckedOptions extends CallOptions {
+  /** The file that modules are resolved against. */
+  readonly from: string | undefined
+}
 
-/** The arguments of a task. @throws {ZoneError} `ZONE_ARGUMENT` when they are no array. */
+const NO_ARGUMENTS: readonly unknown[] = Object.freeze([])
+const NO_OPTIONS = Object.freeze({ timeoutMs: undefined, signal: undefined, from: undefined }) as never
+
+/** The arguments of a task. @throws {ZoneError} `ZONE_ARGUMENT` for anything but an array. */
 export function argumentsOf(call: string, args: unknown): readonly unknown[] {
   if (args === undefined) return NO_ARGUMENTS
   if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
   return args
 }
 
-const CALL_OPTIONS = new Set(['timeoutMs', 'signal'] as const)
-export const ONLY_TIMEOUT = new Set(['timeoutMs'] as const)
-export const ONLY_SIGNAL = new Set(['signal'] as const)
+const LIMITS = new Set(['timeoutMs', 'signal'])
+export const WITH_FROM = new Set(['timeoutMs', 'signal', 'from'])
+export const ONLY_TIMEOUT = new Set(['timeoutMs'])
+export const TIMEOUT_AND_FROM = new Set(['timeoutMs', 'from'])
+export const ONLY_SIGNAL = new Set(['signal'])
 const TIMEOUT = milliseconds<number | undefined>(TIMER_MS_MAX, undefined)
+const FROM: Kind<string | URL | undefined> = {
+  expected: 'a URL or an absolute path, such as import.meta.url',
+  accepts: (from) =>
+    from instanceof URL || (typeof from === 'string' && (isAbsolute(from) || URL.canParse(from))),
+  default: undefined,
+}
 
 /**
- * The options of a call, of which `known` are those that it has; each is read just once.
+ * The options of a call; each property is read once.
  * @param call The method, as an error names it.
  * @throws {ZoneError} `ZONE_ARGUMENT` that names the wrong one.
  */
-export function optionsOf<Name extends keyof CallOptions>(
+export function optionsOf(
   call: string,
   options: unknown,
-  known: ReadonlySet<Name> = CALL_OPTIONS as never,
-): Pick<CallOptions, Name> {
+  known: ReadonlySet<string> = LIMITS,
+): CheckedOptions {
   if (options === undefined) return NO_OPTIONS
-  const own = ownOptions(options as CallOptions, known, wrong, call)
+  const own = ownOptions(options as ModuleOptions, known, wrong, call)
   const timeoutMs = valueOfKind(call, 'timeoutMs', own.timeoutMs, TIMEOUT, wrong)
   const signal = valueOfKind(call, 'signal', own.signal, abortSignal, wrong)
-  return { timeoutMs, signal } as Pick<CallOptions, Name>
+  const from = known.has('from') ? valueOfKind(call, 'from', own.from, FROM, wrong) : undefined
+  return { timeoutMs, signal, from: from instanceof URL ? from.href : from }
 }
 
 /** Module and name of an export. @throws {ZoneError} `ZONE_ARGUMENT`. */

@@ -208,10 +208,14 @@ test('options of a call are checked one by one', () => {
   for (const right of [{}, { timeoutMs: 0 }, { timeoutMs: 1.5 }, { timeoutMs: 2 ** 31 - 1, signal }]) {
     assert.deepEqual(
       { ...optionsOf('zone.run()', right) },
-      { timeoutMs: undefined, signal: undefined, ...right },
+      { timeoutMs: undefined, signal: undefined, from: undefined, ...right },
     )
   }
-  assert.deepEqual(optionsOf('zone.run()', undefined), { timeoutMs: undefined, signal: undefined })
+  assert.deepEqual(optionsOf('zone.run()', undefined), {
+    timeoutMs: undefined,
+    signal: undefined,
+    from: undefined,
+  })
   const wrong: [unknown, string, string][] = [
     [null, 'zone.run(): options', 'null'],
     [5, 'zone.run(): options', '5'],

@@ -123,7 +123,7 @@ export class OwnTimes {
   }
 
   /** The times of those that have ended. */
-  told(): Times {
+  now(): Times {
     const histogram = this.#histogram
     if (histogram === undefined) return NO_TIMES
     const us = (ns: number): number => ns / 1000

@@ -9,19 +9,32 @@ import { register } from '../../transport/index.ts'
 import { registerHandle } from '../../transport/internal.ts'
 import { currentZoneId } from '../worker/current.ts'
 import { ZoneError } from '../errors.ts'
-import { NodeZone } from './node-zone.ts'
+import { NODE_ID, NodeZone } from './node-zone.ts'
 import { Owner } from '../owner/owner.ts'
 import { planOf } from '../owner/plan.ts'
 import { thisBridge } from '../../bridge/index.ts'
 import { carrySignals } from '../call/signals.ts'
-import { type ZoneSettings, type ZoneOptions, parseId, parseSettings } from './settings.ts'
+import { type ZoneOptions, type ZoneSettings, checkSame, parseId, parseSettings } from './settings.ts'
 import { publish } from '../owner/events.ts'
-import { Zone } from './zone.ts'
+import type { AnyZone, Zone } from './any-zone.ts'
+import { LimitedZone } from './limited-zone.ts'
+import { WorkerZone } from './worker-zone.ts'
 
 register(ZoneError, { cid: 'corespun.ZoneError' })
 const common = { save: ({ id }: { readonly id: string }) => id, isOfAnyCopy: true }
-registerHandle({ tag: 'corespun.Zone', is: Zone, load: (id) => zone.get(id) as Zone, ...common })
-registerHandle({ tag: 'corespun.NodeZone', is: NodeZone, load: () => zone.node, ...common })
+registerHandle({
+  tag: 'corespun.Zone',
+  is: WorkerZone,
+  load: (id) => zone.get(id) as WorkerZone,
+  ...common,
+})
+registerHandle({ tag: 'corespun.NodeZone', is: NodeZone, load: () => zone.node as NodeZone, ...common })
+registerHandle({
+  tag: 'corespun.LimitedZone',
+  is: LimitedZone,
+  save: ({ id, limits: { timeoutMs, signal } }: LimitedZone) => [id, timeoutMs, signal] as const,
+  load: ([id, timeoutMs, signal]) => zone.get(id).with({ timeoutMs, signal }) as LimitedZone,
+})
 
 let owner: Owner | undefined
 let node: NodeZone | undefined
@@ -44,12 +57,12 @@ export function endWorker(worker: string, reason: string): boolean {
 }
 
 /** The zones that this thread has a handle of, by number: asking again gives the same object. */
-const opened = new Map<number, WeakRef<Zone>>()
+const opened = new Map<number, WeakRef<WorkerZone>>()
 const collected = new FinalizationRegistry<number>((number) => {
   if (opened.get(number)?.deref() === undefined) opened.delete(number)
 })
 
-function remember(found: Zone, handle: number): Zone {
+function remember(found: WorkerZone, handle: number): WorkerZone {
   const number = native.zoneNumber(handle)
   opened.set(number, new WeakRef(found))
   collected.register(found, number)
@@ -64,7 +77,7 @@ function open(id: string): Zone | undefined {
   const known = opened.get(number)?.deref()
   const settings = known === undefined ? native.zoneSettings(number) : undefined
   if (settings !== undefined)
-    return remember(new Zone(id, handle, freeze(JSON.parse(settings) as ZoneSettings)), handle)
+    return remember(new WorkerZone(id, handle, freeze(JSON.parse(settings) as ZoneSettings)), handle)
   native.zoneDrop(handle)
   return known
 }
@@ -75,7 +88,7 @@ function make(name: string, settings: ZoneSettings): Zone | undefined {
   publish.zoneCreated(name, settings)
   // Where this thread starts the workers it does so now, not when it next has nothing else to do.
   thisBridge().takeMail()
-  return remember(new Zone(name, handle, settings), handle)
+  return remember(new WorkerZone(name, handle, settings), handle)
 }
 
 /**
@@ -99,89 +112,104 @@ function freeze(settings: ZoneSettings): ZoneSettings {
   return Object.freeze(settings)
 }
 
-/** The zones of this process. */
+/**
+ * The zones of this process.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { zone } from 'corespun/zone'
+ *
+ * const cpu = zone.create('cpu', { workers: 1 })
+ * const product = await cpu.run((a: number, b: number) => a * b, 6, 7)
+ * assert.equal(product, 42)
+ * assert.deepEqual(await cpu.map([1, 2, 3], (n: number) => n * n), [1, 4, 9])
+ * const slow = cpu.with({ timeoutMs: 20 }).run(() => new Promise(() => {}))
+ * await assert.rejects(slow, { code: 'TASK_TIMEOUT' })
+ * await cpu.close()
+ * ```
+ */
 export const zone = Object.freeze({
   /**
-   * Make a zone and start its workers.
-   * @param id Its name in the process, 1 to 256 characters.
-   * @param settings All optional; see {@link ZoneOptions}.
-   * @throws {ZoneError} `ZONE_ARGUMENT` for a wrong one; `ZONE_EXISTS` when the name is taken.
+   * Create a zone and start its workers.
+   * @param id Its name in the process: 1 to 256 characters.
+   * @param options All optional; see {@link ZoneOptions}.
+   * @throws {ZoneError} `ZONE_ARGUMENT` for a wrong id or option; `ZONE_EXISTS` when the name is taken.
    */
-  create(id: string, settings: ZoneOptions = {}): Zone {
+  create(id: string, options: ZoneOptions = {}): Zone {
     const name = parseId(id)
-    const parsed = parseSettings(settings)
-    if (name === NodeZone.id) throw new ZoneError('ZONE_EXISTS', { zone: name })
+    const settings = parseSettings(options)
+    if (name === NODE_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
     listen()
-    const made = make(name, parsed)
+    const made = make(name, settings)
     if (made === undefined) throw new ZoneError('ZONE_EXISTS', { zone: name })
     return made
   },
 
   /**
-   * The zone with that name, made with these settings if there is none; those of an existing one stay. For
-   * modules that several threads load, such as the app of a server with several workers: the first one makes
-   * the zone, the others get it. Its workers are started by the thread that owns all zones (mostly the main
-   * thread), so it outlives the thread that made it.
-   * @throws {ZoneError} `ZONE_ARGUMENT`; `ZONE_EXISTS` for `node`, which is the calling thread.
+   * Return the zone with that name, or create it. For modules that several threads load, such as the app of a
+   * server with several workers: the first thread creates the zone, the others receive it. The options must
+   * be those of the existing zone; those that are absent are not compared. The thread that owns all zones
+   * (mostly the main thread) starts the workers, so the zone outlives the thread that created it.
+   * @throws {ZoneError} `ZONE_ARGUMENT`, also for an option that differs from that of the existing zone;
+   *   `ZONE_EXISTS` for `node`, which is the calling thread.
    */
-  getOrCreate(id: string, settings: ZoneOptions = {}): Zone {
+  getOrCreate(id: string, options: ZoneOptions = {}): Zone {
     const name = parseId(id)
-    const parsed = parseSettings(settings, 'zone.getOrCreate()')
-    if (name === NodeZone.id) throw new ZoneError('ZONE_EXISTS', { zone: name })
+    const settings = parseSettings(options, 'zone.getOrCreate()')
+    if (name === NODE_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
     for (;;) {
-      // Closed, or made, by another thread in between: once more.
-      const found = open(name) ?? readyMade(name) ?? make(name, parsed)
-      if (found !== undefined) return found
+      const found = open(name) ?? readyMade(name)
+      if (found !== undefined) {
+        checkSame('zone.getOrCreate()', name, options, settings, found.settings)
+        return found
+      }
+      const made = make(name, settings)
+      // Otherwise another thread has created it meanwhile.
+      if (made !== undefined) return made
     }
   },
 
   /**
-   * The zone with that name, whichever thread made it.
-   * @throws {ZoneError} `ZONE_UNKNOWN` when there is none.
+   * Return the zone with that name, whichever thread created it; `node` is the calling thread.
+   * @throws {ZoneError} `ZONE_UNKNOWN` when there is none; `ZONE_ARGUMENT` for a wrong id.
    */
-  get(id: string): Zone | NodeZone {
+  get(id: string): AnyZone {
     const name = parseId(id)
-    if (name === NodeZone.id) return zone.node
+    if (name === NODE_ID) return zone.node
     const found = open(name) ?? readyMade(name)
-    if (found === undefined) {
-      const known = native
-        .zoneIds()
-        .split('\0')
-        .filter((other) => other !== '')
-      throw new ZoneError('ZONE_UNKNOWN', { zone: name, known })
-    }
-    return found
+    if (found !== undefined) return found
+    const known = native.zoneIds().split('\0')
+    throw new ZoneError('ZONE_UNKNOWN', { zone: name, known: known.filter((other) => other !== '') })
   },
 
-  /** The zone whose worker this thread is; `zone.node` in all other threads. */
-  get current(): Zone | NodeZone {
+  /** The zone whose worker the calling thread is; `zone.node` in all other threads. */
+  get current(): AnyZone {
     const id = currentZoneId()
     return id === undefined ? zone.node : zone.get(id)
   },
 
   /**
-   * Ready-made, made when it is first asked for: one worker for each core, `work-stealing`. For CPU-bound
-   * work, and for tasks that fork tasks. Its workers give way to threads that serve (`nice`). Its name is
+   * A ready-made zone, created when first used: one worker per core, `work-stealing`. For CPU-bound work, and
+   * for tasks that fork tasks. Its workers give way to threads that serve (`nice: 3`). Its id is
    * `corespun.cpu`. It keeps no process alive.
    */
   get cpu(): Zone {
     return zone.get('corespun.cpu') as Zone
   },
 
-  /** A zone for tasks that block their thread: synchronous I/O, `Atomics.wait`. Named `corespun.blocking`. */
+  /** A ready-made zone for tasks that block their thread (synchronous I/O): `corespun.blocking`. */
   get blocking(): Zone {
     return zone.get('corespun.blocking') as Zone
   },
 
-  /**
-   * The same for work that comes in bursts: it starts with no worker, and idle ones leave. `corespun.cached`.
-   */
+  /** A ready-made zone for bursts, which starts without workers; idle ones leave: `corespun.cached`. */
   get cached(): Zone {
     return zone.get('corespun.cached') as Zone
   },
 
-  /** This thread itself, with the API of a zone. */
-  get node(): NodeZone {
+  /** The calling thread as a zone: functions run here, without a hop and without copies. */
+  get node(): AnyZone {
     return (node ??= new NodeZone())
   },
 })

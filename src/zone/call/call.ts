@@ -22,12 +22,15 @@ export interface CallZone extends FailedCall {
   readonly of: CallZone | undefined
 }
 
-/** What a call is limited by. */
+/** The limits of a call. */
 export interface CallOptions {
-  /** Longest time from the call to its end, in ms; then it fails with `TASK_TIMEOUT`. Default: none. */
-  readonly timeoutMs?: number
-  /** Aborting it ends the call with the signal's reason. */
-  readonly signal?: AbortSignal
+  /**
+   * Longest time from the call to its end, in ms, waiting included; then it fails with `TASK_TIMEOUT`.
+   * Default: no limit.
+   */
+  readonly timeoutMs?: number | undefined
+  /** Aborting it ends the call with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
 }
 
 type Resolve = (value: unknown) => void

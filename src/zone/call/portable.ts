@@ -40,7 +40,9 @@ function inWords(value: unknown): string {
 /** Reading a hostile value can throw anything: what is thrown is told in words. */
 function portableWhy(why: unknown): unknown {
   if (why instanceof TransportError) return why
-  return new TypeError(`the function threw a value that cannot be read: ${inWords(why)}`)
+  return new TypeError(
+    `the function threw a value whose properties throw when they are read: ${inWords(why)}`,
+  )
 }
 
 /**

@@ -107,14 +107,16 @@ function hideIn(error: Error): void {
 const DISPATCHER = filesOf('zone/worker/dispatcher')
 /** The other modules that stand between a call and a task's function, on either side. */
 const OWN_FILES = [
+  'zone/api/limited-zone',
   'zone/api/node-zone',
-  'zone/api/zone',
+  'zone/api/worker-zone',
   'zone/call/call',
   'zone/call/join',
   'zone/call/stacks',
+  'zone/call/submitter',
   'zone/call/task',
   'zone/parallel/chunks',
-  'zone/parallel/flow',
+  'zone/parallel/engine',
   'zone/parallel/outbox',
   'zone/parallel/parallel',
   'zone/parallel/spread',

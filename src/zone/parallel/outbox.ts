@@ -1,11 +1,12 @@
 /**
  * Chunks on their way into a zone that may be full, or may not take one as large.
  *
- * How much travels at once is the business of `map` and its kin, not of who calls them. So a chunk that is
- * refused for its size is cut in two, and one that finds no room waits: for a chunk of its own flow that is
- * in the zone, or for the zone. Only what the zone has not taken is sent again; nothing runs twice.
+ * How much travels at once is the business of `map` and its kin, not of their callers. So a chunk that is
+ * refused for its size is split in two, and one that finds no capacity waits: for a chunk of its own flow
+ * that is in the zone, or for the zone. Only what the zone has not taken is sent again; nothing runs twice.
  */
 import { onAbort } from '../../base/index.ts'
+import type { Begun } from '../call/submitter.ts'
 import { type ZoneError, isRefusal } from '../errors.ts'
 
 /** Some items that travel together. */
@@ -16,51 +17,50 @@ export interface Chunk {
   readonly way: Way
 }
 
-/** The way of a chunk through its zone, which may be ended before that of others. */
+/** The calls of one chunk and its parts, which may be cancelled before those of others. */
 export class Way {
   #ended: { readonly why: unknown } | undefined
-  #giveUp: ((why: unknown) => void) | undefined
+  #cancel: ((why: unknown) => void) | undefined
 
-  /** A call is out for the chunk, or for a part of it. */
-  readonly begun = (giveUp: (why: unknown) => void): void => {
-    this.#giveUp = giveUp
-    if (this.#ended !== undefined) giveUp(this.#ended.why)
+  /** A call is in flight for the chunk, or for a part of it. */
+  readonly begun: Begun = (cancel) => {
+    this.#cancel = cancel
+    if (this.#ended !== undefined) cancel(this.#ended.why)
   }
 
-  /** Whether it was ended. */
   get isEnded(): boolean {
     return this.#ended !== undefined
   }
 
-  /** End it: the call that is out, and those that would be. */
+  /** Cancel the call in flight and all later ones. */
   end(why: unknown): void {
     this.#ended = { why }
-    this.#giveUp?.(why)
+    this.#cancel?.(why)
   }
 
-  /** @throws why it was ended, if it was. */
+  /** @throws the reason, if it has ended. */
   throwIfEnded(): void {
     if (this.#ended !== undefined) throw this.#ended.why
   }
 }
 
-/** What an outbox is for. */
 export interface OutboxPlan {
-  /** Give a chunk to the zone: what becomes of it there. Rejects with the refusal if it was not taken. */
+  /** Submit a chunk; resolves to its outcome. Rejects with the refusal if the zone did not take it. */
   offer(chunk: Chunk, signal: AbortSignal): Promise<unknown>
-  /** What becomes of a chunk that fails; throws where that ends all. */
+  /** The outcome of a chunk that failed; throws where that ends all. */
   failed(chunk: Chunk, error: unknown): unknown
-  /** Resolves when the zone has room; `undefined` where the caller would wait for itself. */
-  readonly room: ((signal: AbortSignal) => Promise<void>) | undefined
-  /** Chunks of more than so many bytes are not taken. */
+  /** Resolves when the zone has capacity; `undefined` where the caller would wait for itself. */
+  readonly capacity: ((signal: AbortSignal) => Promise<void>) | undefined
+  /** The zone refuses chunks of more bytes. */
   bytesMax(most: number): void
 }
 
-/** Longest pause between two attempts where the zone has room, but not for so many bytes; ms. */
+/** Longest pause between two attempts where the zone has capacity, but not for so many bytes; ms. */
 const PAUSE_MS_MAX = 64
+
 export class Outbox {
   readonly #plan: OutboxPlan
-  /** Chunks that were offered and have not come back. */
+  /** Chunks in flight. */
   #out = 0
   #waiting: (() => void)[] = []
 
@@ -69,7 +69,7 @@ export class Outbox {
   }
 
   /**
-   * Send a chunk, whole or in parts; what becomes of it, by parts in the order of items.
+   * Send a chunk, whole or in parts; the outcomes of the parts in the order of items.
    * @throws what `failed` throws.
    */
   async send(chunk: Chunk, signal: AbortSignal): Promise<unknown[]> {
@@ -83,7 +83,7 @@ export class Outbox {
           if (chunk.items.length === 1) throw refusal
           break
         }
-        await this.#room(refusal, waits, signal)
+        await this.#capacity(refusal, waits, signal)
       }
     } catch (error) {
       return [this.#plan.failed(chunk, error)]
@@ -102,12 +102,12 @@ export class Outbox {
       return { refusal: (refusal = error) }
     } finally {
       this.#out--
-      // What was refused has made no room.
+      // A refused chunk has freed no capacity.
       if (refusal === undefined) for (const again of this.#waiting.splice(0)) again()
     }
   }
 
-  /** One after the other: what is too large as one is large enough as two. */
+  /** One after the other: each half may need all the capacity. */
   async #halves({ items, first, way }: Chunk, signal: AbortSignal): Promise<unknown[]> {
     const { slice } = items as unknown[]
     const middle = items.length >> 1
@@ -116,10 +116,10 @@ export class Outbox {
     return [...one, ...other]
   }
 
-  /** Until another attempt makes sense. */
-  #room(refusal: ZoneError, waits: number, signal: AbortSignal): Promise<void> {
+  /** Resolves when another attempt makes sense. */
+  #capacity(refusal: ZoneError, waits: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { room } = this.#plan
+      const { capacity } = this.#plan
       let pause: NodeJS.Timeout | undefined
       const aborted = (): void => {
         clearTimeout(pause)
@@ -131,18 +131,18 @@ export class Outbox {
       }
       if (signal.aborted) return aborted()
       if (this.#out > 0) this.#waiting.push(again)
-      else if (room === undefined) return reject(refusal)
-      // For some bytes there may be room, and not for so many.
+      else if (capacity === undefined) return reject(refusal)
+      // There may be capacity for some bytes, and not for so many.
       else if (refusal.code === 'ZONE_BYTES_FULL')
         pause = setTimeout(again, Math.min(2 ** waits, PAUSE_MS_MAX))
-      // A zone that closes says so at the next attempt.
-      else void room(signal).then(again, again)
+      // A closing zone refuses the next attempt.
+      else void capacity(signal).then(again, again)
       onAbort(signal, aborted)
     })
   }
 }
 
-/** The most bytes that this zone ever takes at once, when a chunk of more was refused for that. */
+/** Most bytes that the zone ever takes at once, if the chunk was refused for having more. */
 function tooLargeFor(refusal: ZoneError): number | undefined {
   const facts = refusal.facts as unknown as Record<string, number>
   const { taskBytes = 0, taskBytesMax, queueBytesMax = Infinity } = facts

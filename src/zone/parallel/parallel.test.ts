@@ -377,7 +377,7 @@ test('what is no source, no function or no option is refused by name', async () 
     await refused(() => target.map([], () => {}, { chunkMax: 0 }), /^zone\.\w+\(\): chunkMax/)
     await refused(
       () => target.map([], () => {}, { chunk: 1 } as never),
-      /unknown option "chunk"; the options are signal, chunkMax/,
+      /unknown option "chunk"; the options are timeoutMs, signal, chunkMax/,
     )
     await refused(() => target.reduce([], () => 0, 0, { combine: 1 } as never), /^zone\.reduce\(\): combine/)
   }

@@ -36,7 +36,7 @@ test('an error between tasks is an uncaughtException of the thread that starts t
   const dies = processWith(`${LEFT_BEHIND}; await new Promise((resolve) => setTimeout(resolve, ${WAIT_MS}))`)
   assert.equal(dies.status, 1, dies.stderr)
   assert.match(dies.stderr, /WORKER_ERROR/)
-  assert.match(dies.stderr, /worker own\/0, in none of its tasks: .*the database is down/)
+  assert.match(dies.stderr, /worker own\/0, outside of its tasks: .*the database is down/)
   assert.match(dies.stderr, /RangeError: the database is down/)
 })
 

@@ -1,0 +1,143 @@
+/**
+ * The view of a zone that `with` returns: every call has its limits.
+ *
+ * It adds its limits to the options of a call and hands that to the zone, so it has no state of its own and
+ * zones pay nothing for it. Limits add up: the shorter timeout applies, and each signal aborts. The methods
+ * resolve relative modules here, since the zone would see this file as the caller.
+ */
+import { isAbsolute } from 'node:path'
+import { callerFile } from '../../transport/internal.ts'
+import type { CallOptions } from '../call/call.ts'
+import type { ModuleCalls } from '../call/task.ts'
+import type { AnyZone, ModuleOptions } from './any-zone.ts'
+import { optionsOf } from './arguments.ts'
+import type { ZoneStats } from './stats.ts'
+
+/** A zone that views can be made of. */
+export interface LimitableZone extends AnyZone {
+  runLimited(fn: unknown, args: readonly unknown[], limits: CallOptions): Promise<never>
+  /** `runLimited` without a promise; returns a function that cancels the call. */
+  begin(
+    fn: (...args: never[]) => unknown,
+    args: readonly unknown[],
+    resolve: (value: unknown) => void,
+    reject: (reason: unknown) => void,
+    limits?: CallOptions,
+  ): () => void
+}
+
+export class LimitedZone implements AnyZone {
+  readonly id: string
+  readonly zone: LimitableZone
+  readonly limits: CallOptions
+
+  constructor(zone: LimitableZone, limits: CallOptions) {
+    this.id = zone.id
+    this.zone = zone
+    this.limits = limits
+  }
+
+  with(options: CallOptions): AnyZone {
+    return limitedZone(this.zone, options, this.limits)
+  }
+
+  run(fn: unknown, ...args: unknown[]): Promise<never> {
+    return this.zone.runLimited(fn, args, this.limits)
+  }
+
+  begin(
+    fn: (...args: never[]) => unknown,
+    args: readonly unknown[],
+    resolve: (value: unknown) => void,
+    reject: (reason: unknown) => void,
+  ): () => void {
+    return this.zone.begin(fn, args, resolve, reject, this.limits)
+  }
+
+  execute(what: unknown, second?: unknown, third?: unknown, fourth?: unknown): Promise<never> {
+    const { zone } = this
+    if (typeof what === 'function')
+      return zone.execute(what as never, second as never, this.#limited(third)) as Promise<never>
+    const options = this.#resolving(what, fourth, this.execute)
+    return zone.execute(what as string, second as string, third as [], options) as Promise<never>
+  }
+
+  module<Module>(url: string | URL, options?: ModuleOptions): ModuleCalls<Module> {
+    return this.zone.module(url, this.#resolving(url, options, this.module))
+  }
+
+  broadcast(what: unknown, args?: unknown, options?: unknown): Promise<void> {
+    const limited = this.#resolving(what, options, this.broadcast)
+    return this.zone.broadcast(what as string, args as [], limited)
+  }
+
+  broadcastSync(what: unknown, args?: unknown, options?: unknown): void {
+    const { signal, ...limited } = this.#resolving(what, options, this.broadcastSync)
+    // A blocked thread receives no abort; one that has come already counts.
+    signal?.throwIfAborted()
+    this.zone.broadcastSync(what as string, args as [], limited)
+  }
+
+  map(items: unknown, fn: unknown, options?: unknown): never {
+    return this.zone.map(items as never, fn as never, this.#limited(options) as never) as never
+  }
+
+  forEach(items: unknown, fn: unknown, options?: unknown): Promise<void> {
+    return this.zone.forEach(items as never, fn as never, this.#limited(options))
+  }
+
+  reduce(items: unknown, fn: unknown, initial: unknown, options?: unknown): Promise<never> {
+    return this.zone.reduce(items as never, fn as never, initial as never, this.#limited(options))
+  }
+
+  stats(): ZoneStats {
+    return this.zone.stats()
+  }
+
+  ready(options?: { readonly signal?: AbortSignal | undefined }): Promise<void> {
+    return this.zone.ready(options)
+  }
+
+  close(options?: { readonly timeoutMs?: number | undefined }): Promise<void> {
+    return this.zone.close(options)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.zone.close()
+  }
+
+  /** The options of one call with the limits of the view; the zone refuses what is not an object. */
+  #limited(options: unknown): CallOptions {
+    if (options === undefined) return this.limits
+    if (options === null || typeof options !== 'object' || Array.isArray(options)) return options as never
+    return { ...options, ...joined(this.limits, { ...options }) }
+  }
+
+  #resolving(module: unknown, options: unknown, above: Function): ModuleOptions {
+    const limited: ModuleOptions = this.#limited(options)
+    const isRelative = typeof module === 'string' && !isAbsolute(module) && !URL.canParse(module)
+    if (!isRelative || limited === options || limited.from !== undefined) return limited
+    const from = callerFile(above)
+    return isAbsolute(from) || URL.canParse(from) ? { ...limited, from } : limited
+  }
+}
+
+/** @throws {ZoneError} `ZONE_ARGUMENT`. */
+export function limitedZone(zone: LimitableZone, options: CallOptions, outer?: CallOptions): AnyZone {
+  const { timeoutMs, signal } = optionsOf('zone.with()', options ?? null)
+  return new LimitedZone(zone, joined(outer ?? {}, { timeoutMs, signal }))
+}
+
+/** Both limits: the shorter timeout, each signal. A value of the wrong type stays, for the zone to refuse. */
+function joined(outer: CallOptions, inner: CallOptions): CallOptions {
+  const limits: { -readonly [Name in keyof CallOptions]: CallOptions[Name] } = { ...outer }
+  const { timeoutMs, signal } = inner
+  if (timeoutMs !== undefined)
+    limits.timeoutMs =
+      outer.timeoutMs === undefined || !(timeoutMs > outer.timeoutMs) ? timeoutMs : outer.timeoutMs
+  if (signal !== undefined) {
+    const isBoth = outer.signal !== undefined && signal instanceof AbortSignal
+    limits.signal = isBoth ? AbortSignal.any([outer.signal, signal]) : signal
+  }
+  return limits
+}

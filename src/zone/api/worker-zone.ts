@@ -1,0 +1,369 @@
+/**
+ * A zone of workers, as a thread sees it.
+ *
+ * A zone is process-wide; a `WorkerZone` is one thread's handle on it, and any thread may have one. All state
+ * is in the native core. Methods that return promises never throw.
+ */
+import { availableParallelism } from 'node:os'
+import { Mail, Status, native } from '../../native/index.ts'
+import {
+  callerFile,
+  codeNumber,
+  functionNumber,
+  moduleFunctionNumber,
+  seenExportNumber,
+  seenFunctionNumber,
+} from '../../transport/internal.ts'
+import {
+  BareCall,
+  type CallOptions,
+  type CallZone,
+  LimitedBroadcast,
+  LimitedCall,
+  LimitedRoom,
+  PlainCall,
+  ResultCall,
+  ValueCall,
+  failureOf,
+} from '../call/call.ts'
+import { CLOSING } from '../call/reasons.ts'
+import { addCaller, siteOf } from '../call/stacks.ts'
+import { type Begun, EMPTY, Submitter } from '../call/submitter.ts'
+import type { ModuleCalls } from '../call/task.ts'
+import { ZoneError } from '../errors.ts'
+import { publish } from '../owner/events.ts'
+import type { Spreader } from '../parallel/engine.ts'
+import { Spread } from '../parallel/spread.ts'
+import { beforeFork, currentZoneId } from '../worker/current.ts'
+import { type ErrorListener, addListener } from '../worker/uncaught.ts'
+import type { AnyZone, ModuleOptions, Zone } from './any-zone.ts'
+import {
+  ONLY_SIGNAL,
+  ONLY_TIMEOUT,
+  TIMEOUT_AND_FROM,
+  WITH_FROM,
+  argumentsOf,
+  exportOf,
+  optionsOf,
+} from './arguments.ts'
+import { type LimitableZone, limitedZone } from './limited-zone.ts'
+import type { Result } from './result.ts'
+import { type ZoneSettings, wrong } from './settings.ts'
+import { type ZoneStats, statsOf } from './stats.ts'
+
+/** Default `timeoutMs` of `broadcastSync`. */
+const BROADCAST_SYNC_MS = 30_000
+const WAIT_SLICE_US = 200
+
+let resolveNext: (value: unknown) => void
+let rejectNext: (reason: unknown) => void
+/** The executor of all promises made here, so that making one allocates no closure. */
+function capture(resolve: (value: unknown) => void, reject: (reason: unknown) => void): void {
+  resolveNext = resolve
+  rejectNext = reject
+}
+
+/** Returns the handles of collected zones to the core. */
+const unused = new FinalizationRegistry<number>((handle) => native.zoneDrop(handle))
+
+export class WorkerZone extends Spread implements Zone, LimitableZone {
+  readonly id: string
+  readonly #handle: number
+  readonly #settings: ZoneSettings
+  readonly #submitter: Submitter
+  readonly #call: CallZone
+  readonly #number: number
+  protected readonly spreader: Spreader
+
+  constructor(id: string, handle: number, settings: ZoneSettings) {
+    super()
+    this.id = id
+    this.#handle = handle
+    this.#settings = settings
+    this.#number = native.zoneNumber(handle)
+    this.#call = { id, handle, site: undefined, of: undefined }
+    const submitter = new Submitter(this.#call, settings)
+    this.#submitter = submitter
+    const { workers, workersMax } = settings
+    this.spreader = {
+      id,
+      hasOwnStacks: false,
+      workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
+      own: (value) => value,
+      // A task of this zone would wait for the worker that it occupies.
+      capacity: submitter.isOwn ? undefined : (signal) => this.#capacity(signal),
+      sentBytes: () => submitter.bridge.writer.frameBytes,
+      execute: (module, name, args, options, begun) => this.#chunk(module, name, args, options, begun),
+    }
+    // A call in flight keeps it too, so a handle is not reused for another zone while a call may use it.
+    unused.register(this.#call, handle)
+  }
+
+  get settings(): ZoneSettings {
+    return this.#settings
+  }
+
+  run(fn: unknown, ...args: unknown[]): Promise<never> {
+    const promise = new Promise<never>(capture as never)
+    const reject = rejectNext
+    const call = new ValueCall(this.#callFrom(this.run), resolveNext, reject)
+    try {
+      if (typeof fn !== 'function') throw wrong('zone.run(): the first argument', 'a function', fn)
+      const number = seenFunctionNumber(fn)
+      if (number === 0) this.#submitter.sendFresh(fn, args, call)
+      else this.#submitter.send(number, args, call)
+    } catch (error) {
+      reject(error)
+    }
+    return promise
+  }
+
+  runLimited(fn: unknown, args: readonly unknown[], limits: CallOptions): Promise<never> {
+    const promise = new Promise<never>(capture as never)
+    const reject = rejectNext
+    const call = new ValueCall(this.#callFrom(this.runLimited), resolveNext, reject)
+    try {
+      if (typeof fn !== 'function') throw wrong('zone.run(): the first argument', 'a function', fn)
+      this.#submitter.sendLimited(seenFunctionNumber(fn) || functionNumber(fn), args, call, limits)
+    } catch (error) {
+      reject(error)
+    }
+    return promise
+  }
+
+  begin(
+    fn: (...args: never[]) => unknown,
+    args: readonly unknown[],
+    resolve: (value: unknown) => void,
+    reject: (reason: unknown) => void,
+    limits?: CallOptions,
+  ): () => void {
+    const signal = limits?.signal
+    const bare = new BareCall(this.#call, resolve, reject)
+    const call = new LimitedCall(this.#submitter.bridge, this.#call, bare, signal)
+    try {
+      signal?.throwIfAborted()
+      call.listen()
+      const number = this.#submitter.send(seenFunctionNumber(fn) || functionNumber(fn), args, call)
+      call.begin(number, limits?.timeoutMs)
+    } catch (error) {
+      call.drop()
+      reject(error)
+      return nothing
+    }
+    return () => call.abandon()
+  }
+
+  execute(what: unknown, second?: unknown, third?: unknown, fourth?: unknown): Promise<never> {
+    const promise = new Promise<never>(capture as never)
+    const reject = rejectNext
+    const call = new ResultCall(this.#callFrom(this.execute), resolveNext, reject)
+    try {
+      if (typeof what === 'function') {
+        const args = argumentsOf('zone.execute()', second)
+        this.#submitter.sendLimited(functionNumber(what), args, call, optionsOf('zone.execute()', third))
+      } else {
+        const options = optionsOf('zone.execute()', fourth, WITH_FROM)
+        const number =
+          seenExportNumber(what, second) || exportNumber(what, second, options.from ?? this.execute)
+        this.#submitter.sendLimited(number, argumentsOf('zone.execute()', third), call, options)
+      }
+    } catch (error) {
+      reject(error)
+    }
+    return promise
+  }
+
+  module<Module>(url: string | URL, options?: ModuleOptions): ModuleCalls<Module> {
+    const limits = optionsOf('zone.module()', options, WITH_FROM)
+    const from = limits.from ?? callerFile(this.module)
+    const call = (name: string, args: unknown[]): Promise<unknown> => {
+      const promise = new Promise(capture)
+      const reject = rejectNext
+      const made = new ValueCall(this.#callFrom(call), resolveNext, reject)
+      try {
+        const number = seenExportNumber(url, name) || exportNumber(url, name, from)
+        this.#submitter.sendLimited(number, args, made, limits)
+      } catch (error) {
+        reject(error)
+      }
+      return promise
+    }
+    const calls = new Map<string, unknown>()
+    return new Proxy(Object.create(null) as object, {
+      get(_, name) {
+        // Not a promise: `await proxy` must not call the module.
+        if (typeof name !== 'string' || name === 'then') return undefined
+        let found = calls.get(name)
+        if (found === undefined) calls.set(name, (found = (...args: unknown[]) => call(name, args)))
+        return found
+      },
+    }) as ModuleCalls<Module>
+  }
+
+  broadcast(what: unknown, args?: unknown, options?: ModuleOptions): Promise<void> {
+    const promise = new Promise<void>(capture as never)
+    const reject = rejectNext
+    const submitter = this.#submitter
+    const { bridge } = submitter
+    const waiting = new PlainCall(this.#callFrom(this.broadcast), resolveNext, reject)
+    let limited: LimitedBroadcast | undefined
+    let call = -1
+    try {
+      const { timeoutMs, signal, from } = optionsOf('zone.broadcast()', options, WITH_FROM)
+      const [fn, bytes] = this.#broadcastParts(what, args, from ?? callerFile(this.broadcast))
+      signal?.throwIfAborted()
+      if (submitter.isOwn) beforeFork()
+      if (timeoutMs !== undefined || signal !== undefined)
+        limited = new LimitedBroadcast(bridge, this.#call, waiting, signal)
+      limited?.listen()
+      call = bridge.take(limited ?? waiting)
+      submitter.checkBroadcast(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
+      limited?.begin(call, timeoutMs)
+    } catch (error) {
+      limited?.drop()
+      if (call >= 0) bridge.release(call)
+      reject(error)
+    }
+    return promise
+  }
+
+  broadcastSync(what: unknown, args?: unknown, options?: ModuleOptions): void {
+    const checked = optionsOf('zone.broadcastSync()', options, TIMEOUT_AND_FROM)
+    const timeoutMs = checked.timeoutMs ?? BROADCAST_SYNC_MS
+    if (currentZoneId() === this.id)
+      throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
+    const [fn, bytes] = this.#broadcastParts(what, args, checked.from ?? callerFile(this.broadcastSync))
+    const number = native.broadcastSync(this.#handle, fn, bytes)
+    this.#submitter.checkBroadcast(Math.min(number, 0), bytes.length)
+    const begun = performance.now()
+    for (;;) {
+      // This thread may be the one that starts the workers.
+      this.#submitter.bridge.takeMail()
+      const outcome = native.broadcastWait(number, WAIT_SLICE_US)
+      if (outcome === 0) return
+      if (typeof outcome !== 'number') {
+        const error = failureOf(this.#call, Status.failed, outcome, 0, outcome.length)
+        addCaller(error, this.id, siteOf(this.broadcastSync))
+        throw error
+      }
+      if (performance.now() - begun > timeoutMs)
+        throw new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
+    }
+  }
+
+  with(options: CallOptions): AnyZone {
+    return limitedZone(this, options)
+  }
+
+  stats(): ZoneStats {
+    const stats = statsOf(this.#handle, this.id)
+    publish.zoneStats(this.id, stats)
+    return stats
+  }
+
+  onError(listener: ErrorListener): () => void {
+    if (typeof listener !== 'function') throw wrong('zone.onError(): the listener', 'a function', listener)
+    return addListener(this.id, listener)
+  }
+
+  async ready(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
+    const { signal } = optionsOf('zone.ready()', options, ONLY_SIGNAL)
+    signal?.throwIfAborted()
+    await this.#capacity(signal)
+  }
+
+  async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+    const { closeMs, graceMs } = this.#settings
+    const timeoutMs = optionsOf('zone.close()', options, ONLY_TIMEOUT).timeoutMs ?? closeMs
+    const { bridge } = this.#submitter
+    const promise = new Promise(capture)
+    const call = bridge.take(new PlainCall(this.#call, resolveNext, rejectNext))
+    if (native.zoneClose(this.#handle, call) === 0) {
+      bridge.release(call)
+      native.zoneForget(this.#number)
+      return
+    }
+    const warnMs = timeoutMs - Math.min(graceMs, timeoutMs / 2)
+    const warning = setTimeout(() => native.zoneTell(this.#handle, CLOSING), warnMs)
+    const timer = setTimeout(() => {
+      native.zoneRefuse(this.#handle)
+      native.kick(this.#number, Mail.closeNow)
+    }, timeoutMs)
+    try {
+      await promise
+    } finally {
+      clearTimeout(warning)
+      clearTimeout(timer)
+      native.zoneForget(this.#number)
+      // Of all threads that close it, the first one publishes.
+      if (native.zoneEnd(this.#handle) === 1) publish.zoneClosed(this.id)
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #callFrom(above: Function): CallZone {
+    return this.#settings.callStacks ? { ...this.#call, site: siteOf(above), of: this.#call } : this.#call
+  }
+
+  /** Resolves when the queue has capacity for a task. */
+  #capacity(signal?: AbortSignal): Promise<void> {
+    const promise = new Promise<void>(capture as never)
+    const reject = rejectNext
+    const { bridge, isOwn } = this.#submitter
+    const waiting = new PlainCall(this.#call, resolveNext, reject)
+    const limited = signal && new LimitedRoom(bridge, this.#call, waiting, signal)
+    if (isOwn) beforeFork()
+    limited?.listen()
+    const call = bridge.take(limited ?? waiting)
+    const outcome = native.zoneReady(this.#handle, call)
+    if (outcome === 0) {
+      limited?.begin(call, undefined)
+      return promise
+    }
+    limited?.drop()
+    bridge.release(call)
+    try {
+      this.#submitter.check(Math.min(outcome, 0), 0)
+      return Promise.resolve()
+    } catch (error) {
+      reject(error)
+      return promise
+    }
+  }
+
+  /** `execute` of an export for a chunk. */
+  #chunk(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Result> {
+    const promise = new Promise<Result>(capture as never)
+    const reject = rejectNext
+    const call = new ResultCall(this.#callFrom(this.#chunk), resolveNext, reject)
+    try {
+      const number = seenExportNumber(module, name) || exportNumber(module, name, '')
+      this.#submitter.sendLimited(number, args, call, options, begun)
+    } catch (error) {
+      reject(error)
+    }
+    return promise
+  }
+
+  #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
+    const given = argumentsOf('zone.broadcast()', args)
+    if (typeof what !== 'string' && typeof what !== 'function')
+      throw wrong('zone.broadcast(): the first argument', 'a function or code', what)
+    const number = typeof what === 'string' ? codeNumber(what, file) : functionNumber(what)
+    return [number, given.length === 0 ? EMPTY : this.#submitter.bridge.frame(given, 'args', true)]
+  }
+}
+
+function nothing(): void {}
+
+/**
+ * The number of an export; `from` is the file that names the module, or the method that the file called.
+ */
+function exportNumber(module: unknown, name: unknown, from: string | Function): number {
+  const [url, found] = exportOf(module, name)
+  return moduleFunctionNumber(url, found, typeof from === 'string' ? from : () => callerFile(from))
+}

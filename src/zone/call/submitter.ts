@@ -1,0 +1,183 @@
+/**
+ * Submits calls to one zone: writes arguments into this thread's scratch and crosses into the core.
+ *
+ * The core either accepts a call, and settles it through the bridge, or refuses it with a reason; then
+ * nothing was queued, and memory that was lent to the frame stays here.
+ */
+import { assert } from '../../base/index.ts'
+import { type Bridge, thisBridge } from '../../bridge/index.ts'
+import {
+  Given,
+  HEADER_BYTES,
+  OUTCOME,
+  Refused,
+  Status,
+  UNKNOWN_FUNCTION,
+  native,
+} from '../../native/index.ts'
+import { functionNumber } from '../../transport/internal.ts'
+import type { ZoneSettings } from '../api/settings.ts'
+import { ZoneError, refusal } from '../errors.ts'
+import { beforeFork, currentZoneId } from '../worker/current.ts'
+import { type CallOptions, type CallZone, LimitedCall, type ValueCall, failureOf } from './call.ts'
+import { callDepth } from './task.ts'
+
+export const EMPTY = new Uint8Array(0)
+
+/** Receives a function that aborts the call in flight. */
+export type Begun = (cancel: (why: unknown) => void) => void
+
+export class Submitter {
+  readonly bridge: Bridge
+  /** Whether this thread is a worker of the zone. */
+  readonly isOwn: boolean
+  readonly #handle: number
+  readonly #zone: CallZone
+  readonly #settings: ZoneSettings
+  /** Whether this thread is a worker of any zone. */
+  readonly #isWorker: boolean
+
+  constructor(zone: CallZone, settings: ZoneSettings) {
+    this.bridge = thisBridge()
+    this.isOwn = currentZoneId() === zone.id
+    this.#handle = zone.handle
+    this.#zone = zone
+    this.#settings = settings
+    this.#isWorker = currentZoneId() !== undefined
+  }
+
+  /** Returns the number of the call. @throws {ZoneError} the refusal. */
+  send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
+    if (this.isOwn) beforeFork()
+    const bridge = this.bridge
+    const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
+    if (length < 0) return this.#sendFrame(fn, bridge.writer.overflow, arrival)
+    const call = bridge.take(arrival)
+    this.#fill(fn, length, call)
+    native.submit()
+    this.#sent(bridge.given[OUTCOME], length, call)
+    return call
+  }
+
+  /**
+   * Send a new function object by its call site: one crossing for both. A function of a new call site is
+   * numbered first, and the frame that was written is sent under its number. Only arguments that are written
+   * without leaving this thread come before it is known whether the function can travel.
+   * @throws {ZoneError} the refusal.
+   */
+  sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): void {
+    if (!args.every(isPrimitive)) return void this.send(functionNumber(fn), args, arrival)
+    if (this.isOwn) beforeFork()
+    const bridge = this.bridge
+    const length = args.length === 0 ? 0 : bridge.write(args, 'args')
+    let frame = bridge.writer.overflow
+    if (length >= 0) {
+      const call = bridge.take(arrival)
+      this.#fill(0, length, call)
+      native.submitFunction(fn)
+      const outcome = bridge.given[OUTCOME]
+      if (outcome !== UNKNOWN_FUNCTION) return this.#sent(outcome, length, call)
+      bridge.release(call)
+      // Numbering reads properties of the function, whose getters may call a zone and write to this memory.
+      frame = bridge.out.slice(HEADER_BYTES, HEADER_BYTES + length)
+    }
+    this.#sendFrame(functionNumber(fn), frame, arrival)
+  }
+
+  /** Send a call with limits, if it has any. @throws {ZoneError} the refusal. */
+  sendLimited(
+    fn: number,
+    args: readonly unknown[],
+    call: ValueCall,
+    { timeoutMs, signal }: CallOptions,
+    begun?: Begun,
+  ): void {
+    if (timeoutMs === undefined && signal === undefined) {
+      this.send(fn, args, call)
+      return
+    }
+    if (signal?.aborted === true) return call.reject(signal.reason)
+    const limited = new LimitedCall(this.bridge, this.#zone, call, signal)
+    limited.listen()
+    try {
+      limited.begin(this.send(fn, args, limited), timeoutMs)
+    } catch (error) {
+      limited.drop()
+      throw error
+    }
+    begun?.((why) => limited.cancel(why))
+  }
+
+  /** Throws for a refused broadcast; an accepted one owns the memory that was lent to it. */
+  checkBroadcast(outcome: number, bytes: number): void {
+    this.check(outcome, bytes)
+    if (this.bridge.writer.lent.length > 0) this.bridge.writer.letGo()
+  }
+
+  /** @throws {ZoneError} the core's refusal, unless `outcome` is 0. */
+  check(outcome: number, taskBytes: number): void {
+    if (outcome !== 0) this.#refuse(outcome, taskBytes)
+  }
+
+  /** Send arguments that are in memory of their own. */
+  #sendFrame(fn: number, frame: Uint8Array = EMPTY, arrival: ValueCall | LimitedCall): number {
+    const call = this.bridge.take(arrival)
+    if (this.#isWorker) this.bridge.given[Given.depth] = callDepth()
+    this.#sent(native.submitLarge(this.#handle, fn, frame, call), frame.length, call)
+    return call
+  }
+
+  #fill(fn: number, length: number, call: number): void {
+    const { given } = this.bridge
+    given[Given.zone] = this.#handle
+    given[Given.fn] = fn
+    given[Given.length] = length
+    given[Given.call] = call
+    if (this.#isWorker) given[Given.depth] = callDepth()
+  }
+
+  /** An accepted call takes with it the memory that its arguments were lent. */
+  #sent(outcome: number, length: number, call: number): void {
+    const bridge = this.bridge
+    if (outcome !== 0) {
+      bridge.release(call)
+      this.#refuse(outcome, length)
+    }
+    if (bridge.writer.lent.length > 0) bridge.writer.letGo()
+  }
+
+  #refuse(code: number, taskBytes: number): never {
+    const { lent } = this.bridge.writer
+    const movedBytes = lent.reduce((sum, buffer) => sum + buffer.byteLength, 0)
+    if (lent.length > 0) this.bridge.discard()
+    const zone = this.#zone.id
+    const { tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, callDepthMax } = this.#settings
+    switch (code) {
+      case Refused.full:
+        throw refusal(new ZoneError('ZONE_FULL', { zone, tasksMax }))
+      case Refused.bytesFull: {
+        const facts = { zone, queueBytesMax, taskBytes: taskBytes + movedBytes }
+        throw refusal(new ZoneError('ZONE_BYTES_FULL', facts))
+      }
+      case Refused.tooLarge:
+        throw refusal(new ZoneError('TASK_TOO_LARGE', { zone, taskBytesMax, taskBytes }))
+      case Refused.closed:
+        throw this.#failure() ?? new ZoneError('ZONE_CLOSED', { zone })
+      case Refused.tooDeep:
+        throw new ZoneError('ZONE_WAITS_TOO_DEEP', { zone, callDepthMax })
+      default:
+        assert(code === Refused.broadcastsFull, `the core refuses for a known reason, not ${code}`)
+        throw new ZoneError('ZONE_BROADCASTS_FULL', { zone, broadcastsMax })
+    }
+  }
+
+  /** The `ZONE_BROKEN` of a zone whose workers could not be started. */
+  #failure(): unknown {
+    const frame = native.zoneFailure(this.#handle)
+    return frame === undefined ? undefined : failureOf(this.#zone, Status.died, frame, 0, frame.length)
+  }
+}
+
+function isPrimitive(value: unknown): boolean {
+  return value === null || (typeof value !== 'object' && typeof value !== 'function')
+}

@@ -1,0 +1,163 @@
+/**
+ * The engine of `map`, `forEach` and `reduce`: items in chunks, outcomes in order, memory bounded.
+ *
+ * A chunk should take some milliseconds: long against a hop, short against the whole, so that all workers end
+ * together. What is read, sent and kept is bounded (see Flow of base), and what a zone refuses is split or
+ * waits (outbox.ts); so an endless input is read as fast as its results are used and no faster. The first
+ * error, in the order of items where they are kept in it, ends everything: nothing after it starts, and what
+ * comes before it ends first.
+ */
+import { Flow, ItemsReader, isItems, readerOf } from '../../base/index.ts'
+import type { CallOptions } from '../call/call.ts'
+import { rejection } from '../call/stacks.ts'
+import type { Begun } from '../call/submitter.ts'
+import { ZoneError } from '../errors.ts'
+import { CHUNK_ITEMS_MAX, ChunkSize } from './chunk-size.ts'
+import type { ChunkOutcome } from './chunks.ts'
+import type { MapOptions, Source } from './options.ts'
+import { type Chunk, Outbox, Way } from './outbox.ts'
+
+/** What a chunk's task returns. */
+export interface Returned {
+  readonly value: unknown
+  /** Bytes of the value's frame. */
+  readonly frameBytes: number
+}
+
+/** The part of a zone that the engine needs. */
+export interface Spreader {
+  readonly id: string
+  /** Whether errors of tasks have stacks of this thread. */
+  readonly hasOwnStacks: boolean
+  readonly workersMax: number
+  /** The value that a chunk receives of one that all receive: the value where it travels, else a copy. */
+  own(value: unknown): unknown
+  /** Resolves when there is capacity for a task; `undefined` where the caller would wait for itself. */
+  readonly capacity: ((signal: AbortSignal) => Promise<void>) | undefined
+  /** Bytes of the arguments that were written last. */
+  sentBytes(): number
+  execute(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Returned>
+}
+
+/** An array is cut into at least this many chunks per worker, so that all end together. */
+const CHUNKS_PER_WORKER = 4
+
+/** Executes a chunk in a worker. */
+export type Send = (chunk: Chunk, options: CallOptions) => Promise<Returned>
+
+/** The outcomes of chunks, as many as are ready. @throws whatever the first failing chunk failed with. */
+export async function* spread(
+  zone: Spreader,
+  source: Source<unknown>,
+  send: Send,
+  options: MapOptions,
+  failed: (chunk: Chunk, error: unknown) => unknown = thrown,
+): AsyncGenerator<readonly unknown[], void, undefined> {
+  const stop = new AbortController()
+  const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
+  const deadline = deadlineOf(zone, options.timeoutMs, stop)
+  const { aheadMax, chunksMax = 2 * zone.workersMax + 2 } = options
+  const size = new ChunkSize(sizeMax(zone, source, options, chunksMax))
+  const outbox = new Outbox({
+    offer: (chunk, itsSignal) => offered(zone, send, chunk, size, itsSignal),
+    failed: (chunk, error) => (signal.aborted ? thrown(chunk, error) : failed(chunk, error)),
+    capacity: zone.capacity,
+    bytesMax: (most) => size.bytesMax(most),
+  })
+  const out = new Set<Chunk>()
+  const flow = new Flow<ArrayLike<unknown>, unknown[]>({
+    sizeNow: () => size.now,
+    run: async (items, first) => {
+      const chunk = { items, first, way: new Way() }
+      out.add(chunk)
+      try {
+        return await outbox.send(chunk, signalFor(chunk, options.itemSignal, signal))
+      } catch (error) {
+        cancelAfter(chunk)
+        throw error
+      } finally {
+        out.delete(chunk)
+      }
+    },
+    settled: () => reader.read(),
+    join: (taken, next) => void taken.push(...next),
+    ordered: options.ordered !== false,
+    runsMax: chunksMax,
+    // Refilled after each single one, chunks would cross threads one by one.
+    refillsLate: true,
+    aheadMax,
+  })
+  /** In its turn a failed chunk ends all; until then nothing begins that comes after it. */
+  const cancelAfter = (failing: Chunk): void => {
+    if (failing.way.isEnded) return
+    flow.ended()
+    const why = new DOMException('The rest is not needed', 'AbortError')
+    for (const { way, first } of out) if (options.ordered === false || first > failing.first) way.end(why)
+  }
+  const reader = isItems(source) ? new ItemsReader(source, flow) : readerOf(source, flow)
+  try {
+    yield* flow.outcomes(reader, signal)
+  } catch (error) {
+    // Nobody may have awaited the chunk when it failed, but somebody does in its turn.
+    throw zone.hasOwnStacks ? error : await tracedHere(zone.id, error)
+  } finally {
+    clearTimeout(deadline)
+    stop.abort(new DOMException('The rest is not needed', 'AbortError'))
+  }
+}
+
+function deadlineOf(
+  { id: zone }: Spreader,
+  timeoutMs: number | undefined,
+  stop: AbortController,
+): NodeJS.Timeout | undefined {
+  if (timeoutMs === undefined) return undefined
+  const late = (): void => stop.abort(new ZoneError('TASK_TIMEOUT', { zone, timeoutMs, started: true }))
+  return setTimeout(late, timeoutMs)
+}
+
+/** Most items per chunk. */
+function sizeMax(
+  zone: Spreader,
+  source: Source<unknown>,
+  { itemSignal, chunkMax = CHUNK_ITEMS_MAX, aheadMax = Infinity }: MapOptions,
+  chunksMax: number,
+): number {
+  const length = isItems(source) ? source.length : Infinity
+  const share = Math.ceil(length / (CHUNKS_PER_WORKER * zone.workersMax))
+  // All chunks that may be in flight must fit, or workers would wait for each other's.
+  const aheadShare = Math.floor(aheadMax / chunksMax)
+  return Math.max(1, Math.min(itemSignal === undefined ? chunkMax : 1, share, aheadShare))
+}
+
+function tracedHere(zone: string, error: unknown): Promise<unknown> {
+  return rejection(error, { id: zone, site: undefined }).catch((traced: unknown) => traced)
+}
+
+function signalFor(
+  { items, first }: Chunk,
+  itemSignal: MapOptions['itemSignal'],
+  all: AbortSignal,
+): AbortSignal {
+  const own = itemSignal?.(items[0] as never, first)
+  return own === undefined ? all : AbortSignal.any([own, all])
+}
+
+async function offered(
+  zone: Spreader,
+  send: Send,
+  chunk: Chunk,
+  size: ChunkSize,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const sent = send(chunk, { timeoutMs: undefined, signal })
+  const bytes = zone.sentBytes()
+  const { value, frameBytes } = await sent
+  const [ms, values] = value as ChunkOutcome
+  size.learn(chunk.items.length, ms, Math.max(bytes, frameBytes))
+  return values
+}
+
+function thrown(_: Chunk, error: unknown): never {
+  throw error
+}
