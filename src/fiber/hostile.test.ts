@@ -208,14 +208,14 @@ test('more errors at an end than a call takes arguments are all kept', async () 
       yield* fromExit(Exit.failure(bad, many))
     }
   }
-  const owner = fork(function* () {
+  const parent = fork(function* () {
     fork(failing)
     yield* yieldNow()
   })
   const scope = new Scope()
   scope.fork(failing)
   const nursed = fork(() => timeout(1, failing))
-  for (const exit of [await owner.await(), await scope.close(), await nursed.await()])
+  for (const exit of [await parent.await(), await scope.close(), await nursed.await()])
     assert.ok(exit.kind === 'failure' && exit.others.length >= many.length, exit.kind)
 })
 

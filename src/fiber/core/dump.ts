@@ -4,8 +4,8 @@
  * A picture of one moment, for people who look for what hangs. Fibers that never waited are not in it.
  */
 import type { Fiber, FiberStatus } from './fiber.ts'
-import type { Child, Owner } from '../scope/owner.ts'
-import { root } from '../scope/owners.ts'
+import type { Child, BaseScope } from '../scope/base-scope.ts'
+import { root } from '../scope/fiber-scope.ts'
 import { scopesWithChildren } from '../scope/scope.ts'
 
 /** One fiber, or one scope, and what it owns. */
@@ -23,12 +23,12 @@ export interface FiberDump {
   readonly children: readonly FiberDump[]
 }
 
-/** All fibers of this thread that have not ended, by their owners; the oldest first. */
+/** All fibers of this thread that have not ended, by their scopes; the oldest first. */
 export function dump(): FiberDump[] {
   const scopes = [...scopesWithChildren].map((scope): FiberDump => {
     const status = scope.isOpen ? 'open' : 'closing'
     const { name } = scope
-    return { kind: 'scope', id: 0, name, status, waitsFor: undefined, children: childrenOf([scope]) }
+    return { kind: 'scope', id: 0, name, status, waitsFor: undefined, children: childrenOf([scope.members]) }
   })
   return [...childrenOf([root]), ...scopes]
 }
@@ -59,25 +59,25 @@ interface Entry {
 }
 
 /** Without recursion: trees of fibers can be as deep as there are fibers. */
-function childrenOf(owners: readonly Owner[]): Entry[] {
+function childrenOf(scopes: readonly BaseScope[]): Entry[] {
   const top: Entry[] = []
-  const rest: { fiber: Fiber; into: Entry[] }[] = fibersOf(owners).map((fiber) => ({ fiber, into: top }))
+  const rest: { fiber: Fiber; into: Entry[] }[] = fibersOf(scopes).map((fiber) => ({ fiber, into: top }))
   for (const { fiber, into } of rest) {
     const { id, name, status, op } = fiber
     const waitsFor = status === 'waiting' || status === 'closing' ? op?.describe() : undefined
     const entry: Entry = { kind: 'fiber', id, name, status, waitsFor, children: [] }
     into.push(entry)
-    for (const child of fibersOf(ownersIn(fiber))) rest.push({ fiber: child, into: entry.children })
+    for (const child of fibersOf(scopesIn(fiber))) rest.push({ fiber: child, into: entry.children })
   }
   return top
 }
 
-function ownersIn(fiber: Fiber): Owner[] {
-  const owners: Owner[] = []
-  for (let owner = fiber.extra?.owner; owner !== undefined; owner = owner.outer) owners.unshift(owner)
-  return owners
+function scopesIn(fiber: Fiber): BaseScope[] {
+  const scopes: BaseScope[] = []
+  for (let scope = fiber.extra?.scope; scope !== undefined; scope = scope.outer) scopes.unshift(scope)
+  return scopes
 }
 
-function fibersOf(owners: readonly Owner[]): Fiber[] {
-  return owners.flatMap((owner) => [...(owner.children() as Iterable<Child>)].toReversed() as Fiber[])
+function fibersOf(scopes: readonly BaseScope[]): Fiber[] {
+  return scopes.flatMap((scope) => [...(scope.children() as Iterable<Child>)].toReversed() as Fiber[])
 }

@@ -5,7 +5,7 @@
  */
 import type { InterruptedError } from '../errors.ts'
 import type { Exit, Failed } from './exit.ts'
-import type { Child, Owner } from '../scope/owner.ts'
+import type { Child, BaseScope } from '../scope/base-scope.ts'
 
 /** Values of fiber-locals by their keys; never changed, only replaced. */
 export type Locals = ReadonlyMap<object, unknown>
@@ -31,8 +31,8 @@ export class Extra {
   /** Children that failed while it ran. */
   troubles: Child[] | undefined = undefined
   controller: AbortController | undefined = undefined
-  /** Owns what it forks and acquires now; see {@link Owner.outer}. */
-  owner: Owner | undefined = undefined
+  /** Owns what it forks and acquires now; see {@link BaseScope.outer}. */
+  scope: BaseScope | undefined = undefined
 
   /** `thrown` stands for `raised` again; what was raised since is kept beside. */
   raiseAgain(thrown: unknown, raised: Failed): void {

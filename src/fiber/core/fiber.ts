@@ -4,12 +4,12 @@
  * A fiber runs when somebody calls `start` or `resume`, until its generator yields an op or ends. It is in
  * exactly one of these: unstarted, running, parked (`op` is set), ready (in the scheduler's queue), done.
  * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
- * told. A fiber that never waits is in no owner's list, so it costs its own object and no more.
+ * told. A fiber that never waits is in no scope's list, so it costs its own object and no more.
  */
 import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
 import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
-import { closeOwners } from '../scope/closing.ts'
+import { closeScopes } from '../scope/closing.ts'
 import { EndPromise, Ending, Joining, type Waitable, isYieldable } from './endings.ts'
 import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
 import { Extra } from './extra.ts'
@@ -25,8 +25,8 @@ import {
   running,
   takeResult,
 } from './op.ts'
-import type { Child, Owner } from '../scope/owner.ts'
-import { FiberOwner, root } from '../scope/owners.ts'
+import type { Child, BaseScope } from '../scope/base-scope.ts'
+import { FiberScope, root } from '../scope/fiber-scope.ts'
 import { inline } from '../combine/promises.ts'
 import { failedFrom } from './rejections.ts'
 import { RUNNABLE, isRunnable } from './runnable.ts'
@@ -77,7 +77,7 @@ export class Fiber<out A = unknown, out E = unknown> {
   /** Who waits for its end. @internal */
   waiters: Waiters
   /** Whose list it is in; set when it first waits. @internal */
-  owner: Owner | undefined
+  scope: BaseScope | undefined
   /** See {@link Child}. @internal */
   younger: Child | undefined
   /** See {@link Child}. @internal */
@@ -92,7 +92,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     this.state = undefined
     this.op = undefined
     this.waiters = undefined
-    this.owner = undefined
+    this.scope = undefined
     this.younger = undefined
     this.older = undefined
     this.flags = 0
@@ -208,21 +208,21 @@ export class Fiber<out A = unknown, out E = unknown> {
     this.makeReady()
   }
 
-  /** The owner of what it forks and acquires now. @internal */
-  children(): Owner {
+  /** The scope of what it forks and acquires now. @internal */
+  children(): BaseScope {
     const extra = this.more()
-    return (extra.owner ??= new FiberOwner(this)).forks
+    return (extra.scope ??= new FiberScope(this)).forks
   }
 
-  /** Take its owner away for `owner`, in whose `outer` it is. @internal */
-  enter(owner: Owner | undefined): void {
-    this.more().owner = owner
+  /** Take its scope away for `scope`, in whose `outer` it is. @internal */
+  enter(scope: BaseScope | undefined): void {
+    this.more().scope = scope
   }
 
-  /** Belong to `owner` from now on. @internal */
-  ownedBy(owner: Owner): void {
-    this.owner = owner
-    owner.add(this)
+  /** Belong to `scope` from now on. @internal */
+  enterList(scope: BaseScope): void {
+    this.scope = scope
+    scope.add(this)
   }
 
   /** Call its body and run until the first wait. @internal */
@@ -444,7 +444,7 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   /** Whether it may park without leaving the stack. */
   private canRunBelow(): boolean {
-    const isUsual = this.owner !== undefined && (this.flags & (CANCELLED | TROUBLED)) === 0
+    const isUsual = this.scope !== undefined && (this.flags & (CANCELLED | TROUBLED)) === 0
     return isUsual && running.depth === 0 && running.below < BELOW_MAX
   }
 
@@ -521,7 +521,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     if (promise === undefined) return (this.flags & CANCELLED) === 0 ? this.resume() : this.endUnstarted()
     this.flags |= ASYNC
     this.op = BODY
-    if (this.owner === undefined) this.link()
+    if (this.scope === undefined) this.link()
     whenSettled(
       promise,
       (value) => this.bodySettled(() => (givesExit ? this.valueOf(value as never) : value)),
@@ -546,9 +546,9 @@ export class Fiber<out A = unknown, out E = unknown> {
   }
 
   private link(): void {
-    if (this.owner !== undefined) return
+    if (this.scope !== undefined) return
     const parent = running.fiber as Fiber | undefined
-    this.ownedBy(parent === undefined ? root : parent.children())
+    this.enterList(parent === undefined ? root : parent.children())
   }
 
   /** The generator has yielded. */
@@ -558,7 +558,7 @@ export class Fiber<out A = unknown, out E = unknown> {
       return
     }
     if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) return this.divert()
-    if (this.owner === undefined) this.link()
+    if (this.scope === undefined) this.link()
     ;(this.op as Waited).park(this)
   }
 
@@ -569,7 +569,7 @@ export class Fiber<out A = unknown, out E = unknown> {
       this.unwind()
       return this.resume()
     }
-    if (this.owner === undefined) this.link()
+    if (this.scope === undefined) this.link()
   }
 
   /** Whether it has to unwind instead of waiting. */
@@ -618,7 +618,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     if (result.done === true) return this.bodyEnded(result.value)
     if (result === PENDING || result === PARKED) return this.yielded(result)
     // A body that catches the error and does it again may do so for ever: in turns, not on the stack.
-    if (this.owner === undefined) this.link()
+    if (this.scope === undefined) this.link()
     this.flags |= WRONG
     this.op = new Thrown(this.wrongYield(result.value))
     this.op.park(this)
@@ -626,7 +626,7 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   private bodyEnded(value: unknown): void {
     if (this.extra !== undefined) this.settle(Exit.success(value))
-    else if (this.owner !== undefined || this.waiters !== undefined) this.finish(OK, value)
+    else if (this.scope !== undefined || this.waiters !== undefined) this.finish(OK, value)
     else {
       // It never waited, so nobody knows of it yet.
       this.flags = DONE | OK
@@ -651,11 +651,11 @@ export class Fiber<out A = unknown, out E = unknown> {
       extra.errors = undefined
       final = withErrors(final, errors)
     }
-    if (extra.owner !== undefined && (this.flags & CLOSING) === 0) {
+    if (extra.scope !== undefined && (this.flags & CLOSING) === 0) {
       extra.exit = final
       extra.controller = undefined
       this.flags |= CLOSING
-      this.state = closeOwners(extra.owner, undefined, final)
+      this.state = closeScopes(extra.scope, undefined, final)
       return this.resume()
     }
     if (final.kind === 'success') this.finish(OK, final.value)
@@ -672,13 +672,13 @@ export class Fiber<out A = unknown, out E = unknown> {
     this.flags = (this.flags & OBSERVED) | DONE | ok
     this.state = state
     this.op = undefined
-    const { owner, waiters } = this
-    if (owner !== undefined) owner.remove(this)
+    const { scope, waiters } = this
+    if (scope !== undefined) scope.remove(this)
     if (waiters !== undefined) {
       this.waiters = undefined
       wakeAll(waiters, this)
     }
-    if (owner !== undefined) owner.childEnded(this, ok === 0 ? (state as Failed) : undefined)
+    if (scope !== undefined) scope.childEnded(this, ok === 0 ? (state as Failed) : undefined)
     else if (ok === 0) {
       const parent = running.fiber as Fiber | undefined
       const above = parent === undefined ? root : parent.children()

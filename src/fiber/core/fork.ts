@@ -10,8 +10,9 @@ import { FiberError, notABody, wrong } from '../errors.ts'
 import { Fiber } from './fiber.ts'
 import { isYieldable } from './endings.ts'
 import { type Op, type Step, isGenerator, running } from './op.ts'
-import { Owner } from '../scope/owner.ts'
-import { root } from '../scope/owners.ts'
+import { BaseScope } from '../scope/base-scope.ts'
+import type { Scope } from '../scope/scope.ts'
+import { root } from '../scope/fiber-scope.ts'
 import type { AnyZone } from '../../zone/index.ts'
 import { bodyAt } from '../remote/place.ts'
 import { type Runnable, isRunnable } from './runnable.ts'
@@ -62,9 +63,9 @@ export interface ForkOptions {
   /**
    * Who owns it: a scope, or a fiber that does not wait for the end of its children yet. Default: the fiber
    * that forks, the process outside of fibers. The values of fiber-locals are those of the fiber that forks;
-   * outside of fibers those of the owner.
+   * outside of fibers those of the scope.
    */
-  readonly scope?: Owner | Fiber
+  readonly scope?: Scope | Fiber
   /** It may outlive the fiber that forks it. It must have a `name`, and nobody interrupts it but by hand. */
   readonly daemon?: boolean
   /**
@@ -139,23 +140,24 @@ function configure(fiber: Fiber, options: ForkOptions): void {
   if (daemon === true) {
     if (name === undefined) throw wrong('fork(): name', 'given: a daemon has a name', name)
     if (scope !== undefined) throw wrong('fork(): scope', 'absent: a daemon has no scope', scope)
-    fiber.ownedBy(root)
+    fiber.enterList(root)
   }
-  if (scope !== undefined) adopt(fiber, scope)
+  if (scope !== undefined)
+    adopt(fiber, scope instanceof Fiber ? scope : ((scope as Scope | null)?.members ?? (scope as never)))
 }
 
 /** @throws {FiberError} `FIBER_SCOPE_CLOSED`; `FIBER_ARGUMENT`. */
-function adopt(fiber: Fiber, scope: Owner | Fiber): void {
+function adopt(fiber: Fiber, scope: BaseScope | Fiber): void {
   if (scope instanceof Fiber) {
     if (scope.exit !== undefined) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: scope.title })
-    const owner = scope.children()
-    owner.checkOpen()
+    const innermost = scope.children()
+    innermost.checkOpen()
     const locals = running.fiber === undefined ? scope.extra?.locals : undefined
     if (locals !== undefined) fiber.more().locals = locals
-    fiber.ownedBy(owner)
-  } else if (scope instanceof Owner) {
+    fiber.enterList(innermost)
+  } else if (scope instanceof BaseScope) {
     scope.checkOpen()
-    fiber.ownedBy(scope)
+    fiber.enterList(scope)
   } else throw wrong('fork(): scope', 'a Scope or a Fiber', scope)
 }
 
@@ -163,7 +165,7 @@ function adopt(fiber: Fiber, scope: Owner | Fiber): void {
  * {@link fork} with the option `scope`, for callers whose options need no check.
  * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
  */
-export function forkIn(scope: Owner | Fiber, body: AnyBody): Fiber {
+export function forkIn(scope: BaseScope | Fiber, body: AnyBody): Fiber {
   const fiber = fresh(body)
   adopt(fiber, scope)
   begin(fiber, body, undefined)
@@ -171,14 +173,14 @@ export function forkIn(scope: Owner | Fiber, body: AnyBody): Fiber {
 }
 
 /**
- * Fork for somebody who will ask how it ends: even a failure before the first wait is not its owner's. The
- * owner is the fiber whose code runs, otherwise `owner`.
+ * Fork for somebody who will ask how it ends: even a failure before the first wait is not its scope's. The
+ * scope is the fiber whose code runs, otherwise `scope`.
  * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
  */
-export function forkAsked(body: AnyBody, owner: Fiber | undefined): Fiber {
+export function forkAsked(body: AnyBody, scope: Fiber | undefined): Fiber {
   const fiber = fresh(body)
   fiber.observe()
-  if (owner !== undefined && running.fiber === undefined) adopt(fiber, owner)
+  if (scope !== undefined && running.fiber === undefined) adopt(fiber, scope)
   begin(fiber, body, undefined)
   return fiber
 }

@@ -1,5 +1,5 @@
 /**
- * How an owner ends: its children are interrupted and waited for, then its finalizers run, the last added
+ * How a scope ends: its children are interrupted and waited for, then its finalizers run, the last added
  * first.
  *
  * Finalizers may fork and may add finalizers, so this goes on until nothing is left. What throws is kept and
@@ -9,29 +9,29 @@ import { yieldNow } from '../scheduler/aside.ts'
 import { reasonOf } from '../core/causes.ts'
 import { type Failed, Exit } from '../core/exit.ts'
 import { Op, type Operation, type Waiter, running } from '../core/op.ts'
-import type { Owner } from './owner.ts'
+import type { BaseScope } from './base-scope.ts'
 import { inline } from '../combine/promises.ts'
 
-/** The reason that children see whose owner ends with a value; otherwise it is what the owner ends with. */
+/** The reason that children see whose scope ends with a value; otherwise it is what the scope ends with. */
 const SCOPE_ENDED = 'its scope has ended'
 
-/** Waits until an owner's last child has ended. */
+/** Waits until a scope's last child has ended. */
 class Emptied extends Op<void> {
-  readonly #owner: Owner
+  readonly #scope: BaseScope
   #waiter: Waiter | undefined
 
-  constructor(owner: Owner) {
+  constructor(scope: BaseScope) {
     super()
-    this.#owner = owner
+    this.#scope = scope
   }
 
   park(fiber: Waiter): void {
     this.#waiter = fiber
-    this.#owner.whenEmpty(this.#wake)
+    this.#scope.whenEmpty(this.#wake)
   }
 
   unpark(): boolean {
-    this.#owner.forgetEmpty(this.#wake)
+    this.#scope.forgetEmpty(this.#wake)
     return true
   }
 
@@ -44,24 +44,24 @@ class Emptied extends Op<void> {
   readonly #wake = (): void => this.#waiter?.makeReady()
 }
 
-/** Wait until `owner` has no children. */
-export function* emptied(owner: Owner): Operation<void> {
-  while (owner.hasChildren) yield* new Emptied(owner)
+/** Wait until `scope` has no children. */
+export function* emptied(scope: BaseScope): Operation<void> {
+  while (scope.hasChildren) yield* new Emptied(scope)
 }
 
 /**
- * Close `owner` and those around it, up to and without `end`.
+ * Close `scope` and those around it, up to and without `end`.
  * @param exit What finalizers are called with; what went wrong in it is the reason that children see.
  * @returns What went wrong on the way.
  */
-export function* closeOwners(
-  owner: Owner,
-  end: Owner | undefined,
+export function* closeScopes(
+  scope: BaseScope,
+  end: BaseScope | undefined,
   exit: Exit<unknown, unknown>,
 ): Operation<Failed[]> {
   const errors: Failed[] = []
   const why = Exit.interruption(exit.kind === 'success' ? SCOPE_ENDED : reasonOf(exit))
-  for (let next: Owner | undefined = owner; next !== undefined && next !== end; next = next.outer) {
+  for (let next: BaseScope | undefined = scope; next !== undefined && next !== end; next = next.outer) {
     next.isClosing = true
     while (!next.isIdle) {
       next.isEmptying = true

@@ -2,22 +2,22 @@
  * Children of one combinator: forked together, heard one after the other, gone when it returns.
  *
  * While a combinator waits its fiber runs nothing else, so its nursery takes the place of the fiber's own
- * owner: what ends the fiber ends the nursery first. Failures of children are for the combinator to judge.
+ * scope: what ends the fiber ends the nursery first. Failures of children are for the combinator to judge.
  * Only what the combinator itself forks is in it: what others fork into the fiber meanwhile, or the iterator
- * of `forEach`, belongs to the owner outside.
+ * of `forEach`, belongs to the scope outside.
  */
 import { yieldNow } from '../scheduler/aside.ts'
-import { closeOwners } from './closing.ts'
+import { closeScopes } from './closing.ts'
 import { Exit, type Failed } from '../core/exit.ts'
 import type { Fiber } from '../core/fiber.ts'
 import { type AnyBody, type FailureOf, type ValueOf, forkIn } from '../core/fork.ts'
 import { Op, type Operation, type Waiter } from '../core/op.ts'
-import { type Child, Owner } from './owner.ts'
-import { reportBeside, troublesIn } from './owners.ts'
+import { type Child, BaseScope } from './base-scope.ts'
+import { reportBeside, troublesIn } from './fiber-scope.ts'
 import { currentFiber } from './resources.ts'
 import { turn } from '../scheduler/scheduler.ts'
 import type { Timed } from '../scheduler/timers.ts'
-export class Nursery extends Owner {
+export class Nursery extends BaseScope {
   readonly #ended: Fiber[] = []
   #read = 0
   #heard: (() => void) | undefined
@@ -25,12 +25,12 @@ export class Nursery extends Owner {
   readonly host: Fiber
 
   constructor(host: Fiber) {
-    super(host.extra?.owner ?? host.children())
+    super(host.extra?.scope ?? host.children())
     this.host = host
   }
 
-  override get forks(): Owner {
-    return (this.outer as Owner).forks
+  override get forks(): BaseScope {
+    return (this.outer as BaseScope).forks
   }
 
   /** Fork a child. */
@@ -69,7 +69,7 @@ export class Nursery extends Owner {
 
   /** Interrupt the rest, wait, and return what went wrong in those that {@link Nursery.take} did not give. */
   *close(why: Exit<unknown, unknown>): Operation<Failed[]> {
-    const errors = yield* closeOwners(this, this.outer, why)
+    const errors = yield* closeScopes(this, this.outer, why)
     for (let child = this.take(); child !== undefined; child = this.take()) {
       const { exit } = child
       if (exit !== undefined && exit.kind !== 'success')
@@ -80,7 +80,7 @@ export class Nursery extends Owner {
 
   /** Interrupt the rest and wait, for an outcome that they cannot change: what went wrong is reported. */
   *dismiss(why: Exit<unknown, unknown>): Operation<void> {
-    yield* closeOwners(this, this.outer, why)
+    yield* closeScopes(this, this.outer, why)
     for (let child = this.take(); child !== undefined; child = this.take()) reportBeside(child)
   }
 }

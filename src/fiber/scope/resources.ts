@@ -7,12 +7,12 @@
 import { yieldNow } from '../scheduler/aside.ts'
 import { wrong } from '../errors.ts'
 import { Exit, withErrors } from '../core/exit.ts'
-import { closeOwners } from './closing.ts'
+import { closeScopes } from './closing.ts'
 import type { Fiber } from '../core/fiber.ts'
 import type { AnyBody, FailureOf, ValueOf } from '../core/fork.ts'
 import { type Operation, outside, running } from '../core/op.ts'
-import type { Finalizer } from './owner.ts'
-import { FiberOwner } from './owners.ts'
+import type { Finalizer } from './base-scope.ts'
+import { FiberScope } from './fiber-scope.ts'
 import { fromExit, within } from '../combine/promises.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
@@ -129,8 +129,8 @@ export function addFinalizer(finalizer: Finalizer): void {
  */
 export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
   const fiber = currentFiber('scoped()')
-  const owner = new FiberOwner(fiber, fiber.extra?.owner)
-  fiber.enter(owner)
+  const scope = new FiberScope(fiber, fiber.extra?.scope)
+  fiber.enter(scope)
   let exit: Exit<unknown, unknown>
   let token: unknown
   try {
@@ -143,9 +143,9 @@ export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>,
   const extra = fiber.more()
   const { controller } = extra
   extra.controller = undefined // For finalizers one that is not aborted.
-  const errors = yield* closeOwners(owner, owner.outer, exit)
+  const errors = yield* closeScopes(scope, scope.outer, exit)
   extra.controller = controller
-  fiber.enter(owner.outer)
+  fiber.enter(scope.outer)
   if (isOutermost) fiber.mask(false)
   if (token === undefined) {
     const whole = withErrors(exit, errors)

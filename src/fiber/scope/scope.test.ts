@@ -649,19 +649,19 @@ test('a failure is a failure still behind a finally that has looked at another',
   assert.deepEqual(again, Exit.failure('second'), 'and so is one that is thrown on')
 })
 
-test('a fiber has the locals of who forks it, and of its owner when no fiber does', async () => {
+test('a fiber has the locals of who forks it, and of its scope when no fiber does', async () => {
   const local = new FiberLocal('none')
   const get = (): string => local.get()
-  const owner = fork(function* () {
-    local.set('of the owner')
+  const scope = fork(function* () {
+    local.set('of the scope')
     yield* never()
   })
-  assert.equal(await fork(get, { scope: owner }).join(), 'of the owner')
+  assert.equal(await fork(get, { scope }).join(), 'of the scope')
   const values = await fork(function* () {
-    const before = yield* fork(get, { scope: owner }).join()
+    const before = yield* fork(get, { scope }).join()
     local.set('of the forker')
-    return [before, yield* fork(get, { scope: owner }).join()]
+    return [before, yield* fork(get, { scope }).join()]
   }).join()
   assert.deepEqual(values, ['none', 'of the forker'])
-  await owner.interrupt()
+  await scope.interrupt()
 })

@@ -8,15 +8,15 @@
 import { type Kind, optionsOf } from '../../base/index.ts'
 import { yieldNow } from '../scheduler/aside.ts'
 import { FiberError, wrong } from '../errors.ts'
-import { closeOwners, emptied } from './closing.ts'
+import { closeScopes, emptied } from './closing.ts'
 import { Exit, type Failed, exitValue, flatExits, withErrors } from '../core/exit.ts'
 import type { Waitable } from '../core/endings.ts'
 import type { Fiber } from '../core/fiber.ts'
 import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork, forkIn } from '../core/fork.ts'
 import { Nursery } from './nursery.ts'
 import { type Operation, running } from '../core/op.ts'
-import { type Child, type Finalizer, Owner } from './owner.ts'
-import { FiberOwner, isTrouble, troublesIn } from './owners.ts'
+import { BaseScope, type Child, type Finalizer } from './base-scope.ts'
+import { FiberScope, isTrouble, troublesIn } from './fiber-scope.ts'
 import { fromExit } from '../combine/promises.ts'
 
 /** What a scope may be made with. */
@@ -35,9 +35,11 @@ const SCOPE = { name: NAME }
  * Owns fibers and finalizers. When it closes, the fibers are interrupted and the finalizers run, last added
  * first.
  */
-export class Scope extends Owner {
+export class Scope {
   /** Its name; `''` for none. */
   readonly name: string
+  /** Its children and finalizers. @internal */
+  readonly members: BaseScope
   readonly #failedChildren: Child[] = []
   #failed: Failed | undefined
   #closing: Fiber<void, unknown> | undefined
@@ -53,14 +55,14 @@ export class Scope extends Owner {
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   constructor(options?: ScopeOptions) {
-    super()
+    this.members = new Members(this)
     this.name = optionsOf(options, SCOPE, wrong, 'new Scope()').name
     const host = running.fiber as Fiber | undefined
     if (host === undefined) return
-    const owner = host.children()
+    const outer = host.children()
     const end = (): unknown => this.#endWithHost()
-    owner.addFinalizer(end)
-    this.#leaveHost = () => owner.forgetFinalizer(end)
+    outer.addFinalizer(end)
+    this.#leaveHost = () => outer.forgetFinalizer(end)
   }
 
   /** Whether it has not begun to close. */
@@ -81,18 +83,18 @@ export class Scope extends Owner {
     body: B,
     options?: Omit<ForkOptions, 'scope' | 'daemon'>,
   ): Fiber<ValueOf<B>, FailureOf<B>> {
-    return options === undefined ? forkIn(this, body) : fork(body, { ...options, scope: this })
+    return options === undefined ? forkIn(this.members, body) : fork(body, { ...options, scope: this })
   }
 
   /**
    * Call `finalizer` when the scope closes, before all that were added earlier; with the scope's exit so far.
    * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
    */
-  override addFinalizer(finalizer: Finalizer): void {
-    this.checkOpen()
+  addFinalizer(finalizer: Finalizer): void {
+    this.members.checkOpen()
     if (typeof finalizer !== 'function')
       throw wrong('scope.addFinalizer(): finalizer', 'a function', finalizer)
-    super.addFinalizer(finalizer)
+    this.members.addFinalizer(finalizer)
   }
 
   /**
@@ -147,29 +149,12 @@ export class Scope extends Owner {
     if (isWithin(fiber, this)) throw fiber.waitsForItself(`join() of ${this.title}`)
   }
 
-  /** @throws {FiberError} `FIBER_SCOPE_CLOSED`. @internal */
-  override checkOpen(): void {
-    if (!this.isOpen) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: this.title })
-  }
-
-  /** @internal */
-  override add(child: Child): void {
-    if (!this.hasChildren) scopesWithChildren.add(this)
-    super.add(child)
-  }
-
-  /** @internal */
-  override remove(child: Child): void {
-    super.remove(child)
-    if (!this.hasChildren) scopesWithChildren.delete(this)
-  }
-
-  /** @internal */
-  override childEnded(child: Child, failed: Failed | undefined): void {
+  /** A child has ended; `failed` unless with a value. @internal */
+  childEnded(child: Child, failed: Failed | undefined): void {
     if (failed === undefined || !isTrouble(failed)) return
     this.#failedChildren.push(child)
     if (this.#failed !== undefined || !this.isOpen) {
-      for (const trouble of troublesIn(failed)) this.errors.push(trouble)
+      for (const trouble of troublesIn(failed)) this.members.errors.push(trouble)
       return
     }
     this.#failed = failed
@@ -199,11 +184,39 @@ export class Scope extends Owner {
   }
 }
 
+/** The children and finalizers of a {@link Scope}, whose users see none of these methods. */
+class Members extends BaseScope {
+  readonly #scope: Scope
+
+  constructor(scope: Scope) {
+    super()
+    this.#scope = scope
+  }
+
+  override checkOpen(): void {
+    if (!this.#scope.isOpen) throw new FiberError('FIBER_SCOPE_CLOSED', { scope: this.#scope.title })
+  }
+
+  override add(child: Child): void {
+    if (!this.hasChildren) scopesWithChildren.add(this.#scope)
+    super.add(child)
+  }
+
+  override remove(child: Child): void {
+    super.remove(child)
+    if (!this.hasChildren) scopesWithChildren.delete(this.#scope)
+  }
+
+  override childEnded(child: Child, failed: Failed | undefined): void {
+    this.#scope.childEnded(child, failed)
+  }
+}
+
 /** Whether `scope` waits for `fiber`, or for one that waits for it. */
 function isWithin(fiber: Fiber, scope: Scope): boolean {
-  for (let owner = fiber.owner; owner !== undefined;) {
-    if (owner === scope) return true
-    owner = owner instanceof FiberOwner || owner instanceof Nursery ? owner.host.owner : undefined
+  for (let around = fiber.scope; around !== undefined;) {
+    if (around === scope.members) return true
+    around = around instanceof FiberScope || around instanceof Nursery ? around.host.scope : undefined
   }
   return false
 }
@@ -215,11 +228,11 @@ interface ScopeJoin {
 
 function* joinScope({ scope, joiner }: ScopeJoin): Operation<void, unknown> {
   if (joiner !== undefined) {
-    // In its first step a fiber is in no owner's list yet, nor may be the one that forks it.
+    // In its first step a fiber is in no scope's list yet, nor may be the one that forks it.
     yield* yieldNow()
     if (joiner.exit === undefined) scope.checkJoiner(joiner)
   }
-  if (scope.isOpen) yield* emptied(scope)
+  if (scope.isOpen) yield* emptied(scope.members)
   yield* fromExit(yield* scope.close())
 }
 
@@ -228,7 +241,7 @@ function* closeScope(scope: Scope, fiber: Fiber): Operation<void, unknown> {
   // The scope must know this fiber before any child hears of it.
   yield* yieldNow()
   const exit: Exit<void, unknown> = scope.failed ?? Exit.success(undefined)
-  const errors = yield* closeOwners(scope, undefined, exit)
+  const errors = yield* closeScopes(scope.members, undefined, exit)
   const final = withErrors(exit, errors)
   scope.closed(final)
   yield* fromExit(final)

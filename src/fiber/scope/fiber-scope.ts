@@ -1,5 +1,5 @@
 /**
- * The owners that every thread has: the root, and one for each fiber that has children.
+ * The scopes that every thread has: the root, and one for each fiber that has children.
  *
  * What becomes of a child's failure is their difference. In a fiber a failure that nobody waits for fails the
  * fiber. At the root nobody is above, so a failure that nobody has joined when timers and I/O had their turn
@@ -8,13 +8,13 @@
 import { shown } from '../../base/index.ts'
 import { FiberError } from '../errors.ts'
 import { type Failed, flatExits, thrownBy } from '../core/exit.ts'
-import { type Child, Owner } from './owner.ts'
+import { type Child, BaseScope } from './base-scope.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
-/** A fiber, as the owner of its children sees it. */
+/** A fiber, as the scope of its children sees it. */
 export interface Host {
   /** Whose list it is in. */
-  readonly owner: Owner | undefined
+  readonly scope: BaseScope | undefined
   /** How a message calls it. */
   readonly title: string
   /** A child has failed and nobody waits for it. */
@@ -22,11 +22,11 @@ export interface Host {
 }
 
 /** Owns what a fiber forks. */
-export class FiberOwner extends Owner {
+export class FiberScope extends BaseScope {
   /** The fiber. */
   readonly host: Host
 
-  constructor(host: Host, outer?: Owner) {
+  constructor(host: Host, outer?: BaseScope) {
     super(outer)
     this.host = host
   }
@@ -44,7 +44,7 @@ export class FiberOwner extends Owner {
 }
 
 /** Owns those who were forked outside of any fiber, and the daemons. */
-class RootOwner extends Owner {
+class RootScope extends BaseScope {
   #unhandled: Child[] = []
 
   override childEnded(child: Child, failed: Failed | undefined): void {
@@ -62,8 +62,8 @@ class RootOwner extends Owner {
   }
 }
 
-/** See {@link RootOwner}. */
-export const root: Owner = new RootOwner()
+/** See {@link RootScope}. */
+export const root: BaseScope = new RootScope()
 
 /** Whether more than an interruption happened. */
 export function isTrouble(failed: Failed): boolean {

@@ -1,15 +1,15 @@
 /**
  * Who answers for fibers: a list of children and of finalizers.
  *
- * Every fiber that waits is in exactly one owner's list, and an owner ends only after its list is empty. What
- * an owner does with a child that fails is its own; this file keeps the books. Scopes and fibers are built on
+ * Every fiber that waits is in exactly one scope's list, and a scope ends only after its list is empty. What
+ * a scope does with a child that fails is its own; this file keeps the books. Scopes and fibers are built on
  * it, and it knows neither.
  */
 import type { Exit, Failed } from '../core/exit.ts'
 
-/** A fiber, as its owner sees it. */
+/** A fiber, as its scope sees it. */
 export interface Child {
-  /** Towards the younger and the older child; the owner's own. */
+  /** Towards the younger and the older child; the scope's own. */
   younger: Child | undefined
   older: Child | undefined
   /** How it ended, when it has. */
@@ -22,11 +22,11 @@ export interface Child {
   interruptWith(why: Failed): void
 }
 
-/** What is called when an owner closes. It may return a body: a generator or a promise. */
+/** What is called when a scope closes. It may return a body: a generator or a promise. */
 export type Finalizer = (exit: Exit<unknown, unknown>) => unknown
-export class Owner {
-  /** The owner that takes over again when this one is left; used by owners inside one fiber. */
-  readonly outer: Owner | undefined
+export class BaseScope {
+  /** The scope that takes over again when this one is left; used by scopes inside one fiber. */
+  readonly outer: BaseScope | undefined
   /** What went wrong while it closed. */
   readonly errors: Failed[] = []
   /** Whether its children are being interrupted and its finalizers run. */
@@ -39,7 +39,7 @@ export class Owner {
   #finalizers: Finalizer[] | undefined
   #emptied: Set<() => void> | undefined
 
-  constructor(outer?: Owner) {
+  constructor(outer?: BaseScope) {
     this.outer = outer
   }
 
@@ -48,8 +48,8 @@ export class Owner {
     return this.#youngest === undefined && (this.#finalizers === undefined || this.#finalizers.length === 0)
   }
 
-  /** The owner of what the code of its fiber forks and acquires while this one is the innermost. */
-  get forks(): Owner {
+  /** The scope of what the code of its fiber forks and acquires while this one is the innermost. */
+  get forks(): BaseScope {
     return this
   }
 
