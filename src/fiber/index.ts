@@ -38,6 +38,7 @@ export {
   uninterruptible,
   uninterruptibleMask,
 } from './scope/resources.ts'
+export type { AnyScope } from './scope/base-scope.ts'
 export { Scope, type ScopeOptions } from './scope/scope.ts'
 export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine/combine.ts'
 export { on } from './remote/place.ts'

@@ -10,8 +10,7 @@ import { FiberError, notABody, wrong } from '../errors.ts'
 import { Fiber } from './fiber.ts'
 import { isYieldable } from './endings.ts'
 import { type Op, type Step, isGenerator, running } from './op.ts'
-import { BaseScope } from '../scope/base-scope.ts'
-import type { Scope } from '../scope/scope.ts'
+import { type AnyScope, BaseScope } from '../scope/base-scope.ts'
 import { root } from '../scope/fiber-scope.ts'
 import type { AnyZone } from '../../zone/index.ts'
 import { bodyAt } from '../remote/place.ts'
@@ -65,7 +64,7 @@ export interface ForkOptions {
    * that forks, the process outside of fibers. The values of fiber-locals are those of the fiber that forks;
    * outside of fibers those of the scope.
    */
-  readonly scope?: Scope | Fiber
+  readonly scope?: AnyScope | Fiber
   /** It may outlive the fiber that forks it. It must have a `name`, and nobody interrupts it but by hand. */
   readonly daemon?: boolean
   /**
@@ -143,7 +142,7 @@ function configure(fiber: Fiber, options: ForkOptions): void {
     fiber.enterList(root)
   }
   if (scope !== undefined)
-    adopt(fiber, scope instanceof Fiber ? scope : ((scope as Scope | null)?.members ?? (scope as never)))
+    adopt(fiber, scope instanceof Fiber ? scope : ((scope as AnyScope | null)?.members ?? (scope as never)))
 }
 
 /** @throws {FiberError} `FIBER_SCOPE_CLOSED`; `FIBER_ARGUMENT`. */

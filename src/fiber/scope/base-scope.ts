@@ -24,6 +24,18 @@ export interface Child {
 
 /** What is called when a scope closes. It may return a body: a generator or a promise. */
 export type Finalizer = (exit: Exit<unknown, unknown>) => unknown
+/** What the option `scope` of `fork` accepts beside a fiber: a `Scope`. */
+export interface AnyScope {
+  /** Its name; `''` by default. */
+  readonly name: string
+  /** Its name as messages write it. */
+  readonly title: string
+  /** Whether it has not begun to close. */
+  readonly isOpen: boolean
+  /** Its children and finalizers. @internal */
+  readonly members: BaseScope
+}
+
 export class BaseScope {
   /** The scope that takes over again when this one is left; used by scopes inside one fiber. */
   readonly outer: BaseScope | undefined

@@ -15,7 +15,7 @@ import type { Fiber } from '../core/fiber.ts'
 import { type AnyBody, type FailureOf, type ForkOptions, type ValueOf, fork, forkIn } from '../core/fork.ts'
 import { Nursery } from './nursery.ts'
 import { type Operation, running } from '../core/op.ts'
-import { BaseScope, type Child, type Finalizer } from './base-scope.ts'
+import { type AnyScope, BaseScope, type Child, type Finalizer } from './base-scope.ts'
 import { FiberScope, isTrouble, troublesIn } from './fiber-scope.ts'
 import { fromExit } from '../combine/promises.ts'
 
@@ -35,7 +35,7 @@ const SCOPE = { name: NAME }
  * Owns fibers and finalizers. When it closes, the fibers are interrupted and the finalizers run, last added
  * first.
  */
-export class Scope {
+export class Scope implements AnyScope {
   /** Its name; `''` for none. */
   readonly name: string
   /** Its children and finalizers. @internal */
